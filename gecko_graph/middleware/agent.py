@@ -30,7 +30,7 @@ from ..events import event
 from ..models.factory import ModelLike
 from ..models.usage import add_usage
 from ..models.waiting import AT_ONCE, AWAITED, Driver, finish
-from ..models.work import Done, Work, aperform, perform
+from ..models.work import Reply, Work, aperform, perform
 from ..real.ledger import CallLedger, check_ledger
 from ..real.policy import ReviewPolicy
 from ..real.preview import describe_calls, predict
@@ -165,7 +165,7 @@ class GeckoMiddleware(AgentMiddleware):
     async def _begin(self, state: Any, runtime: Any, driver: Driver) -> JsonObject | None:
         known, start = state.get("gecko"), None
         if callable(self._state):
-            done: Done = await driver.do(perform, aperform, Work(function=self._state, args=(runtime,)))
+            done: Reply = await driver.do(perform, aperform, Work(function=self._state, args=(runtime,)))
             if done.failure:
                 raise StateError(f"state: the function that gives it failed: {done.failure}")
             start = done.value

@@ -15,7 +15,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from ..errors import GeckoError, StateError
 from ..models.waiting import Driver, WaitingLine
-from ..models.work import Done, Work, aperform, perform
+from ..models.work import Reply, Work, aperform, perform
 from ..world.world import World
 
 MOST_LIVE = 256
@@ -104,7 +104,7 @@ async def read_writes(known: Mapping[str, Any], driver: Driver) -> list[tuple[st
     if not isinstance(saver, BaseCheckpointSaver) or not own:
         return []
     config = {"thread_id": known["thread_id"], "checkpoint_ns": namespace, "checkpoint_id": own}
-    done: Done = await driver.do(perform, aperform, Work(function=saver.get_tuple, args=({"configurable": config},)))
+    done: Reply = await driver.do(perform, aperform, Work(function=saver.get_tuple, args=({"configurable": config},)))
     if done.failure:
         raise GeckoError(f"the calls of this message that were made already cannot be read: {done.failure}")
     return [(key, value) for _, key, value in (done.value.pending_writes if done.value else None) or ()]

@@ -21,7 +21,7 @@ from .ask import AnyAsk, Dialogue, ModelAsk, ModelCall, PlannerAsk, Reply, Work
 from .factory import Models
 from .failure import failure_of
 from .waiting import AT_ONCE, AWAITED, Driver, finish
-from .work import Done, aperform, perform
+from .work import aperform, perform
 
 _MOST_THREADS = 16
 TIME_IS_OVER = "no reply within what was left of time_budget_s"
@@ -72,34 +72,27 @@ async def _answer(
     ask: AnyAsk, models: Models, config: RunnableConfig | None, deadline: float | None, driver: Driver
 ) -> Reply:
     if isinstance(ask, Work):
-        done = await driver.do(perform, aperform, ask)
-        return Reply(done.value, done.failure, late=done.late, in_doubt=done.in_doubt, error=done.error)
+        came: Reply = await driver.do(perform, aperform, ask)
+        return came
     dialogue, own = models.open(ask), _config(ask, config)
-    call = _begin(dialogue)
-    while isinstance(call, ModelCall):
-        call = _resume(dialogue, await _invoke_until(deadline, call, own, driver))
-    return call
-
-
-def _begin(dialogue: Dialogue) -> ModelCall | Reply:
     try:
-        return next(dialogue)
+        call = next(dialogue)
+        while True:
+            call = _resume(dialogue, await _invoke_until(deadline, call, own, driver))
     except StopIteration as done:
         reply: Reply = done.value
         return reply
 
 
-def _resume(dialogue: Dialogue, message: Any) -> ModelCall | Reply:
+def _resume(dialogue: Dialogue, message: Any) -> ModelCall:
     """Send a model's reply. Whatever it holds raises nothing: what no rule has foreseen becomes a failure."""
     try:
         return dialogue.send(message)
-    except StopIteration as done:
-        reply: Reply = done.value
-        return reply
-    except ModelError:
+    except (StopIteration, ModelError):
         raise
-    except Exception as error:  # noqa: BLE001 - the boundary to models: whatever they reply becomes data
-        return Reply(None, f"the model's reply could not be read ({failure_of(error)})")
+    except Exception as error:
+        failure = f"the model's reply could not be read ({failure_of(error)})"
+        raise StopIteration(Reply(None, failure)) from error
 
 
 async def _invoke_until(deadline: float | None, call: ModelCall, config: RunnableConfig, driver: Driver) -> Any:
@@ -108,7 +101,7 @@ async def _invoke_until(deadline: float | None, call: ModelCall, config: Runnabl
         return await _invoke(call, config, driver)
     left, made = deadline - time.time(), partial(_invoke, call, config, driver)
     work = Work(function=made if driver.is_async else lambda: finish(made()), timeout_s=left)
-    done = await driver.do(perform, aperform, work) if left > 0 else Done(late=True)
+    done = await driver.do(perform, aperform, work) if left > 0 else Reply(late=True)
     return RunFailure(TIME_IS_OVER) if done.late else done.value
 
 

@@ -11,10 +11,9 @@ from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable
 from pydantic import BaseModel
 
-from ..masking import mask
-from ..state import JsonObject, Role, RoleUsage
-from . import usage
-from .work import Work as Work  # nodes know it from here
+from ..state import JsonObject, Role
+from .work import Reply as Reply  # nodes know both from here
+from .work import Work as Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,34 +57,6 @@ class PlannerAsk:
     tools: list[JsonObject]
     where: Where
     role: Role = "planner"
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """The reply to an ask: a value, or the reason for its absence.
-
-    Args:
-        value: An object of the reply class, or the planner's message; None after a failure.
-        failure: Why there is no value, in one short line; None otherwise. For `Work`, what the function raised.
-        usage: What the question cost, repairs included.
-        absent: True where the role has no model.
-        late: True where work was not over in time.
-        in_doubt: True where what work raised leaves open if it took effect.
-        error: What work raised.
-    """
-
-    value: Any
-    failure: str | None
-    usage: RoleUsage = field(default_factory=usage.no_usage)
-    absent: bool = False
-    late: bool = False
-    in_doubt: bool = False
-    error: BaseException | None = field(default=None, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        """Mask the failure and replace half surrogate pairs: whatever models and users' functions say comes through."""
-        if self.failure is not None:
-            object.__setattr__(self, "failure", mask(self.failure).encode("utf-8", "replace").decode())
 
 
 ModelAsk: TypeAlias = Ask | PlannerAsk

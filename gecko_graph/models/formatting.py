@@ -7,13 +7,13 @@ budget, and what is left out leaves a mark.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
-from ..state import Call, Complaint, Json, Outcome, Step
+from ..state import Complaint, Json, Outcome, Step
 from ..values.changes import Change, net_changes
 from ..values.leaves import map_texts
 
@@ -140,7 +140,7 @@ def source_of(outcome: Outcome) -> str:
     return "made up" if outcome.get("invented") else f"by {outcome['rung']}" if outcome["simulated"] else "real"
 
 
-def format_call(call: Call, *, share: int = RESULT_CHARS) -> str:
+def format_call(call: Mapping[str, Any], *, share: int = RESULT_CHARS) -> str:
     """Return a call, its arguments within `share` characters."""
     args = call["malformed"] if "malformed" in call else call["args"]
     return f"{cut(one_line(call['name']), budget=NAME_CHARS)}({format_json(args, budget=share)})"
@@ -211,7 +211,7 @@ def format_conversation(messages: Sequence[AnyMessage], *, budget: int) -> str:
 def format_calls(message: AnyMessage) -> list[str]:
     """Return the calls that a message makes, one line each."""
     calls = message.tool_calls if isinstance(message, AIMessage) else []
-    return [f"called {cut(one_line(call['name']), budget=NAME_CHARS)}({format_json(call['args'])})" for call in calls]
+    return [f"called {format_call(call)}" for call in calls]
 
 
 def format_policy(messages: Sequence[AnyMessage], *, budget: int) -> str:

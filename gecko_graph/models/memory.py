@@ -20,6 +20,7 @@ from ..state import VERSION, CallStatus, JsonObject, Step, SupposedFact, Verdict
 from ..values.digest import digest
 from ..values.patch import find, tokens
 from .formatting import clip_texts, cut, format_json, text_of
+from .structured import find_storage_problem
 
 NAME = "gecko"
 NOTHING_DONE = "Rehearsal failed; nothing was done."
@@ -238,10 +239,6 @@ def _calls(message: AnyMessage) -> list[JsonObject]:
 
 def _is_call(call: Any) -> bool:
     texts = isinstance(call, dict) and all(isinstance(call.get(key), str) for key in ("name", "status", "rung"))
-    if not texts or not call["name"] or not isinstance(call.get("args"), dict):
+    if not texts or not call["name"] or not isinstance(call.get("args"), dict) or "result" not in call:
         return False
-    try:
-        json.dumps([call["args"], call.get("result")], allow_nan=False)
-    except (TypeError, ValueError, RecursionError):
-        return False
-    return "result" in call
+    return find_storage_problem([call["args"], call["result"]]) is None

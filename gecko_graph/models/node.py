@@ -20,6 +20,7 @@ from .answer import aanswer, answer
 from .ask import AnyAsk, Reply
 from .factory import Models
 from .usage import add_usage
+from .waiting import AT_ONCE, AWAITED, Driver, finish
 from .work import Work
 
 
@@ -114,38 +115,50 @@ def run_node(
     fn: NodeFunction, state: Any, scope: NodeScope, *, models: Models, book: Book, config: RunnableConfig | None = None
 ) -> Any:
     """Run a node function, answering what it asks until it returns its update."""
-    run = _Run(fn, state, scope, book)
-    try:
-        while run.asks is not None:
-            NODE_STATE.set(state)
-            run.resume(answer(run.asks, models, config, deadline=run.deadline))
-        return run.update
-    except GraphInterrupt as pause:
-        run.throw(pause)
-        while run.asks is not None:
-            run.resume(answer(run.asks, models, config, deadline=run.deadline))
-        raise
-    finally:
-        run.close()
+    return finish(_run(fn, state, scope, models, book, config, AT_ONCE))
 
 
 async def arun_node(
     fn: NodeFunction, state: Any, scope: NodeScope, *, models: Models, book: Book, config: RunnableConfig | None = None
 ) -> Any:
     """Run as `run_node` does, without blocking the event loop."""
-    run = _Run(fn, state, scope, book)
+    return await _run(fn, state, scope, models, book, config, AWAITED)
+
+
+async def _run(
+    fn: NodeFunction,
+    state: Any,
+    scope: NodeScope,
+    models: Models,
+    book: Book,
+    config: RunnableConfig | None,
+    driver: Driver,
+) -> Any:
+    made = fn(state, scope)
+    if not isinstance(made, GeneratorType):
+        return made
+    accounts, deadline = Accounts(), find_deadline(state, scope)
+    pause: GraphInterrupt | None = None
     try:
-        while run.asks is not None:
+        asks = made.send(None)
+        while True:
             NODE_STATE.set(state)
-            run.resume(await aanswer(run.asks, models, config, deadline=run.deadline))
-        return run.update
-    except GraphInterrupt as pause:
-        run.throw(pause)
-        while run.asks is not None:
-            run.resume(await aanswer(run.asks, models, config, deadline=run.deadline))
-        raise
+            try:
+                replies = await driver.do(answer, aanswer, asks, models, config, deadline=deadline)
+            except GraphInterrupt as raised:
+                if pause is not None:
+                    raise
+                pause = raised
+                asks = made.throw(pause)  # what it asked has paused the run: it may ask more, and raises it again
+                continue
+            accounts.book(asks, replies)
+            asks = made.send(replies)
+    except StopIteration as returned:
+        if pause is not None:
+            raise pause from None
+        return book(returned.value or {}, state, accounts) if accounts.asked else returned.value
     finally:
-        run.close()
+        made.close()
 
 
 def find_deadline(state: Any, scope: NodeScope) -> float | None:
@@ -158,40 +171,6 @@ def find_deadline(state: Any, scope: NodeScope) -> float | None:
         return deadline
     began = time.time() if scope.opens_turn or not state.get("ledger") else state["ledger"]["started_at"]
     return float(began + budget)
-
-
-class _Run:
-    """One run of a node function: its current asks, None once it has returned `update`."""
-
-    def __init__(self, fn: NodeFunction, state: Any, scope: NodeScope, book: Book) -> None:
-        self.asks: Sequence[AnyAsk] | None = None
-        self.update = self._made = fn(state, scope)
-        self._state, self._book, self._accounts = state, book, Accounts()
-        self.deadline = find_deadline(state, scope)
-        if isinstance(self._made, GeneratorType):
-            self._send(None)
-
-    def resume(self, replies: list[Reply]) -> None:
-        """Send the replies to its asks."""
-        self._accounts.book(self.asks or [], replies)
-        self._send(replies)
-
-    def throw(self, pause: GraphInterrupt) -> None:
-        """Let a generator know that what it asked has paused the run: it may ask more, and raises it again."""
-        self.asks = self._made.throw(pause) if isinstance(self._made, GeneratorType) else None
-
-    def close(self) -> None:
-        """Let a generator that was not finished clean up."""
-        if isinstance(self._made, GeneratorType):
-            self._made.close()
-
-    def _send(self, replies: list[Reply] | None) -> None:
-        try:
-            self.asks = self._made.send(replies)
-        except StopIteration as returned:
-            accounts, self.asks, self.update = self._accounts, None, returned.value
-            if accounts.asked:
-                self.update = self._book(self.update or {}, self._state, accounts)
 
 
 class _Node(Runnable[Any, Any]):

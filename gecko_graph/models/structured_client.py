@@ -62,7 +62,7 @@ class StructuredClient:
             if call is None:
                 continue
             in_words = method == "text" or schema is not _schema_of(ask)
-            message = self._look(_sanitize((yield call(_messages(prompt, ask, in_words=in_words)))))
+            message = self._look((yield call(_messages(prompt, ask, in_words=in_words))))
             spent.append(self._count(message))
             if isinstance(message, Exception) and method != "text" and is_refusal(message):
                 if schema is ask.schema:
@@ -74,7 +74,7 @@ class StructuredClient:
             value, problem = _read(message, ask)
             if problem is None or problem.final:
                 return Reply(value, str(problem) if problem else None, add_all(spent))
-            again = self._look(_sanitize((yield call(_repair(prompt, ask, message, problem)))))
+            again = self._look((yield call(_repair(prompt, ask, message, problem))))
             spent.append(self._count(again))
             return self._repaired(ask, problem, again, spent)
         raise AssertionError("plain text is a method that is always there")
@@ -97,12 +97,12 @@ class StructuredClient:
         return Reply(message, failure, usage)
 
     def _look(self, message: Any) -> Any:
-        """Return what a call has come to; raises NoReply where key, address or name is wrong."""
+        """Return what a call has come to, as it can be stored; raises NoReply where key, address or name is wrong."""
         is_error = isinstance(message, Exception)
         if is_error and (problem := find_setup_problem(message, self.model, has_replied=self._has_replied)):
             raise NoReply(problem) from message
         self._has_replied = self._has_replied or not is_error
-        return message
+        return sanitize_message(message) if isinstance(message, AIMessage) else message
 
     def _repaired(self, ask: Ask, problem: Unreadable, again: Any, spent: Sequence[RoleUsage]) -> Reply:
         if isinstance(again, Exception):
@@ -208,10 +208,6 @@ def _repair(prompt: Prompt, ask: Ask, message: Any, problem: Unreadable) -> list
             f"That cannot be used: {problem}. Reply again with the whole, corrected JSON object and nothing else."
         ),
     ]
-
-
-def _sanitize(message: Any) -> Any:
-    return sanitize_message(message) if isinstance(message, AIMessage) else message
 
 
 def _read(message: Any, ask: Ask, *, whole: bool = True) -> tuple[BaseModel | None, Unreadable | None]:

@@ -14,7 +14,7 @@ import pytest
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
 
 from gecko_graph import Refused
-from gecko_graph.models.work import Done, Work, aperform, perform
+from gecko_graph.models.work import Reply, Work, aperform, perform
 
 HERE: ContextVar[str] = ContextVar("HERE", default="nowhere")
 
@@ -47,12 +47,12 @@ class Callable:
     "function", [lambda value: value, later, functools.partial(later), Callable(), lambda value: later(value)]
 )
 async def test_plain_and_coroutine_functions_give_their_value(run, function):
-    assert await run(work(function, 7)) == Done(7)
+    assert await run(work(function, 7)) == Reply(7)
 
 
 async def test_keyword_arguments_and_then(run):
-    assert await run(work(lambda a, b: a + b, 1, b=2, then=str)) == Done("3")
-    assert await run(work(later, 3, then=str)) == Done("3")
+    assert await run(work(lambda a, b: a + b, 1, b=2, then=str)) == Reply("3")
+    assert await run(work(later, 3, then=str)) == Reply("3")
 
 
 class Rude(BaseException):
@@ -87,7 +87,7 @@ async def test_whatever_a_function_raises_is_its_own_error(run, kind, error, tol
         raise error
 
     done = await run(work(plain if kind == "plain" else coroutine))
-    assert done == Done(failure=told, in_doubt=True)
+    assert done == Reply(failure=told, in_doubt=True)
     assert done.error is error
 
 
@@ -130,7 +130,7 @@ async def stubborn():
 async def test_what_hangs_is_left_behind(run, late):
     start = time.perf_counter()
     done = await run(late)
-    assert done == Done(failure="did not answer within 0.05 s", late=True)
+    assert done == Reply(failure="did not answer within 0.05 s", late=True)
     assert time.perf_counter() - start < 4
 
 
