@@ -79,12 +79,6 @@ def test_what_is_ambiguous_or_no_time_is_not_guessed(text):
         ("shift(now, weeks=1, minutes=-30)", "2024-05-22T14:30:00"),
         ("shift('2024-05-15T12:00Z', seconds=1)", "2024-05-15T12:00:01Z"),
         ("weekday(now)", "Wednesday"),
-        ("duration('PT1H30M')", 5400),
-        ("duration('P1W2D', 'days')", 9),
-        ("duration('1:30', 'hours')", 1.5),
-        ("duration('01:30:15')", 5415),
-        ("duration('1h 30m', 'minutes') + duration('2 days, 3 hrs', 'hours')", 141),
-        ("duration('1.5 hours', 'minutes')", 90),
         ("each(d in ['15MAY24', '2024-05-01'], date(d)) | sort", ["2024-05-01", "2024-05-15"]),
     ],
 )
@@ -103,10 +97,6 @@ def test_reckoning_with_times(source, wanted):
         ("shift(now, days='1')", "shift's days needs a number"),
         ("shift(now, years=9000)", "outside the years 1 to 9999"),
         ("shift(now, days=-999999)", "outside the years 1 to 9999"),
-        ("duration('2 months')", "cannot read"),
-        ("duration('P')", "cannot read"),
-        ("duration('')", "cannot read"),
-        ("duration('1h', 'years')", "no fixed length"),
         ("time(now, 'noon')", "cannot read"),
         ("weekday(none)", "weekday needs a text, not none"),
         ("random_int(2, 1)", "1 is below 2"),
@@ -145,7 +135,7 @@ def test_shift_and_between_agree_with_the_calendar(moment, seconds):
 @settings(max_examples=60, deadline=None)
 @given(st.text(max_size=40))
 def test_any_text_is_a_time_or_refused(text):
-    for source in ("time(x)", "duration(x)", "time('2024-01-01', x)", "new_id('', x)"):
+    for source in ("time(x)", "time('2024-01-01', x)", "new_id('', x)"):
         try:
             assert isinstance(value(source, x=text), str | int | float)
         except EvaluationFailed:

@@ -27,7 +27,7 @@ def value(source, **names):
         ("all(o in [], o.nothing)", True),
         ("any(o in state.orders, o.paid)", True),
         ("any(o in [], true)", False),
-        ("any(o in state.orders, o.id) is boolean", True),
+        ("any(o in state.orders, o.id) == true", True),
         ("count(o in state.orders, not o.paid)", 1),
         ("each(o in state.orders, o.id * 2)", [2, 4]),
         ("each(o in state.orders, o.id, o.paid)", [1]),

@@ -93,12 +93,12 @@ AT_LOAD = {
 }  # fmt: skip
 
 UNDEFINED_OR_WRONG = {
-    "method as a value": "'abc'.upper",
+    "method as a value": "'abc'.lower",
     "method of a list as a value": "state.list.append",
     "method of an object as a value": "state.get",
     "method of a number as a value": "(1).real",
     "generator's frame by name": "(state.list | map('string')).gi_frame",
-    "method by item": "'abc'['upper']",
+    "method by item": "'abc'['lower']",
     "method by a computed item": "state['po' ~ 'p']",
     "dunder by a computed item": "state['__cla' ~ 'ss__']",
     "dunder of a text by a computed item": "''['__cla' ~ 'ss__']",
@@ -115,7 +115,7 @@ HARMLESS = {
     "a key that is called like a dunder's filter": ("state.items", [1]),
     "an argument with an expression in it": ("args.text", "{{ 7*7 }}"),
     "an argument with an expression, printed": ("'<' ~ args.text ~ '>'", "<{{ 7*7 }}>"),
-    "an argument with a statement in it": ("args.statement | upper", "{% SET X = 1 %}"),
+    "an argument with a statement in it": ("args.statement | lower", "{% set x = 1 %}"),
     "a text that looks like a dunder": ("'__class__' in ['__class__']", True),
     "a percent sign": ("'100%' ~ 's'", "100%s"),
     "braces": ("'{0.__class__}'", "{0.__class__}"),

@@ -32,7 +32,7 @@ from .syntax import (
 Step = Callable[[Scope], Callable[[Any], Any]]
 """A filter or test with its arguments: from a scope to a function on values."""
 
-LOOPS = ("map", "select", "reject", "selectattr", "rejectattr")
+LOOPS = ("map", "select", "reject", "selectattr")
 ALL_FILTERS = (*FILTERS, *LOOPS)
 
 LENIENT = frozenset((FUNCTIONS["at"], FILTERS["default"], TESTS["defined"], TESTS["undefined"]))

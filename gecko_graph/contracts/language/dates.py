@@ -1,4 +1,4 @@
-"""Dates, times and durations of the contract language: texts in, texts and numbers out; see docs/contracts.md.
+"""Dates and times of the contract language: texts in, texts and numbers out; see docs/contracts.md.
 
 A date without a time is its midnight. No time zone is guessed: only `Z`, `UTC`, `GMT` and offsets are read, and a time
 with an offset cannot be compared with one without.
@@ -29,9 +29,6 @@ _DATES: Final = (
 )
 _CLOCK: Final = re.compile(r"(\d\d?):?(\d\d)(?::(\d\d)(\.\d{1,6})?)?(?:\s?([AP])M)?(?:\+(\d)(?![\d:]))?", re.I)
 _ZONE: Final = re.compile(r"Z|UTC|GMT|([+-])(\d\d):?(\d\d)")
-_ISO = re.compile(r"P(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?")
-_HOURS = re.compile(r"(\d+):(\d\d)(?::(\d\d))?")
-_PART = re.compile(r"(\d+(?:\.\d+)?)\s*(w|d|h|m|s)(?:eeks?|ays?|ours?|r?rs?|in(?:ute)?s?|ec(?:ond)?s?)?\b[\s,]*", re.I)
 
 
 def _read(text: Any, what: str) -> tuple[datetime, bool]:
@@ -161,22 +158,6 @@ def _weekday(_: Scope, x: Any) -> str:
     return _DAYS[_read(x, "weekday")[0].weekday()]
 
 
-def _duration(_: Scope, text: Any, unit: Any = "seconds") -> int | float:
-    source = a_text(text, "duration").strip()[: _LONGEST + 1]
-    if _unit(unit, "duration") not in _SECONDS:
-        raise Fault("duration: years and months have no fixed length")
-    total: float | None = None
-    if found := _ISO.fullmatch(source) or _HOURS.fullmatch(source):
-        scale = _SECONDS.values() if found.re is _ISO else (3_600, 60, 1)
-        total = sum(int(part or 0) * size for part, size in zip(found.groups(), scale, strict=True))
-    elif parts := _PART.findall(source) if not _PART.sub("", source) else []:
-        sizes = {name[0]: size for name, size in _SECONDS.items()}
-        total = sum(float(amount) * sizes[name.lower()] for amount, name in parts)
-    if total is None or len(source) > _LONGEST or source in ("", "P", "PT"):
-        raise Fault(f"duration cannot read {source[:_LONGEST]!r}: expected a text like PT1H30M, 1:30 or 1h 30m")
-    return _whole(total / _SECONDS[unit])
-
-
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "date": _date, "time": _time, "between": _between, "shift": _shift, "weekday": _weekday, "duration": _duration,
+    "date": _date, "time": _time, "between": _between, "shift": _shift, "weekday": _weekday,
 }  # fmt: skip

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable
 from typing import Any, Final
 
 from ...state import Json
-from .functions import UNSET, endswith, lower, money, startswith, upper
+from .functions import UNSET, lower, money, startswith
 from .operators import COMPARISONS, NUMBERS, contains, member, number
 from .sandbox import (
     Fault,
@@ -101,37 +100,30 @@ def _order_keys(scope: Scope, values: list[Json], attribute: Any, case_sensitive
 def _sort(scope: Scope, value: Any, reverse: Any = False, case_sensitive: Any = False, attribute: Any = None) -> Json:
     values = a_list(value, "sort")
     scope.take_items(len(values))
-    order = list(range(len(values)))
-    for name in reversed(attribute.split(",") if isinstance(attribute, str) else [attribute]):
-        keys = _order_keys(scope, values, name, case_sensitive)
-        order.sort(key=keys.__getitem__, reverse=bool(reverse))
-    return [values[place] for place in order]
+    keys = _order_keys(scope, values, attribute, case_sensitive)
+    return [values[place] for place in sorted(range(len(values)), key=keys.__getitem__, reverse=bool(reverse))]
 
 
-def _unique(scope: Scope, value: Any, case_sensitive: Any = False, attribute: Any = None) -> list[Json]:
+def _unique(scope: Scope, value: Any, case_sensitive: Any = False) -> list[Json]:
     values = a_list(value, "unique")
     scope.take_items(2 * len(values))
-    seen: set[Any] = set()
-    found = []
-    for item, key in zip(values, attributes_of(scope, values, attribute), strict=True):
+    found: dict[Any, Json] = {}
+    for item in values:
         scope.tick()
-        if isinstance(key, list | dict):
-            raise Fault(f"unique needs texts or numbers, not {kind(key)}; name an attribute")
-        if isinstance(key, str):
-            scope.take_text(key)
-            key = key if case_sensitive else key.lower()
-        if key not in seen:
-            seen.add(key)
-            found.append(item)
-    return found
+        if isinstance(item, list | dict):
+            raise Fault(f"unique needs texts or numbers, not {kind(item)}")
+        if isinstance(item, str):
+            scope.take_text(item)
+        found.setdefault(item.lower() if isinstance(item, str) and not case_sensitive else item, item)
+    return list(found.values())
 
 
 def _extreme(choose: Callable[..., int], name: str) -> Filter:
-    def apply(scope: Scope, value: Any, case_sensitive: Any = False, attribute: Any = None) -> Any:
+    def apply(scope: Scope, value: Any, case_sensitive: Any = False) -> Any:
         values = a_list(value, name)
         if not values:
             return Missing(f"the {name} of nothing")
-        keys = _order_keys(scope, values, attribute, case_sensitive)
+        keys = _order_keys(scope, values, None, case_sensitive)
         return values[choose(range(len(keys)), key=keys.__getitem__)]
 
     return apply
@@ -140,8 +132,8 @@ def _extreme(choose: Callable[..., int], name: str) -> Filter:
 # numbers -------------------------------------------------------------------------------------------------------------
 
 
-def _sum(scope: Scope, value: Any, attribute: Any = None, start: Any = 0) -> int | float:
-    total = a_number(start, "sum")
+def _sum(scope: Scope, value: Any, attribute: Any = None) -> int | float:
+    total: int | float = 0
     for amount in attributes_of(scope, a_list(value, "sum"), attribute):
         total += a_number(amount, "sum")
     return number(total)
@@ -151,15 +143,8 @@ def _abs(_: Scope, value: Any) -> int | float:
     return abs(a_number(value, "abs"))
 
 
-def _round(_: Scope, value: Any, precision: Any = 0, method: Any = "common") -> int | float:
-    amount = a_number(value, "round")
-    places = a_small_int(precision, "round", 20)
-    if method == "common":
-        return number(round(amount, places))
-    if method in ("ceil", "floor"):
-        step = 10**places
-        return number(float((math.ceil if method == "ceil" else math.floor)(amount * step) / step))
-    raise Fault("round: expected the method 'common', 'ceil' or 'floor'")
+def _round(_: Scope, value: Any, precision: Any = 0) -> int | float:
+    return number(round(a_number(value, "round"), a_small_int(precision, "round", 20)))
 
 
 def _int(_: Scope, value: Any, default: Any = UNSET) -> Any:
@@ -191,23 +176,21 @@ def _fixed(_: Scope, value: Any, places: Any = 2) -> str:
 # texts ---------------------------------------------------------------------------------------------------------------
 
 
-def _join(scope: Scope, value: Any, d: Any = "", attribute: Any = None) -> str:
+def _join(scope: Scope, value: Any, d: Any = "") -> str:
     parts = []
-    for item in attributes_of(scope, a_list(value, "join"), attribute):
+    for item in a_list(value, "join"):
         scope.tick()
         parts.append(text(scope, item))
     scope.take_items(len(parts))
     return join(scope, parts, a_text(d, "join"))
 
 
-def _replace(scope: Scope, value: Any, old: Any, new: Any, count: Any = None) -> str:
+def _replace(scope: Scope, value: Any, old: Any, new: Any) -> str:
     source, before, after = (a_text(argument, "replace") for argument in (value, old, new))
     times = source.count(before)
-    if count is not None:
-        times = min(times, max(a_small_int(count, "replace", 2**31), 0))
     width = 1 if source.isascii() and after.isascii() else 4
     scope.take(width * (len(source) + times * len(after)) + _REPLACEMENT * times)
-    return source.replace(before, after, times)
+    return source.replace(before, after)
 
 
 def _lines(scope: Scope, value: Any) -> list[str]:
@@ -256,7 +239,7 @@ FILTERS: dict[str, Filter] = {
     "default": _default, "length": _length, "first": _first, "last": _last, "list": _list, "sort": _sort,
     "unique": _unique, "min": _extreme(min, "min"), "max": _extreme(max, "max"), "sum": _sum, "abs": _abs,
     "round": _round, "int": _int, "float": _float, "fixed": _fixed, "money": money, "join": _join, "string": text,
-    "tojson": json_text, "replace": _replace, "lower": lower, "upper": upper, "lines": _lines, "bytes": _bytes,
+    "tojson": json_text, "replace": _replace, "lower": lower, "lines": _lines, "bytes": _bytes,
     "keys": _keys, "values": _values, "items": _items, "interleave": _interleave,
 }  # fmt: skip
 
@@ -273,51 +256,32 @@ def collect(scope: Scope, values: Any, what: str, keep: Callable[[Any], tuple[bo
     return found
 
 
-# tests, after `is`: Jinja2's, and three for texts ---------------------------------------------------------------------
+# tests, after `is`: Jinja2's, and two for texts -----------------------------------------------------------------------
 
 
 def _of(*types: type) -> Filter:
     return lambda _, value: type(value) in types
 
 
-def _comparison(name: str) -> Filter:
-    compare = COMPARISONS[name]
-
-    return lambda scope, value, other: bool(compare(scope, value, other))
-
-
-def _whole(value: Any, what: str) -> int:
+def _odd(_: Scope, value: Any) -> bool:
     if type(value) is int:
-        return value
-    raise Fault(f"{what} needs a whole number, not {kind(value)}")
+        return value % 2 == 1
+    raise Fault(f"odd needs a whole number, not {kind(value)}")
 
-
-_COMPARED: Final = {
-    "eq": ("eq", "equalto", "=="), "ne": ("ne", "!="), "lt": ("lt", "lessthan", "<"), "lteq": ("le", "<="),
-    "gt": ("gt", "greaterthan", ">"), "gteq": ("ge", ">="), "in": ("in",),
-}  # fmt: skip
 
 TESTS: dict[str, Filter] = {
     "defined": lambda _, value: type(value) is not Missing,
     "undefined": lambda _, value: type(value) is Missing,
     "none": _of(type(None)),
-    "boolean": _of(bool),
-    "true": lambda _, value: value is True,
-    "false": lambda _, value: value is False,
     "integer": _of(int),
-    "float": _of(float),
     "number": _of(int, float, bool),
     "string": _of(str),
     "mapping": _of(dict),
     "sequence": _of(list, str, dict),
-    "iterable": _of(list, str, dict),
-    "odd": lambda _, value: _whole(value, "odd") % 2 == 1,
-    "even": lambda _, value: _whole(value, "even") % 2 == 0,
-    "divisibleby": lambda _, value, num: _whole(value, "divisibleby") % _whole(num, "divisibleby") == 0,
+    "odd": _odd,
     "containing": lambda scope, value, part: contains(scope, part, value),
     "startingwith": startswith,
-    "endingwith": endswith,
-    "lower": lambda _, value: a_text(value, "lower").islower(),
-    "upper": lambda _, value: a_text(value, "upper").isupper(),
-    **{alias: _comparison(name) for name, aliases in _COMPARED.items() for alias in aliases},
+    **{name: COMPARISONS[name] for name in ("eq", "ne", "lt", "gt", "in")},
+    "le": COMPARISONS["lteq"],
+    "ge": COMPARISONS["gteq"],
 }

@@ -206,15 +206,11 @@ FUNCTIONS |= dates.FUNCTIONS
 # text methods --------------------------------------------------------------------------------------------------------
 
 
-def _split(scope: Scope, text: Any, sep: Any = None, maxsplit: Any = -1) -> list[str]:
+def _split(scope: Scope, text: Any, sep: Any = None) -> list[str]:
     source = a_text(text, "split")
-    limit = scope.limits.items
-    times = a_small_int(maxsplit, "split", limit)
     if sep == "":
         raise Fault("split needs a separator that is not empty")
-    pieces = source.split(None if sep is None else a_text(sep, "split"), limit if times < 0 else times)
-    if times < 0 and len(pieces) > limit:
-        raise Fault(f"a list of more than {limit:,} items")
+    pieces = source.split(None if sep is None else a_text(sep, "split"), scope.limits.items)
     scope.take_items(len(pieces))
     scope.take_text(source)
     return pieces
@@ -238,24 +234,13 @@ def startswith(_: Scope, text: Any, prefix: Any) -> bool:
     return a_text(text, "startswith").startswith(a_text(prefix, "startswith"))
 
 
-def endswith(_: Scope, text: Any, suffix: Any) -> bool:
-    """Return whether a text ends with another. Raises Fault."""
-    return a_text(text, "endswith").endswith(a_text(suffix, "endswith"))
+def lower(scope: Scope, text: Any) -> str:
+    """Return a text in small letters. Raises Fault."""
+    scope.take_text(a_text(text, "lower"), growth=3)
+    return str(text).lower()
 
 
-def _changing_case(name: str) -> Function:
-    change = getattr(str, name)
-
-    def method(scope: Scope, text: Any) -> str:
-        scope.take_text(a_text(text, name), growth=3)
-        return change(text)  # type: ignore[no-any-return]
-
-    return method
-
-
-lower, upper = _changing_case("lower"), _changing_case("upper")
 METHODS: dict[str, Function] = {
-    "split": _split, "strip": _trimming("strip"), "lstrip": _trimming("lstrip"), "rstrip": _trimming("rstrip"),
-    "startswith": startswith, "endswith": endswith, "lower": lower, "upper": upper,
-    "isdigit": lambda _, text: a_text(text, "isdigit").isdigit(),
+    "split": _split, "strip": _trimming("strip"), "rstrip": _trimming("rstrip"), "startswith": startswith,
+    "lower": lower, "isdigit": lambda _, text: a_text(text, "isdigit").isdigit(),
 }  # fmt: skip

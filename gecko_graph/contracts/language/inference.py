@@ -24,7 +24,7 @@ _ORDER = frozenset(("a number", "a text"))
 _COUNTED = frozenset(("a list", "a text", "an object"))
 _FUNCTIONS: Final[dict[str, tuple[Shape, Shape]]] = {
     **dict.fromkeys(("date", "time", "shift", "weekday", "new_id"), (TEXT, TEXT)),
-    **dict.fromkeys(("between", "duration"), (TEXT, NUMBER)),
+    "between": (TEXT, NUMBER),
     **dict.fromkeys(("money", "random_int", "random_float"), (NUMBER, NUMBER)),
     "range": (NUMBER, Plain("a list", inner=NUMBER)), "zip": (LIST, LIST), "object": (LIST, Plain("an object")),
     "index": (ANY, NUMBER),
@@ -34,11 +34,11 @@ _FUNCTIONS: Final[dict[str, tuple[Shape, Shape]]] = {
 
 _SAME, _ITEM = Shape(), Shape()
 _FILTERS: Final[dict[str, tuple[frozenset[str] | None, Shape]]] = {
-    **dict.fromkeys(("sort", "unique", "select", "reject", "selectattr", "rejectattr"), (LIST.kinds, _SAME)),
+    **dict.fromkeys(("sort", "unique", "select", "reject", "selectattr"), (LIST.kinds, _SAME)),
     **dict.fromkeys(("min", "max"), (LIST.kinds, _ITEM)),
     **dict.fromkeys(("first", "last"), (frozenset(("a list", "a text")), _ITEM)),
     **dict.fromkeys(("abs", "round", "money"), (NUMBER.kinds, NUMBER)),
-    **dict.fromkeys(("lower", "upper", "replace"), (TEXT.kinds, TEXT)),
+    **dict.fromkeys(("lower", "replace"), (TEXT.kinds, TEXT)),
     **dict.fromkeys(("string", "tojson"), (None, TEXT)),
     "sum": (LIST.kinds, NUMBER), "length": (_COUNTED, NUMBER), "fixed": (NUMBER.kinds, TEXT),
     "join": (LIST.kinds, TEXT), "lines": (TEXT.kinds, Plain("a list", inner=TEXT)), "bytes": (TEXT.kinds, NUMBER),
@@ -156,7 +156,7 @@ class Inference:
             if keyword.key == "attribute" and isinstance(keyword.value, nodes.Const):
                 value_at = self._attribute(value, keyword.value.value, bool(len(node.kwargs) > 1))
                 value = Plain("a list", inner=value_at) if node.name == "map" else value
-        if node.name in ("selectattr", "rejectattr") and node.args and isinstance(node.args[0], nodes.Const):
+        if node.name == "selectattr" and node.args and isinstance(node.args[0], nodes.Const):
             self._attribute(value, node.args[0].value, len(node.args) > 1)
         takes, gives = _FILTERS.get(node.name, (None, ANY))
         self.expect(value, takes, node.name)
