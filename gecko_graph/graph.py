@@ -72,6 +72,7 @@ def create_gecko(  # noqa: PLR0913 - every one is a choice of its own, by keywor
     prompts: str | Path | None = None,
     timeout_s: float | None = None,
     index: ToolIndex | None = None,
+    name: str = "gecko",
 ) -> Gecko:
     """Create the rehearsal: a compiled LangGraph graph that plans a task against simulated tools (paper, algorithm 1).
 
@@ -89,6 +90,7 @@ def create_gecko(  # noqa: PLR0913 - every one is a choice of its own, by keywor
         prompts: A folder with prompts of your own: `judge.md` takes the place of the judge's, and so on.
         timeout_s: Seconds that a model given as text may take for a reply.
         index: Finds tools where there are more than `context.max_tools`; one by their words if left out.
+        name: The graph's name, in traces and where it is a node of another one.
 
     Returns:
         A graph from `{"messages", "task_state", "checklist"}` to `{"messages", "rehearsal", "task_state"}`.
@@ -102,6 +104,7 @@ def create_gecko(  # noqa: PLR0913 - every one is a choice of its own, by keywor
     bound = Models.bind(model, models, base_url=base_url, prices=prices, prompts=prompts, timeout_s=timeout_s)
     gecko = compose(toolkit, models=bound, default=knobs, checkpointer=checkpointer, rungs=rungs, index=index)
     bound.require("planner")
+    gecko.name = name
     return gecko
 
 

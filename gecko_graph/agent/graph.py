@@ -60,6 +60,7 @@ def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by 
     timeout_s: float | None = None,
     index: ToolIndex | None = None,
     ledger: CallLedger | None = None,
+    name: str = "gecko_agent",
 ) -> Gecko:
     """Create the agent: it rehearses a task, asks for approval, makes the calls for real, and stays in step.
 
@@ -79,6 +80,7 @@ def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by 
         timeout_s: Seconds that a model given as text may take for a reply.
         index: Finds tools where there are more than `context.max_tools`, as for `create_gecko`.
         ledger: Keeps the claims of real calls where the checkpointer is none of SQLite, Postgres and memory.
+        name: The graph's name, in traces and where it is a node of another one.
 
     Returns:
         A graph from `{"messages", "task_state"}` to `{"messages", "rehearsal", "execution", "task_state"}`. A review
@@ -114,7 +116,7 @@ def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by 
         "answer": node(partial(answer, prompts=bound.prompts)),
         "close": node(partial(close, ledger=ledger)),
     }
-    return connect(nodes).compile(checkpointer=checkpointer, name="gecko_agent")
+    return connect(nodes).compile(checkpointer=checkpointer, name=name)
 
 
 def connect(nodes: Mapping[str, Runnable[Any, Any]]) -> StateGraph[Any, GeckoContext, Any, Any]:

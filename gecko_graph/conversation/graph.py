@@ -60,6 +60,7 @@ def create_conversation(  # noqa: PLR0913 - every one is a choice of its own, by
     context: GeckoContext | None = None,
     base_url: str | None = None,
     timeout_s: float = TIMEOUT_S,
+    name: str = "conversation",
 ) -> Conversation:
     """Create a conversation of a simulated user, an agent under test and simulated tools (ToolSandbox, section 2).
 
@@ -76,6 +77,7 @@ def create_conversation(  # noqa: PLR0913 - every one is a choice of its own, by
         context: Knobs of the world's answers; the scenario's limits where left out.
         base_url: Address of an OpenAI-compatible server, for models given as text.
         timeout_s: Seconds that an agent of a function's may take for a turn, and the tools for a message's calls.
+        name: The graph's name, in traces and where it is a node of another one.
 
     Returns:
         A graph from `{}` (or `{"messages", "task_state"}`) to `{"messages", "world", "score"}`.
@@ -116,7 +118,7 @@ def create_conversation(  # noqa: PLR0913 - every one is a choice of its own, by
         "tools": node(partial(answer_calls, world=world, timeout_s=timeout_s)),
         "score": node(partial(score, goal=goal, tables=find_names(start or {}, goal.tables), toolkit=tools, spec=spec)),
     }
-    return connect(nodes, most=spec.max_messages).compile(checkpointer=checkpointer, name="conversation")
+    return connect(nodes, most=spec.max_messages).compile(checkpointer=checkpointer, name=name)
 
 
 def connect(nodes: Mapping[str, Runnable[Any, Any]], *, most: int) -> StateGraph[Any, GeckoContext, Any, Any]:

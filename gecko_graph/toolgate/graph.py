@@ -69,6 +69,7 @@ def create_toolgate(  # noqa: PLR0913 - every one is a choice of its own, by key
     index: ToolIndex | None = None,
     base_url: str | None = None,
     prompts: str | Path | None = None,
+    name: str = "toolgate",
 ) -> Gecko:
     """Create forward execution: one verified call after another, each committed or gone (ToolGate, algorithm 1).
 
@@ -85,6 +86,7 @@ def create_toolgate(  # noqa: PLR0913 - every one is a choice of its own, by key
         index: Finds the tools of a toolkit with more than `max_tools`, as for `create_gecko`.
         base_url: Address of an OpenAI-compatible server, for models given as text.
         prompts: A folder with prompts of your own.
+        name: The graph's name, in traces and where it is a node of another one.
 
     Returns:
         A graph from `{"messages", "task_state"}` to `{"messages", "task_state", "record"}`.
@@ -97,6 +99,7 @@ def create_toolgate(  # noqa: PLR0913 - every one is a choice of its own, by key
     knobs, bound = check_setup(toolkit, context), Models.bind(model, models, base_url=base_url, prompts=prompts)
     toolgate = compose(toolkit, models=bound, default=knobs, checkpointer=checkpointer, index=index)
     bound.require("reasoner", "planner")
+    toolgate.name = name
     return toolgate
 
 
