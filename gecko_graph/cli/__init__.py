@@ -46,9 +46,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run_command(arguments: list[str]) -> int:
-    import click  # here, as all that a command needs, so that importing this module costs nothing
+    import click  # here, so that importing this module costs nothing
 
-    from ..errors import GeckoError, NoReply
     from .arguments import COMPLETION_VARIABLE, cli
 
     if asked := os.environ.get(COMPLETION_VARIABLE):
@@ -62,16 +61,14 @@ def _run_command(arguments: list[str]) -> int:
         return done.exit_code
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
-    except click.UsageError as error:
-        where = error.ctx.command_path if error.ctx else "gecko-graph"
-        _print_error(f"{error.format_message()}\n  {where} --help lists the options")
-    except GeckoError as error:
-        _print_error(str(error))
-        return 3 if isinstance(error, NoReply) else 2
+        return error.exit_code
+    except click.ClickException as error:
+        where = getattr(error, "ctx", None)  # of a mistake in the words themselves
+        _print_error(error.format_message() + (f"\n  {where.command_path} --help lists the options" if where else ""))
+        return error.exit_code
     except KeyboardInterrupt as interrupted:
         _print_error(*interrupted.args or ("interrupted",))
         return INTERRUPTED
-    return 2
 
 
 def _prepare_streams() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from collections.abc import Callable
@@ -111,6 +110,18 @@ examples:
 """
 
 
+class Mistake(click.ClickException):
+    """A mistake in what the command's words name, such as a file."""
+
+    exit_code = 2
+
+
+class Unanswered(click.ClickException):
+    """No model answers at the address, or with the key."""
+
+    exit_code = 3
+
+
 class Command(click.Command):
     """A command whose epilog may hold lists: a title, and below it indented lines of a term and a text."""
 
@@ -139,6 +150,8 @@ class Commands(Command, click.Group):
 
 def _list_knobs() -> list[tuple[str, str]]:
     """Return of each knob its name, and what it is, the words that it takes, and its default."""
+    import json
+
     from ..context import GeckoContext  # here, because it is slow to import and seldom needed
 
     rows = []
@@ -154,10 +167,14 @@ def _list_knobs() -> list[tuple[str, str]]:
 
 def _run_command(module: str, given: dict[str, Any]) -> int:
     """Run the command of this name, and return its exit code. What it needs is imported only now."""
+    from ..errors import GeckoError, NoReply
+
     context = click.get_current_context()
     name = str(context.info_name)
     try:
         return int(getattr(import_module(f".{module}", __package__), name)(Options(**given)))
+    except GeckoError as error:
+        raise (Unanswered if isinstance(error, NoReply) else Mistake)(str(error)) from error
     except KeyboardInterrupt as interrupted:
         message = _format_interruption(name, context.obj, given, saved=any(interrupted.args))
         raise KeyboardInterrupt(message) from None

@@ -44,10 +44,9 @@ UNRECORDED = ("resume", "server", "auth", "yes")
 def check_needs(options: Options) -> None:
     """Raise GeckoError where an option is given without the one that it belongs to."""
     for name, needed in NEEDS.items():
-        other = needed.split()[0].strip("-:")
-        is_given = getattr(options, name, None) is not None and getattr(options, name) is not False
+        value, other = getattr(options, name, None), needed.split()[0].strip("-:")
         is_there = getattr(options, other, None) or (other == "model" and getattr(options, "role_model", None))
-        if is_given and not is_there:
+        if value is not None and value is not False and not is_there:
             raise GeckoError(f"--{name.replace('_', '-')} needs {needed}")
 
 

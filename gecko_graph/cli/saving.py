@@ -69,16 +69,12 @@ def read_command(saved: SqliteSaver, thread: str) -> Any:
 
 
 def check_thread(saved: SqliteSaver, file: str, thread: str) -> None:
-    """Raise GeckoError where a file has no thread of this name."""
-    if thread not in threads(saved):
-        raise GeckoError(f"{file}: no thread {thread!r}; {describe_threads(saved)}")
-
-
-def describe_threads(saved: SqliteSaver) -> str:
-    """Return a sentence that names a file's threads."""
+    """Raise GeckoError, with the names that are there, where a file has no thread of this name."""
     names = threads(saved)
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return f"it holds {', '.join(map(repr, names[:SHOWN]))}{more}" if names else "it holds no runs"
+    if thread not in names:
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        held = f"{', '.join(map(repr, names[:SHOWN]))}{more}" if names else "no runs"
+        raise GeckoError(f"{file}: no thread {thread!r}; it holds {held}")
 
 
 def write_text(option: str, target: str, text: str) -> None:
