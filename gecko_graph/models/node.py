@@ -111,29 +111,17 @@ def as_node(
     return _Node(fn, models, default, book, opens_turn=opens_turn)
 
 
-def run_node(
-    fn: NodeFunction, state: Any, scope: NodeScope, *, models: Models, book: Book, config: RunnableConfig | None = None
-) -> Any:
-    """Run a node function, answering what it asks until it returns its update."""
-    return finish(_run(fn, state, scope, models, book, config, AT_ONCE))
-
-
-async def arun_node(
-    fn: NodeFunction, state: Any, scope: NodeScope, *, models: Models, book: Book, config: RunnableConfig | None = None
-) -> Any:
-    """Run as `run_node` does, without blocking the event loop."""
-    return await _run(fn, state, scope, models, book, config, AWAITED)
-
-
-async def _run(
+async def run_node(
     fn: NodeFunction,
     state: Any,
     scope: NodeScope,
+    driver: Driver,
+    *,
     models: Models,
     book: Book,
-    config: RunnableConfig | None,
-    driver: Driver,
+    config: RunnableConfig | None = None,
 ) -> Any:
+    """Run a node function, answering what it asks until it returns its update."""
     made = fn(state, scope)
     if not isinstance(made, GeneratorType):
         return made
@@ -182,16 +170,15 @@ class _Node(Runnable[Any, Any]):
         self.fn, self.models, self.default, self.book, self.opens_turn = fn, models, default, book, opens_turn
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        scope = self._scope(config)
-        return self._drop_empty(run_node(self.fn, input, scope, models=self.models, book=self.book, config=config))
+        return finish(self._run(input, config, AT_ONCE))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        scope = self._scope(config)
-        update = await arun_node(self.fn, input, scope, models=self.models, book=self.book, config=config)
-        return self._drop_empty(update)
+        return await self._run(input, config, AWAITED)
 
-    def _drop_empty(self, update: Any) -> Any:
-        """Drop empty values of the keys that add up: each write is a channel's update."""
+    async def _run(self, state: Any, config: RunnableConfig | None, driver: Driver) -> Any:
+        """Return the node's update, without empty values of the keys that add up: each write is a channel's update."""
+        scope = self._scope(config)
+        update = await run_node(self.fn, state, scope, driver, models=self.models, book=self.book, config=config)
         adding = ADD_UP.get(self.book, ())
         return {key: value for key, value in update.items() if value or key not in adding} if update else update
 

@@ -11,7 +11,8 @@ from langchain_core.tools import BaseTool, ToolException
 from ..context import GeckoContext
 from ..models.conversation import build_complaint_message
 from ..models.factory import Models
-from ..models.node import NodeScope, arun_node, book_attempt, run_node, silent
+from ..models.node import NodeScope, book_attempt, run_node, silent
+from ..models.waiting import AT_ONCE, AWAITED, Driver, finish
 from ..state import Call, JsonObject
 from ..values.leaves import as_text
 from .check import check_by_rule
@@ -34,11 +35,13 @@ class RealTool(BaseTool):
     timeout_s: float
 
     def _run(self, /, **args: Any) -> Any:
-        made = run_node(lambda *_: self._made(args), None, SCOPE, models=NO_MODELS, book=book_attempt)
-        return read_answer(self.spec, *made)
+        return finish(self._call(args, AT_ONCE))
 
     async def _arun(self, /, **args: Any) -> Any:
-        made = await arun_node(lambda *_: self._made(args), None, SCOPE, models=NO_MODELS, book=book_attempt)
+        return await self._call(args, AWAITED)
+
+    async def _call(self, args: JsonObject, driver: Driver) -> Any:
+        made = await run_node(lambda *_: self._made(args), None, SCOPE, driver, models=NO_MODELS, book=book_attempt)
         return read_answer(self.spec, *made)
 
     def _made(self, args: JsonObject) -> Any:

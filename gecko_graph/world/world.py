@@ -17,9 +17,9 @@ from ..context import GeckoContext
 from ..errors import GeckoError, PatchConflict, RunFailure, StateError, ToolkitError
 from ..models.ask import AnyAsk, Reply
 from ..models.factory import ModelLike, Models
-from ..models.node import NodeScope, Update, arun_node, book_attempt, run_node, silent
+from ..models.node import NodeFunction, NodeScope, Update, book_attempt, run_node, silent
 from ..models.usage import add_usage
-from ..models.waiting import WaitingLine
+from ..models.waiting import AT_ONCE, AWAITED, Driver, WaitingLine, finish
 from ..state import VERSION, Call, Complaint, Json, JsonObject, Origin, Outcome, Role, Step, Usage
 from ..tools import Toolkit
 from ..tools.check import LONGEST_ID, Rejection, read_call
@@ -113,14 +113,12 @@ class World:
     def call_all(self, calls: Iterable[Any]) -> list[Step]:
         """Answer the calls of one message, under `GeckoContext.parallel_calls`; their steps are in the same order."""
         with self._line.turn():
-            node, state = self._answer(calls), self._now.values
-            return self._commit(run_node(node, state, self._scope, models=self._models, book=book_attempt))
+            return finish(self._run(self._answer(calls), AT_ONCE))  # type: ignore[no-any-return]
 
     async def acall_all(self, calls: Iterable[Any]) -> list[Step]:
         """Answer as `call_all` does, without blocking the event loop."""
         async with self._line.aturn():
-            node, state = self._answer(calls), self._now.values
-            return self._commit(await arun_node(node, state, self._scope, models=self._models, book=book_attempt))
+            return await self._run(self._answer(calls), AWAITED)
 
     def read_calls(self, calls: Sequence[Mapping[str, Any]]) -> list[JsonObject]:
         """Return LangChain tool calls as `call_all` takes them: tools' own names, and no id that is taken."""
@@ -153,14 +151,14 @@ class World:
         """
         with self._line.turn():
             entry, node = self._entry(call, answer, predicted)
-            self._commit(run_node(node, self._now.values, self._scope, models=self._models, book=book_attempt))
+            finish(self._run(node, AT_ONCE))
             return entry
 
     async def arecord(self, call: Call, answer: Answer, predicted: Outcome | None = None) -> ExecutedCall:
         """Record as `record` does, without blocking the event loop."""
         async with self._line.aturn():
             entry, node = self._entry(call, answer, predicted)
-            self._commit(await arun_node(node, self._now.values, self._scope, models=self._models, book=book_attempt))
+            await self._run(node, AWAITED)
             return entry
 
     def records(self, first: int = 0) -> list[JsonObject]:
@@ -332,7 +330,9 @@ class World:
         entry |= {"ended_at": now, "by": "tool", "result": answer.result}
         return entry, partial(book_call, entry=entry, predicted=predicted, toolkit=self._toolkit)
 
-    def _commit(self, update: Update) -> list[Step]:
+    async def _run(self, node: NodeFunction, driver: Driver) -> list[Step]:
+        """Run a node on the state as it is now, and commit its update."""
+        update = await run_node(node, self._now.values, self._scope, driver, models=self._models, book=book_attempt)
         self._usage = add_usage(self._usage, update.pop("usage", {}))
         if update["steps"]:
             self._now = self._now.after(update)

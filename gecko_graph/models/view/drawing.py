@@ -98,12 +98,7 @@ class Drawing:
 
     def is_whole(self, node: Node) -> bool:
         """Return True where all of the container is shown."""
-        above: Node | None = node
-        while above and self._whole:
-            if above.index in self._whole:
-                return True
-            above = above.parent
-        return False
+        return bool(self._whole) and any(above.index in self._whole for above in node.way())
 
     def open(self, node: Node, *, names: int = _NAMES) -> bool:
         """Show the container, with the names of its omitted parts; False if it does not fit."""
@@ -180,9 +175,7 @@ class Drawing:
         )
 
     def _shows_scalar(self, node: Node, key: Any) -> bool:
-        value = node.value[key]
-        whole_text = scalar(value, len(value) if isinstance(value, str) else 0)
-        return self._entries.get(node.index, {}).get(key) == whole_text
+        return self._entries.get(node.index, {}).get(key) == whole(node.value[key])
 
     def _pay(self, cost: int) -> bool:
         if cost > self.room - self.floor:

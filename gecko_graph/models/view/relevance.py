@@ -10,7 +10,7 @@ from math import log2
 
 from ...state import Json
 from .outline import Found, Node, Outline
-from .words import split_term
+from .words import CAMEL, split_term
 
 _ALONE = 20
 """Occurrences up to which a reference is followed: a value that occurs more often does not identify anything."""
@@ -25,7 +25,6 @@ _CIRCUMSTANCE = re.compile(
     r"|cwd|pwd|working|folder|directory|path|now|today|time|date|count|counter|next|last|id|ids|status|mode|version|balance"
     r"|limit)(?![a-z])"
 )
-_CAMEL = re.compile(r"(?<=[a-z\d])(?=[A-Z])")
 _NAMING = re.compile(r"(?:^|_)(?:id|name|title|key|code|symbol|number|email|slug|uuid|ref)$|[a-z](?:Id|Name|Key|Code)$")
 _IDENTITY = re.compile(r"user|account|owner|login|session|name|_id\b|\bid\b|active|current|selected", re.IGNORECASE)
 _STEP = re.compile(r"[^/\\]+")
@@ -39,7 +38,7 @@ _FIELDS = 100
 
 def is_circumstance(key: object) -> bool:
     """Return whether a key looks like a runtime variable: current folder, user, session, counter."""
-    return isinstance(key, str) and bool(_CIRCUMSTANCE.search(_CAMEL.sub("_", key).lower()))
+    return isinstance(key, str) and bool(_CIRCUMSTANCE.search(CAMEL.sub("_", key).lower()))
 
 
 @dataclass(frozen=True)

@@ -115,26 +115,11 @@ def _first_within(root: Node, found: Findings, budget: int, rooms: Sequence[int]
 
 
 def _entire(state: Json, budget: int) -> str | None:
-    if _outgrows(state, budget) < 0:
-        return None
-    text = whole(state)
+    text = compact(state)
     if len(text) > budget:
-        text = compact(state)
-    return text if len(text) <= budget else None
-
-
-def _outgrows(value: Json, room: int) -> int:
-    """Return an upper bound of the remaining room; negative as soon as the value cannot fit."""
-    if isinstance(value, str):
-        return room - len(value) - 2
-    if not isinstance(value, (dict, list)):
-        return room - 1
-    room -= 2 * len(value)
-    for key in value:
-        if room < 0:
-            break
-        room = _outgrows(value[key], room - len(key) - 2) if isinstance(value, dict) else _outgrows(key, room)
-    return room
+        return None
+    spaced = whole(state)
+    return spaced if len(spaced) <= budget else text
 
 
 def _clipped(value: Json, budget: int) -> str:

@@ -22,7 +22,7 @@ _TERM = re.compile(r"\w+(?:[-.:@#&'+]+\w+)*")
 """A term in a text: `final_report.pdf`, `2024-05-01`, `o'neil`; of a path each step."""
 
 _PART = re.compile(r"[^\W\d_]+|\d+")
-_CAMEL = re.compile(r"(?<=[a-z\d])(?=[A-Z])")
+CAMEL = re.compile(r"(?<=[a-z\d])(?=[A-Z])")
 
 _IDLE = frozenset(
     """
@@ -95,7 +95,7 @@ def _keys(part: Json) -> Iterator[str]:
 
 def split_term(term: str) -> Iterator[str]:
     """Yield the words in a term, in the singular too: `lockDoors` gives lock, doors, door."""
-    for piece in _PART.findall(_CAMEL.sub(" ", term)):
+    for piece in _PART.findall(CAMEL.sub(" ", term)):
         word = piece.lower()
         if not 3 <= len(word) <= _LONGEST:
             continue
