@@ -98,8 +98,7 @@ def test_python_blocks_run(path, recorded, tmp_path, monkeypatch, capsys):
     namespace: dict = {"__name__": "docs"}
     for text in blocks(path, "python"):
         exec(compile(text, str(path), "exec", dont_inherit=True), namespace)
-    if path.name == "README.md":
-        assert namespace["run"]["rehearsal"]["verdict"]["status"] == "accepted"
+    if path.name == "langgraph.md":
         assert "gecko.verdict 1" in capsys.readouterr().out
 
 
@@ -142,7 +141,7 @@ def test_what_can_be_added_is_documented():
     """A new event, command or word of the contract language stands where users look for it."""
     words = [*FUNCTIONS, *FILTERS, *TESTS, *METHODS]
     for names, page in (
-        (get_args(events.EventType), "README.md"),
+        (get_args(events.EventType), "docs/langgraph.md"),
         (get_args(events.EventType), "gecko_graph/events.py"),
         (cli.commands, "docs/command-line.md"),
         (words, "docs/contracts.md"),
@@ -158,13 +157,16 @@ def test_links_lead_somewhere():
             assert (path.parent / target).exists(), f"{path.name}: {target}"
 
 
-@pytest.mark.parametrize(("words", "line"), [(["demo"], "Attempt 1"), (["demo", "order", "--yes"], "what would")])
-def test_the_results_in_the_readme_are_what_a_terminal_shows(words, line, capsys, monkeypatch):
+@pytest.mark.parametrize(
+    ("words", "page", "line"),
+    [(["demo"], "docs/scenarios.md", "Attempt 1"), (["demo", "order", "--yes"], "README.md", "what would")],
+)
+def test_the_results_in_the_docs_are_what_a_terminal_shows(words, page, line, capsys, monkeypatch):
     for name, value in {"FORCE_COLOR": "1", "NO_COLOR": "1", "TERM": "xterm", "COLUMNS": "140"}.items():
         monkeypatch.setenv(name, value)
     assert main(words) == 0
     shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().out)
-    block = next(text for text in blocks(ROOT / "README.md", "") if line in text)
+    block = next(text for text in blocks(ROOT / page, "") if line in text)
     assert [line for line in block.splitlines() if line not in shown] == []
 
 
