@@ -147,7 +147,6 @@ def _each(rounds: Rounds, value: Run, condition: Run | None) -> Run:
         found: list[Any] = []
         for _ in rounds(scope):
             if condition is None or given(condition(scope)):
-                scope.take_items(1)
                 found.append(given(value(scope)))
         scope.take_items(len(found))
         return found
@@ -160,7 +159,8 @@ def _count(rounds: Rounds, condition: Run, _: Run | None) -> Run:
     return lambda scope: len(found(scope))
 
 
-QUANTIFIERS: dict[str, Callable[[Rounds, Run, Run | None], Run]] = {
+Quantifier = Callable[[Rounds, Run, Run | None], Run]
+QUANTIFIERS: dict[str, Quantifier] = {
     "all": _all, "any": _any, "count": _count, "each": _each,
 }  # fmt: skip
 

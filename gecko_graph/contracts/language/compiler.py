@@ -5,34 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from types import SimpleNamespace
 from typing import Any
 
 from jinja2 import nodes
 
-from .closures import OPERATORS, QUANTIFIERS, apply_function, constant, find_rounds, identity, read_items
-from .filters import FILTERS, TESTS, attribute_of, collect
+from .closures import OPERATORS, QUANTIFIERS, Quantifier, apply_function, constant, find_rounds, read_items
+from .filters import FILTERS, TESTS
 from .functions import FUNCTIONS, METHODS
 from .operators import key_of, member, number, part
 from .reads import StatePath, paths_in
-from .sandbox import Fault, Missing, Scope, a_text, given, join, text
+from .sandbox import Fault, Missing, Scope, a_text, bound, given, join, text
 from .syntax import (
+    ITS,
+    LOOPS,
     MAX_DEPTH,
     MAX_NODES,
     Run,
     SyntaxFault,
+    as_each,
     check_arguments,
     check_name,
     describe,
     known,
-    literal,
     no_spread,
 )
 
-Step = Callable[[Scope], Callable[[Any], Any]]
-"""A filter or test with its arguments: from a scope to a function on values."""
-
-LOOPS = ("map", "select", "reject", "selectattr")
 ALL_FILTERS = (*FILTERS, *LOOPS)
 
 LENIENT = frozenset((FUNCTIONS["at"], FILTERS["default"], TESTS["defined"], TESTS["undefined"]))
@@ -171,7 +168,7 @@ class _Compiler:
         if isinstance(node.node, nodes.Name):
             name = node.node.name
             if name in QUANTIFIERS:
-                return self._quantifier(name, node)
+                return self._rounds(name, QUANTIFIERS[name], *read_items(name, node), node.args[1:])
             if name not in FUNCTIONS:
                 return self._own_function(node, name)
             if name == "at":
@@ -191,14 +188,31 @@ class _Compiler:
         named = {keyword.key: self.build(keyword.value) for keyword in node.kwargs}
         return [self.build(argument) for argument in (*subject, *node.args)], named
 
-    def _quantifier(self, name: str, node: nodes.Call) -> Run:
-        variable, items = read_items(name, node)
+    def _rounds(self, name: str, quantifier: Quantifier, variable: str, items: Any, parts: Sequence[nodes.Node]) -> Run:
         source = self.build(items)
         outer, self.names = self.names, set()
-        parts = [self.build(part) for part in node.args[1:]]
+        value, *condition = [self.build(part) for part in parts]
         self.names = outer | (self.names - {variable})
         self.bound.add(variable)
-        return QUANTIFIERS[name](find_rounds(name, variable, source), parts[0], parts[1] if len(parts) > 1 else None)
+        return quantifier(find_rounds(name, variable, source), value, condition[0] if condition else None)
+
+    def _loop(self, node: nodes.Filter) -> Run:
+        """Return the closure of `map`, `select` and the like: of `each`, with arguments that are evaluated once."""
+        args, once = [*node.args], dict[str, Run]()
+        for place, argument in enumerate(args):
+            if not isinstance(argument, nodes.Const | nodes.Name):
+                name = f"{ITS} {place}"
+                args[place], once[name] = nodes.Name(name, "load"), self.build(argument)
+        loop = self._rounds(node.name, QUANTIFIERS["each"], ITS, node.node, as_each(node.name, args, node.kwargs))
+        self.names -= once.keys()
+
+        def run(scope: Scope) -> Any:
+            values = {name: argument(scope) for name, argument in once.items()}
+            with bound(scope.values, *values):
+                scope.values.update(values)
+                return loop(scope)
+
+        return run if once else loop
 
     def _own_function(self, node: nodes.Call, name: str) -> Run:
         """Return the closure of a let with parameters, which stands among the names as `name/2`."""
@@ -220,96 +234,12 @@ class _Compiler:
         if node.node is None:
             raise SyntaxFault("a filter needs a value")
         if node.name in LOOPS:
-            step, value = self._filter_step(node.name, node), self.build(node.node)
-            return lambda scope: step(scope)(value(scope))
+            return self._loop(node)
         return self._apply(node.name, FILTERS[known(node.name, ALL_FILTERS, "filter")], node, node.node)
 
     def tested(self, node: nodes.Test) -> Run:
         no_spread(node)
         return self._apply(node.name, TESTS[known(node.name, TESTS, "test")], node, node.node)
-
-    def _step(self, name: str, function: Callable[..., Any], node: Any) -> Step:
-        check_arguments(name, function, 1 + len(node.args), [keyword.key for keyword in node.kwargs])
-        args, kwargs = self._arguments(node)
-        check = identity if function in LENIENT else given
-
-        def step(scope: Scope) -> Callable[[Any], Any]:
-            values = [check(argument(scope)) for argument in args]
-            named = {key: check(argument(scope)) for key, argument in kwargs.items()}
-            return lambda value: function(scope, check(value), *values, **named)
-
-        return step
-
-    def _filter_step(self, name: str, node: Any) -> Step:
-        if known(name, ALL_FILTERS, "filter") in LOOPS:
-            return self._map(node) if name == "map" else self._selection(name, node)
-        return self._step(name, FILTERS[name], node)
-
-    def _test_step(self, name: str, node: Any) -> Step:
-        return self._step(name, TESTS[known(name, TESTS, "test")], node)
-
-    # loops
-
-    def _map(self, node: Any) -> Step:
-        if node.args:
-            step = self._filter_step(literal(node.args[0], "map's filter"), _rest(node, 1))
-        else:
-            step = self._attribute_step(node)
-
-        def loop(scope: Scope) -> Callable[[Any], Any]:
-            change = step(scope)
-            return lambda values: collect(scope, values, "map", lambda value: (True, change(value)))
-
-        return loop
-
-    def _attribute_step(self, node: Any) -> Step:
-        named = {keyword.key: keyword.value for keyword in node.kwargs}
-        if "attribute" not in named or not set(named) <= {"attribute", "default"}:
-            raise SyntaxFault("map needs a filter's name, or attribute= and perhaps default=")
-        attribute = self._attribute(named["attribute"])
-        default = self.build(named["default"]) if "default" in named else None
-
-        def step(scope: Scope) -> Callable[[Any], Any]:
-            if default is None:
-                return lambda value: given(attribute_of(value, attribute))
-            other = given(default(scope))
-
-            def change(value: Any) -> Any:
-                found = attribute_of(value, attribute)
-                return other if type(found) is Missing else found
-
-            return change
-
-        return step
-
-    def _attribute(self, node: nodes.Node) -> str | int:
-        if isinstance(node, nodes.Const) and type(node.value) is int:
-            return node.value
-        return check_name(literal(node, "an attribute"), "the attribute")
-
-    def _selection(self, name: str, node: Any) -> Step:
-        by_attribute = name.endswith("attr")
-        if by_attribute and not node.args:
-            raise SyntaxFault(f"{name} needs an attribute")
-        attribute = self._attribute(node.args[0]) if by_attribute else None
-        rest = _rest(node, 1 if by_attribute else 0)
-        test: Step = (
-            (lambda _: bool)
-            if not rest.args
-            else self._test_step(literal(rest.args[0], f"{name}'s test"), _rest(rest, 1))
-        )
-        wanted = name.startswith("select")
-
-        def loop(scope: Scope) -> Callable[[Any], Any]:
-            matches = test(scope)
-
-            def keep(value: Any) -> tuple[bool, Any]:
-                subject = value if attribute is None else attribute_of(value, attribute)
-                return bool(matches(subject)) is wanted, value
-
-            return lambda values: collect(scope, values, name, keep)
-
-        return loop
 
 
 def _check_path(paths: Sequence[nodes.Node]) -> None:
@@ -317,10 +247,6 @@ def _check_path(paths: Sequence[nodes.Node]) -> None:
         if isinstance(path, nodes.Const | nodes.Concat | nodes.Compare | nodes.Not):
             wrote = f" [{path.value!r}]" if isinstance(path, nodes.Const) else ""
             raise SyntaxFault(f"at: a path is a list of keys and indexes: write{wrote or ' [...]'}")
-
-
-def _rest(node: Any, used: int) -> Any:
-    return SimpleNamespace(args=node.args[used:], kwargs=node.kwargs)
 
 
 _HANDLERS: dict[type, Callable[[_Compiler, Any], Run]] = {

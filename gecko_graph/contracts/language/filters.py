@@ -244,18 +244,6 @@ FILTERS: dict[str, Filter] = {
 }  # fmt: skip
 
 
-def collect(scope: Scope, values: Any, what: str, keep: Callable[[Any], tuple[bool, Any]]) -> list[Json]:
-    """Run the loop of `map`, `select` and the like, checking the deadline at each item. Raises Fault."""
-    found = []
-    for value in a_list(values, what):
-        scope.tick()
-        kept, result = keep(value)
-        if kept:
-            found.append(result)
-    scope.take_items(len(found))
-    return found
-
-
 # tests, after `is`: Jinja2's, and two for texts -----------------------------------------------------------------------
 
 

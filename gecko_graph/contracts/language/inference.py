@@ -11,7 +11,7 @@ from ...errors import did_you_mean
 from .closures import QUANTIFIERS
 from .sandbox import kind
 from .shapes import ANY, Plain, Shape, either
-from .syntax import describe
+from .syntax import ITS, LOOPS, as_each, attribute_node, describe
 
 Names = Mapping[str, Any]
 """Name to Shape, or to a function that returns it; of a let with parameters from those of its arguments."""
@@ -34,7 +34,7 @@ _FUNCTIONS: Final[dict[str, tuple[Shape, Shape]]] = {
 
 _SAME, _ITEM = Shape(), Shape()
 _FILTERS: Final[dict[str, tuple[frozenset[str] | None, Shape]]] = {
-    **dict.fromkeys(("sort", "unique", "select", "reject", "selectattr"), (LIST.kinds, _SAME)),
+    **dict.fromkeys(("sort", "unique"), (LIST.kinds, _SAME)),
     **dict.fromkeys(("min", "max"), (LIST.kinds, _ITEM)),
     **dict.fromkeys(("first", "last"), (frozenset(("a list", "a text")), _ITEM)),
     **dict.fromkeys(("abs", "round", "money"), (NUMBER.kinds, NUMBER)),
@@ -43,7 +43,7 @@ _FILTERS: Final[dict[str, tuple[frozenset[str] | None, Shape]]] = {
     "sum": (LIST.kinds, NUMBER), "length": (_COUNTED, NUMBER), "fixed": (NUMBER.kinds, TEXT),
     "join": (LIST.kinds, TEXT), "lines": (TEXT.kinds, Plain("a list", inner=TEXT)), "bytes": (TEXT.kinds, NUMBER),
     "keys": (_OBJECT, Plain("a list", inner=TEXT)), "values": (_OBJECT, LIST), "items": (_OBJECT, LIST),
-    "map": (LIST.kinds, LIST), "interleave": (LIST.kinds, LIST),
+    "interleave": (LIST.kinds, LIST),
 }  # fmt: skip
 """Filter to what it takes, and what it gives."""
 
@@ -123,11 +123,14 @@ class Inference:
 
     def _quantified(self, node: nodes.Call, name: str) -> Shape:
         head: Any = node.args[0]
-        items = self.shape(head.ops[0].expr)
-        self.expect(items, LIST.kinds, name)
-        inside = Inference({**self._names, head.expr.name: items.member(None) or ANY}, self._report)
-        value, *_ = [inside.shape(argument) for argument in node.args[1:]]
+        value = self._each(name, self.shape(head.ops[0].expr), head.expr.name, node.args[1:])
         return {"each": Plain("a list", inner=value), "count": NUMBER}.get(name, TRUTH)
+
+    def _each(self, name: str, items: Shape, variable: str, parts: Sequence[nodes.Node]) -> Shape:
+        self.expect(items, LIST.kinds, name)
+        inside = Inference({**self._names, variable: items.member(None) or ANY}, self._report)
+        value, *_ = [inside.shape(part) for part in parts]
+        return value
 
     def _at(self, node: nodes.Call, args: Sequence[nodes.Expr], guarded: bool) -> Shape:
         name = getattr(node.node, "name", "")
@@ -150,14 +153,15 @@ class Inference:
 
     def _filter(self, node: nodes.Filter, guarded: bool) -> Shape:
         value = self.shape(node.node, guarded=guarded or node.name == "default")
+        if node.name in LOOPS:
+            made = self._each(node.name, value, ITS, as_each(node.name, node.args, node.kwargs))
+            return Plain("a list", inner=made) if node.name == "map" else value
         given = [self.shape(argument) for argument in node.args]
         for keyword in node.kwargs:
             self.shape(keyword.value)
             if keyword.key == "attribute" and isinstance(keyword.value, nodes.Const):
-                value_at = self._attribute(value, keyword.value.value, bool(len(node.kwargs) > 1))
-                value = Plain("a list", inner=value_at) if node.name == "map" else value
-        if node.name == "selectattr" and node.args and isinstance(node.args[0], nodes.Const):
-            self._attribute(value, node.args[0].value, len(node.args) > 1)
+                item = nodes.Name(ITS, "load")
+                self._each(node.name, value, ITS, [attribute_node(item, keyword.value)])
         takes, gives = _FILTERS.get(node.name, (None, ANY))
         self.expect(value, takes, node.name)
         inner = value.member(None) or ANY
@@ -165,14 +169,9 @@ class Inference:
             return Plain("a list", inner=Plain("an object", members={"key": TEXT, "value": inner}))
         if node.name == "default":
             return either([value, *given[:1]])
-        special = {"values": Plain("a list", inner=inner), "map": value if node.kwargs else LIST}
-        return special.get(node.name, value if gives is _SAME else inner if gives is _ITEM else gives)
-
-    def _attribute(self, values: Shape, attribute: Any, guarded: bool) -> Shape:
-        item = values.member(None) or ANY
-        for name in str(attribute).split("."):
-            item = self.member(item, int(name) if name.isdecimal() else name, f"{name!r} of the items", guarded=guarded)
-        return item
+        if node.name == "values":
+            return Plain("a list", inner=inner)
+        return value if gives is _SAME else inner if gives is _ITEM else gives
 
     def _test(self, node: nodes.Test) -> Shape:
         self.shape(node.node, guarded=node.name in ("defined", "undefined"))

@@ -27,6 +27,10 @@ MAX_DEPTH = 50
 NAMES = frozenset(("args", "call", "before", "now", "state", "result", "calls", "answer"))
 """Names with a meaning of their own, which no item and no argument of a let may have."""
 
+LOOPS = ("map", "select", "reject", "selectattr")
+ITS = "the item"
+"""What a loop without a name calls its items: no name of an expression."""
+
 _GRAMMAR = Environment(optimized=False, keep_trailing_newline=True, cache_size=0, autoescape=False)
 
 
@@ -111,6 +115,40 @@ def literal(node: nodes.Node | None, what: str) -> str:
     if isinstance(node, nodes.Const) and isinstance(node.value, str):
         return node.value
     raise SyntaxFault(f"{what} must be written as a literal text")
+
+
+def as_each(name: str, args: Sequence[Any], named: Sequence[Any]) -> Sequence[nodes.Expr]:
+    """Return value and condition of the `each` that one of LOOPS stands for, over items with the name ITS.
+
+    Raises:
+        SyntaxFault: The attribute or the name of a filter or test is missing, or computed.
+    """
+    item: nodes.Expr = nodes.Name(ITS, "load")
+    if name == "map" and args:
+        return [nodes.Filter(item, literal(args[0], "map's filter"), args[1:], named, None, None)]
+    if name == "map":
+        if [keyword.key for keyword in named] != ["attribute"]:
+            raise SyntaxFault("map needs a filter's name, or attribute=")
+        return [attribute_node(item, named[0].value)]
+    subject = item
+    if name == "selectattr":
+        if not args:
+            raise SyntaxFault("selectattr needs an attribute")
+        subject, args = attribute_node(item, args[0]), args[1:]
+    test = nodes.Test(subject, literal(args[0], f"{name}'s test"), args[1:], named, None, None) if args else subject
+    return [item, nodes.Not(test) if name == "reject" else test]
+
+
+def attribute_node(item: nodes.Expr, attribute: Any) -> nodes.Expr:
+    """Return `item.owner.name` for `owner.name`."""
+    is_index = isinstance(attribute, nodes.Const) and type(attribute.value) is int
+    path = str(attribute.value) if is_index else literal(attribute, "an attribute")
+    for key in path.split("."):
+        if key.isdecimal():
+            item = nodes.Getitem(item, nodes.Const(int(key)), "load")
+        else:
+            item = nodes.Getattr(item, key, "load")
+    return item
 
 
 @lru_cache(maxsize=256)

@@ -18,12 +18,12 @@ from typing import Any, Self
 from ...errors import EvaluationFailed, NotKnown
 from ...schemas.partial import Partial, Tokens
 from ...state import Json
-from .closures import constant
+from .closures import QUANTIFIERS, constant, find_rounds
 from .expression import Expression, shorten
 from .inference import LIST, TEXT
 from .location import Location
 from .operators import key_of
-from .sandbox import MAX_DEPTH, Fault, Missing, Scope, a_list, a_text, bound, copy_json, given, kind, text
+from .sandbox import MAX_DEPTH, Fault, Missing, Scope, a_text, copy_json, given, kind, text
 from .shapes import ANY, Plain, Shape, either
 from .syntax import is_template, parse_text
 
@@ -69,11 +69,12 @@ class Template:
 class Loop:
     """`for_each`, `as` and `when`: the items of a loop."""
 
-    __slots__ = ("_source", "_when", "expressions", "inner", "name")
+    __slots__ = ("_items", "_source", "_when", "expressions", "inner", "name")
 
     def __init__(self, data: Mapping[str, Any], place: Location) -> None:
         self.name = _loop_name(data.get("as", ITEM), place)
         self._source = place.at("for_each").compile(data["for_each"])
+        self._items = find_rounds("for_each", self.name, self._source.raw)
         self.inner = place.with_names(**{self.name: self._source.shape.member(None) or ANY})
         self._when = self.inner.at("when").compile(data["when"]) if "when" in data else None
         self.expressions = [self._source, *([self._when] if self._when else [])]
@@ -81,14 +82,11 @@ class Loop:
     def rounds(self, scope: Scope) -> Iterator[None]:
         """Yield once per item for which `when` is true, with the item in scope meanwhile. Raises EvaluationFailed."""
         try:
-            items = a_list(self._source.raw(scope), "for_each")
-        except Fault as fault:
-            raise self._source.failed(str(fault)) from None
-        with bound(scope.values, self.name):
-            for item in items:
-                scope.values[self.name] = item
+            for _ in self._items(scope):
                 if self._when is None or self._when.test(scope):
                     yield
+        except Fault as fault:
+            raise self._source.failed(str(fault)) from None
 
 
 def _loop_name(name: Any, place: Location) -> str:
@@ -168,15 +166,8 @@ class _Loader:
         at_value = loop.inner.at("value")
         value, shape = self.value(data["value"], at_value, depth + 1)
 
-        def raw(scope: Scope) -> Any:
-            found = []
-            for _ in loop.rounds(scope):
-                scope.take_items(1)
-                found.append(_member(value(scope), at_value))
-            scope.take_items(len(found))
-            return found
-
-        return raw, Plain("a list", inner=shape)
+        each = QUANTIFIERS["each"](loop.rounds, lambda scope: _member(value(scope), at_value), None)
+        return each, Plain("a list", inner=shape)
 
     def _cases(self, data: Mapping[str, Any], place: Location, depth: int) -> Loaded:
         cases = place.check_fields(data, ("cases",))["cases"]
