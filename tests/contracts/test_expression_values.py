@@ -93,9 +93,9 @@ def test_walk_finds_everything_in_order_and_at_finds_it_again(value):
 @settings(max_examples=150)
 @given(st.text(st.sampled_from(list("{}%#|.()[]'\"_, +-*/~=<>!inabos123 ")), max_size=30))
 def test_any_source_is_an_expression_or_a_clear_refusal(source):
-    for compile_source in (Expression.compile, Expression.compile_text):
+    for is_text in (False, True):
         with contextlib.suppress(ContractError):
-            compile_source(source, names=("a", "b"), where="f: t")
+            Expression.compile(source, names=("a", "b"), where="f: t", is_text=is_text)
 
 
 def test_braces_in_a_text_literal_hide_nothing_that_an_invariant_reads():

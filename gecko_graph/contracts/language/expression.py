@@ -36,17 +36,12 @@ def shorten(source: str, limit: int = 120) -> str:
 
 
 @lru_cache(maxsize=8192)
-def _compile_bare(source: str) -> Code:
-    return compile_parts([parse_expression(source)])
-
-
-@lru_cache(maxsize=8192)
-def _compile_text(source: str) -> Code:
-    return compile_parts(parse_text(source))
+def _compile(source: str, is_text: bool) -> Code:
+    return compile_parts(parse_text(source) if is_text else [parse_expression(source)])
 
 
 class Expression:
-    """One checked expression, or one text with `{{ }}` filled in. Made by `compile` and `compile_text`."""
+    """One checked expression, or one text with `{{ }}` filled in. Made by `compile`."""
 
     __slots__ = ("_run", "code", "names", "shape", "source", "where")
 
@@ -60,27 +55,16 @@ class Expression:
         """What is known of its value, where it is examined."""
 
     @classmethod
-    def compile(cls, source: str, *, names: Collection[str], where: str) -> Expression:
-        """Check a bare expression; `names` are those in its scope.
+    def compile(cls, source: str, *, names: Collection[str], where: str, is_text: bool = False) -> Expression:
+        """Check a bare expression, or a text in which `{{ }}` is filled in; `names` are those in its scope.
+
+        A text that is a single expression keeps its value's type.
 
         Raises:
             ContractError: It cannot be parsed, is not on the whitelist, or names something unknown.
         """
-        return cls._checked(source, _compile_bare, names, where)
-
-    @classmethod
-    def compile_text(cls, source: str, *, names: Collection[str], where: str) -> Expression:
-        """Check a text in which `{{ }}` is filled in; one that is a single expression keeps its value's type.
-
-        Raises:
-            ContractError: As for `compile`.
-        """
-        return cls._checked(source, _compile_text, names, where)
-
-    @classmethod
-    def _checked(cls, source: str, build: Any, names: Collection[str], where: str) -> Expression:
         try:
-            code = build(source)
+            code = _compile(source, is_text)
         except SyntaxFault as fault:
             raise ContractError(f"{where}: {shorten(str(fault), 300)}, in `{shorten(source)}`") from None
         for name in sorted(code.names):

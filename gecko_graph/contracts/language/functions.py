@@ -195,12 +195,11 @@ def trusted(scope: Scope, path: Any) -> bool:
 
 FUNCTIONS: dict[str, Function] = {
     "at": at, "walk": walk, "zip": zip_lists, "index": index, "range": whole_numbers, "new_id": new_id, "money": money,
+    "object": to_object, "random_int": random_int, "random_float": random_float, "trusted": trusted,
+    **dates.FUNCTIONS,
 }  # fmt: skip
-TAKEN = frozenset(FUNCTIONS)
-"""Functions whose names no let may have; contracts of before may have lets with the names of later ones."""
-
-FUNCTIONS |= {"object": to_object, "random_int": random_int, "random_float": random_float, "trusted": trusted}
-FUNCTIONS |= dates.FUNCTIONS
+TAKEN = frozenset(("at", "walk", "zip", "index", "range", "new_id", "money"))
+"""Functions whose names no let may have; the others are words that a tool may have for its own values."""
 
 
 # text methods --------------------------------------------------------------------------------------------------------

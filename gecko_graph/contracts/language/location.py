@@ -95,15 +95,15 @@ class Location:
             source = str(source)
         if not isinstance(source, str):
             raise self.error(f"expected an expression as a text, got {type(source).__name__}; quote it")
-        return self._compiled(Expression.compile, source)
+        return self._compiled(source, is_text=False)
 
     def compile_text(self, source: str) -> Expression:
         """Compile a text with `{{ }}`. Raises ContractError."""
-        return self._compiled(Expression.compile_text, source)
+        return self._compiled(source, is_text=True)
 
-    def _compiled(self, build: Callable[..., Expression], source: str) -> Expression:
+    def _compiled(self, source: str, *, is_text: bool) -> Expression:
         try:
-            expression = build(source, names=self.names, where="")
+            expression = Expression.compile(source, names=self.names, where="", is_text=is_text)
         except ContractError as error:
             raise self.error(str(error).removeprefix(": ")) from None
         expression.where = self.where

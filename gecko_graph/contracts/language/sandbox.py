@@ -278,9 +278,7 @@ def json_text(scope: Scope, value: Any) -> str:
 
 def join(scope: Scope, parts: list[str], glue: str = "") -> str:
     """Join texts; every text grows here. Raises Fault."""
-    glued = len(glue) * max(len(parts) - 1, 0)
-    width = 1 if glue.isascii() and all(part.isascii() for part in parts) else 4
-    scope.take(width * (glued + sum(len(part) for part in parts)))
+    scope.take_text(*parts, *[glue] * (len(parts) - 1))
     return glue.join(parts)
 
 
