@@ -11,8 +11,6 @@ from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, ToolMe
 from langgraph.errors import GraphInterrupt
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from ..models.answer import aanswer, answer
-from ..models.factory import Models
 from ..models.waiting import Driver
 from ..real.claims import Claims, entry_of, find_claims, last_human, running
 from ..real.decisions import DOUBT_DECISIONS, IN_DOUBT, ask_person, settled_by
@@ -20,7 +18,7 @@ from ..real.journal import UNKNOWN, format_call
 from ..real.ledger import CallLedger
 from ..state import Call, JsonObject
 from ..tools import Toolkit
-from ..tools.as_tools import CLAIMED
+from ..tools.as_tools import CLAIMED, drive
 from ..tools.check import check_by_rule
 from ..tools.real import Answer
 from ..values.leaves import as_text
@@ -32,20 +30,7 @@ ROOM = "middleware|"
 DECIDED = ("ok", "error", "left")
 NOT_MADE: JsonObject = {"status": "error", "result": "It did not take effect.", "by": "person"}
 MOST_TRIES, BACKOFF_S = 6, 0.2
-NO_MODELS = Models.bind()
 GIVEN_UP: JsonObject = {"status": "error", "result": "It was not carried out: the turn was interrupted."}
-
-
-async def drive(steps: Any, driver: Driver) -> Any:
-    """Do what a generator asks, in a hook, and return what it comes to."""
-    replies: Any = None
-    try:
-        while True:
-            replies = await driver.do(answer, aanswer, steps.send(replies), NO_MODELS)
-    except StopIteration as returned:
-        return returned.value
-    finally:
-        steps.close()  # what a run that is stopped here has claimed is not under way any more
 
 
 class Claimed(NamedTuple):

@@ -10,6 +10,7 @@ from langchain_core.language_models import BaseChatModel
 
 from ..errors import RunFailure
 from ..masking import mask
+from ..values.paths import shorten
 from .doubt import status_of_error
 from .usage import is_count
 
@@ -36,7 +37,7 @@ def failure_of(error: Exception) -> str:
         text = f"the model's reply could not be read ({type(error).__name__}: {text})"
     elif not isinstance(error, RunFailure):
         text = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    return shorten(text, _LONGEST)
 
 
 def message_of(error: BaseException) -> str:

@@ -28,6 +28,11 @@ NO_MODELS = Models.bind()
 SCOPE = NodeScope(GeckoContext.model_validate({}), silent, NO_MODELS.has)
 
 
+async def drive(steps: Any, driver: Driver) -> Any:
+    """Do what a generator asks outside of a graph, where no model is asked, and return what it comes to."""
+    return await run_node(lambda *_: steps, None, SCOPE, driver, models=NO_MODELS, book=book_attempt)
+
+
 class RealTool(BaseTool):
     """A tool with its own JSON Schema; all of a call's arguments reach the function, whatever they are called."""
 
@@ -41,8 +46,7 @@ class RealTool(BaseTool):
         return await self._call(args, AWAITED)
 
     async def _call(self, args: JsonObject, driver: Driver) -> Any:
-        made = await run_node(lambda *_: self._made(args), None, SCOPE, driver, models=NO_MODELS, book=book_attempt)
-        return read_answer(self.spec, *made)
+        return read_answer(self.spec, *await drive(self._made(args), driver))
 
     def _made(self, args: JsonObject) -> Any:
         call: Call = {"id": "", "name": self.name, "args": args}

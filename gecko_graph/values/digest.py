@@ -17,6 +17,7 @@ import ormsgpack
 from ..errors import StateError
 from ..state import Json
 from .leaves import map_scalars
+from .paths import shorten
 
 MAX_DEPTH = 100
 """Levels of nesting that a document may have."""
@@ -86,7 +87,7 @@ def check_json(document: object, *, what: str) -> None:
     if fault:
         place, reason = fault
         path = "".join(map(_step, place[::-1]))
-        raise StateError(f"{what}: ${path if len(path) <= _LONGEST_PATH else path[:_LONGEST_PATH] + '…'} {reason}")
+        raise StateError(f"{what}: ${shorten(path, _LONGEST_PATH)} {reason}")
 
 
 class _Check:
@@ -132,9 +133,9 @@ class _Check:
         members: Any = value.items() if named else enumerate(value)
         for key, item in members:
             if named and type(key) is not str:
-                return [], f"has the key {_shorten(key)}, {_name_type(key)}: keys are text"
+                return [], f"has the key {shorten(ascii(key), _SHOWN)}, {_name_type(key)}: keys are text"
             if named and not key.isascii() and _has_half_surrogate(key):
-                return [], f"has the key {_shorten(key)}: half a surrogate pair is not text"
+                return [], f"has the key {shorten(ascii(key), _SHOWN)}: half a surrogate pair is not text"
             if type(item) is str and item.isascii():
                 continue
             fault = self.fault(item, depth + 1)
@@ -147,7 +148,7 @@ class _Check:
 def _scalar_fault(value: object) -> str | None:
     if type(value) is str:
         broken = not value.isascii() and _has_half_surrogate(value)
-        return f"is {_shorten(value)}: half a surrogate pair is not text" if broken else None
+        return f"is {shorten(ascii(value), _SHOWN)}: half a surrogate pair is not text" if broken else None
     if type(value) is float:
         return None if math.isfinite(value) else f"is {value}: not a JSON number"
     if type(value) is int:
@@ -172,11 +173,6 @@ def _suggest_type(value: object) -> str:
 def _name_type(value: object) -> str:
     name = type(value).__name__
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
-
-
-def _shorten(value: object) -> str:
-    text = ascii(value)
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
 
 
 def _has_half_surrogate(text: str) -> bool:

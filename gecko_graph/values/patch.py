@@ -14,6 +14,7 @@ from ..errors import PatchConflict
 from ..state import Json, JsonObject, Operation, Outcome, Patch
 from .difference import equal, json_equal, make_patch, pointer_step, same_value
 from .digest import MAX_DEPTH
+from .paths import shorten
 
 __all__ = [
     "COPY_LIMIT", "apply_patch", "booked_patch", "fold_patches", "json_equal", "make_patch", "overlap", "pointer",
@@ -316,14 +317,14 @@ def _name_type(value: object) -> str:
 
 
 def _quote(text: str) -> str:
-    return f'"{text}"' if len(text) <= _SHOWN else f'"{text[:_SHOWN]}..."'
+    return f'"{shorten(text, _SHOWN)}"'
 
 
 def _describe_operation(operation: object) -> str:
     if not isinstance(operation, Mapping):
         return ""
     fields = [operation.get(key) for key in ("op", "from", "path")]
-    words = [word if len(word) <= _SHOWN else word[:_SHOWN] + "..." for word in fields if isinstance(word, str)]
+    words = [shorten(word, _SHOWN) for word in fields if isinstance(word, str)]
     return f" ({' '.join(words)})" if words else ""
 
 

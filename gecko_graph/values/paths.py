@@ -54,10 +54,15 @@ def excerpt(value: Json) -> str:
     return text
 
 
+def shorten(text: str, limit: int) -> str:
+    """Return text for a message: at most `limit` characters of it, and a mark where there are more."""
+    return text if len(text) <= limit else f"{text[:limit]}…"
+
+
 def _head(value: Json) -> Json:
     if isinstance(value, int) and value.bit_length() > 1000:
         return f"a whole number of {value.bit_length()} bits"
-    return value[:EXCERPT_CHARS] + "…" if isinstance(value, str) and len(value) > EXCERPT_CHARS else value
+    return shorten(value, EXCERPT_CHARS) if isinstance(value, str) else value
 
 
 def _name_type(value: object) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 
 from ...errors import ContractError, EvaluationFailed, did_you_mean
 from ...state import Json
+from ...values.paths import shorten
 from .closures import QUANTIFIERS
 from .compiler import Code, compile_parts
 from .functions import FUNCTIONS
@@ -21,7 +22,7 @@ from .sandbox import LIMITS, Fault, Limits, Missing, Scope, copy_json
 from .shapes import ANY
 from .syntax import SyntaxFault, parse_expression, parse_text
 
-__all__ = ["CHECK_NAMES", "LIMITS", "Expression", "Limits", "Missing", "Scope", "check_expression", "shorten"]
+__all__ = ["CHECK_NAMES", "LIMITS", "Expression", "Limits", "Missing", "Scope", "check_expression", "one_line"]
 
 CHECK_NAMES = ("state", "before", "calls", "answer")
 """Names available to a check of a checklist."""
@@ -29,10 +30,9 @@ CHECK_NAMES = ("state", "before", "calls", "answer")
 _FAULTS = (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 
 
-def shorten(source: str, limit: int = 120) -> str:
-    """Shorten a source for a message: one line, of bounded length."""
-    line = " ".join(source.split())
-    return line if len(line) <= limit else f"{line[:limit]}…"
+def one_line(source: str, limit: int = 120) -> str:
+    """Return a source for a message: one line, of bounded length."""
+    return shorten(" ".join(source.split()), limit)
 
 
 @lru_cache(maxsize=8192)
@@ -66,12 +66,12 @@ class Expression:
         try:
             code = _compile(source, is_text)
         except SyntaxFault as fault:
-            raise ContractError(f"{where}: {shorten(str(fault), 300)}, in `{shorten(source)}`") from None
+            raise ContractError(f"{where}: {one_line(str(fault), 300)}, in `{one_line(source)}`") from None
         for name in sorted(code.names):
             if name not in names:
-                raise ContractError(f"{where}: {_explain_unknown(name, names)}, in `{shorten(source)}`")
+                raise ContractError(f"{where}: {_explain_unknown(name, names)}, in `{one_line(source)}`")
         for name in code.bound & set(names) - {"item"}:
-            raise ContractError(f"{where}: the name {name!r} is already taken; choose another, in `{shorten(source)}`")
+            raise ContractError(f"{where}: the name {name!r} is already taken; choose another, in `{one_line(source)}`")
         return cls(source, code, where)
 
     def raw(self, scope: Scope) -> Any:
@@ -121,7 +121,7 @@ class Expression:
 
     def failed(self, why: str) -> EvaluationFailed:
         """Build the failure of this expression, with its location."""
-        return EvaluationFailed(f"{self.where}: {shorten(why, 300)}, in `{shorten(self.source)}`")
+        return EvaluationFailed(f"{self.where}: {one_line(why, 300)}, in `{one_line(self.source)}`")
 
 
 def _explain_unknown(name: str, names: Collection[str]) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
 from ...errors import ContractError, did_you_mean
-from .expression import Expression, shorten
+from .expression import Expression, one_line
 from .inference import TEXT, Inference, Names
 
 Step = str | int
@@ -108,7 +108,7 @@ class Location:
             raise self.error(str(error).removeprefix(": ")) from None
         expression.where = self.where
         if self.report is not None:
-            reader = Inference(self.names, lambda why: self.tell(f"{why}, in `{shorten(source)}`"))
+            reader = Inference(self.names, lambda why: self.tell(f"{why}, in `{one_line(source)}`"))
             shapes = [TEXT if isinstance(part, str) else reader.shape(part) for part in expression.code.parts]
             expression.shape = shapes[0] if len(shapes) == 1 else TEXT
         return expression

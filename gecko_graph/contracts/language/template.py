@@ -19,7 +19,7 @@ from ...errors import EvaluationFailed, NotKnown
 from ...schemas.partial import Partial, Tokens
 from ...state import Json
 from .closures import QUANTIFIERS, constant, find_rounds
-from .expression import Expression, shorten
+from .expression import Expression, one_line
 from .inference import LIST, TEXT
 from .location import Location
 from .operators import key_of
@@ -206,7 +206,7 @@ def _raise_not_known(reason: Raw) -> Raw:
 
 def _member(value: Any, place: Location) -> Any:
     if type(value) is Missing:
-        raise EvaluationFailed(f"{place.where}: {shorten(value.what, 300)} is undefined")
+        raise EvaluationFailed(f"{place.where}: {one_line(value.what, 300)} is undefined")
     return value
 
 
