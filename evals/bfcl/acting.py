@@ -275,7 +275,7 @@ def differing(records: Sequence[Record]) -> Iterator[str]:
         for number, turn in enumerate(record.values["acted"] if record.done else [], 1):
             wrong = [word for word in ("as_rehearsed", "in_step") if not turn[word] and is_carried_out(turn)]
             if turn["valid"] is not None and turn["valid"] != (turn["status"] == "accepted"):
-                wrong.append(f"{turn['word']}, officially {'valid' if turn['valid'] else 'invalid'}")
+                wrong.append(f"{turn['status']}, officially {'valid' if turn['valid'] else 'invalid'}")
             if wrong or turn["departures"]:
                 parts = [*wrong, *turn["departures"], *turn["drifts"][:1], *turn["differences"][:1]]
                 yield f"{record.id}, turn {number} ({', '.join(turn['classes'])}): {'; '.join(parts)}"

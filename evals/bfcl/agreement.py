@@ -170,7 +170,7 @@ def _causes(done: Sequence[Record]) -> Iterator[Table]:
     for name, turn in _turns(done):
         if turn["cause"]:
             verdicts = (
-                f"{'accepted' if turn['word'] == 'accepted' else 'refused'}, {'right' if turn['valid'] else 'wrong'}"
+                f"{'accepted' if turn['status'] == 'accepted' else 'refused'}, {'right' if turn['valid'] else 'wrong'}"
             )
             found.setdefault((verdicts, turn["cause"]), []).append(f"{name}: {turn['call'][:_MOST_CALL]}")
     if found:
