@@ -81,7 +81,7 @@ def test_a_digest_is_that_of_sha256():
 
 PROGRAM = """
 import json, sys
-from gecko_graph.task_state.digest import digest
+from gecko_graph.values.digest import digest
 print(digest(json.loads(sys.stdin.read())))
 """
 
