@@ -246,7 +246,9 @@ _choice = _several(
 # commands --------------------------------------------------------------------------------------------
 
 
-@click.group(cls=Commands, epilog=_MAIN, context_settings={"max_content_width": 120})
+@click.group(
+    cls=Commands, epilog=_MAIN, context_settings={"max_content_width": 120, "help_option_names": ["-h", "--help"]}
+)
 @click.version_option(__version__, message="gecko-graph %(version)s")
 def cli() -> None:
     """Rehearse an agent's tool calls before anything real is touched.

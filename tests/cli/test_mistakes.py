@@ -177,3 +177,8 @@ def test_help_does_not_import_the_world():
     code = "import sys; from gecko_graph.cli import main; main(['--help']); sys.exit('langgraph' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, env=ENVIRONMENT, check=False)
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize("words", [["-h"], ["run", "-h"]])
+def test_help_has_a_short_name(run, words):
+    assert run(*words)[0] == 0
