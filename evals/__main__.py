@@ -9,7 +9,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import NamedTuple
 
-from .harness.suite import EvalError, Suite
+from .harness.options import EvalError
+from .harness.suite import Suite
 
 
 class Entry(NamedTuple):
@@ -23,12 +24,9 @@ SUITES = {
     "bfcl": Entry(
         "evals.bfcl", "BFCL's single-turn and multi-turn tasks, checked by the official checker (--category)"
     ),
-    "milestones": Entry(
-        "evals.milestones.suite", "milestones derived from one conversation: successes accepted, failures caught"
-    ),
     "toolsandbox": Entry(
         "evals.toolsandbox",
-        "agents in conversations on the phone; --scores: the scorer beside ToolSandbox's public code",
+        "scripted agents in conversations on the phone; --scores: the scorer beside ToolSandbox's public code",
     ),
     "golden": Entry(
         "evals.golden", "what must not move: suites, documents and commands, beside the stored rows (--write)"
@@ -37,19 +35,17 @@ SUITES = {
         name: Entry(f"evals.suites.{name}", about)
         for name, about in (
             ("judge", "the verdict on BFCL multi-turn attempts, with real and with simulated tools (Table 2)"),
-            ("ablation", "the rehearsal without one of its parts, or with fewer retries (figures 4, 5)"),
             ("gate", "forward execution beside the rehearsal and a plain loop, without P or Q, refusals by category"),
-            ("compare", "the rehearsal beside Reflexion, Self-refine, Best-of-n and Merge-to-one"),
+            ("compare", "the rehearsal beside its parts, fewer retries (figures 4, 5) and four other methods"),
             ("speed", "model calls, prompt tokens, own time, throughput, bytes checkpointed, import time"),
             ("validation", "recorded calls of real models against the argument rules, by error type"),
-            ("tau", "real airline calls through validator and state; live tau2-bench runs with rehearsals"),
-            ("view", "what a prompt's view of a padded state still holds of what the real tools touch"),
+            ("tau", "real airline calls of gpt-4o through validator and state"),
+            ("view", "what a prompt's view of a padded state still holds of what a call is about"),
             ("misled", "rehearsals that could be fooled, and legitimate ones that differ by one step"),
-            ("origins", "where the values of ground truths come from, by kind"),
             ("reality", "an agent on a real service with faults, killed at random: is all done, and done once?"),
+            ("milestones", "milestones derived from one conversation: successes accepted, failures caught"),
             ("fidelity", "BFCL's recorded calls by contract beside the real classes, call by call"),
             ("policy", "an airline's written policy as contracts: which clause stops which wrong write"),
-            ("contracts", "recorded calls of BFCL's file system against the example's contracts"),
             ("retrieval", "the tools that a task needs, found among many: recall beside plain bm25s, and speed"),
         )
     },
@@ -65,7 +61,7 @@ Measures gecko_graph on real tasks, real tools and real models' calls. Suites:
   python -m evals bfcl --model openai:gpt-5-mini --limit 20        a model plans and judges twenty tasks
   python -m evals judge --role-model judge=openai:gpt-5-mini       a model for one role
 
-A run that was stopped goes on when the same command is given again. Journal, summary and report lie under evals/out/.
+A run that was stopped goes on when the same command is given again. Journal and report lie under evals/out/.
 `python -m evals SUITE --help` lists a suite's options; a suite of your own is `package.module:ClassName`.
 Exit code 0: all holds; 1: an expectation of the suite does not; 2: something is missing or wrong in the command."""
 

@@ -9,37 +9,72 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .agent.channels import AgentOutput
     from .agent.graph import create_gecko_agent
     from .context import GeckoContext
     from .contracts.contract import Contract
+    from .conversation.channels import ConversationInput, ConversationOutput
     from .conversation.graph import create_conversation
     from .display import format_run
-    from .errors import GeckoError, Refused
+    from .errors import (
+        ContractError,
+        GeckoError,
+        InDoubt,
+        ModelError,
+        NoReply,
+        NotMade,
+        Refused,
+        ScenarioError,
+        StateError,
+        TaskError,
+        ToolkitError,
+    )
     from .graph import create_gecko
-    from .models.log import PromptLog
+    from .models.factory import Models
+    from .models.usage import PromptLog
     from .scenario import Scenario
     from .state import Rehearsal, RehearsalState
+    from .toolgate.channels import ToolGateInput, ToolGateOutput
     from .toolgate.graph import create_toolgate
-    from .tools import Toolkit
+    from .tools import Tool, Toolkit
     from .tools.spec import ToolSpec
     from .values.origins import blame
+    from .world.channels import GeckoInput, GeckoOutput
     from .world.rung import Rung
     from .world.world import World
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AgentOutput",
     "Contract",
+    "ContractError",
+    "ConversationInput",
+    "ConversationOutput",
     "GeckoContext",
     "GeckoError",
+    "GeckoInput",
+    "GeckoOutput",
+    "InDoubt",
+    "ModelError",
+    "Models",
+    "NoReply",
+    "NotMade",
     "PromptLog",
     "Refused",
     "Rehearsal",
     "RehearsalState",
     "Rung",
     "Scenario",
+    "ScenarioError",
+    "StateError",
+    "TaskError",
+    "Tool",
+    "ToolGateInput",
+    "ToolGateOutput",
     "ToolSpec",
     "Toolkit",
+    "ToolkitError",
     "World",
     "blame",
     "create_conversation",
@@ -50,17 +85,35 @@ __all__ = [
 ]
 
 _HOMES = {
+    "AgentOutput": ".agent.channels",
     "Contract": ".contracts.contract",
+    "ContractError": ".errors",
+    "ConversationInput": ".conversation.channels",
+    "ConversationOutput": ".conversation.channels",
     "GeckoContext": ".context",
     "GeckoError": ".errors",
-    "PromptLog": ".models.log",
+    "GeckoInput": ".world.channels",
+    "GeckoOutput": ".world.channels",
+    "InDoubt": ".errors",
+    "ModelError": ".errors",
+    "Models": ".models.factory",
+    "NoReply": ".errors",
+    "NotMade": ".errors",
+    "PromptLog": ".models.usage",
     "Refused": ".errors",
     "Rehearsal": ".state",
     "RehearsalState": ".state",
     "Rung": ".world.rung",
     "Scenario": ".scenario",
+    "ScenarioError": ".errors",
+    "StateError": ".errors",
+    "TaskError": ".errors",
+    "Tool": ".tools",
+    "ToolGateInput": ".toolgate.channels",
+    "ToolGateOutput": ".toolgate.channels",
     "ToolSpec": ".tools.spec",
     "Toolkit": ".tools",
+    "ToolkitError": ".errors",
     "World": ".world.world",
     "blame": ".values.origins",
     "create_conversation": ".conversation.graph",

@@ -22,6 +22,10 @@ class GeckoContext(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    model: str | None = Field(
+        default=None,
+        description="The model of every role in this run, in the place of the graph's: 'provider:name'.",
+    )
     # defaults by name: a type checker without Pydantic's plugin takes a field with a bare one for required
     max_retries: int = Field(default=3, ge=0, description="Rounds after the first one (paper, section 6.1: 3).")
     parallel_attempts: int = Field(default=1, ge=1, le=64, description="Attempts that run at once in each round.")

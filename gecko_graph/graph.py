@@ -3,8 +3,10 @@
 ```
 gecko:    START ── bootstrapper ── start_round ─┬─ attempt ────┬─ judge ── decide ──┬─ finish ── END
                                        ▲        │  (k at once) │                    │
+                                       │        │     │ reads  │                    │
+                                       │        │     ▼ real   │                    │
                                        │        └─ checklist ──┘                    │
-                                       │   (first round, unless given or only read) │
+                                       │   (first round, unless given)              │
                                        └───────────────────── retry ────────────────┘
 
 attempt:  START ── begin ── planner ──(no calls)── END
@@ -19,11 +21,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import partial
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
@@ -31,64 +31,51 @@ from langgraph.types import Checkpointer, Send
 
 from .context import GeckoContext
 from .errors import GeckoError
-from .models.factory import Models
-from .models.node import NodeFunction, Router, as_node, book_attempt, book_turn
-from .models.usage import PRICES, Price
+from .models.factory import Models, ModelsLike
+from .models.node import NodeFunction, Router, as_node, book_attempt, book_turn, refuse_unknown_keys
 from .nodes.attempt import attempt_node, begin, next_attempt
 from .nodes.bootstrapper import bootstrapper
 from .nodes.checklist import checklist
 from .nodes.judge import judge
 from .nodes.planner import planner
 from .nodes.rounds import decide, finish, start_round
-from .nodes.simulator import simulator
-from .nodes.state_updater import state_updater
-from .nodes.validator import validator
 from .retrieval.index import ToolIndex
 from .retrieval.search import ToolSearch
-from .state import Role
 from .tools import Toolkit
-from .world.channels import AttemptState, GeckoInput, GeckoOutput, GeckoState, Over, Pending
-from .world.contract import find_gated
-from .world.ladder import check_rungs, ladder_of, rungs_of
-from .world.rung import Rung
+from .world.channels import AttemptState, GeckoInput, GeckoOutput, GeckoState, Kept, Pending
+from .world.check import validator
+from .world.commit import state_updater
+from .world.ladder import ladder_of, rungs_of, simulator
+from .world.rung import Rung, find_gated
 from .world.world import check_setup
 
 Gecko: TypeAlias = CompiledStateGraph[Any, GeckoContext, Any, Any]
-Model: TypeAlias = str | BaseChatModel
+"""Any graph of ours: what reads or runs all kinds."""
 
 NOTHING: Mapping[str, NodeFunction] = MappingProxyType({})
 
 
-def create_gecko(  # noqa: PLR0913 - every one is a choice of its own, by keyword
+def create_gecko(
     toolkit: Toolkit,
     *,
-    model: Model | None = None,
-    models: Mapping[Role, Model] | None = None,
-    base_url: str | None = None,
+    model: ModelsLike = None,
     context: GeckoContext | None = None,
     checkpointer: Checkpointer = None,
-    prices: Mapping[str, Price] = PRICES,
     rungs: Iterable[Rung] = (),
-    prompts: str | Path | None = None,
-    timeout_s: float | None = None,
     index: ToolIndex | None = None,
     name: str = "gecko",
-) -> Gecko:
+) -> CompiledStateGraph[GeckoState, GeckoContext, GeckoInput, GeckoOutput]:
     """Create the rehearsal: a compiled LangGraph graph that plans a task against simulated tools (paper, algorithm 1).
 
     Args:
         toolkit: The tools that the planner may call.
-        model: The model of every role: `"provider:name"` or any chat model.
-        models: Models of single roles; without `model`, roles that have none are left to the rules.
-        base_url: Address of an OpenAI-compatible server, for models given as text.
+        model: The model of every role: `"provider:name"` or any chat model; or `Models`, by role. Roles that have none
+            are left to the rules.
         context: Knobs of every run that brings no `context=GeckoContext(...)` of its own, as when embedded.
         checkpointer: Keeps the snapshots. Leave it out where the graph is embedded: it then uses its parent's. A
             thread's snapshots build on each other: delete threads whole, or the state is lost.
-        prices: US dollars for a million tokens by model name, for `usage`.
         rungs: Further rungs, tried in the order of `context.ladder`, or directly after `real` where it does not name
             them; one with the name of a built-in rung replaces it.
-        prompts: A folder with prompts of your own: `judge.md` takes the place of the judge's, and so on.
-        timeout_s: Seconds that a model given as text may take for a reply.
         index: Finds tools where there are more than `context.max_tools`; one by their words if left out.
         name: The graph's name, in traces and where it is a node of another one.
 
@@ -100,8 +87,7 @@ def create_gecko(  # noqa: PLR0913 - every one is a choice of its own, by keywor
         ModelError: A model cannot be built, or the planner has none.
         GeckoError: The context is not a GeckoContext, its ladder names an unknown rung, or a prompt cannot be used.
     """
-    knobs = check_setup(toolkit, context)
-    bound = Models.bind(model, models, base_url=base_url, prices=prices, prompts=prompts, timeout_s=timeout_s)
+    knobs, bound = check_setup(toolkit, context), Models.of(model)
     gecko = compose(toolkit, models=bound, default=knobs, checkpointer=checkpointer, rungs=rungs, index=index)
     bound.require("planner")
     gecko.name = name
@@ -126,7 +112,6 @@ def compose(  # noqa: PLR0913 - every one is a choice of its own, by keyword
     Raises:
         GeckoError: `replace` names a node that neither graph has; or the context's ladder an unknown rung.
     """
-    rungs = check_rungs(rungs)
     search = ToolSearch(toolkit, index, default)
     attempt = create_attempt(toolkit, models, default, replace=replace, rungs=rungs, search=search)
     node = partial(_node, replace=replace, models=models, default=default, book=book_turn)
@@ -148,7 +133,7 @@ def compose(  # noqa: PLR0913 - every one is a choice of its own, by keyword
     builder.add_edge("judge", "decide")
     builder.add_conditional_edges("decide", Router(after_decide), {"retry": "start_round", "finish": "finish"})
     builder.add_edge("finish", END)
-    return builder.compile(checkpointer=checkpointer, name="gecko")
+    return refuse_unknown_keys(builder.compile(checkpointer=checkpointer, name="gecko"))
 
 
 def create_attempt(
@@ -187,24 +172,22 @@ def _node(fn: NodeFunction, *, replace: Mapping[str, NodeFunction], **bound: Any
 
 def after_start_round(state: GeckoState) -> list[str | Send]:
     """Return the attempts, one on the state itself or several on copies, and the checklist where it is missing."""
-    first = next_attempt(state)
-    beside: list[str | Send] = ["checklist"] if state["items"] is None and not state.get("real") else []
-    if state["attempts_at_once"] == 1:
+    first, kept = next_attempt(state), state["bookkeeping"]
+    beside: list[str | Send] = ["checklist"] if state["items"] is None and not kept["real"] else []
+    if kept["attempts_at_once"] == 1:
         return ["attempt", *beside]
-    return [
-        *(Send("attempt", {**state, "number": first + index}) for index in range(state["attempts_at_once"])),
-        *beside,
-    ]
+    sent = (Send("attempt", {**state, "number": first + index}) for index in range(kept["attempts_at_once"]))
+    return [*sent, *beside]
 
 
 def after_attempt(state: GeckoState) -> Literal["checklist", "judge"]:
     """Return the next node: where reads are real the checklist, if it is missing: what only reads needs none."""
-    return "checklist" if state.get("real") and state["items"] is None else "judge"
+    return "checklist" if state["bookkeeping"]["real"] and state["items"] is None else "judge"
 
 
-def after_decide(state: Over) -> Literal["retry", "finish"]:
+def after_decide(state: Kept) -> Literal["retry", "finish"]:
     """Return the next node: another round, or the end."""
-    return "finish" if state["is_over"] else "retry"
+    return "finish" if state["bookkeeping"]["is_over"] else "retry"
 
 
 def after_planner(state: Pending) -> Literal["validator", "planner", "__end__"]:

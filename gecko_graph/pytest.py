@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from .conversation.agents import AgentLike
+from .conversation.agent import AgentLike
 from .display.words import clean
 from .errors import GeckoError
 from .scenario import Scenario
-from .scenario.cases.find import load_agent
+from .scenario.cases.batch import load_agent
 from .scenario.cases.result import PASS_AT, CaseResult, run_case
 
 AGENT = "gecko_agent"

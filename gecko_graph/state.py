@@ -323,7 +323,7 @@ class Rehearsal(TypedDict):
     """What real reads of an accepted attempt have shown of the task state: written back as well."""
 
 
-class RehearsalState(TypedDict, total=False):
+class RehearsalState(TypedDict):
     """Mixin for a parent graph that embeds the rehearsal.
 
     A parent that states what must hold adds `checklist: list[ChecklistItem]` (a text alone is an item) and writes it

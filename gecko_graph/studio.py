@@ -23,16 +23,15 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 
 from . import graph as graphs
-from .agent.channels import AgentState
+from .agent.channels import AgentChannels
 from .agent.graph import create_gecko_agent
-from .demo.service import OrderService
 from .errors import ModelError, ScenarioError, ToolkitError
 from .graph import Gecko, create_gecko
 from .models.factory import Models
 from .models.node import NodeFunction, NodeScope
 from .models.recorded import RecordedModel, as_needs
 from .nodes.bootstrapper import bootstrapper
-from .scenario import Scenario, shipped
+from .scenario import Scenario, order_service, shipped
 from .toolgate import graph as toolgates
 from .toolgate.graph import create_toolgate
 from .tools import Toolkit
@@ -48,10 +47,10 @@ def create_studio() -> Gecko:
     """
     tools, model, base_url = _read_environment()
     if tools:
-        return create_gecko(Toolkit.from_openapi(tools), model=model, base_url=base_url)
+        return create_gecko(Toolkit.from_openapi(tools), model=Models(model, base_url=base_url))
     path = os.environ.get("GECKO_SCENARIO")
     scenario = Scenario.load(path) if path else shipped("files")
-    models = Models.bind(model, base_url=base_url) if model else Models.bind(models=scenario.models())
+    models = Models(model, base_url=base_url) if model else scenario.models()
     return play(scenario, models, recorded=model is None)
 
 
@@ -66,18 +65,16 @@ def create_studio_agent() -> Gecko:
         toolkit = Toolkit.from_openapi(tools, server=os.environ.get("GECKO_SERVER") or None, auth="env:GECKO_AUTH_")
         if all(tool.real is None for tool in toolkit):
             raise ToolkitError(f"{tools} names no server: set GECKO_SERVER to the address that the agent is to call")
-        return create_gecko_agent(toolkit, model=model, base_url=base_url)
-    scenario, service = shipped("order"), OrderService().__enter__()  # it lives as long as the server
-    models = None if model else scenario.models()
-    agent = create_gecko_agent(
-        service.toolkit(), model=model, models=models, base_url=base_url, context=scenario.context()
-    )
+        return create_gecko_agent(toolkit, model=Models(model, base_url=base_url))
+    scenario, service = shipped("order"), order_service().__enter__()  # it lives as long as the server
+    models = Models(model, base_url=base_url) if model else scenario.models()
+    agent = create_gecko_agent(service.toolkit(), model=models, context=scenario.limits)
 
     first: Any = agent.builder.nodes["open_turn"]
     opened = first.runnable
 
-    def open_turn(state: AgentState, config: RunnableConfig) -> dict[str, Any]:
-        if not state.get("turn"):
+    def open_turn(state: AgentChannels, config: RunnableConfig) -> dict[str, Any]:
+        if not state.get("bookkeeping"):
             service.reset()  # the recorded replies are of a task on the first books
         filled = _fill(state, scenario, recorded=model is None)
         given = {key: filled[key] for key in ("task_state", "checklist") if key in filled}
@@ -95,10 +92,10 @@ def create_studio_toolgate() -> Gecko:
     """
     tools, model, base_url = _read_environment()
     if tools:
-        return create_toolgate(Toolkit.from_openapi(tools), model=model, base_url=base_url)
+        return create_toolgate(Toolkit.from_openapi(tools), model=Models(model, base_url=base_url))
     scenario = shipped("files")
     recorded = RecordedModel(turns=[as_needs(turn.replies) for turn in scenario.turns])
-    models = Models.bind(model or recorded, base_url=base_url)
+    models = Models(model or recorded, base_url=base_url)
     return play(scenario, models, recorded=model is None, compose=toolgates.compose)
 
 
@@ -113,9 +110,9 @@ def play(
     scenario: Scenario, models: Models, *, recorded: bool, compose: Callable[..., Gecko] = graphs.compose
 ) -> Gecko:
     """Return the scenario's graph for a form: a message alone starts from the scenario's state and checklist."""
-    toolkit = scenario.toolkit()
+    toolkit = scenario.tools
     filled = {"bootstrapper": _filled(partial(bootstrapper, toolkit=toolkit), scenario, recorded=recorded)}
-    return compose(toolkit, models=models, default=scenario.context(), replace=filled)
+    return compose(toolkit, models=models, default=scenario.limits, replace=filled)
 
 
 def _filled(node: NodeFunction, scenario: Scenario, *, recorded: bool) -> NodeFunction:
@@ -125,7 +122,7 @@ def _filled(node: NodeFunction, scenario: Scenario, *, recorded: bool) -> NodeFu
     return fill
 
 
-def _fill(state: GeckoState | AgentState, scenario: Scenario, *, recorded: bool) -> dict[str, Any]:
+def _fill(state: GeckoState | AgentChannels, scenario: Scenario, *, recorded: bool) -> dict[str, Any]:
     """Return a state with the scenario's task state and checklist of the turn where it has none."""
     turn = human_turns(state.get("messages", [])) - 1
     if recorded and turn >= len(scenario.turns):

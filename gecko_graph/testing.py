@@ -44,12 +44,12 @@ def scripted(*replies: Mapping[str, Any]) -> BaseChatModel:
     Args:
         replies: `{"call": name, "args": {...}}`, `{"calls": [...]}` or `{"say": text}`.
     """
-    return _ScriptedModel(replies=list(replies))
+    return _FakeModel(replies=replies)
 
 
 def failing(error: Exception) -> BaseChatModel:
     """Return a model that raises the error at every call."""
-    return _FailingModel(error=error)
+    return _FakeModel(error=error)
 
 
 class Driven(NamedTuple):
@@ -87,21 +87,23 @@ def drive(
     """
     events: list[dict[str, Any]] = []
     scope = NodeScope(context or GeckoContext.model_validate({}), events.append, lambda role: role in roles)
-    result = node(state, scope)
-    if not isinstance(result, GeneratorType):
-        return _driven(result, [], events, replies)
     asks: list[AnyAsk] = []
-    sent: list[Reply] | None = None
-    while True:
+    update = node(state, scope)
+    if isinstance(update, GeneratorType):
+        sent: list[Reply] | None = None
         try:
-            asked = result.send(sent)
+            while True:
+                asked = update.send(sent)
+                asks += asked
+                if len(asks) > len(replies):
+                    break
+                given = replies[len(asks) - len(asked) :]
+                sent = [reply_to(ask, reply) for ask, reply in zip(asked, given, strict=False)]
         except StopIteration as done:
-            return _driven(done.value, asks, events, replies)
-        asks += asked
-        if len(asks) > len(replies):
-            raise AssertionError(f"expected {len(replies)} asks, got {len(asks)}: {asks[-1]}")
-        start = len(asks) - len(asked)
-        sent = [reply_to(ask, reply) for ask, reply in zip(asked, replies[start:], strict=False)]
+            update = done.value
+    if len(asks) != len(replies):
+        raise AssertionError(f"expected {len(replies)} asks, got {len(asks)}: {asks[-1] if asks else 'none'}")
+    return Driven(update, asks, events)
 
 
 def reply_to(ask: AnyAsk, reply: Any) -> Reply:
@@ -118,16 +120,12 @@ def reply_to(ask: AnyAsk, reply: Any) -> Reply:
     return Reply(reply, None, usage)
 
 
-def _driven(update: Any, asks: list[AnyAsk], events: list[dict[str, Any]], replies: Sequence[Any]) -> Driven:
-    if len(asks) != len(replies):
-        raise AssertionError(f"expected {len(replies)} asks, got {len(asks)}")
-    return Driven(update, asks, events)
-
-
 class _FakeModel(BaseChatModel):
-    """A model whose next message is a function of what it is sent, whatever tools are bound."""
+    """A model that gives replies in their order, or raises an error, whatever it is sent and whatever is bound."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
+    replies: tuple[Mapping[str, Any], ...] = ()
+    error: Exception | None = None
 
     @property
     def _llm_type(self) -> str:
@@ -143,23 +141,8 @@ class _FakeModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        return ChatResult(generations=[ChatGeneration(message=self.reply(messages))])
-
-    def reply(self, messages: Sequence[BaseMessage]) -> AIMessage:
-        raise NotImplementedError
-
-
-class _ScriptedModel(_FakeModel):
-    replies: list[dict[str, Any]]
-
-    def reply(self, messages: Sequence[BaseMessage]) -> AIMessage:
+        if self.error is not None:
+            raise self.error
         number = sum(isinstance(message, AIMessage) for message in messages)
         reply = self.replies[number] if number < len(self.replies) else {"say": ""}
-        return planner_message(dict(reply), prefix=f"call_{number}")
-
-
-class _FailingModel(_FakeModel):
-    error: Exception
-
-    def reply(self, messages: Sequence[BaseMessage]) -> AIMessage:
-        raise self.error
+        return ChatResult(generations=[ChatGeneration(message=planner_message(dict(reply), prefix=f"call_{number}"))])

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from gecko_graph.schemas.made_up.naming import vocabulary
+from gecko_graph.schemas.specimens import vocabulary
 
 NAMES = st.sampled_from(
     ["id", "name", "user_id", "start_date", "end_date", "price", "tags", "odd name", "x.y", "status", "é"]

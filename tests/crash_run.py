@@ -12,7 +12,7 @@ from pathlib import Path
 
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from gecko_graph import create_gecko
+from gecko_graph import Models, Tool, create_gecko
 from gecko_graph.models.recorded import RecordedModel
 from gecko_graph.tools import Toolkit
 from tests import desk
@@ -59,9 +59,9 @@ def gecko(path: Path, saver: SqliteSaver):
             log.write(currency + "\n")
         return {"rate": 1.25}
 
-    tools = Toolkit([*desk.toolkit(), *Toolkit.from_tools([rate], effects={"rate": "read"}).open("rate")])
+    tools = Toolkit([*desk.toolkit(), *Toolkit.from_tools([Tool(rate, effect="read")]).open("rate")])
     planner = [[READ, *desk.WRONG], [READ, *desk.RIGHT]]
-    return create_gecko(tools, models={"planner": RecordedModel(turns=[{"planner": planner}])}, checkpointer=saver)
+    return create_gecko(tools, model=Models(planner=RecordedModel(turns=[{"planner": planner}])), checkpointer=saver)
 
 
 class Connection(sqlite3.Connection):

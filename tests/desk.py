@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gecko_graph import Toolkit, create_gecko
+from gecko_graph import Models, Tool, Toolkit, create_gecko
 from gecko_graph.models.recorded import RecordedModel
 
 
@@ -41,10 +41,10 @@ FUNCTIONS = [
 
 
 def toolkit(**more) -> Toolkit:
+    simulate = {"add_tray": add_tray, "put": put, "look": look} | more
     return Toolkit.from_tools(
-        FUNCTIONS,
-        simulate={"add_tray": add_tray, "put": put, "look": look} | more,
-        effects={"add_tray": "write", "put": "write", "look": "read"},
+        Tool(one, effect="read" if one["name"] == "look" else "write", simulate=simulate[one["name"]])
+        for one in FUNCTIONS
     )
 
 
@@ -81,7 +81,7 @@ def gecko(*attempts, tools=None, turns=None, **options):
     """The desk's rehearsal with these planner attempts; other roles have no model unless `turns` gives replies."""
     model = RecordedModel(turns=turns if turns is not None else [{"planner": list(attempts)}])
     roles = {role for turn in model.turns for role in turn}
-    return create_gecko(tools or toolkit(), models=dict.fromkeys(roles, model), **options)
+    return create_gecko(tools or toolkit(), model=Models(**dict.fromkeys(roles, model)), **options)
 
 
 def words(run):

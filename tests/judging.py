@@ -27,9 +27,15 @@ def round_of(state):
         "messages": state["conversation"],
         "task_state": state["before"],
         "items": state.pop("items", desk.CHECKLIST),
-        "items_failure": state.pop("items_failure", ""),
-        "ledger": {"turn": 1, "started_at": 1.0, "usage": {}, "asked": asked},
-        "attempts_to_judge": [build_record(state)],
+        "bookkeeping": {
+            "ledger": {"turn": 1, "started_at": 1.0, "usage": {}, "asked": asked},
+            "items_failure": state.pop("items_failure", ""),
+            "attempts_to_judge": [build_record(state)],
+            "offered_tools": None,
+            "replayed": [],
+            "lesson": None,
+            "real": False,
+        },
     }
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from langchain_core.runnables import RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
 
-from gecko_graph import Scenario, Toolkit, create_conversation, create_gecko_agent
+from gecko_graph import Models, Scenario, Toolkit, create_conversation, create_gecko_agent
 from gecko_graph.testing import recorded, scripted
 from gecko_graph.values.documents import read_document
 
@@ -91,62 +89,17 @@ def rehearsing(tools):
         case, own = load(name), Toolkit.from_tools(tools)
         known = [replace(each, real=own[each.name].real) for each in case.tools if each.name in own]
         verdicts = [{"items": [{"id": "item-1", "status": word}]} for word in ("failed", "success")]
-        models = {
-            "planner": recorded(planner=[agents(name)["bad"][1]["does"], agents(name)["good"]]),
-            "checklist": recorded(checklist=[{"items": [{"description": case.user.goal}]}]),
-            "judge": recorded(judge=verdicts),
-        }
-        graph = create_gecko_agent(own.replace(*known), models=models, review="none", checkpointer=InMemorySaver())
+        graph = create_gecko_agent(
+            own.replace(*known),
+            model=Models(
+                planner=recorded(planner=[agents(name)["bad"][1]["does"], agents(name)["good"]]),
+                checklist=recorded(checklist=[{"items": [{"description": case.user.goal}]}]),
+                judge=recorded(judge=verdicts),
+            ),
+            interrupt_on="none",
+            checkpointer=InMemorySaver(),
+        )
         thread = {"configurable": {"thread_id": name}}
         return RunnableLambda(lambda given: {**given, "task_state": case.state}) | graph.with_config(thread)
 
     return RunnableLambda(run)
-
-
-# a server that does well ------------------------------------------------------------------------------
-
-
-class Server(ThreadingHTTPServer):
-    """Speaks as OpenAI's does; what a good agent replies is found by the opening and the number of its replies."""
-
-    daemon_threads = True
-
-    def __init__(self):
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.asked = []
-        self.url = f"http://127.0.0.1:{self.server_port}/v1"
-
-
-class _Handler(BaseHTTPRequestHandler):
-    def log_message(self, *words):
-        """Say nothing."""
-
-    def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        self.server.asked.append(body)
-        messages = body["messages"]
-        replies = agents(case_of(next(each["content"] for each in messages if each["role"] == "user")))["good"]
-        number = sum(each["role"] == "assistant" for each in messages)
-        choice = {"index": 0, "finish_reason": "stop", "message": write_reply(replies[number], number)}
-        usage = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}
-        head = {"id": "1", "object": "chat.completion", "created": 0, "model": body["model"]}
-        content = json.dumps({**head, "choices": [choice], "usage": usage}).encode()
-        self.send_response(200)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-
-def write_reply(reply, number):
-    calls = reply.get("calls", [reply] if "call" in reply else [])
-    written = [
-        {
-            "id": f"call_{number}_{place}",
-            "type": "function",
-            "function": {"name": each["call"], "arguments": json.dumps(each["args"])},
-        }
-        for place, each in enumerate(calls)
-    ]
-    message = {"role": "assistant", "content": reply.get("say")}
-    return {**message, "tool_calls": written} if written else message

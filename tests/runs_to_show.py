@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 import unicodedata
 
-from hypothesis import strategies as st
-
 NASTY = "\x1b[31mred\x1b[0m \x1b]0;title\x07<script>alert(1)</script> [bold]x[/bold] \u202eturned\x00\x9b2J :smile:"
-TEXT = st.text(max_size=60)
 
 
 def step(name, args, status="ok", result=None, patch=(), **more):
@@ -90,6 +87,31 @@ def nasty_run(text=NASTY):
     items = {"items": [{"id": "i", "description": text, "status": "failed", "reason": text, "by": "model"}]}
     judged = verdict(feedback=text) | items
     return rehearsal(attempt(1, steps, judged, answer=text, stop_reason=text))
+
+
+def events_of(record):
+    """The events that a run streams of an attempt."""
+
+    def event(kind, **fields):
+        return {"v": 1, "type": f"gecko.{kind}", "attempt": record["number"], **fields}
+
+    yield event("attempt", digest=record["start_digest"], feedback="")
+    for each in record["steps"]:
+        call, outcome = each["call"], each.get("outcome")
+        yield event("call", call=call)
+        if "complaints" in each:
+            yield event("complaint", call=call, complaints=each["complaints"])
+        if outcome:
+            yield event("result", call=call, **outcome)
+            yield event(
+                "change",
+                call=call,
+                patch=outcome["patch"],
+                refused=outcome.get("refused"),
+                race=outcome.get("race", []),
+            )
+    ended = {key: record[key] for key in ("verdict", "answer", "stop_reason")}
+    yield event("verdict", **ended, stop="")
 
 
 def printable(text):

@@ -15,7 +15,7 @@ from typing import Any
 import jsonpatch
 from hypothesis import strategies as st
 
-from gecko_graph import Toolkit
+from gecko_graph import Tool, Toolkit
 from gecko_graph.errors import ContractError
 
 KEYS = ("a", "b", "c", "d")  # d is absent at first
@@ -202,8 +202,7 @@ def toolkit_of(world: dict[str, Any], **more: Any) -> Toolkit:
     functions = [{"name": name, "description": f"Do {name}.", "parameters": PARAMETERS} for name in names]
     typed = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
     return Toolkit.from_tools(
-        functions,
-        contracts={name: contract_of(tool) for name, tool in zip(names, world["tools"], strict=True)},
+        [Tool(one, contract=contract_of(tool)) for one, tool in zip(functions, world["tools"], strict=True)],
         invariants=[{"check": show(each), "error": f"not {show(each)}"} for each in world["invariants"]],
         state_schema=typed if world["typed"] else None,
         **more,

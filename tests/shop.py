@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
-from gecko_graph import Toolkit, create_toolgate
+from gecko_graph import Models, Tool, Toolkit, create_toolgate
 from gecko_graph.models.recorded import RecordedModel, _role_message, planner_message
 
 TEXT = {"type": "string", "minLength": 1}
@@ -46,9 +46,9 @@ def start(**more: Any) -> dict[str, Any]:
 
 
 def toolkit(**contracts: dict) -> Toolkit:
-    return Toolkit.from_tools(
-        FUNCTIONS, contracts=CONTRACTS | contracts, invariants=INVARIANTS, effects={"stock": "read"}
-    )
+    known = CONTRACTS | contracts
+    tools = [Tool(one, contract=known.get(one["name"])) for one in FUNCTIONS]
+    return Toolkit.from_tools(tools, invariants=INVARIANTS).declare(Tool("stock", effect="read"))
 
 
 class Acting(RecordedModel):
@@ -83,7 +83,7 @@ class Acting(RecordedModel):
 def act(tools: Toolkit, /, *, state: dict | None = None, request: str = "Sell a pen for 2", context=None, **roles: Any):
     """Run one request; returns the output and the model."""
     model = Acting(roles=roles)
-    graph = create_toolgate(tools, models=dict.fromkeys(roles, model), context=context)
+    graph = create_toolgate(tools, model=Models(**dict.fromkeys(roles, model)), context=context)
     return graph.invoke({"messages": [("user", request)], "task_state": state or start()}), model
 
 

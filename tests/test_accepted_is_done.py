@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gecko_graph import GeckoContext, Toolkit, World, create_gecko, format_run
+from gecko_graph import GeckoContext, Models, Tool, Toolkit, World, create_gecko, format_run
 from gecko_graph.testing import recorded
 
 QUIET = GeckoContext(semantic_validation=False)
@@ -32,8 +32,12 @@ def note(text: str) -> dict:
 
 
 TOOLS = Toolkit.from_tools(
-    [find_invoice, pay, settle_invoice, note],
-    effects={"find_invoice": "read", "pay": "write", "settle_invoice": "write", "note": "write"},
+    [
+        Tool(find_invoice, effect="read"),
+        Tool(pay, effect="write"),
+        Tool(settle_invoice, effect="write"),
+        Tool(note, effect="write"),
+    ]
 )
 
 
@@ -54,7 +58,9 @@ def run(task, plan, sims=(), items=("done",), judge=None, say="It is all done.",
     said = {"items": [{"id": f"item-{n}", "status": "success"} for n in range(1, len(items) + 1)], **(judge or {})}
     model = recorded(planner=[[*plan, {"say": say}]] * (rounds + 1), simulator=[*sims] * (rounds + 1), judge=[said] * 4)
     context = QUIET.model_copy(update={"max_retries": rounds})
-    gecko = create_gecko(TOOLS, models=dict.fromkeys(("planner", "simulator", "judge"), model), context=context)
+    gecko = create_gecko(
+        TOOLS, model=Models(**dict.fromkeys(("planner", "simulator", "judge"), model)), context=context
+    )
     state = {"paid": False, "runtime_state": {}}
     return gecko.invoke({"messages": [("user", task)], "task_state": state, "checklist": [*items]})
 
@@ -157,7 +163,7 @@ def test_a_condition_that_did_not_hold_is_told_as_such():
 def test_a_judge_that_cannot_be_read_costs_one_attempt_and_is_told_once():
     model = recorded(planner=[[call("pay", number="A-77"), {"say": "Paid."}]] * 4, simulator=[sim(PAID)] * 4,
                      judge=["I think it is fine!"] * 8)  # fmt: skip
-    gecko = create_gecko(TOOLS, models=dict.fromkeys(("planner", "simulator", "judge"), model), context=QUIET)
+    gecko = create_gecko(TOOLS, model=Models(**dict.fromkeys(("planner", "simulator", "judge"), model)), context=QUIET)
     given = {"messages": [("user", TASK)], "task_state": {"paid": False, "runtime_state": {}}}
     out = gecko.invoke({**given, "checklist": ["A-77 is paid", "nothing else is paid"]})["rehearsal"]
     assert (len(out["attempts"]), out["verdict"]["status"]) == (1, "failed")
@@ -165,26 +171,28 @@ def test_a_judge_that_cannot_be_read_costs_one_attempt_and_is_told_once():
     assert out["verdict"]["unanswered"].startswith("the judge did not answer")
 
 
-def test_what_changes_nothing_is_an_answer_and_no_mark():
-    for effect in (None, "read", "write"):
-        tools = Toolkit.from_tools([note], effects={"note": effect} if effect else None)
-        model = recorded(planner=[[call("note", text="x"), {"say": "Done."}]], simulator=[sim(unchanged=True)],
-                         judge=[{"items": [{"id": "item-1", "status": "success"}]}])  # fmt: skip
-        gecko = create_gecko(tools, models=dict.fromkeys(("planner", "simulator", "judge"), model), context=QUIET)
-        out = gecko.invoke(
-            {"messages": [("user", "x")], "task_state": {"a": 1, "runtime_state": {}}, "checklist": ["x"]}
-        )
-        assert out["rehearsal"]["verdict"]["unclear"] == []
-        assert "could not be checked" not in str(format_run(out))
-
-
 def test_a_contract_that_cannot_be_evaluated_invents_no_number():
     number = {"type": "number"}
     takes = {"type": "object", "properties": {"gallon": number}, "required": ["gallon"]}
     gives = {"type": "object", "properties": {"liter": number}, "required": ["liter"]}
     spec = {"name": "to_liter", "description": "Gallons to liters.", "parameters": takes, "response": gives}
-    returns = {"to_liter": {"returns": {"liter": "{{ args.gallon * 3.78541 }}"}}}
-    world = World(Toolkit.from_tools([spec], effects={"to_liter": "read"}, contracts=returns), context=QUIET)
+    returns = {"returns": {"liter": "{{ args.gallon * 3.78541 }}"}}
+    world = World(Toolkit.from_tools([Tool(spec, effect="read", contract=returns)]), context=QUIET)
     outcome = world.call({"name": "to_liter", "args": {"gallon": 1e308}})["outcome"]
     assert (outcome["status"], outcome["rung"], outcome["category"]) == ("error", "contract", "state_dependency")
     assert "a number that is not finite" in outcome["unclear"][0]
+
+
+def test_what_changes_nothing_is_an_answer_and_no_mark():
+    for effect in (None, "read", "write"):
+        tools = Toolkit.from_tools([Tool(note, effect=effect)])
+        model = recorded(planner=[[call("note", text="x"), {"say": "Done."}]], simulator=[sim(unchanged=True)],
+                         judge=[{"items": [{"id": "item-1", "status": "success"}]}])  # fmt: skip
+        gecko = create_gecko(
+            tools, model=Models(**dict.fromkeys(("planner", "simulator", "judge"), model)), context=QUIET
+        )
+        out = gecko.invoke(
+            {"messages": [("user", "x")], "task_state": {"a": 1, "runtime_state": {}}, "checklist": ["x"]}
+        )
+        assert out["rehearsal"]["verdict"]["unclear"] == []
+        assert "could not be checked" not in str(format_run(out))

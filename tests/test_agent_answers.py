@@ -17,7 +17,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command, Send
 
 from evals.reality.killing import Fate, Killed, KillingSaver
-from gecko_graph import GeckoError, Refused, RehearsalState, create_gecko_agent
+from gecko_graph import GeckoError, Models, Refused, RehearsalState, create_gecko_agent
 from gecko_graph.testing import recorded
 from tests.test_agent import APPROVE, ITEMS, PLAN, TASK, Shop, answer, shop, thread
 
@@ -38,7 +38,7 @@ class Parent(RehearsalState):
 
 def start(shop: Shop, saver: Any, *plans: list, place: str = "alone", **more: Any) -> Any:
     """Return the agent of a new process over the same shop and saver."""
-    more = {"models": {"planner": recorded(planner=[*plans])}, **more}
+    more = {"model": Models(planner=recorded(planner=[*plans])), **more}
     agent = create_gecko_agent(shop.toolkit(), checkpointer=saver if place == "alone" else None, **more)
     if place == "alone":
         return agent
@@ -134,20 +134,8 @@ async def test_a_call_that_a_time_out_has_cut_off_is_a_doubt_and_not_made_again(
     assert made == ["pen"]
 
 
-def test_a_doubt_has_words_of_its_own_and_an_approval_is_none_of_them(shop):
-    shop.failing = [TimeoutError()]
-    agent = start(shop, InMemorySaver(), PEN, review="none")
-    doubt = question(agent.invoke(ONE, thread()))
-    for word in ("approve", "respond", "reject"):
-        given = {"id": doubt["id"], "decisions": [{"type": word, "message": "yes"}]}
-        text = question(agent.invoke(Command(resume=given), thread()))["action_requests"][0]["description"]
-        assert "expected a `type` of happened, make_now, skip" in text
-    assert agent.invoke(answer(agent, {"type": "make_now"}), thread())["execution"]["status"] == "done"
-    assert shop.calls == ["order pen", "order pen"]
-
-
 def test_an_answer_may_have_to_name_its_question(shop):
-    agent = start(shop, InMemorySaver(), PEN, review={"rules": "writes", "needs_id": True})
+    agent = start(shop, InMemorySaver(), PEN, interrupt_on={"rules": "writes", "needs_id": True})
     asked = question(agent.invoke(ONE, thread()))
     again = question(agent.invoke(AGAIN, thread()))
     assert "does not say which question it answers" in again["action_requests"][0]["description"]
@@ -155,12 +143,6 @@ def test_an_answer_may_have_to_name_its_question(shop):
     assert not shop.calls
     agent.invoke(answer(agent, APPROVE), thread())
     assert shop.calls == ["order pen"]
-
-
-@pytest.mark.parametrize("wrong", ["yes", 1, None])
-def test_needs_id_is_true_or_false(shop, wrong):
-    with pytest.raises(GeckoError, match="needs_id"):
-        start(shop, None, PEN, review={"rules": "writes", "needs_id": wrong})
 
 
 @pytest.mark.parametrize("place", ["alone", "as a node"])
@@ -178,18 +160,10 @@ def test_a_replay_and_a_fork_make_no_call_and_an_old_checkpoints_approval_is_not
     assert shop.calls == ["order pen"]
 
 
-def test_the_approval_of_an_old_checkpoint_is_asked_for_again(shop):
-    agent = start(shop, InMemorySaver(), PEN)
-    agent.invoke(ONE, thread())
-    paused = agent.get_state(thread()).config
-    agent.invoke(AGAIN, thread())
-    assert "this one was answered before" in question(agent.invoke(AGAIN, paused))["action_requests"][0]["description"]
-
-
 @pytest.mark.parametrize("place", PLACES[:3])
 def test_a_message_that_is_delivered_again_after_its_answer_is_no_new_turn(place):
     shop, saver = Shop(), InMemorySaver()
-    graph = start(shop, saver, PEN, PEN, place=place, review="none")
+    graph = start(shop, saver, PEN, PEN, place=place, interrupt_on="none")
     first = graph.invoke(ONE, thread())
     again = graph.invoke(ONE, thread())
     assert shop.calls == ["order pen"]
@@ -232,10 +206,10 @@ def test_real_calls_of_an_interrupted_turn_stand_in_the_new_question_and_prompt(
 
     shop.cancel = cancel
     with contextlib.suppress(Killed, GeckoError):
-        start(shop, saver, PLAN, review="none", place=place).invoke({**task, "checklist": ITEMS}, thread())
+        start(shop, saver, PLAN, interrupt_on="none", place=place).invoke({**task, "checklist": ITEMS}, thread())
     fate.kill_at, shop.cancel = 0, real
     assert shop.calls == ["order pen"]
-    graph = start(shop, saver, place=place, models={"planner": planner})
+    graph = start(shop, saver, place=place, model=Models(planner=planner))
     doubt = question(graph.invoke(task, thread()))
     assert doubt["action_requests"][0]["name"] == "cancel"
     skip = Command(resume={"id": doubt["id"], "decisions": [{"type": "skip"}]})
@@ -258,7 +232,7 @@ def test_real_calls_of_an_interrupted_turn_stand_in_the_new_question_and_prompt(
 
 def test_siblings_that_are_sent_at_once_each_make_their_own_calls_and_again_none():
     shop, saver = Shop(), InMemorySaver()
-    agent = create_gecko_agent(shop.toolkit(), models={"planner": recorded(planner=[PEN, PEN])}, review="none")
+    agent = create_gecko_agent(shop.toolkit(), model=Models(planner=recorded(planner=[PEN, PEN])), interrupt_on="none")
 
     def run(state: MessagesState) -> dict:
         agent.invoke({**ONE, "messages": state["messages"]})
@@ -277,6 +251,7 @@ def test_siblings_that_are_sent_at_once_each_make_their_own_calls_and_again_none
 
 def test_keys_for_services_are_derived_and_equal_for_every_try():
     keys: list[str] = []
+    tries: list[int] = []
 
     class Keyed(Shop):
         def order(self, item: str, quantity: int, key: str = "") -> dict:
@@ -289,17 +264,19 @@ def test_keys_for_services_are_derived_and_equal_for_every_try():
     for _ in range(2):
         shop = Keyed()
         models = {"planner": recorded(planner=[PEN])}
-        tools = shop.toolkit(idempotency={"order": "key"})
-        agent = create_gecko_agent(tools, models=models, review="none", checkpointer=InMemorySaver())
-        assert agent.invoke(ONE, thread())["execution"]["status"] == "done"
-    assert len(keys) == 3
+        tools = shop.toolkit(idempotency="key")
+        agent = create_gecko_agent(tools, model=Models(**models), interrupt_on="none", checkpointer=InMemorySaver())
+        execution = agent.invoke(ONE, thread())["execution"]
+        assert execution["status"] == "done", "nobody is asked"
+        tries.append(execution["calls"][0]["tries"])
+    assert (len(keys), tries) == (3, [2, 1])
     assert len({*keys}) == 1
 
 
 def test_equal_calls_of_one_plan_are_two_calls(shop):
     plan = [*[{"call": "order", "args": {"item": "pen", "quantity": 3}}] * 2, {"say": "Ordered."}]
     checks = [{"description": "two", "check": "state.orders | length == 2"}]
-    agent = start(shop, InMemorySaver(), plan, review="none")
+    agent = start(shop, InMemorySaver(), plan, interrupt_on="none")
     out = agent.invoke({**ONE, "messages": [("user", "Order 3 pens twice")], "checklist": checks}, thread())
     assert out["execution"]["status"] == "done"
     assert shop.calls == ["order pen"] * 2
@@ -309,27 +286,21 @@ def test_what_another_process_is_calling_is_under_way_until_its_time_is_over(sho
     """The owner is of another machine: nothing but the time limit says that it is gone."""
     from gecko_graph.real import claims
 
-    agent = start(shop, InMemorySaver(), PEN, review="none")
-    tools = shop.toolkit()
+    tools, saver = shop.toolkit(), KillingSaver(fate := Fate())
     monkeypatch.setattr(claims, "OWN", [""])
-
-    def die(item: str, quantity: int) -> dict:
-        raise Killed
-
-    dying = replace(tools["order"], real=die)
-    models = {"planner": recorded(planner=[PEN])}
-    saver = KillingSaver(fate := Fate())
 
     def stop(item: str, quantity: int) -> dict:
         fate.kill_at = 1
         return {}
 
-    dying = replace(dying, real=stop)
-    gone = create_gecko_agent(tools.replace(dying), models=models, review="none", checkpointer=saver)
+    dying = replace(tools["order"], real=stop)
+    gone = create_gecko_agent(
+        tools.replace(dying), model=Models(planner=recorded(planner=[PEN])), interrupt_on="none", checkpointer=saver
+    )
     with contextlib.suppress(Killed, GeckoError):
         gone.invoke(ONE, thread())
     fate.kill_at = 0
-    agent = start(shop, saver, PEN, review="none")
+    agent = start(shop, saver, PEN, interrupt_on="none")
     with pytest.raises(GeckoError, match="order is under way in another run of this thread"):
         agent.invoke(None, thread())
     later = claims.time.time() + 100

@@ -9,9 +9,9 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from gecko_graph import Toolkit, create_gecko_agent
-from gecko_graph.agent.nodes import execute
-from gecko_graph.real.holes import resolve
+from gecko_graph import Models, Tool, Toolkit, create_gecko_agent
+from gecko_graph.agent import execute
+from gecko_graph.real.bindings import resolve
 from gecko_graph.testing import recorded
 from tests.test_agent import answer
 
@@ -48,16 +48,19 @@ class Post:
 
     def agent(self, *plans: list[dict]) -> Any:
         names = [*self.predicted]
-        tools = Toolkit.from_tools(
-            [self.place_order, self.ship, self.send_email], effects=dict.fromkeys(names, "write")
+        tools = Toolkit.from_tools([self.place_order, self.ship, self.send_email]).declare(
+            *(Tool(name, effect="write") for name in names)
         )
         calls = [each["call"] for plan in plans for each in plan if "call" in each]
         answers = [
             {"status": "ok", "result": self.predicted[name], "patch": [{"op": "add", "path": f"/{name}", "value": 1}]}
             for name in calls
         ]
-        models = {"planner": recorded(planner=[*plans]), "simulator": recorded(simulator=answers)}
-        return create_gecko_agent(tools, models=models, checkpointer=InMemorySaver())
+        return create_gecko_agent(
+            tools,
+            model=Models(planner=recorded(planner=[*plans]), simulator=recorded(simulator=answers)),
+            checkpointer=InMemorySaver(),
+        )
 
 
 def plan(order_id: Any, subject: str, text: str) -> list[dict]:

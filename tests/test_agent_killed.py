@@ -1,23 +1,34 @@
-"""The agent killed anywhere: what was done is not done again, what is in doubt is asked about, the end is the same."""
+"""The agent killed or run twice anywhere: no call is made again, doubts are asked about, the end is the same."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import random
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from threading import Event
 from typing import Any
 
 import pytest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint, task
 from langgraph.graph import START, StateGraph
-from langgraph.types import Command
+from langgraph.types import Command, RetryPolicy, interrupt
 
 from evals.reality.killing import Fate, Killed, KillingSaver
-from gecko_graph import GeckoError, RehearsalState, create_gecko_agent
+from gecko_graph import GeckoError, Models, Tool, Toolkit, create_gecko_agent
+from gecko_graph.errors import StateError
+from gecko_graph.testing import recorded
 
-from .test_agent import PLAN, TASK, Shop, thread
+from .test_agent import APPROVE, PLAN, TASK, Shop, shop, thread
+from .test_agent_answers import Parent
+
+__all__ = ["shop"]
 
 DEAD = (Killed, GeckoError)
 """A dead process whose thread lives on here cannot write its claims either, and makes no call."""
@@ -49,15 +60,10 @@ class Service(Shop):
         return result
 
 
-def embedded(agent: Any, saver: Any) -> Any:
+def embedded(agent: Any, saver: Any, **options: Any) -> Any:
     """A parent graph with the agent as one of its nodes."""
-
-    class Parent(RehearsalState):
-        checklist: list
-        execution: dict
-
     builder = StateGraph(Parent)
-    builder.add_node("agent", agent)
+    builder.add_node("agent", agent, **options)
     builder.add_edge(START, "agent")
     return builder.compile(checkpointer=saver)
 
@@ -83,8 +89,9 @@ class Going(BaseChatModel):
 
 def start(service: Service, saver: Any, *, as_node: bool) -> Any:
     """A process: an agent of its own over the same service and saver."""
-    models = {"planner": Going()}
-    agent = create_gecko_agent(service.toolkit(), models=models, review="none", checkpointer=None if as_node else saver)
+    agent = create_gecko_agent(
+        service.toolkit(), model=Models(planner=Going()), interrupt_on="none", checkpointer=None if as_node else saver
+    )
     return embedded(agent, saver) if as_node else agent
 
 
@@ -143,3 +150,103 @@ def test_killed_at_any_write_no_call_is_made_twice(seed):
     assert [name for name, _ in service.log] == ["order pen", "cancel", "order ink"]
     assert out["task_state"]["orders"] == service.orders
     assert out["execution"]["status"] == "done"
+
+
+def test_an_approval_that_is_sent_again_while_the_call_is_under_way_answers_no_other_question(shop):
+    """A second click would ask whether the call took effect, and a third one's "approve" say that it did not."""
+    begun, goes_on, order = Event(), Event(), shop.order
+
+    def slow(item: str, quantity: int) -> dict:
+        begun.set()
+        goes_on.wait(20)
+        return order(item, quantity)
+
+    toolkit = shop.toolkit()
+    toolkit = toolkit.replace(replace(toolkit["order"], real=slow))
+    plan = [{"call": "order", "args": {"item": "pen", "quantity": 3}}, {"say": "Ordered."}]
+    agent = create_gecko_agent(toolkit, model=Models(planner=recorded(planner=[plan])), checkpointer=InMemorySaver())
+    agent.invoke(TASK, thread())
+    approve = Command(resume={"decisions": [APPROVE]})
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(agent.invoke, approve, thread())
+        begun.wait(20)
+        for _ in range(2):
+            with pytest.raises(StateError, match="under way"):
+                agent.invoke(approve, thread())
+        goes_on.set()
+        assert first.result()["execution"]["status"] == "done"
+    assert shop.calls == ["order pen"]
+
+
+@pytest.mark.parametrize("runs", ["invoke", "ainvoke"])
+def test_a_tool_that_asks_by_an_interrupt_of_its_own_is_answered_and_runs_once(runs):
+    made = []
+
+    def order(item: str) -> dict:
+        """Order an item."""
+        made.append((item, interrupt("Which colour?")))
+        return {"ok": True}
+
+    toolkit = Toolkit.from_tools([Tool(order, effect="write", simulate=lambda state, item: {})])
+    plan = [{"call": "order", "args": {"item": "pen"}}, {"say": "Ordered."}]
+    agent = create_gecko_agent(
+        toolkit,
+        model=Models(planner=recorded(planner=[plan]), judge=recorded(judge=[JUDGED])),
+        interrupt_on="none",
+        checkpointer=InMemorySaver(),
+    )
+
+    def run(given: Any) -> Any:
+        done = getattr(agent, runs)(given, thread())
+        return asyncio.run(done) if runs == "ainvoke" else done
+
+    out = run({"messages": [("user", "Order a pen")], "task_state": {}, "checklist": ["a pen is ordered"]})
+    assert [each.value for each in out["__interrupt__"]] == ["Which colour?"]
+    assert run(Command(resume="blue"))["execution"]["status"] == "done"
+    assert made == [("pen", "blue")]
+
+
+JUDGED = {"items": [{"id": "item-1", "status": "success"}]}
+
+
+class FailingSaver(InMemorySaver):
+    """Fails once, when the first real result is kept."""
+
+    failed = False
+
+    def put_writes(self, config: Any, writes: Any, *args: Any, **kwargs: Any) -> None:
+        results = [value for channel, value in writes if channel == "journal" and isinstance(value, list)]
+        if not FailingSaver.failed and any(entry["status"] == "ok" for value in results for entry in value):
+            FailingSaver.failed = True
+            raise ConnectionError("the saver is down")
+        super().put_writes(config, writes, *args, **kwargs)
+
+
+def test_a_parents_retry_policy_repeats_no_real_call(shop, monkeypatch):
+    monkeypatch.setattr(FailingSaver, "failed", False)
+    agent = create_gecko_agent(shop.toolkit(), model=Models(planner=recorded(planner=[PLAN])), interrupt_on="none")
+    parent = embedded(agent, FailingSaver(), retry_policy=RetryPolicy(initial_interval=0.01, jitter=False))
+    assert parent.invoke(TASK, thread())["execution"]["status"] == "done"
+    assert shop.calls == ["order pen", "cancel real-1001", "order ink"]
+
+
+def test_a_task_of_the_functional_api_makes_the_calls_once(shop):
+    agent = create_gecko_agent(shop.toolkit(), model=Models(planner=recorded(planner=[PLAN])), interrupt_on="none")
+    failing = [ConnectionError("after the agent")]
+
+    @task(retry_policy=RetryPolicy(max_attempts=2, initial_interval=0.01, jitter=False))
+    def order(fails: bool) -> str:
+        status = agent.invoke(TASK)["execution"]["status"]
+        if fails and failing:
+            raise failing.pop()
+        return status
+
+    @entrypoint(checkpointer=InMemorySaver())
+    def flow(fails: bool) -> str:
+        return order(fails).result()
+
+    assert flow.invoke(False, thread("1")) == "done"
+    assert len(shop.calls) == 3
+    with pytest.raises(StateError, match="a retry policy"):
+        flow.invoke(True, thread("2"))
+    assert len(shop.calls) == 6

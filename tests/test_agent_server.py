@@ -19,7 +19,7 @@ AGENT = '''
 import asyncio
 import pathlib
 from langgraph.graph import START, StateGraph
-from gecko_graph import RehearsalState, Toolkit, create_gecko_agent
+from gecko_graph import Models, RehearsalState, Tool, Toolkit, create_gecko_agent
 from gecko_graph.testing import recorded
 
 LOG = pathlib.Path(__file__).with_name("log")
@@ -38,8 +38,8 @@ def simulate(state, to):
     return {"id": "S-1"}
 
 plan = [{"call": "pay", "args": {"to": "ann"}}, {"say": "Paid."}]
-toolkit = Toolkit.from_tools([pay], effects={"pay": "write"}, simulate={"pay": simulate})
-agent = create_gecko_agent(toolkit, models={"planner": recorded(*[{"planner": [plan]}] * 9)})
+toolkit = Toolkit.from_tools([Tool(pay, effect="write", simulate=simulate)])
+agent = create_gecko_agent(toolkit, model=Models(planner=recorded(*[{"planner": [plan]}] * 9)))
 builder = StateGraph(Parent)
 builder.add_node("agent", agent)
 builder.add_edge(START, "agent")

@@ -7,11 +7,11 @@ import time
 
 import pytest
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
-from langchain_core.messages.tool import invalid_tool_call, tool_call
+from langchain_core.messages import AIMessage
+from langchain_core.messages.tool import tool_call
 from pydantic import BaseModel
 
-from gecko_graph import GeckoContext, create_gecko
+from gecko_graph import GeckoContext, Models, create_gecko
 from tests import desk
 
 
@@ -37,17 +37,14 @@ NOON = datetime.datetime(2026, 3, 1, 12, tzinfo=datetime.UTC)
 TOOLS = {
     "exits": (leaves, "python", "error"),
     "recurses": (lambda state: deep(10**6), "python", "error"),
-    "is wrongly written": (lambda state: dict(1, 2), "python", "error"),
     "raises what cannot be told": (
         lambda state: (_ for _ in ()).throw(type("Odd", (Exception,), {"__str__": 1})()),
         "python",
         "error",
     ),
     "returns a model with a date": (lambda state: Receipt(paper="bill", at=NOON), "python", "ok"),
-    "returns nothing": (lambda state: None, "python", "ok"),
     "returns five megabytes": (lambda state: "x" * 5_000_000, "python", "ok"),
     "returns no number": (lambda state: float("nan"), "schema", "ok"),
-    "returns a huge number": (lambda state: 2**80, "schema", "ok"),
     "returns half a character": (lambda state: "\ud800", "schema", "ok"),
     "returns what is no JSON": (lambda state: object(), "schema", "ok"),
     "returns what is too deep": (lambda state: deep(500), "schema", "ok"),
@@ -87,7 +84,7 @@ def plan(*messages):
 
 def rehearse(*messages, given=None, **context):
     context = GeckoContext(**{"max_retries": 0, **context})
-    gecko = create_gecko(desk.toolkit(), models={"planner": plan(*messages)}, context=context)
+    gecko = create_gecko(desk.toolkit(), model=Models(planner=plan(*messages)), context=context)
     return gecko.invoke(given or desk.inputs())["rehearsal"]["attempts"][0]
 
 
@@ -118,15 +115,6 @@ def test_calls_with_one_id_and_without_any():
     assert attempt["verdict"]["status"] == "accepted"
 
 
-def test_calls_that_are_none():
-    broken = AIMessage(
-        "", tool_calls=[call("", "a")], invalid_tool_calls=[invalid_tool_call(name="put", args="{", id="b")]
-    )
-    attempt = rehearse(broken, AIMessage("", tool_calls=[ADD]), AIMessage("", tool_calls=[PUT]), AIMessage("Done."))
-    assert [step["complaints"][0]["path"] for step in attempt["steps"][:2]] == ["$", "$"]
-    assert attempt["verdict"]["status"] == "accepted"
-
-
 @pytest.mark.parametrize(
     "said", [AIMessage(""), AIMessage([]), AIMessage("x" * 2_000_000), RuntimeError("no connection")]
 )
@@ -135,16 +123,3 @@ def test_a_planner_that_says_nothing_of_use(said):
     assert attempt["steps"] == []
     assert attempt["verdict"]["status"] == "failed"
     assert attempt["stop_reason"] != "answered"
-
-
-def test_a_conversation_with_policies_blocks_and_open_calls():
-    conversation = [
-        SystemMessage("one"),
-        HumanMessage([{"type": "text", "text": "hello"}, {"type": "image", "url": "https://example.org/a.png"}]),
-        SystemMessage("two"),
-        AIMessage([{"type": "text", "text": "I will look."}], tool_calls=[call("look", "open")]),
-        HumanMessage("File the invoice in bills"),
-    ]
-    given = desk.inputs(messages=conversation)
-    attempt = rehearse(AIMessage("", tool_calls=[ADD, PUT]), AIMessage("Done."), given=given)
-    assert attempt["verdict"]["status"] == "accepted"

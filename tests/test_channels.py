@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pathlib
-import pickle
 from functools import reduce
 from itertools import pairwise
 from operator import itemgetter
@@ -15,21 +14,12 @@ from hypothesis import strategies as st
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from gecko_graph import GeckoContext
+from gecko_graph import GeckoContext, Tool
 from gecko_graph.models.usage import add_usage
-from gecko_graph.values.patch import fold_patches, make_patch
-from gecko_graph.world.channels import (
-    AttemptState,
-    GeckoState,
-    book,
-    count_asked,
-    delta,
-    extend,
-    find,
-    fold_state,
-    gather_facts,
-    replace,
-)
+from gecko_graph.values.difference import make_patch
+from gecko_graph.values.patch import fold_patches
+from gecko_graph.world.channels import AttemptState, GeckoState, book
+from gecko_graph.world.reducers import count_asked, extend, find, fold_state, gather_facts, replace
 from tests import desk
 
 # exact in sums: reducers must not depend on the order in which floats are added
@@ -133,10 +123,6 @@ def test_a_higher_turn_opens_a_new_ledger(old, new):
     assert book({}, new) == new
 
 
-def test_what_was_supposed_first_stays():
-    assert gather_facts({"a": 1}, [{"a": 2, "b": 3}, {"b": 4}]) == {"a": 1, "b": 3}
-
-
 # checkpoints
 
 SURROUNDED = {"tree": {"a/b": {"~": ["ü", "", None, True, 1.5, -(2**63), 2**64 - 1]}}, "runtime_state": {"now": "x"}}
@@ -166,10 +152,11 @@ def everything():
     tools = [*desk.FUNCTIONS, desk.function("rate", "Rate of a currency.", "currency")]
     from gecko_graph import Toolkit
 
-    toolkit = Toolkit.from_tools(
-        tools,
-        simulate={"add_tray": desk.add_tray, "put": desk.put, "look": desk.look},
-        effects={"add_tray": "write", "put": "write", "look": "read", "rate": "read"},
+    toolkit = Toolkit.from_tools(tools).declare(
+        Tool("add_tray", simulate=desk.add_tray, effect="write"),
+        Tool("put", simulate=desk.put, effect="write"),
+        Tool("look", simulate=desk.look, effect="read"),
+        Tool("rate", effect="read"),
     )
     given = desk.inputs(task_state=desk.start() | SURROUNDED)
     del given["checklist"]
@@ -215,15 +202,6 @@ def namespaces(gecko, thread):
                 yield task.state["configurable"]["checkpoint_ns"], gecko.get_state(task.state).values
 
 
-def test_a_copy_of_a_channel_copies_no_value():
-    channel = delta(extend, list)
-    channel.update([[1, 2]])
-    copied = channel.copy()
-    assert copied.get() is channel.get()
-    copied.update([[3]])
-    assert (channel.get(), copied.get()) == ([1, 2], [1, 2, 3])
-
-
 @given(st.lists(st.tuples(st.integers(0, 99), st.lists(st.text("abc", min_size=1, max_size=2), max_size=3))))
 @FEW
 def test_an_item_is_found_in_the_list_that_is_asked_whichever_grew_from_which(grown):
@@ -239,15 +217,3 @@ def test_an_item_is_found_in_the_list_that_is_asked_whichever_grew_from_which(gr
 
 def ids(items):
     return [each["id"] for each in items]
-
-
-def test_a_list_that_grows_is_read_once_however_often_something_is_looked_up():
-    read = []
-    channel = delta(extend, list)
-    for number in range(200):
-        channel.update([[{"id": f"call_{number}"}], []])
-        assert find(channel.get(), f"call_{number // 2}", lambda step: read.append(step) or step["id"])
-        assert not find(channel.copy().get(), "none", lambda step: read.append(step) or step["id"])
-    assert len(read) == 200
-    for whole in (copy.copy(channel.get()), copy.deepcopy(channel.get()), pickle.loads(pickle.dumps(channel.get()))):
-        assert (type(whole), whole) == (list, channel.get())

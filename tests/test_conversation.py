@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 from dataclasses import replace
 
@@ -11,11 +10,10 @@ from langchain_core.messages import HumanMessage, ToolMessage
 from langchain_core.runnables import RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
 
-from gecko_graph import GeckoError, Scenario, Toolkit, World, create_conversation
-from gecko_graph.conversation.messages import address, read_envelope, select_view
-from gecko_graph.errors import ModelError, ScenarioError, StateError
+from gecko_graph import GeckoError, Models, Scenario, World, create_conversation
+from gecko_graph.conversation.channels import address, read_envelope, select_view
+from gecko_graph.errors import ScenarioError, StateError
 from gecko_graph.testing import failing, recorded, scripted
-from gecko_graph.tools.augment import augment
 
 pytest.importorskip("scipy")
 
@@ -97,32 +95,17 @@ def test_a_good_agent_reaches_all_milestones(scenario, made):
     output = converse(made(*GOOD), scenario())
     assert senders(output) == ["user", "agent", "tools", "agent", "user", "agent", "tools", "agent", "tools", "agent"]
     score = output["score"]
-    assert (score["similarity"], score["end"], score["turns"], score["calls"], score["failed_calls"]) == (
-        1.0,
-        "ended",
-        10,
-        3,
-        1,
-    )
+    counts = [score[key] for key in ("similarity", "end", "turns", "calls", "failed_calls")]
+    assert counts == [1.0, "ended", 10, 3, 1]
     assert [each["snapshot"] for each in score["milestones"]] == [6, 8, 9]
     assert output["world"]["state"]["settings"] == {"wifi": True, "cellular": True}
     assert output["world"]["state"]["now"] == "2026-11-22T10:01"
-
-
-def test_it_runs_without_blocking_too(scenario):
-    graph = create_conversation(factory(scripted(*GOOD)), scenario=scenario())
-    output = asyncio.run(graph.ainvoke({}, {"recursion_limit": 200}))
-    assert output["score"]["similarity"] == 1.0
 
 
 def test_partial_credit_and_a_minefield(scenario):
     assert converse(scripted(ANSWER), scenario())["score"]["similarity"] == pytest.approx(1 / 3)
     noted = converse(scripted(WEATHER, ASK, WIFI, WEATHER, {"call": "note", "args": {"text": "x"}}, ANSWER), scenario())
     assert (noted["score"]["similarity"], noted["score"]["milestone_similarity"] > 0.5) == (0.0, True)
-
-
-def test_without_milestones_it_is_unscored(scenario):
-    assert converse(scripted(ANSWER), scenario(milestones=[], minefields=[]))["score"]["similarity"] is None
 
 
 def test_a_snapshot_is_a_world_that_goes_on(scenario):
@@ -166,10 +149,8 @@ def test_the_user_is_a_role_that_ends_with_its_tool(scenario):
     user = scripted(*said[0])
     spec = {key: value for key, value in SCENARIO["user"].items() if key not in ("script", "opening")}
     output = converse(scripted(*GOOD), scenario(user=spec), user=user)
-    assert [each.text for each in output["messages"] if isinstance(each, HumanMessage)] == [
-        "How is it in Rome?",
-        "Yes.",
-    ]
+    texts = [each.text for each in output["messages"] if isinstance(each, HumanMessage)]
+    assert texts == ["How is it in Rome?", "Yes."]
     assert (output["score"]["end"], output["score"]["usage"]["user"]["calls"]) == ("ended", 3)
 
 
@@ -181,7 +162,7 @@ def test_a_leak_is_found_by_rule(scenario):
 
 def test_the_auditor_says_whether_the_user_was_at_fault(scenario):
     found = {"reason": "", "invented": False, "broke_instructions": True}
-    output = converse(scripted(*GOOD), scenario(), models={"auditor": recorded(auditor=[found])})
+    output = converse(scripted(*GOOD), scenario(), model=Models(auditor=recorded(auditor=[found])))
     assert output["score"]["audit"] == found
 
 
@@ -217,13 +198,6 @@ def test_an_agent_that_fails_ends_the_conversation_with_the_reason(scenario, age
     assert score["similarity"] < 1
 
 
-def test_an_unknown_tool_is_a_recorded_step(scenario):
-    output = converse(scripted({"call": "wether", "args": {}}, ANSWER), scenario())
-    (step,) = [step for step in output["world"]["log"] if step["call"]["name"] == "wether"]
-    assert "complaints" in step
-    assert "wether" in next(each.text for each in output["messages"] if isinstance(each, ToolMessage))
-
-
 def _Broken():
     def fail(values):
         raise RuntimeError("it broke")
@@ -231,58 +205,22 @@ def _Broken():
     return RunnableLambda(fail)
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda one: create_conversation(scripted(), toolkit=one.tools), GeckoError, "expected a scenario with a user"),
-        (
-            lambda one: create_conversation(scripted(), one.tools, user={"knows": []}),
-            GeckoError,
-            "user: goal: Field required",
-        ),
-        (
-            lambda one: create_conversation(scripted(), one.tools, user={"goal": "x"}),
-            GeckoError,
-            "expected a script or a model",
-        ),
-        (
-            lambda one: create_conversation(scripted(), one.tools, user=[{"sya": "Hi"}]),
-            GeckoError,
-            r"user: script\.0\.sya: unknown key \(did you mean say\?\)",
-        ),
-        (
-            lambda one: create_conversation(scripted(), one.tools, user=[5]),
-            GeckoError,
-            r"script\.0: expected a text, or \{say: text\} or \{end: true\}",
-        ),
-        (
-            lambda one: create_conversation(scripted(), scenario="case.gecko.yaml"),
-            GeckoError,
-            r"scenario: expected Scenario.load\(path\), got str",
-        ),
-        (lambda one: create_conversation(scripted(), user=["Hi"]), GeckoError, "expected a Toolkit"),
-        (lambda one: create_conversation(42, scenario=one), GeckoError, "expected a chat model"),
-        (lambda one: create_conversation("gpt", scenario=one), ModelError, "provider:name"),
-        (
-            lambda one: create_conversation(create_conversation(scripted(), scenario=one), scenario=one),
-            GeckoError,
-            "lambda tools",
-        ),
-    ],
-)
-def test_mistakes_are_named(scenario, call, error, message):
-    with pytest.raises(error, match=message):
-        call(scenario())
+MISTAKES = [
+    (None, {}, "expected a scenario with a user"),
+    (None, {"user": {"knows": []}}, "user: goal: is missing"),
+    (None, {"user": [{"sya": "Hi"}]}, r"user: script\[0\]\.sya: unknown key \(did you mean say\?\)"),
+    (None, {"user": [5]}, r"script\[0\]: expected an object"),
+    (None, {"scenario": "case.gecko.yaml"}, r"scenario: expected Scenario.load\(path\), got str"),
+    (None, {"toolkit": None, "user": ["Hi"]}, "expected a Toolkit"),
+    (42, {"user": ["Hi"]}, "expected a chat model"),
+    (RunnableLambda(print), {"user": ["Hi"]}, "lambda tools"),
+]
 
 
-def test_an_agent_with_checkpoints_of_its_own_is_refused_where_it_could_be_forked(scenario):
-    from langchain.agents import create_agent
-
-    def agent(tools):
-        return create_agent(scripted(*GOOD), tools, checkpointer=InMemorySaver())
-
-    score = converse(agent, scenario(), checkpointer=InMemorySaver())["score"]
-    assert "checkpointer of its own" in score["reason"]
+@pytest.mark.parametrize(("agent", "given", "message"), MISTAKES)
+def test_mistakes_are_named(scenario, agent, given, message):
+    with pytest.raises(GeckoError, match=message):
+        create_conversation(agent or scripted(), **{"toolkit": scenario().tools, **given})
 
 
 @pytest.mark.parametrize(
@@ -291,17 +229,16 @@ def test_an_agent_with_checkpoints_of_its_own_is_refused_where_it_could_be_forke
         ({"user": {"opening": "Hi"}}, "user.goal: is missing"),
         ({"user": {"goal": "x", "scrpt": []}}, "user.scrpt: unknown key \\(did you mean script?"),
         ({"user": {"goal": "x", "script": [{"when": "1 +", "say": "a"}]}}, "script\\[0\\].when"),
-        ({"user": {"goal": "x", "script": [{}]}}, "script\\[0\\]: expected a text"),
         ({"turns": [{"user": "Hi"}]}, "one of them"),
         ({"milestones": [{"call": {"name": "wether"}}]}, r"milestones\[0\].call.*wether.*did you mean weather"),
         ({"milestones": [{"id": "a", "after": ["a"], "call": {"name": "x"}}]}, "a cycle: a after a"),
         ({"milestones": [{"state": {"at": "settings", "update": [{"wfi": True}]}}]}, "did you mean wifi"),
-        ({"milestones": [{"message": {"sender": "agnt"}}]}, "sender"),
-        ({"milestones": [{"message": {"content": "x"}, "unchanged": ["note"]}]}, "did you mean notes"),
         (
             {"milestones": [{"state": {"at": "notes", "addition": [{"text": "a"}], "measures": {"txt": "any"}}}]},
             "no row has the column 'txt'",
         ),
+        ({"milestones": [{"message": {"content": "{mi}"}, "from": {"milestone": "1", "name": "km"}}]}, "from: .*km"),
+        ({"milestones": [{"message": {"content": "x", "measure": "rouge"}}]}, r"message\.measure: unknown measure"),
     ],
 )
 def test_mistakes_in_a_scenario_are_named_with_their_place(changes, message):
@@ -309,51 +246,21 @@ def test_mistakes_in_a_scenario_are_named_with_their_place(changes, message):
         Scenario.from_dict(copy.deepcopy(SCENARIO) | changes)
 
 
-def test_a_conversation_is_no_rehearsal(scenario):
-    with pytest.raises(ScenarioError, match="create_conversation"):
-        scenario().gecko(model=scripted())
-
-
-def test_a_rehearsing_agent_is_an_agent(scenario):
-    """It plans on copies of what it sees, its calls are those of its plan, and what its helpers write is no call."""
-    from gecko_graph import create_gecko_agent
-
-    plan = [[WIFI, {"call": "made_up", "args": {}}, WEATHER, ANSWER]]
-    helpers = {
-        "checklist": recorded(checklist=[{"items": [{"description": "the weather is known"}]}]),
-        "judge": recorded(judge=[{"items": [{"id": "item-1", "status": "success"}]}]),
-    }
-
-    def agent(tools):
-        toolkit = Toolkit.from_tools(tools, contracts=CONTRACTS["contracts"])
-        models = {"planner": recorded(planner=plan), **helpers}
-        graph = create_gecko_agent(toolkit, models=models, review="none", checkpointer=InMemorySaver())
-        thread = {"configurable": {"thread_id": "1"}}
-        return RunnableLambda(lambda values: {**values, "task_state": scenario().state}) | graph.with_config(thread)
-
-    user = {**SCENARIO["user"], "script": [{"end": True}]}
-    output = converse(agent, scenario(user=user))
-    assert [step["call"]["name"] for step in output["world"]["log"]] == ["set_wifi", "weather"]
-    assert output["score"]["similarity"] == 1.0
-
-
 @pytest.mark.parametrize(
-    "made", [scripted, lambda *replies: factory(scripted(*replies))], ids=["model", "create_agent"]
+    ("now", "minutes", "later"),
+    [
+        ("2026-11-22T23:59", 1, "2026-11-23T00:01"),
+        ("2026-11-22T10:00:00Z", 1, "2026-11-22T10:02:00Z"),
+        ("2026-11-22 10:00:30.500+02:00", 1, "2026-11-22 10:02:30.500+02:00"),
+        ("2026-11-22", 1, "2026-11-22"),
+        ("9999-12-31T23:59", 1, "9999-12-31T23:59"),
+    ],
 )
-def test_an_agent_that_sees_other_names_is_answered_under_them(scenario, made):
-    one = scenario()
-    tools = augment(one.tools, ["set_wifi", "weather"], "tool_names_scrambled")
-    names = {name: face.name for name, face in tools.faces.items()}
-    good = [{**each, "call": names[each["call"]]} if "call" in each else each for each in GOOD]
-    output = converse(made(*good), one, toolkit=tools)
-    assert output["score"]["similarity"] == 1.0
-    seen = [each.name for each in output["messages"] if isinstance(each, ToolMessage)]
-    assert seen == [names["weather"], names["set_wifi"], names["weather"]]
-    own = converse(made({"call": "weather", "args": {"city": "Rome"}}, ANSWER), one, toolkit=tools)
-    refused = next(each.text for each in own["messages"] if isinstance(each, ToolMessage))
-    assert "weather" in refused
-    assert ("given tools" in refused) or ("not a valid tool" in refused)
-    assert "complaints" in own["world"]["log"][0]
+def test_the_clock_moves_in_the_form_that_it_is_written_in(scenario, now, minutes, later):
+    graph = create_conversation(
+        scripted(), scenario().tools, user={"script": ["a", "b", "c", {"end": True}], "minutes_a_turn": minutes}
+    )
+    assert graph.invoke({"task_state": {"now": now}})["world"]["state"]["now"] == later
 
 
 def test_a_typed_state_comes_with_the_run_where_there_is_no_scenario(scenario):
@@ -363,23 +270,3 @@ def test_a_typed_state_comes_with_the_run_where_there_is_no_scenario(scenario):
     assert out["world"]["state"]["settings"]["wifi"]
     with pytest.raises(StateError, match="settings"):
         graph.invoke({})
-
-
-@pytest.mark.parametrize(
-    ("now", "minutes", "later"),
-    [
-        ("2026-11-22T23:59", 1, "2026-11-23T00:01"),
-        ("2026-11-22T10:00:00Z", 1, "2026-11-22T10:02:00Z"),
-        ("2026-11-22 10:00:30.500+02:00", 1, "2026-11-22 10:02:30.500+02:00"),
-        ("2026-11-22T10:00", 0.25, "2026-11-22T10:00:30"),
-        ("20261122T1000", 1, "2026-11-22T10:02"),
-        ("2026-11-22", 1, "2026-11-22"),
-        ("9999-12-31T23:59", 1, "9999-12-31T23:59"),
-        ("noon", 1, "noon"),
-    ],
-)
-def test_the_clock_moves_in_the_form_that_it_is_written_in(scenario, now, minutes, later):
-    graph = create_conversation(
-        scripted(), scenario().tools, user={"script": ["a", "b", "c", {"end": True}], "minutes_a_turn": minutes}
-    )
-    assert graph.invoke({"task_state": {"now": now}})["world"]["state"]["now"] == later

@@ -7,7 +7,7 @@ import threading
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
-from gecko_graph import Toolkit, create_conversation
+from gecko_graph import Tool, Toolkit, create_conversation
 from gecko_graph.testing import scripted
 
 END = {"end": True}
@@ -15,7 +15,9 @@ END = {"end": True}
 
 def toolkit(**simulate) -> Toolkit:
     tools = [{"name": name, "description": name, "parameters": {"type": "object"}} for name in simulate]
-    return Toolkit.from_tools(tools, simulate=simulate, effects=dict.fromkeys(simulate, "write"))
+    return Toolkit.from_tools(tools).declare(
+        *(Tool(name, effect="write", simulate=function) for name, function in simulate.items())
+    )
 
 
 def count(state: dict) -> int:

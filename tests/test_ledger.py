@@ -7,14 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langgraph.checkpoint.memory import InMemorySaver
 
-from gecko_graph import Toolkit, World, blame, create_gecko
+from gecko_graph import Models, Tool, Toolkit, World, blame, create_gecko
 from gecko_graph.agent.graph import create_gecko_agent
 from gecko_graph.contracts.contract import Contract
 from gecko_graph.errors import EvaluationFailed, StateError
 from gecko_graph.testing import recorded
 from gecko_graph.tools.spec import ToolSpec
+from gecko_graph.values.difference import make_patch
 from gecko_graph.values.origins import NOT_KNOWN, find_untrusted, is_doubtful, trusted_part
-from gecko_graph.values.patch import apply_patch, make_patch
+from gecko_graph.values.patch import apply_patch
 
 PARAMETERS = {"type": "object", "properties": {"item": {"type": "string"}, "to": {"type": "string"}}}
 TOOLS = {
@@ -32,7 +33,7 @@ START = {"queue": ["old"], "done": {}}
 
 def toolkit(**more):
     tools = [ToolSpec(name=name, parameters=PARAMETERS, effect="write") for name in (*TOOLS, "guess")]
-    return Toolkit.from_tools(tools, contracts=TOOLS, **more)
+    return Toolkit.from_tools(tools, **more).with_contracts({"contracts": TOOLS})
 
 
 def world(*calls, **more):
@@ -63,8 +64,8 @@ GUESS = {"status": "ok", "result": "ok", "patch": [{"op": "add", "path": "/done/
 
 
 def guessing(*calls):
-    models = {"simulator": recorded(simulator=[GUESS]), "state_updater": recorded(state_updater=[])}
-    return world(("guess", {}), *calls, models=models)
+    models = Models(simulator=recorded(simulator=[GUESS]), state_updater=recorded(state_updater=[]))
+    return world(("guess", {}), *calls, model=models)
 
 
 def test_a_contract_may_demand_what_no_model_has_supposed():
@@ -93,13 +94,6 @@ def test_what_is_trusted_is_asked_below_the_key_of_a_mounted_contract():
     assert ready.admissible(state, now=None).word == "yes"
 
 
-def test_an_invariant_knows_nothing_of_trust():
-    typed = toolkit(invariants=[{"check": "trusted(['done'])", "error": "no"}])
-    with pytest.raises(EvaluationFailed, match="known only in a contract"):
-        typed.invariants[0].violation(START, START)
-
-
-KEYS = st.sampled_from("abc")
 STEP = st.tuples(
     st.recursive(
         st.integers(0, 3),
@@ -160,8 +154,11 @@ NEXT = [call("take", item="y"), call("ship", item="x"), DONE]
 
 def test_a_rehearsal_s_record_says_it_too_also_over_turns():
     planner = recorded({"planner": [PLAN]}, {"planner": [NEXT]})
-    models = {"planner": planner, "simulator": recorded({"simulator": [GUESS]}, {})}
-    gecko = create_gecko(toolkit(), models=models, checkpointer=InMemorySaver())
+    gecko = create_gecko(
+        toolkit(),
+        model=Models(planner=planner, simulator=recorded({"simulator": [GUESS]}, {})),
+        checkpointer=InMemorySaver(),
+    )
     thread = {"configurable": {"thread_id": "1"}}
     items = [{"description": "two", "check": "true"}]
     start = {**START, "runtime_state": {}}
@@ -182,19 +179,6 @@ def test_a_rehearsal_s_record_says_it_too_also_over_turns():
         blame(both, "/done/x", state=start, attempt=7)
 
 
-def test_what_the_bootstrapper_made_up_is_supposed():
-    state = {"domain": {"queue": [], "done": {"x": 1}}, "runtime_state": {"user": "ann"}}
-    models = {
-        "planner": recorded(planner=[[call("ship", item="x"), DONE]]),
-        "bootstrapper": recorded(bootstrapper=[state]),
-    }
-    gecko = create_gecko(toolkit(), models=models)
-    out = gecko.invoke({"messages": [("user", "Go")], "checklist": [{"description": "x", "check": "true"}]})
-    (step,) = out["rehearsal"]["attempts"][0]["steps"]
-    assert step["outcome"]["result"] == "x is not known for sure"
-    assert blame(out["rehearsal"], "/done/x", state={}) == {"kind": "chosen", "from": "state", "path": "/done/x"}
-
-
 def test_no_real_call_is_made_on_what_is_only_supposed():
     shipped = []
 
@@ -203,11 +187,15 @@ def test_no_real_call_is_made_on_what_is_only_supposed():
         shipped.append(item)
         return "shipped"
 
-    tools = Toolkit.from_tools([ship], contracts={"ship": TOOLS["ship"]}, effects={"ship": "write"})
+    tools = Toolkit.from_tools([Tool(ship, contract=TOOLS["ship"], effect="write")])
     plan = {"planner": [[call("ship", item="x"), DONE]]}
     made = recorded({"bootstrapper": [{"domain": {"done": {"x": 1}}, "runtime_state": {"user": "ann"}}]}, {})
-    models = {"planner": recorded(plan, plan), "bootstrapper": made}
-    agent = create_gecko_agent(tools, models=models, review="none", checkpointer=InMemorySaver())
+    agent = create_gecko_agent(
+        tools,
+        model=Models(planner=recorded(plan, plan), bootstrapper=made),
+        interrupt_on="none",
+        checkpointer=InMemorySaver(),
+    )
     items = [{"description": "x", "check": "true"}]
     given = {"configurable": {"thread_id": "1"}}
     agent.invoke({"messages": [("user", "Go")], "task_state": {"done": {"x": 1}}, "checklist": items}, given)
@@ -215,7 +203,7 @@ def test_no_real_call_is_made_on_what_is_only_supposed():
     supposed = {"configurable": {"thread_id": "2"}}
     for turn in ("Go", "Again"):  # what it supposed in one turn it does not believe in the next
         agent.invoke({"messages": [("user", turn)], "checklist": items}, supposed)
-        assert agent.get_state(supposed).values["supposed"] == ["/done", "/runtime_state"]
+        assert agent.get_state(supposed).values["bookkeeping"]["supposed"] == ["/done", "/runtime_state"]
     assert shipped == ["x"]
 
 
@@ -225,3 +213,9 @@ def test_the_trusted_part_leaves_places_of_lists_behind():
     assert trusted_part(state, ["/a/-", "/d/-", "/d/e"]) == {"a": [1, {"b": 2, "c": 3}], "d": {}}
     assert trusted_part(state, [""]) == {}
     assert trusted_part(state, []) == state
+
+
+def test_an_invariant_knows_nothing_of_trust():
+    typed = toolkit(invariants=[{"check": "trusted(['done'])", "error": "no"}])
+    with pytest.raises(EvaluationFailed, match="known only in a contract"):
+        typed.invariants[0].violation(START, START)

@@ -150,24 +150,3 @@ def test_a_doubtful_member_named_like_the_mark_of_its_object_stays_doubtful():
     assert again.at("/a/-").doubtful
     assert not again.at("/c").doubtful
     assert again.doubtful() == ledger.doubtful() == ["/a"]
-
-
-def test_moves_shifts_and_gaps_by_example():
-    ledger = Ledger({"queue": ["a", "b"], "done": {}}, START)
-    ledger.apply([{"op": "add", "path": "/queue/0", "value": "new"}], mark(1))
-    ledger.apply([{"op": "move", "from": "/queue/1", "path": "/done/a"}], mark(2))
-    assert ledger.document == {"queue": ["new", "b"], "done": {"a": "a"}}
-    assert [ledger.at(path).step for path in ("/queue/0", "/queue/1", "/done/a", "/done", "/queue")] == [
-        1,
-        0,
-        0,
-        0,
-        2,
-    ]
-    ledger.apply([{"op": "remove", "path": "/done/a"}], mark(3, True))
-    assert ledger.at("/done/a") == mark(3, True)
-    assert ledger.doubtful() == ["/done/a"]
-    ledger.apply([{"op": "copy", "from": "/queue/0", "path": "/done/b"}], mark(4, True))
-    assert ledger.at("/done/b").step == 4  # a supposed copy is supposed
-    assert is_doubtful(["done"], ledger.doubtful())
-    assert not is_doubtful(["queue", 0], ledger.doubtful())

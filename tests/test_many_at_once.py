@@ -7,8 +7,12 @@ import copy
 import time
 
 import pytest
+from langchain_core.caches import InMemoryCache
+from langchain_core.globals import set_llm_cache
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage
 
-from gecko_graph import GeckoContext, Toolkit
+from gecko_graph import GeckoContext, Models, Tool, Toolkit, create_gecko
 from tests import desk
 
 ADD_TRAY = {
@@ -16,7 +20,7 @@ ADD_TRAY = {
     "effects": [{"op": "add", "path": ["trays", "{{ args.name }}"], "value": ["{{ state.number }}"]}],
     "returns": {"added": "{{ args.name }}"},
 }
-TINY = Toolkit.from_tools(desk.FUNCTIONS[:1], contracts={"add_tray": ADD_TRAY}, effects={"add_tray": "write"})
+TINY = Toolkit.from_tools(desk.FUNCTIONS[:1]).declare(Tool("add_tray", contract=ADD_TRAY, effect="write"))
 TRAY = [{"call": "add_tray", "args": {"name": "bills"}}, {"say": "There is a tray bills."}]
 
 
@@ -54,22 +58,30 @@ async def test_a_thousand_tasks_at_once_do_not_meet():
     assert worlds == given
 
 
-async def test_tasks_with_retries_and_attempts_at_once_do_not_meet():
-    other = [{"call": "add_tray", "args": {"name": "bill"}}, {"say": "Made."}]
-    gecko = desk.gecko(other, other, other, TRAY, tools=TINY, context=GeckoContext(parallel_attempts=2))
-    runs = await asyncio.gather(*(gecko.ainvoke(world(number)) for number in range(16)))
-    for number, run in enumerate(runs):
-        check_world(number, run, attempts=4)
-        assert run["rehearsal"]["chosen"] == 4
-
-
 async def test_64_tasks_whose_tools_are_functions_do_not_wait_for_each_other():
     def add_tray(state, name):
         time.sleep(0.2)
         state["trays"][name] = [state["number"]]
 
-    tools = Toolkit.from_tools(desk.FUNCTIONS[:1], simulate={"add_tray": add_tray})
+    tools = Toolkit.from_tools(desk.FUNCTIONS[:1]).declare(Tool("add_tray", simulate=add_tray))
     gecko = desk.gecko(TRAY, tools=tools)
     runs = await asyncio.gather(*(gecko.ainvoke(world(number)) for number in range(64)))
     for number, run in enumerate(runs):
         check_world(number, run)
+
+
+def test_attempts_at_once_are_not_made_equal_by_a_cache():
+    class Cycling(GenericFakeChatModel):
+        def bind_tools(self, tools, **kwargs):
+            return self
+
+    set_llm_cache(InMemoryCache())
+    try:
+        model = Cycling(messages=(AIMessage(f"answer {number}") for number in range(9)))
+        gecko = create_gecko(
+            desk.toolkit(), model=Models(planner=model), context=GeckoContext(parallel_attempts=3, max_retries=0)
+        )
+        attempts = gecko.invoke(desk.inputs())["rehearsal"]["attempts"]
+        assert len({each["answer"] for each in attempts}) == 3
+    finally:
+        set_llm_cache(None)

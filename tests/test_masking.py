@@ -12,7 +12,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from evals.harness.command import head_of, options_of, parser_of
 from evals.harness.runner import failure
 from evals.suites.speed import Speed
-from gecko_graph import GeckoContext, GeckoError, Toolkit, create_gecko, format_run
+from gecko_graph import GeckoContext, GeckoError, Models, Tool, Toolkit, create_gecko, format_run
 from gecko_graph.cli import main
 from gecko_graph.errors import PatchConflict
 from gecko_graph.masking import MASK, mask
@@ -31,7 +31,9 @@ ON_THE_COMMAND_LINE = [text for text in SECRETS if re.match("-----B|x-api|Cookie
 
 
 def create(tools, **models):
-    return create_gecko(tools, models=models, checkpointer=InMemorySaver(), context=GeckoContext(max_retries=1))
+    return create_gecko(
+        tools, model=Models(**models), checkpointer=InMemorySaver(), context=GeckoContext(max_retries=1)
+    )
 
 
 def rehearse(gecko, thread):
@@ -65,7 +67,9 @@ def test_what_a_tool_raises_is_masked_wherever_it_goes(texts):
     def put(state, tray, paper):
         raise RuntimeError(texts[int(paper)])
 
-    tools = Toolkit.from_tools([*desk.FUNCTIONS, weigh], simulate={"put": put}, effects={"weigh": "read"})
+    tools = Toolkit.from_tools([*desk.FUNCTIONS, weigh]).declare(
+        Tool("put", simulate=put), Tool("weigh", effect="read")
+    )
     papers = [str(number) for number in range(len(texts))]
     calls = [{"call": "put", "args": {"tray": "letters", "paper": paper}} for paper in papers]
     calls += [{"call": "weigh", "args": {"paper": paper}} for paper in papers]
@@ -95,12 +99,10 @@ def test_what_a_model_raises_is_masked_on_the_command_line(text, monkeypatch, ca
     monkeypatch.setattr(factory, "chat_model", lambda model, **_: failing(RuntimeError(text)))
     file = tmp_path / "out.json"
     address = f"http://ann:{WORD}@127.0.0.1:1/v1"
-    assert (
-        main(["run", SHOP, "--model", "openai:any", "--base-url", address, "--json", str(file)]) == 3
-    )  # no model answered
+    assert main(["run", SHOP, "--model", "openai:any", "--base-url", address, "--json", str(file)]) == 3
     told = capsys.readouterr()
+    assert "are address, key and the model's name right?" in told.out
     assert WORD not in told.out + told.err + file.read_text()
-    assert "http://ann:…@127.0.0.1:1/v1" in told.out
 
 
 @pytest.mark.parametrize("text", SECRETS_IN_HEX)

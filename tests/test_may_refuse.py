@@ -11,7 +11,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from gecko_graph import GeckoContext, Toolkit, create_gecko, create_gecko_agent, format_run
+from gecko_graph import GeckoContext, Models, Tool, Toolkit, create_gecko, create_gecko_agent, format_run
 from gecko_graph.models.memory import open_rules
 from gecko_graph.testing import recorded
 from tests.test_prompts_in_runs import Listener
@@ -38,8 +38,9 @@ def doors() -> dict:
     return {"doors": "locked"}
 
 
-EFFECTS = {"start_engine": "write", "press_pedal": "write", "doors": "read"}
-CAR = Toolkit.from_tools([start_engine, press_pedal, doors], effects=EFFECTS)
+CAR = Toolkit.from_tools(
+    [Tool(start_engine, effect="write"), Tool(press_pedal, effect="write"), Tool(doors, effect="read")]
+)
 
 
 def starts(rule=RULE, status="ok", **more):
@@ -52,7 +53,7 @@ def run(*replies, tools=CAR, plan=({"call": "start_engine", "args": {}}, {"say":
     model = Listener(turns=[{"planner": [[*plan]], "simulator": [*replies], "judge": [judge]}] * 2)
     state = {"engine": "off", "runtime_state": {}}
     told = {"messages": [("user", "Start the engine")], "task_state": state, **ITEM, **given}
-    gecko = create_gecko(tools, models=dict.fromkeys(("planner", "simulator", "judge"), model), context=QUIET)
+    gecko = create_gecko(tools, model=Models(**dict.fromkeys(("planner", "simulator", "judge"), model)), context=QUIET)
     out = gecko.invoke(told)
     return out, ["\n".join(each.text for each in messages) for _, messages in model.heard]
 
@@ -82,21 +83,13 @@ def test_a_rule_that_is_none_or_no_text_is_nothing(rule):
     assert out["rehearsal"]["verdict"]["may_refuse"] == []
 
 
-def test_a_long_rule_is_one_line_and_cut():
-    out, _ = run(starts(["must\n it " + "x" * 900]))
-    (rule,) = out["rehearsal"]["attempts"][0]["steps"][0]["outcome"]["may_refuse"]
-    assert rule.startswith("must it x")
-    assert len(rule) == 160
-
-
 @pytest.mark.parametrize(
     ("effect", "contract", "status"),
     [("read", None, "ok"), ("write", {"requires": [{"check": "true", "error": "e"}]}, "ok"), ("write", None, "error")],
 )
 def test_only_a_write_that_succeeds_without_a_contract_may_be_refused(effect, contract, status):
     spec = {"name": "start_engine", "description": "Start.", "parameters": SCHEMA}
-    contracts = {"start_engine": contract} if contract else None
-    tools = Toolkit.from_tools([spec], effects={"start_engine": effect}, contracts=contracts)
+    tools = Toolkit.from_tools([Tool(spec, effect=effect, contract=contract)])
     out, seen = run(starts(status=status, unchanged=True), tools=tools)
     assert out["rehearsal"]["verdict"]["may_refuse"] == []
     assert ("may_refuse: " in prompt_of(seen, "You stand in for a tool")) is (status == "error")
@@ -109,7 +102,7 @@ def test_it_stays_with_the_thread_until_a_real_call_settles_it():
     assert open_rules(again["messages"]) == {"start_engine": [RULE]}
     model = recorded(planner=[[{"call": "start_engine", "args": {}}, {"say": "It runs."}, {"say": "It runs."}]],
                      simulator=[starts()], judge=[DONE])  # fmt: skip
-    agent = create_gecko_agent(CAR, model=model, context=QUIET, review="writes", checkpointer=InMemorySaver())
+    agent = create_gecko_agent(CAR, model=model, context=QUIET, interrupt_on="writes", checkpointer=InMemorySaver())
     config = {"configurable": {"thread_id": "car"}}
     given = {"messages": [("user", "Start the engine")], "task_state": {"engine": "off", "runtime_state": {}}, **ITEM}
     asked = agent.invoke(given, config)["__interrupt__"][0].value
@@ -138,10 +131,3 @@ def test_real_results_are_facts_for_the_simulator_and_the_judge_is_told_what_is_
     assert '1. doors({}) -> ok, real: {"doors": "locked"}' in judged
     assert '2. start_engine({}) -> ok, made up: {"engine": "runs"}' in judged
     assert out["rehearsal"]["verdict"]["status"] == "accepted"
-
-
-def test_a_real_result_from_before_a_change_is_marked_so():
-    plan = [{"call": name, "args": {}} for name in ("doors", "start_engine", "press_pedal")] + [{"say": "It runs."}]
-    _, seen = run(starts(), starts(""), tools=CAR.open("doors"), plan=plan)
-    last = [text for text in seen if "You stand in for a tool" in text][-1]
-    assert '"before_a_change": true, "result": {"doors": "locked"}' in last

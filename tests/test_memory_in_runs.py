@@ -6,7 +6,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 
-from gecko_graph import GeckoContext, RehearsalState, Toolkit, create_gecko
+from gecko_graph import GeckoContext, Models, RehearsalState, Tool, Toolkit, create_gecko
 from tests.test_prompts_in_runs import Listener
 
 FUNCTIONS = [
@@ -42,9 +42,11 @@ def turns(first=DONE):
 
 def gecko(model, saver=None, *, simulate=None, more=()):
     effects = {"find": "read", "book": "write"}
-    tools = Toolkit.from_tools([*FUNCTIONS, *more], effects=effects, simulate=simulate or {})
+    tools = Toolkit.from_tools([*FUNCTIONS, *more]).declare(
+        *(Tool(name, effect=effect, simulate=(simulate or {}).get(name)) for name, effect in effects.items())
+    )
     roles = ("planner", "simulator", "checklist", "judge", "bootstrapper")
-    return create_gecko(tools, models=dict.fromkeys(roles, model), context=KNOBS, checkpointer=saver)
+    return create_gecko(tools, model=Models(**dict.fromkeys(roles, model)), context=KNOBS, checkpointer=saver)
 
 
 def embedded(model, saver, **more):
@@ -71,16 +73,6 @@ def test_the_second_turn_knows_what_the_first_one_found(make):
 
 
 @pytest.mark.parametrize("make", [gecko, embedded])
-@pytest.mark.parametrize("first", [DONE, {**FAILED, "feedback": "F-7731 was not found."}])
-def test_what_only_an_earlier_answer_speaks_of_is_made_up(make, first):
-    told = [{**turns(first)[0], "planner": [[{"say": "There is one flight, F-7731."}]]}, turns()[1]]
-    graph, thread = make(Listener(turns=told), InMemorySaver()), {"configurable": {"thread_id": "t"}}
-    graph.invoke({"messages": [("user", "Find a flight")]}, thread)
-    second = graph.invoke({"messages": [("user", "Book it")]}, thread)
-    assert [each["value"] for each in second["rehearsal"]["verdict"]["made_up"]] == ["F-7731"]
-
-
-@pytest.mark.parametrize("make", [gecko, embedded])
 @pytest.mark.parametrize("first", [DONE, FAILED])
 def test_what_is_made_up_of_the_state_stays_so_where_the_caller_edits_something_else(make, first):
     told = turns(first)
@@ -92,25 +84,6 @@ def test_what_is_made_up_of_the_state_stays_so_where_the_caller_edits_something_
     edited = {**state, "runtime_state": state.get("runtime_state", {}), "user": "Ann"}
     second = graph.invoke({"messages": [("user", "Book it")], "task_state": edited}, thread)
     assert [each["value"] for each in second["rehearsal"]["verdict"]["made_up"]] == ["F-7731"]
-
-
-def test_what_a_contract_computes_from_a_supposed_state_marks_the_verdict():
-    tools = [
-        {"name": "total", "description": "The total.", "parameters": {"type": "object", "properties": {}}},
-        {"name": "pay", "description": "Pay.", "parameters": {"properties": {"amount": {"type": "number"}}}},
-    ]
-    contracts = {"total": {"returns": "{{ state.cart | sum }}"}, "pay": {"returns": "paid"}}
-    toolkit = Toolkit.from_tools(tools, contracts=contracts, effects={"total": "read"})
-    plan = [{"call": "total"}, {"call": "pay", "args": {"amount": 37.75}}, {"say": "Paid."}]
-    model = Listener(
-        turns=[{"planner": [plan], "judge": [DONE], "bootstrapper": [{"domain": {"cart": [20.25, 17.5]}}]}]
-    )
-    graph = create_gecko(toolkit, models=dict.fromkeys(("planner", "judge", "bootstrapper"), model), context=KNOBS)
-    given = {"messages": [("user", "Pay my cart")], "checklist": ["it is paid"]}
-    (made,) = graph.invoke(given)["rehearsal"]["verdict"]["made_up"]
-    assert (made["argument"], made["origin"]) == ("$.amount", {"kind": "chosen", "from": "state", "path": "/cart"})
-    state = {"cart": [20.25, 17.5], "runtime_state": {}}
-    assert graph.invoke({**given, "task_state": state})["rehearsal"]["verdict"]["made_up"] == []
 
 
 def test_what_a_rule_found_is_not_made_up_in_the_next_turn():
@@ -153,6 +126,16 @@ def test_what_a_model_wrote_to_the_state_stays_supposed(make):
     assert graph.invoke(given, thread)["rehearsal"]["verdict"]["made_up"] == []
 
 
+@pytest.mark.parametrize("make", [gecko, embedded])
+@pytest.mark.parametrize("first", [DONE, {**FAILED, "feedback": "F-7731 was not found."}])
+def test_what_only_an_earlier_answer_speaks_of_is_made_up(make, first):
+    told = [{**turns(first)[0], "planner": [[{"say": "There is one flight, F-7731."}]]}, turns()[1]]
+    graph, thread = make(Listener(turns=told), InMemorySaver()), {"configurable": {"thread_id": "t"}}
+    graph.invoke({"messages": [("user", "Find a flight")]}, thread)
+    second = graph.invoke({"messages": [("user", "Book it")]}, thread)
+    assert [each["value"] for each in second["rehearsal"]["verdict"]["made_up"]] == ["F-7731"]
+
+
 def test_what_was_bootstrapped_is_made_up_whoever_reads_it():
     state = {"domain": {"invoices": [{"number": "INV-1042", "amount": 1240.5}]}, "runtime_state": {"user": "ann"}}
     pay = {"number": {"type": "string"}, "amount": {"type": "number"}, "reference": {"type": "string"}}
@@ -160,14 +143,15 @@ def test_what_was_bootstrapped_is_made_up_whoever_reads_it():
         [
             {"name": "invoices", "description": "List.", "parameters": {"type": "object", "properties": {}}},
             {"name": "pay", "description": "Pay.", "parameters": {"type": "object", "properties": pay}},
-        ],
-        effects={"invoices": "read", "pay": "write"},
-        simulate={"invoices": lambda state: state["invoices"], "pay": lambda state, **args: "paid"},
+        ]
+    ).declare(
+        Tool("invoices", effect="read", simulate=lambda state: state["invoices"]),
+        Tool("pay", effect="write", simulate=lambda state, **args: "paid"),
     )
     args = {"number": "INV-1042", "amount": 1240.5, "reference": "Miller, May"}
     planner = [[{"call": "invoices"}, {"call": "pay", "args": args}, {"say": "Paid."}]]
     model = Listener(turns=[{"planner": planner, "bootstrapper": [state]}])
-    graph = create_gecko(tools, models=dict.fromkeys(("planner", "bootstrapper"), model), context=KNOBS)
+    graph = create_gecko(tools, model=Models(**dict.fromkeys(("planner", "bootstrapper"), model)), context=KNOBS)
     asked = {"messages": [("user", "Pay Miller's invoice of May")], "checklist": [{"id": "a", "check": "answer"}]}
     verdict = graph.invoke(asked)["rehearsal"]["verdict"]
     assert verdict["status"] == "accepted"

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from gecko_graph import Toolkit, create_conversation, create_gecko, create_gecko_agent, create_toolgate
+import pytest
+from langgraph.graph import START, StateGraph
+from typing_extensions import TypedDict
+
+from gecko_graph import Models, Tool, Toolkit, create_conversation, create_gecko, create_gecko_agent, create_toolgate
+from gecko_graph.errors import TaskError
 from gecko_graph.testing import recorded
 
 
@@ -11,10 +16,32 @@ def pay(amount: float) -> str:
     return "paid"
 
 
-def test_every_graph_takes_a_name():
-    tools = Toolkit.from_tools([pay], effects={"pay": "write"})
+def graphs():
+    tools = Toolkit.from_tools([Tool(pay, effect="write")])
     models = dict.fromkeys(("planner", "reasoner"), recorded(planner=[[{"say": "Hello."}]]))
-    assert create_gecko(tools, models=models, name="rehearse").get_name() == "rehearse"
-    assert create_gecko_agent(tools, models=models, name="act").get_name() == "act"
-    assert create_toolgate(tools, models=models, name="gates").get_name() == "gates"
-    assert create_conversation(models["planner"], tools, user=["Hello"], name="talk").get_name() == "talk"
+    yield create_gecko(tools, model=Models(**models), name="rehearse")
+    yield create_gecko_agent(tools, model=Models(**models), name="act")
+    yield create_toolgate(tools, model=Models(**models), name="gates")
+    yield create_conversation(models["planner"], tools, user=["Hello"], name="talk")
+
+
+def test_every_graph_takes_a_name():
+    assert [graph.get_name() for graph in graphs()] == ["rehearse", "act", "gates", "talk"]
+
+
+@pytest.mark.parametrize("graph", [*graphs()], ids=lambda graph: graph.get_name())
+async def test_a_misspelt_input_key_is_refused_at_the_root(graph):
+    given = {"messages": [("user", "hello")], "task_stat": {}}
+    with pytest.raises(TaskError, match=r"'task_stat'.*task_state"):
+        graph.invoke(given)
+    with pytest.raises(TaskError, match=r"'task_stat'.*task_state"):
+        await graph.ainvoke(given)
+
+
+def test_an_embedded_graph_is_given_the_keys_of_its_parent():
+    gecko = next(graphs())
+    keys = {"messages": list, "task_state": dict, "mood": str}
+    builder = StateGraph(TypedDict("Parent", keys))
+    builder.add_node("rehearse", gecko)
+    builder.add_edge(START, "rehearse")
+    builder.compile().invoke({"messages": [("user", "hello")], "task_state": {}, "mood": "good"})

@@ -7,14 +7,14 @@ import random
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from gecko_graph.world.provenance import Sources, trace_all
+from gecko_graph.world.provenance import Sources, trace
 from tests.test_provenance import marked, source, step, traced
 
 
 def unsupported(answer, *steps, **more):
     conversation = [HumanMessage(more.pop("task", "What is open?"))]
     sources = Sources(conversation=conversation, state={}, answer=answer, **more)
-    return [(each["text"], each["origin"]["kind"]) for each in trace_all(steps, sources, lambda name: {}).unsupported]
+    return [(each["text"], each["origin"]["kind"]) for each in trace(steps, sources, lambda name: {}).unsupported]
 
 
 def test_the_final_answer_is_traced_like_an_argument():

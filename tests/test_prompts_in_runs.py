@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from itertools import pairwise
 from typing import Any
 
 from pydantic import Field
 
-from gecko_graph import GeckoContext, Toolkit, create_gecko
+from gecko_graph import GeckoContext, Models, create_gecko
 from gecko_graph.models.recorded import RecordedModel
-from gecko_graph.tools import ToolSpec
-from gecko_graph.world.model import format_tool
 from tests import desk
 
 
@@ -33,7 +30,7 @@ class Listener(RecordedModel):
 
 def listen(inputs, *, tools=None, context=None, **replies):
     model = Listener(turns=[replies])
-    gecko = create_gecko(tools or desk.toolkit(), models=dict.fromkeys(replies, model))
+    gecko = create_gecko(tools or desk.toolkit(), model=Models(**dict.fromkeys(replies, model)))
     return model, gecko.invoke(inputs, context=context)
 
 
@@ -60,11 +57,7 @@ def test_a_check_reaches_no_model_even_where_it_is_all_that_is_said_of_an_item()
 
 
 def test_what_a_role_is_told_first_never_changes():
-    model, _ = listen(
-        desk.inputs(),
-        planner=[desk.WRONG, desk.RIGHT],
-        validator=[{"problems": []}] * 5,
-    )
+    model, _ = listen(desk.inputs(), planner=[desk.WRONG, desk.RIGHT], validator=[{"problems": []}] * 5)
     for role in ("planner", "validator"):
         assert len({messages[0].text for messages in model.told(role)}) == 1
     asked = model.told("planner")
@@ -105,43 +98,3 @@ def test_a_loop_of_refused_calls_is_ended_and_told_once():
     assert "made 2 times in a row" in told[2][-1].text
     assert len(told[2]) == len(told[1])
     assert "(the same up to call 3)" in told[3][-1].text
-
-
-def test_the_judge_hears_why_there_is_no_answer():
-    model, _ = listen(
-        desk.inputs(checklist=["a tray named bills"]),
-        context=GeckoContext(max_steps=1, max_retries=0),
-        planner=[desk.WRONG],
-        judge=[{"items": [{"id": "item-1", "status": "failed"}]}],
-    )
-    assert "\n(none; max_steps: 1 calls were made)\n" in model.last("judge")
-
-
-def test_where_the_domain_is_made_up_the_bootstrapper_hears_what_tools_take_and_give_and_the_policy():
-    tools = Toolkit(
-        [
-            ToolSpec(
-                name="book",
-                description="Book a seat.",
-                parameters={"type": "object", "properties": {"flight": {}, "seat": {}}},
-                result={"type": "object", "properties": {"booking": {}}},
-                effect="write",
-            ),
-            ToolSpec(name="now"),
-        ]
-    )
-    messages = [("system", "It is 2 May. You act for ann."), ("user", "Book me a seat")]
-    replies = {"planner": [[{"say": "Which?"}]], "bootstrapper": [{"domain": {}, "runtime_state": {"user": "ann"}}]}
-    given = {"messages": messages, "checklist": ["a seat is booked"]}
-    model, _ = listen(given, tools=tools, context=GeckoContext(max_retries=0), **replies)
-    told = model.last("bootstrapper")
-    assert "\nbook: Book a seat. Takes flight, seat. Gives booking.\nnow\n" in told
-    assert "\nIt is 2 May. You act for ann.\n" in told
-    model, _ = listen({**given, "task_state": {"seats": 3}}, tools=tools, **replies)
-    assert "\nbook: Book a seat.\nnow\n" in model.last("bootstrapper"), "a given state is the domain"
-
-
-def test_a_tool_without_a_result_schema_is_not_told_as_one_that_gives_null():
-    bare, null = ToolSpec(name="bare"), ToolSpec(name="null", result={"type": "null"})
-    assert "result" not in json.loads(format_tool(bare, focus=[]))
-    assert json.loads(format_tool(null, focus=[]))["result"] == {"type": "null"}

@@ -7,6 +7,7 @@ import json
 import pytest
 import yaml
 
+from gecko_graph import Models
 from gecko_graph.errors import ScenarioError
 from gecko_graph.scenario import Scenario, record, run_scenario
 from gecko_graph.testing import recorded
@@ -27,7 +28,7 @@ def check_plays(file, outputs):
 
 
 def live_record(live, case, out, **options):
-    return record(case, out, model="openai:m", base_url=live.url, **options)
+    return record(case, out, model=Models("openai:m", base_url=live.url), **options)
 
 
 def find_and_note(results):
@@ -126,22 +127,14 @@ HOSTILE = [
     "\x07\x7f\x85\u2028\ufeff", "\r\n", "'\"\\",
     "🙂",
     "half \ud800 a pair",
-    pytest.param("{{ 1 }} word: " * 70_000, marks=pytest.mark.slow),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=[*range(len(HOSTILE))])
-@pytest.mark.parametrize("suffix", ["yaml", "json"])
+TEXTS = [*((text, suffix) for text in HOSTILE for suffix in ("yaml", "json")), *((text, "yaml") for text in FOR_YAML)]
+
+
+@pytest.mark.parametrize(("text", "suffix"), TEXTS, ids=[*range(len(TEXTS))])
 def test_replies_are_data(tmp_path, text, suffix):
-    check_replies_are_data(tmp_path, text, suffix)
-
-
-@pytest.mark.parametrize("text", FOR_YAML)
-def test_replies_are_no_yaml(tmp_path, text):
-    check_replies_are_data(tmp_path, text, "yaml")
-
-
-def check_replies_are_data(tmp_path, text, suffix):
     case, out = write_case(tmp_path, ["Lend me Dune."], limits={"max_retries": 0}), tmp_path / f"out.{suffix}"
     lent = {"call": "lendBook", "args": {"book": "B-1"}}
     hurt = {"call": "extendLoan", "args": {"loan": text[:4_000], text[:40]: 1}}
@@ -159,7 +152,7 @@ def test_secrets_are_masked(tmp_path):
     case, out = write_case(tmp_path, [f"Lend me Dune. My key is {key}."]), tmp_path / "out.yaml"
     model = recorded(planner=[[{"call": "lendBook", "args": {"book": "B-1"}}, {"say": f"Lent, with {key}."}]])
     judge = recorded(judge=[{"items": [{"id": "item-2", "status": "success", "reason": key}]}])
-    record(case, out, models={"planner": model, "judge": judge})
+    record(case, out, model=Models(planner=model, judge=judge))
     assert key not in out.read_text(encoding="utf-8")
     assert "Lent, with sk-" in out.read_text(encoding="utf-8")
 
@@ -167,14 +160,14 @@ def test_secrets_are_masked(tmp_path):
 def test_nothing_is_overwritten_and_nothing_misleading_written(tmp_path):
     case = write_case(tmp_path, ["Lend me Dune."])
     before = case.read_text()
-    with pytest.raises(ScenarioError, match=r"case\.yaml: exists already; .*force"):
-        record(case, case, model=recorded())
-    with pytest.raises(ScenarioError, match=r"expected the name of a \.yaml, \.yml or \.json file"):
-        record(case, tmp_path / "out", model=recorded())
-    with pytest.raises(ScenarioError, match=r"none\.yaml: cannot be written"):
-        record(case, tmp_path / "no" / "none.yaml", model=recorded())
-    with pytest.raises(ScenarioError, match=r"not written, since the run is not whole: .*nothing recorded"):
-        record(case, tmp_path / "out.yaml", model=recorded(planner=[[]]))
+    for target, why in (
+        (case, "exists already"),
+        (tmp_path / "out", "expected the name of"),
+        (tmp_path / "no" / "none.yaml", "cannot be written"),
+        (tmp_path / "out.yaml", "not written, since the run is not whole"),
+    ):
+        with pytest.raises(ScenarioError, match=why):
+            record(case, target, model=recorded(planner=[[]]))
     assert case.read_text() == before
     assert sorted(each.name for each in tmp_path.iterdir()) == ["case.yaml", "library.yaml"]
 
@@ -189,7 +182,7 @@ def test_a_reference_that_leads_nowhere_names_reply_and_place(tmp_path):
     assert "calls[3].result.loan" in stop
     for broken in ("{{ calls[0", "{{ steps[0] }}", "{{ calls[0].result | shout }}"):
         replies["planner"][0][0]["args"]["loan"] = broken
-        with pytest.raises(ScenarioError, match=r"turns\[0\]\.replies\.planner\[0\]\[0\]\.args\.loan: "):
+        with pytest.raises(ScenarioError, match=r"turns\[0\]\.replies\.planner\[0\]: "):
             Scenario.load(write_case(tmp_path, [], turns=[turn], references=True))
         (output,) = run_scenario(write_case(tmp_path, [], turns=[turn]))
         assert output["rehearsal"]["attempts"][0]["steps"][0]["call"]["args"] == {"loan": broken}

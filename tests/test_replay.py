@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from openapi_spec_validator import validate
 
-from evals.suites.contracts import FILES, TOOLKIT, Recorded, recorded_calls, replay
-from gecko_graph import Toolkit
-from gecko_graph.schemas.complaints import find_complaints, find_faults
+from evals.bfcl.contracted import FILES
+from gecko_graph import Toolkit, World
+from gecko_graph.schemas.complaints import find_faults
 from gecko_graph.values.documents import read_document
 
 NAMES = [
@@ -22,11 +22,11 @@ NAMES = [
 
 @pytest.fixture(scope="module")
 def tools() -> Toolkit:
-    return Toolkit.from_openapi(TOOLKIT)
+    return Toolkit.from_openapi(FILES)
 
 
 def test_the_document_is_valid_and_leaves_nothing_unsaid(tools):
-    validate(read_document(TOOLKIT))
+    validate(read_document(FILES))
     assert sorted(tools.names) == NAMES
     assert tools.problems == []
     assert tools.state_keys == {"tree", "cwd"}
@@ -52,16 +52,6 @@ def _results(schema) -> dict:
     }
 
 
-def test_results_keep_to_their_schemas(tools, shared_data):
-    for name in FILES:
-        for one in list(recorded_calls(shared_data / name))[:400]:
-            tool = tools[one.call["name"]]
-            if one.raised or find_complaints(tool, one.call["args"]):
-                continue
-            got = replay(tool, one)
-            assert got.status == "error" or find_faults(tool.result, got.result) == []
-
-
 # What the recordings do not show: any names, any order of calls. A contract always has an answer, and the state stays a
 # file system.
 
@@ -71,7 +61,7 @@ STATE = {"tree": {"a": {"type": "directory", "contents": {
     "content": {"type": "directory", "contents": {"contents": {"type": "file", "content": "é\n"}}},
 }}}, "cwd": ["a"]}  # fmt: skip
 
-PROPERTIES = {tool.name: tool.parameters["properties"] for tool in Toolkit.from_openapi(TOOLKIT)}
+PROPERTIES = {tool.name: tool.parameters["properties"] for tool in Toolkit.from_openapi(FILES)}
 
 names = st.sampled_from(
     ["d", "f", "g", "content", "contents", "type", ".", "..", "/", "d/f", "a", "", "./d", "/d/", "x*", ".h"]
@@ -94,15 +84,14 @@ def is_file_system(node) -> bool:
 @settings(max_examples=60, deadline=None)
 @given(st.lists(calls(), min_size=1, max_size=8))
 def test_any_calls_leave_a_file_system(tools, made):
-    state = STATE
-    for number, (name, args) in enumerate(made):
-        call = {"id": str(number), "name": name, "args": args}
-        got = replay(tools[name], Recorded("any", call, state, None, None, None))
-        assert got.status != "none", got.result
-        assert got.status == "error" or find_faults(tools[name].result, got.result) == []
-        if tools[name].reads or got.status == "error":
-            assert got.after == state
-        state = got.after
-        (root,) = state["tree"].values()
+    world = World(tools, state=STATE)
+    for name, args in made:
+        before = world.state
+        outcome = world.call({"name": name, "args": args})["outcome"]
+        assert outcome["rung"] == "contract", outcome["result"]
+        assert outcome["status"] == "error" or find_faults(tools[name].result, outcome["result"]) == []
+        if tools[name].reads or outcome["status"] == "error":
+            assert world.state == before
+        (root,) = world.state["tree"].values()
         assert is_file_system(root)
-        assert state["cwd"][0] == "a"
+        assert world.state["cwd"][0] == "a"

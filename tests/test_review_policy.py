@@ -11,11 +11,11 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from gecko_graph import GeckoError, Refused, Toolkit, create_gecko_agent
+from gecko_graph import GeckoError, Models, Tool, Toolkit, create_gecko_agent
 from gecko_graph.testing import recorded
 from tests.crash_run import connect
 from tests.test_agent import APPROVE, PLAN, TASK, Shop, agent_of, shop, thread
-from tests.test_review import INK, ask, decide, words
+from tests.test_review import ask, decide, words
 
 __all__ = ["shop"]
 ALLOW = {"tool": "*", "then": "allow"}
@@ -28,33 +28,19 @@ def run(agent: Any, given: Any = TASK) -> dict:
 
 def test_only_what_a_rule_asks_about_is_asked_about(shop):
     rules = [ALLOW, {"tool": "order", "when": "args.quantity > 2", "then": "ask", "reason": "many"}]
-    agent = agent_of(shop, PLAN, review=rules)
+    agent = agent_of(shop, PLAN, interrupt_on=rules)
     (action,) = ask(agent)["action_requests"]
     assert action["args"] == {"item": "pen", "quantity": 3}
     assert "Step 1 of 3, order: many" in action["description"]
     assert decide(agent, APPROVE)["execution"]["status"] == "done"
 
 
-def test_what_a_rule_refuses_is_a_lesson_for_the_planner(shop):
-    rules = [ALLOW, {"tool": "cancel", "then": "refuse", "reason": "orders are final"}]
-    out = run(agent_of(shop, PLAN, INK, review=rules))
-    assert shop.calls == ["order ink"]
-    assert out["execution"]["status"] == "done"
-
-
 def test_a_planner_that_does_not_learn_ends_with_the_rules_reason(shop):
     rules = [ALLOW, {"tool": "cancel", "then": "refuse", "reason": "orders are final"}]
-    out = run(agent_of(shop, PLAN, PLAN, PLAN, review=rules))
+    out = run(agent_of(shop, PLAN, PLAN, PLAN, interrupt_on=rules))
     assert not shop.calls
     assert words(out) == ["cancel refused"]
     assert out["execution"]["rehearsals"] == 3
-    assert "not allowed: orders are final" in out["messages"][-1].text
-
-
-def test_why_a_plan_was_refused_is_said_where_no_other_is_found(shop):
-    rules = [ALLOW, {"tool": "cancel", "then": "refuse", "reason": "orders are final"}]
-    out = run(agent_of(shop, PLAN, *[[{"say": "I cannot."}]] * 4, review=rules))
-    assert not out["execution"]["calls"]
     assert "not allowed: orders are final" in out["messages"][-1].text
 
 
@@ -62,21 +48,21 @@ def test_a_rule_about_the_state_sees_each_call_in_the_state_that_it_is_made_in(s
     rules = [ALLOW, {"tool": "order", "when": "state.orders | length > 0", "then": "ask"}]
     plan = [{"call": "order", "args": {"item": each, "quantity": 3}} for each in ("pen", "ink")]
     items = [{"description": "two orders", "check": "state.orders | length == 2"}]
-    agent = agent_of(shop, [*plan, {"say": "Ordered."}], review=rules)
+    agent = agent_of(shop, [*plan, {"say": "Ordered."}], interrupt_on=rules)
     (action,) = ask(agent, {**TASK, "checklist": items})["action_requests"]
     assert action["args"]["item"] == "ink"
 
 
 def test_a_real_value_that_a_rule_forbids_stops_the_plan(shop):
     rules = [ALLOW, {"tool": "cancel", "when": "args.id[:4] == 'real'", "then": "refuse", "reason": "not yours"}]
-    out = run(agent_of(shop, PLAN, [{"say": "The pens stay."}], review=rules))
+    out = run(agent_of(shop, PLAN, [{"say": "The pens stay."}], interrupt_on=rules))
     assert shop.calls == ["order pen"]
     assert words(out) == ["order ok", "cancel skipped"]
     assert out["messages"][-1].text.endswith("not yours")
     assert out["execution"]["calls"][1]["departure"] == {"code": "policy", "message": "not yours"}
 
 
-def sender(*attempts: list[dict], review: Any, send: Any = None, saver: Any = None) -> tuple[Any, list[str]]:
+def sender(*attempts: list[dict], interrupt_on: Any, send: Any = None, saver: Any = None) -> tuple[Any, list[str]]:
     """Return an agent that can look and send, and what it has really sent."""
     sent: list[str] = []
 
@@ -89,10 +75,12 @@ def sender(*attempts: list[dict], review: Any, send: Any = None, saver: Any = No
         state["sent"] = state.get("sent", 0) + 1
         return send or {"ok": True}
 
-    tools = Toolkit.from_tools([send_text], effects={"send_text": "write"}, simulate={"send_text": simulated})
-    models = {"planner": recorded(planner=[*attempts])}
+    tools = Toolkit.from_tools([Tool(send_text, effect="write", simulate=simulated)])
     return create_gecko_agent(
-        tools, models=models, review=review, checkpointer=InMemorySaver() if saver is None else saver
+        tools,
+        model=Models(planner=recorded(planner=[*attempts])),
+        interrupt_on=interrupt_on,
+        checkpointer=InMemorySaver() if saver is None else saver,
     ), sent
 
 
@@ -109,7 +97,7 @@ GUESS = [text_to("555-0142-77"), {"say": "Sent."}]
 
 
 def test_a_value_that_the_planner_made_up_never_runs_unseen():
-    agent, sent = sender(GUESS, GUESS, GUESS, review="none")
+    agent, sent = sender(GUESS, GUESS, GUESS, interrupt_on="none")
     out = run(agent, SEND)
     assert not sent
     assert out["execution"]["calls"][0]["departure"]["message"] == "not allowed: made up: phone"
@@ -118,34 +106,34 @@ def test_a_value_that_the_planner_made_up_never_runs_unseen():
 def test_a_derived_value_never_runs_unseen_and_is_shown_with_its_operation():
     task = {**SEND, "messages": [("user", "Text hello to 555-0142-77, in three lines of 14 words each")]}
     plan = [text_to("555-0142-77", "hello, 42 words"), {"say": "Sent."}]
-    agent, sent = sender(plan, plan, plan, review="none")
+    agent, sent = sender(plan, plan, plan, interrupt_on="none")
     why = run(agent, task)["execution"]["calls"][0]["departure"]["message"]
     assert (sent, why.partition(":")[0]) == ([], "not allowed")
     assert "computed, not stated: text: 42 = 14 × 3" in why
-    agent, sent = sender(plan, review="writes")
+    agent, sent = sender(plan, interrupt_on="writes")
     (action,) = ask(agent, task)["action_requests"]
     assert "- text: 42 = 14 × 3 (computed, not stated)." in action["description"]
-    agent, sent = sender([text_to("555-0142-77"), {"say": "Sent."}], review="none")
+    agent, sent = sender([text_to("555-0142-77"), {"say": "Sent."}], interrupt_on="none")
     run(agent, task)
     assert sent == ["555-0142-77 hello"]
 
 
 def test_a_made_up_value_is_shown_and_an_embedder_may_allow_it():
-    agent, sent = sender(GUESS, review="writes")
+    agent, sent = sender(GUESS, interrupt_on="writes")
     (action,) = ask(agent, SEND)["action_requests"]
     assert "$.phone: made up; nothing real supports it." in action["description"]
-    agent, sent = sender(GUESS, review=[ALLOW])
+    agent, sent = sender(GUESS, interrupt_on=[ALLOW])
     run(agent, SEND)
     assert sent == ["555-0142-77 hello"]
 
 
 @pytest.mark.parametrize("answer", [{"sent": ["sim-1234"]}, {"id": "sim-1234", "ref": "sim-1234"}])
-@pytest.mark.parametrize("review", ["none", [ALLOW]])
-def test_an_uncertain_source_is_shown_and_resolved_or_left_to_a_new_rehearsal(answer, review):
+@pytest.mark.parametrize("interrupt_on", ["none", [ALLOW]])
+def test_an_uncertain_source_is_shown_and_resolved_or_left_to_a_new_rehearsal(answer, interrupt_on):
     plan = [text_to("0142-7788"), text_to("0142-7788", "sim-1234"), {"say": "Sent."}]
     late = [text_to("0142-7788", "real-1234"), {"say": "Sent."}]
     task = {**SEND, "messages": [("user", "Text hello to 0142-7788, and then what came of it")]}
-    agent, sent = sender(plan, late, review=review, send=answer)
+    agent, sent = sender(plan, late, interrupt_on=interrupt_on, send=answer)
     (action,) = ask(agent, task)["action_requests"]
     assert "$.text: not certain where it comes from: $." in action["description"]
     assert action["args"]["text"] == "sim-1234"
@@ -167,10 +155,11 @@ def test_an_amount_that_an_edit_makes_another_one_is_shown_as_uncertain():
 
     paid: list[float] = []
     simulate = {"order": simulate_order, "pay": lambda state, amount: state.update(paid=True) or {"ok": True}}
-    tools = Toolkit.from_tools([order, pay], effects=dict.fromkeys(simulate, "write"), simulate=simulate)
+    tools = Toolkit.from_tools([order, pay]).declare(
+        *(Tool(name, effect="write", simulate=function) for name, function in simulate.items())
+    )
     plan = [{"call": "order", "args": {"quantity": 3}}, {"call": "pay", "args": {"amount": 37.5}}, {"say": "Paid."}]
-    models = {"planner": recorded(planner=[plan])}
-    agent = create_gecko_agent(tools, models=models, checkpointer=InMemorySaver())
+    agent = create_gecko_agent(tools, model=Models(planner=recorded(planner=[plan])), checkpointer=InMemorySaver())
     items = [{"description": "paid", "check": "state.paid"}]
     first = ask(agent, {"messages": [("user", "Order 3 and pay")], "task_state": {"paid": False}, "checklist": items})
     assert "$.amount: holds only if the real $.total" in first["action_requests"][1]["description"]
@@ -186,36 +175,15 @@ def test_an_amount_that_an_edit_makes_another_one_is_shown_as_uncertain():
 def test_where_nobody_can_be_asked_for_want_of_a_saver_it_says_so():
     plan = [text_to("0142-7788"), text_to("0142-7788", "sim-1234"), {"say": "Sent."}]
     task = {**SEND, "messages": [("user", "Text hello to 0142-7788, and then what came of it")]}
-    agent, sent = sender(plan, review="none", send={"sent": ["sim-1234"]}, saver=False)
+    agent, sent = sender(plan, interrupt_on="none", send={"sent": ["sim-1234"]}, saver=False)
     with pytest.raises(GeckoError, match="checkpointer"):
         agent.invoke(task)
     assert not sent
 
 
-def test_a_departure_has_the_rest_rehearsed_and_asked_about_again(shop):
-    shop.failing = [Refused("no pens")]
-    agent = agent_of(shop, PLAN, INK)
-    ask(agent)
-    (action,) = ask_again(agent)
-    assert action["args"] == {"item": "ink", "quantity": 1}
-    assert "Step 1 of 1" in action["description"]
-    assert words(decide(agent, APPROVE)) == ["order error", "order ok"]
-
-
-def ask_again(agent: Any) -> list[dict]:
-    (asked,) = decide(agent, APPROVE, APPROVE, APPROVE)["__interrupt__"]
-    return asked.value["action_requests"]
-
-
 def stored(file: Path, shop: Shop) -> Any:
     """Return the agent with a file-backed saver, as each process makes it."""
     return agent_of(shop, PLAN, checkpointer=connect(file))
-
-
-def test_another_agent_on_the_same_file_may_resume(shop, tmp_path):
-    ask(stored(tmp_path / "runs.sqlite", Shop()))
-    decide(stored(tmp_path / "runs.sqlite", shop), APPROVE, APPROVE, APPROVE)
-    assert shop.calls == ["order pen", "cancel real-1001", "order ink"]
 
 
 @pytest.mark.slow

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 from langgraph.checkpoint.memory import InMemorySaver
 
-from gecko_graph import GeckoContext, Rung, World, create_gecko, create_toolgate
+from evals.reality.killing import Fate, Killed, KillingSaver
+from gecko_graph import GeckoContext, Models, Rung, World, create_gecko, create_toolgate
 from gecko_graph.world.rung import Answer, Pass
 from tests import safe
 from tests.shop import Acting
-from tests.test_toolgate_runs import Killed, Mortal
 
 pytestmark = pytest.mark.slow
 SHARE = float(os.environ.get("GECKO_SAFETY", "1"))
@@ -92,7 +92,7 @@ def test_no_call_of_a_world_commits_what_breaks_its_contract():
     ("place", "without"),
     [
         ("gecko_graph.world.ladder.gate", lambda request: (request, None)),
-        ("gecko_graph.world.commit.violated_postconditions", lambda *_: []),
+        ("gecko_graph.world.commit._violations", lambda *_: []),
         ("gecko_graph.world.state_rules.StateRules.violations", lambda *_: []),
     ],
 )
@@ -141,7 +141,6 @@ class Liar:
 
 
 SEEDS = st.integers(0, 10**6)
-CHOICES = st.sampled_from(["greedy", "sample"])
 LIES = st.lists(safe.lies, min_size=4, max_size=4)
 
 
@@ -157,14 +156,14 @@ def test_forward_execution_commits_nothing_that_breaks_a_contract_also_when_it_i
     spec, seed, lies, selection, point
 ):
     liar = Liar(seed, len(spec["tools"]), lies, needs=5)
-    model, saver, thread = Acting(roles=liar.roles), Mortal(), {"configurable": {"thread_id": "a"}}
+    model, fate, thread = Acting(roles=liar.roles), Fate(point), {"configurable": {"thread_id": "a"}}
     context = GeckoContext(selection=selection, seed=seed, max_steps=18, ladder=("contract", "model"))
-    toolgate = create_toolgate(safe.toolkit_of(spec), model=model, context=context, checkpointer=saver)
+    toolgate = create_toolgate(safe.toolkit_of(spec), model=model, context=context, checkpointer=KillingSaver(fate))
     given_ = {"messages": [("user", "Do 1, 2 or 3.")], "task_state": spec["start"]}
-    saver.left = point
     try:
         out = toolgate.invoke(given_, thread, durability="sync")
     except Killed:
+        fate.kill_at = 0
         COUNTS.update(killed=1)
         has_begun = bool(toolgate.get_state(thread).values)
         out = toolgate.invoke(None if has_begun else given_, thread, durability="sync")
@@ -182,7 +181,7 @@ def test_parallel_attempts_commit_nothing_that_breaks_a_contract(spec, seed, lie
     context = GeckoContext(parallel_attempts=3, max_retries=0, gate="strict", max_steps=12)
     context = context.model_copy(update={"ladder": ("contract", "model")})
     roles = {role: Acting(roles=liar.roles) for role in ("planner", "simulator", "state_updater")}
-    gecko = create_gecko(safe.toolkit_of(spec), models=roles, context=context, checkpointer=InMemorySaver())
+    gecko = create_gecko(safe.toolkit_of(spec), model=Models(**roles), context=context, checkpointer=InMemorySaver())
     check = {"id": "any", "description": "all is well", "check": "state.a == before.a or true"}
     out = gecko.invoke(
         {"messages": [("user", "Do 1, 2 or 3.")], "task_state": spec["start"], "checklist": [check]},

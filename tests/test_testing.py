@@ -42,21 +42,6 @@ def test_replies_may_be_written_in_several_ways(reply, failure):
     assert drive(node, {}, [AIMessage("hi"), reply, None]).update["failure"] == failure
 
 
-def test_a_plain_function_is_driven_too():
-    assert drive(lambda state, scope: {"x": state["x"] + 1}, {"x": 1}) == ({"x": 2}, [], [])
-
-
-@pytest.mark.parametrize("replies", [[], [{"say": "hi"}], [{"say": "hi"}, {"problems": []}, 1, 2]])
-def test_too_few_and_too_many_replies_are_errors(replies):
-    with pytest.raises(AssertionError, match=r"expected \d asks, got \d"):
-        drive(node, {}, replies)
-
-
-def test_replies_nobody_asked_for_are_an_error_of_a_plain_function():
-    with pytest.raises(AssertionError, match="expected 1 asks, got 0"):
-        drive(lambda state, scope: {}, {}, [1])
-
-
 def test_recorded_takes_turns_or_roles():
     assert recorded(judge=[1]).turns == [{"judge": [1]}]
     assert recorded({"judge": [1]}, {}).turns == [{"judge": [1]}, {}]

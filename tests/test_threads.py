@@ -16,7 +16,6 @@ from langgraph.types import Command, Send, interrupt
 
 from gecko_graph import RehearsalState
 from gecko_graph.errors import StateError
-from gecko_graph.nodes.threads import other_run_wrote
 from tests import desk
 
 PAIRS = 5  # in each of five ways
@@ -121,18 +120,6 @@ async def test_of_two_async_runs_at_once_one_is_refused(tmp_path):
             judge_pair(ends, (await graph.aget_state(thread)).values)
 
 
-def test_a_thread_goes_on_after_two_runs_met(tmp_path):
-    saver = InMemorySaver()
-    make(saver, inside=False).invoke(inputs(), THREAD)
-    graph = make(saver, inside=False)
-    paused = graph.invoke(inputs(1), THREAD, interrupt_before=["finish"])
-    old = graph.get_state(THREAD).config["configurable"]["checkpoint_id"]
-    graph.invoke(inputs(1), THREAD)
-    assert other_run_wrote(saver, "t", old, False), "the paused one would write over it"
-    assert graph.invoke(inputs(3), THREAD)["rehearsal"]["verdict"]["status"] == "accepted"
-    assert "rehearsal" in paused, "the one of the turn before"
-
-
 def accepted(run, *papers):
     assert run["rehearsal"]["verdict"]["status"] == "accepted"
     assert run["task_state"]["trays"]["letters"][1:] == [f"paper {number}" for number in papers]
@@ -146,13 +133,6 @@ def test_turn_after_turn_is_no_race(tmp_path, kind, durability, inside):
         graph = make(saver, inside=inside)
         for turn in range(3):
             accepted(graph.invoke(inputs(turn), THREAD, durability=durability), *range(turn + 1))
-
-
-async def test_turn_after_turn_is_no_race_with_an_async_saver(tmp_path):
-    async with async_saver(tmp_path) as saver:
-        graph = make(saver, inside=True)
-        for turn in range(3):
-            accepted(await graph.ainvoke(inputs(turn), THREAD), *range(turn + 1))
 
 
 def ask_first(state, tray, paper):
@@ -174,7 +154,7 @@ def test_pauses_edits_forks_and_replays_are_no_race(tmp_path, kind, durability):
         for old in (each for each in history if each.next):
             run = free.invoke(None, old.config, durability=durability)
             assert run["rehearsal"]["verdict"]["status"] == "accepted", old.next
-        ended = next(each for each in history if not each.next and each.values["ledger"]["turn"] == 1)
+        ended = next(each for each in history if not each.next and each.values["bookkeeping"]["ledger"]["turn"] == 1)
         accepted(free.invoke(inputs(1), ended.config, durability=durability), 0, 1)
         starts = [each for each in free.get_state_history(THREAD) if each.next == ("start_round",)]
         for start in starts[-1:]:  # there are none with "exit"

@@ -6,7 +6,8 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 
-from gecko_graph import GeckoContext, RehearsalState, Toolkit, create_toolgate
+from evals.reality.killing import Fate, Killed, KillingSaver
+from gecko_graph import GeckoContext, Models, RehearsalState, Tool, Toolkit, create_toolgate
 from tests import shop
 from tests.shop import SELL, Acting, act, one_need
 
@@ -28,16 +29,12 @@ def given():
 
 def graph(**more):
     model = Acting(roles=TWO)
-    return create_toolgate(shop.toolkit(), models=dict.fromkeys(TWO, model), **more)
+    return create_toolgate(shop.toolkit(), model=Models(**dict.fromkeys(TWO, model)), **more)
 
 
 def bare(out):
     """The output without what no two runs share."""
     return {**out, "messages": [(message.type, message.content) for message in out["messages"]]}
-
-
-async def test_async_is_as_sync():
-    assert bare(await graph().ainvoke(given())) == bare(graph().invoke(given()))
 
 
 def test_events_and_their_order():
@@ -67,7 +64,9 @@ def test_a_thread_goes_on_from_the_committed_state_and_remembers_its_calls():
         "planner": lambda number, text, tool: SELL | {"args": {"item": "ink", "price": 3}},
     }
     model = Acting(roles=roles)
-    toolgate = create_toolgate(shop.toolkit(), models=dict.fromkeys(roles, model), checkpointer=InMemorySaver())
+    toolgate = create_toolgate(
+        shop.toolkit(), model=Models(**dict.fromkeys(roles, model)), checkpointer=InMemorySaver()
+    )
     thread = {"configurable": {"thread_id": "a"}}
     toolgate.invoke({"messages": [("user", "Sell ink")], "task_state": shop.start()}, thread)
     out = toolgate.invoke({"messages": [("user", "Once more")]}, thread)
@@ -77,41 +76,17 @@ def test_a_thread_goes_on_from_the_committed_state_and_remembers_its_calls():
     assert out["record"]["usage"]["reasoner"]["calls"] == 2
 
 
-class Killed(BaseException):
-    """Not an Exception: no boundary of the package may take it for a fault of an attempt."""
-
-
-class Mortal(InMemorySaver):
-    """Dies at the n-th write."""
-
-    left = 10**9
-
-    def _count(self):
-        self.left -= 1
-        if self.left == 0:
-            raise Killed
-
-    def put(self, *args, **kwargs):
-        self._count()
-        return super().put(*args, **kwargs)
-
-    def put_writes(self, *args, **kwargs):
-        self._count()
-        super().put_writes(*args, **kwargs)
-
-
 def test_killed_at_any_write_it_ends_as_the_whole_run_does():
     whole, thread = bare(graph().invoke(given())), {"configurable": {"thread_id": "a"}}
     ends = []
     for point in range(3, 200, 2):
-        saver = Mortal()
-        saver.left = point
-        toolgate = graph(checkpointer=saver)
+        fate = Fate(point)
+        toolgate = graph(checkpointer=KillingSaver(fate))
         try:
             toolgate.invoke(given(), thread, durability="sync")
             break
         except Killed:
-            pass
+            fate.kill_at = 0
         if toolgate.get_state(thread).values:
             ends.append(bare(toolgate.invoke(None, thread, durability="sync")))
     assert len(ends) >= 15
@@ -123,9 +98,8 @@ def test_of_very_many_tools_the_index_finds_those_that_fit_and_the_gate_those_th
     others = [shop.function(f"count_{number}", f"Count drawer {number}.") for number in range(200)]
     sells = [shop.function(f"sell_to_{name}", "Sell one item to a customer.") for name in "abcdefgh"]
     closed = {"requires": [{"check": "state.open", "error": "closed"}], "returns": {}}
-    tools = Toolkit.from_tools(
-        [*others, *shop.FUNCTIONS, *sells],
-        contracts=shop.CONTRACTS | {tool["name"]: closed for tool in sells},
+    tools = Toolkit.from_tools([*others, *shop.FUNCTIONS, *sells]).with_contracts(
+        {"contracts": shop.CONTRACTS | {tool["name"]: closed for tool in sells}}
     )
     out, model = act(
         tools,
@@ -153,9 +127,8 @@ def test_an_opened_read_runs_for_real_and_nothing_else_does():
         made.append(amount)
         return {}
 
-    effects = {"rate": "read", "pay": "write"}
     contract = {"effects": [{"op": "replace", "path": ["till"], "value": "{{ args.amount }}"}], "returns": {}}
-    tools = Toolkit.from_tools([rate, pay], effects=effects, contracts={"pay": contract}).open("rate")
+    tools = Toolkit.from_tools([Tool(rate, effect="read"), Tool(pay, effect="write", contract=contract)]).open("rate")
     out, _ = act(
         tools,
         reasoner=[{"need": "Rate of EUR"}, {"need": "Pay 1.25"}, {"answer": "Paid."}],
@@ -173,11 +146,3 @@ def test_the_record_says_what_its_plan_rests_on():
     assert record["origins"][record["plan"][0]["id"]]["$.item"][0]["from"] == "task"
     given = act(shop.toolkit(), **roles, request="Sell a pen for 37.50")[0]["record"]
     assert given["made_up"] == []
-
-
-def test_the_record_says_what_nothing_could_check():
-    roles = {"reasoner": one_need(), "planner": [SELL]}
-    bare = Toolkit.from_tools(shop.FUNCTIONS, effects={"sell": "write"})
-    record = act(bare, **roles)[0]["record"]
-    assert [each.partition(": what it changes is not known")[0] for each in record["unsimulated"]] == ["sell"]
-    assert act(shop.toolkit(), **roles)[0]["record"]["unclear"] == []

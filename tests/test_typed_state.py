@@ -8,11 +8,10 @@ import json
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
-from gecko_graph import Toolkit, World
+from gecko_graph import Models, Tool, Toolkit, World
 from gecko_graph.agent.graph import create_gecko_agent
 from gecko_graph.contracts.contract import Invariant
 from gecko_graph.errors import ContractError, StateError
-from gecko_graph.scenario.case import Scenario
 from gecko_graph.testing import recorded
 from gecko_graph.tools.spec import ToolSpec
 from gecko_graph.world.rung import Answer
@@ -34,20 +33,16 @@ SCHEMA = {
     "additionalProperties": False,
     "$defs": {"order": ORDER},
 }
-SET = {
-    "effects": [{"op": "add", "path": "{{ args.path }}", "value": "{{ args.value }}"}],
-    "returns": None,
-}
+SET = {"effects": [{"op": "add", "path": "{{ args.path }}", "value": "{{ args.value }}"}], "returns": None}
 PARAMETERS = {"type": "object", "properties": {"path": {"type": "array"}, "value": {}}}
 START = {"orders": {"7": {"amount": 3}}, "cash": 5}
 POOR = {"check": "state.cash >= 0", "error": "the till is empty"}
-LESS = {"check": "state.cash <= before.cash", "error": "cash never grows"}
 
 
 def shop(**more):
     tools = [ToolSpec(name="set", parameters=PARAMETERS, effect="write"), ToolSpec(name="get", effect="read")]
-    given = {"contracts": {"set": SET}, "invariants": [POOR], "state_schema": SCHEMA}
-    return Toolkit.from_tools(tools, **{**given, **more})
+    given = {"invariants": [POOR], "state_schema": SCHEMA}
+    return Toolkit.from_tools(tools, **{**given, **more}).declare(Tool("set", contract=SET))
 
 
 def put(world, path, value):
@@ -73,21 +68,6 @@ def test_a_change_that_breaks_the_schema_is_refused_whole():
     assert put(world, ["runtime_state"], {"cwd": "a"})["status"] == "ok"  # room for runtime variables is always there
 
 
-def test_an_invariant_that_a_change_does_not_touch_is_not_evaluated(monkeypatch):
-    seen = []
-    toolkit = shop(invariants=[POOR, LESS])
-    violation = Invariant.violation
-    monkeypatch.setattr(
-        Invariant, "violation", lambda self, *states: seen.append(self.data["error"]) or violation(self, *states)
-    )
-    world = World(toolkit, state=START)
-    seen.clear()
-    put(world, ["orders", "8"], {"amount": 1})
-    assert seen == [LESS["error"]]  # it compares with the state before
-    assert put(world, ["cash"], -1)["refused"] == POOR["error"]
-    assert seen[1:] == [POOR["error"], POOR["error"], LESS["error"]]  # whether it was broken before as well
-
-
 @pytest.mark.parametrize(
     ("state", "message"),
     [
@@ -100,18 +80,6 @@ def test_a_start_that_breaks_a_rule_is_refused(state, message):
     with pytest.raises(StateError) as caught:
         World(shop(), state=state)
     assert message in str(caught.value).replace("[7]", '["7"]')
-
-
-def test_without_a_schema_a_start_that_breaks_an_invariant_is_refused_too():
-    with pytest.raises(StateError, match="state: it breaks an invariant: the till is empty"):
-        World(shop(state_schema=None), state={"cash": -1})
-    World(shop(state_schema=None), state={})  # it cannot be evaluated yet: the first change decides
-
-
-def test_a_world_without_a_start_answers_no_call():
-    world = World(shop())
-    with pytest.raises(StateError, match="it is required"):
-        world.call({"name": "get", "args": {}})
 
 
 def test_a_restored_world_fulfils_its_rules():
@@ -153,7 +121,7 @@ def test_reality_is_kept_and_its_break_is_a_departure():
 def test_an_observation_that_breaks_the_schema_is_not_booked():
     contract = {"observes": [{"op": "add", "path": ["orders", "8"], "value": "{{ result }}"}]}
     get = ToolSpec(name="get", effect="read", stated=True, real=lambda: {"amount": "many"})
-    toolkit = Toolkit.from_tools([get], contracts={"get": contract}, state_schema=SCHEMA).open("get")
+    toolkit = Toolkit.from_tools([Tool(get, contract=contract)], state_schema=SCHEMA).open("get")
     world = World(toolkit, state=START)
     outcome = world.call({"name": "get", "args": {}})["outcome"]
     assert outcome["result"] == {"amount": "many"}
@@ -171,34 +139,8 @@ DOCUMENT = {
             "Order": {**ORDER, "properties": {**ORDER["properties"], "next": {"$ref": "#/components/schemas/Order"}}}
         }
     },
-    "x-state": {
-        "type": "object",
-        "properties": {"orders": {"additionalProperties": NEXT}},
-    },
+    "x-state": {"type": "object", "properties": {"orders": {"additionalProperties": NEXT}}},
 }
-
-
-def test_a_document_s_schema_is_read_with_its_components_and_written_back():
-    toolkit = Toolkit.from_openapi(DOCUMENT)
-    rules = StateRules.of(toolkit)
-    assert rules.faults({"orders": {"1": {"amount": 1, "next": {"amount": 2}}}}) == []
-    assert rules.faults({"orders": {"1": {"amount": 1, "next": {"amount": "2"}}}})
-    document = toolkit.to_openapi()
-    assert document["x-state"] == toolkit.state_schema
-    assert Toolkit.from_openapi(document).state_schema == toolkit.state_schema
-    assert toolkit.select(names="listOrders").state_schema is toolkit.state_schema
-    assert shop().to_openapi()["x-state"] == SCHEMA
-
-
-def test_a_broken_schema_is_refused_at_load_with_document_and_place():
-    with pytest.raises(ContractError, match=r"#/x-state/properties/a/type: expected one of the 7 values"):
-        Toolkit.from_openapi({**DOCUMENT, "x-state": {"properties": {"a": {"type": "nothing"}}}})
-    with pytest.raises(ContractError, match=r"#/x-state/\$ref: 'https://example.com/x' is outside .* never fetched"):
-        Toolkit.from_openapi({**DOCUMENT, "x-state": {"$ref": "https://example.com/x"}}, allow_remote=True)
-    with pytest.raises(ContractError, match="state_schema/type"):
-        shop(state_schema={"type": "nothing"})
-    with pytest.raises(ContractError, match="contracts: state/type"):
-        shop().with_contracts({"state": {"type": "nothing"}})
 
 
 @pytest.mark.parametrize(
@@ -227,9 +169,6 @@ def test_a_broken_schema_in_a_file_is_refused_with_the_line(tmp_path, schema, fa
         Toolkit.from_openapi(document)
 
 
-FILES = {"properties": {"cwd": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"type": "array"}}}
-
-
 def test_mounted_and_merged_toolkits_have_one_schema():
     tools = [ToolSpec(name="look", effect="read")]
     files = Toolkit(tools).with_contracts(
@@ -244,16 +183,6 @@ def test_mounted_and_merged_toolkits_have_one_schema():
     assert "$.shop.cash: expected a number" in fault
 
 
-def test_a_scenario_names_the_schema_and_its_state_fulfils_it():
-    tools = [{"name": "look", "description": "", "parameters": {}}]
-    case = {"version": 1, "name": "shop", "tools": tools, "turns": [{"user": "Look"}], "state_schema": SCHEMA}
-    assert Scenario.from_dict({**case, "state": START}).tools.state_schema == SCHEMA
-    with pytest.raises(StateError, match=r"scenario: state: at \$.cash: expected a number"):
-        Scenario.from_dict({**case, "state": {**START, "cash": "much"}})
-    with pytest.raises(ContractError, match="scenario: state_schema/type: expected one of"):
-        Scenario.from_dict({**case, "state_schema": {"type": "nothing"}})
-
-
 def test_the_agent_keeps_what_reality_breaks_and_goes_on_from_it():
     def sell(item: str) -> dict:
         """Sell an item."""
@@ -264,12 +193,14 @@ def test_the_agent_keeps_what_reality_breaks_and_goes_on_from_it():
         return {"id": "sim-1"}
 
     short = {"properties": {"sold": {"propertyNames": {"maxLength": 6}}}, "required": ["sold"]}
-    toolkit = Toolkit.from_tools([sell], simulate={"sell": simulated}, effects={"sell": "write"}, state_schema=short)
+    toolkit = Toolkit.from_tools([Tool(sell, simulate=simulated, effect="write")], state_schema=short)
     planner = recorded(
         {"planner": [[{"call": "sell", "args": {"item": "ink"}}, {"say": "Sold."}], [{"say": "It is sold."}]]},
         {"planner": [[{"say": "Ink."}]]},
     )
-    agent = create_gecko_agent(toolkit, models={"planner": planner}, review="none", checkpointer=InMemorySaver())
+    agent = create_gecko_agent(
+        toolkit, model=Models(planner=planner), interrupt_on="none", checkpointer=InMemorySaver()
+    )
     thread = {"configurable": {"thread_id": "1"}}
     sold = [{"description": "one is sold", "check": "state.sold | length == 1"}]
     out = agent.invoke({"messages": [("user", "Sell ink")], "task_state": {"sold": {}}, "checklist": sold}, thread)
@@ -281,3 +212,33 @@ def test_the_agent_keeps_what_reality_breaks_and_goes_on_from_it():
     assert out["messages"][-1].text == "Ink."
     with pytest.raises(StateError, match=r"task_state: at \$.sold"):  # a state of the caller's own is refused
         agent.invoke({"messages": [("user", "And?")], "task_state": {"sold": {"by hand": "ink"}}}, thread)
+
+
+LESS = {"check": "state.cash <= before.cash", "error": "cash never grows"}
+
+
+def test_an_invariant_that_a_change_does_not_touch_is_not_evaluated(monkeypatch):
+    seen = []
+    toolkit = shop(invariants=[POOR, LESS])
+    violation = Invariant.violation
+    monkeypatch.setattr(
+        Invariant, "violation", lambda self, *states: seen.append(self.data["error"]) or violation(self, *states)
+    )
+    world = World(toolkit, state=START)
+    seen.clear()
+    put(world, ["orders", "8"], {"amount": 1})
+    assert seen == [LESS["error"]]  # it compares with the state before
+    assert put(world, ["cash"], -1)["refused"] == POOR["error"]
+    assert seen[1:] == [POOR["error"], POOR["error"], LESS["error"]]  # whether it was broken before as well
+
+
+def test_a_document_s_schema_is_read_with_its_components_and_written_back():
+    toolkit = Toolkit.from_openapi(DOCUMENT)
+    rules = StateRules.of(toolkit)
+    assert rules.faults({"orders": {"1": {"amount": 1, "next": {"amount": 2}}}}) == []
+    assert rules.faults({"orders": {"1": {"amount": 1, "next": {"amount": "2"}}}})
+    document = toolkit.to_openapi()
+    assert document["x-state"] == toolkit.state_schema
+    assert Toolkit.from_openapi(document).state_schema == toolkit.state_schema
+    assert toolkit.select(names="listOrders").state_schema is toolkit.state_schema
+    assert shop().to_openapi()["x-state"] == SCHEMA

@@ -7,7 +7,7 @@ from langchain_core.messages import ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from gecko_graph import Toolkit, create_gecko_agent
+from gecko_graph import Models, Tool, Toolkit, create_gecko_agent
 from gecko_graph.testing import recorded
 from gecko_graph.tools.real import as_answer
 from tests.middleware.bank import CONTRACTS, EFFECTS, STATE, calls, chat, look, pay
@@ -27,14 +27,22 @@ def toolkit_of(value, made):
         """Return the balance."""
         return {"balance": value}
 
-    return Toolkit.from_tools([transfer, balance], effects=EFFECTS, contracts=CONTRACTS)
+    return (
+        Toolkit.from_tools([transfer, balance])
+        .declare(*(Tool(name, effect=effect) for name, effect in EFFECTS.items()))
+        .with_contracts({"contracts": CONTRACTS})
+    )
 
 
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
 def test_the_agent_asks_what_came_of_the_call_and_does_not_make_it_again(value):
     made = []
-    models = {"planner": recorded(planner=[PLAN] * 3)}
-    agent = create_gecko_agent(toolkit_of(value, made), models=models, review="none", checkpointer=InMemorySaver())
+    agent = create_gecko_agent(
+        toolkit_of(value, made),
+        model=Models(planner=recorded(planner=[PLAN] * 3)),
+        interrupt_on="none",
+        checkpointer=InMemorySaver(),
+    )
     given = {"messages": [("user", "Pay ann 3")], "task_state": STATE, "checklist": [{"check": "true"}]}
     out = agent.invoke(given, THREAD)
     assert "not known whether it took effect" in out["__interrupt__"][0].value["action_requests"][0]["description"]

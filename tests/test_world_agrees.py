@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evals.costing import case
-from evals.suites.contracts import answered_calls
-from gecko_graph import GeckoContext, Toolkit, World, create_gecko
+from gecko_graph import GeckoContext, Models, Tool, Toolkit, World, create_gecko
 from gecko_graph.testing import recorded
 from gecko_graph.values.patch import apply_patch
 
@@ -45,12 +44,14 @@ STOCK_UP = {
     "ensures": [{"check": "state.stock[args.name] <= 9", "error": "the shelf is full"}],
 }
 SHELF = Toolkit.from_tools(
-    FUNCTIONS,
-    contracts={"stock_up": STOCK_UP},
-    simulate={"sell": simulated_sell},
-    effects={"opening_hours": "read", "ask_supplier": "read", "shelf_of": "read", "send_back": "write"},
-    examples={"opening_hours": [{"args": {}, "result": {"from": "9:00"}}]},
-    invariants=[{"check": "state.stock | values | sum < 15", "error": "the room is full"}],
+    FUNCTIONS, invariants=[{"check": "state.stock | values | sum < 15", "error": "the room is full"}]
+).declare(
+    Tool("stock_up", contract=STOCK_UP),
+    Tool("sell", simulate=simulated_sell),
+    Tool("opening_hours", effect="read", examples=[{"args": {}, "result": {"from": "9:00"}}]),
+    Tool("ask_supplier", effect="read"),
+    Tool("shelf_of", effect="read"),
+    Tool("send_back", effect="write"),
 )
 START = {"stock": {"tea": 3, "milk": 0}, "runtime_state": {}}
 WRITES = [
@@ -78,7 +79,7 @@ def rehearsed(toolkit: Toolkit, messages: list, state: dict, models: dict, conte
     """The attempt in which a planner makes these calls, so many in each message."""
     told = [{"calls": [{"call": name, "args": args} for name, args in calls]} for calls in messages]
     planner = recorded(planner=[[*told, {"say": "done"}]])
-    gecko = create_gecko(toolkit, models={**models, "planner": planner}, context=context)
+    gecko = create_gecko(toolkit, model=Models(**models, planner=planner), context=context)
     checks = [{"id": "any", "description": "anything", "check": "true"}]
     run = gecko.invoke({"messages": [("user", "do it")], "task_state": state, "checklist": checks})
     return run["rehearsal"]["attempts"][0]
@@ -87,7 +88,7 @@ def rehearsed(toolkit: Toolkit, messages: list, state: dict, models: dict, conte
 def assert_agreement(toolkit: Toolkit, messages: list, state: dict, models: dict, **knobs: Any) -> World:
     context = GeckoContext(max_steps=500, max_retries=0, **knobs)
     attempt = rehearsed(toolkit, messages, state, models, context)
-    world = World(toolkit, state=state, models=models, context=context)
+    world = World(toolkit, state=state, model=Models(**models), context=context)
     made = [(name, args) for calls in messages for name, args in calls]
     ids = [f"call_1_1_{number}_{index}" for number, calls in enumerate(messages) for index in range(len(calls))]
     told = [{"name": name, "args": args, "id": each} for (name, args), each in zip(made, ids, strict=True)]
@@ -121,5 +122,6 @@ def test_recorded_calls_on_the_file_system_come_to_the_same(read_jsonl):
     toolkit = case.files_toolkit(contracts=True)
     tasks = [one for one in read_jsonl("bfcl_multiturn_calls.jsonl.gz") if "GorillaFileSystem" in one["initial_state"]]
     for task in tasks[:40]:
-        calls = [(one.call["name"], one.call["args"]) for one in answered_calls(task)]
+        made = [step for turn in task["turns"] for step in turn if step["class"] == "GorillaFileSystem"]
+        calls = [(step["call"]["name"], step["call"]["args"]) for step in made]
         assert_agreement(toolkit, [[each] for each in calls], task["initial_state"]["GorillaFileSystem"], {})

@@ -15,7 +15,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 import gecko_graph
-from gecko_graph import Toolkit, create_gecko, create_gecko_agent
+from gecko_graph import Models, Tool, Toolkit, create_gecko, create_gecko_agent
 from gecko_graph.testing import recorded
 
 ROOT = Path(gecko_graph.__file__).parent
@@ -71,18 +71,18 @@ def follow(run: Callable[[], Any]) -> Walk:
 
 def rehearsed() -> Walk:
     """Follow a call from the planner to its booking on the task state."""
-    tools = Toolkit.from_tools([pay], contracts={"pay": CONTRACT}, effects={"pay": "write"})
+    tools = Toolkit.from_tools([Tool(pay, contract=CONTRACT, effect="write")])
     plan = [{"call": "pay", "args": {"amount": 5}}, {"say": "Done."}]
-    gecko = create_gecko(tools, models={"planner": recorded(planner=[plan])})
+    gecko = create_gecko(tools, model=Models(planner=recorded(planner=[plan])))
     given = {"messages": [("user", "Pay 5")], "task_state": {}, "checklist": ITEMS}
     return follow(lambda: gecko.invoke(given))
 
 
 def carried_out() -> Walk:
     """Follow a call from its approval to its booking."""
-    tools = Toolkit.from_tools([pay], contracts={"pay": CONTRACT}, effects={"pay": "write"})
+    tools = Toolkit.from_tools([Tool(pay, contract=CONTRACT, effect="write")])
     plan = [{"call": "pay", "args": {"amount": 5}}, {"say": "Done."}]
-    agent = create_gecko_agent(tools, models={"planner": recorded(planner=[plan])}, checkpointer=InMemorySaver())
+    agent = create_gecko_agent(tools, model=Models(planner=recorded(planner=[plan])), checkpointer=InMemorySaver())
     thread: Any = {"configurable": {"thread_id": "1"}}
     agent.invoke({"messages": [("user", "Pay 5")], "task_state": {}, "checklist": ITEMS}, thread)
     return follow(lambda: agent.invoke(Command(resume=[{"type": "approve"}]), thread))

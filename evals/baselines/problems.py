@@ -7,34 +7,31 @@ written plans, tools beyond the documents) is there for runs without a model and
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
-from gecko_graph import GeckoContext, Scenario, Toolkit, create_gecko
-from gecko_graph.graph import Model
+from gecko_graph import GeckoContext, Models, Scenario, Toolkit, create_gecko
 from gecko_graph.models.recorded import RecordedModel
-from gecko_graph.scenario.shipped import examples
-from gecko_graph.state import Call, ChecklistItem, Json, JsonObject, Rehearsal, Role
+from gecko_graph.scenario import examples
+from gecko_graph.state import ROLES, Call, ChecklistItem, Json, JsonObject, Rehearsal, Role
 
 from ..bfcl import MULTI_TURN
 from ..bfcl.calls import write_call
 from ..bfcl.official import check
 from ..bfcl.oracle import Truth, checklist, literal, truth_of
 from ..bfcl.sabotage import Scene, spoil
-from ..bfcl.single_checker import Checker
-from ..bfcl.single_results import of_plan
-from ..bfcl.single_tasks import ALL, CATEGORIES, chosen, right_calls, tasks_of
-from ..bfcl.single_tasks import Task as SingleTask
+from ..bfcl.single import ALL, CATEGORIES, Checker, chosen, of_plan, right_calls, tasks_of
+from ..bfcl.single import Task as SingleTask
 from ..bfcl.tasks import Task, read_tasks
-from ..harness.options import Options
-from ..harness.suite import EvalError, Tools
+from ..harness.figures import Tools
+from ..harness.options import EvalError, Options
 
 SCENARIOS = "scenarios"
 SETS = (SCENARIOS, *MULTI_TURN, *CATEGORIES, ALL)
@@ -48,67 +45,53 @@ WRITTEN = 3
 _DONE = {"say": "Done."}
 
 
-class Problem(Protocol):
-    """A task to compare methods on; its turns share one thread."""
+class Problem(ABC):
+    """A task to compare methods on; its turns share one thread.
 
-    @property
-    def id(self) -> str:
-        """Its name."""
+    Attributes:
+        id: Its name.
+        group: The set that it is from.
+        tools: Whose tools answer.
+        turns: How many turns it has.
+        state: The task state at the start.
+    """
 
-    @property
-    def group(self) -> str:
-        """The set that it is from."""
+    id: str
+    group: str
+    tools: Tools
+    turns: int = 1
+    state: JsonObject
 
-    @property
-    def tools(self) -> Tools:
-        """Whose tools answer."""
-
-    @property
-    def turns(self) -> int:
-        """How many turns it has."""
-
-    @property
-    def state(self) -> JsonObject:
-        """The task state at the start."""
-
+    @abstractmethod
     def said(self, turn: int) -> Sequence[tuple[str, str]]:
         """Return the user's messages of a turn."""
 
+    @abstractmethod
     def toolkit(self, turn: int) -> Toolkit:
         """Return the tools of a turn."""
 
+    @abstractmethod
     def checks(self, turn: int, before: JsonObject, seen: Sequence[Json]) -> list[ChecklistItem]:
         """Return rule checks of the turn's end: an oracle's, for runs in which no model judges."""
 
+    @abstractmethod
     def speakers(self, seed: int) -> Mapping[Role, BaseChatModel]:
         """Return the models of a run without a live model: what was written down."""
 
+    @abstractmethod
     def solved(self, turns: Sequence[Rehearsal]) -> bool:
         """Return whether the returned records, one a turn, solve the task, judged independently of the method."""
 
 
-@dataclass(frozen=True)
-class ScenarioProblem:
+class ScenarioProblem(Problem):
     """A shipped scenario."""
 
-    scenario: Scenario
+    group = SCENARIOS
     tools: Tools = "simulated"
-    group: str = SCENARIOS
 
-    @property
-    def id(self) -> str:
-        """The scenario's name."""
-        return self.scenario.name
-
-    @property
-    def turns(self) -> int:
-        """How many turns it has."""
-        return len(self.scenario.turns)
-
-    @property
-    def state(self) -> JsonObject:
-        """The task state at the start."""
-        return self.scenario.state
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        self.id, self.turns, self.state = scenario.name, len(scenario.turns), scenario.state
 
     def said(self, turn: int) -> Sequence[tuple[str, str]]:
         """Return the user's messages of a turn."""
@@ -124,7 +107,8 @@ class ScenarioProblem:
 
     def speakers(self, seed: int) -> Mapping[Role, BaseChatModel]:
         """Return the scenario's replies."""
-        return self.scenario.models()
+        recorded: Any = self.scenario.models()
+        return {role: recorded.get(role) for role in ROLES if recorded.has(role)}
 
     def solved(self, turns: Sequence[Rehearsal]) -> bool:
         """Replay the plans on the contracts and ask the checks; items without one are not judged.
@@ -134,12 +118,14 @@ class ScenarioProblem:
         replies: list[JsonObject] = [
             {"planner": [[*map(_again, turn["plan"]), {"say": turn["answer"]}]]} for turn in turns
         ]
-        models: dict[Role, Model] = {"planner": RecordedModel(turns=replies)}
+        models: dict[Role, BaseChatModel] = {"planner": RecordedModel(turns=replies)}
         context = GeckoContext.model_validate({"max_retries": 0, "max_steps": MOST_CALLS, "semantic_validation": False})
-        gecko = create_gecko(self.scenario.tools, models=models, context=context, checkpointer=InMemorySaver())
+        gecko = create_gecko(
+            self.scenario.tools, model=Models().replace(**models), context=context, checkpointer=InMemorySaver()
+        )
         config: RunnableConfig = {"configurable": {"thread_id": "replay"}}
         for number in range(self.turns):
-            given = self.scenario.inputs(number)
+            given: Any = self.scenario.inputs(number)
             given["checklist"] = [item for item in given["checklist"] if "check" in item]
             played: Rehearsal = gecko.invoke(given, config)["rehearsal"]
             broken = {item["id"] for item in played["verdict"]["items"] if item["status"] != "success"}
@@ -158,8 +144,7 @@ def _again(call: Call) -> JsonObject:
     return {"call": call["name"], "args": call["args"]}
 
 
-@dataclass(frozen=True)
-class MultiTurnProblem:
+class MultiTurnProblem(Problem):
     """A multi-turn task of BFCL on its executable classes. Without a model its ground truth plans, spoilt at first.
 
     Args:
@@ -168,30 +153,12 @@ class MultiTurnProblem:
         by_truth: Whether the ground truth plans, which may do what the documents do not mention.
     """
 
-    task: Task
-    number: int
-    by_truth: bool = True
     tools: Tools = "real"
 
-    @property
-    def id(self) -> str:
-        """The official id."""
-        return self.task.id
-
-    @property
-    def group(self) -> str:
-        """The official category."""
-        return self.task.category
-
-    @property
-    def turns(self) -> int:
-        """How many turns it has."""
-        return len(self.task.turns)
-
-    @property
-    def state(self) -> JsonObject:
-        """The real classes' initial state."""
-        return self.task.real.initial_state
+    def __init__(self, task: Task, number: int, by_truth: bool = True) -> None:
+        self.task, self.number, self.by_truth = task, number, by_truth
+        self.id, self.group, self.turns = task.id, task.category, len(task.turns)
+        self.state = task.real.initial_state
 
     @cached_property
     def _truth(self) -> Truth:
@@ -228,8 +195,7 @@ class MultiTurnProblem:
         return check(self.task, plan).valid
 
 
-@dataclass(frozen=True)
-class SingleTurnProblem:
+class SingleTurnProblem(Problem):
     """A single-turn task of BFCL, its tools simulated. Without a model its right calls are planned, spoilt at first.
 
     Args:
@@ -238,26 +204,11 @@ class SingleTurnProblem:
         checker: The official evaluator.
     """
 
-    task: SingleTask
-    number: int
-    checker: Checker
     tools: Tools = "simulated"
-    turns: int = 1
 
-    @property
-    def id(self) -> str:
-        """The official id."""
-        return self.task.id
-
-    @property
-    def group(self) -> str:
-        """The official category."""
-        return self.task.category
-
-    @property
-    def state(self) -> JsonObject:
-        """Nothing: these tasks have no state."""
-        return {}
+    def __init__(self, task: SingleTask, number: int, checker: Checker) -> None:
+        self.task, self.number, self.checker = task, number, checker
+        self.id, self.group, self.state = task.id, task.category, {}
 
     def said(self, turn: int) -> Sequence[tuple[str, str]]:
         """Return the task's conversation."""

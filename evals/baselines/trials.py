@@ -15,24 +15,23 @@ from typing import Any, Literal, Protocol
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable
 from langgraph.graph import END, START, StateGraph
-from langgraph.types import Checkpointer, Overwrite
+from langgraph.types import Checkpointer
 from pydantic import BaseModel
 
+from gecko_graph import Models
 from gecko_graph.context import GeckoContext
 from gecko_graph.graph import Gecko, create_attempt
 from gecko_graph.models.ask import PlannerAsk, Reply, Where
-from gecko_graph.models.factory import Models
 from gecko_graph.models.formatting import cut, format_steps
-from gecko_graph.models.json_text import Unreadable
-from gecko_graph.models.node import NodeFunction, NodeScope, as_node
-from gecko_graph.models.structured import read_reply
+from gecko_graph.models.node import NodeFunction, NodeScope, as_node, book_turn
+from gecko_graph.models.reply import Unreadable, read_reply
 from gecko_graph.nodes.attempt import attempt_node
 from gecko_graph.nodes.bootstrapper import bootstrapper
 from gecko_graph.nodes.rounds import finish
 from gecko_graph.state import Attempt, Role, Verdict
 from gecko_graph.tools import Toolkit
 from gecko_graph.values.digest import digest
-from gecko_graph.world.channels import GeckoInput, GeckoOutput, GeckoState, Over
+from gecko_graph.world.channels import GeckoInput, GeckoOutput, GeckoState, Kept
 from gecko_graph.world.turn import human_turns, task_of
 
 NO_NODES: Mapping[str, NodeFunction] = MappingProxyType({})
@@ -91,7 +90,7 @@ def create_loop(
 
     Args:
         toolkit: The tools.
-        review: A node function over `GeckoState` that writes `lesson`, `chosen` and `is_over`.
+        review: A node function over `GeckoState` that writes `lesson`, `chosen` and `is_over` to `bookkeeping`.
         models: Who speaks.
         default: The knobs.
         checkpointer: Keeps the thread.
@@ -121,7 +120,7 @@ def opened(
     """
     opening = partial(bootstrapper, toolkit=toolkit)
     builder = StateGraph(GeckoState, GeckoContext, input_schema=GeckoInput, output_schema=GeckoOutput)
-    builder.add_node("bootstrapper", as_node(opening, models=models, default=default, book=book_opening))
+    builder.add_node("bootstrapper", as_node(opening, models=models, default=default, book=book_turn))
     builder.add_node("start", as_node(start, models=models, default=default))
     builder.add_node("trial", trial(toolkit, models=models, default=default, replace=replace))
     builder.add_node("attempts_to_judge", as_node(unjudged, models=models, default=default))
@@ -149,26 +148,26 @@ def trial(
 def unjudged(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
     """Return the trials with an empty verdict: no baseline has a judge of the task state."""
     nothing: Verdict = {"status": "failed", "score": 0.0, "items": [], "feedback": ""}
-    return {
-        "attempts": [{**each, "verdict": nothing} for each in state["attempts_to_judge"]],
-        "attempts_to_judge": Overwrite([]),
-    }
+    judged = {each["number"] for each in state["attempts"]}
+    ended = state["bookkeeping"]["attempts_to_judge"]
+    return {"attempts": [{**each, "verdict": nothing} for each in ended if each["number"] not in judged]}
 
 
 def start(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
     """Return the first trial's frame. A checklist that came with the task is ignored."""
     begun = digest(state.get("task_state") or {})
-    return {"items": [], "items_failure": "", "lesson": None, "attempts_at_once": 1, "round": 0, "start_digest": begun}
+    opened = {"items_failure": "", "lesson": None, "attempts_at_once": 1, "round": 0, "start_digest": begun}
+    return {"items": [], "bookkeeping": opened}
 
 
 def take_last(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
     """Choose the only attempt."""
-    return {"chosen": state["attempts"][-1]["number"], "is_over": True}
+    return {"bookkeeping": {"chosen": state["attempts"][-1]["number"], "is_over": True}}
 
 
-def after_review(state: Over) -> Literal["trial", "finish"]:
+def after_review(state: Kept) -> Literal["trial", "finish"]:
     """Return where to go on: another trial, or the end."""
-    return "finish" if state["is_over"] else "trial"
+    return "finish" if state["bookkeeping"]["is_over"] else "trial"
 
 
 def is_last(state: GeckoState, scope: NodeScope) -> bool:
@@ -208,11 +207,8 @@ def tell_trial(state: GeckoState, attempt: Attempt, *, budget: int) -> str:
     return f"task: {task}\ncalls and results:\n{steps or '(none)'}\nanswer: {cut(attempt['answer'], budget=2_000)}"
 
 
-def book_opening(update: dict[str, Any], state: Mapping[str, Any], accounts: Any) -> dict[str, Any]:
-    """Book on the ledger that the update opens."""
-    return {**update, "ledger": {**update["ledger"], "usage": accounts.usage, "asked": accounts.asked}}
-
-
 def book_review(update: dict[str, Any], state: Mapping[str, Any], accounts: Any) -> dict[str, Any]:
     """Book on the turn's ledger."""
-    return {**update, "ledger": {"turn": state["ledger"]["turn"], "usage": accounts.usage, "asked": {}}}
+    turn = state["bookkeeping"]["ledger"]["turn"]
+    ledger = {"turn": turn, "usage": accounts.usage, "asked": {}}
+    return {**update, "bookkeeping": {**update["bookkeeping"], "ledger": ledger}}

@@ -6,7 +6,8 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from ..harness.suite import EvalError, Suite
+from ..harness.options import EvalError
+from ..harness.suite import Suite
 
 LONG_CONTEXT = "multi_turn_long_context"
 MULTI_TURN = ("multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param", LONG_CONTEXT)
@@ -14,18 +15,13 @@ MULTI_TURN = ("multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param"
 ALL_MULTI_TURN = "multi_turn"
 """Short for those whose tasks are in the shared data: all but the long context."""
 
-SINGLE_TURN = "evals.suites.bfcl_single_turn"
-BOTH = "evals.suites.bfcl_both"
-
 
 def run(argv: Sequence[str]) -> int:
     """Run the suite that the categories belong to; returns its exit code."""
     from ..harness.command import run as run_suite
 
     try:
-        named = categories(argv)
-        wants_help = bool({"-h", "--help"} & set(argv))
-        kind = suite_at(BOTH) if wants_help and not named else suite_of(named)
+        kind = suite_of(categories(argv))
     except EvalError as mistake:
         print(f"error: {mistake}", file=sys.stderr)
         return 2
@@ -49,7 +45,7 @@ def suite_of(named: Sequence[str]) -> type[Suite]:
     Raises:
         EvalError: A category is none, or single-turn and multi-turn ones are mixed.
     """
-    from .single_tasks import ALL, CATEGORIES
+    from .single import ALL, CATEGORIES
 
     for name in named:
         if name not in (*MULTI_TURN, ALL_MULTI_TURN, *CATEGORIES, ALL):
@@ -62,11 +58,6 @@ def suite_of(named: Sequence[str]) -> type[Suite]:
         raise EvalError(
             "--category: single-turn and multi-turn categories are two suites; run the command once for each"
         )
-    module = "evals.suites.bfcl_multi_turn" if multi or not named else SINGLE_TURN
-    return suite_at(module)
-
-
-def suite_at(module: str) -> type[Suite]:
-    """Return the suite of a module."""
+    module = "evals.suites.bfcl_multi_turn" if multi or not named else "evals.suites.bfcl_single_turn"
     kind: type[Suite] = import_module(module).SUITE
     return kind

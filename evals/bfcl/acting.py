@@ -18,31 +18,23 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from gecko_graph import Toolkit, ToolSpec
+from gecko_graph import Models, Toolkit, ToolSpec
 from gecko_graph.agent.graph import create_gecko_agent
 from gecko_graph.state import Json, JsonObject
-from gecko_graph.values.difference import json_equal
-from gecko_graph.values.patch import apply_patch, make_patch
+from gecko_graph.values.difference import json_equal, make_patch
+from gecko_graph.values.patch import apply_patch
 from gecko_graph.world.records import ExecutedCall, Execution
 
-from ..harness.figures import Figure, Measured, Table, mean_of, rate, rungs_of, share, tools_of
-from ..harness.rehearsed import rehearsed
-from ..harness.suite import Expectation, Record, Summary, by_group
+from ..harness.figures import Record, Table, rate, rungs_of, share, tools_of
+from ..harness.suite import Expectation, Summary, by_group, rehearsed
 from .calls import write_call
-from .classes import RUNTIME
 from .official import check
-from .oracle import NOTHING
 from .rehearse import Played, Player, answers
 from .simulated import Stage
 
 NOTE = (
     "Each turn was rehearsed on simulations (the file system by contract, the other classes on copies), and if "
     "accepted carried out on the benchmark's own instances."
-)
-APART_NOTE = (
-    "apart: nothing is checked, every plan is accepted; the rehearsal's identifiers, times and balances are not those "
-    "that reality draws, so a state cannot be as rehearsed where one is drawn. Beside the task state is what the "
-    "classes keep privately left out"
 )
 ALLOWED = [{"tool": "*", "then": "allow"}]
 """The review: a plan may rest on what its planner made up, as the benchmark's truths do; doubts are approved."""
@@ -59,14 +51,12 @@ class Acted:
         execution: The agent's record of what was done.
         state: The agent's task state afterwards.
         real: The state of the real instances afterwards, in the same layout.
-        asked: Calls that a person would have been asked about; each was approved.
     """
 
     played: Played
     execution: Execution
     state: JsonObject
     real: JsonObject
-    asked: int
 
 
 async def act(stage: Stage, player: Player) -> list[Acted]:
@@ -79,24 +69,22 @@ async def act(stage: Stage, player: Player) -> list[Acted]:
     seen: list[Json] = []
     for number, turn in enumerate(task.turns):
         toolkit = Toolkit(really(tool, task.real.real(tool.name, instances)) for tool in player.toolkit(number))
+        models = Models().replace(**dict(player.models))
         agent = create_gecko_agent(
-            toolkit, models=player.models, context=player.context, review=ALLOWED, checkpointer=saver
+            toolkit, model=models, context=player.context, interrupt_on=ALLOWED, checkpointer=saver
         )
-        inputs: JsonObject = {"messages": turn.said, **given}
-        if stage.kind == "agent-apart":
-            inputs["checklist"] = [NOTHING]  # what the truth ends in holds what only reality draws
-        elif player.checklist is not None:
+        inputs: Any = {"messages": turn.said, **given}
+        if player.checklist is not None:
             inputs["checklist"] = player.checklist(number, state, seen)
-        run, asked = await agent.ainvoke(inputs, config), 0
+        run = await agent.ainvoke(inputs, config)
         while pauses := run.get("__interrupt__"):
             question = pauses[0].value
             decisions = [{"type": "approve"} for _ in question["action_requests"]]
-            asked += len(decisions)
             run = await agent.ainvoke(Command(resume={"id": question["id"], "decisions": decisions}), config)
         played = Played(run["rehearsal"], state, state)
         played = replace(played, after=apply_patch(state, played.chosen["change"]))
         real = stage.layout(task.real.read(instances))
-        acted.append(Acted(played, run["execution"], run["task_state"], real, asked))
+        acted.append(Acted(played, run["execution"], run["task_state"], real))
         state, given = run["task_state"], {}
         seen += answers(played.chosen)
     return acted
@@ -122,7 +110,9 @@ def with_errors(call: Callable[..., Json], **args: Any) -> Any:
 
 def record_of(stage: Stage, acted: Sequence[Acted]) -> JsonObject:
     """Return the record: the rehearsals, what was carried out with the official verdict on it, and each turn."""
-    done = [carried_out(each) for each in acted]
+    done = [
+        [[write_call(each["call"]["name"], each["call"]["args"])] for each in made(turn.execution)] for turn in acted
+    ]
     verdict = check(stage.task, done)
     values = rehearsed(*(each.played.rehearsal for each in acted))
     del values["usage"]
@@ -134,11 +124,6 @@ def record_of(stage: Stage, acted: Sequence[Acted]) -> JsonObject:
         "acted": list(turns_of(stage, acted, done)),
         "plan": done,
     }
-
-
-def carried_out(acted: Acted) -> list[list[str]]:
-    """Return the calls that were really made, as one turn of the official result format."""
-    return [[write_call(each["call"]["name"], each["call"]["args"])] for each in made(acted.execution)]
 
 
 def made(execution: Execution) -> list[ExecutedCall]:
@@ -165,51 +150,29 @@ def turns_of(stage: Stage, acted: Sequence[Acted], done: Sequence[list[list[str]
 
 def _of_turn(stage: Stage, acted: Acted) -> JsonObject:
     calls, owners = acted.execution["calls"], stage.task.real.owners
-    states = (acted.played.after, acted.state, acted.real)
-    if stage.kind == "agent-apart":
-        states = ({**states[0], RUNTIME: {}}, {**states[1], RUNTIME: {}}, {**states[2], RUNTIME: {}})
-    rehearsed_state, state, real = states
     steps = acted.played.chosen["steps"]
-    answered = [step["outcome"]["rung"] for step in steps if "outcome" in step]
     drifts = [f"{each['call']['name']}: {drift}" for each in calls for drift in each.get("drift", [])]
     return {
         "status": acted.played.rehearsal["verdict"]["status"],
         "done": acted.execution["status"],
-        "as_rehearsed": json_equal(rehearsed_state, real),
-        "in_step": json_equal(state, real),
-        "differences": [str(each)[:300] for each in make_patch(real, state)[:MOST_SHOWN]],
+        "as_rehearsed": json_equal(acted.played.after, acted.real),
+        "in_step": json_equal(acted.state, acted.real),
+        "differences": [str(each)[:300] for each in make_patch(acted.real, acted.state)[:MOST_SHOWN]],
         "calls": len(made(acted.execution)),
-        "drifted": sum(bool(each.get("drift")) for each in calls),
         "drifts": [each[:300] for each in drifts[:MOST_SHOWN]],
         "departures": [f"{each['departure']['code']}: {each['call']['name']}" for each in calls if "departure" in each],
         "rehearsals": acted.execution["rehearsals"],
-        "asked": acted.asked,
-        "made_up": len({each["call"] for each in acted.played.rehearsal["verdict"].get("made_up", [])}),
-        "rungs": dict(Counter(answered)),
+        "rungs": dict(Counter(step["outcome"]["rung"] for step in steps if "outcome" in step)),
         "classes": sorted({owners.get(step["call"]["name"], "unknown") for step in steps}),
     }
 
 
 def summary(records: Sequence[Record], notes: Sequence[str]) -> Summary:
-    """Return states and verdicts, and every turn that was not as it should be."""
-    in_step = all(turn["in_step"] for each in records if each.done for turn in each.values["acted"])
-    expected = [Expectation("after each turn the agent's task state is the real one", in_step)]
-    is_apart = APART_NOTE in notes
-    return Summary([*tables(records)], [] if is_apart else expected, [*notes, *differing(records)])
-
-
-def tables(records: Sequence[Record]) -> Iterator[Figure]:
-    """Return the tables: states by category and by class, and the verdict beside the official one."""
+    """Return states and verdicts by task and by class, and every turn that was not as it should be."""
     done = [record for record in records if record.done]
-    yield _by_category(records)
-    groups: dict[str, list[JsonObject]] = {}
-    for record in done:
-        for turn in record.values["acted"]:
-            for name in [*turn["classes"], "all"]:
-                groups.setdefault(name, []).append(turn)
-    order = sorted(groups.items(), key=lambda each: (each[0] == "all", each[0]))
-    yield _states(done, order)
-    yield _verdicts(done, order)
+    in_step = all(turn["in_step"] for each in done for turn in each.values["acted"])
+    expected = [Expectation("after each turn the agent's task state is the real one", in_step)]
+    return Summary([_by_category(records), _by_class(done)], expected, [*notes, *differing(done)])
 
 
 def _by_category(records: Sequence[Record]) -> Table:
@@ -234,47 +197,38 @@ def is_carried_out(turn: Mapping[str, Any]) -> bool:
     return bool(turn["calls"] or turn["departures"])
 
 
-def _states(done: Sequence[Record], groups: Sequence[tuple[str, list[JsonObject]]]) -> Table:
-    columns = ["turns carried out", "real end state as rehearsed", "task state is the real one", "calls in drift"]
-    counts = ("departures", "made_up", "asked")
-    table = Table("States, by class", [*columns, *(key.replace("_", " ") for key in counts), "rehearsals a turn"])
+def is_agreed(turn: Mapping[str, Any]) -> bool:
+    """Return whether the verdict on a turn is the official one on its plan."""
+    return bool((turn["status"] == "accepted") == turn["valid"])
+
+
+def _by_class(done: Sequence[Record]) -> Table:
+    columns = ["turns carried out", "real end state as rehearsed", "task state is the real one", "departures"]
+    table = Table("States, by class", [*columns, "verdict agrees with the official one"])
     table.note = (
-        "A turn counts for each class that it calls. Made up: calls that rest on values that nothing real supports, "
-        "allowed here by a rule, refused by review='none'; asked: calls with several possible sources, approved."
+        "A turn counts for each class that it calls. Verdicts: turns up to a task's first one that was not accepted or "
+        "not valid, by the official checker on its plan."
     )
-    for name, turns in groups:
-        if some := [turn for turn in turns if is_carried_out(turn)]:
-            sums = {key: sum(turn[key] for turn in some) for key in ("drifted", "calls", "made_up", "asked")}
-            sums["departures"] = sum(len(turn["departures"]) for turn in some)
-            states = [_share(done, sum(turn[key] for turn in some), len(some)) for key in ("as_rehearsed", "in_step")]
-            rehearsals = mean_of([turn["rehearsals"] for turn in some], tools=tools_of(done))
-            drifted = _share(done, sums["drifted"], sums["calls"])
-            table.add(name, *states, drifted, *(sums[key] for key in counts), rehearsals)
+    turns = [turn for record in done for turn in record.values["acted"]]
+    for name in [*sorted({name for turn in turns for name in turn["classes"]}), "all"]:
+        some = [turn for turn in turns if name in (*turn["classes"], "all")]
+        acted = [turn for turn in some if is_carried_out(turn)]
+        judged = [turn for turn in some if turn["valid"] is not None]
+        groups = [[turn[key] for turn in acted] for key in ("as_rehearsed", "in_step")]
+        *states, agreed = (
+            share(sum(hits), len(hits), tools=tools_of(done), rungs=rungs_of(done))
+            for hits in [*groups, list(map(is_agreed, judged))]
+        )
+        table.add(name, *states, sum(len(turn["departures"]) for turn in acted), agreed)
     return table
 
 
-def _verdicts(done: Sequence[Record], groups: Sequence[tuple[str, list[JsonObject]]]) -> Table:
-    columns = ["turns", "verdict agrees", "accepted, not valid", "valid, not accepted"]
-    note = "Turns up to a task's first one that was not accepted or not valid, by the official checker on its plan."
-    table = Table("The verdict beside the official one, by class", columns, note=note)
-    for name, turns in groups:
-        some = [{**turn, "accepted": turn["status"] == "accepted"} for turn in turns if turn["valid"] is not None]
-        wrong = [turn for turn in some if turn["accepted"] != turn["valid"]]
-        false = sum(turn["accepted"] for turn in wrong)
-        table.add(name, _share(done, len(some) - len(wrong), len(some)), false, len(wrong) - false)
-    return table
-
-
-def _share(done: Sequence[Record], hits: int, n: int) -> Measured:
-    return share(hits, n, tools=tools_of(done), rungs=rungs_of(done))
-
-
-def differing(records: Sequence[Record]) -> Iterator[str]:
+def differing(done: Sequence[Record]) -> Iterator[str]:
     """Yield a line for each turn that was not as it should be."""
-    for record in records:
-        for number, turn in enumerate(record.values["acted"] if record.done else [], 1):
+    for record in done:
+        for number, turn in enumerate(record.values["acted"], 1):
             wrong = [word for word in ("as_rehearsed", "in_step") if not turn[word] and is_carried_out(turn)]
-            if turn["valid"] is not None and turn["valid"] != (turn["status"] == "accepted"):
+            if turn["valid"] is not None and not is_agreed(turn):
                 wrong.append(f"{turn['status']}, officially {'valid' if turn['valid'] else 'invalid'}")
             if wrong or turn["departures"]:
                 parts = [*wrong, *turn["departures"], *turn["drifts"][:1], *turn["differences"][:1]]

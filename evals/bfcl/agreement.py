@@ -1,4 +1,4 @@
-"""The verdict beside the official score: turn by turn, each judged alone on the truth of the turns before, and why.
+"""The verdict beside the official score: turn by turn, each judged alone on the truth of the turns before.
 
 The plan of a rehearsal is run on the real classes. A turn's official word is the checker's on its plan where the truth
 has led, whatever came of the turns before.
@@ -12,12 +12,13 @@ from itertools import product
 
 from gecko_graph.state import Json, JsonObject
 
-from ..harness.figures import Figure, Table, rate, rungs_of, share, tools_of
-from ..harness.suite import Record, by_group
-from .cause import cause_of, is_right
+from ..harness.figures import Record, Table, rate, rungs_of, share, tools_of
+from ..harness.suite import by_group
+from .official import Replay, check, same_state
 from .oracle import apart
 from .rehearse import Played, plan_of
 from .simulated import Stage
+from .tasks import Task
 
 _NOTE = (
     "The plan of each rehearsal was run on the real classes and scored by the official checker. Agrees: accepted where "
@@ -29,34 +30,37 @@ _ALONE = (
 )
 
 _UNITS = ("turns", "tasks")
-_MOST_CALL = 80
 
 
 def by_turn(stage: Stage, played: Sequence[Played]) -> list[JsonObject]:
     """Return what a record keeps of each turn.
 
     Returns:
-        For each turn `word`, `valid` (by the official checker, alone on the truth of the turns before), `marks` (what
-        the verdict lists beside its items, by kind), `rungs` and `classes` of its calls, `cause` (the first difference
-        that matters, where the plan is wrong or a right one was not accepted; else empty) and `call` (where).
+        For each turn the verdict's `status`, `valid` (by the official checker, alone on the truth of the turns before),
+        `marks` (what the verdict lists beside its items, by kind), `rungs` and `classes` of its calls.
     """
-    records = []
+    owners, records = stage.task.real.owners, list[JsonObject]()
     for task, each in zip(apart(stage.task), played, strict=False):
-        right = is_right(task, [call for step in plan_of([each])[0] for call in step])
-        cause = cause_of(task, each, right=right, is_real=stage.kind == "real")
-        records.append({**_of_turn(stage, each), "valid": right, "cause": cause.what, "call": cause.call})
+        verdict, steps = each.rehearsal["verdict"], each.chosen["steps"]
+        records.append(
+            {
+                "status": verdict["status"],
+                "valid": is_right(task, [call for step in plan_of([each])[0] for call in step]),
+                "marks": marks_of(verdict),
+                "rungs": dict(Counter(step["outcome"]["rung"] for step in steps if "outcome" in step)),
+                "classes": sorted({owners.get(step["call"]["name"], "unknown") for step in steps}),
+            }
+        )
     return records
 
 
-def _of_turn(stage: Stage, played: Played) -> JsonObject:
-    verdict, steps = played.rehearsal["verdict"], played.chosen["steps"]
-    owners = stage.task.real.owners
-    return {
-        "status": verdict["status"],
-        "marks": marks_of(verdict),
-        "rungs": dict(Counter(step["outcome"]["rung"] for step in steps if "outcome" in step)),
-        "classes": sorted({owners.get(step["call"]["name"], "unknown") for step in steps}),
-    }
+def is_right(task: Task, calls: Sequence[str]) -> bool:
+    """Return whether a turn's calls alone are officially valid; where the truth has none, they must change nothing."""
+    if task.turns[0].truth:
+        return check(task, [[[call] for call in calls]]).valid
+    with Replay(task) as real:
+        _, instances = real.run(calls)
+        return same_state(instances, task.real.instances(task.real.initial_state))
 
 
 def marks_of(verdict: Mapping[str, Json]) -> JsonObject:
@@ -66,10 +70,15 @@ def marks_of(verdict: Mapping[str, Json]) -> JsonObject:
     }
 
 
-def tables(records: Sequence[Record]) -> list[Figure]:
-    """Return the verdict's agreement with the official score: by category, verdict, mark and rung, and the causes."""
+def tables(records: Sequence[Record]) -> list[Table]:
+    """Return the verdict's agreement with the official score: by category, verdict, mark, rung and class."""
     done = [record for record in records if record.done]
-    return [_by_category(records), _by_verdict(done), _by_mark(done), _by_rung_and_class(done), *_causes(done)]
+    turns = [turn for record in done for turn in record.values["by_turn"]]
+    facts = {
+        "turns": [(turn["status"] == "accepted", turn["valid"], {*turn["marks"]}) for turn in turns],
+        "tasks": [(_is_accepted(record), _is_valid(record), _marks(record)) for record in done],
+    }
+    return [_by_category(records), _by_verdict(facts), _by_mark(facts, done), _by_rung_and_class(turns, done)]
 
 
 def _by_category(records: Sequence[Record]) -> Table:
@@ -80,12 +89,13 @@ def _by_category(records: Sequence[Record]) -> Table:
     )
     groups = by_group(records)
     for name, some in [*groups.items(), *([("all", records)] if len(groups) > 1 else [])]:
+        accepted = [record for record in some if record.done and _is_accepted(record)]
         table.add(
             name,
             rate(some, _is_valid),
             rate(some, lambda record: _is_accepted(record) == _is_valid(record)),
-            rate([record for record in some if record.done and _is_accepted(record)], _is_valid),
-            rate([record for record in some if record.done and _is_plain(record)], _is_valid),
+            rate(accepted, _is_valid),
+            rate([record for record in accepted if not _marks(record)], _is_valid),
         )
     return table
 
@@ -98,33 +108,17 @@ def _is_accepted(record: Record) -> bool:
     return all(record.values["accepted"])
 
 
-def _is_plain(record: Record) -> bool:
-    """Return True where every turn was accepted and bears no mark."""
-    return _is_accepted(record) and not _marks(record)
-
-
 def _marks(record: Record) -> set[str]:
     return {kind for turn in record.values["by_turn"] for kind in turn["marks"]}
 
 
-def _turns(records: Sequence[Record]) -> Iterator[tuple[str, JsonObject]]:
-    """Yield every turn, each with its record's id."""
-    for record in records:
-        yield from ((f"{record.id}, turn {number}", turn) for number, turn in enumerate(record.values["by_turn"], 1))
+Facts = Mapping[str, Sequence[tuple[bool, bool, set[str]]]]
+"""Whether each turn, and each task, was accepted and is right, and the marks that it bears."""
 
 
-def _facts(done: Sequence[Record]) -> Mapping[str, Sequence[tuple[bool, bool, set[str]]]]:
-    """Return whether each turn, and each task, was accepted and is right, and the marks that it bears."""
-    return {
-        "turns": [(turn["status"] == "accepted", turn["valid"], {*turn["marks"]}) for _, turn in _turns(done)],
-        "tasks": [(_is_accepted(record), _is_valid(record), _marks(record)) for record in done],
-    }
-
-
-def _by_verdict(done: Sequence[Record]) -> Table:
+def _by_verdict(facts: Facts) -> Table:
     columns = [f"{name} {'with' if marked else 'without'} a mark" for name, marked in product(_UNITS, (True, False))]
     table = Table("Accepted and refused, right and wrong, with and without a mark", ["verdict, plan", *columns], _ALONE)
-    facts = _facts(done)
     for accepted, right in product((True, False), repeat=2):
         cells = [
             sum((one[0], one[1], bool(one[2])) == (accepted, right, marked) for one in facts[name])
@@ -134,10 +128,9 @@ def _by_verdict(done: Sequence[Record]) -> Table:
     return table
 
 
-def _by_mark(done: Sequence[Record]) -> Table:
+def _by_mark(facts: Facts, done: Sequence[Record]) -> Table:
     columns = [f"{'right' if right else 'wrong'} {name}" for name, right in product(_UNITS, (True, False))]
-    table = Table("Right and wrong turns with a mark, by kind", ["mark", *columns], _ALONE)
-    facts, tools = _facts(done), tools_of(done)
+    table, tools = Table("Right and wrong turns with a mark, by kind", ["mark", *columns], _ALONE), tools_of(done)
     groups = [[one[2] for one in facts[name] if one[1] == right] for name, right in product(_UNITS, (True, False))]
     kinds = sorted({kind for some in groups for marks in some for kind in marks})
     table.add("any", *(share(sum(map(bool, some)), len(some), tools=tools) for some in groups))
@@ -146,35 +139,25 @@ def _by_mark(done: Sequence[Record]) -> Table:
     return table
 
 
-def _by_rung_and_class(done: Sequence[Record]) -> Table:
+def _by_rung_and_class(turns: Sequence[JsonObject], done: Sequence[Record]) -> Table:
     table = Table(
         "Turns: agreement by the rungs that answered, and by class",
         ["turns", "verdict agrees", "accepted, not valid", "valid, not accepted", "with a mark"],
         note=f"{_ALONE} A turn counts for each class that it calls.",
     )
-    groups: dict[str, list[JsonObject]] = {}
-    for _, turn in _turns(done):
-        rungs = " + ".join(sorted(turn["rungs"])) or "no call answered"
-        for name in [f"1 rungs: {rungs}", *(f"2 class: {each}" for each in turn["classes"]), "3 all"]:
-            groups.setdefault(name, []).append(turn)
-    for name, turns in sorted(groups.items()):
-        wrong = [turn for turn in turns if (turn["status"] == "accepted") != turn["valid"]]
-        agrees = share(len(turns) - len(wrong), len(turns), tools=tools_of(done), rungs=rungs_of(done))
+    for name, some in _parts(turns):
+        wrong = [turn for turn in some if (turn["status"] == "accepted") != turn["valid"]]
+        agrees = share(len(some) - len(wrong), len(some), tools=tools_of(done), rungs=rungs_of(done))
         false = sum(turn["status"] == "accepted" for turn in wrong)
-        table.add(name[2:], agrees, false, len(wrong) - false, sum(bool(turn["marks"]) for turn in turns))
+        table.add(name, agrees, false, len(wrong) - false, sum(bool(turn["marks"]) for turn in some))
     return table
 
 
-def _causes(done: Sequence[Record]) -> Iterator[Table]:
-    found: dict[tuple[str, str], list[str]] = {}
-    for name, turn in _turns(done):
-        if turn["cause"]:
-            verdicts = (
-                f"{'accepted' if turn['status'] == 'accepted' else 'refused'}, {'right' if turn['valid'] else 'wrong'}"
-            )
-            found.setdefault((verdicts, turn["cause"]), []).append(f"{name}: {turn['call'][:_MOST_CALL]}")
-    if found:
-        table = Table("The first difference that matters", ["verdict, plan", "difference", "turns", "such as"])
-        for (verdicts, cause), names in sorted(found.items(), key=lambda each: (each[0][0], -len(each[1]))):
-            table.add(verdicts, cause, len(names), names[0])
-        yield table
+def _parts(turns: Sequence[JsonObject]) -> Iterator[tuple[str, list[JsonObject]]]:
+    """Yield turns by the rungs that answered, then by class, then all."""
+    groups: dict[str, list[JsonObject]] = {}
+    for turn in turns:
+        rungs = " + ".join(sorted(turn["rungs"])) or "no call answered"
+        for name in [f"1 rungs: {rungs}", *(f"2 class: {each}" for each in turn["classes"]), "3 all"]:
+            groups.setdefault(name, []).append(turn)
+    yield from ((name[2:], some) for name, some in sorted(groups.items()))

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from gecko_graph import Toolkit
+from gecko_graph import Tool, Toolkit
 from gecko_graph.state import JsonObject
 
-from ..harness.datasets import ROOT
+from ..harness.options import ROOT
 from .linked import simulated
 from .mathematics import SIMULATED
 from .tasks import documents
@@ -37,8 +37,10 @@ def class_toolkit(name: str) -> Toolkit:
     """
     if name == "GorillaFileSystem":
         return linked_files(name)
-    simulate = SIMULATED if name == "MathAPI" else None
-    plain = Toolkit.from_tools(documents(name).values(), simulate=simulate, title=name)
+    simulated = SIMULATED if name == "MathAPI" else {}
+    plain = Toolkit.from_tools(documents(name).values(), title=name).declare(
+        *(Tool(tool, simulate=function) for tool, function in simulated.items())
+    )
     file = FOLDER / f"{name}.yaml"
     return plain.with_contracts(file, at=name) if file.is_file() else plain
 
@@ -48,7 +50,9 @@ def linked_files(name: str) -> Toolkit:
     plain = Toolkit.from_openapi(FILES)
     contracts = {tool.name: _passing(tool.name, tool.contract.data) for tool in plain if tool.contract is not None}
     ruled = plain.with_contracts({"contracts": contracts, "let": plain.lets})
-    return Toolkit.from_tools(ruled.mount(name), simulate=simulated(name), title=name)
+    return Toolkit.from_tools(ruled.mount(name), title=name).declare(
+        *(Tool(tool, simulate=function) for tool, function in simulated(name).items())
+    )
 
 
 def _passing(tool: str, contract: JsonObject) -> JsonObject:

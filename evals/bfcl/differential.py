@@ -1,4 +1,4 @@
-"""Random calls on the real classes beside the contracts, state by state; what differs is shrunk to few calls.
+"""Random calls on the real classes beside the contracts, state by state.
 
 Each call begins in the real class's state: one difference does not lead to others. Arguments fit the tool's document;
 their values are those of recorded calls, of the state, and odd ones.
@@ -145,7 +145,7 @@ class Real:
         after = self.classes.read(instances)
         one = Recorded(self.start.kind, name, args, public(self.state), public(after), result, raised)
         got = simulated(class_toolkit(self.start.kind), one, self.hidden)
-        self.state, self.hidden, self.last = after, got.hidden, one
+        self.state, self.hidden = after, got.hidden
         return compared(one, got)
 
 
@@ -163,48 +163,15 @@ def public(state: JsonObject) -> JsonObject:
 
 
 def compare_random(start: Start, *, seed: str, values: Values) -> tuple[list[JsonObject], int]:
-    """Return how the calls of a random sequence came out, differing ones with a minimal example in `calls`.
+    """Return how the calls of a random sequence came out.
 
     The second value counts sequences that ended early, in a state that is no JSON.
     """
     source, real = Random(seed), Real(start)
-    steps: list[Step] = []
     made: list[JsonObject] = []
     for _ in range(source.randint(2, LONGEST)):
-        steps.append(random_step(source, start.kind, values, public(real.state)))
         try:
-            one = real.step(steps[-1])
+            made.append(real.step(random_step(source, start.kind, values, public(real.state))))
         except ValueError:
             return made, 1
-        if not one["same"]:
-            one["calls"] = [f"{name}({json.dumps(args)})" for name, args in shrink(start, steps, one)]
-        made.append(one)
     return made, 0
-
-
-def shrink(start: Start, steps: Sequence[Step], found: JsonObject) -> list[Step]:
-    """Return the fewest of these calls after which the last one still differs in the same way, found by dropping."""
-    kept, number = list(steps), 0
-    while number < len(kept) - 1:
-        fewer = [*kept[:number], *kept[number + 1 :]]
-        if is_like(start, fewer, found):
-            kept = fewer
-        else:
-            number += 1
-    name, args = kept[-1]
-    for key in list(args):
-        less = {each: value for each, value in args.items() if each != key}
-        fits = not find_complaints(class_toolkit(start.kind)[name], less)
-        if fits and is_like(start, [*kept[:-1], (name, less)], found):
-            args = less
-    return [*kept[:-1], (name, args)]
-
-
-def is_like(start: Start, steps: Sequence[Step], found: JsonObject) -> bool:
-    """Return whether the last of these calls differs in what another one differs in."""
-    real = Real(start)
-    try:
-        *_, last = [real.step(each) for each in steps]
-    except ValueError:
-        return False
-    return all(last[key] == found[key] for key in ("tool", "same", "outcome", "result", "state", "rung"))

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gecko_graph.state import Json, JsonObject
-from gecko_graph.values.patch import json_equal
+from gecko_graph.values.difference import json_equal
 
 Place = tuple[str, ...]
 

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from gecko_graph import GeckoContext, Toolkit, World
 from gecko_graph.state import JsonObject
-from gecko_graph.values.patch import apply_patch, json_equal
+from gecko_graph.values.difference import json_equal
+from gecko_graph.values.patch import apply_patch
 
 from .drawn import normal, placeholders, split_hidden
 from .tasks import widened

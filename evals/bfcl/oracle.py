@@ -16,7 +16,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage, MessageLikeRepresentation, ToolMessage
 
 from gecko_graph.state import ChecklistItem, Json, JsonObject
-from gecko_graph.values.patch import json_equal
+from gecko_graph.values.difference import json_equal
 
 from .classes import RUNTIME
 from .drawn import drawn_values

@@ -11,7 +11,7 @@ from importlib import import_module, metadata
 from pathlib import Path
 from types import ModuleType
 
-from ..harness.suite import EvalError
+from ..harness.options import EvalError
 
 NAME = "bfcl-eval"
 VERSION = "2026.3.23"

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from gecko_graph.models.node import NODE_STATE
-from gecko_graph.scenario.references import known_calls
+from gecko_graph.scenario.case import made_calls
 from gecko_graph.state import Json, JsonObject
-from gecko_graph.values.leaves import map_scalars
 from gecko_graph.values.patch import apply_patch
+from gecko_graph.values.places import map_scalars
 
 from .drawn import drawn_values
 from .rehearse import Played
@@ -44,7 +44,7 @@ class Redrawn:
 
     def fill(self, reply: Json, where: str, attempt: int) -> Json:
         """Return a written reply with the simulation's identifiers in the place of those that its writer saw."""
-        calls = known_calls(NODE_STATE.get(), attempt)["calls"]
+        calls = made_calls(NODE_STATE.get(), attempt)
         return exchanged(reply, {**self._ours, **self._pairs((call["name"], call["result"]) for call in calls)})
 
     def _pairs(self, calls: Iterable[tuple[str, Json]]) -> dict[str, Json]:

@@ -10,10 +10,9 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
-from gecko_graph import GeckoContext, Toolkit
+from gecko_graph import GeckoContext, Models, Toolkit
 from gecko_graph.graph import compose
 from gecko_graph.models.ask import Ask, Reply
-from gecko_graph.models.factory import Models
 from gecko_graph.models.node import NodeFunction, NodeScope
 from gecko_graph.nodes.judge import judge
 from gecko_graph.state import Attempt, ChecklistItem, Json, JsonObject, Rehearsal, Role
@@ -97,7 +96,7 @@ async def play(task: Task, player: Player) -> list[Played]:
         if (offered := player.toolkit(number)) is not tools:
             tools = offered
             nodes = {"judge": unseeing(tools)} if player.checklist is None else {}
-            models = Models.bind(models=player.models)
+            models = Models().replace(**dict(player.models))
             gecko = compose(tools, models=models, default=player.context, checkpointer=saver, replace=nodes)
         inputs: JsonObject = {"messages": [*turn.before, *turn.said], **given}
         if player.checklist is not None:
@@ -116,10 +115,11 @@ def unseeing(toolkit: Toolkit) -> NodeFunction:
     """Return the judge without the classes' runtime state, which is not evidence of anything."""
 
     def run(state: GeckoState, scope: NodeScope) -> Generator[list[Ask], list[Reply], dict[str, Any]]:
-        unjudged = state.get("attempts_to_judge") or []
+        unjudged = state["bookkeeping"]["attempts_to_judge"]
         shown = [{**each, "change": [op for op in each["change"] if not _is_runtime(op["path"])]} for each in unjudged]
         task_state = {key: value for key, value in (state.get("task_state") or {}).items() if key != RUNTIME}
-        seen: Any = {**state, "task_state": task_state, "attempts_to_judge": shown}
+        kept = {**state["bookkeeping"], "attempts_to_judge": shown}
+        seen: Any = {**state, "task_state": task_state, "bookkeeping": kept}
         update = yield from judge(seen, scope, toolkit=toolkit)
         changes = {each["number"]: each["change"] for each in unjudged}
         return {**update, "attempts": [{**each, "change": changes[each["number"]]} for each in update["attempts"]]}

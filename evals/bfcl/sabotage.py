@@ -9,7 +9,7 @@ from typing import Any
 
 from gecko_graph.schemas.complaints import find_complaints
 from gecko_graph.state import JsonObject
-from gecko_graph.values.patch import json_equal
+from gecko_graph.values.difference import json_equal
 
 from .tasks import Task
 

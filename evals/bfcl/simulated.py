@@ -30,10 +30,7 @@ from .redrawn import Redrawn
 from .rehearse import Checklist, Played
 from .tasks import Task, documents, for_truth
 
-AHEAD = 600
-"""Words by which a copy's random source is ahead of the real one's."""
-
-Kind: TypeAlias = Literal["real", "hybrid", "contract", "model", "schema", "agent", "agent-apart"]
+Kind: TypeAlias = Literal["real", "hybrid", "contract", "model", "schema", "agent"]
 
 LADDERS: Mapping[Kind, tuple[str, ...]] = {
     "real": ("python",),
@@ -42,12 +39,10 @@ LADDERS: Mapping[Kind, tuple[str, ...]] = {
     "model": ("model",),
     "schema": ("schema",),
     "agent": ("contract", "python"),
-    "agent-apart": ("contract", "python"),
 }
 """Whose tools a task is played on, and the rungs that answer: nothing is made up where the real classes cannot.
 
-`agent`: rehearsed on the file system's contracts and on copies of the other classes, then carried out (`acting`);
-`agent-apart`: the copies draw other numbers than reality will.
+`agent`: rehearsed on the file system's contracts and on copies of the other classes, then carried out (`acting`).
 """
 
 APART = ("hybrid", "contract", "model", "schema")
@@ -97,17 +92,12 @@ class Stage:
     @property
     def start(self) -> JsonObject:
         """The task state that the first turn begins with."""
-        state = self.layout(self.task.real.initial_state)
-        if self.kind == "agent-apart":
-            for name in self.task.classes:
-                hidden = state[RUNTIME].get(name, {})
-                state[RUNTIME][name] = {**hidden, "drawn": hidden.get("drawn", 0) + AHEAD}
-        return state
+        return self.layout(self.task.real.initial_state)
 
     @property
     def acts(self) -> bool:
         """True where the agent rehearses and then really acts."""
-        return self.kind.startswith("agent")
+        return self.kind == "agent"
 
     def layout(self, state: JsonObject) -> JsonObject:
         """Return a task state of the real classes as this stage's tools are given it."""

@@ -1,10 +1,9 @@
 """The official single-turn evaluator in a process of its own: JSON requests on stdin, replies on stdout, one a line.
 
 Its modules import every vendor's SDK through the model registry, and pandas for its leaderboard, of which scoring a
-result file uses nothing. They are stood in for here, and only here: nothing leaks into the process that asks.
-Run by path, with any Python that has bfcl-eval; with `--whole` nothing is stood in for and the real registry is used.
+result uses nothing. They are stood in for here, and only here: nothing leaks into the process that asks.
 
-Requests: `{"do": "check", "category", "id", "result"}`, `{"do": "score", "model", "categories", "results", "scores"}`.
+Requests: `{"category", "id", "result"}`.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ import sys
 from contextlib import nullcontext, redirect_stdout
 from functools import cache, partial
 from importlib import import_module, metadata
-from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, NoReturn
 
 REGISTRY = "bfcl_eval.constants.model_config"
+MODEL = "checked"
 
 STOOD_IN_FOR = (
     "numpy",
@@ -43,7 +42,7 @@ class StandIn(ModuleType):
 
 def refuse(name: str, *_: Any, **__: Any) -> NoReturn:
     """Fail: something was called that scoring was not known to use."""
-    raise RuntimeError(f"{name} is stood in for, and was called: score with --official-python instead")
+    raise RuntimeError(f"{name} is stood in for, and was called")
 
 
 class Handler:
@@ -62,36 +61,23 @@ def stand_in() -> None:
     sys.modules[REGISTRY].__dict__["MODEL_CONFIG_MAPPING"] = {}
 
 
-def official_handler() -> Any:
-    """Return the real handler's decoding of function calls, without its client."""
-    module = import_module("bfcl_eval.model_handler.api_inference.openai_completion")
-    handler = SimpleNamespace(is_fc_model=True)
-    handler.decode_ast = partial(module.OpenAICompletionsHandler.decode_ast, handler)
-    return handler
-
-
 class Evaluator:
-    """The official evaluator.
+    """The official evaluator."""
 
-    Args:
-        whole: Whether the whole package is installed here, with all that it needs.
-    """
-
-    def __init__(self, *, whole: bool) -> None:
-        if not whole:
-            stand_in()
+    def __init__(self) -> None:
+        stand_in()
         self._runner = import_module("bfcl_eval.eval_checker.eval_runner")
-        self._registry = import_module(REGISTRY).MODEL_CONFIG_MAPPING
         self._utils = import_module("bfcl_eval.utils")
-        self._handler = official_handler() if whole else Handler()
+        self._handler = Handler()
         self._entries = cache(self._load)
+        config = SimpleNamespace(model_name=MODEL, is_fc_model=True, underscore_to_dot=False)
+        import_module(REGISTRY).MODEL_CONFIG_MAPPING[MODEL] = config
 
     def check(self, *, category: str, id: str, result: Any) -> dict[str, Any]:
         """Return the verdict on one result."""
         entry, answer = self._entries(category)[id]
-        model = self._register("checked")
         if answer is None:
-            verdict = self._runner._evaluate_single_relevance_entry(self._handler, id, result, entry, model, category)
+            verdict = self._runner._evaluate_single_relevance_entry(self._handler, id, result, entry, MODEL, category)
         else:
             enums = import_module("bfcl_eval.constants.enums")
             verdict = self._runner._evaluate_single_ast_entry(
@@ -100,33 +86,13 @@ class Evaluator:
                 result,
                 answer,
                 entry,
-                model,
+                MODEL,
                 category,
                 language=enums.Language.PYTHON,
                 return_format=enums.ReturnFormat.PYTHON,
             )
         errors = [str(line) for line in verdict.get("error", ())]
         return {"valid": bool(verdict["valid"]), "error_type": verdict.get("error_type"), "error": errors}
-
-    def score(self, *, model: str, categories: list[str], results: str, scores: str) -> dict[str, Any]:
-        """Score a model's result files and return what the evaluator's score files hold."""
-        heads = {}
-        for category in categories:
-            group = self._utils.get_directory_structure_by_category(category)
-            name = self._utils.get_file_name_by_category(category, is_result_file=True)
-            result = self._utils.load_file(Path(results) / model / group / name, sort_by_id=True)
-            self._runner.evaluate_task(
-                category, Path(results), Path(scores), result, self._register(model), self._handler, {}, True
-            )
-            score = self._utils.get_file_name_by_category(category, is_score_file=True)
-            head, *invalid = self._utils.load_file(Path(scores) / model / group / score)
-            heads[category] = {**head, "invalid": [each["id"] for each in invalid]}
-        return heads
-
-    def _register(self, model: str) -> str:
-        config = SimpleNamespace(model_name=model, is_fc_model=True, underscore_to_dot=False)
-        self._registry.setdefault(model.replace("_", "/"), config)
-        return model
 
     def _load(self, category: str) -> dict[str, tuple[Any, Any]]:
         entries = self._utils.load_dataset_entry(category, include_prereq=False, include_language_specific_hint=False)
@@ -140,12 +106,11 @@ def main() -> None:
     """Answer requests until stdin ends; what the evaluator prints goes to stderr."""
     reply_to = sys.stdout
     with redirect_stdout(sys.stderr):
-        evaluator = Evaluator(whole="--whole" in sys.argv)
+        evaluator = Evaluator()
         print(json.dumps({"version": metadata.version("bfcl-eval")}), file=reply_to, flush=True)
         for line in sys.stdin:
-            request = json.loads(line)
             try:
-                reply = {"said": getattr(evaluator, request.pop("do"))(**request)}
+                reply: dict[str, Any] = {"said": evaluator.check(**json.loads(line))}
             except Exception as error:  # noqa: BLE001 - the boundary: every error of the evaluator goes into the reply
                 reply = {"failed": f"{type(error).__name__}: {error}"}
             print(json.dumps(reply), file=reply_to, flush=True)

@@ -16,14 +16,16 @@ from langchain_core.messages import MessageLikeRepresentation
 from gecko_graph import Toolkit, ToolSpec
 from gecko_graph.schemas.complaints import find_complaints
 from gecko_graph.state import JsonObject
-from gecko_graph.values.paths import path_tokens
+from gecko_graph.values.places import path_tokens
 
-from ..harness import datasets
-from . import LONG_CONTEXT, package
+from ..harness.options import EvalError, find, read_jsonl
+from . import ALL_MULTI_TURN, LONG_CONTEXT, MULTI_TURN, package
 from .calls import NoCall, read_call
 from .classes import Classes
 
 FILE = "bfcl_multiturn_tasks.jsonl.gz"
+RECORDED = "bfcl_multiturn_recorded.jsonl.gz"
+CATEGORY_HELP = f"of {', '.join(MULTI_TURN)}, or {ALL_MULTI_TURN} for the first three ({MULTI_TURN[0]})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,11 +186,35 @@ def read_tasks(folder: Path, categories: Sequence[str]) -> Iterator[Task]:
         EvalError: A file is not there.
     """
     if set(categories) - {LONG_CONTEXT}:
-        for row in datasets.read_jsonl(datasets.find(FILE, folder)):
+        for row in read_jsonl(find(FILE, folder)):
             if f"multi_turn_{row['category']}" in categories:
                 yield task_of(row)
     if LONG_CONTEXT in categories:
         yield from map(task_of, packaged(LONG_CONTEXT))
+
+
+def categories_of(text: str) -> list[str]:
+    """Return the categories that `--category` names."""
+    named = text.split(",")
+    return [name for name in MULTI_TURN if name in named or (ALL_MULTI_TURN in named and name != LONG_CONTEXT)]
+
+
+def read_recorded(
+    folder: Path, categories: Sequence[str], file: Path | None = None
+) -> Iterator[tuple[Task, JsonObject]]:
+    """Yield recorded trajectories, each with the task in the form that its model was given.
+
+    Raises:
+        EvalError: A file is not there, or holds no trajectories, or there are none of a category.
+    """
+    if LONG_CONTEXT in categories:
+        raise EvalError(f"{LONG_CONTEXT}: there are no recorded trajectories; leave it out of --category")
+    rows = {row["id"]: row for row in read_jsonl(find(FILE, folder))}
+    for row in read_jsonl(file or find(RECORDED, folder)):
+        if not {"model", "category", "task_id", "turns", "v3_task"} <= set(row):
+            raise EvalError(f"{file}: a row is no recorded trajectory; {RECORDED} has some")
+        if f"multi_turn_{row['category']}" in categories and row["task_id"] in rows:
+            yield task_of(rows[row["task_id"]], other=row["v3_task"]), row
 
 
 def packaged(category: str) -> Iterator[JsonObject]:
@@ -198,10 +224,8 @@ def packaged(category: str) -> Iterator[JsonObject]:
         EvalError: The package, or its file of tasks or of their ground truth, is missing.
     """
     name = f"BFCL_v4_{category}.json"
-    truths = {
-        row["id"]: row["ground_truth"] for row in datasets.read_jsonl(package.data_file(f"possible_answer/{name}"))
-    }
-    for row in datasets.read_jsonl(package.data_file(name)):
+    truths = {row["id"]: row["ground_truth"] for row in read_jsonl(package.data_file(f"possible_answer/{name}"))}
+    for row in read_jsonl(package.data_file(name)):
         pairs = zip(row["question"], truths[row["id"]], strict=True)
         yield {
             **row,

@@ -10,23 +10,23 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from gecko_graph.state import JsonObject
 
-from ..harness.figures import Figure, Table, mean_of, median_of
-from ..harness.suite import EvalError, Expectation, Record
+from ..harness.figures import Record, Table, mean_of, median_of
+from ..harness.options import EvalError
+from ..harness.suite import Expectation
 
 HERE = Path(__file__).resolve().parents[2]
 MOST_OWN_TIME = 0.8
 """What own time beside empty nodes may at most be, beside the other checkout's."""
 
 _TURNS, _PAIRS_A_TURN = 7, 3
-_PROGRAM = "import json\nfrom {} import costs\nprint(json.dumps(costs.{}))"
-_HOMES = {"evals/costing/costs.py": "evals.costing", "evals/costs.py": "evals"}
-"""Where a checkout has the measurements: today, and before suites and harness were apart."""
+_PROGRAM = "import json\nfrom evals.costing import costs\nprint(json.dumps(costs.{}))"
 
 
 def checked_folder(given: str) -> Path:
@@ -36,47 +36,41 @@ def checked_folder(given: str) -> Path:
         EvalError: The folder is not a checkout of this repository.
     """
     folder = Path(given).resolve()
-    if not any((folder / path).is_file() for path in _HOMES):
+    if not (folder / "evals/costing/costs.py").is_file():
         raise EvalError(f"--against {given}: expected a checkout of this repository, with evals/costing/costs.py")
     return folder
 
 
-def measure_in(folder: Path, expression: str) -> JsonObject:
-    """Run a function of `evals.costing.costs` in a new process that imports the checkout in `folder`."""
-    home = next(home for path, home in _HOMES.items() if (folder / path).is_file())
-    line = [sys.executable, "-c", _PROGRAM.format(home, expression)]
+def run_in(folder: Path, *line: str) -> Any:
+    """Run a Python program in a new process that imports the checkout in `folder`; returns the JSON that it prints."""
     environment = {**os.environ, "PYTHONPATH": str(folder)}
-    done = subprocess.run(line, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, *line], cwd=folder, env=environment, capture_output=True, text=True)
     if done.returncode:
-        raise EvalError(f"{folder}: {expression} failed: {done.stderr.strip()[-300:]}")
-    result: JsonObject = json.loads(done.stdout.splitlines()[-1])
-    return result
+        raise EvalError(f"{folder}: {' '.join(line)[-80:]} failed: {done.stderr.strip()[-300:]}")
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def own_time(folder: Path, *, calls: int, turns: int = _TURNS) -> JsonObject:
     """Return own time beside empty nodes, here and in the other checkout: `3 * turns` alternating pairs of each."""
-    ratios: dict[str, list[float]] = {"here": [], "there": []}
-    for _ in range(turns):
-        for name, checkout in (("here", HERE), ("there", folder)):
-            ratios[name] += measure_in(checkout, f"own_time(calls={calls}, repeats={_PAIRS_A_TURN})")["ratio"]
-    return {**ratios, "ratio": median(ratios["here"]) / median(ratios["there"])}
+    program = _PROGRAM.format(f"own_time(calls={calls}, repeats={_PAIRS_A_TURN})")
+    return _both(folder, turns, lambda checkout: run_in(checkout, "-c", program)["ratio"])
 
 
 def real_call(folder: Path, *, turns: int = _TURNS) -> JsonObject:
     """Return the milliseconds of a further real call on SQLite, here and in the other checkout, in turn."""
-    times: dict[str, list[float]] = {"here": [], "there": []}
+    program = str(HERE / "evals/costing/real_calls.py")
+    return _both(folder, turns, lambda checkout: run_in(checkout, program, str(_PAIRS_A_TURN)))
+
+
+def _both(folder: Path, turns: int, measure: Callable[[Path], list[float]]) -> JsonObject:
+    found: dict[str, list[float]] = {"here": [], "there": []}
     for _ in range(turns):
-        for name, checkout in (("here", HERE), ("there", folder)):
-            line = [sys.executable, str(HERE / "evals/costing/real_calls.py"), str(_PAIRS_A_TURN)]
-            environment = {**os.environ, "PYTHONPATH": str(checkout)}
-            done = subprocess.run(line, cwd=checkout, env=environment, capture_output=True, text=True, check=False)
-            if done.returncode:
-                raise EvalError(f"{checkout}: a real call failed: {done.stderr.strip()[-300:]}")
-            times[name] += json.loads(done.stdout.splitlines()[-1])
-    return {**times, "ratio": median(times["here"]) / median(times["there"])}
+        found["here"] += measure(HERE)
+        found["there"] += measure(folder)
+    return {**found, "ratio": median(found["here"]) / median(found["there"])}
 
 
-def tables(records: Sequence[Record]) -> Iterator[Figure]:
+def tables(records: Sequence[Record]) -> Iterator[Table]:
     """Yield a table of what was measured in both, and its ratio."""
     table = Table("Own time (of a real call: ms), and in the other checkout", ["", "here", "there", "ratio"])
     for record in records:

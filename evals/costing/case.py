@@ -11,6 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from langchain_core.messages import AIMessage
+
 from gecko_graph import Toolkit, create_gecko
 from gecko_graph.context import GeckoContext
 from gecko_graph.graph import Gecko
@@ -95,6 +97,24 @@ def file(content: str) -> dict[str, Any]:
     return {"type": "file", "content": content}
 
 
+class TimedModel(RecordedModel):
+    """Replies of the case's lengths in tokens, each of which takes so many seconds."""
+
+    token_s: float = 0.0
+
+    def _count(self, message: AIMessage, role: str, question: int) -> int:
+        calls = len(message.tool_calls)
+        kind = role if role != "planner" else "planner.call" if calls else "planner.say"
+        given = REPLY_TOKENS.get(kind)
+        if given is None:
+            return super()._count(message, role, question)
+        return (calls or 1) * (given if isinstance(given, int) else given[min(question, len(given) - 1)])
+
+    def _seconds(self, message: AIMessage) -> float:
+        tokens = message.usage_metadata["output_tokens"] if message.usage_metadata else 0
+        return self.latency_s + self.token_s * tokens
+
+
 def recorded(*, latency_s: float = 0.0, token_s: float = 0.0, simulator: Sequence[Any] = ()) -> RecordedModel:
     """Return a model that replies what the case needs, in the fixed lengths."""
     items = [{"description": item["description"]} for item in CHECKLIST]
@@ -112,7 +132,7 @@ def recorded(*, latency_s: float = 0.0, token_s: float = 0.0, simulator: Sequenc
         "judge": [failed, accepted],
         "state_updater": [{"patch": []}] * 8,
     }
-    return RecordedModel(turns=[turn], latency_s=latency_s, token_s=token_s, reply_tokens=REPLY_TOKENS)
+    return TimedModel(turns=[turn], latency_s=latency_s, token_s=token_s)
 
 
 def simulator_replies(run: Mapping[str, Any]) -> list[dict[str, Any]]:

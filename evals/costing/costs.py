@@ -11,15 +11,19 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.graph import START, StateGraph
 
 from gecko_graph import create_gecko
 from gecko_graph.context import GeckoContext
-from gecko_graph.graph import Gecko
+from gecko_graph.graph import Gecko, after_planner, after_state_updater, after_validator
+from gecko_graph.models.node import Router
 from gecko_graph.models.usage import total
 from gecko_graph.state import JsonObject
+from gecko_graph.world.channels import AttemptState
 
-from . import case, empty
+from . import case
 
+CALL: dict[str, Any] = {"id": "call", "name": "nothing", "args": {}}
 LATENCY_S, TOKEN_S = 0.4, 0.01
 """The stated model: seconds before the first token, and a token."""
 
@@ -88,8 +92,8 @@ def own_time(*, calls: int, repeats: int = 5) -> JsonObject:
     """Measure processor milliseconds a tool call, and of the same graph whose nodes do nothing; in turn, repeatedly."""
     context = GeckoContext.model_validate({"max_steps": calls + 1, "max_retries": 0})
     gecko = create_gecko(case.files_toolkit(contracts=True), model=case.long_model(calls), context=context)
-    hollow = empty.create_empty(calls)
-    given = case.inputs(case.start_state(1, whole=True), checks=True)
+    hollow = create_empty(calls)
+    given: Any = case.inputs(case.start_state(1, whole=True), checks=True)
     gecko.invoke(given)
     ours, theirs = [], []
     for _ in range(repeats):
@@ -105,7 +109,7 @@ def critical_path(*, scale: float, tasks: int) -> JsonObject:
     """
     latency, token = LATENCY_S * scale, TOKEN_S * scale
     gecko = case.by_model(kilobytes=1, latency_s=latency, token_s=token)
-    given = case.inputs(case.start_state(1, whole=True), checks=False)
+    given: Any = case.inputs(case.start_state(1, whole=True), checks=False)
     runs: list[Any] = []
     seconds = timed(lambda: runs.extend(case.at_once(gecko, given, tasks=tasks)))
     usage = runs[0]["rehearsal"]["usage"]
@@ -121,3 +125,32 @@ def import_time(statement: str, *, repeats: int = 5) -> JsonObject:
     line = [sys.executable, "-c", code]
     outputs = [subprocess.run(line, capture_output=True, text=True, check=True).stdout for _ in range(repeats)]
     return {"seconds": [float(each) for each in outputs]}
+
+
+def create_empty(calls: int) -> Callable[[], Any]:
+    """Return a run of the attempt graph with empty nodes: what LangGraph costs for the same keys and supersteps."""
+
+    def planner(state: AttemptState) -> dict[str, Any]:
+        asked = state.get("asked", {}).get("planner", 0)
+        return {"pending": [CALL] if asked < calls else [], "asked": {"planner": 1}}
+
+    def simulator(state: AttemptState) -> dict[str, Any]:
+        return {"pending": []}
+
+    def nothing(state: AttemptState) -> dict[str, Any]:
+        return {"stop_reason": ""}
+
+    builder = StateGraph(AttemptState)
+    builder.add_node("planner", planner)
+    builder.add_node("simulator", simulator)
+    for name in ("begin", "validator", "state_updater"):
+        builder.add_node(name, nothing)
+    builder.add_edge(START, "begin")
+    builder.add_edge("begin", "planner")
+    builder.add_conditional_edges("planner", Router(after_planner))
+    builder.add_conditional_edges("validator", Router(after_validator))
+    builder.add_edge("simulator", "state_updater")
+    builder.add_conditional_edges("state_updater", Router(after_state_updater))
+    graph = builder.compile()
+    limit = 4 * calls + 20
+    return lambda: graph.invoke({"number": 1, "task": ""}, {"recursion_limit": limit})

@@ -14,7 +14,7 @@ from typing import Any
 
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from gecko_graph import GeckoContext, Toolkit, create_gecko_agent
+from gecko_graph import GeckoContext, Models, Tool, Toolkit, create_gecko_agent
 from gecko_graph.testing import recorded
 
 CALLS = 24
@@ -35,12 +35,12 @@ def measure(folder: str) -> float:
     """Return the median milliseconds from one real call to the next, of one plan on a database in a folder."""
     items = [f"pen{number}" for number in range(CALLS)]
     plan = [*({"call": "order", "args": {"item": item}} for item in items), {"say": "Ordered."}]
-    tools = Toolkit.from_tools([order], effects={"order": "write"}, simulate={"order": simulate})
+    tools = Toolkit.from_tools([Tool(order, effect="write", simulate=simulate)])
     connection = sqlite3.connect(Path(folder) / f"{time.monotonic_ns()}.sqlite", check_same_thread=False)
     agent: Any = create_gecko_agent(
         tools,
-        models={"planner": recorded(planner=[plan])},
-        review="none",
+        model=Models(planner=recorded(planner=[plan])),
+        interrupt_on="none",
         context=GeckoContext(max_steps=4 * CALLS),
         checkpointer=SqliteSaver(connection),
     )

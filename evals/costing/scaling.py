@@ -84,7 +84,7 @@ def apart(work: Callable[[], object], *places: tuple[Any, str]) -> tuple[float, 
 
 def by_state(kilobytes: int) -> JsonObject:
     """Measure the case on so many kilobytes of state: processor seconds, peak memory, bytes checkpointed, tokens."""
-    given = case.inputs(case.start_state(kilobytes, whole=True), checks=True)
+    given: Any = case.inputs(case.start_state(kilobytes, whole=True), checks=True)
     model = case.recorded()
     create = partial(create_gecko, case.files_toolkit(contracts=True), model=model)
     gecko = create()

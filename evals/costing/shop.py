@@ -20,12 +20,13 @@ from langgraph.types import Command
 from pydantic import Field
 
 from gecko_graph import GeckoContext, Toolkit, create_gecko_agent
-from gecko_graph.models.recorded import RecordedModel, _prompt_tokens, _role_message, planner_message
+from gecko_graph.models.recorded import RecordedModel, _role_message, planner_message, prompt_tokens
 from gecko_graph.state import JsonObject
-from gecko_graph.values.leaves import map_scalars
+from gecko_graph.values.places import map_scalars
 
-from ..harness.figures import Table
-from ..harness.suite import EvalError, Expectation, Record
+from ..harness.figures import Record, Table
+from ..harness.options import EvalError
+from ..harness.suite import Expectation
 
 SHOP = Path(__file__).resolve().parents[3] / "shared" / "repros" / "exact" / "shop"
 SYSTEM = "You are the back office assistant of a small outdoor shop."
@@ -103,7 +104,7 @@ class StrongModel(RecordedModel):
             message = planner_message(next_words(messages), prefix=f"call_{run_manager.run_id}"[:24])
         else:
             message = _role_message(REPLIES[role](str(messages[-1].text)), kwargs.get("tools"))
-        self.log.append((role, _prompt_tokens(messages, kwargs)))
+        self.log.append((role, prompt_tokens(messages, kwargs)))
         return message
 
 

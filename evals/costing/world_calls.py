@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from gecko_graph import Toolkit, World
+from gecko_graph import Tool, Toolkit, World
 from gecko_graph.state import JsonObject
 
-from ..harness.figures import Table, median_of
-from ..harness.suite import EvalError, Expectation, Record
+from ..harness.figures import Record, Table, median_of
+from ..harness.options import EvalError
+from ..harness.suite import Expectation
 from . import case
 
 DATABASE = "tau_airline_db.json.gz"
@@ -40,10 +41,12 @@ CONTRACTS: dict[str, JsonObject] = {
 
 def airline_toolkit() -> Toolkit:
     """Return two reads and a write on the database, by contract."""
-    tools = [{"name": name, "parameters": _ID} for name in CONTRACTS]
     effects: Any = {"get_user": "read", "get_reservation": "read", "cancel_reservation": "write"}
     invariant = {"check": "state.users is mapping", "error": "there are no users"}
-    return Toolkit.from_tools(tools, contracts=CONTRACTS, effects=effects, invariants=[invariant])
+    declared = [
+        Tool({"name": name, "parameters": _ID}, effect=effects[name], contract=one) for name, one in CONTRACTS.items()
+    ]
+    return Toolkit.from_tools(declared, invariants=[invariant])
 
 
 def on_files(kilobytes: int) -> tuple[World, Iterator[JsonObject]]:

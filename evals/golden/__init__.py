@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import unified_diff
 from functools import partial
 
-from ..harness.datasets import ROOT
-from ..harness.suite import EvalError
+from ..harness.options import ROOT, EvalError
 from .commands import PROMPT, STORED, read_texts, run_commands
 from .parts import SUITES, Part, read_documents, run_suite
 

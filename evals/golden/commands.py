@@ -18,7 +18,7 @@ from unittest.mock import patch
 
 from gecko_graph.cli import main
 
-from ..harness.datasets import ROOT
+from ..harness.options import ROOT
 from .parts import Part, digest
 
 STORED = ROOT / "evals" / "golden" / "commands.txt"

@@ -14,19 +14,17 @@ from gecko_graph import Toolkit
 from gecko_graph.errors import ToolkitError
 
 from ..bfcl import categories, suite_of
-from ..harness.cells import format_cell
 from ..harness.command import measure, options_of, parser_of
-from ..harness.datasets import OUT, SHARED
-from ..harness.figures import Measured, Table
-from ..harness.result import Result
+from ..harness.figures import Measured, Table, format_cell
+from ..harness.options import OUT, SHARED, EvalError
+from ..harness.report import Result
 from ..harness.runner import select
-from ..harness.suite import EvalError, by_group
+from ..harness.suite import by_group
 
 SUITES = {
     "bfcl-single": "bfcl --category single_turn",
     "bfcl-multi": "bfcl --category multi_turn",
     "fidelity": "fidelity",
-    "contracts": "contracts",
     "validation": "validation",
     "tau": "tau",
     "policy": "policy",

@@ -11,39 +11,33 @@ import os
 import shlex
 import sys
 import textwrap
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from gecko_graph.errors import GeckoError
 from gecko_graph.masking import mask
 from gecko_graph.state import ROLES, JsonObject, Role
 
-from . import datasets, provenance
-from .journal import VERSION, Head, Journal, OtherCode
-from .options import Options, Planner
-from .progress import progress
-from .report import write_report
-from .result import Result
-from .runner import Selection, run_cases, select, to_run
-from .suite import EvalError, Suite
-from .terminal import show
-from .trials import repeated, several
+from .figures import Record
+from .journal import VERSION, Head, Journal, OtherCode, provenance
+from .options import OUT, SHARED, EvalError, Options, Planner
+from .report import Result, show, write_report
+from .runner import Selection, repeated, run_cases, select, several
+from .suite import Suite
 
 LIVE_AT_ONCE = 8
 INTERRUPTED = 130
 
 
 def run(kind: type[Suite], argv: Sequence[str], *, called: str) -> int:
-    """Run a suite from its command line.
-
-    Args:
-        kind: The suite.
-        argv: Its options.
-        called: What the user calls it.
+    """Run a suite, which the user calls so, from its command line.
 
     Returns:
         0; 1 where an expectation does not hold; 2 for a user's mistake; 130 where the user stopped it.
@@ -66,7 +60,6 @@ def run(kind: type[Suite], argv: Sequence[str], *, called: str) -> int:
 def _run(kind: type[Suite], given: argparse.Namespace, *, command: str) -> int:
     options = options_of(kind, given)
     options.speakers()  # a model that cannot be built, or a missing file, is reported before anything runs
-    check_places(given, out=options.out)
     suite = kind(options) if options.trials == 1 else repeated(kind, options)
     chosen = select(suite.cases(), only=options.only, limit=options.limit, seed=options.seed)
     if given.list:
@@ -74,60 +67,53 @@ def _run(kind: type[Suite], given: argparse.Namespace, *, command: str) -> int:
         return 0
     chosen = several(chosen, options.trials) if options.trials > 1 else chosen
     ran = measure(suite, chosen, given=given, command=command)
-    pages = [options.out / "report.html", *([given.report] if given.report else [])]
-    write_report(ran, pages)
-    if given.json:
-        _write_json(ran.as_json(), given.json)
-    if given.json != "-":
-        show(ran, Console(), where=pages[-1])
+    write_report(ran, options.out)
+    show(ran, Console(), where=options.out / "report.md")
     return ran.exit_code
-
-
-def check_places(given: argparse.Namespace, *, out: Path) -> None:
-    """Make the folders that `--out`, `--report` and `--json` name.
-
-    Raises:
-        EvalError: One cannot be made, or is itself what is to be written.
-    """
-    journal = None if given.list else out / "cases.jsonl"
-    places = {"--out": journal, "--report": given.report, "--json": given.json if given.json != "-" else None}
-    for option, place in places.items():
-        if place is None:
-            continue
-        try:
-            Path(place).parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise EvalError(f"{option} {place}: {error.strerror}: {error.filename}") from None
-        if not os.access(Path(place).parent, os.W_OK):
-            raise EvalError(f"{option} {place}: nothing may be written there")
-        if Path(place).is_dir():
-            raise EvalError(f"{option} {place} is a folder: name a file")
 
 
 def measure(suite: Suite, chosen: Selection, *, given: argparse.Namespace, command: str) -> Result:
     """Run what the journal does not settle, and summarise."""
-    options = suite.options
     head = head_of(suite, command=command)
-    path = options.out / "cases.jsonl"
+    path = suite.options.out / "cases.jsonl"
     with open_journal(path, head, given) as journal:
-        waiting = to_run(chosen.cases, journal.finished, retry_failed=given.retry_failed)
-        settled = len(chosen.cases) - len(waiting)
-        console = Console(stderr=True)
-        if settled:
-            console.print(f"{settled} of {len(chosen.cases)} cases are finished already in {path}", highlight=False)
-        with progress(console, suite.name, total=len(chosen.cases), settled=settled) as shown:
-            session = run_cases(suite, waiting, at_once=at_once(suite), journal=journal, progress=shown)
-            records = {**journal.finished, **asyncio.run(session)}
+        settled = {name: record for name, record in journal.finished.items() if record.done}
+        waiting = [case for case in chosen.cases if case.id not in settled]
+        total, console = len(chosen.cases), Console(stderr=True)
+        if len(waiting) < total:
+            text = f"{total - len(waiting)} of {total} cases are finished already in {path}"
+            console.print(text, highlight=False, soft_wrap=True)
+        with progress(console, suite.name, total=total, settled=total - len(waiting)) as shown:
+
+            def keep(record: Record) -> None:
+                journal.add(record)
+                shown(record)
+
+            records = {**settled, **asyncio.run(run_cases(suite, waiting, at_once=at_once(suite), keep=keep))}
     kept = [records[case.id] for case in chosen.cases]
     return Result.of_run(suite, kept, of=chosen.of, sessions=journal.sessions, command=command)
 
 
-def open_journal(path: Path, head: Head, given: argparse.Namespace) -> Journal:
-    """Open the run's journal. Cases that ran with other code are forgotten where no model was paid for them.
+@contextmanager
+def progress(console: Console, title: str, *, total: int, settled: int) -> Iterator[Callable[[Record], None]]:
+    """Show how far a run is, in a pipe only at its end; yields what is told of each case that is over."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    lost = TextColumn("[red]{task.fields[trouble]}")
+    counts: Counter[str] = Counter()
+    with Progress(*columns, TimeRemainingColumn(), lost, console=console) as bar:
+        task = bar.add_task(title, total=total, completed=settled, trouble="")
 
-    Raises:
-        EvalError: It cannot be gone on with.
-    """
+        def end(record: Record) -> None:
+            counts[record.status] += 1
+            bar.update(
+                task, advance=1, trouble=", ".join(f"{n} {word}" for word, n in counts.items() if word != "done")
+            )
+
+        yield end
+
+
+def open_journal(path: Path, head: Head, given: argparse.Namespace) -> Journal:
+    """Open the run's journal. Cases that ran with other code are forgotten where no model was paid for them."""
     if given.fresh:
         return Journal(path, head, how="anew")
     try:
@@ -146,13 +132,12 @@ def at_once(suite: Suite) -> int:
 
 def models_of(suite: Suite) -> dict[str, str]:
     """Return every live model of a run, by role or by what it does."""
-    names: dict[str, str] = dict(suite.options.model_names().items())
-    return names | dict(suite.others())
+    return {**dict[str, str](suite.options.model_names().items()), **suite.others()}
 
 
 def head_of(suite: Suite, *, command: str) -> Head:
     """Return the first line of the run's journal."""
-    options, made = suite.options, provenance.here()
+    options = suite.options
     return {
         "v": VERSION,
         "suite": suite.name,
@@ -160,15 +145,13 @@ def head_of(suite: Suite, *, command: str) -> Head:
         "planner": str(options.planner),
         "models": models_of(suite),
         "command": command,
-        "commit": made.commit,
-        "code": made.code,
-        "date": made.date,
+        **provenance(),
     }
 
 
 def identity(kind: type[Suite], options: Options) -> JsonObject:
     """Return the options that a record depends on; a run is not gone on with under others."""
-    own = {name: _plain(value) for name, value in vars(options.own).items() if name not in kind.asides}
+    own = {name: value for name, value in vars(options.own).items() if name not in kind.asides}
     return {
         "planner": str(options.planner),
         "model": options.model,
@@ -177,13 +160,9 @@ def identity(kind: type[Suite], options: Options) -> JsonObject:
         "max_retries": options.max_retries,
         "seed": options.seed,
         **({"trials": options.trials} if options.trials > 1 else {}),
-        **({} if options.data == datasets.SHARED else {"data": str(options.data)}),
-        **own,
+        **({} if options.data == SHARED else {"data": str(options.data)}),
+        **cast("JsonObject", json.loads(json.dumps(own, default=str))),
     }
-
-
-def _plain(value: Any) -> Any:
-    return json.loads(json.dumps(value, default=str))
 
 
 def options_of(kind: type[Suite], given: argparse.Namespace) -> Options:
@@ -214,7 +193,7 @@ def options_of(kind: type[Suite], given: argparse.Namespace) -> Options:
 def default_out(kind: type[Suite], options: Options) -> Path:
     """Return a folder for each set of options that records depend on, so that two runs do not meet."""
     whole = json.dumps(identity(kind, options), sort_keys=True).encode()
-    return datasets.OUT / f"{kind.name}-{hashlib.sha256(whole).hexdigest()[:8]}"
+    return OUT / f"{kind.name}-{hashlib.sha256(whole).hexdigest()[:8]}"
 
 
 def _planner(kind: type[Suite], given: argparse.Namespace) -> Planner:
@@ -262,18 +241,13 @@ def _add_cases(group: argparse._ArgumentGroup, kind: type[Suite]) -> None:
     add("--only", action="append", default=[], metavar="PATTERN", help="ids or groups, like 'simple_*,multiple_3'")
     add("--limit", type=_at_least(1), metavar="N", help="so many cases, drawn by the seed")
     add("--seed", type=int, default=0, metavar="N", help="of sampling and of everything made up (0)")
-    add("--data", type=Path, default=datasets.SHARED, metavar="DIR", help="folder of the recorded data")
+    add("--data", type=Path, default=SHARED, metavar="DIR", help="folder of the recorded data")
     add("--list", action="store_true", help="list the cases and run none")
     if kind.passed is Suite.passed:
         group.set_defaults(trials=1)
     else:
-        add(
-            "--trials",
-            type=_at_least(1),
-            default=1,
-            metavar="N",
-            help="run each case N times: pass^1 to pass^N (1)",
-        )
+        text = "run each case N times: pass^1 to pass^N (1)"
+        add("--trials", type=_at_least(1), default=1, metavar="N", help=text)
 
 
 def _add_models(group: argparse._ArgumentGroup, kind: type[Suite]) -> None:
@@ -295,9 +269,6 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
     add("--out", type=Path, metavar="DIR", help="folder of journal, summary and report (evals/out/SUITE-...)")
     add("--fresh", action="store_true", help="forget the finished cases and begin anew")
     add("--resume", action="store_true", help="go on with finished cases that ran with other code")
-    add("--retry-failed", action="store_true", help="run failed cases again")
-    add("--report", type=Path, metavar="FILE.html", help="write the report there as well")
-    add("--json", nargs="?", const="-", metavar="FILE", help="write the summary as JSON (to the terminal)")
 
 
 def _at_least(least: int) -> Callable[[str], int]:
@@ -307,11 +278,3 @@ def _at_least(least: int) -> Callable[[str], int]:
         return int(text)
 
     return number
-
-
-def _write_json(summary: JsonObject, place: str) -> None:
-    text = json.dumps(summary, ensure_ascii=False, indent=1)
-    if place == "-":
-        print(text)
-    else:
-        Path(place).write_text(text + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Figures: measured values with their n and interval, tables and plots of them.
+"""Cases and their records; measured values with their n and interval, tables of them, and how they are written.
 
 A measured value knows whose tools it was reached with and which rungs answered, so that scores from real and from
 simulated tools cannot stand in one figure: `MixedTools` is raised. A bare float is not a cell.
@@ -9,12 +9,74 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from math import isfinite, isnan
+from statistics import median
+from typing import Any, Literal, TypeAlias
+
+from gecko_graph.state import JsonObject
 
 from . import statistics
-from .record import Record, Tools
+
+Tools = Literal["real", "simulated", "none"]
+"""Whose answers a score was reached with: the real tools', simulated ones, or no tool's at all."""
+
+Status = Literal["done", "failed", "unreached"]
+"""What became of a case: `failed` where it raised, `unreached` where a model did not answer (it is run again)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One thing to measure.
+
+    Args:
+        id: Its name, unique in the suite and the same in every run.
+        data: Whatever `run_case` needs; it is not written down.
+        group: Its category, for tables and for `--only`.
+        facts: What is known of it before it runs, as plain JSON; kept with its record, also where it fails.
+        unit: What `--limit` counts: cases of one unit are taken or left together (the arms of one task); else the id.
+        tools: Whose tools answer it, where not the suite's.
+    """
+
+    id: str
+    data: Any = None
+    group: str = ""
+    facts: JsonObject = field(default_factory=dict)
+    unit: str = ""
+    tools: Tools | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What a case came to.
+
+    Args:
+        id: The case's.
+        group: The case's.
+        facts: The case's.
+        status: `done`, `failed` or `unreached`.
+        reason: Why it is not done; else empty.
+        seconds: How long it took.
+        tools: Whose answers it was reached with.
+        values: What `run_case` returned; empty where it is not done.
+    """
+
+    id: str
+    group: str
+    facts: JsonObject
+    status: Status
+    reason: str
+    seconds: float
+    tools: Tools
+    values: JsonObject
+
+    @property
+    def done(self) -> bool:
+        """True if the case ran to its end."""
+        return self.status == "done"
+
 
 Form = Literal["percent", "number", "seconds", "dollars", "bytes"]
+_UNITS = {"percent": " %", "number": "", "seconds": " s", "dollars": " $", "bytes": " B"}
 
 
 class MixedTools(TypeError):
@@ -127,15 +189,11 @@ def average(parts: Sequence[Measured]) -> Measured:
 
 def median_of(values: Sequence[float], *, tools: Tools = "none", form: Form = "number") -> Measured:
     """Return the median of plain values, with a bootstrap interval."""
-    return Measured(*statistics.median_interval(values), len(values), tools, form)
+    return Measured(*statistics.bootstrap(values, median), len(values), tools, form)
 
 
 def tools_of(records: Iterable[Record]) -> Tools:
-    """Return whose tools answered in all of them.
-
-    Raises:
-        MixedTools: Real ones in some, simulated ones in others.
-    """
+    """Return whose tools answered in all of them. Raises as `one_of` does."""
     return one_of(record.tools for record in records)
 
 
@@ -187,74 +245,54 @@ class Table:
         """
         if len(cells) != len(self.columns):
             raise ValueError(f"table {self.title!r}: {len(cells)} cells in a row of {len(self.columns)}")
-        self.tools = checked(self.title, cells, self.tools)
+        if bare := [cell for cell in cells if isinstance(cell, float)]:
+            raise TypeError(f"table {self.title!r}: {bare[0]} says neither n nor interval: use rate, mean or share")
+        try:
+            self.tools = one_of([self.tools, *(cell.tools for cell in cells if isinstance(cell, Measured))])
+        except MixedTools as mixed:
+            raise MixedTools(f"table {self.title!r}: {mixed}") from None
         self.rows.append(cells)
 
 
-@dataclass(slots=True)
-class Bars:
-    """Bars with whiskers, side by side in each category.
-
-    Args:
-        title: What they show.
-        categories: Labels along the axis.
-        series: Name to one cell a category; None leaves a gap.
-        note: A sentence below.
-        tools: Whose tools answered: taken from the cells.
-    """
-
-    title: str
-    categories: Sequence[str]
-    series: Mapping[str, Sequence[Measured | Published | None]]
-    note: str = ""
-    tools: Tools = "none"
-
-    def __post_init__(self) -> None:
-        for cells in self.series.values():
-            if len(cells) != len(self.categories):
-                raise ValueError(f"bars {self.title!r}: {len(cells)} values for {len(self.categories)} categories")
-            self.tools = checked(self.title, cells, self.tools)
+def format_cell(cell: Cell) -> str:
+    """Format a cell in one line: the value, its interval, and its n."""
+    if cell is None:
+        return ""
+    if isinstance(cell, Measured):
+        return format_measured(cell)
+    if isinstance(cell, Published):
+        return f"{format_number(cell.value, cell.form)} ({cell.source})"
+    return f"{cell:,}" if isinstance(cell, int) and not isinstance(cell, bool) else str(cell)
 
 
-@dataclass(slots=True)
-class Lines:
-    """Points joined by lines, with whiskers.
-
-    Args:
-        title: What they show.
-        series: Name to points: x and the value measured there.
-        x: What the horizontal axis shows, with its unit.
-        y: What the vertical axis shows, with its unit.
-        log: Both axes logarithmic; each series' exponent is then named.
-        note: A sentence below.
-        tools: Whose tools answered: taken from the points.
-    """
-
-    title: str
-    series: Mapping[str, Sequence[tuple[float, Measured | Published]]]
-    x: str
-    y: str
-    log: bool = False
-    note: str = ""
-    tools: Tools = "none"
-
-    def __post_init__(self) -> None:
-        for points in self.series.values():
-            self.tools = checked(self.title, [value for _, value in points], self.tools)
+def format_measured(cell: Measured) -> str:
+    """Format value, interval and n: `97.5 % [95.4, 98.7] 390/400`, `3.20 s [2.90, 3.50] n=40`, `3.20 s n=1`."""
+    if cell.n == 0:
+        return "none n=0"
+    parts = [format_number(cell.value, cell.form)]
+    if isfinite(cell.low) and isfinite(cell.high):
+        low, high = (format_number(end, cell.form, unit=False) for end in (cell.low, cell.high))
+        parts.append(f"[{low}, {high}]")
+    parts.append(f"{cell.hits:,}/{cell.n:,}" if cell.hits is not None else f"n={cell.n:,}")
+    return " ".join(parts)
 
 
-Figure: TypeAlias = Table | Bars | Lines
+def format_number(value: float, form: Form, *, unit: bool = True) -> str:
+    """Format a number in its form; NaN is `none`."""
+    if isnan(value):
+        return "none"
+    text = f"{100 * value:.1f}" if form == "percent" else significant(value)
+    return text + (_UNITS[form] if unit else "")
 
 
-def checked(title: str, cells: Iterable[Cell], tools: Tools) -> Tools:
-    """Return whose tools a figure is about once these cells stand in it."""
-    kinds: list[Tools] = [tools]
-    for cell in cells:
-        if isinstance(cell, float):
-            raise TypeError(f"figure {title!r}: {cell} says neither n nor interval: use rate, mean, share or Published")
-        if isinstance(cell, Measured):
-            kinds.append(cell.tools)
-    try:
-        return one_of(kinds)
-    except MixedTools as mixed:
-        raise MixedTools(f"figure {title!r}: {mixed}") from None
+def significant(value: float) -> str:
+    """Format two or three significant digits, without an exponent where a reader does not need one."""
+    size = abs(value)
+    if value == 0 or not isfinite(value):
+        return "0" if value == 0 else str(value)
+    if size >= 1000:
+        return f"{value:,.0f}" if size < 1e9 else f"{value:.3g}"
+    if size < 0.1:  # by decimals, 0.0015 would be written as 0.002
+        return f"{value:.2g}"
+    digits = 2 if size >= 1 else 3
+    return f"{value:.{max(0, digits - (size >= 10) - (size >= 100))}f}"

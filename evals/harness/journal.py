@@ -6,16 +6,21 @@ writes to it at a time.
 
 from __future__ import annotations
 
+import hashlib
 import json
+import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import IO, Any, Literal, TypeAlias
 
 from gecko_graph.state import JsonObject
 
-from .record import EvalError, Record
+from .figures import Record
+from .options import ROOT, EvalError
 
 if sys.platform != "win32":
     import fcntl
@@ -28,9 +33,6 @@ Head: TypeAlias = dict[str, Any]
 
 class OtherCode(EvalError):
     """The finished cases ran with other code."""
-
-
-_FIELDS = tuple(each.name for each in fields(Record))
 
 
 class Journal:
@@ -53,8 +55,11 @@ class Journal:
         self.path = path
         self.finished: dict[str, Record] = {}
         self.sessions: list[Head] = []
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._file: IO[bytes] = path.open("a+b")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file: IO[bytes] = path.open("a+b")
+        except OSError as error:
+            raise EvalError(f"--out {path.parent}: {error.strerror}") from None
         try:
             _lock(self._file, path)
             if how == "anew":
@@ -110,35 +115,21 @@ class Journal:
             other = then.get("suite")
             raise EvalError(f"{self.path} is the journal of another suite ({other}): give another --out, or --fresh")
         ran = f"{self.path} holds {len(self.finished)} cases that ran with other"
-        if other := _differences(then["options"], head["options"]):
-            raise EvalError(
-                f"{ran} options ({other}): give the same options to go on, --out for another folder, or --fresh to "
-                "begin anew"
-            )
+        old, new = then["options"], head["options"]
+        if other := [name for name in {**old, **new} if old.get(name) != new.get(name)]:
+            told = ", ".join(f"{name} {old.get(name)!r}, now {new.get(name)!r}" for name in other)
+            raise EvalError(f"{ran} options ({told}): give the same options, another --out, or --fresh")
         if self.finished and not any_code and {each["code"] for each in self.sessions} != {head["code"]}:
             commit = self.sessions[-1]["commit"]
             raise OtherCode(
-                f"{ran} code (commit {commit}, now {head['commit']}): --fresh begins anew, --resume goes on all the "
-                "same and says so in the report"
+                f"{ran} code (commit {commit}, now {head['commit']}): --fresh begins anew, --resume goes on"
             )
 
     def _take(self, line: JsonObject) -> None:
-        kind = line.pop("kind")
-        if kind == "case":
-            record = record_of(line)
-            self.finished[record.id] = record
+        if line.pop("kind") == "case":
+            self.finished[line["id"]] = Record(**line)
         else:
             self.sessions.append(line)
-
-
-def record_of(line: Mapping[str, Any]) -> Record:
-    """Return the record of a journal's line."""
-    return Record(**{name: line[name] for name in _FIELDS})
-
-
-def _differences(then: JsonObject, now: JsonObject) -> str:
-    names = [name for name in {**then, **now} if then.get(name) != now.get(name)]
-    return ", ".join(f"{name} {then.get(name)!r}, now {now.get(name)!r}" for name in names)
 
 
 def _lock(file: IO[bytes], path: Path) -> None:
@@ -147,3 +138,41 @@ def _lock(file: IO[bytes], path: Path) -> None:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise EvalError(f"{path} is being written by another run: wait for it, or give another --out") from None
+
+
+# what makes records
+_CODE = ("gecko_graph/**/*.py", "prompts/*.md", "evals/**/*.py", "examples/**/*.yaml")
+
+
+def provenance() -> dict[str, str]:
+    """Return what a run is made with.
+
+    Returns:
+        `commit`, a short hash, with `+changes` where files differ from it; `code`, the digest of all code, prompts and
+        examples that records depend on; `date`, UTC, to the second.
+    """
+    return {"commit": _commit(), "code": _code(), "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%SZ")}
+
+
+@cache
+def _commit() -> str:
+    head = _git("rev-parse", "--short=10", "HEAD")
+    changed = _git("status", "--porcelain", "--untracked-files=no", "--", "gecko_graph", "prompts", "evals", "examples")
+    return (f"{head}+changes" if changed else head) or "unknown"
+
+
+@cache
+def _code() -> str:
+    whole = hashlib.sha256()
+    for path in sorted({path for pattern in _CODE for path in ROOT.glob(pattern)}):
+        if "out" not in path.parts:
+            whole.update(f"{path.relative_to(ROOT)}\0".encode() + path.read_bytes())
+    return whole.hexdigest()[:16]
+
+
+def _git(*words: str) -> str:
+    try:
+        ran = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return ran.stdout.strip() if ran.returncode == 0 else ""

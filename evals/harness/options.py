@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+import gzip
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -13,9 +15,42 @@ from langchain_core.language_models import BaseChatModel
 from gecko_graph.context import GeckoContext
 from gecko_graph.state import ROLES, Role
 
-from . import datasets
 from .patience import patient_model
-from .record import EvalError
+
+
+class EvalError(Exception):
+    """The user's mistake: a missing data set, an option that makes no sense. Exit code 2; it says what to do."""
+
+
+ROOT = Path(__file__).resolve().parents[2]
+
+SHARED = ROOT.parent / "shared" / "data"
+
+OUT = ROOT / "evals" / "out"
+
+
+def find(name: str, folder: Path = SHARED) -> Path:
+    """Return the path of a data set's file; one that is not there is an EvalError."""
+    path = folder / name
+    if not path.is_file():
+        raise EvalError(f"no data set {name} in {folder}: it comes with the recorded data (--data DIR says where)")
+    return path
+
+
+def read_jsonl(path: Path) -> Iterator[Any]:
+    """Yield the rows of a JSONL file, one at a time; gzipped where its name ends in `.gz`.
+
+    Raises:
+        EvalError: A line is not JSON, or the file is cut off.
+    """
+    number = 0
+    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
+        try:
+            for number, line in enumerate(lines, 1):  # noqa: B007 - named where a line is broken
+                if line.strip():
+                    yield json.loads(line)
+        except (ValueError, EOFError, gzip.BadGzipFile) as error:
+            raise EvalError(f"{path}: line {number} cannot be read: {error}; fetch the file anew") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,18 +120,14 @@ class Options:
     at_once: int | None = None
     only: tuple[str, ...] = ()
     limit: int | None = None
-    data: Path = datasets.SHARED
+    data: Path = SHARED
     out: Path = Path("evals/out")
     patience_s: float = 600.0
     own: argparse.Namespace = field(default_factory=argparse.Namespace)
 
     def dataset(self, name: str) -> Path:
-        """Return the path of a file of recorded data.
-
-        Raises:
-            EvalError: It is not there; the message says where to get it.
-        """
-        return datasets.find(name, self.data)
+        """Return the path of a file of recorded data; one that is not there is an EvalError."""
+        return find(name, self.data)
 
     def context(self, **knobs: Any) -> GeckoContext:
         """Return the knobs of a run: seed and `--max-retries`, and those given here."""
@@ -111,7 +142,7 @@ class Options:
         return {role: name for role, name in names.items() if name}
 
     def speakers(self, *, planner: BaseChatModel | None = None) -> dict[Role, BaseChatModel]:
-        """Return the models for `create_gecko(models=...)`: patient with an endpoint in trouble, one object a name.
+        """Return the models by role: patient with an endpoint in trouble, one object a name.
 
         Args:
             planner: Plans in place of a live model: the ground truth, recorded calls.
@@ -123,9 +154,5 @@ class Options:
         return made if planner is None else {**made, "planner": planner}
 
     def chat(self, name: str) -> BaseChatModel:
-        """Return a chat model by name, patient with an endpoint in trouble.
-
-        Raises:
-            ModelError: It cannot be built.
-        """
+        """Return a chat model by name, patient with an endpoint in trouble, or raise ModelError."""
         return patient_model(name, base_url=self.base_url, patience_s=self.patience_s)

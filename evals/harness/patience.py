@@ -14,9 +14,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
-from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatResult
@@ -70,21 +69,12 @@ def watch() -> Iterator[Trouble]:
 
 @cache
 def patient_model(name: str, *, base_url: str | None = None, patience_s: float = 600.0) -> BaseChatModel:
-    """Return a chat model by name that repeats a question to an endpoint in trouble.
-
-    Args:
-        name: `provider:name`.
-        base_url: Address of an OpenAI-compatible server.
-        patience_s: For so many seconds a question is repeated.
+    """Return a chat model by name, of a subclass of its class, that repeats a question for so many seconds.
 
     Raises:
         ModelError: It cannot be built.
     """
-    return patient(chat_model(name, base_url=base_url), patience_s=patience_s)
-
-
-def patient(model: BaseChatModel, *, patience_s: float) -> BaseChatModel:
-    """Return a copy of a chat model that repeats a question to an endpoint in trouble, of a subclass of the model's."""
+    model = cast("BaseChatModel", chat_model(name, base_url=base_url))
     made = model.model_copy()
     kind = type(f"Patient{type(model).__name__}", (_Patient, type(model)), {"__module__": __name__})
     object.__setattr__(made, "__class__", kind)
@@ -95,43 +85,26 @@ def patient(model: BaseChatModel, *, patience_s: float) -> BaseChatModel:
 class _Patient:
     """Mixed into a chat model's class, before it."""
 
-    def _generate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
+    def _generate(self, messages: list[BaseMessage], **kwargs: Any) -> ChatResult:
         ask: Callable[..., ChatResult] = super()._generate  # type: ignore[misc]
-        plan = _Plan(_seconds(self))
+        plan = _Plan(object.__getattribute__(self, "_patience_s"))
         while True:
             try:
-                return _answered(ask(messages, stop=stop, run_manager=run_manager, **kwargs))
+                return _answered(ask(messages, **kwargs))
             except Exception as error:  # noqa: BLE001 - the boundary to models; other errors are raised again
                 time.sleep(plan.pause(error))
 
-    async def _agenerate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
+    async def _agenerate(self, messages: list[BaseMessage], **kwargs: Any) -> ChatResult:
         ask: Callable[..., Awaitable[ChatResult]] = super()._agenerate  # type: ignore[misc]
-        plan = _Plan(_seconds(self))
+        plan = _Plan(object.__getattribute__(self, "_patience_s"))
         while True:
             try:
-                return _answered(await ask(messages, stop=stop, run_manager=run_manager, **kwargs))
+                return _answered(await ask(messages, **kwargs))
             except Exception as error:  # noqa: BLE001 - the boundary to models; other errors are raised again
                 await asyncio.sleep(plan.pause(error))
 
 
 def _answered(result: ChatResult) -> ChatResult:
-    """Count an answer.
-
-    Raises:
-        ValueError: The reply holds none.
-    """
     if not result.generations:
         raise ValueError("the endpoint's reply holds no choices")
     (_trouble.get() or Trouble()).answered += 1
@@ -181,7 +154,3 @@ def trouble_of(error: Exception) -> str:
     readable = isinstance(error, NotImplementedError)
     stumbles = (AttributeError, IndexError, KeyError, TypeError, ValueError)
     return "garbage" if not readable and (isinstance(error, stumbles) or "ResponseValidation" in names) else ""
-
-
-def _seconds(model: object) -> float:
-    return float(object.__getattribute__(model, "_patience_s"))

@@ -1,112 +1,226 @@
-"""The report of a run: one HTML file that opens offline, and loads nothing."""
+"""The result of a run and its report: Markdown, with the line that every table carries, and the same as JSON."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
+from rich.console import Console
+from rich.markdown import Markdown
 
-from gecko_graph.display.html import render
+from gecko_graph.display.words import counted
+from gecko_graph.models.usage import total
+from gecko_graph.state import ROLES, JsonObject, Usage
 
-from .cells import format_cell, format_count, format_interval, format_number
-from .figures import Bars, Cell, Figure, Lines, Measured, Published, Table
-from .report_plots import bars, lines
-from .result import Result, format_rungs
-from .suite import Record
-from .terminal import markdown
+from .figures import Cell, Measured, Published, Record, Table, Tools, format_cell, rungs_of
+from .journal import Head
+from .suite import REFUSALS, Expectation, Suite, add_all
 
-DETAIL_CHARS = 6_000
+REASONS_SHOWN = 8
 LINE_CHARS = 300
 
-# of all cases together, so that the file stays well under 20 MB
-ALL_DETAILS_BYTES, ALL_LINES_CHARS = 10_000_000, 2_000_000
 
-_HERE = Path(__file__).resolve().parent
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A run that is over.
+
+    Args:
+        suite: The suite's name.
+        command: The command that was given last.
+        sessions: Heads of the sessions that made the records; more than one after a stop.
+        records: In the order of the cases.
+        told: One line on each record.
+        of: How many cases there were to choose from.
+        figures: The suite's, then what the models cost.
+        expectations: The suite's, then what every run must hold.
+        notes: The suite's, then failures by reason.
+    """
+
+    suite: str
+    command: str
+    sessions: Sequence[Head]
+    records: Sequence[Record]
+    told: Sequence[str]
+    of: int
+    figures: Sequence[Table]
+    expectations: Sequence[Expectation]
+    notes: Sequence[str]
+
+    @classmethod
+    def of_run(
+        cls, suite: Suite, records: Sequence[Record], *, of: int, sessions: Sequence[Head], command: str
+    ) -> Result:
+        """Summarise a run."""
+        made = suite.summarise(records)
+        usage = add_all(record.values["usage"] for record in records if record.values.get("usage"))
+        return cls(
+            suite=suite.name,
+            command=command,
+            sessions=sessions,
+            records=records,
+            told=[suite.tell(record) if record.done else record.reason for record in records],
+            of=of,
+            figures=[*made.figures, *([cost_table(usage)] if usage else [])],
+            expectations=[*made.expectations, *_of_every_run(suite, records)],
+            notes=[*made.notes, *failures(records), *refusals(records)],
+        )
+
+    @property
+    def exit_code(self) -> int:
+        """0 where everything holds that must, else 1."""
+        return 0 if all(each.holds for each in self.expectations) else 1
+
+    def carried(self, tools: Tools) -> str:
+        """Return what every table names: n, planner, models, date, commit, whose tools, and the answers by rung."""
+        head = self.sessions[-1]
+        kept = [record for record in self.records if tools == "none" or record.tools in {tools, "none"}]
+        n = f"n = {len(kept):,}" + (f" of {self.of:,} cases" if self.of != len(kept) else " cases")
+        commits = ", ".join(dict.fromkeys(each["commit"] for each in self.sessions))
+        parts = [
+            n + (f", seed {head['options']['seed']}" if len(kept) < self.of else ""),
+            f"planner {head['planner']}",
+            f"models: {format_models(head['models'])}",
+            head["date"][:10],
+            f"commit {commits}",
+            "" if tools == "none" else f"{tools} tools",
+            format_rungs(rungs_of(kept)),
+        ]
+        return " · ".join(filter(None, parts))
+
+    def carried_by(self, table: Table) -> str:
+        """Return where a table comes from; empty where all that stands in it was published by others."""
+        cells = [cell for row in table.rows for cell in row]
+        others = any(isinstance(cell, Published) for cell in cells)
+        ours = any(isinstance(cell, Measured | int) for cell in cells)
+        return "" if others and not ours else self.carried(table.tools)
+
+    def as_json(self) -> JsonObject:
+        """Return the summary as plain JSON: every table with what it carries."""
+        counts = Counter(record.status for record in self.records)
+        return {
+            "suite": self.suite,
+            "command": self.command,
+            "sessions": list(self.sessions),
+            "cases": {"of": self.of, "n": len(self.records), **counts},
+            "holds": self.exit_code == 0,
+            "expectations": [asdict(each) for each in self.expectations],
+            "figures": [self._table_json(each) for each in self.figures],
+            "notes": list(self.notes),
+        }
+
+    def _table_json(self, table: Table) -> JsonObject:
+        rows = [[_cell_json(cell) for cell in row] for row in table.rows]
+        head = {"title": table.title, "tools": table.tools, "note": table.note, "columns": list(table.columns)}
+        return {**head, "rows": rows, "carries": self.carried_by(table)}
+
+    def summary(self) -> Iterator[str]:
+        """Yield the summary as lines of Markdown: command, tables, what must hold, notes."""
+        yield f"`{self.command}`"
+        for table in self.figures:
+            yield f"\n**{one_line(table.title)}**\n"
+            yield f"| {' | '.join(map(one_line, table.columns))} |"
+            yield "|---" * len(table.columns) + "|"
+            yield from (f"| {' | '.join(one_line(format_cell(each)) for each in row)} |" for row in table.rows)
+            yield "\n" + " ".join(filter(None, [table.note, self.carried_by(table)]))
+        if self.expectations or self.notes:
+            yield ""
+        yield from (f"- {'holds' if each.holds else 'DOES NOT HOLD'}: {each.text}" for each in self.expectations)
+        yield from (f"- {note}" for note in self.notes)
+
+    def cases(self) -> Iterator[str]:
+        """Yield all cases as lines of Markdown, those that are not done first."""
+        yield "\n| case | group | status | seconds | |\n|---|---|---|---|---|"
+        for record, told in sorted(zip(self.records, self.told, strict=True), key=lambda each: each[0].done):
+            cells = (record.id, record.group, record.status, f"{record.seconds:.3g}", told[:LINE_CHARS])
+            yield f"| {' | '.join(map(one_line, cells))} |"
 
 
-def write_report(result: Result, pages: Iterable[Path]) -> None:
-    """Write the report to each file, and the summary beside the first as `summary.json` and `summary.md`."""
-    files = list(pages)
-    whole = page(result)
-    for file in files:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(whole, encoding="utf-8", errors="replace")  # half a surrogate pair kills some browsers
-    text = json.dumps(result.as_json(), ensure_ascii=False, indent=1)
-    text_below = "\n".join(markdown(result))
-    for name, content in (("summary.json", text), ("summary.md", text_below)):
-        files[0].with_name(name).write_text(content + "\n", encoding="utf-8", errors="backslashreplace")
+def write_report(result: Result, folder: Path) -> None:
+    """Write `report.md`, the summary and all cases, and `summary.json`."""
+    told = "\n".join([*result.summary(), *result.cases()])
+    summary = json.dumps(result.as_json(), ensure_ascii=False, indent=1)
+    for name, text in (("report.md", told), ("summary.json", summary)):
+        folder.joinpath(name).write_text(f"{text}\n", encoding="utf-8", errors="backslashreplace")
 
 
-def page(result: Result) -> str:
-    """Return the report as one HTML document."""
-    return render(
-        "report.html",
-        folder=_HERE,
-        title=result.suite,
-        result=result,
-        holds=result.exit_code == 0,
-        head=_head(result),
-        figures=[(figure, *_draw(figure)) for figure in result.figures],
-        records=Markup(_json(list(_rows(result))).replace("<", "\\u003c")),
-    )
+def show(result: Result, console: Console, *, where: Path) -> None:
+    """Print the summary: drawn on a terminal, as plain Markdown in a pipe."""
+    text = "\n".join([*result.summary(), f"\nreport: {where}"])
+    if console.is_terminal:
+        console.print(Markdown(text))
+    else:
+        console.out(text, highlight=False)
 
 
-def _head(result: Result) -> dict[str, str]:
-    head = result.sessions[-1]
-    options = ", ".join(f"{name} {value}" for name, value in head["options"].items() if value not in (None, {}, []))
-    return {
-        "cases": f"{len(result.records):,} of {result.of:,}",
-        "planner": head["planner"],
-        "models": ", ".join(f"{role}: {name}" for role, name in head["models"].items()) or "none",
-        "begun (UTC)": "; ".join(f"{session['date']}, commit {session['commit']}" for session in result.sessions),
-        "options": options,
-    }
+def one_line(text: str) -> str:
+    """Return text that keeps to its cell of a Markdown table."""
+    return " ".join(text.split()).replace("|", "\\|")
 
 
-def _draw(figure: Figure) -> tuple[Markup, list[list[Any]]]:
-    """Return a plot's drawing, or a table's rows."""
-    if isinstance(figure, Table):
-        return Markup(), [[_cell(cell) for cell in row] for row in figure.rows]
-    if isinstance(figure, Bars):
-        return Markup(bars(figure)), []
-    assert isinstance(figure, Lines)
-    return Markup(lines(figure)), []
+def format_models(names: Mapping[str, str]) -> str:
+    """Format the models beside the planner's by role; one name where one has all roles."""
+    roles = {role: name for role, name in names.items() if role in ROLES and role != "planner"}
+    others = [f"{name} {which}" for name, which in names.items() if name not in ROLES]
+    if len(set(roles.values())) == 1 and len(roles) == len(ROLES) - 1:
+        return ", ".join([f"{next(iter(roles.values()))} in all roles", *others])
+    return ", ".join([*(f"{role} {name}" for role, name in roles.items()), *others]) or "none"
 
 
-def _cell(cell: Cell) -> Any:
-    """Return a cell's text; of a measured or published value a mapping of the value, and what stands below it."""
-    if isinstance(cell, Measured) and cell.n:
-        below = f"{format_interval(cell)} {format_count(cell)}".strip()
-        return {"value": format_number(cell.value, cell.form), "below": below, "title": format_rungs(cell.rungs)}
-    if isinstance(cell, Published):
-        return {"value": format_number(cell.value, cell.form), "below": cell.source, "title": ""}
-    return format_cell(cell)
+def format_rungs(rungs: Mapping[str, int]) -> str:
+    """Format the shares of the answers by rung; empty without answers."""
+    whole = sum(rungs.values())
+    if not whole:
+        return ""
+    shares = ", ".join(f"{rung} {100 * count / whole:.3g} %" for rung, count in rungs.items())
+    return f"{whole:,} answers: {shares}"
 
 
-def _rows(result: Result) -> Iterator[list[Any]]:
-    """Yield id, group, status, seconds, line, details; where space is short, details of those not done come first."""
-    room = ALL_DETAILS_BYTES
-    line_chars = min(LINE_CHARS, ALL_LINES_CHARS // max(1, len(result.records)))
-    details: dict[str, str] = {}
-    for record in sorted(result.records, key=lambda record: record.done):
-        detail = _detail(record)
-        size = len(_json(detail).encode("utf-8", "backslashreplace"))
-        if size <= room:
-            details[record.id] = detail
-            room -= size
-    for record, line in zip(result.records, result.told, strict=True):
-        seconds = f"{record.seconds:.3g}"
-        yield [record.id, record.group, record.status, seconds, line[:line_chars], details.get(record.id, "")]
+def cost_table(usage: Usage) -> Table:
+    """Return a table of what the models cost, by role."""
+    table = Table("Model calls", ["role", "calls", "input tokens", "output tokens", "cost"])
+    for role, each in [*usage.items(), ("all", total(usage))]:
+        cost = "unknown price" if each["cost"] is None else f"{each['cost']:.4f} $"
+        table.add(role, each["calls"], each["input_tokens"], each["output_tokens"], cost)
+    return table
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+def failures(records: Iterable[Record]) -> Iterator[str]:
+    """Yield a line on the cases that failed or were not reached, by reason."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for record in records:
+        if not record.done:
+            reasons.setdefault((record.status, record.reason), []).append(record.id)
+    most = sorted(reasons.items(), key=lambda each: -len(each[1]))
+    for (status, reason), ids in most[:REASONS_SHOWN]:
+        word = "not reached (the same command asks again)" if status == "unreached" else status
+        yield f"{len(ids)} {word}: {reason} ({', '.join(ids[:3])}{', ...' if len(ids) > 3 else ''})"
+    if len(most) > REASONS_SHOWN:
+        yield f"{len(most) - REASONS_SHOWN} more reasons of failures are in the report's list of cases"
 
 
-def _detail(record: Record) -> str:
-    whole = {"reason": record.reason, "tools": record.tools, "facts": record.facts, "values": record.values}
-    text = json.dumps({key: value for key, value in whole.items() if value}, ensure_ascii=False, indent=1)
-    return text if len(text) <= DETAIL_CHARS else f"{text[:DETAIL_CHARS]}\n… the rest is in cases.jsonl"
+def refusals(records: Iterable[Record]) -> Iterator[str]:
+    """Yield why an endpoint refused questions of cases that are done: part of their results, and easily overlooked."""
+    reasons = Counter(why for record in records for why in record.values.get(REFUSALS, ()))
+    for reason, count in reasons.most_common(REASONS_SHOWN):
+        yield f"in {counted(count, 'case')} the model's endpoint refused a question: {reason}"
+
+
+def _of_every_run(suite: Suite, records: Sequence[Record]) -> Iterator[Expectation]:
+    allowed = int(suite.failures * len(records))
+    if lost := sum(not record.done for record in records):
+        text = f"{lost} of {len(records)} cases failed or were not reached, allowed {allowed}"
+        yield Expectation(text, lost <= allowed)
+    elif not records:
+        yield Expectation("there is a case", holds=False)
+
+
+def _cell_json(cell: Cell) -> Any:
+    if cell is None or isinstance(cell, str | int):
+        return cell
+    made = asdict(cell)
+    return {key: None if isinstance(value, float) and not isfinite(value) else value for key, value in made.items()}

@@ -1,32 +1,35 @@
-"""Running a suite's cases: which ones, several at once, each kept in the journal as soon as it is over."""
+"""Running a suite's cases: which ones, how often, several at once, each kept as soon as it is over.
+
+Several trials of a case have a seed each. The paper runs every tau2-bench task five times (section 6.1); pass^k
+(tau-bench) is the chance that k trials of a task all succeed.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import heapq
 import inspect
 import json
 import time
 import traceback
-from collections.abc import Awaitable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
+from hashlib import sha256
+from math import comb
 from pathlib import Path
 from typing import cast
 
 from gecko_graph.masking import mask
 from gecko_graph.state import JsonObject
 
-from .datasets import ROOT
-from .journal import Journal
+from .figures import Case, Measured, Record, Status, Table, mean_of, tools_of
+from .options import ROOT, EvalError, Options
 from .patience import Trouble, watch
-from .progress import Progress
-from .record import REFUSALS
-from .suite import Case, EvalError, Record, Status, Suite
+from .suite import REFUSALS, Suite, Summary
 
 REASON_CHARS = 500
 
@@ -43,7 +46,7 @@ def select(cases: Iterable[Case], *, only: Sequence[str] = (), limit: int | None
     """Choose cases.
 
     Args:
-        cases: All there are; read once, and with a limit no more of them are kept than chosen.
+        cases: All there are.
         only: Patterns (`simple_*`) of ids or groups; empty for all.
         limit: So many units, drawn by the seed: a smaller limit's cases are among a larger one's.
         seed: Of the draw.
@@ -52,63 +55,35 @@ def select(cases: Iterable[Case], *, only: Sequence[str] = (), limit: int | None
         EvalError: No case fits `only`.
         ValueError: Two cases have one id.
     """
-    total, fitting = 0, 0
-    drawn = _Draw(limit, seed)
-    seen: set[str] = set()
-    for total, case in enumerate(cases, 1):  # noqa: B007 - the count is returned
-        if case.id in seen:
-            raise ValueError(f"two cases have the id {case.id!r}")
-        seen.add(case.id)
-        if not only or any(fnmatchcase(case.id, each) or fnmatchcase(case.group, each) for each in only):
-            fitting += 1
-            drawn.add(fitting, case)
-    if only and not fitting:
-        shown = ", ".join(sorted(seen)[:3])
-        raise EvalError(
-            f"no case fits --only {' '.join(only)}: patterns are of ids ({shown}, ...) or groups; try --list"
-        )
-    return Selection(drawn.cases(), total)
+    every = list(cases)
+    for name, count in Counter(case.id for case in every).most_common(1):
+        if count > 1:
+            raise ValueError(f"two cases have the id {name!r}")
+    chosen = [case for case in every if not only or any(_fits(case, pattern) for pattern in only)]
+    if only and not chosen:
+        raise EvalError(f"no case fits --only {' '.join(only)}: patterns are of ids or groups; try --list")
+    units = sorted({_unit(case) for case in chosen}, key=lambda unit: sha256(f"{seed}:{unit}".encode()).digest()[:8])
+    drawn = set(units[:limit])
+    return Selection([case for case in chosen if _unit(case) in drawn], len(every))
 
 
-class _Draw:
-    """The units of lowest rank, where the seed ranks them."""
-
-    def __init__(self, limit: int | None, seed: int) -> None:
-        self._limit, self._seed = limit, seed
-        self._kept: dict[str, list[tuple[int, Case]]] = {}
-        self._worst: list[tuple[int, str]] = []
-
-    def add(self, number: int, case: Case) -> None:
-        unit = case.unit or case.id
-        if unit not in self._kept and self._limit is not None:
-            rank = int.from_bytes(hashlib.sha256(f"{self._seed}:{unit}".encode()).digest()[:8])
-            if len(self._worst) >= self._limit and (not self._worst or rank > -self._worst[0][0]):
-                return
-            heapq.heappush(self._worst, (-rank, unit))
-            if len(self._worst) > self._limit:
-                del self._kept[heapq.heappop(self._worst)[1]]
-        self._kept.setdefault(unit, []).append((number, case))
-
-    def cases(self) -> list[Case]:
-        numbered = sorted((each for some in self._kept.values() for each in some), key=lambda each: each[0])
-        return [case for _, case in numbered]
+def _fits(case: Case, pattern: str) -> bool:
+    return fnmatchcase(case.id, pattern) or fnmatchcase(case.group, pattern)
 
 
-def to_run(cases: Iterable[Case], finished: dict[str, Record], *, retry_failed: bool) -> list[Case]:
-    """Return the cases that the journal does not settle: missing, not reached and, if wanted, failed."""
-    settled: set[Status] = {"done"} if retry_failed else {"done", "failed"}
-    return [case for case in cases if case.id not in finished or finished[case.id].status not in settled]
+def _unit(case: Case) -> str:
+    return case.unit or case.id
 
 
 async def run_cases(
-    suite: Suite, cases: Sequence[Case], *, at_once: int, journal: Journal, progress: Progress
+    suite: Suite, cases: Sequence[Case], *, at_once: int, keep: Callable[[Record], object]
 ) -> dict[str, Record]:
-    """Run cases, so many at once; each record is in the journal before the next case begins.
+    """Run cases, so many at once; each record is kept before the next case begins.
 
     Raises:
         EvalError: A user's mistake that no case can survive: a model's endpoint that denies every question.
     """
-    session = _Session(suite, journal, progress)
+    session = _Session(suite, keep)
     waiting, mistake = iter(cases), None
     with ThreadPoolExecutor(at_once, thread_name_prefix="case") as threads:
         try:
@@ -125,19 +100,17 @@ async def run_cases(
 class _Session:
     """What the workers share."""
 
-    def __init__(self, suite: Suite, journal: Journal, progress: Progress) -> None:
-        self._suite, self._journal, self._progress = suite, journal, progress
+    def __init__(self, suite: Suite, keep: Callable[[Record], object]) -> None:
+        self._suite, self._keep = suite, keep
         self._is_async = inspect.iscoroutinefunction(suite.run_case)
         self._reached = False
         self.records: dict[str, Record] = {}
 
     async def work(self, waiting: Iterator[Case], threads: ThreadPoolExecutor) -> None:
         for case in waiting:
-            self._progress.begin(case)
             record = await self._run(case, threads)
-            self._journal.add(record)
+            self._keep(record)
             self.records[case.id] = record
-            self._progress.end(record)
 
     async def _run(self, case: Case, threads: ThreadPoolExecutor) -> Record:
         start = time.perf_counter()
@@ -171,27 +144,15 @@ class _Session:
 
 
 def _check_endpoint(trouble: Trouble) -> None:
-    """Stop a run at its first case where the endpoint wants nothing of it.
-
-    Raises:
-        EvalError: It denies every question, or refused all of the case's and answered none.
-    """
+    """Stop a run at its first case where the endpoint denies every question, or refused all of the case's."""
     if trouble.denied:
         raise EvalError(f"the model's endpoint denies every question ({trouble.denied}): see --model and --base-url")
     if trouble.refused and not trouble.answered:
-        raise EvalError(
-            f"the model's endpoint refuses every question ({trouble.refused[0]}): see whether it knows the model, "
-            "and calls of tools"
-        )
+        raise EvalError(f"the model's endpoint refuses every question ({trouble.refused[0]}): see --model")
 
 
 def checked(values: JsonObject) -> JsonObject:
-    """Return the values of a case as the journal will give them back.
-
-    Raises:
-        TypeError: It is not an object of plain JSON.
-        ValueError: It holds NaN or an infinity.
-    """
+    """Return the values of a case as the journal will give them back; what is not plain JSON is an error."""
     if not isinstance(values, dict):
         raise TypeError(f"run_case returned {type(values).__name__}, not a dict")
     made: JsonObject = json.loads(json.dumps(values, allow_nan=False))
@@ -209,3 +170,82 @@ def failure(error: BaseException) -> str:
 def _is_ours(filename: str) -> bool:
     path = Path(filename)
     return path.is_relative_to(ROOT) and not {"site-packages", "lib"} & set(path.parts) and path != Path(__file__)
+
+
+def pass_hat(successes: int, trials: int, k: int) -> float:
+    """Return the unbiased estimate of pass^k from a task's trials: of all choices of k, the share without a failure.
+
+    S. Yao et al., tau-bench, arXiv 2406.12045, section 4.
+    """
+    if not 0 <= successes <= trials or not 1 <= k <= trials:
+        raise ValueError(f"{successes} successes of {trials} trials, k = {k}")
+    return comb(successes, k) / comb(trials, k)
+
+
+def repeated(kind: type[Suite], options: Options) -> Suite:
+    """Return the suite, each of its cases run `options.trials` times.
+
+    Raises:
+        EvalError: Nothing in the run is random, so that every trial would be the same run.
+    """
+    suite = type(kind.__name__, (_Repeated, kind), {"__doc__": kind.__doc__})(options)
+    assert isinstance(suite, _Repeated)
+    if not suite.is_random():
+        raise EvalError(f"--trials {options.trials}: nothing is random here: name a model that is asked (--model)")
+    suite.each = [kind(replace(options, seed=options.seed + number)) for number in range(options.trials)]
+    return suite
+
+
+def several(chosen: Selection, trials: int) -> Selection:
+    """Return the chosen cases, each so many times: `data` is the number of the trial, from 0, and the case."""
+    cases = [_trial(case, number) for case in chosen.cases for number in range(trials)]
+    return Selection(cases, chosen.of * trials)
+
+
+def _trial(case: Case, number: int) -> Case:
+    facts = {**case.facts, "case": case.id, "trial": number + 1}
+    return replace(case, id=f"{case.id}#{number + 1}", facts=facts, data=(number, case))
+
+
+class _Repeated(Suite):
+    each: Sequence[Suite]
+
+    def run_case(self, case: Case) -> JsonObject | Awaitable[JsonObject]:
+        number, given = case.data
+        suite: Suite = self.each[number]
+        return suite.run_case(given)
+
+    def summarise(self, records: Sequence[Record]) -> Summary:
+        trials, seed = self.options.trials, self.options.seed
+        first = [replace(record, id=record.facts["case"]) for record in records if record.facts["trial"] == 1]
+        made = super().summarise(first)  # type: ignore[safe-super]
+        table = Table(
+            f"Over {trials} trials",
+            ["cases", *(f"pass^{k}" for k in range(1, trials + 1))],
+            note=f"Trial n has the seed {seed} + n - 1. pass^k: the chance that k trials of a case all succeed, "
+            "estimated without bias; pass^1 is the mean over the trials. n counts cases. The other tables of the "
+            "suite are the first trial's.",
+        )
+        for name, some in self._rows(records).items():
+            table.add(name, *(self._pass_hat(some, k) for k in range(1, trials + 1)))
+        return replace(made, figures=[table, *made.figures])
+
+    def rates(self, records: Sequence[Record]) -> Mapping[str, Measured]:
+        groups = dict.fromkeys(record.group for record in records)
+        return {name: self._pass_hat([each for each in records if each.group == name], 1) for name in groups}
+
+    def _rows(self, records: Sequence[Record]) -> Mapping[str, list[Record]]:
+        rows: dict[str, list[Record]] = {}
+        for record in records:
+            names = [record.group, *(record.facts[key] for key in ("arm", "method", "model") if key in record.facts)]
+            rows.setdefault(", ".join(map(str, names)), []).append(record)
+        return rows
+
+    def _pass_hat(self, records: Sequence[Record], k: int) -> Measured:
+        found: dict[str, int] = {}
+        for record in records:
+            case = record.facts["case"]
+            found[case] = found.get(case, 0) + (record.done and self.passed(record))
+        values = [pass_hat(count, self.options.trials, k) for count in found.values()]
+        mean = mean_of(values, tools=tools_of(records), form="percent")
+        return replace(mean, high=min(1.0, mean.high))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from math import copysign, isfinite, log, nan, pi, sqrt, tan
-from statistics import NormalDist, fmean, median, stdev
+from statistics import NormalDist, fmean, stdev
 from typing import NamedTuple, TypeVar
 
 T = TypeVar("T")
 
 LEVEL = 0.95
+"""Of every interval."""
 RESAMPLES = 2000
 _MAX_DRAWS = 1_000_000
 
@@ -23,52 +24,37 @@ class Interval(NamedTuple):
     high: float
 
 
-def wilson(hits: int, n: int, *, level: float = LEVEL) -> tuple[float, float]:
+def wilson(hits: int, n: int) -> tuple[float, float]:
     """Return a rate's score interval (E. B. Wilson, J. Am. Stat. Assoc. 22, 1927, p. 209): good at 0 and for small n.
 
     Args:
         hits: How many of the n.
         n: How many were counted; with none, nothing is known: (0, 1).
-        level: Confidence level.
     """
     if not 0 <= hits <= n:
         raise ValueError(f"{hits} hits of {n}")
     if n == 0:
         return 0.0, 1.0
-    z = NormalDist().inv_cdf((1 + level) / 2)
+    z = NormalDist().inv_cdf((1 + LEVEL) / 2)
     p, spread = hits / n, z * z / n
     middle = (p + spread / 2) / (1 + spread)
     half = z / (1 + spread) * sqrt(p * (1 - p) / n + spread / (4 * n))
     return (0.0 if hits == 0 else middle - half), (1.0 if hits == n else middle + half)
 
 
-def mean_interval(values: Sequence[float], *, level: float = LEVEL) -> Interval:
+def mean_interval(values: Sequence[float]) -> Interval:
     """Return the mean with Student's interval; for a single value the interval is NaN to NaN."""
     if not values:
         return Interval(nan, nan, nan)
     middle = fmean(values)
     if len(values) == 1:
         return Interval(middle, nan, nan)
-    half = student((1 + level) / 2, len(values) - 1) * stdev(values) / sqrt(len(values))
+    half = student((1 + LEVEL) / 2, len(values) - 1) * stdev(values) / sqrt(len(values))
     return Interval(middle, middle - half, middle + half)
 
 
-def median_interval(values: Sequence[float], *, seed: int = 0, level: float = LEVEL) -> Interval:
-    """Return the median with a bootstrap interval."""
-    return bootstrap(values, median, seed=seed, level=level)
-
-
-def bootstrap(
-    values: Sequence[T], of: Callable[[Sequence[T]], float], *, seed: int = 0, level: float = LEVEL
-) -> Interval:
-    """Return an estimate with its percentile bootstrap interval (B. Efron, Ann. Stat. 7, 1979), equal for equal seeds.
-
-    Args:
-        values: The sample.
-        of: The estimate of a sample.
-        seed: Of the resampling.
-        level: Confidence level.
-    """
+def bootstrap(values: Sequence[T], of: Callable[[Sequence[T]], float], *, seed: int = 0) -> Interval:
+    """Return an estimate with its percentile bootstrap interval (B. Efron, Ann. Stat. 7, 1979)."""
     if not values:
         return Interval(nan, nan, nan)
     if len(values) == 1:
@@ -76,11 +62,11 @@ def bootstrap(
     dice = random.Random(seed)
     resamples = max(200, min(RESAMPLES, _MAX_DRAWS // len(values)))
     drawn = sorted(of(dice.choices(values, k=len(values))) for _ in range(resamples))
-    tail = (1 - level) / 2
+    tail = (1 - LEVEL) / 2
     return Interval(of(values), drawn[int(tail * (resamples - 1))], drawn[round((1 - tail) * (resamples - 1))])
 
 
-def clustered(parts: Sequence[tuple[int, int]], *, seed: int = 0, level: float = LEVEL) -> Interval:
+def clustered(parts: Sequence[tuple[int, int]], *, seed: int = 0) -> Interval:
     """Return a rate counted in clusters, such as the writes of a task, with an interval over the clusters.
 
     It is the bootstrap's, which draws whole clusters; where all or none are hits, which it takes for certain, Wilson's
@@ -89,21 +75,20 @@ def clustered(parts: Sequence[tuple[int, int]], *, seed: int = 0, level: float =
     Args:
         parts: Of each cluster that has any, how many hits of how many.
         seed: Of the resampling.
-        level: Confidence level.
     """
     counted = [(hits, n) for hits, n in parts if n]
     hits, n = (sum(each) for each in zip(*counted, strict=True)) if counted else (0, 0)
     if hits in (0, n):
-        low, high = wilson(len(counted) if hits else 0, len(counted), level=level)
+        low, high = wilson(len(counted) if hits else 0, len(counted))
         return Interval(hits / n if n else nan, low, high)
 
     def rate(drawn: Sequence[tuple[int, int]]) -> float:
         return sum(hits for hits, _ in drawn) / sum(n for _, n in drawn)
 
-    return bootstrap(counted, rate, seed=seed, level=level)
+    return bootstrap(counted, rate, seed=seed)
 
 
-def exponent(points: Sequence[tuple[float, float]], *, level: float = LEVEL) -> Interval:
+def exponent(points: Sequence[tuple[float, float]]) -> Interval:
     """Estimate how y grows with x: the slope of log y over log x by least squares, with Student's interval.
 
     Two points give a slope without an interval; fewer than two, or equal x, give NaN.
@@ -118,7 +103,7 @@ def exponent(points: Sequence[tuple[float, float]], *, level: float = LEVEL) -> 
     if n == 2:
         return Interval(slope, nan, nan)
     left = sum((y - y_mean - slope * (x - x_mean)) ** 2 for x, y in logs)
-    half = student((1 + level) / 2, n - 2) * sqrt(left / (n - 2) / width)
+    half = student((1 + LEVEL) / 2, n - 2) * sqrt(left / (n - 2) / width)
     return Interval(slope, slope - half, slope + half)
 
 

@@ -1,10 +1,9 @@
 """What a suite is: named cases, a function that runs one, and a summary of the records. The runner does the rest.
 
 ```python
-from evals.harness.figures import Bars, Lines, Measured, Published, Table, mean, rate, share
-from evals.harness.datasets import read_jsonl
-from evals.harness.rehearsed import rehearsed
-from evals.harness.suite import Case, EvalError, Expectation, Record, Suite, Summary, by_group
+from evals.harness.figures import Case, Measured, Published, Record, Table, mean, rate, share
+from evals.harness.options import EvalError, read_jsonl
+from evals.harness.suite import Expectation, Suite, Summary, by_group, rehearsed
 
 class Greetings(Suite):
     \"\"\"Greetings and whether they are polite.\"\"\"    # the first line is what --help says
@@ -24,7 +23,7 @@ class Greetings(Suite):
 
     async def run_case(self, case):         # or a plain function: then it runs in a thread
         speakers = self.options.speakers(planner=recorded_planner)
-        gecko = create_gecko(toolkit, models=speakers, context=self.options.context())
+        gecko = create_gecko(toolkit, model=Models().replace(**speakers), context=self.options.context())
         run = await gecko.ainvoke({"messages": [("user", case.data["question"])]})
         return {**rehearsed(run["rehearsal"]), "polite": True}    # plain JSON
 
@@ -34,7 +33,7 @@ class Greetings(Suite):
             table.add(group, rate(some, lambda record: record.values["polite"]))
         whole = rate(records, lambda record: record.values["polite"])
         return Summary(
-            [table, Bars("Politeness", categories=["all"], series={"ours": [whole]})],
+            [table],
             expectations=[Expectation("at least 99 % are polite", whole.value >= 0.99)],
         )
 
@@ -44,36 +43,26 @@ SUITE = Greetings
 A line in `SUITES` of `evals/__main__.py` makes it a command. What the suite need not care for: choosing cases
 (`--only`, `--limit`, `--seed`), concurrency, progress, the journal of finished cases, going on after a stop, failures
 (an exception in `run_case` makes a record with the status "failed", its reason and no values; `rate` counts it as a
-miss), the forms of the terminal's and the HTML report, and what each figure must say: n, interval, planner, models,
-date, commit, rungs.
+miss), the report, and what each table must say: n, interval, planner, models, date, commit, rungs.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from argparse import Action, ArgumentParser
+from collections import Counter
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from .figures import Figure, Measured, rate
+from gecko_graph.models.usage import add_usage
+from gecko_graph.state import JsonObject, Rehearsal, Usage
+
+from .figures import Case, Measured, Record, Table, Tools, rate
 from .options import Options
-from .record import Case, EvalError, Record, Status, Tools
 
-if TYPE_CHECKING:
-    from gecko_graph.state import JsonObject
-
-__all__ = [
-    "Case",
-    "EvalError",
-    "Expectation",
-    "Record",
-    "Status",
-    "Suite",
-    "Summary",
-    "Tools",
-    "by_group",
-]
+REFUSALS = "refusals"
+"""The key of a record's values that says why a model's endpoint refused some of its questions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +78,12 @@ class Summary:
     """What a run comes to.
 
     Args:
-        figures: Tables and plots in their order (`figures.py`).
+        figures: Tables in their order (`figures.py`).
         expectations: What must hold.
         notes: Sentences to print below: what was left out, disagreements explained.
     """
 
-    figures: Sequence[Figure]
+    figures: Sequence[Table]
     expectations: Sequence[Expectation] = ()
     notes: Sequence[str] = ()
 
@@ -165,10 +154,6 @@ class Suite(ABC):
         """Return the share of successes by group."""
         return {name: rate(some, self.passed) for name, some in by_group(records).items()}
 
-    def averages(self, records: Sequence[Record]) -> Sequence[Figure]:
-        """Return averages over groups, of all trials, where the suite has any: made of `rates`."""
-        return ()
-
     def others(self) -> Mapping[str, str]:
         """Return live models that options of its own name, by what they do."""
         return {}
@@ -185,3 +170,34 @@ def by_group(records: Iterable[Record], *, key: str = "") -> Mapping[str, list[R
     for record in records:
         groups.setdefault(str(record.facts[key]) if key else record.group, []).append(record)
     return groups
+
+
+def rehearsed(*turns: Rehearsal) -> JsonObject:
+    """Return what a record keeps of a rehearsal's turns.
+
+    Returns:
+        `verdict` (of the last turn), `verdicts`, `score` (of the last turn), `attempts` (all), `tool_calls` (answered
+        ones, of all attempts), `complaints`, `rungs` (answers by rung) and `usage` (by role).
+    """
+    attempts = [attempt for turn in turns for attempt in turn["attempts"]]
+    steps = [step for attempt in attempts for step in attempt["steps"]]
+    answered = [step["outcome"] for step in steps if "outcome" in step]
+    last = turns[-1]["verdict"]
+    return {
+        "verdict": last["status"],
+        "verdicts": [turn["verdict"]["status"] for turn in turns],
+        "score": last["score"],
+        "attempts": len(attempts),
+        "tool_calls": len(answered),
+        "complaints": sum(len(step.get("complaints", [])) for step in steps),
+        "rungs": dict(Counter(outcome["rung"] for outcome in answered)),
+        "usage": add_all(turn["usage"] for turn in turns),
+    }
+
+
+def add_all(usages: Iterable[Usage]) -> Usage:
+    """Return the sum of several usages."""
+    whole: Usage = {}
+    for usage in usages:
+        whole = add_usage(whole, usage)
+    return whole

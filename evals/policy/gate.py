@@ -10,12 +10,12 @@ from typing import Any
 from gecko_graph import Toolkit, World
 from gecko_graph.state import Call, Json, JsonObject
 from gecko_graph.tools.check import Rejection
+from gecko_graph.values.difference import json_equal
 from gecko_graph.values.documents import read_document
-from gecko_graph.values.patch import json_equal
 from gecko_graph.world.rung import Answer
 
-from ..harness.datasets import ROOT
-from ..suites.tau.replay import conversation_of, plain
+from ..harness.options import ROOT
+from ..suites.tau import conversation_of, plain
 from .violations import LOOK_UP
 
 EXAMPLE = ROOT / "examples" / "airline"

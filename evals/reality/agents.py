@@ -17,7 +17,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import StructuredTool
 from langgraph.graph import START, MessagesState, StateGraph
 
-from gecko_graph import GeckoContext, RehearsalState, Toolkit, create_gecko_agent
+from gecko_graph import GeckoContext, Models, RehearsalState, Toolkit, create_gecko_agent
 from gecko_graph.middleware import GeckoMiddleware
 from gecko_graph.state import JsonObject
 
@@ -119,10 +119,10 @@ def graph_of(draw: Draw, toolkit: Toolkit, saver: Any) -> Any:
     own = None if draw.is_embedded else saver
     if draw.is_middleware:
         mode: Any = draw.setting.split()[0]
-        middleware = GeckoMiddleware(toolkit, mode=mode, review=draw.review, context=context)
+        middleware = GeckoMiddleware(toolkit, mode=mode, interrupt_on=draw.review, context=context)
         agent = create_agent(planner, tools=toolkit.as_tools(), middleware=[middleware], checkpointer=own)
     else:
-        options: Any = {"models": {"planner": planner}, "review": draw.review, "context": context}
+        options: Any = {"model": Models(planner=planner), "interrupt_on": draw.review, "context": context}
         agent = create_gecko_agent(toolkit, checkpointer=own, **options)
     if draw.setting == "in a tool":
         return create_agent(Caller(draw=draw), tools=[as_tool(draw, agent)], checkpointer=saver)

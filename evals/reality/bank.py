@@ -17,7 +17,7 @@ from typing import Any
 
 import httpx
 
-from gecko_graph import Toolkit
+from gecko_graph import Tool, Toolkit
 from gecko_graph.state import JsonObject
 
 from .draws import PLANS, Draw
@@ -145,12 +145,10 @@ def simulate_cancel(state: JsonObject, payment_id: str, **key: str) -> JsonObjec
 async def toolkit_of(draw: Draw, bank: Bank) -> AsyncIterator[Toolkit]:
     """Open the bank's tools, as one process has them."""
     kinds: dict[str, Callable[[Draw, Bank], Any]] = {"python": python_tools, "http": http_tools, "mcp": mcp_tools}
-    with Toolkit.from_tools(
-        kinds[draw.tools](draw, bank),
-        effects=dict.fromkeys(PARAMETERS, "write"),
-        simulate={"pay": simulate_pay, "cancel": simulate_cancel},
-        idempotency=dict.fromkeys(PARAMETERS, "key") if draw.keyed and draw.tools != "http" else None,
-    ) as toolkit:
+    keyed = "key" if draw.keyed and draw.tools != "http" else None
+    simulate: dict[str, Any] = {"pay": simulate_pay, "cancel": simulate_cancel}
+    declared = [Tool(name, effect="write", idempotency=keyed, simulate=simulate.get(name)) for name in PARAMETERS]
+    with Toolkit.from_tools(kinds[draw.tools](draw, bank)).declare(*declared) as toolkit:
         yield toolkit
 
 

@@ -20,7 +20,7 @@ from typing import Any
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from gecko_graph.models.waiting import AT_ONCE, AWAITED, finish
+from gecko_graph.models.answer import AT_ONCE, AWAITED, finish
 from gecko_graph.state import JsonObject
 
 from .agents import ended_of, graph_of, task_of

@@ -2,52 +2,40 @@
 
 A task's tools have no contracts and no state: calls are checked by the argument rules, answered by a model that
 simulates or by made-up values, and judged by a model where there is one. The plan of the best attempt is written in the
-official result format; the official evaluator judges each plan as soon as it is made, and all files at the end.
+official result format, and the official evaluator judges each plan as soon as it is made.
 """
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from argparse import ArgumentParser
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
-from typing import Any
 
-from langchain_core.language_models import BaseChatModel
-
-from gecko_graph import Toolkit, create_gecko
+from gecko_graph import Models, Toolkit, create_gecko
 from gecko_graph.nodes.rounds import plan_of
 from gecko_graph.state import Json, JsonObject, Rehearsal
 
-from ..bfcl.averages import multi_turn_base, table_3
-from ..bfcl.single_checker import Checker
-from ..bfcl.single_planners import written
-from ..bfcl.single_results import of_plan, official_result
-from ..bfcl.single_summary import summary_of
-from ..bfcl.single_tasks import ALL, Task, chosen, right_calls, tasks_of
-from ..bfcl.written_first import WrittenFirst
-from ..harness.datasets import read_jsonl
-from ..harness.figures import Figure
-from ..harness.rehearsed import rehearsed
-from ..harness.suite import Case, EvalError, Record, Suite, Summary
-
-NONE_FITS = "None of the tools fits."
+from ..bfcl.single import (
+    ALL,
+    NONE_FITS,
+    OURS,
+    Checker,
+    Task,
+    Words,
+    chosen,
+    folder_name,
+    of_plan,
+    recorded_case,
+    right_calls,
+    tasks_of,
+    write_results,
+)
+from ..harness.figures import Case, Cell, Measured, Record, Table, rate, share
+from ..harness.options import EvalError, Options, read_jsonl
+from ..harness.suite import Expectation, Suite, Summary, by_group, rehearsed
 
 SHOWN_COMPLAINTS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Words:
-    """A planner's recorded reply: its calls as `{"call", "args"}`, or without calls a text."""
-
-    calls: Sequence[JsonObject]
-    text: str
-
-    @property
-    def result(self) -> Json:
-        """Return the same in the official result format, as without a rehearsal."""
-        return official_result(((call["call"], call["args"]) for call in self.calls), text=self.text)
 
 
 class SingleTurn(Suite):
@@ -55,11 +43,10 @@ class SingleTurn(Suite):
 
     Categories: simple_python, multiple, parallel, parallel_multiple, their live_ forms, irrelevance, live_irrelevance.
     The official package judges: pip install --no-deps bfcl-eval==2026.3.23 mpmath. Its single-turn evaluator runs in a
-    process of its own, where the vendors' SDKs that it imports and does not use are stood in for; in an environment
-    that has the whole package it runs as it is: --official-python /path/to/python.
+    process of its own, where the vendors' SDKs that it imports and does not use are stood in for.
 
-    Result and score files lie in the run's folder, under official/. No checklist comes with a task: without a model
-    for checklist and judge no attempt is judged, and the first attempt's plan is the answer.
+    Result files in the official format lie in the run's folder, under official/. No checklist comes with a task:
+    without a model for checklist and judge no attempt is judged, and the first attempt's plan is the answer.
     """
 
     name = "bfcl"
@@ -68,36 +55,26 @@ class SingleTurn(Suite):
     examples = (
         "--category simple_python,live_irrelevance --planner openai:gpt-5-mini --model openai:gpt-5-mini",
         "--category parallel --planner recorded:../shared/data/bfcl_calls.jsonl.gz --recorded-model Qwen_Qwen3-8B-FC",
-        "--category multiple --planner recorded:FILE --then openai:gpt-5-mini --model openai:gpt-5-mini",
     )
-    asides = ("official_python", "beside")
 
     @classmethod
-    def add_options(cls, parser: argparse.ArgumentParser) -> None:
-        """Add what to run, which models, and where the official evaluator is."""
+    def add_options(cls, parser: ArgumentParser) -> None:
+        """Add what to run, and which recorded models."""
         add = parser.add_argument
         add("--category", default=ALL, metavar="A,B", help=f"official names, {ALL} for all ten ({ALL})")
         add("--recorded-model", default="", metavar="A,B", help="whose recorded calls speak (everybody's in the file)")
-        add("--then", metavar="MODEL", help="plans on after the first message of recorded calls")
-        beside = "folder of a multi-turn run, whose multi_turn_base is part of the overall average (paper, table 3)"
-        add("--beside", type=Path, metavar="DIR", help=beside)
-        add("--official-python", type=Path, metavar="PATH", help="a Python that has bfcl-eval with all it needs")
 
-    def __init__(self, options: Any) -> None:
+    def __init__(self, options: Options) -> None:
         super().__init__(options)
-        own = options.own
-        if own.then and options.planner.kind != "recorded":
-            raise EvalError("--then: it goes on after recorded calls: give --planner recorded:FILE")
-        self._categories = chosen(own.category)
-        self._beside = multi_turn_base(own.beside) if own.beside else None
-        self._checker = Checker(own.official_python)
+        self._categories = chosen(options.own.category)
+        self._checker = Checker()
         self._alike: dict[tuple[str, str], JsonObject] = {}
 
     @cached_property
     def _tasks(self) -> dict[str, Task]:
         return {task.id: task for category in self._categories for task in tasks_of(category)}
 
-    def cases(self) -> Iterable[Case]:
+    def cases(self) -> Iterator[Case]:
         """Yield a case per task; with recorded calls a case for each task and model."""
         if self.options.planner.kind == "recorded":
             yield from self._recorded()
@@ -133,8 +110,7 @@ class SingleTurn(Suite):
         task, words = case.data
         if self.options.planner.kind == "ground-truth":
             words = Words(right_calls(task), NONE_FITS)
-        live = bool(self.options.model_names() or self.options.own.then)
-        if words is None or live:
+        if words is None or self.options.model_names():
             return await self._run(task, words)
         key = (task.id, repr(words))
         if key not in self._alike:
@@ -156,14 +132,13 @@ class SingleTurn(Suite):
     async def _rehearse(self, task: Task, words: Words | None) -> JsonObject:
         if not task.functions:
             return {"result": "", "judged": "nobody", "refused": [], "without_tools": True}
-        speakers = self.options.speakers(planner=self._planner(words))
-        alone = words is not None and not self.options.own.then  # recorded calls have one attempt
-        context = self.options.context(**({"max_retries": 0} if alone else {}))
-        gecko = create_gecko(Toolkit.from_tools(task.functions), models=speakers, context=context)
+        speakers = self.options.speakers(planner=words.planner if words else None)
+        context = self.options.context(**({"max_retries": 0} if words else {}))  # recorded calls have one attempt
+        gecko = create_gecko(Toolkit.from_tools(task.functions), model=Models().replace(**speakers), context=context)
         run = await gecko.ainvoke({"messages": list(task.messages)})
         rehearsal: Rehearsal = run["rehearsal"]
         values = rehearsed(rehearsal)
-        if alone:
+        if words:
             values["usage"].pop("planner", None)  # no model was called: recorded calls cost nothing
         first = rehearsal["attempts"][0]
         if len(rehearsal["attempts"]) > 1:
@@ -175,17 +150,6 @@ class SingleTurn(Suite):
             "refused": refused(rehearsal)[:SHOWN_COMPLAINTS],
         }
 
-    def _planner(self, words: Words | None) -> BaseChatModel | None:
-        if words is None:
-            return None
-        first = written(words.calls, text=words.text or NONE_FITS)
-        then = self.options.own.then
-        return WrittenFirst(first=first, then=self.options.chat(then)) if then else first
-
-    def others(self) -> Mapping[str, str]:
-        """Return the model that plans on after recorded calls."""
-        return {"then": self.options.own.then} if self.options.own.then else {}
-
     def tell(self, record: Record) -> str:
         """Return a record in one line."""
         verdict = "valid" if record.values["valid"] else record.values["error_type"]
@@ -195,37 +159,9 @@ class SingleTurn(Suite):
         """Return whether the rehearsed plan is officially valid."""
         return bool(record.values["valid"])
 
-    def averages(self, records: Sequence[Record]) -> Sequence[Figure]:
-        """Return the paper's Table 3."""
-        return table_3(self.rates(records), beside=self._beside)
-
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return official scores, and whether the official evaluator gives the same scores for the files."""
-        return summary_of(records, options=self.options, checker=self._checker)
-
-
-def recorded_case(task: Task, row: Mapping[str, Any]) -> Case:
-    """Return a model's recorded answer as a case.
-
-    Args:
-        task: The task.
-        row: `model`, `calls` of `name` and `arguments`, `raw` where there are none, and where known `name_style`, the
-            `official` verdict and a `label`.
-
-    Raises:
-        KeyError: The row lacks something.
-    """
-    shown = {each["name"].replace(".", "_"): each["name"] for each in task.functions}
-    own = shown if row.get("name_style") == "underscore" else {}
-    calls = [{"call": own.get(call["name"], call["name"]), "args": call["arguments"]} for call in row["calls"]]
-    facts = {
-        "task": task.id,
-        "model": row["model"],
-        "recorded": (row.get("official") or {}).get("valid"),
-        "label": row.get("label"),
-    }
-    words = Words(calls, row.get("raw") or "")
-    return Case(f"{task.id}@{row['model']}", (task, words), group=task.category, facts=facts, unit=task.id)
+        """Return official scores, and what rehearsal changed; write the results in the official format."""
+        return summary_of(records, self.options)
 
 
 def judged_by(rehearsal: Rehearsal) -> str:
@@ -242,6 +178,194 @@ def refused(rehearsal: Rehearsal) -> list[str]:
         for step in attempt["steps"]
         for each in step.get("complaints", ())
     ]
+
+
+UNANSWERABLE: Mapping[str, str] = {
+    "live_simple_106-63-0": "requires arguments for which no value is right",
+    "live_simple_112-68-0": "requires arguments for which no value is right",
+    "live_multiple_862-181-3": "wants an argument that its tool does not have",
+    "live_multiple_964-207-0": "wants an argument that its tool does not have, and requires another",
+}
+"""Tasks of which the official evaluator takes no answer at all, and why."""
+
+SHOWN = 60
+"""Rows of a list that is only there to be read."""
+
+
+def summary_of(records: Sequence[Record], options: Options) -> Summary:
+    """Return tables and expectations."""
+    done = [record for record in records if record.done]
+    write_files(done, options)
+    figures: list[Table] = [categories(records), *by_model(records), *judges(done), *errors(done)]
+    figures += [lost(done)] if any(_is_lost(record) for record in done) else []
+    expected = _of_truth(done) if options.planner.kind == "ground-truth" else _of_recorded(done)
+    return Summary(figures, expected, list(notes(records, options)))
+
+
+def is_valid(record: Record) -> bool:
+    """Return True if the official evaluator takes the rehearsed plan."""
+    return bool(record.values["valid"])
+
+
+def was_valid(record: Record) -> bool:
+    """Return True if the evaluator takes what was planned as it stood."""
+    return bool(record.values["planned"])
+
+
+def _as_planned(records: Sequence[Record]) -> Measured | None:
+    done = [record for record in records if record.done and "planned" in record.values]
+    return share(sum(map(was_valid, done)), len(records), tools="none") if done else None
+
+
+def _at_first(records: Sequence[Record]) -> Measured | None:
+    if not any("first" in record.values for record in records):
+        return None
+    return rate(records, lambda record: bool(record.values.get("first", record.values["valid"])))
+
+
+def categories(records: Sequence[Record]) -> Table:
+    """Return official validity by category."""
+    table = Table(
+        "BFCL single-turn: valid by the official evaluator",
+        ["category", "rehearsed", "first attempt", "as planned", "with refused calls", "judged by a model"],
+        note="First attempt: its plan, before any feedback; empty where no task was tried again. As planned: "
+        "the words that were written down, scored without a rehearsal. With refused calls: answers of which the "
+        "validator refused a call. Judged by a model: else without a judge, and the only attempt's plan is the answer.",
+    )
+    for name, some in [*by_group(records).items(), ("all", records)]:
+        done = [record for record in some if record.done]
+        broken = sum(bool(record.values["refused"]) for record in done)
+        judged = sum(record.values["judged"] == "model" for record in done)
+        table.add(name, rate(some, is_valid), _at_first(some), _as_planned(some), broken, judged)
+    return table
+
+
+def by_model(records: Sequence[Record]) -> Iterator[Table]:
+    """Yield, with recorded calls, the same by model, and whether the verdict is the one that was recorded."""
+    if not records or "model" not in records[0].facts:
+        return
+    table = Table(
+        "By recorded model",
+        ["model", "rehearsed", "as planned", "verdict as recorded", "made valid", "made invalid"],
+        note="Made valid, made invalid: answers on which the verdict as planned and as rehearsed differs.",
+    )
+    for name, some in [*by_group(records, key="model").items(), ("all", records)]:
+        done = [record for record in some if record.done]
+        same = _count(done, _is_as_recorded)
+        made, lost = _count(done, lambda each: is_valid(each) > was_valid(each)), _count(done, _is_lost)
+        table.add(name, rate(some, is_valid), _as_planned(some), share(same, len(done), tools="none"), made, lost)
+    yield table
+
+
+def judges(done: Sequence[Record]) -> Iterator[Table]:
+    """Yield, where a judge was used, its verdicts and how much of them is officially valid."""
+    groups: dict[tuple[str, str], list[Record]] = defaultdict(list)
+    for record in done:
+        groups[record.values["judged"], record.values.get("verdict", "-")].append(record)
+    if {who for who, _ in groups} <= {"nobody"}:
+        return
+    table = Table("What the judge said", ["judged by", "verdict", "answers", "officially valid"])
+    for (who, word), some in sorted(groups.items()):
+        table.add(who, word, len(some), rate(some, is_valid))
+    yield table
+
+
+def errors(done: Sequence[Record]) -> Iterator[Table]:
+    """Yield what the official evaluator calls wrong."""
+    counts = Counter(record.values["error_type"] for record in done if not is_valid(record))
+    if not counts:
+        return
+    planned = Counter(record.values.get("planned_error", "") for record in done)
+    table = Table("What is wrong, in the official evaluator's words", ["error", "rehearsed", "as planned"])
+    for name in sorted({*counts, *planned} - {""}, key=lambda name: (-counts[name], name)):
+        table.add(name, counts[name], planned[name])
+    yield table
+
+
+def lost(done: Sequence[Record]) -> Table:
+    """Yield answers that were valid as planned and are not as rehearsed, with the complaint that did it."""
+    groups: dict[tuple[str, str], int] = Counter()
+    for record in filter(_is_lost, done):
+        why = next(iter(record.values["refused"]), "no call was refused")
+        groups[str(record.facts.get("task", record.id)), why] += 1
+    table = Table(
+        "Officially valid answers that rehearsal lost",
+        ["task", "answers", "the call was refused for"],
+        note="The benchmark takes the answer, and the tool's own schema forbids it: a value that its enum does not "
+        "list, null, another type."
+        + (f" {len(groups) - SHOWN} more are in the journal." if len(groups) > SHOWN else ""),
+    )
+    for (task, why), count in list(groups.items())[:SHOWN]:
+        row: tuple[Cell, ...] = (task, count, why)
+        table.add(*row)
+    return table
+
+
+def write_files(done: Sequence[Record], options: Options) -> None:
+    """Write all results in the official format, a folder for each who answered."""
+    planner = "" if options.planner.kind == "recorded" else str(options.planner)
+    groups: dict[str, dict[str, dict[str, Json]]] = defaultdict(lambda: defaultdict(dict))
+    for record in done:
+        name = folder_name(OURS, planner, str(record.facts.get("model", "")))
+        groups[name][record.group][str(record.facts.get("task", record.id))] = record.values["result"]
+    for name, results in groups.items():
+        write_results(options.out / "official" / "result", name, results)
+
+
+def notes(records: Sequence[Record], options: Options) -> Iterator[str]:
+    """Yield what the tables do not show."""
+    done = [record for record in records if record.done]
+    yield f"result files in the official format: {options.out / 'official'}"
+    if _count(done, lambda record: record.values["judged"] == "nobody"):
+        yield (
+            "where no judge was used, no model was given for checklist and judge: the verdict is failed, there is no "
+            "retry, and the attempt's plan is scored as it is"
+        )
+    if without := _count(done, lambda record: bool(record.values.get("without_tools"))):
+        yield f"{without} tasks have no tools at all: nothing was asked, and no call is the right answer"
+    for record in done:
+        if record.id in UNANSWERABLE and not record.values.get("planned"):
+            yield f"{record.id}: the official evaluator takes no answer, for it {UNANSWERABLE[record.id]}"
+    if missing := len(records) - len(done):
+        yield f"{missing} cases that are not done count as misses, and stand in no result file"
+
+
+def _of_truth(done: Sequence[Record]) -> list[Expectation]:
+    wrong = [record.id for record in done if not was_valid(record) and record.id not in UNANSWERABLE] if done else []
+    missed = [
+        record.id for record in done if was_valid(record) and not is_valid(record) and not record.values["refused"]
+    ]
+    return [
+        Expectation("every right answer, of tasks that have one, is officially valid" + _named(wrong), not wrong),
+        Expectation(
+            "and is so after the rehearsal, where the tool's own schema allows it" + _named(missed), not missed
+        ),
+    ]
+
+
+def _of_recorded(done: Sequence[Record]) -> list[Expectation]:
+    known = [record for record in done if record.facts.get("recorded") is not None and "planned" in record.values]
+    if not known:
+        return []
+    same = _count(known, _is_as_recorded)
+    text = f"the verdict on recorded calls is the one that was recorded: {same} of {len(known)}"
+    return [Expectation(text, same == len(known))]
+
+
+def _is_as_recorded(record: Record) -> bool:
+    return was_valid(record) == record.facts.get("recorded")
+
+
+def _is_lost(record: Record) -> bool:
+    return bool(record.values.get("planned")) and not is_valid(record)
+
+
+def _count(records: Sequence[Record], of: Callable[[Record], bool]) -> int:
+    return sum(map(of, records))
+
+
+def _named(ids: Sequence[str]) -> str:
+    return f" (not: {', '.join(ids[:5])}, {len(ids)} in all)" if ids else ""
 
 
 SUITE = SingleTurn

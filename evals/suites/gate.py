@@ -2,31 +2,49 @@
 
 from __future__ import annotations
 
+import json
 from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
-from typing import Any
+from dataclasses import replace
+from functools import cache, partial
+from typing import Any, cast
 
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.memory import InMemorySaver
+from pydantic import Field
 
-from gecko_graph.models.recorded import RecordedModel
-from gecko_graph.state import JsonObject, Role
+from gecko_graph import Contract, GeckoContext, Models, Toolkit, ToolSpec
+from gecko_graph.graph import Gecko, compose
+from gecko_graph.models.node import NodeFunction, NodeScope
+from gecko_graph.models.recorded import RecordedModel, planner_message
+from gecko_graph.retrieval.search import ToolSearch
+from gecko_graph.state import Json, JsonObject, Outcome
+from gecko_graph.toolgate import graph as toolgate
+from gecko_graph.toolgate.channels import ForwardState, ToolGateRecord
+from gecko_graph.toolgate.nodes import category_of_refusal, reranker, verify
+from gecko_graph.world.commit import state_updater
+from gecko_graph.world.rung import refuse
 
-from ..bfcl import ALL_MULTI_TURN, LONG_CONTEXT, MULTI_TURN, package
-from ..bfcl.arms import judging, knobs, recorded_steps, seen_in
-from ..bfcl.gated import ARMS, GATED, play_arm
+from ..baselines.without import nodes_without
+from ..bfcl import MULTI_TURN, package
+from ..bfcl.arms import judging, knobs, recorded_steps, seen_of, speaker
 from ..bfcl.official import check
-from ..bfcl.oracle import as_json, truth_of
-from ..bfcl.rehearse import Player, plan_of
+from ..bfcl.rehearse import Played, Player, answers, finished, plan_of, unseeing
 from ..bfcl.simulated import Stage, ruled
-from ..bfcl.tasks import FILE, Task, read_tasks, task_of
-from ..harness.datasets import read_jsonl
-from ..harness.figures import Table, mean, rate
-from ..harness.options import Options
-from ..harness.rehearsed import rehearsed
-from ..harness.suite import Case, EvalError, Expectation, Record, Suite, Summary, by_group
-from .ablation import dollars, seconds, tokens
+from ..bfcl.tasks import CATEGORY_HELP, Task, categories_of, read_recorded, read_tasks
+from ..harness.figures import Case, Record, Table, mean, rate
+from ..harness.options import EvalError, Options
+from ..harness.suite import Expectation, Suite, Summary, by_group, rehearsed
+from .compare import dollars, seconds, tokens
+
+GATED = ("toolgate", "without P", "without Q", "without both")
+LOOP, GATS = "plain loop", "GATS"
+ARMS = (*GATED, GATS, LOOP)
 
 PAPER = {
     "hallucinated_value": ("P: value or entity hallucination", 8.4),
@@ -37,7 +55,6 @@ PAPER = {
     "state_update": ("Q: inconsistent update", 1.8),
 }
 """Table 3: refusals in percent of the tool invocations on MCP-Universe."""
-_DONE = {"say": "Done."}
 
 
 class Gate(Suite):
@@ -62,16 +79,13 @@ class Gate(Suite):
     def add_options(cls, parser: ArgumentParser) -> None:
         """Add categories and arms."""
         add = parser.add_argument
-        text = f"of {', '.join(MULTI_TURN)}, or {ALL_MULTI_TURN} for the first three ({MULTI_TURN[0]})"
-        add("--category", default=MULTI_TURN[0], metavar="A,B", help=text)
+        add("--category", default=MULTI_TURN[0], metavar="A,B", help=CATEGORY_HELP)
         add("--arms", default=",".join(ARMS), metavar="A,B", help=f"of {', '.join(ARMS)} (all)")
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
         package.version()
-        named = options.own.category.split(",")
-        short = [name for name in MULTI_TURN if name != LONG_CONTEXT] if ALL_MULTI_TURN in named else []
-        self._categories = [*short, *(name for name in named if name in MULTI_TURN)]
+        self._categories = categories_of(options.own.category)
         self._arms = [arm for arm in options.own.arms.split(",") if arm]
         if unknown := [arm for arm in self._arms if arm not in ARMS]:
             raise EvalError(f"--arms {unknown[0]}: expected some of {', '.join(ARMS)}")
@@ -85,15 +99,10 @@ class Gate(Suite):
 
     def _tasks(self) -> Iterator[tuple[Task, Any, str]]:
         if self.options.planner.kind != "recorded":
-            for task in read_tasks(self.options.data, self._categories):
-                yield task, None, task.id
+            yield from ((task, None, task.id) for task in read_tasks(self.options.data, self._categories))
             return
-        rows = {row["id"]: row for row in read_jsonl(self.options.dataset(FILE))}
-        assert self.options.planner.file is not None
-        for row in read_jsonl(self.options.planner.file):
-            if f"multi_turn_{row['category']}" in self._categories and row["task_id"] in rows:
-                task = task_of(rows[row["task_id"]], other=row["v3_task"])
-                yield task.begin(len(row["turns"])), row, f"{task.id}:{row['model']}"
+        for task, row in read_recorded(self.options.data, self._categories, self.options.planner.file):
+            yield task.begin(len(row["turns"])), row, f"{task.id}:{row['model']}"
 
     async def run_case(self, case: Case) -> JsonObject:
         """Play a task by an arm."""
@@ -105,9 +114,8 @@ class Gate(Suite):
         else:
             turns = written_turns(task, row)
             stage.redrawn.seen = seen_of(task, row)
-            models: dict[Role, BaseChatModel] = judging(self.options)
-            messages = [{"planner": [[*turn, _DONE]]} for turn in turns]
-            models["planner"] = RecordedModel(turns=messages, fill=stage.redrawn.fill)
+            spoken = speaker([[*turn, {"say": "Done."}] for turn in turns], fill=stage.redrawn.fill)
+            models = {**judging(self.options), **spoken}
             toolkit = cache(stage.truthful if row is None else stage.toolkit)
             checks = None if "judge" in models else ruled(task)
             player = Player(models, knobs(self.options, 0, **stage.knobs), toolkit, checks)
@@ -169,16 +177,6 @@ def written_turns(task: Task, row: Mapping[str, Any] | None) -> list[list[JsonOb
     return [recorded_steps(task, turn)[:-1] for turn in row["turns"]]
 
 
-def seen_of(task: Task, row: Mapping[str, Any] | None) -> list[Any]:
-    """Return what the calls' writer has seen, by turn."""
-    if row is None:
-        return seen_in([turn.truth for turn in task.turns], truth_of(task).answers, task)
-    calls = [[call for step in turn["steps"] for call in step] for turn in row["turns"]]
-    return seen_in(
-        calls, [[as_json(each) for step in turn["tool_results"] for each in step] for turn in row["turns"]], task
-    )
-
-
 def single_calls(messages: Sequence[JsonObject]) -> list[JsonObject]:
     """Return the calls of a turn's messages, in order."""
     return [call for each in messages for call in each.get("calls", [each])]
@@ -211,6 +209,149 @@ def table_3(arms: Mapping[str, Sequence[Record]]) -> Table:
             cells.append(f"{100 * found / tried:.1f} ({found} of {tried})" if tried else "-")
         table.add(*cells, f"{percent:.1f}")
     return table
+
+
+class Follower(RecordedModel):
+    """Speaks for `reasoner`, `reranker` and `planner` by calls that were written down, one turn.
+
+    A need is the next call. Its candidates are the tools of the calls from there on, so that what was written after a
+    refused call, as other arguments or with another tool, is the next try.
+    """
+
+    calls: list[JsonObject] = Field(default_factory=list)
+    made: int = 0
+
+    def _reply(
+        self,
+        messages: list[BaseMessage],
+        run_manager: CallbackManagerForLLMRun | AsyncCallbackManagerForLLMRun | None,
+        kwargs: Mapping[str, Any],
+    ) -> AIMessage:
+        metadata = (run_manager.metadata if run_manager else None) or {}
+        tools = kwargs.get("tools") or []
+        role, tool = metadata["gecko_role"], tools[0]["function"]["name"] if tools else ""
+        left = self.calls[self.made :]
+        if role == "planner":
+            reply = self._call(left, tool, f"written_{metadata['gecko_turn']}_{self.made}")
+        else:
+            names = list(dict.fromkeys(call["call"] for call in left))
+            ranked = {"tools": [{"name": name, "score": 1 / place} for place, name in enumerate(names, 1)]}
+            wanted = {"need": json.dumps(left[0])} if left else {"answer": "Done."}
+            reply = AIMessage(json.dumps(ranked if role == "reranker" else wanted))
+        return self._counted(reply, input_tokens=0, output_tokens=0)
+
+    def _call(self, left: Sequence[JsonObject], tool: str, prefix: str) -> AIMessage:
+        if not left or left[0]["call"] != tool:
+            return AIMessage("Another tool was called here.")
+        self.made += 1
+        filled = self.fill(left[0], "", 1) if self.fill else left[0]
+        return planner_message(filled, prefix=prefix)
+
+
+def lenient(state: ForwardState, scope: NodeScope, *, toolkit: Toolkit, p: bool, q: bool) -> dict[str, Any]:
+    """Verify without P (a call that it refuses runs, and the tool's own error is its result) or without Q.
+
+    Without Q every result is one, the tool's own error too.
+    """
+    checked = verify(state, scope, toolkit=toolkit)["proposals"]
+    made = []
+    for before, after in zip(state["proposals"], checked, strict=True):
+        outcome: Outcome = after["outcome"]
+        is_refusal = before["outcome"]["status"] == "error" and before["outcome"]["rung"] == "contract"
+        if is_refusal and not p:
+            error, category = str(outcome["result"]), category_of_refusal(before, state)
+            outcome = refuse(outcome, error, category) if q else _as_result(outcome)
+        elif not q and not is_refusal:
+            outcome = _as_result(outcome) if before["outcome"]["status"] == "error" else before["outcome"]
+        made.append({**after, "outcome": outcome})
+    return {"proposals": made}
+
+
+def _as_result(outcome: Outcome) -> Outcome:
+    kept = {key: value for key, value in outcome.items() if key not in ("category", "refused", "violations")}
+    return cast("Outcome", {**kept, "status": "ok", "patch": []})
+
+
+def without_q(toolkit: Toolkit) -> Toolkit:
+    """Return the toolkit without postconditions, invariants and state schema."""
+
+    def bare(tool: ToolSpec) -> ToolSpec:
+        if tool.contract is None:
+            return tool
+        data = {**tool.contract.data, "ensures": []}
+        return replace(tool, contract=Contract.load(data, lets=tool.contract.lets, where=tool.name))
+
+    return Toolkit(map(bare, toolkit), lets=toolkit.lets)
+
+
+def nodes_of(arm: str, toolkit: Toolkit, search: ToolSearch) -> dict[str, NodeFunction]:
+    """Return the functions in the place of the nodes that an ablation takes out."""
+    p, q = arm not in ("without P", "without both"), arm not in ("without Q", "without both")
+    nodes: dict[str, NodeFunction] = {}
+    if not (p and q):
+        nodes["verify"] = partial(lenient, toolkit=toolkit, p=p, q=q)
+    if not p:
+        nodes["reranker"] = partial(reranker, toolkit=toolkit, gated=(), search=search)
+    if not q:
+        nodes["state_updater"] = partial(state_updater, toolkit=without_q(toolkit))
+    return nodes
+
+
+def create(
+    arm: str, toolkit: Toolkit, *, models: Models, default: GeckoContext, checkpointer: BaseCheckpointSaver[Any]
+) -> Gecko:
+    """Return an arm's graph."""
+    made: dict[str, Any] = {"models": models, "default": default, "checkpointer": checkpointer}
+    if arm in GATED:
+        nodes = nodes_of(arm, toolkit, ToolSearch(toolkit, None, default))
+        return toolgate.compose(toolkit, replace=nodes, **made)
+    if arm == GATS:
+        return compose(toolkit, replace={"judge": unseeing(toolkit)} if models.has("judge") else {}, **made)
+    made["default"] = default.model_copy(update={"max_retries": 0})
+    return compose(toolkit, replace=nodes_without(("validation", "feedback"), toolkit), **made)
+
+
+async def play_arm(
+    stage: Stage, arm: str, player: Player, written: Sequence[Sequence[JsonObject]] = ()
+) -> list[Played]:
+    """Play a task, turn after turn, on one thread.
+
+    Args:
+        stage: The task, and whose tools answer.
+        arm: One of `ARMS`.
+        player: Who plays, as for `rehearse.play`.
+        written: The calls of each turn, for forward execution without a live model.
+    """
+    config: RunnableConfig = {"configurable": {"thread_id": stage.task.id}}
+    saver, state, played, seen = InMemorySaver(), stage.start, list[Played](), list[Json]()
+    given: JsonObject = {"task_state": state}
+    for number, turn in enumerate(stage.task.turns):
+        models = dict(player.models)
+        if arm in GATED and written:
+            follower: BaseChatModel = Follower(calls=list(written[number]), fill=stage.redrawn.fill)
+            models |= dict.fromkeys(("reasoner", "reranker", "planner"), follower)
+        # the documents' result schemas are not what the classes answer: no arm checks them
+        tools = Toolkit((replace(tool, result=None) for tool in player.toolkit(number)), lets={})
+        graph = create(arm, tools, models=Models().replace(**models), default=player.context, checkpointer=saver)
+        inputs: JsonObject = {"messages": turn.said, **given}
+        if arm == GATS and player.checklist is not None:
+            inputs["checklist"] = player.checklist(number, state, seen)
+        run = await graph.ainvoke(inputs, config)
+        played.append(gated_turn(run["record"], state, run["task_state"]) if arm in GATED else finished(run, state))
+        stage.advance(played[-1])
+        state = played[-1].after
+        given = {} if played[-1].accepted or arm in GATED else {"task_state": state}
+        seen += answers(played[-1].chosen)
+    return played
+
+
+def gated_turn(record: ToolGateRecord, before: JsonObject, after: JsonObject) -> Played:
+    """Return a turn of forward execution in the form of a rehearsal: one attempt, accepted where it has answered."""
+    word = "accepted" if record["status"] == "answered" else "failed"
+    verdict: Any = {"status": word, "score": float(word == "accepted"), "items": [], "feedback": record["reason"]}
+    attempt = {**record, "number": 1, "stop_reason": record["reason"], "verdict": verdict}
+    rehearsal: Any = {**record, "verdict": verdict, "attempts": [attempt], "chosen": 1}
+    return Played(rehearsal, before, after)
 
 
 SUITE = Gate

@@ -16,15 +16,11 @@ from ..bfcl import package
 from ..bfcl.arms import judging, knobs, recorded_steps, ruled_by_record, speaker
 from ..bfcl.official import check
 from ..bfcl.rehearse import Player, play
-from ..bfcl.replay import our_verdict
 from ..bfcl.simulated import LADDERS, Kind, Stage, ruled
-from ..bfcl.tasks import FILE, Task, task_of
-from ..harness import datasets
-from ..harness.figures import Measured, Published, Table, rate
-from ..harness.options import Options
-from ..harness.rehearsed import rehearsed
-from ..harness.suite import Case, EvalError, Expectation, Record, Suite, Summary
-from .bfcl_multi_turn import RECORDED
+from ..bfcl.tasks import Task, read_recorded, read_tasks
+from ..harness.figures import Case, Measured, Published, Record, Table, rate
+from ..harness.options import EvalError, Options
+from ..harness.suite import Expectation, Suite, Summary, rehearsed
 
 Arm = Literal["real", "simulated"]
 
@@ -87,18 +83,12 @@ class Judge(Suite):
 
     def cases(self) -> Iterator[Case]:
         """Yield a case for each attempt and each kind of tools."""
-        rows = {row["id"]: row for row in datasets.read_jsonl(self.options.dataset(FILE))}
-        for row in rows.values():
-            if f"multi_turn_{row['category']}" == CATEGORY:
-                turns = [
-                    {"steps": [[call] for call in turn["ground_truth"]], "text": ["Done."]} for turn in row["turns"]
-                ]
-                yield from self._cases(task_of(row), turns, "ground truth")
-        for row in datasets.read_jsonl(self.options.dataset(RECORDED)):
-            if f"multi_turn_{row['category']}" == CATEGORY:
-                task = task_of(rows[row["task_id"]], other=row["v3_task"])
-                if task.playable:
-                    yield from self._cases(task, row["turns"], row["model"])
+        for task in read_tasks(self.options.data, [CATEGORY]):
+            turns = [{"steps": [[call] for call in turn.truth], "text": ["Done."]} for turn in task.turns]
+            yield from self._cases(task, turns, "ground truth")
+        for task, row in read_recorded(self.options.data, [CATEGORY]):
+            if task.playable:
+                yield from self._cases(task, row["turns"], row["model"])
 
     def _cases(self, task: Task, turns: Sequence[Mapping[str, Any]], who: str) -> Iterator[Case]:
         # the official checker's word on the attempt as it was made
@@ -110,12 +100,13 @@ class Judge(Suite):
     async def run_case(self, case: Case) -> JsonObject:
         """Rehearse the attempt and let it be judged."""
         given: Given = case.data
-        task, spoken = given.task, [{"planner": [recorded_steps(given.task, turn)]} for turn in given.turns]
+        task, spoken = given.task, [recorded_steps(given.task, turn) for turn in given.turns]
         player = self._player(given, {**self._models, **speaker(spoken)})
         played = await play(task.begin(len(spoken)), player)
         values = rehearsed(*(each.rehearsal for each in played))
         del values["usage"]["planner"]  # its calls are recorded
-        return {**values, "judged": our_verdict(task, played)}
+        whole = len(played) >= len(task.turns)
+        return {**values, "judged": whole and all(each.accepted for each in played)}
 
     def _player(self, given: Given, models: Mapping[Role, BaseChatModel]) -> Player:
         context = knobs(self.options, 0, **({"ladder": LADDERS["real"]} if given.arm == "real" else {}))

@@ -12,10 +12,9 @@ from typing import Any
 
 from gecko_graph.state import JsonObject
 
-from ..harness.datasets import read_jsonl
-from ..harness.figures import Measured, Table, median_of, share, share_of_clusters
-from ..harness.options import Options
-from ..harness.suite import Case, Expectation, Record, Suite, Summary
+from ..harness.figures import Case, Measured, Record, Table, median_of, share, share_of_clusters
+from ..harness.options import Options, read_jsonl
+from ..harness.suite import Expectation, Suite, Summary
 from ..policy.gate import NOW, WRITES, Gate, judge_conversation, judge_ground_truth
 from ..policy.violations import Violation, broken_clauses, read_violations
 

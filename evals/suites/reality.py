@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from gecko_graph.state import JsonObject
 
-from ..harness.figures import Table, mean_of
-from ..harness.suite import Case, Expectation, Record, Suite, Summary, by_group
+from ..harness.figures import Case, Record, Table, mean_of
+from ..harness.suite import Expectation, Suite, Summary, by_group
 from ..reality.draws import Draw
 from ..reality.postgres import start_postgres
 from ..reality.runs import run_apart

@@ -11,9 +11,9 @@ from typing import Any
 from gecko_graph.state import JsonObject
 
 from ..costing import against, costs, scaling, shop, world_calls
-from ..harness.figures import Figure, Form, Lines, Measured, Table, mean_of, median_of
+from ..harness.figures import Case, Form, Measured, Record, Table, mean_of, median_of
 from ..harness.statistics import exponent
-from ..harness.suite import Case, Expectation, Record, Suite, Summary, by_group
+from ..harness.suite import Expectation, Suite, Summary, by_group
 
 OUTPUT_METHODS = ("model", "contract", "contract, checks")
 TARGETS = {"model": 20, "contract, checks": 9}
@@ -54,7 +54,7 @@ class Speed(Suite):
 
     The case is the paper's demonstration: seven tool calls in two attempts. Prompt tokens are characters / 4. Costs are
     measured against a model that answers at once and against one that takes 400 ms and 10 ms a token (--quick: a
-    twentieth of that). The report plots growth with steps, state and tasks at once, and names each exponent.
+    twentieth of that). The tables name the exponent of each growth with steps, state and tasks at once.
     """
 
     name = "speed"
@@ -104,9 +104,9 @@ class Speed(Suite):
         return measure()
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return tables of the case, plots of growth."""
+        """Return tables of the case and of growth."""
         groups = by_group(record for record in records if record.done)
-        figures: list[Figure] = []
+        figures: list[Table] = []
         expectations: list[Expectation] = []
         if some := groups.get("calls"):
             figures.append(calls_table(some))
@@ -114,7 +114,7 @@ class Speed(Suite):
         figures += [table(groups[name]) for name, table in TABLES.items() if name in groups]
         for group in GROWTH:
             if some := groups.get(group):
-                figures += [growth_table(group, some), *growth(group, some)]
+                figures.append(growth_table(group, some))
         if some := groups.get("steps"):
             expectations += bounded(some)
         expectations += world_calls.met(groups.get("world call", []))
@@ -209,7 +209,9 @@ def growth_table(group: str, records: Sequence[Record]) -> Table:
     heads = {**WORDS, "a_second": "tasks a second", "waiting": "replies that wait", "ratio": "beside them"}
     if group == "at once, stated model":
         heads["seconds"] = "seconds"
-    table = Table(f"Growth with {x}: {group}", [x, *(heads[key] for key in keys)])
+    steep = [f"{heads[key]}: {slope(points_of(records, key))}" for key in forms if key in keys]
+    note = f"It grows with x to the power of ... {'; '.join(steep)}."
+    table = Table(f"Growth with {x}: {group}", [x, *(heads[key] for key in keys)], note=note)
     for record in records:
         values = with_own(record)
         table.add(int(record.facts["size"]), *(one(values[key], form) for key, form in keys.items()))
@@ -219,18 +221,6 @@ def growth_table(group: str, records: Sequence[Record]) -> Table:
 def points_of(records: Sequence[Record], key: str) -> list[tuple[float, float]]:
     """Return sizes and what was measured there."""
     return [(float(record.facts["size"]), float(with_own(record)[key])) for record in records]
-
-
-def growth(group: str, records: Sequence[Record]) -> Iterator[Lines]:
-    """Yield a logarithmic plot of each kind of measurement."""
-    x, forms = GROWTH[group]
-    for form in dict.fromkeys(forms.values()):
-        keys = [key for key in forms if forms[key] == form and key in with_own(records[0])]
-        name = {key: WORDS[key] if "stated" not in group else "seconds" for key in keys}
-        series = {name[key]: [(at, one(value, form)) for at, value in points_of(records, key)] for key in keys}
-        exponents = "; ".join(f"{name[key]}: {slope(points_of(records, key))}" for key in keys)
-        y = {"seconds": "seconds", "bytes": "bytes"}.get(form, "tokens")
-        yield Lines(f"{y.capitalize()} by {x}: {group}", series, x=x, y=y, log=True, note=f"Exponents: {exponents}.")
 
 
 def slope(points: Sequence[tuple[float, float]]) -> str:

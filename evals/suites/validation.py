@@ -15,18 +15,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gecko_graph import ToolSpec
-from gecko_graph.models.factory import Models
+from gecko_graph import Models, ToolSpec
 from gecko_graph.models.node import as_node
-from gecko_graph.nodes.validator import validator
 from gecko_graph.schemas.complaints import find_complaints, unknown_tool
 from gecko_graph.state import Call, Complaint, JsonObject
 from gecko_graph.tools.function_dicts import spec_of_dict
-from gecko_graph.values.paths import value_at
+from gecko_graph.values.places import value_at
+from gecko_graph.world.check import validator
 
-from ..harness import datasets
-from ..harness.figures import Bars, Cell, Measured, Published, Table, rate, share
-from ..harness.suite import Case, Expectation, Record, Suite, Summary, by_group
+from ..harness.figures import Case, Cell, Measured, Published, Record, Table, rate, share
+from ..harness.options import find, read_jsonl
+from ..harness.suite import Expectation, Suite, Summary, by_group
 
 NOTHING_TO_VALIDATE = ("DECODE", "NO_CALL")
 VALID = ("CORRECT", "CORRECT_SCHEMA_VIOLATION")
@@ -120,9 +119,9 @@ def read_rows(folder: Path, rules: Rules) -> Iterator[Row]:
     Raises:
         EvalError: A file is not there.
     """
-    rows, tasks = (datasets.find(f"bfcl_{name}.jsonl.gz", folder) for name in ("calls", "tasks"))
-    by_key = {(task["dataset"], task["task_id"]): task for task in datasets.read_jsonl(tasks)}
-    for answer in datasets.read_jsonl(rows):
+    rows, tasks = (find(f"bfcl_{name}.jsonl.gz", folder) for name in ("calls", "tasks"))
+    by_key = {(task["dataset"], task["task_id"]): task for task in read_jsonl(tasks)}
+    for answer in read_jsonl(rows):
         if answer["label"] not in NOTHING_TO_VALIDATE:
             task = by_key[answer["dataset"], answer["task_id"]]
             yield Row(answer, task, rules.tools_of(task, underscored=answer["name_style"] == "underscore"))
@@ -177,7 +176,7 @@ class Validation(Suite):
     def __init__(self, options: Any) -> None:
         super().__init__(options)
         self._rules = Rules()
-        self._models = Models.bind(None, options.speakers())
+        self._models = Models().replace(**options.speakers())
         self._asks = self._models.has("validator")
 
     def cases(self) -> Iterable[Case]:
@@ -256,7 +255,7 @@ def summary_of(records: Sequence[Record], *, asked: bool, all_asked: bool) -> Su
     for name, some in by_group(records, key="model").items():
         by_model.add(name, *_rates(some, asked=asked))
     return Summary(
-        [by_category, by_model, _bars(records, asked=asked), _by_error(records, asked=asked)],
+        [by_category, by_model, _by_error(records, asked=asked)],
         expectations=list(expectations(records)),
         notes=list(_false_refusals(records)),
     )
@@ -287,13 +286,6 @@ def _of_kind(records: Sequence[Record], kind: str, *, refused: bool) -> Measured
 def _rates(records: Sequence[Record], *, asked: bool) -> list[Cell]:
     semantic: Cell = _of_kind(records, "semantic", refused=True) if asked else "not measured"
     return [_of_kind(records, "valid", refused=False), _of_kind(records, "syntactic", refused=True), semantic]
-
-
-def _bars(records: Sequence[Record], *, asked: bool) -> Bars:
-    paper: list[Published | None] = [Published(each, "paper, Table 1") for each in PAPER["GPT-4o"]]
-    ours = _rates(records, asked=asked)
-    plotted = [each if isinstance(each, Measured) else None for each in ours]
-    return Bars("Detection rates, all categories", RATES, {"ours": plotted, "paper, GPT-4o": paper})
 
 
 def _by_error(records: Sequence[Record], *, asked: bool) -> Table:

@@ -1,181 +1,369 @@
-"""What a prompt's view of a padded state still holds of what the real tools touch."""
+"""`view`: what a prompt's view of a padded state still holds of what BFCL's recorded calls change.
+
+A view is read back from its text alone: marks of things left out show nothing.
+"""
 
 from __future__ import annotations
 
-import argparse
-from collections import Counter
-from collections.abc import Iterable, Sequence
+import json
+import random
+import re
+from argparse import ArgumentParser
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from gecko_graph.context import GeckoContext
-from gecko_graph.models.view.view import focus_words, view
-from gecko_graph.state import JsonObject
+from gecko_graph.models.focus import focus_words
+from gecko_graph.models.view import view
+from gecko_graph.state import Json, JsonObject
+from gecko_graph.values.patch import apply_patch, tokens
 
-from ..bfcl.influence import Path, Touched, touched
-from ..bfcl.padding import ALIKE, Padding
-from ..bfcl.shown import CUT, Shown, holds, names, read
-from ..bfcl.tasks import Task, read_tasks
-from ..harness.figures import Table, share
-from ..harness.suite import Case, EvalError, Expectation, Record, Suite, Summary, by_group
+from ..harness.figures import Case, Record, Table, share
+from ..harness.options import read_jsonl
+from ..harness.suite import Expectation, Suite, Summary
 
+FILE = "bfcl_multiturn_calls.jsonl.gz"
+FILES = "GorillaFileSystem"
 WANTED = 0.99
-MISSES = 40
-CATEGORIES = ("multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param")
+SIZE = 100_000
+"""Characters of a padded state."""
+ALIKE = 20
+"""Entries that each collection gets beside the task's own, half of them before, half of them behind."""
+FOLDERS = 24
+WORDS = "amber basin cedar delta ember fjord grove harbor island juniper kettle lagoon meadow orchard pepper".split()  # noqa: SIM905
+
+_TEXT = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
+_SCALAR = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|true|false|null")
+_CUT = re.compile(r" … [\d,]+ of [\d,]+ characters left out … ")
+_MARK = re.compile(
+    r"… (?:[\d,]+(?: more)? keys?(?: \(of [\d,]+\))?|items? \d+(?: to \d+)? \(of \d+\)|[\d,]+ items?)(:)?"
+)
+_FIRST = re.compile(r", the first with ")
+_INDEX = re.compile(r"(\d+): ")
+
+Path = tuple[str | int, ...]
 
 
 class Views(Suite):
-    """Views: on BFCL's ground-truth calls, whether the view of a padded state holds what the real class touches.
+    """Views: on BFCL's recorded ground-truth calls, whether the view of a padded state holds what a call changes.
 
-    A case is a task, its ground truth played on the real classes. Before each call the state is padded: each collection
-    gets entries like its own, the file system folders with files of the same names, and applications stand beside them
-    that the task is not about. The view is the one that the simulator's prompt carries: of the default budget, its
-    focus the call. It must hold each place that the call reads or changes, a scalar whole.
-
-    A place is read where another value there makes the real class answer or change something else. Places are those of
-    the task's own state: with padding in it, a list of all messages is as long as one likes.
+    A case is a task. Before each call the state is padded: each collection gets entries like its own, the file system
+    folders with files of the same names, and applications stand beside them that the task is not about. The view is the
+    one that the simulator's prompt carries: of the default budget, its focus the call. It must hold each place that the
+    call changes: what is overwritten or removed, and of what is added the container.
     """
 
     name = "view"
     asks = False
-    tools = "real"
-    planner = None
-    examples = ("--limit 20", "--budget 3000", "--size 1000000 --limit 10")
+    tools = "none"
+    examples = ("--limit 20", "--budget 3000")
 
     @classmethod
-    def add_options(cls, parser: argparse.ArgumentParser) -> None:
-        """Add sizes and categories."""
-        add = parser.add_argument
-        add("--category", default="multi_turn_base", metavar="A,B", help=f"of {', '.join(CATEGORIES)} (the first)")
-        add("--size", type=int, default=100_000, metavar="N", help="characters of a padded state (100000)")
-        add("--budget", type=int, default=GeckoContext().view_chars, metavar="N", help="characters of a view (default)")
+    def add_options(cls, parser: ArgumentParser) -> None:
+        """Add the view's size."""
+        budget = GeckoContext().view_chars
+        parser.add_argument("--budget", type=int, default=budget, metavar="N", help="characters of a view (default)")
 
-    def __init__(self, options: Any) -> None:
-        super().__init__(options)
-        self._categories = options.own.category.split(",")
-        if unknown := set(self._categories) - set(CATEGORIES):
-            raise EvalError(f"--category {', '.join(sorted(unknown))}: there are {', '.join(CATEGORIES)}")
-        if options.own.budget < 500:
-            raise EvalError("--budget: a view has at least 500 characters")
-
-    def cases(self) -> Iterable[Case]:
+    def cases(self) -> Iterator[Case]:
         """Yield a case per task."""
-        for task in read_tasks(self.options.data, self._categories):
-            yield Case(task.id, task, group=task.category)
+        for task in read_jsonl(self.options.dataset(FILE)):
+            yield Case(task["id"], task, group=task["id"].rpartition("_")[0])
 
     def run_case(self, case: Case) -> JsonObject:
-        """Play the ground truth, and look at the view before each call."""
-        task: Task = case.data
-        state = task.real.initial_state
-        calls: list[JsonObject] = []
-        for number, text in enumerate(text for turn in task.turns for text in turn.truth):
-            call = task.read(text)
-            calls.append(self._look(task, state, call, number=number))
-            state = _after(task, state, call)
-        return {"calls": calls, "rungs": {"python": len(calls)}}
-
-    def _look(self, task: Task, state: JsonObject, call: JsonObject, *, number: int) -> JsonObject:
-        own = self.options.own
-        padding = Padding(state, size=own.size, seed=self.options.seed * 1000 + number)
-        text = view(padding.state, focus=focus_words(call["call"], call["args"]), budget=own.budget)
-        shown = read(text)
-        places = touched(task.real, state, call)
-        missed = [each for each in places if not _is_held(shown, each, padding)]
-        return {
-            "tool": call["call"],
-            "class": task.real.owners[call["call"]],
-            "places": len(places),
-            "chars": len(text),
-            "missed": [[_path_text(each.path), each.how, _cause(shown, padding.moved(each.path))] for each in missed],
-            **({"args": call["args"]} if missed else {}),
-        }
+        """Look at the view before each call."""
+        return {"calls": list(looks(case.data, seed=self.options.seed, budget=self.options.own.budget))}
 
     def tell(self, record: Record) -> str:
         """Return a record in one line."""
         calls = record.values["calls"]
-        missed = [each["tool"] for each in calls if each["missed"]]
-        return f"{len(calls)} calls, missed in {len(missed)}" + (f": {', '.join(missed)}" if missed else "")
+        return f"{len(calls)} calls, missed in {sum(bool(each['missed']) for each in calls)}"
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return held calls by class, misses by cause, and each miss."""
-        own = self.options.own
-        lost = sum(not record.done for record in records)
+        """Return held calls by class, and each miss."""
         calls = [(record.id, each) for record in records if record.done for each in record.values["calls"]]
-        touching = [each for _, each in calls if each["places"]]
+        about = [each for _, each in calls if each["places"]]
         table = Table(
-            f"Calls whose view of {own.budget:,} characters holds all that they touch",
-            ["class", "held", "calls", "places", "places missed"],
-            note=f"States padded to {own.size:,} characters; {len(calls) - len(touching)} calls touch nothing and do "
-            f"not count. Each collection has {ALIKE} more entries like its own.",
+            f"Calls whose view of {self.options.own.budget:,} characters holds all that they change",
+            ["class", "held", "places", "places missed"],
+            note=f"States padded to {SIZE:,} characters; {len(calls) - len(about)} calls change nothing. Each "
+            f"collection has {ALIKE} more entries like its own.",
         )
-        for name in [*sorted({each["class"] for each in touching}), "all"]:
-            some = [each for each in touching if name in (each["class"], "all")]
-            held = sum(not each["missed"] for each in some)
-            places, missed = (sum(map(of, some)) for of in (_places, _missed))
-            table.add(name, share(held, len(some), tools="real"), len(some), places, missed)
-        held = sum(not each["missed"] for each in touching)
-        tasks = Table("Tasks of whose calls every view holds all", ["category", "tasks"])
-        for group, each in by_group(records).items():
-            whole = [record for record in each if record.done and not any(c["missed"] for c in record.values["calls"])]
-            tasks.add(group, share(len(whole), len(each), tools="real"))
-        holds_all = bool(touching) and held >= WANTED * len(touching) and not lost
-        return Summary(
-            [table, tasks],
-            [Expectation(f"the view holds all that a call touches for at least {WANTED:.0%} of the calls", holds_all)],
-            _misses(calls),
+        for name in [*sorted({each["class"] for each in about}), "all"]:
+            some = [each for each in about if name in (each["class"], "all")]
+            held = share(sum(not each["missed"] for each in some), len(some), tools="none")
+            table.add(name, held, sum(each["places"] for each in some), sum(len(each["missed"]) for each in some))
+        held_all = sum(not each["missed"] for each in about) >= WANTED * len(about) > 0
+        text = f"the view holds all that a call changes for at least {WANTED:.0%} of the calls"
+        notes = [f"{case}: {each['tool']}: {', '.join(each['missed'])}" for case, each in calls if each["missed"]]
+        return Summary([table], [Expectation(text, held_all)], notes)
+
+
+def looks(task: Mapping[str, Any], *, seed: int, budget: int) -> Iterator[JsonObject]:
+    """Yield for each recorded call of a class the number of its places, and those that its view lacks."""
+    state = task["initial_state"]
+    for number, step in enumerate(step for turn in task["turns"] for step in turn):
+        if step["class"] is not None:
+            name, args = step["call"]["name"], step["call"]["args"]
+            padding = Padding(state, size=SIZE, seed=seed * 1000 + number)
+            shown = read(view(padding.state, focus=focus_words(name, args), budget=budget))
+            places = dict.fromkeys(changed(state, step["patch"]))
+            missed = ["/".join(map(str, each)) for each in places if not is_held(shown, state, each, padding)]
+            yield {"tool": name, "class": step["class"], "places": len(places), "missed": missed}
+        state = apply_patch(state, step["patch"])
+
+
+def changed(state: Json, patch: Sequence[Mapping[str, Any]]) -> Iterator[Path]:
+    """Yield the places that a change overwrites or removes; of what it adds, the container."""
+    for operation in patch:
+        at, path = state, list[str | int]()
+        for token in tokens(operation.get("from", operation["path"])):
+            key = int(token) if isinstance(at, list) and token.isdigit() else token
+            known = at if isinstance(at, dict) else range(len(at)) if isinstance(at, list) else ()
+            if key not in known:
+                break
+            at = at[key]
+            path.append(key)
+        yield tuple(path)
+        state = apply_patch(state, [dict(operation)])
+
+
+def is_held(shown: Any, state: Any, path: Path, padding: Padding) -> bool:
+    """Return whether a view shows a place of the unpadded state: a scalar whole, a container opened."""
+    for token in path:
+        state = state[token]
+    return holds(shown, padding.moved(path), value=state)
+
+
+class Padding:
+    """Pads one state.
+
+    Args:
+        state: A task state of the real classes.
+        size: Characters of JSON that it is to have.
+        seed: Of everything made up.
+
+    Attributes:
+        state: The padded state.
+    """
+
+    def __init__(self, state: JsonObject, *, size: int, seed: int) -> None:
+        self._dice = random.Random(seed)
+        self._moved: dict[Path, int] = {}
+        made: JsonObject = {}
+        for name, part in state.items():
+            made[name] = part if name == "runtime_state" else self._application(name, part)
+        others = self._others(size - len(json.dumps(made)))
+        names = sorted(others)
+        before = {name: others[name] for name in names[::2]}
+        self.state: JsonObject = {**before, **made, **{name: others[name] for name in names[1::2]}}
+
+    def moved(self, path: Path) -> Path:
+        """Return where a place of the state is in the padded one."""
+        return tuple(
+            token + self._moved.get(path[:depth], 0) if isinstance(token, int) else token
+            for depth, token in enumerate(path)
         )
+
+    def _application(self, name: str, part: JsonObject) -> JsonObject:
+        if name == FILES:
+            return {**part, "tree": {root: self._folders(folder) for root, folder in part["tree"].items()}}
+        return {key: self._collection(value, (name, key)) for key, value in part.items()}
+
+    def _collection(self, value: Json, path: Path) -> Json:
+        """Return a list or an object of records with more like its own; anything else as it is."""
+        if isinstance(value, list) and value:
+            half = ALIKE // 2
+            self._moved[path] = half
+            alike = [self._like(self._dice.choice(value)) for _ in range(ALIKE)]
+            return [*alike[:half], *value, *alike[half:]]
+        records = [each for each in value.values() if isinstance(each, dict | list)] if isinstance(value, dict) else []
+        if not isinstance(value, dict) or not records:
+            return value
+        keys = [key for key in value if isinstance(value[key], dict | list)]
+        more = {self._name(self._dice.choice(keys)): self._like(self._dice.choice(records)) for _ in range(ALIKE)}
+        fresh = [(key, each) for key, each in more.items() if key not in value]
+        return dict([*fresh[::2], *value.items(), *fresh[1::2]])
+
+    def _like(self, value: Json) -> Json:
+        """Return a value of the same form with other content."""
+        if isinstance(value, dict):
+            return {key: self._like(each) for key, each in value.items()}
+        if isinstance(value, list):
+            return [self._like(each) for each in value]
+        if isinstance(value, bool) or value is None:
+            return value
+        if isinstance(value, int):
+            return self._dice.randrange(10 ** max(2, len(str(value))))
+        if isinstance(value, float):
+            return round(value * self._dice.uniform(0.5, 2), 2)
+        return self._name(value) if " " not in value else self._text(len(value))
+
+    def _name(self, like: str) -> str:
+        """Return a name of the same make: digits for digits, letters for letters."""
+        swapped = (self._swapped(each) for each in like)
+        return "".join(swapped)
+
+    def _swapped(self, character: str) -> str:
+        if character.isdigit():
+            return str(self._dice.randrange(10))
+        if not character.isalpha():
+            return character
+        letter = self._dice.choice("abcdefghijklmnopqrstuvwxyz")
+        return letter.upper() if character.isupper() else letter
+
+    def _text(self, length: int) -> str:
+        words = " ".join(self._dice.choices(WORDS, k=max(2, length // 6)))
+        return words[: max(length, 8)]
+
+    def _folders(self, root: JsonObject) -> JsonObject:
+        """Return folders beside the task's own, with files of the same names and other content among theirs."""
+        own = list(_file_names(root))
+        more: JsonObject = {}
+        for number in range(FOLDERS):
+            names = {f"{self._dice.choice(WORDS)}_{n}.txt" for n in range(6)}
+            names |= {self._dice.choice(own)} if own else set()
+            files = {name: {"type": "file", "content": self._text(300)} for name in sorted(names)}
+            more[f"{self._dice.choice(WORDS)}_{number}"] = {"type": "directory", "contents": files}
+        items = list(more.items())
+        return {**root, "contents": dict([*items[::2], *root["contents"].items(), *items[1::2]])}
+
+    def _others(self, size: int) -> JsonObject:
+        """Return applications that no call is about, of so many characters in all."""
+        made: JsonObject = {"CalendarAPI": {"owner": "usr_48213", "events": []}, "NotesAPI": {"notebooks": {}}}
+        number, left = 0, size
+        while left > 0:
+            number += 1
+            event = {"id": number, "title": self._text(24), "status": self._dice.choice(["open", "closed"])}
+            event |= {"day": self._dice.randrange(28), "place": self._dice.choice(WORDS), "note": self._text(120)}
+            page = {"title": self._text(20), "content": self._text(260), "tags": self._dice.choices(WORDS, k=3)}
+            made["CalendarAPI"]["events"].append(event)
+            made["NotesAPI"]["notebooks"].setdefault(self._dice.choice(WORDS), {})[f"page {number}"] = page
+            left -= len(json.dumps(event)) + len(json.dumps(page)) + 20
+        return made
+
+
+def _file_names(folder: Mapping[str, Any]) -> list[str]:
+    found: list[str] = []
+    for name, each in folder["contents"].items():
+        found += [name] if each["type"] == "file" else _file_names(each)
+    return found
+
+
+@dataclass(slots=True)
+class Shown:
+    """A container: the entries that are shown, by key or index, and the keys that are only named."""
+
+    entries: dict[str | int, Any] = field(default_factory=dict)
+    named: set[str] = field(default_factory=set)
+
+
+CUT = object()
+"""In the place of a text of which the middle is left out."""
+
+
+def read(text: str) -> Any:
+    """Return what a view shows: scalars, `CUT` for a text that is not whole, `Shown` for containers.
+
+    Raises:
+        ValueError: The text is not a view.
+    """
+    reader = _Reader(text)
+    value = reader.value()
+    if reader.at != len(text):
+        raise reader.wrong()
+    return value
+
+
+def holds(shown: Any, path: Sequence[str | int], *, value: Any) -> bool:
+    """Return True if the view shows the value at a path, a scalar whole, a container opened."""
+    for token in path:
+        if not isinstance(shown, Shown) or token not in shown.entries:
+            return False
+        shown = shown.entries[token]
+    if isinstance(value, dict | list):
+        return isinstance(shown, Shown)
+    return type(shown) is type(value) and bool(shown == value)
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self.text, self.at = text, 0
+
+    def wrong(self) -> ValueError:
+        return ValueError(f"no view at character {self.at}: {self.text[self.at : self.at + 60]!r}")
+
+    def value(self) -> Any:
+        self.skip("")
+        if self.skip("{"):
+            return self._container("}", self._member)
+        if self.skip("["):
+            return self._container("]", self._item)
+        if self.text.startswith('"', self.at):
+            return self._string()
+        found = self._take(_SCALAR)
+        if not found:
+            raise self.wrong()
+        return json.loads(found[0])
+
+    def skip(self, sign: str) -> bool:
+        """Pass over blanks, and over the sign if it is next."""
+        while self.text[self.at : self.at + 1] in (" ", "\n"):
+            self.at += 1
+        if not self.text.startswith(sign, self.at):
+            return False
+        self.at += len(sign)
+        return True
+
+    def _take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        found = pattern.match(self.text, self.at)
+        if found:
+            self.at = found.end()
+        return found
+
+    def _string(self) -> Any:
+        found = self._take(_TEXT)
+        if not found:
+            raise self.wrong()
+        if not self._take(_CUT):
+            return json.loads(found[0])
+        self._string()
+        return CUT
+
+    def _container(self, end: str, one: Any) -> Shown:
+        shown = Shown()
+        while not self.skip(end):
+            self.skip("")
+            found = self._take(_MARK)
+            if found:
+                self._names(shown, listed=bool(found[1]))
+            else:
+                one(shown)
+            if not self.skip(",") and not self.text.startswith(end, self.at):
+                raise self.wrong()
+        return shown
+
+    def _names(self, shown: Shown, *, listed: bool) -> None:
+        """Add the keys that a mark names; those of a folded list's first item are not keys of the list."""
+        first = self._take(_FIRST)
+        while (listed or first) and not self.skip("…"):
+            name = self._string()
+            if isinstance(name, str) and not first:
+                shown.named.add(name)
+            if not self.skip(","):
+                return
+            self.skip("")
+
+    def _member(self, shown: Shown) -> None:
+        key = self._string()
+        if not self.skip(":"):
+            raise self.wrong()
+        shown.entries[key] = self.value()
+
+    def _item(self, shown: Shown) -> None:
+        index = self._take(_INDEX)
+        place = int(index[1]) if index else len(shown.entries)
+        shown.entries[place] = self.value()
 
 
 SUITE = Views
-
-
-def _after(task: Task, state: JsonObject, call: JsonObject) -> JsonObject:
-    """Return the state after a call of the real class."""
-    made = dict(state)
-    made["runtime_state"] = dict(state.get("runtime_state", {}))
-    task.real.simulate(call["call"])(made, **call["args"])
-    return made
-
-
-def _is_held(shown: Any, place: Touched, padding: Padding) -> bool:
-    path = padding.moved(place.path)
-    if place.how == "member":
-        return names(shown, path)
-    value: Any = padding.state
-    for token in path:
-        value = value[token]
-    return holds(shown, path, value=value)
-
-
-def _cause(shown: Any, path: Path) -> str:
-    """Return why a view does not hold a place."""
-    for depth, token in enumerate(path):
-        if not isinstance(shown, Shown):
-            return "the text around it is cut" if shown is CUT else "another value is shown"
-        if token not in shown.entries:
-            return "left out of a container that is shown" if depth == len(path) - 1 else "its container is left out"
-        shown = shown.entries[token]
-    return "its text is cut" if shown is CUT else "not whole"
-
-
-def _places(call: JsonObject) -> int:
-    return int(call["places"])
-
-
-def _missed(call: JsonObject) -> int:
-    return len(call["missed"])
-
-
-def _path_text(path: Path) -> str:
-    return "/".join(map(str, path))
-
-
-def _misses(calls: Sequence[tuple[str, JsonObject]]) -> list[str]:
-    """Return misses by cause, then call by call."""
-    missed = [(case, each) for case, each in calls if each["missed"]]
-    causes = Counter(cause for _, each in missed for _, _, cause in each["missed"])
-    lines = [f"{count} places missed: {cause}" for cause, count in causes.most_common()]
-    for case, each in missed[:MISSES]:
-        places = "; ".join(f"{path} ({how}): {cause}" for path, how, cause in each["missed"][:3])
-        more = f"; {len(each['missed']) - 3} more" if len(each["missed"]) > 3 else ""
-        lines.append(f"{case}: {each['tool']}({each['args']}): {places}{more}")
-    return lines + ([f"{len(missed) - MISSES} more calls"] if len(missed) > MISSES else [])

@@ -11,9 +11,10 @@ from struct import pack, unpack
 
 from gecko_graph.conversation.milestones import Goal, Score, Snapshot
 from gecko_graph.conversation.milestones.constraints import Constraint, Milestone, Reached
-from gecko_graph.conversation.milestones.similarity import least_mean, measure_cell, row_key
+from gecko_graph.conversation.milestones.goal import build_score, mean
+from gecko_graph.conversation.milestones.measures import least_mean, measure_cell, row_key
 from gecko_graph.conversation.milestones.tables import Table
-from gecko_graph.state import VERSION, JsonObject
+from gecko_graph.state import JsonObject
 
 
 def score_publicly(goal: Goal, trajectory: Sequence[Snapshot]) -> Score:
@@ -23,19 +24,8 @@ def score_publicly(goal: Goal, trajectory: Sequence[Snapshot]) -> Score:
     and any similarity is a minefield's.
     """
     reached, stepped = (match_publicly(_as_public(some), trajectory) for some in (goal.milestones, goal.minefields))
-    plus, minus = _mean(reached, 1.0), _mean(stepped, 0.0)
-    return {
-        "v": VERSION,
-        "similarity": 0.0 if minus else plus,
-        "milestone_similarity": plus,
-        "minefield_similarity": minus,
-        "milestones": reached,
-        "minefields": stepped,
-    }
-
-
-def _mean(reached: Sequence[Reached], empty: float) -> float:
-    return math.fsum(each["similarity"] for each in reached) / len(reached) if reached else empty
+    plus, minus = (mean([each["similarity"] for each in some]) for some in (reached, stepped))
+    return build_score(reached, stepped, 1.0 if plus is None else plus, minus or 0.0)
 
 
 def _as_public(milestones: Sequence[Milestone]) -> list[Milestone]:

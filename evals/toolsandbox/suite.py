@@ -7,16 +7,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from gecko_graph import Scenario
 from gecko_graph.conversation.milestones.constraints import Reached
+from gecko_graph.scenario.cases.batch import find_cases
+from gecko_graph.scenario.cases.result import run_case
 from gecko_graph.state import JsonObject
+from gecko_graph.testing import scripted
+from gecko_graph.values.documents import read_document
 
-from ..harness.datasets import read_jsonl
-from ..harness.figures import Table, mean_of, share
-from ..harness.suite import Case, Expectation, Record, Suite, Summary, by_group
-from .phone import GOOD, check_options, hold, phone_cases, phone_tables
+from ..harness.figures import Case, Record, Table, mean_of, share
+from ..harness.options import ROOT, read_jsonl
+from ..harness.suite import Expectation, Suite, Summary, by_group
 from .public_code import score_publicly
 from .scored import read_goal, read_trajectory
 
+FOLDER = ROOT / "examples" / "phone"
+GOOD = ("good", "also")
+"""The scripted agents that reach all milestones; the others lose what their file says."""
 FILE = "toolsandbox_scores.jsonl.gz"
 CLOSE = 1e-6
 """The public code computes in Float32."""
@@ -27,7 +34,8 @@ _SCORES = ("similarity", "milestone_similarity", "minefield_similarity")
 class ToolSandbox(Suite):
     """Conversations on the phone of `examples/phone`; or the scorer beside ToolSandbox's public code (`--scores`).
 
-    Without `--agent` each case is held with its scripted agents: good ones, which reach all milestones, and bad ones.
+    Each case is held with its scripted agents: good ones, which reach all milestones, and bad ones. An agent of your
+    own is tried by `gecko-graph test examples/phone/cases --agent my_agent:build`.
     With `--scores` a case is a trajectory that the public code has scored. It is scored as the code does (similarities
     and mapping must agree), and as the paper defines it; without milestones it is unscored, and left out of the mean.
     """
@@ -37,28 +45,20 @@ class ToolSandbox(Suite):
     planner = None
     asks = False
     asides = ("differences",)
-    examples = ("", "--agent my_agent:build --augment all_tools", "--scores", "--scores more.jsonl.gz")
+    examples = ("", "--scores", "--scores more.jsonl.gz")
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Add agent, users, augmentations, and the file of scores."""
+        """Add the file of scores."""
         about = f"score trajectories again instead ({FILE} of the shared data)"
         parser.add_argument("--scores", metavar="FILE", nargs="?", const="", help=about)
-        parser.add_argument("--agent", metavar="AGENT", help="module:factory, provider:name, or a server's address")
-        parser.add_argument("--user-model", metavar="NAME", help="plays the users, in the place of their scripts")
-        parser.add_argument("--augment", metavar="NAME", action="append", default=[], help="as gecko-graph test has it")
         parser.add_argument("--differences", type=int, default=10, metavar="N", help="disagreements to list (10)")
-
-    def is_random(self) -> bool:
-        """Return True for an agent of one's own."""
-        return bool(self.options.own.agent)
 
     def cases(self) -> Iterator[Case]:
         """Yield a case per conversation, or per trajectory."""
         given = self.options.own.scores
         if given is None:
-            check_options(self.options.own)
-            yield from phone_cases(self.options.own.agent, self.options.own.augment)
+            yield from phone_cases()
             return
         for number, row in enumerate(read_jsonl(Path(given) if given else self.options.dataset(FILE))):
             yield Case(f"{number}:{row['scenario']}:{row['variant']}", row, group=row["variant"], unit=row["scenario"])
@@ -66,7 +66,7 @@ class ToolSandbox(Suite):
     def run_case(self, case: Case) -> JsonObject:
         """Hold the conversation; or score the trajectory in both ways."""
         if "file" in case.data:
-            return hold(case.data, self.options.own)
+            return hold(case.data)
         goal, trajectory, expected = read_goal(case.data), read_trajectory(case.data), case.data["result"]
         public, paper = score_publicly(goal, trajectory), goal.score(trajectory)
         first = case.data["first_user_message_index"]
@@ -98,8 +98,9 @@ class ToolSandbox(Suite):
         if self.options.own.scores is None:
             good = [record for record in done if record.group in GOOD and record.values["similarity"] != 1]
             reached = Expectation("all good scripted agents score 1.0", not good)
-            expected = [] if self.options.own.agent else [reached]
-            return Summary(list(phone_tables(done)), expected, [f"{record.id}: {self.tell(record)}" for record in good])
+            return Summary(
+                list(phone_tables(done)), [reached], [f"{record.id}: {self.tell(record)}" for record in good]
+            )
         for name, some in (*by_group(done).items(), ("all", done)):
             _add(table, name, some)
         different = [record for record in done if not (record.values["scores"] and record.values["mapping"])]
@@ -128,3 +129,48 @@ def _is_same(reached: Sequence[Reached], mapping: Mapping[str, Any], first: int)
         at is not None and at + first == mapping[id_][0] and _is_close(similarity, mapping[id_][1])
         for id_, (at, similarity) in found.items()
     )
+
+
+def phone_cases() -> Iterator[Case]:
+    """Yield a case for each scenario with each of its scripted agents."""
+    for file in find_cases([FOLDER / "cases"]):
+        name = file.name.removesuffix(".gecko.yaml")
+        facts = {"categories": list(Scenario.load(file).categories)}
+        written: Any = read_document(FOLDER / "agents" / f"{name}.yaml")
+        agents = {who: written[who] for who in GOOD if who in written}
+        agents |= {f"bad {number}": each["does"] for number, each in enumerate(written["bad"], 1)}
+        for who, replies in agents.items():
+            data, group = {"file": str(file), "replies": replies}, who.partition(" ")[0]
+            yield Case(f"phone:{name}:{who}", data, group=group, facts=facts)
+
+
+def hold(data: Mapping[str, Any]) -> JsonObject:
+    """Hold one conversation and return its record."""
+    record = run_case(Scenario.load(data["file"]), scripted(*data["replies"])).record
+    score = record["score"]
+    kept = {key: score[key] for key in ("similarity", "end", "reason", "turns", "calls", "races")}
+    return {**kept, "leaks": len(score["leaks"]), "idle": record["idle"], "messages": record["messages"]}
+
+
+def phone_tables(records: Sequence[Record]) -> Iterator[Table]:
+    """Yield mean similarity and turns by agent and by category (ToolSandbox, tables 5 and 11)."""
+    groups: dict[str, list[Record]] = {record.group: [] for record in records}
+    for record in records:
+        categories = () if record.group in ("also", "bad") else record.facts["categories"]
+        for name in (record.group, *categories):
+            groups.setdefault(name, []).append(record)
+    columns = ["", "held", "similarity", "doing nothing", "turns", "calls", "races", "leaks"]
+    table = Table("Conversations on the phone", columns)
+    for name, some in groups.items():
+        means = _means(some, "similarity", "idle", "turns", "calls")
+        table.add(name, len(some), *means, *_sums(some, "races", "leaks"))
+    yield table
+
+
+def _means(records: Sequence[Record], *keys: str) -> list[Any]:
+    found = ([record.values[key] for record in records if record.values[key] is not None] for key in keys)
+    return [mean_of(values, tools="simulated") if values else "-" for values in found]
+
+
+def _sums(records: Sequence[Record], *keys: str) -> list[int]:
+    return [sum(record.values[key] for record in records) for key in keys]

@@ -1,25 +1,22 @@
 """The agent's keys, how writes to one come together, and who owns each."""
 
 # annotations are evaluated here: LangGraph evaluates those that are texts again at each compilation
-from collections.abc import Sequence
-from functools import cache, partial
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import Annotated, Any, cast
 
 from langchain_core.messages import AnyMessage
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
 from ..errors import PatchConflict
-from ..models.ask import Where
-from ..models.node import NodeScope
-from ..state import Call, ChecklistItem, JsonObject, Rehearsal, Step
-from ..tools import Toolkit
+from ..state import ChecklistItem, JsonObject, Rehearsal, Step
 from ..values.difference import json_equal
 from ..values.origins import find_untrusted
 from ..values.patch import booked_patch, fold_patches
-from ..world.channels import SNAPSHOT_EVERY_TURNS, Ledger, Lesson, book, delta, replace
+from ..world.channels import AttemptState, Bookkeeping, fold_bookkeeping
 from ..world.records import Approval, ExecutedCall, Execution, PlannedCall, Preview
-from ..world.rung import RungRequest
+from ..world.reducers import SNAPSHOT_EVERY_TURNS, delta, replace
 from ..world.turn import human_turns
 
 
@@ -46,15 +43,9 @@ class AgentOutput(TypedDict):
     task_state: JsonObject
 
 
-class AgentState(TypedDict, total=False):
-    """The agent's keys. `messages` and `task_state` live as long as the thread, the others for one turn."""
+class AgentRecord(Bookkeeping, total=False):
+    """What the agent keeps for itself, each with its owner; for one turn, where nothing else is said."""
 
-    messages: Annotated[list[AnyMessage], add_messages]
-    """Caller; `answer` adds the answer."""
-    task_state: Annotated[JsonObject, delta(replace, dict, SNAPSHOT_EVERY_TURNS)]
-    """Caller; `rehearse` what a model supposed of it before the first call, `sync` after each real call."""
-    checklist: list[ChecklistItem] | None
-    """Caller: what must hold at the end of this turn; `rehearse` takes it."""
     turn: int
     """`open_turn`: human turns of the conversation."""
     turn_id: str
@@ -63,37 +54,72 @@ class AgentState(TypedDict, total=False):
     """`open_turn`, `recover`: claims of real calls that are not in the state yet; the first is being booked."""
     turn_start_state: JsonObject
     """`open_turn`, `recover`, `rehearse`: the task state at the turn's start."""
-    rehearsal: Rehearsal
-    """`rehearse`: the last one of the turn."""
     rehearsals: dict[str, int]
     """`rehearse`: how many there were in this turn, by what led to them: `task`, `resumed`, `rejected`, `departed`,
     `stale`."""
     next_rehearsal_reason: str
     """`open_turn`, `review`, `sync`: why it is rehearsed, or the rest is again, a key of `rehearsals`; empty where it
     is not; `edited` where a person has edited the plan, which is reviewed again."""
-    lesson: Lesson | None
-    """`review`, `sync`: what the next rehearsal's planner learns."""
-    preview: Preview | None
-    """`rehearse`; `review` where the plan was edited."""
-    approval: Approval | None
-    """`review`."""
-    journal: Annotated[list[ExecutedCall], by_call]
-    """`recover`, `call_tool`, `resolve_doubt`, `sync`; `open_turn` empties it."""
     steps: list[Step]
     """`sync`: the turn's real calls with their outcomes."""
     supposed: list[str]
     """`open_turn`, `rehearse`: JSON Pointers into `start` of what a model made up; lives as long as the thread."""
     real_digest: str
     """`sync`: digest of the task state, once reality has broken a rule of it; lives as long as the thread."""
-    ledger: Annotated[Ledger, book]
-    """`rehearse` opens it; `sync` and `answer` book on it."""
     unreported: list[ExecutedCall]
     """`open_turn`, `recover`: real calls of turns that have no answer: they were interrupted, or the person said
     something else; `answer` reports them."""
-    fidelity: Annotated[dict[str, dict[str, int]], add_tallies]
-    """`sync`, as long as the thread: tool to how many of its real calls there were, and how many drifted."""
+    fidelity: dict[str, dict[str, int]]
+    """`sync` adds, as long as the thread: tool to how many of its real calls there were, and how many drifted."""
+
+
+def fold_record(old: AgentRecord, writes: Sequence[AgentRecord]) -> AgentRecord:
+    """Merge writes key by key (reducer): costs and tallies add up, the last write of any other key stands."""
+    folded = cast("AgentRecord", fold_bookkeeping(old, writes))
+    tallies = [write["fidelity"] for write in writes if "fidelity" in write]
+    if tallies:
+        folded = {**folded, "fidelity": reduce(add_tallies, tallies, old.get("fidelity", {}))}
+    return folded
+
+
+class AgentChannels(TypedDict, total=False):
+    """The agent's keys. `messages` and `task_state` live as long as the thread, the others for one turn."""
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    """Caller; `answer` adds the answer."""
+    task_state: Annotated[JsonObject, delta(replace, dict, SNAPSHOT_EVERY_TURNS)]
+    """Caller; `rehearse` what a model supposed of it before the first call, `sync` after each real call."""
+    checklist: list[ChecklistItem] | None
+    """Caller: what must hold at the end of this turn; `rehearse` takes it."""
+    rehearsal: Rehearsal
+    """`rehearse`: the last one of the turn."""
+    preview: Preview | None
+    """`rehearse`; `review` where the plan was edited."""
+    approval: Approval | None
+    """`review`."""
+    journal: Annotated[list[ExecutedCall], by_call]
+    """`recover`, `call_tool`, `resolve_doubt`, `sync`; `open_turn` empties it."""
     execution: Execution
     """`answer`."""
+    bookkeeping: Annotated[AgentRecord, delta(fold_record, dict, SNAPSHOT_EVERY_TURNS)]
+    """All nodes: what nobody has to read. A write holds only the keys that it changes."""
+
+
+class AgentState(AgentChannels, AgentRecord, total=False):
+    """What the agent's nodes and routers read and write: keys and bookkeeping side by side."""
+
+
+def open_record(state: AgentChannels | dict[str, Any]) -> AgentState:
+    """Return the keys of a state with those of its bookkeeping beside them."""
+    return cast("AgentState", {**state, **state.get("bookkeeping", {})})
+
+
+def close_record(update: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return an update with the keys of the bookkeeping under one."""
+    given = update or {}
+    kept = {key: value for key, value in given.items() if key in AgentRecord.__annotations__}
+    shown = {key: value for key, value in given.items() if key not in kept}
+    return {**shown, "bookkeeping": {**kept, **shown.get("bookkeeping", {})}} if kept else shown
 
 
 def last_entry(state: AgentState) -> ExecutedCall | None:
@@ -148,17 +174,13 @@ def booked_keys(state: AgentState) -> set[str]:
     return {entry["key"] for entry in (*done, *(state.get("unreported") or ())) if entry["key"]}
 
 
-def build_request(call: Call, state: AgentState, scope: NodeScope, toolkit: Toolkit) -> RungRequest:
-    """Return the request for one real call, with the state that reality has left."""
-    return RungRequest(
-        tool=toolkit[call["name"]],
-        call=call,
-        state=state["task_state"],
-        facts={},
-        context=scope.context,
-        where=Where(turn=state["turn"] - 1, question=state["ledger"]["asked"].get("state_updater", 0)),
-        steps=state["steps"],
-        untrusted=cache(
-            partial(find_untrusted, state["turn_start_state"], state.get("supposed") or [], state["steps"])
-        ),
-    )
+def as_attempt(state: AgentState) -> AttemptState:
+    """Return the turn's real calls as an attempt's, for what is asked of one."""
+    return {
+        "turn": state["turn"] - 1,
+        "number": 0,
+        "before": state["turn_start_state"],
+        "supposed": state.get("supposed") or [],
+        "task_state": state["task_state"],
+        "steps": state["steps"],
+    }

@@ -11,73 +11,64 @@ START ── open_turn ── rehearse ──(accepted)── review ──(appr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from functools import partial
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_type_hints
 
 from langchain_core.runnables import Runnable
 from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer
 
 from ..context import GeckoContext
 from ..errors import ToolkitError
-from ..graph import Gecko, Model, compose
-from ..models.factory import Models
+from ..graph import compose
+from ..models.factory import Models, ModelsLike
 from ..models.memory import is_answered
-from ..models.node import Router, as_node, book_turn
+from ..models.node import NodeFunction, NodeScope, Router, as_node, book_turn, refuse_unknown_keys
 from ..real.ledger import CallLedger, check_ledger
 from ..real.policy import ReviewPolicy
 from ..real.preview import make_preview
 from ..retrieval.index import ToolIndex
-from ..state import Role
 from ..tools import Toolkit
+from ..world.calls import build_nodes, simulate_call
 from ..world.channels import GeckoInput
 from ..world.ladder import rungs_of
 from ..world.rung import Rung
 from ..world.turn import human_turns
-from ..world.world import build_nodes, check_setup, simulate_call
-from .channels import AgentOutput, AgentState, calls_left, last_entry
-from .nodes.answer import answer, close
-from .nodes.execute import call_tool, resolve_doubt
-from .nodes.open_turn import open_turn, recover
-from .nodes.rehearse import find_missing, rehearse_node
-from .nodes.review import review as review_plan
-from .nodes.sync import sync
+from ..world.world import check_setup
+from .answer import answer, close
+from .channels import AgentChannels, AgentOutput, AgentState, calls_left, close_record, last_entry, open_record
+from .execute import call_tool, resolve_doubt, sync
+from .rehearse import find_missing, open_turn, recover, rehearse_node
+from .review import review
 
 
 def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by keyword
     toolkit: Toolkit,
     *,
-    model: Model | None = None,
-    models: Mapping[Role, Model] | None = None,
-    review: Any = "writes",
+    model: ModelsLike = None,
+    interrupt_on: Any = "writes",
     checkpointer: Checkpointer = None,
     context: GeckoContext | None = None,
-    base_url: str | None = None,
     rungs: Iterable[Rung] = (),
-    prompts: str | Path | None = None,
-    timeout_s: float | None = None,
     index: ToolIndex | None = None,
     ledger: CallLedger | None = None,
     name: str = "gecko_agent",
-) -> Gecko:
+) -> CompiledStateGraph[AgentChannels, GeckoContext, GeckoInput, AgentOutput]:
     """Create the agent: it rehearses a task, asks for approval, makes the calls for real, and stays in step.
 
     Args:
         toolkit: The tools; what is to be carried out needs a real function.
-        model: Speaks for every role: `"provider:name"` or any chat model.
-        models: A model of its own for some roles.
-        review: Which calls a person is asked about: `"writes"`, `"all"`, `"none"`, or a list of rules `{"tool": glob,
-            "when": expression over args and state, "then": "allow", "ask" or "refuse", "reason"}`, of which the last
-            that applies decides; or `{"rules": any of these, "max_age": seconds that an approval holds, "needs_id":
-            True where every answer must name its question}`.
+        model: A model, or `Models` by role, as for `create_gecko`.
+        interrupt_on: Which calls a person is asked about: `"writes"`, `"all"`, `"none"`; a list of rules `{"tool":
+            glob, "when": expression over args and state, "then": "allow", "ask" or "refuse", "reason"}`, of which the
+            last that applies decides; what LangChain's `HumanInTheLoopMiddleware` takes, `{"pay": True, "refund":
+            {"allowed_decisions": ["approve", "reject"], "description": ...}}`; or `{"rules": any of these, "max_age":
+            seconds that an approval holds, "needs_id": True where every answer must name its question}`.
         checkpointer: Keeps the snapshots, and the claims of real calls. Leave it out where the agent is embedded.
         context: Knobs of every run that brings none of its own.
-        base_url: Address of an OpenAI-compatible server, for models given as text.
         rungs: Who else may answer a simulated call, as for `create_gecko`.
-        prompts: A folder with prompts of your own.
-        timeout_s: Seconds that a model given as text may take for a reply.
         index: Finds tools where there are more than `context.max_tools`, as for `create_gecko`.
         ledger: Keeps the claims of real calls where the checkpointer is none of SQLite, Postgres and memory.
         name: The graph's name, in traces and where it is a node of another one.
@@ -89,47 +80,67 @@ def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by 
     Raises:
         ToolkitError: The toolkit is empty, not a Toolkit, or no tool has a real function.
         ModelError: A model cannot be built, or the planner has none.
-        GeckoError: The context, the review, the ladder or a prompt cannot be used.
+        GeckoError: The context, `interrupt_on`, the ladder or a prompt cannot be used.
     """
     knobs = check_setup(toolkit, context)
     if all(tool.real is None for tool in toolkit):
         raise ToolkitError("no tool has a real function: nothing could be carried out (to rehearse only: create_gecko)")
-    policy = ReviewPolicy.load(review, toolkit)
+    policy = ReviewPolicy.load(interrupt_on, toolkit)
     check_ledger(ledger)
-    bound = Models.bind(model, models, base_url=base_url, prompts=prompts, timeout_s=timeout_s)
+    bound = Models.of(model)
     bound.prompts.check_shows("planner", "outcome")
     rungs = tuple(rungs)
     predict = partial(simulate_call, nodes=build_nodes(toolkit, rungs_of(rungs)))
     gecko = compose(toolkit, models=bound, default=knobs, rungs=rungs, index=index, is_alone=False)
     bound.require("planner")
-    node = partial(as_node, models=bound, default=knobs, book=book_turn)
+    node = partial(_node, models=bound, default=knobs, book=book_turn)
     preview = partial(make_preview, toolkit=toolkit, policy=policy)
     deciding: Any = {"toolkit": toolkit, "policy": policy, "ledger": ledger}
     nodes = {
         "open_turn": node(open_turn),
         "recover": node(partial(recover, toolkit=toolkit)),
         "rehearse": rehearse_node(gecko, preview, node(partial(find_missing, **deciding))),
-        "review": node(partial(review_plan, answer_call=predict, **deciding)),
+        "review": node(partial(review, answer_call=predict, **deciding)),
         "call_tool": node(partial(call_tool, **deciding)),
         "resolve_doubt": node(partial(resolve_doubt, **deciding)),
         "sync": node(partial(sync, toolkit=toolkit)),
         "answer": node(partial(answer, prompts=bound.prompts)),
         "close": node(partial(close, ledger=ledger)),
     }
-    return connect(nodes).compile(checkpointer=checkpointer, name=name)
+    return refuse_unknown_keys(connect(nodes).compile(checkpointer=checkpointer, name=name))
 
 
 def connect(nodes: Mapping[str, Runnable[Any, Any]]) -> StateGraph[Any, GeckoContext, Any, Any]:
     """Return the graph of these nodes."""
-    builder = StateGraph(AgentState, GeckoContext, input_schema=GeckoInput, output_schema=AgentOutput)
+    builder = StateGraph(AgentChannels, GeckoContext, input_schema=GeckoInput, output_schema=AgentOutput)
     for name, node in nodes.items():
         builder.add_node(name, node)
     builder.add_edge(START, "open_turn")
     routers = (after_open_turn, after_recover, after_rehearse, after_review, after_call_tool, after_resolve_doubt)
     for router in (*routers, after_sync, after_answer):
-        builder.add_conditional_edges(router.__name__.removeprefix("after_"), Router(router))
+        builder.add_conditional_edges(router.__name__.removeprefix("after_"), Router(_routed(router)))
     builder.add_edge("close", END)
     return builder
+
+
+def _node(fn: NodeFunction, **bound: Any) -> Runnable[Any, Any]:
+    """Return a graph's node for a node function that has the bookkeeping's keys beside the others."""
+
+    def run(state: AgentChannels, scope: NodeScope) -> Generator[Any, Any, dict[str, Any]]:
+        made = fn(open_record(state), scope)
+        return close_record((yield from made) if isinstance(made, Generator) else made)
+
+    return as_node(run, **bound)
+
+
+def _routed(router: Callable[[AgentState], str]) -> Callable[[AgentChannels], str]:
+    """Return the router over the graph's own keys; where it leads is read from its annotation."""
+
+    def route(state: AgentChannels) -> str:
+        return router(open_record(state))
+
+    route.__annotations__ = {"state": AgentChannels, "return": get_type_hints(router)["return"]}
+    return route
 
 
 def after_open_turn(state: AgentState) -> Literal["rehearse", "__end__"]:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import TextIO
+from typing import Any, TextIO
 
 __all__ = ["main"]
 
-INTERRUPTED = 130
+MISTAKE, NO_ANSWER, INTERRUPTED = 2, 3, 130
 PIPE_CLOSED = 141
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
@@ -63,12 +63,38 @@ def _run_command(arguments: list[str]) -> int:
         error.show()
         return error.exit_code
     except click.ClickException as error:
-        where = getattr(error, "ctx", None)  # of a mistake in the words themselves
-        _print_error(error.format_message() + (f"\n  {where.command_path} --help lists the options" if where else ""))
+        _print_error(error.format_message() + _advise(error))
         return error.exit_code
     except KeyboardInterrupt as interrupted:
         _print_error(*interrupted.args or ("interrupted",))
         return INTERRUPTED
+    except Exception as error:
+        from ..errors import GeckoError, NoReply
+
+        if not isinstance(error, GeckoError):
+            raise
+        _print_error(str(error))
+        return NO_ANSWER if isinstance(error, NoReply) else MISTAKE
+
+
+def _advise(error: Any) -> str:
+    """Return a line on how to go on from a mistake in the words themselves."""
+    if not (context := getattr(error, "ctx", None)):
+        return ""
+    option, command = getattr(error, "option_name", None), getattr(error, "command_name", None)
+    hint = "lists the options"
+    if option and (knob := option.lstrip("-").replace("-", "_")) in _read_knobs():
+        hint = f"lists the knobs: --set {knob}=VALUE"
+    elif command:
+        file = f"; to run a file: gecko-graph run {command}" if "." in command else ""
+        hint = f"lists the commands: {', '.join(context.command.commands)}{file}"
+    return f"\n  {context.command_path} --help {hint}"
+
+
+def _read_knobs() -> Iterable[str]:
+    from ..context import GeckoContext  # here, because it is slow to import and seldom needed
+
+    return GeckoContext.model_fields
 
 
 def _prepare_streams() -> None:

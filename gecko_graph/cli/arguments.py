@@ -110,18 +110,6 @@ examples:
 """
 
 
-class Mistake(click.ClickException):
-    """A mistake in what the command's words name, such as a file."""
-
-    exit_code = 2
-
-
-class Unanswered(click.ClickException):
-    """No model answers at the address, or with the key."""
-
-    exit_code = 3
-
-
 class Command(click.Command):
     """A command whose epilog may hold lists: a title, and below it indented lines of a term and a text."""
 
@@ -167,14 +155,10 @@ def _list_knobs() -> list[tuple[str, str]]:
 
 def _run_command(module: str, given: dict[str, Any]) -> int:
     """Run the command of this name, and return its exit code. What it needs is imported only now."""
-    from ..errors import GeckoError, NoReply
-
     context = click.get_current_context()
     name = str(context.info_name)
     try:
         return int(getattr(import_module(f".{module}", __package__), name)(Options(**given)))
-    except GeckoError as error:
-        raise (Unanswered if isinstance(error, NoReply) else Mistake)(str(error)) from error
     except KeyboardInterrupt as interrupted:
         message = _format_interruption(name, context.obj, given, saved=any(interrupted.args))
         raise KeyboardInterrupt(message) from None
@@ -182,16 +166,14 @@ def _run_command(module: str, given: dict[str, Any]) -> int:
 
 def _format_interruption(command: str, words: list[str], given: dict[str, Any], *, saved: bool) -> str:
     if saved:
-        if given.get("record"):  # a recording needs every reply: what is left goes on without it
-            recording = ("--force", "--record", given["record"], f"--record={given['record']}")
-            words = [word for word in words if word not in recording]
-        again = [*words, *(() if "--resume" in words or command == "do" else ("--resume",))]
+        recording = ("--record", given.get("record"), f"--record={given.get('record')}")  # it would need every reply
+        again = [word for word in words if word not in recording]
+        again += () if "--resume" in words or command == "do" else ("--resume",)
         return f"interrupted; what was done is saved. To resume:\n  {shlex.join(['gecko-graph', *again])}"
     if command == "test" and given["save"]:
         return "interrupted; the finished conversations are saved: the same command goes on with the others"
-    if command not in ("run", "test") or given["save"]:
-        return "interrupted"
-    return "interrupted; nothing was saved (--save FILE keeps a run, so that it can be resumed)"
+    lost = command in ("run", "test") and not given["save"]
+    return "interrupted" + ("; nothing was saved (--save FILE keeps a run, so that it can be resumed)" if lost else "")
 
 
 # shared options --------------------------------------------------------------------------------------
@@ -204,22 +186,8 @@ def _several(*options: Decorator) -> Decorator:
     return lambda function: reduce(lambda decorated, option: option(decorated), reversed(options), function)
 
 
-def _read_roles(ctx: click.Context, param: click.Parameter, entries: tuple[str, ...]) -> dict[str, str]:
-    """Return the model of each role that an entry ROLE=NAME gives one."""
-    from ..errors import did_you_mean
-    from ..state import ROLES
-
-    by_role = dict(entry.partition("=")[::2] for entry in entries)
-    for role, name in by_role.items():
-        if not name:
-            raise click.BadParameter(f"{role}: write ROLE=NAME, for example judge=openai:gpt-5-mini")
-        if role not in ROLES:
-            raise click.BadParameter(f"unknown role {role!r}{did_you_mean(role, ROLES)}; roles: {', '.join(ROLES)}")
-    return by_role
-
-
 def _complete_examples(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    from ..scenario.shipped import examples
+    from ..scenario import examples
 
     return [name for name in examples() if name.startswith(incomplete)]
 
@@ -229,15 +197,17 @@ _json = click.option("--json", metavar="FILE", type=FILE, help="Write the result
 _model = _several(
     click.option("--model", metavar="NAME", help="provider:name; answers in the place of recorded replies."),
     click.option("--base-url", metavar="URL", help="Address of an OpenAI-compatible server."),
-    click.option("--timeout", metavar="SECONDS", type=float, help="Longest wait for one reply (OpenAI's: 120)."),
 )
 _role_model = click.option(
-    "--role-model", metavar="ROLE=NAME", multiple=True, callback=_read_roles, help="A model of one role, such as judge."
+    "--role-model",
+    metavar="ROLE=NAME",
+    multiple=True,
+    callback=lambda _context, _option, entries: dict(each.partition("=")[::2] for each in entries),
+    help="A model of one role, such as judge.",
 )
 _contracts = "Contracts in place of the tools' own (repeatable)."
 _choice = _several(
     click.option("--only", metavar="GLOB", multiple=True, help="Some of the tools, by name: 'issues_*' (repeatable)."),
-    click.option("--tag", metavar="TAG", multiple=True, help="Some of the tools, by tag (repeatable)."),
     click.option("--contracts", metavar="FILE", type=FILE, multiple=True, help=_contracts),
     click.option("--allow-remote", is_flag=True, help="Read https addresses: the tools', and those they refer to."),
 )
@@ -275,14 +245,13 @@ def demo(**given: Any) -> int:
 @click.option("--state", metavar="FILE", type=FILE, help="The task state that a --task starts from, as JSON or YAML.")
 @_choice
 @_model
-@click.option("--temperature", metavar="NUMBER", type=float, help="Randomness (OpenAI's: 0, or its only one).")
+@click.option("--timeout", metavar="SECONDS", type=float, help="Longest wait for one reply (OpenAI's: 120).")
 @_role_model
 @click.option("--set", metavar="KEY=VALUE", multiple=True, help="A knob, for example max_retries=1; see below.")
 @click.option("--save", metavar="FILE", type=FILE, help="Save every step in this SQLite file.")
 @click.option("--thread", metavar="NAME", help="The run's name in the file (the scenario's).")
 @click.option("--resume", is_flag=True, help="Continue a saved run.")
 @click.option("--record", metavar="FILE", type=FILE, help="Write the run as a scenario that plays without a model.")
-@click.option("--force", is_flag=True, help="Replace the file of --record if it exists.")
 @click.option("--log", metavar="FILE", type=FILE, help="Append every prompt and reply as JSON lines, masked.")
 @_html
 @_json
@@ -368,7 +337,7 @@ def history(**given: Any) -> int:
 
     THREAD is the run's name in the FILE of --save; without it all are listed. The file is only read.
     """
-    return _run_command("history", given)
+    return _run_command("saved", given)
 
 
 @cli.command(epilog=_COMPLETION)

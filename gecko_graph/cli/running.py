@@ -1,4 +1,4 @@
-"""`demo` and `run`: rehearse, and show what happens."""
+"""`demo`, `run` and `do`: rehearse, show what happens, and carry out what is approved."""
 
 from __future__ import annotations
 
@@ -17,34 +17,22 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from rich.console import Console
 from rich.text import Text
 
-from ..demo.service import OrderService
 from ..display.words import clean, prose
 from ..errors import GeckoError
 from ..graph import Gecko
-from ..models.log import PromptLog
-from ..scenario import Recorder, Scenario, examples, shipped
-from ..scenario.identity import check_same
-from ..scenario.play import read_verdicts, unanswered
-from ..tools import Toolkit
-from ..tools.selection import find_size_problems
+from ..models.usage import PromptLog
+from ..scenario import Recorder, Scenario, examples, order_service, shipped
+from ..scenario.play import identify, read_verdicts, unanswered
+from ..tools.problems import find_size_problems
 from ..values.documents import format_document
-from . import saving
-from .history import read_turns, write_page
-from .options import (
-    build_models,
-    check_files,
-    is_real,
-    live_roles,
-    load_scenario,
-    next_task,
-)
-from .screen import screen
+from . import saved
+from .inputs import build_models, check_files, is_real, live_roles, load_scenario, next_task, screen, write_text
 from .turns import is_carried_out, run_turns
 
 NO_ANSWER = 3
 WAITS = 4
-NAMES_SHOWN = 5
-BROKEN_SHOWN = 3
+SHOWN = 3
+Outputs = Sequence[Mapping[str, Any]]
 
 
 def demo(options: Options) -> int:
@@ -59,21 +47,21 @@ def demo(options: Options) -> int:
     scenario = shipped(name)
     console.print(Text(f"{scenario.where}: recorded replies, no key, no network", "dim"))
     check_files([], {"--html": options.html})
-    saver = InMemorySaver()
     if options.yes and name != "order":
         raise GeckoError(f"--yes approves what `demo order` would do; the example {name!r} does nothing real")
+    saver = InMemorySaver()
     with ExitStack() as stack:
-        service = stack.enter_context(OrderService()) if name == "order" else None
+        service = stack.enter_context(order_service()) if name == "order" else None
         played = replace(scenario, tools=service.toolkit()) if service else scenario
         gecko = played.gecko(checkpointer=saver, acts=bool(service))
         outputs = run_turns(played, gecko, console, thread=name, yes=options.yes)
         code = _compare(outputs[-1], service, console) if service else exit_code(outputs)
     if options.html:
-        write_page(options.html, list(read_turns(saver, name)), title=name)
+        saved.write_page(options.html, list(saved.read_turns(saver, name)), title=name)
     return code
 
 
-def _compare(output: Mapping[str, Any], service: OrderService, console: Console) -> int:
+def _compare(output: Mapping[str, Any], service: Any, console: Console) -> int:
     """Print whether the service has come to what the agent keeps; 0 where it has, also where nothing was approved."""
     agrees = output["task_state"] == service.state()
     state = f"the state that the agent keeps {'equals' if agrees else 'differs from'} the service's database"
@@ -83,9 +71,9 @@ def _compare(output: Mapping[str, Any], service: OrderService, console: Console)
 
 def do(options: Options) -> int:
     """Go on with a saved run by its own command, in its own folder: ask about its plan, and carry it out."""
-    with saving.reader(options.file) as saver:
-        saving.check_thread(saver, options.file, options.thread)
-        command = saving.read_command(saver, options.thread)
+    with saved.open_reader(options.file) as saver:
+        saved.check_thread(saver, options.file, options.thread)
+        command = saved.read_command(saver, options.thread)
     if command is None:
         other = "rehearse its task in another one with --server URL; an agent of your own goes on by invoke(None)"
         raise GeckoError(f"{options.file}: the thread {options.thread!r} was rehearsed without real calls: {other}")
@@ -98,76 +86,37 @@ def do(options: Options) -> int:
 def run(options: Options) -> int:
     """Rehearse a scenario or a task."""
     scenario = load_scenario(options)
+    console, thread = screen(stderr=options.json == "-"), options.thread or scenario.name
     recorder = Recorder(scenario) if options.record else None
-    thread = options.thread or scenario.name
-    console = screen(stderr=options.json == "-")
-    _warn_of_tools(scenario, options, console)
-    if acts := is_real(options, scenario.limits) and not recorder:
-        auth = [entry.replace("=env:", " from $") for entry in options.auth]
-        names = ", ".join([options.server or "the document's server", *auth])
-        console.print(Text(clean(f"for real     {names}; what changes something only after your approval"), "dim"))
-    opened: Any = saving.saver(options.save, new=not options.resume) if options.save else nullcontext(InMemorySaver())
+    acts = is_real(options, scenario.limits) and not recorder
+    _print_head(scenario, options, console, acts=acts)
+    opened: Any = nullcontext(InMemorySaver())
+    if options.save:
+        opened = saved.open_saver(options.save, new=not options.resume)
     with opened as saver:
         gecko = _create_gecko(scenario, options, saver, recorder, acts=acts)
         earlier: list[str] = []
         if options.resume:
-            saving.check_thread(saver, options.save, thread)
-            if acts != bool(saving.read_command(saver, thread)):
-                why = "was rehearsed without real calls" if acts else "makes real calls: it goes on by `gecko-graph do`"
-                raise GeckoError(f"{options.save}: the thread {thread!r} {why}")
-            scenario, earlier = _check_saved(scenario, options, gecko, thread, console)
+            scenario, earlier = _check_saved(scenario, options, gecko, thread, acts=acts)
+        if "failed" in earlier:
+            console.print(Text(f"warning      turn {earlier.index('failed') + 1} of this run failed before", "yellow"))
+        how: Any = {"thread": thread, "resume": options.resume, "live": live_roles(options), "yes": options.yes}
         try:
-            live = live_roles(options)
-            how: Any = {"thread": thread, "resume": options.resume, "live": live, "yes": options.yes}
             outputs = run_turns(scenario, gecko, console, **how)
         except KeyboardInterrupt:
-            is_saved = isinstance(saver, SqliteSaver) and thread in saving.threads(saver)
+            is_saved = isinstance(saver, SqliteSaver) and thread in saved.list_threads(saver)
             raise KeyboardInterrupt(is_saved) from None
         if options.html:
-            write_page(options.html, list(read_turns(saver, thread)), title=thread)
+            saved.write_page(options.html, list(saved.read_turns(saver, thread)), title=thread)
     if hint := _build_hint(options, scenario, outputs):
         console.print(Text(f"hint         {clean(hint)}", "yellow"))
     if recorder:
-        _write_recording(recorder, options, outputs, console)
+        _write_recording(recorder, options.record, outputs, console)
     _write_results(options, scenario, outputs)
-    return NO_ANSWER if unanswered(outputs[-1], live) else exit_code(outputs, earlier)
+    return NO_ANSWER if unanswered(outputs[-1], live_roles(options)) else exit_code(outputs, earlier)
 
 
-def _create_gecko(scenario: Scenario, options: Options, saver: Any, recorder: Recorder | None, *, acts: bool) -> Gecko:
-    model, models = build_models(options)
-    listen = recorder.listen if recorder else None
-    gecko = scenario.gecko(model=model, models=models, checkpointer=saver, listen=listen, acts=acts)
-    gecko = gecko.with_config(metadata=saving.describe_command(options)) if acts else gecko
-    return gecko.with_config(callbacks=[PromptLog(options.log)]) if options.log else gecko
-
-
-def _write_recording(
-    recorder: Recorder, options: Options, outputs: Sequence[Mapping[str, Any]], console: Console
-) -> None:
-    out = options.record
-    if unanswered(outputs[-1]):
-        console.print(Text(f"recorded     nothing: {out} is not written, since a model did not answer", "yellow"))
-        return
-    differences = recorder.write(out, outputs, force=options.force)
-    inside = Path(recorder.scenario.tools_file or out).resolve().is_relative_to(Path(out).resolve().parent)
-    command = shlex.join(["gecko-graph", "run", out, *([] if inside else ["--allow-outside"])])
-    console.print(Text(f"recorded     {out}; without a model: {command}"))
-    for difference in differences:
-        console.print(Text(f"hint         played without a model it differs: {clean(difference)}", "yellow"))
-
-
-def _warn_of_tools(scenario: Scenario, options: Options, console: Console) -> None:
-    sizes = find_size_problems(list(scenario.tools)) if "planner" in live_roles(options) else []
-    broken = scenario.tools.broken
-    messages = [problem.message for problem in sizes]
-    messages += [f"{problem.tool}: {problem.message}" for problem in broken[:BROKEN_SHOWN]]
-    if len(broken) > BROKEN_SHOWN:
-        messages.append(f"{len(broken) - BROKEN_SHOWN} more parts cannot be read (gecko-graph tools lists them)")
-    for message in messages:
-        console.print(Text(f"warning      {clean(message)}", "yellow"))
-
-
-def exit_code(outputs: Sequence[Mapping[str, Any]], earlier: Sequence[str] = ()) -> int:
+def exit_code(outputs: Outputs, earlier: Sequence[str] = ()) -> int:
     """Return 0 if the last turn is accepted, and done where it was to be, and none before it failed.
 
     One that had to ask was answered by the next.
@@ -179,64 +128,80 @@ def exit_code(outputs: Sequence[Mapping[str, Any]], earlier: Sequence[str] = ())
     return 0 if done and words and words[-1] == "accepted" and "failed" not in words else 1
 
 
-def _build_hint(options: Options, scenario: Scenario, outputs: Sequence[Mapping[str, Any]]) -> str:
+def _print_head(scenario: Scenario, options: Options, console: Console, *, acts: bool) -> None:
+    """Print what of the tools is too much or broken, and where real calls go."""
+    sizes = find_size_problems(list(scenario.tools)) if "planner" in live_roles(options) else []
+    broken = scenario.tools.broken
+    messages = [problem.message for problem in sizes]
+    messages += [f"{problem.tool}: {problem.message}" for problem in broken[:SHOWN]]
+    if len(broken) > SHOWN:
+        messages.append(f"{len(broken) - SHOWN} more parts cannot be read (gecko-graph tools lists them)")
+    for message in messages:
+        console.print(Text(f"warning      {clean(message)}", "yellow"))
+    if acts:
+        auth = [entry.replace("=env:", " from $") for entry in options.auth]
+        names = ", ".join([options.server or "the document's server", *auth])
+        console.print(Text(clean(f"for real     {names}; what changes something only after your approval"), "dim"))
+
+
+def _create_gecko(scenario: Scenario, options: Options, saver: Any, recorder: Recorder | None, *, acts: bool) -> Gecko:
+    listen = recorder.listen if recorder else None
+    gecko = scenario.gecko(model=build_models(options), checkpointer=saver, listen=listen, acts=acts)
+    gecko = gecko.with_config(metadata=saved.describe_command(options)) if acts else gecko
+    return gecko.with_config(callbacks=[PromptLog(options.log)]) if options.log else gecko
+
+
+def _check_saved(
+    scenario: Scenario, options: Options, gecko: Gecko, thread: str, *, acts: bool
+) -> tuple[Scenario, list[str]]:
+    """Return the scenario to resume a thread with, and the verdicts of the thread's finished turns."""
+    saver: Any = gecko.checkpointer
+    saved.check_thread(saver, options.save, thread)
+    if acts != bool(saved.read_command(saver, thread)):
+        why = "was rehearsed without real calls" if acts else "makes real calls: it goes on by `gecko-graph do`"
+        raise GeckoError(f"{options.save}: the thread {thread!r} {why}")
+    state = gecko.get_state({"configurable": {"thread_id": thread}})
+    if options.task is not None:
+        scenario = next_task(scenario, options, state)
+    identify(scenario, state, thread, resume=True)
+    return scenario, read_verdicts(gecko, thread)
+
+
+def _build_hint(options: Options, scenario: Scenario, outputs: Outputs) -> str:
+    """Return what to do next, where that is not plain."""
     if "__interrupt__" in outputs[-1]:
         command = shlex.join(["gecko-graph", "do", str(options.save), options.thread or scenario.name])
         return f"a decision is waited for; {f'to go on: {command}' if options.save else '--save FILE keeps it for do'}"
     if reason := unanswered(outputs[-1], live_roles(options)):
         again = " with --resume" if options.save else "; --save FILE keeps finished work"
-        return f"{reason}; {_suggest_cause(options)} To ask again: the same command{again}"
+        return f"{reason}; are address, key and the model's name right? To ask again: the same command{again}"
     rehearsal = outputs[-1]["rehearsal"]
     if rehearsal["verdict"]["status"] == "accepted" and not rehearsal["plan"]:
         tried = any(each["steps"] for each in rehearsal["attempts"] if each["number"] == rehearsal["chosen"])
         return f"the plan is empty: no tool call {'worked' if tried else 'was needed'}"
     if rehearsal["verdict"].get("made_up") and scenario.limits.reads != "real":
-        return _suggest_reality(options, scenario.tools)
+        names = ", ".join([tool.name for tool in scenario.tools if tool.reads][:SHOWN])
+        real = f"read for real, by {names} (--reads real --server URL), or " if names else ""
+        true = "what is true as --state FILE (--write-state FILE writes what was supposed, to edit)"
+        return f"it rests on made-up values: {real}give {true if options.task is not None else 'the true state'}"
     if options.task is None or rehearsal["verdict"]["status"] != "needs_user":
         return ""
-    if options.save:
-        return "to answer: the same command with --resume, without --state, and the answer as --task"
-    return "to answer, first save the run with --save FILE; then add --resume and the answer as --task"
+    return f"to answer: the same command with {'' if options.save else '--save FILE, then '}--resume and it as --task"
 
 
-def _suggest_cause(options: Options) -> str:
-    names = dict.fromkeys(filter(None, [options.model, *options.role_model.values()]))
-    if options.base_url:
-        known = " and ".join(repr(name.partition(":")[2]) for name in names)
-        return (
-            f"does an OpenAI-compatible server listen at {options.base_url} (most want /v1 at "
-            f"the end), and does it know the model {known}?"
-        )
-    return f"are the key, the network and the name {' and '.join(map(repr, names))} right?"
+def _write_recording(recorder: Recorder, out: str, outputs: Outputs, console: Console) -> None:
+    if unanswered(outputs[-1]):
+        console.print(Text(f"recorded     nothing: {out} is not written, since a model did not answer", "yellow"))
+        return
+    differences = recorder.write(out, outputs)
+    inside = Path(recorder.scenario.tools_file or out).resolve().is_relative_to(Path(out).resolve().parent)
+    command = shlex.join(["gecko-graph", "run", out, *([] if inside else ["--allow-outside"])])
+    console.print(Text(f"recorded     {out}; without a model: {command}"))
+    for difference in differences:
+        console.print(Text(f"hint         played without a model it differs: {clean(difference)}", "yellow"))
 
 
-def _suggest_reality(options: Options, tools: Toolkit) -> str:
-    """Return how to put real values in the place of those that are made up."""
-    way = "write what is true under `state` in the scenario"
-    if options.task is not None:
-        way = "give what is true as --state FILE (--write-state FILE writes what was supposed, to edit)"
-    if names := [tool.name for tool in tools if tool.reads][:NAMES_SHOWN]:
-        how = f"in Python, toolkit.open({', '.join(map(repr, names))})"
-        how = "--reads real --server URL --auth SCHEME=env:NAME" if tools[names[0]].binding else how
-        way = f"read for real, by {', '.join(names)}: {how}; or {way}"
-    return f"it rests on made-up values: {way}"
-
-
-def _check_saved(
-    scenario: Scenario, options: Options, gecko: Gecko, thread: str, console: Console
-) -> tuple[Scenario, list[str]]:
-    """Return the scenario to resume a thread with, and the verdicts of the thread's finished turns."""
-    saved = gecko.get_state({"configurable": {"thread_id": thread}})
-    if options.task is not None:
-        scenario = next_task(scenario, options, saved)
-    check_same(scenario, saved)
-    earlier = read_verdicts(gecko, thread)
-    if "failed" in earlier:
-        console.print(Text(f"warning      turn {earlier.index('failed') + 1} of this run failed before", "yellow"))
-    return scenario, earlier
-
-
-def _write_results(options: Options, scenario: Scenario, outputs: Sequence[Mapping[str, Any]]) -> None:
+def _write_results(options: Options, scenario: Scenario, outputs: Outputs) -> None:
     turns = [
         {
             "messages": [{"type": message.type, "content": message.content} for message in output["messages"]],
@@ -248,8 +213,8 @@ def _write_results(options: Options, scenario: Scenario, outputs: Sequence[Mappi
     ]
     if options.json:
         document = {"scenario": scenario.name, "start_state": scenario.state, "turns": turns}
-        saving.write_text("--json", options.json, json.dumps(document, ensure_ascii=False, indent=1) + "\n")
+        write_text("--json", options.json, json.dumps(document, ensure_ascii=False, indent=1) + "\n")
     if target := options.write_state:
         supposed = outputs[0]["rehearsal"].get("supposed_state") or {"state": {}}
         text = format_document({**scenario.state, **supposed["state"]}, Path(target).suffix)
-        saving.write_text("--write-state", target, text)
+        write_text("--write-state", target, text)

@@ -9,24 +9,19 @@ from types import SimpleNamespace as Options
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import track
 from rich.table import Table
 from rich.text import Text
 
-from ..conversation.agents import read_agent
-from ..display.conversations import conversations_page
+from ..conversation.agent import read_agent
+from ..display.page import conversations_page
 from ..display.words import clean
 from ..errors import GeckoError
-from ..models.factory import chat_model
-from ..scenario.cases.batch import Planned, plan_cases, read_finished, run_cases
-from ..scenario.cases.find import find_cases, load_agent
-from ..scenario.cases.report import Group, Report, as_json, build_report
-from ..scenario.cases.result import CaseResult, is_passed, run_case
+from ..scenario.cases.batch import Planned, find_cases, load_agent, plan_cases, read_finished, run_cases
+from ..scenario.cases.result import CaseResult, Group, Report, as_json, build_report, is_passed, run_case
 from ..state import JsonObject
 from ..tools.augment import AUGMENTATIONS
-from . import saving
-from .options import build_models, check_files
-from .screen import screen
+from .inputs import build_models, check_files, screen, write_text
 
 MISSES_SHOWN = 20
 
@@ -48,10 +43,10 @@ def test(options: Options) -> int:
     report = build_report(records)
     show_report(report, records, console)
     if options.html:
-        saving.write_text("--html", options.html, conversations_page(report, records, title=f"{options.agent}"))
+        write_text("--html", options.html, conversations_page(report, records, title=f"{options.agent}"))
     if options.json:
         text = json.dumps(as_json(report, records), ensure_ascii=False, indent=1)
-        saving.write_text("--json", options.json, text + "\n")
+        write_text("--json", options.json, text + "\n")
     return 0 if all(map(is_passed, records)) else 1
 
 
@@ -66,13 +61,9 @@ def _read_augmentations(options: Options) -> list[str]:
 
 def _make_run(options: Options, planned: Sequence[Planned]) -> Any:
     """Return the function that holds one conversation; mistakes are found here, before the first."""
-    agent = read_agent(load_agent(options.agent), base_url=options.base_url)
-    user = (
-        chat_model(options.user_model, base_url=options.base_url, timeout_s=options.timeout)
-        if options.user_model
-        else None
-    )
-    model, models = build_models(options)
+    models = build_models(options)
+    agent = read_agent(load_agent(options.agent), models)
+    user = models.chat(options.user_model) if options.user_model else None
     for each in planned:
         if user is None and not (each.scenario.user and each.scenario.user.script):
             raise GeckoError(f"{each.scenario.where}: its user has no script: give a --user-model")
@@ -83,7 +74,7 @@ def _make_run(options: Options, planned: Sequence[Planned]) -> Any:
 
     def run(one: Planned) -> JsonObject:
         more = {"augmentation": one.augmentation or None, "trial": one.trial, "pass_at": options.pass_at}
-        return run_case(one.scenario, agent, user=user, model=model, models=models, **more).record
+        return run_case(one.scenario, agent, user=user, model=models, **more).record
 
     return run
 
@@ -92,17 +83,13 @@ def _watch(records: Any, planned: Sequence[Planned], file: Path | None, console:
     """Yield the records, with progress on a terminal and a line for each that is no success."""
     if file is not None and (known := len(read_finished(file))):
         console.print(Text(f"{file}: {known} conversations were held before", "dim"))
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        bar = progress.add_task("conversations", total=len(planned))
-        misses = 0
-        for record in records:
-            misses += not is_passed(record)
-            if not is_passed(record) and misses <= MISSES_SHOWN:
-                shown = CaseResult(record).explain().partition("\n\n")[0]
-                progress.console.print(Text(clean(shown, lines=True), "red"))
-            progress.advance(bar)
-            yield record
+    misses = 0
+    shown: dict[str, Any] = {"console": console, "transient": True, "disable": not console.is_terminal}
+    for record in track(records, "conversations", total=len(planned), **shown):
+        misses += not is_passed(record)
+        if not is_passed(record) and misses <= MISSES_SHOWN:
+            console.print(Text(clean(CaseResult(record).explain().partition("\n\n")[0], lines=True), "red"))
+        yield record
     if misses > MISSES_SHOWN:
         console.print(Text(f"and {misses - MISSES_SHOWN} more that did not pass (--html FILE shows all)", "red"))
 

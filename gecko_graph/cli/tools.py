@@ -9,18 +9,15 @@ from rich.console import Console
 from rich.text import Text
 
 from ..display.words import clean, counted, cut
-from ..errors import StateError
 from ..models.answer import answer
 from ..models.factory import Models
 from ..scenario import read_toolkit
 from ..state import JsonObject
 from ..tools import Toolkit, ToolSpec
-from ..tools.converter import convert as conversion
-from ..values.documents import format_document, read_document
-from ..world.trial import examine_contracts
-from .options import build_models, check_files, check_needs, choose
-from .saving import write_text
-from .screen import screen
+from ..tools.descriptions import convert as conversion
+from ..values.documents import format_document
+from ..world.state_rules import examine_contracts
+from .inputs import build_models, check_files, check_needs, choose, read_state, screen, write_text
 
 DESCRIPTION_CHARS = 300
 NAMES_SHOWN = 8
@@ -28,9 +25,7 @@ NAMES_SHOWN = 8
 
 def tools(options: Options) -> int:
     """Show the tools of a file, and what it does not define."""
-    state = read_document(options.state) if options.state else {}
-    if not isinstance(state, dict):
-        raise StateError(f"--state {options.state}: expected an object, got {type(state).__name__}")
+    state = read_state(options.state)
     toolkit = choose(read_toolkit(options.spec, allow_remote=options.allow_remote), options)
     console = screen()
     title = f"{clean(toolkit.title)}: " if toolkit.title else ""
@@ -70,7 +65,7 @@ def convert(options: Options) -> int:
     check_files(inputs, {"-o": options.output})
     toolkit, failures = choose(read_toolkit(options.source, allow_remote=options.allow_remote), options), list[str]()
     if options.model:
-        toolkit, failures = complete(toolkit, Models.bind(build_models(options)[0]))
+        toolkit, failures = complete(toolkit, build_models(options))
     target = options.output
     write_text("-o", target, format_document(toolkit.to_openapi(), Path(target).suffix))
     console = screen(stderr=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
+from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any
@@ -13,20 +14,19 @@ from langgraph.types import Command
 from rich.console import Console
 from rich.text import Text
 
-from ..display.live import progress
+from ..display.live import progress, show
 from ..display.words import clean, format_call, prose
 from ..graph import Gecko
 from ..real.decisions import DOUBT_DECISIONS
 from ..scenario import Scenario, play
 from ..scenario.play import unanswered
 from ..state import JsonObject, Role
-from .history import show_given
+from .saved import list_given
 
 WAKE_S = 0.5
 PLAN = "carry this out? y (yes), n (no), words (no, and what to do instead), Enter (not now): "
 DOUBT = "what became of it? happened (and what it gave), make_now, skip, Enter (not now): "
-ANSWERS: dict[str, JsonObject] = {"y": {"type": "approve"}, "yes": {"type": "approve"}}
-ANSWERS |= {"n": {"type": "reject"}, "no": {"type": "reject"}}
+ANSWERS = {"y": "approve", "yes": "approve", "n": "reject", "no": "reject"}
 
 
 def run_turns(
@@ -79,7 +79,7 @@ def _show_turns(
             if kind == "turn":
                 if not asked:
                     console.print(Text.assemble(("task ", "bold"), prose(value)))
-                    show_given(console, given)
+                    show(console, {"attempts": []}, opening=list_given(given))
                 view, given = stack.enter_context(progress(console)), {}
             elif kind == "event":
                 view.on_event(value)
@@ -103,14 +103,11 @@ def _run_in_thread(
     `durability="sync"` nothing that was done is lost.
     """
     queue: SimpleQueue[tuple[str, Any]] = SimpleQueue()
-
-    def put(kind: str) -> Callable[[Any], None]:
-        return lambda value: queue.put((kind, value))
+    put: dict[str, Any] = {f"on_{kind}": partial(_put, queue, kind) for kind in ("event", "turn")}
 
     def work() -> None:
-        listeners: dict[str, Any] = {"on_event": put("event"), "on_turn": put("turn")}
         try:
-            for output in play(scenario, gecko, thread_id=thread, resume=resume, durability="sync", **listeners):
+            for output in play(scenario, gecko, thread_id=thread, resume=resume, durability="sync", **put):
                 queue.put(("output", output))
                 if unanswered(output, live):
                     break
@@ -119,16 +116,18 @@ def _run_in_thread(
         queue.put(("over", None))
 
     Thread(target=work, daemon=True, name="gecko-graph run").start()
-    for kind, value in iter(lambda: _take(queue), ("over", None)):
-        if kind == "error":
-            raise value
-        yield kind, value
-
-
-def _take(queue: SimpleQueue[Any]) -> Any:
     while True:
         with suppress(Empty):
-            return queue.get(timeout=WAKE_S)  # Windows delivers Ctrl-C only between two waits
+            kind, value = queue.get(timeout=WAKE_S)  # Windows delivers Ctrl-C only between two waits
+            if kind == "over":
+                return
+            if kind == "error":
+                raise value
+            yield kind, value
+
+
+def _put(queue: SimpleQueue[tuple[str, Any]], kind: str, value: Any) -> None:
+    queue.put((kind, value))
 
 
 def decide(asked: JsonObject, console: Console, *, yes: bool) -> JsonObject | None:
@@ -162,6 +161,7 @@ def _ask(console: Console, *, is_doubt: bool) -> JsonObject | None:
         if not words:
             return None
         if not is_doubt:
-            return ANSWERS.get(words.lower(), {"type": "reject", "message": words})
+            known = ANSWERS.get(words.lower())
+            return {"type": known} if known else {"type": "reject", "message": words}
         if word in DOUBT_DECISIONS:
             return {"type": word, "message": message.strip()}

@@ -8,13 +8,12 @@ from typing import Any, Literal
 
 from ..errors import EvaluationFailed, PatchConflict, did_you_mean
 from ..state import Json, Operation, Patch, Violation
-from ..values.leaves import as_text
 from ..values.patch import apply_patch, pointer
-from .language.expression import Expression, Scope
+from ..values.places import as_text
+from .language.examine import ANY, Shape
+from .language.expression import Expression, Location, Scope
 from .language.functions import splice
-from .language.location import Location
 from .language.sandbox import Fault
-from .language.shapes import ANY, Shape
 from .language.syntax import is_template
 from .language.template import Loop, Template
 
@@ -48,7 +47,7 @@ class Path:
         self.root: str | None = None
         self.shape: Shape = ANY
         if isinstance(data, str):
-            if len(place.compile_text(data).code.parts) != 1 or not is_template(data):
+            if len(place.compile(data, is_text=True).code.parts) != 1 or not is_template(data):
                 raise place.error(
                     f'expected a list of tokens like [orders, "{{{{ args.id }}}}"], got the text {data!r}'
                 )
@@ -209,7 +208,8 @@ class Clause:
         says = "pass" if self.passes else "error"
         place.check_fields(data, ("check", says), ("when", "id", "kind", *(() if self.passes else more)))
         self._part, self._kind = part, data.get("kind", "tool")
-        self._name = data.get("id", _name_by_place(part, place.where))
+        number = place.where.rstrip("]").rpartition("[" if place.where.endswith("]") else "/")[2]
+        self._name = data.get("id", f"{part}s[{number}]" if part == "invariant" else f"{part}[{number}]")
         if not isinstance(self._name, str) or not self._name:
             raise place.at("id").error(f"expected a text, got {self._name!r:.40}")
         if self._kind not in KINDS:
@@ -241,8 +241,3 @@ class Clause:
     def violation(self, error: Json) -> Violation:
         """Return the record of a call that breaks the clause with this error."""
         return {"clause": self._name, "kind": self._kind, "part": self._part, "error": error}
-
-
-def _name_by_place(part: Part, where: str) -> str:
-    number = where.rstrip("]").rpartition("[" if where.endswith("]") else "/")[2]
-    return f"{part}s[{number}]" if part == "invariant" else f"{part}[{number}]"

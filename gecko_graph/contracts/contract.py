@@ -12,17 +12,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 from ..errors import ContractError
-from ..schemas.partial import Partial
 from ..state import Call, Json, JsonObject, Violation
 from ..values.origins import Untrusted
 from .clauses import Clause
-from .language.expression import Missing, Scope
-from .language.location import Location, Origin, raise_error
-from .language.reads import StatePath
+from .language.examine import ANY, Plain, Shape, of_schema
+from .language.expression import Location, Missing, Origin, Scope, raise_error
 from .language.sandbox import Fault
-from .language.shapes import ANY, Plain, Shape, of_schema
-from .language.template import foresee
-from .lets import LazyLets, Lets, find_used_lets, load_lets, read_head
+from .language.syntax import StatePath
+from .lets import LazyLets, Lets, find_used_lets, load_lets
 from .run import BASE, Admissibility, ContractRun, Parts, Shared, part_of, read_mount
 
 _NOTHING = object()
@@ -126,19 +123,10 @@ class Contract:
         """True if it has effects or a result."""
         return self._parts.answers
 
-    def unused_lets(self) -> list[str]:
-        """Return the names of its own lets that nothing in it uses."""
-        used = find_used_lets(self._parts.own_expressions(), self._parts.lets)
-        return sorted(name for name in self.data.get("let", {}) if read_head(name)[0] not in used)
-
-    def constant_checks(self) -> list[str]:
-        """Return checks without names, whose value is constant."""
-        checks = [clause.check for clause in (*self._parts.requires, *self._parts.ensures)]
-        return [check.source for check in checks if not check.names]
-
-    def foreseen(self) -> list[Partial]:
-        """Return the partly known results before any call, one per case; none where it only has requirements."""
-        return foresee(self.data.get("returns")) if self._parts.answers else []
+    @property
+    def returned(self) -> Shape | None:
+        """What is known of its result before any call; None where it only has requirements."""
+        return self._parts.returns.shape if self._parts.answers else None
 
     def open(
         self,
@@ -184,12 +172,7 @@ class Contract:
     ) -> Admissibility:
         """Return whether the requirements that need neither arguments nor call hold in a state.
 
-        Args:
-            state: The task state; it is not changed.
-            now: The state's clock, if it has one.
-            seed: As for `open`.
-            calls: As for `open`.
-            untrusted: Returns the places of the state that are only supposed, for `trusted`.
+        `untrusted` returns the places of the state that are only supposed, for `trusted`; the rest is as for `open`.
         """
         if not self._parts.free:
             return Admissibility("yes")

@@ -12,25 +12,17 @@ from weakref import ref
 
 from jinja2 import nodes
 
-from ..errors import ContractError
-from .language.closures import QUANTIFIERS
-from .language.expression import Expression, Scope
+from .language.examine import ANY, Shape
+from .language.expression import Expression, Location, Scope
 from .language.functions import FUNCTIONS, TAKEN
-from .language.location import Location
+from .language.operators import QUANTIFIERS
 from .language.sandbox import bound
-from .language.shapes import ANY, Shape
 from .language.syntax import SyntaxFault, parse_expression
 from .language.template import ITEM, Template
 
 RESERVED = frozenset(("args", "call", "before", "now", "state", "result", ITEM))
 
 _HEAD = re.compile(r"(\w+)\(\s*(\w+(?:\s*,\s*\w+)*)\s*\)")
-
-MOST_CALLS = 100
-"""Calls of a let with parameters that are examined; of one with more, nothing is reported."""
-
-MAX_CHAIN = 60
-"""The longest chain of lets that use one another: each takes a few levels of Python's stack."""
 
 Lets = Mapping[str, Template]
 """The lets by name; one with parameters as `name/2`, with their number."""
@@ -97,45 +89,12 @@ def load_lets(
         _check_cycles(lets, {key: place for key, (_, place, _) in sources.items()})
     if whole.report is not None:
         for key, (value, place, parameters) in sources.items():
-            plain = cache(partial(_infer_let, value, place, names))
-            names[key] = _Calls(value, place, names, parameters) if parameters else plain
+            names[key] = cache(partial(_infer_let, value, place, names, parameters))
     return lets, replace(whole, names=names)
 
 
-def _infer_let(value: Any, place: Location, names: Mapping[str, Any]) -> Shape:
-    return Template.load(value, replace(place, names=names)).shape
-
-
-class _Calls:
-    """The calls of a let with parameters, examined with what is known of their arguments."""
-
-    def __init__(self, value: Any, place: Location, names: Mapping[str, Any], parameters: Sequence[str]) -> None:
-        self._value, self._place, self._names, self._parameters = value, place, names, parameters
-        self._found: list[dict[str, ContractError]] = []
-
-    def __call__(self, *shapes: Shape) -> Shape:
-        """Return what is known of its value for these arguments."""
-        if len(self._found) > MOST_CALLS:
-            return ANY
-        faults: dict[str, ContractError] = {}
-        self._found.append(faults)
-        names = {**self._names, **dict(zip(self._parameters, shapes, strict=True))}
-        place = replace(self._place, report=lambda fault: faults.update({str(fault): fault}))
-        return _infer_let(self._value, place, names)
-
-    def tell(self, report: Callable[[ContractError], None]) -> None:
-        """Report what no call can evaluate: a let may serve values of several types, and test for them."""
-        first, *others = self._found if 0 < len(self._found) <= MOST_CALLS else [{}]
-        for text, fault in first.items():
-            if all(text in other for other in others):
-                report(fault)
-
-
-def report_calls(place: Location) -> None:
-    """Report what can never be evaluated in the lets with parameters among the names."""
-    for one in place.names.values():
-        if isinstance(one, _Calls) and place.report is not None:
-            one.tell(place.report)
+def _infer_let(value: Any, place: Location, names: Mapping[str, Any], parameters: Sequence[str]) -> Shape:
+    return Template.load(value, replace(place, names={**names, **dict.fromkeys(parameters, ANY)})).shape
 
 
 def _load_let(value: Any, place: Location, parameters: tuple[str, ...], names: Mapping[str, Any]) -> Template:
@@ -180,17 +139,11 @@ def _find_references(lets: Lets, name: str) -> Iterator[str]:
 
 
 def _check_cycles(lets: Lets, places: Mapping[str, Location]) -> None:
-    uses = {name: list(_find_references(lets, name)) for name in lets}
-    depths: dict[str, int] = {}
     try:
-        order = [*TopologicalSorter(uses).static_order()]
+        TopologicalSorter({name: list(_find_references(lets, name)) for name in lets}).prepare()
     except CycleError as error:
         cycle = error.args[1][::-1]
         raise places[cycle[0]].error(f"lets use one another in a cycle: {' -> '.join(cycle)}") from None
-    for name in order:
-        depths[name] = 1 + max((depths[other] for other in uses[name]), default=0)
-        if depths[name] > MAX_CHAIN:
-            raise places[name].error(f"a chain of more than {MAX_CHAIN} lets")
 
 
 class Names(dict[str, Any]):

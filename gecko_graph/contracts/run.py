@@ -7,15 +7,14 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ..errors import EvaluationFailed, NotKnown, did_you_mean
 from ..state import Json, Operation, Patch, Violation
-from ..values.leaves import as_text
 from ..values.origins import Untrusted, is_doubtful
 from ..values.patch import pointer
+from ..values.places import as_text
 from .clauses import Change, Clause, Effect, load_effects, load_list
-from .language.expression import Expression, Scope
-from .language.location import Location
-from .language.shapes import ANY
+from .language.examine import ANY
+from .language.expression import Expression, Location, Scope
 from .language.template import Template
-from .lets import LazyLets, Lets, find_used_lets, load_lets, report_calls
+from .lets import LazyLets, Lets, find_used_lets, load_lets
 
 BASE = frozenset(("args", "call", "before", "now", "state", "calls"))
 """Names available to every expression of a contract."""
@@ -82,7 +81,6 @@ class Parts:
             for item, place in load_list(data.get("ensures", []), after.part("ensures"))
         ]
         self.observes = load_effects(data.get("observes", []), after.part("observes"))
-        report_calls(whole)
         refusing = [clause for clause in self.requires if not clause.passes]
         self.free = [clause for clause in refusing if not self.names_used(clause.condition) & NEEDS_CALL]
         """The requirements that need neither the arguments nor the call, also not through their lets."""

@@ -1,1 +1,1 @@
-"""What a conversation between a user, an agent and tools is made of; `conversation.py` has the graph."""
+"""What a conversation between a user, an agent and tools is made of; `graph` puts it together."""

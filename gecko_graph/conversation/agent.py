@@ -1,24 +1,57 @@
-"""agent: the agent under test takes its turn on its view of the conversation."""
+"""agent: the agent under test takes its turn: a chat model, a server's address, or a function from tools to one."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Generator, Sequence
+from collections.abc import Callable, Container, Generator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias, cast
 
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
+from langchain_core.runnables import Runnable, RunnableLambda
+from langchain_core.runnables.config import var_child_runnable_config
+from langchain_core.tools import BaseTool
 
+from ..errors import GeckoError
 from ..models.ask import AnyAsk, PlannerAsk, Reply, Where, Work
+from ..models.client import find_model
+from ..models.conversation import read_message
+from ..models.factory import ModelLike, Models, chat_model
 from ..models.formatting import text_of
 from ..models.node import NodeScope
 from ..models.usage import add_all
 from ..state import JsonObject, Step
 from ..world.provenance import is_planned
 from ..world.world import World
-from .agents import Desk, Factory, run_turn
-from .channels import ConversationState, record_calls
-from .messages import Party, address, is_answer, name_calls, read_calls, read_envelope, select_view
-from .users import UserEntry
+from .channels import ConversationState, Party, address, is_answer, read_calls, read_envelope, record_calls, select_view
+from .desk import Desk, Listener
+from .user import UserEntry
+
+Factory: TypeAlias = Callable[[Sequence[BaseTool]], Runnable[Any, Any]]
+AgentLike: TypeAlias = ModelLike | Factory
+
+ADDRESS_MODEL = "agent"
+"""The model's name that a server is asked for, where only its address is given."""
+
+
+def read_agent(agent: AgentLike, models: Models) -> Runnable[Any, Any] | Factory:
+    """Return a chat model or a factory. A model given as text is reached as the other roles' are.
+
+    Raises:
+        GeckoError: It is neither: a graph or another Runnable must come as a function from tools to it.
+    """
+    if isinstance(agent, str) and agent.startswith(("http://", "https://")):
+        return chat_model(f"openai:{ADDRESS_MODEL}", base_url=agent)
+    if isinstance(agent, str):
+        return models.chat(agent)
+    if find_model(agent) is not None:
+        return cast("Runnable[Any, Any]", agent)
+    if isinstance(agent, Runnable) or not callable(agent):
+        raise GeckoError(
+            f"agent: expected a chat model, 'provider:name', an address, or a function from tools to an agent, got "
+            f"{type(agent).__name__}: write lambda tools: ..., so that its tools act on the conversation's world"
+        )
+    return agent
 
 
 def model_agent(
@@ -57,12 +90,78 @@ def factory_agent(
         update["world"] = record_calls(here, first)
     made = desk.replay() if reply.failure is not None else reply.value
     messages = _address_all(state, made, first, own=desk.own)
-    if reply.failure is not None and desk.is_full:
-        return {**update, "messages": messages, "end": "max_messages"}
     if reply.failure is not None:
-        return {**update, "messages": messages, "end": "agent_failed", "reason": f"the agent failed: {reply.failure}"}
+        failed = {"end": "agent_failed", "reason": f"the agent failed: {reply.failure}"}
+        return {**update, "messages": messages, **({"end": "max_messages"} if desk.is_full else failed)}
     silence = _count_silence(state, messages, here.log, spec)
     return {**update, "messages": messages or silence.pop("messages", []), **silence}
+
+
+async def run_turn(
+    factory: Factory, desk: Desk, view: Sequence[BaseMessage], *, checkpointed: bool
+) -> list[AnyMessage]:
+    """Run an agent on its view of the conversation, its tools over a world, until it answers.
+
+    It runs by itself: not as a part of the conversation's graph, whose checkpoints and interrupts are not its own.
+
+    Returns:
+        Its calls, their answers and its text. Where it keeps its calls to itself, they follow from the world's log.
+
+    Raises:
+        GeckoError: The factory or its agent cannot be used.
+        Exception: Whatever the agent raises.
+    """
+    desk.config = {"callbacks": (var_child_runnable_config.get() or {}).get("callbacks")}
+    var_child_runnable_config.set(desk.config)
+    tools = desk.tools()
+    runnable = _check_runnable(factory(tools), tools, checkpointed=checkpointed)
+    messages = [each.model_copy(deep=True) for each in view]
+    result = await runnable.ainvoke({"messages": messages}, {"callbacks": [Listener(desk)]})
+    return _read_messages(result, len(view), desk)
+
+
+def _check_runnable(made: object, tools: Sequence[BaseTool], *, checkpointed: bool) -> Runnable[Any, Any]:
+    """Return what a factory has made; a chat model, with its tools bound or without, is asked for its next message.
+
+    A fork of the conversation would not go back to checkpoints that an agent keeps itself.
+    """
+    if not isinstance(made, Runnable):
+        raise GeckoError(f"agent: expected a Runnable from the function, got {type(made).__name__}")
+    if find_model(made) is not None:
+        model = made.bind_tools(tools) if isinstance(made, BaseChatModel) else made
+        return RunnableLambda(lambda given: given["messages"]) | model
+    if checkpointed and getattr(made, "checkpointer", None):
+        raise GeckoError("agent: it has a checkpointer of its own: leave it out, the conversation's keeps the messages")
+    return made
+
+
+def _read_messages(result: Any, known: int, desk: Desk) -> list[AnyMessage]:
+    if isinstance(result, dict) and result.get("__interrupt__"):
+        raise GeckoError("agent: it was interrupted and waits for an answer: leave out its interrupts and approvals")
+    messages = result.get("messages") if isinstance(result, dict) else [result]
+    if not isinstance(messages, list) or not all(isinstance(each, BaseMessage) for each in messages):
+        raise GeckoError(f"agent: expected a message, or {{'messages': [...]}}, got {type(result).__name__}")
+    new = messages[known:] if isinstance(result, dict) and len(messages) > known else messages[-1:]
+    made = [_as_stored(each) for each in new if isinstance(each, AIMessage | ToolMessage)]
+    answers = [each.name for each in made if isinstance(each, ToolMessage)]
+    called = sum(len(each.tool_calls) for each in made if isinstance(each, AIMessage))
+    left = len(made[-1].tool_calls) if made and isinstance(made[-1], AIMessage) else 0
+    if called - left == len(answers) and sum(name not in desk.own for name in answers) == len(desk.steps()):
+        return made
+    answer = next((each for each in reversed(made) if isinstance(each, AIMessage) and not each.tool_calls), None)
+    return [*desk.replay(), *([answer] if answer else [])]
+
+
+def _as_stored(message: AIMessage | ToolMessage) -> AnyMessage:
+    """Return a message without what no checkpoint can hold. Raises GeckoError where it is too long."""
+    if isinstance(message, ToolMessage):
+        text = text_of(message).encode("utf-8", "replace").decode()
+        named = {"tool_call_id": message.tool_call_id, "name": message.name, "status": message.status, "id": message.id}
+        return ToolMessage(text, **named)
+    kept, problem = read_message(message)
+    if kept is None:
+        raise GeckoError(f"agent: {problem}")
+    return kept
 
 
 def _address_all(
@@ -79,9 +178,20 @@ def _address_all(
             addressed.append(address(one, "tools", "agent", steps=steps))
         else:
             recipient: Party = "tools" if read_calls(one) else "user"
-            named = name_calls(one, len(taken)) if isinstance(one, AIMessage) else one
+            named = _name_calls(one, len(taken)) if isinstance(one, AIMessage) else one
             addressed.append(address(named, "agent", recipient, steps=steps))
     return addressed
+
+
+def _name_calls(message: AIMessage, number: int) -> AIMessage:
+    """Return a message whose calls all have an id, each its own."""
+    taken: set[str | None] = {None, ""}
+    update: dict[str, list[JsonObject]] = {"tool_calls": [], "invalid_tool_calls": []}
+    for key, named in update.items():
+        for at, call in enumerate(getattr(message, key)):
+            named.append({**call, "id": f"{key}_{number}_{at}" if call["id"] in taken else call["id"]})
+            taken.add(call["id"])
+    return message.model_copy(update=update)
 
 
 def _count_silence(

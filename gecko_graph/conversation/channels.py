@@ -1,16 +1,22 @@
-"""The keys of a conversation's graph, with their owners, and its result."""
+"""The keys of a conversation's graph with their owners, its result, and who sends a message to whom.
+
+An envelope is kept beside the message, so that it stays a plain LangChain message.
+"""
 
 # annotations are evaluated here: LangGraph evaluates those that are texts again at each compilation
-from typing import Annotated, Any, Literal, NotRequired
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypeVar
 
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, SystemMessage, ToolMessage
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
+from ..models.formatting import text_of
 from ..models.usage import add_usage
 from ..state import JsonObject, Usage
-from ..world.channels import count_asked, delta
-from ..world.points import fold_snapshot
+from ..world.calls import fold_snapshot
+from ..world.channels import GivenMessages
+from ..world.reducers import count_asked, delta
 from .milestones.goal import Score
 
 SNAPSHOT_EVERY = 50
@@ -54,7 +60,7 @@ class ConversationScore(Score):
 class ConversationInput(TypedDict):
     """The input: nothing, or the messages so far and the state that the tools act on."""
 
-    messages: NotRequired[Annotated[list[AnyMessage], add_messages]]
+    messages: NotRequired[Annotated[GivenMessages, add_messages]]
     task_state: NotRequired[JsonObject]
 
 
@@ -70,7 +76,7 @@ class ConversationState(TypedDict, total=False):
     """The graph's keys, each with its owner."""
 
     messages: Annotated[list[AnyMessage], add_messages]
-    """Caller, `user`, `agent`, `tools`; each with an envelope (`messages.py`)."""
+    """Caller, `user`, `agent`, `tools`; each with an envelope ."""
     task_state: JsonObject
     """Caller: the state at the start; the scenario's where left out."""
     world: Annotated[JsonObject, delta(fold_snapshot, dict, SNAPSHOT_EVERY)]
@@ -96,3 +102,66 @@ class ConversationState(TypedDict, total=False):
 def record_calls(world: Any, first: int) -> JsonObject:
     """Return a world's calls from the given one on as a write to the key `world`."""
     return {"records": world.records(first), "usage": dict(world.usage)}
+
+
+# who sends a message to whom ----------------------------------------------------------------------------------------
+
+Party: TypeAlias = Literal["system", "user", "agent", "tools"]
+
+KEY = "conversation"
+"""The key of an envelope in a message's `additional_kwargs`."""
+
+Message = TypeVar("Message", bound=BaseMessage)
+
+
+class Envelope(TypedDict):
+    """Who sent a message to whom; `steps` is how many of the world's calls came before its end."""
+
+    sender: Party
+    recipient: Party
+    steps: int | None
+
+
+def address(message: Message, sender: Party, recipient: Party, *, steps: int) -> Message:
+    """Return a copy of a message with its envelope."""
+    envelope: Envelope = {"sender": sender, "recipient": recipient, "steps": steps}
+    return message.model_copy(update={"additional_kwargs": {**message.additional_kwargs, KEY: envelope}})
+
+
+def read_envelope(message: AnyMessage) -> Envelope:
+    """Return a message's envelope; one that a caller wrote without is addressed by its type."""
+    given = message.additional_kwargs.get(KEY)
+    if isinstance(given, Mapping) and {"sender", "recipient"} <= given.keys():
+        return {**given, "steps": given.get("steps")}  # type: ignore[typeddict-item]
+    if isinstance(message, AIMessage):
+        return {"sender": "agent", "recipient": "tools" if read_calls(message) else "user", "steps": None}
+    if isinstance(message, ToolMessage):
+        return {"sender": "tools", "recipient": "agent", "steps": None}
+    return {"sender": "system" if isinstance(message, SystemMessage) else "user", "recipient": "agent", "steps": None}
+
+
+def read_calls(message: AnyMessage) -> list[JsonObject]:
+    """Return a message's calls; one whose arguments are no JSON object has them as text, to be refused."""
+    if not isinstance(message, AIMessage):
+        return []
+    broken = [
+        {"name": each["name"] or "", "args": each["args"], "id": each["id"]} for each in message.invalid_tool_calls
+    ]
+    return [*map(dict, message.tool_calls), *broken]
+
+
+def select_view(messages: Sequence[AnyMessage], party: Party) -> list[AnyMessage]:
+    """Return the messages that a party sees: those that it has sent or been sent."""
+    envelopes = ((message, read_envelope(message)) for message in messages)
+    return [message for message, envelope in envelopes if party in (envelope["sender"], envelope["recipient"])]
+
+
+def is_answer(message: AnyMessage) -> bool:
+    """Return whether it is the agent's message to the user."""
+    envelope = read_envelope(message)
+    return (envelope["sender"], envelope["recipient"]) == ("agent", "user")
+
+
+def find_user_texts(messages: Sequence[AnyMessage]) -> list[str]:
+    """Return the texts of the user's messages."""
+    return [text_of(message) for message in messages if read_envelope(message)["sender"] == "user"]

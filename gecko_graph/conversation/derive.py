@@ -18,19 +18,17 @@ from ..models.formatting import text_of
 from ..state import Json, JsonObject, Step
 from ..tools import Toolkit
 from ..values.digest import clone
-from ..values.leaves import scalars
 from ..values.origins import is_supposed
 from ..values.patch import booked_patch
+from ..values.places import scalars
 from ..world.provenance import is_planned
-from .answered import find_computed, find_statements, find_taken
-from .changed import UNWATCHED, TableChange, attribute, compare_table, find_tables
-from .messages import find_user_texts, is_answer, read_envelope
+from .changed import UNWATCHED, Rerun, TableChange, attribute, compare_table, find_differences, find_tables
+from .channels import find_user_texts, is_answer, read_envelope
 from .milestones.format import MilestoneEntry, build_goal
 from .milestones.goal import Goal, Score
 from .milestones.measures import mentions
 from .milestones.tables import REST, find_names, find_table
-from .rerun import Rerun, find_differences
-from .trajectory import build_trajectory, find_grounded
+from .score import build_trajectory, find_computed, find_grounded, find_statements, find_taken
 from .user import CLOCK
 
 SUCCESS = 1.0 - 1e-9

@@ -11,11 +11,10 @@ START ── open_world ──┬── user ──┐
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
@@ -23,25 +22,23 @@ from langgraph.types import Checkpointer
 
 from ..context import GeckoContext
 from ..errors import GeckoError
-from ..models.factory import ModelLike, Models, chat_model
-from ..models.node import Router, as_node
-from ..state import Role
+from ..models.factory import Models, ModelsLike
+from ..models.node import Router, as_node, refuse_unknown_keys
+from ..models.prompts import Prompts
 from ..tools import Toolkit
 from ..world.world import World, check_setup
-from .agent import factory_agent, model_agent
-from .agents import AgentLike, read_agent
-from .channels import ConversationInput, ConversationOutput, ConversationState
-from .messages import read_envelope
+from .agent import AgentLike, factory_agent, model_agent, read_agent
+from .channels import ConversationInput, ConversationOutput, ConversationState, read_envelope
 from .milestones.goal import Goal
 from .milestones.measures import check_installed
 from .milestones.tables import find_names
 from .score import score
 from .tools import open_world
 from .tools import tools as answer_calls
+from .user import Case, UserEntry, UserLike, read_user
 from .user import user as write_line
-from .users import Case, UserLike, read_user
 
-Conversation: TypeAlias = CompiledStateGraph[Any, GeckoContext, Any, Any]
+Conversation: TypeAlias = CompiledStateGraph[ConversationState, GeckoContext, ConversationInput, ConversationOutput]
 
 Next: TypeAlias = Literal["user", "agent", "tools", "score"]
 
@@ -54,15 +51,15 @@ def create_conversation(  # noqa: PLR0913 - every one is a choice of its own, by
     *,
     user: UserLike | None = None,
     scenario: Case | None = None,
-    model: ModelLike | None = None,
-    models: Mapping[Role, ModelLike] | None = None,
+    model: ModelsLike = None,
     checkpointer: Checkpointer = None,
     context: GeckoContext | None = None,
-    base_url: str | None = None,
     timeout_s: float = TIMEOUT_S,
     name: str = "conversation",
 ) -> Conversation:
     """Create a conversation of a simulated user, an agent under test and simulated tools (ToolSandbox, section 2).
+
+    It is a graph from `{}` (or `{"messages", "task_state"}`) to `{"messages", "world", "score"}`.
 
     Args:
         agent: A chat model or `"provider:name"`, the address of an OpenAI-compatible server, or a function from tools
@@ -71,54 +68,59 @@ def create_conversation(  # noqa: PLR0913 - every one is a choice of its own, by
         user: A script (texts and `{"say", "when", "end"}`), a chat model for the role, or all that a scenario's `user`
             may say; the scenario's where left out.
         scenario: The user, the state at the start, milestones and limits.
-        model: The model of the other roles: simulated tools, auditor; without it rules answer.
-        models: Models of single roles.
+        model: The model of the other roles, or `Models` by role: simulated tools, auditor; without it rules answer.
+            Agent and user given as text are reached as `Models` says.
         checkpointer: Keeps each message: a conversation can be opened, forked and edited before any of them.
         context: Knobs of the world's answers; the scenario's limits where left out.
-        base_url: Address of an OpenAI-compatible server, for models given as text.
         timeout_s: Seconds that an agent of a function's may take for a turn, and the tools for a message's calls.
         name: The graph's name, in traces and where it is a node of another one.
 
-    Returns:
-        A graph from `{}` (or `{"messages", "task_state"}`) to `{"messages", "world", "score"}`.
-
     Raises:
-        ToolkitError: There is no toolkit.
-        GeckoError: Agent or user cannot be used: without a goal, a script and a model; or milestones cannot be scored
-            without the extra `milestones`.
-        ModelError: A model cannot be built.
+        GeckoError: There is no toolkit; agent, user or a model cannot be used; or milestones cannot be scored without
+            the extra `milestones`.
     """
     if scenario is not None and not isinstance(scenario, Case):
         raise GeckoError(f"scenario: expected Scenario.load(path), got {type(scenario).__name__}")
     spec, played_by = read_user(user, scenario.user if scenario else None)
     tools: Any = scenario.tools if toolkit is None and scenario else toolkit
     knobs = check_setup(tools, context or (scenario.limits if scenario else None))
-    acts = read_agent(agent, base_url=base_url)
-    model = None if model is None else chat_model(model, base_url=base_url)
-    given: dict[Role, ModelLike] = {**(models or {}), **({} if played_by is None else {"user": played_by})}
-    given = {role: chat_model(each, base_url=base_url) for role, each in given.items()}
-    roles = Models.bind(model, given)
+    roles = Models.of(model)
+    acts = read_agent(agent, roles)
+    roles = roles if played_by is None else roles.replace(user=played_by)
     if not spec.script and not roles.has("user"):
         raise GeckoError("user: expected a script or a model, such as user=['Hello'], user='openai:gpt-5-mini'")
+    world = World(tools, state=scenario.state if scenario else None, model=roles, context=knobs)
+    node = partial(as_node, models=roles, default=knobs)
+    if isinstance(acts, Runnable):
+        turn = node(partial(model_agent, tools=tools.as_openai(), spec=spec), models=Models(planner=acts))
+    else:
+        theirs = partial(factory_agent, factory=acts, world=world, spec=spec, timeout_s=timeout_s)
+        turn = node(partial(theirs, checkpointed=bool(checkpointer)))
+    others = _build_others(node, world, spec, scenario, prompts=roles.prompts, timeout_s=timeout_s)
+    graph = connect({**others, "agent": turn}, most=spec.max_messages)
+    return refuse_unknown_keys(graph.compile(checkpointer=checkpointer, name=name))
+
+
+def _build_others(
+    node: Callable[..., Runnable[Any, Any]],
+    world: World,
+    spec: UserEntry,
+    scenario: Case | None,
+    *,
+    prompts: Prompts,
+    timeout_s: float,
+) -> dict[str, Runnable[Any, Any]]:
+    """Return all nodes but the agent's."""
     goal, start = (scenario.goal, scenario.state) if scenario else (Goal(), None)
     if goal.milestones or goal.minefields:
         check_installed()
-    world = World(tools, state=start, model=model, models=given, context=knobs)
-    node = partial(as_node, models=roles, default=knobs)
-    if isinstance(acts, BaseChatModel):
-        own = partial(model_agent, tools=tools.as_openai(), spec=spec)
-        turn = node(own, models=Models.bind(None, {"planner": acts}))
-    else:
-        theirs = partial(factory_agent, factory=acts, world=world, spec=spec)
-        turn = node(partial(theirs, timeout_s=timeout_s, checkpointed=bool(checkpointer)))
-    nodes = {
+    tables = find_names(start or {}, goal.tables)
+    return {
         "open_world": node(partial(open_world, world=world, default={} if start is None else None)),
-        "user": node(partial(write_line, spec=spec, prompts=roles.prompts)),
-        "agent": turn,
+        "user": node(partial(write_line, spec=spec, prompts=prompts)),
         "tools": node(partial(answer_calls, world=world, timeout_s=timeout_s)),
-        "score": node(partial(score, goal=goal, tables=find_names(start or {}, goal.tables), toolkit=tools, spec=spec)),
+        "score": node(partial(score, goal=goal, tables=tables, toolkit=world.toolkit, spec=spec)),
     }
-    return connect(nodes, most=spec.max_messages).compile(checkpointer=checkpointer, name=name)
 
 
 def connect(nodes: Mapping[str, Runnable[Any, Any]], *, most: int) -> StateGraph[Any, GeckoContext, Any, Any]:

@@ -1,24 +1,35 @@
-"""score: what a finished conversation is worth, and whether its user was to blame."""
+"""score: what a finished conversation is worth, whether its user was to blame, and the snapshots that this rests on.
+
+Milestones are looked for in one snapshot for each message between the parties, from the user's first one on.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import re
+from collections.abc import Collection, Generator, Iterator, Sequence
 from typing import Any
 
+from langchain_core.messages import AnyMessage, ToolMessage
+
 from ..models.ask import AnyAsk, Ask, Reply, Where
-from ..models.formatting import format_conversation
+from ..models.formatting import format_conversation, text_of
 from ..models.node import NodeScope
 from ..models.roles import AuditReply
 from ..models.usage import add_usage
+from ..state import Json, JsonObject, Step
 from ..tools import Toolkit
-from .channels import ConversationState
-from .messages import read_envelope, select_view
+from ..values.finding import NUMBERING, Found, atoms_of, spell
+from ..values.patch import booked_patch, fold_patches
+from ..values.places import scalars
+from ..world.provenance import Sources, is_planned, trace
+from .channels import ConversationState, read_calls, read_envelope, select_view
 from .milestones.goal import Goal
-from .trajectory import build_trajectory
-from .user import CLOCK
-from .users import UserEntry, find_leaks
+from .milestones.tables import MESSAGE, REST, SEEN, Snapshot, Table, find_table
+from .user import CLOCK, UserEntry, describe_user, find_leaks
 
 CONVERSATION_CHARS = 40_000
+LEAST_WORD, LONGEST = 4, 400
+_QUESTION = re.compile(r"(?<![^.!?\n])[^.!?\n]*+\?")  # from a sentence's begin: no character is read twice
 
 
 def score(
@@ -51,10 +62,165 @@ def score(
 def ask_audit(state: ConversationState, spec: UserEntry) -> Ask:
     """Build the question to the auditor: what the user was given, and the messages between him and the agent."""
     shown = format_conversation(select_view(state["messages"], "user"), budget=CONVERSATION_CHARS)
-    variables = {
-        "goal": spec.goal,
-        "knows": "\n".join(spec.knows),
-        "must_not_say": "\n".join(spec.must_not_say),
-        "conversation": shown,
-    }
+    variables = {**describe_user(spec), "conversation": shown}
     return Ask("auditor", variables, AuditReply, Where())
+
+
+def build_trajectory(
+    messages: Sequence[AnyMessage], world: JsonObject, tables: Sequence[str], toolkit: Toolkit
+) -> list[Snapshot]:
+    """Return the snapshots of the tables that are looked at, from the user's first message on.
+
+    `world` is the world's snapshot at the end: states in between follow from its log.
+    """
+    grounded = find_grounded(messages, world["log"], toolkit) if SEEN in tables else None
+    return list(_Fold(world, tables, grounded).snapshots(messages))
+
+
+def find_grounded(messages: Sequence[AnyMessage], log: Sequence[Step], toolkit: Toolkit) -> set[str]:
+    """Return the ids of the calls whose results count: those of reads with a made-up argument do not.
+
+    Nor do those that rest on such results. A guess that failed taints nothing, and what a write changes is looked at.
+    """
+    user_messages = [message for message in messages if read_envelope(message)["sender"] == "user"]
+    steps = [step for step in log if step["call"]["name"] in toolkit and "outcome" in step]
+    reads = {step["call"]["id"] for step in steps if is_planned(step) and not step["outcome"]["patch"]}
+    doubtful: set[str] = set()
+    while True:
+        known = [_forget(step, doubtful) for step in steps]
+        sources = Sources(conversation=user_messages, state={}, reading=toolkit.names)
+        _, made_up, *_ = trace(known, sources, lambda name: toolkit[name].parameters)
+        if (found := {each["call"] for each in made_up} & reads) <= doubtful:
+            return {step["call"]["id"] for step in log} - doubtful
+        doubtful |= found
+
+
+def _forget(step: Step, doubtful: Collection[str]) -> Step:
+    """Return a step without its arguments where it failed, and without its result where that is in doubt."""
+    call, outcome = step["call"], step["outcome"]
+    if not is_planned(step):
+        return {**step, "call": {**call, "args": {}}}
+    return {**step, "outcome": {**outcome, "result": None}} if call["id"] in doubtful else step
+
+
+class _Fold:
+    def __init__(self, world: JsonObject, tables: Sequence[str], grounded: Collection[str] | None) -> None:
+        self._log: list[Step] = world["log"]
+        self._state: JsonObject = world["start"]
+        self._names, self._done = [name for name in tables if name != SEEN], 0
+        self._tables = {name: find_table(self._state, name) for name in self._names}
+        self._grounded, self._seen, self._guessed = grounded, list[Json](), list[Json]()
+
+    def snapshots(self, messages: Sequence[AnyMessage]) -> Iterator[Snapshot]:
+        for number, message in enumerate(messages):
+            envelope = read_envelope(message)
+            if envelope["sender"] == "system":
+                continue
+            steps = self._go_to(envelope["steps"])
+            done = [step for step in steps if is_planned(step)] if isinstance(message, ToolMessage) else []
+            row: JsonObject = {
+                "sender": envelope["sender"],
+                "recipient": envelope["recipient"],
+                "content": text_of(message),
+                "calls": [{**_read_call(step["call"]), "result": step["outcome"]["result"]} for step in done],
+                "attempts": self._find_attempts(message, messages[number + 1 :]),
+            }
+            if self._grounded is not None:
+                self._tables[SEEN] = [self._note_seen(row, steps, self._grounded)]
+            yield {**self._tables, MESSAGE: [row]}
+
+    def _note_seen(self, message: JsonObject, steps: Sequence[Step], grounded: Collection[str]) -> JsonObject:
+        """Return the row of `SEEN` after a message, and the calls that came with it."""
+        texts = [message["content"]] if message["sender"] == "user" else []
+        ran = [(step["call"], step["outcome"]) for step in steps if "outcome" in step]
+        real = [outcome["result"] for call, outcome in ran if call["id"] in grounded and not outcome["patch"]]
+        self._seen = [*self._seen, *texts, *real]
+        self._guessed = [*self._guessed, *(call["name"] for call, _ in ran if call["id"] not in grounded)]
+        figures = find_statements(message["content"]) if message["recipient"] == "user" else ""
+        return {"texts": self._seen, "unseen": [*self._guessed, *find_computed(figures, self._seen)]}
+
+    def _find_attempts(self, message: AnyMessage, later: Sequence[AnyMessage]) -> list[JsonObject]:
+        """Return the calls that a message makes, under the tools' own names where they were answered."""
+        made = read_calls(message)
+        if not made:
+            return []
+        over = next((read_envelope(each)["steps"] for each in later if not isinstance(each, ToolMessage)), None)
+        answered = self._log[self._done : over]
+        return list(map(_read_call, [step["call"] for step in answered] or made))
+
+    def _go_to(self, steps: int | None) -> list[Step]:
+        """Go on to the state after so many calls; returns the calls."""
+        new = self._log[self._done : steps] if steps is not None else []
+        self._done += len(new)
+        patches = [patch for step in new if "outcome" in step and (patch := booked_patch(step["outcome"]))]
+        if patches:
+            before, self._state = self._state, fold_patches(self._state, patches)
+            self._tables |= {name: self._same_or_new(name, before) for name in self._names}
+        return new
+
+    def _same_or_new(self, name: str, before: JsonObject) -> Table:
+        root = name.partition(".")[0]
+        unchanged = before.get(root) is self._state.get(root) and root in before and not name.startswith(REST)
+        return self._tables[name] if unchanged else find_table(self._state, name)
+
+
+def _read_call(call: Any) -> JsonObject:
+    return {"name": call["name"], "args": call["args"]}
+
+
+# what an answer says -----------------------------------------------------------------------------------------------
+
+
+def find_statements(text: str) -> str:
+    """Return a text without its questions and the numbers of its lists."""
+    return NUMBERING.sub(" ", _QUESTION.sub(" ", text))
+
+
+def find_taken(answer: str, results: Sequence[Json], known: Sequence[Json]) -> list[Json]:
+    """Return values of results that an answer holds: whole ones before parts, none that was known without them.
+
+    Known are texts of the user, and arguments of the writes.
+    """
+    taken: list[Json] = []
+    before, found = _read(known), _read(results)
+    for value in sorted(_find_whole(answer, results), key=lambda each: -len(str(each))):
+        if not before.holds(value, "loose") and not (taken and _read(taken).holds(value, "loose")):
+            taken.append(value)
+    for atom in atoms_of(answer):
+        part = spell(atom.wholes[0])
+        if (
+            atom.is_specific
+            and part
+            and found.holds(part, "loose")
+            and not _read([*known, *taken]).holds(part, "loose")
+        ):
+            taken.append(part)
+    return taken
+
+
+def find_computed(answer: str, known: Sequence[Json]) -> list[Json]:
+    """Return the numbers of an answer that stand nowhere: it has computed them."""
+    parts, before = (spell(atom.wholes[0]) for atom in atoms_of(answer) if atom.is_specific), _read(known)
+    numbers = (part for part in parts if part and part.replace(".", "", 1).isdecimal())
+    return [number for number in dict.fromkeys(numbers) if not before.holds(number, "loose")]
+
+
+def _read(values: Sequence[Json]) -> Found:
+    return Found(values, keys=False)
+
+
+def _find_whole(answer: str, results: Sequence[Json]) -> Iterator[Json]:
+    seen, said = set[str](), _read([answer])
+    for _, value in scalars(list(results)):
+        if value is None or isinstance(value, bool) or (text := str(value)) in seen or len(text) > LONGEST:
+            continue
+        seen.add(text)
+        if said.holds(value, "loose") and _is_telling(value, answer):
+            yield value
+
+
+def _is_telling(value: Json, answer: str) -> bool:
+    if not isinstance(value, str) or any(atom.is_specific for atom in atoms_of(value)):
+        return True
+    phrase = re.escape(" ".join(value.split()))
+    return len(value) >= LEAST_WORD and bool(re.search(rf"(?i)\b{phrase}\b", " ".join(answer.split())))

@@ -1,20 +1,30 @@
-"""The world's part: `open_world` begins it, `tools` answers the calls of the agent's last message in it."""
+"""The world's part: `open_world` begins it, `tools` answers the calls of the agent's last message in it.
+
+Calls that were made at once may come in any order, so a race is surfaced wherever there is one (ToolSandbox, appendix
+A.6): orders are tried on forks of the world, and the one in which most calls fail is what happens.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from functools import partial
-from typing import Any
+from itertools import islice, permutations
+from typing import Any, NamedTuple
 
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AnyMessage, ToolCall, ToolMessage
 
 from ..models.ask import AnyAsk, Reply, Work
+from ..models.formatting import text_of
 from ..models.node import NodeScope
-from ..state import JsonObject
+from ..state import Json, JsonObject, Step
+from ..tools.augment import HIDDEN, find_faces, show_text
+from ..values.digest import digest
+from ..world.as_tools import build_message
 from ..world.world import World
-from .batch import answer_batch, show_step
-from .channels import ConversationState, record_calls
-from .messages import address, read_calls
+from .channels import ConversationState, address, read_calls, record_calls
+
+MOST_ORDERS = 24
+"""Orders that are tried of one message's calls: all of four."""
 
 
 def open_world(
@@ -49,3 +59,56 @@ def tools(
         answer = show_step(here, step)[1].model_copy(update={"tool_call_id": ids[step["call"]["id"]]})
         messages.append(address(answer, "tools", "agent", steps=number))
     return {"messages": messages, "world": record_calls(here, first), "races": int(reply.value.race)}
+
+
+class Answered(NamedTuple):
+    """The steps of one message's calls, in the order of the message, and whether their order mattered."""
+
+    steps: list[Step]
+    race: bool
+
+
+def answer_batch(world: World, calls: Sequence[JsonObject]) -> Answered:
+    """Answer the calls of one message (as `World.read_calls` returns them) in a world, in order where a model may."""
+    order: Sequence[int] = range(len(calls))
+    race = False
+    if len(calls) > 1 and not world.has_models:
+        tried = [_try_order(world, calls, each) for each in islice(permutations(order), MOST_ORDERS)]
+        _, words, fork = tried[0]
+        race = any(other != words or not _is_alike(fork, at) for _, other, at in tried[1:])
+        order = max(tried, key=lambda one: sum(word != "ok" for word in one[1]))[0]
+    steps = {at: world.call(calls[at]) for at in order}
+    return Answered([steps[at] for at in range(len(calls))], race)
+
+
+def _try_order(
+    world: World, calls: Sequence[JsonObject], order: Sequence[int]
+) -> tuple[Sequence[int], list[str], World]:
+    """Return an order, what becomes of each call, and the world after it."""
+    fork = world.fork()
+    steps = {at: fork.call(calls[at]) for at in order}
+    words = [step["outcome"]["status"] if "outcome" in step else "refused" for _, step in sorted(steps.items())]
+    return order, words, fork
+
+
+def _is_alike(one: World, other: World) -> bool:
+    """Return whether two worlds differ in no more than the order of rows."""
+    return all(_sort_lists(mine) == _sort_lists(theirs) for mine, theirs in one.find_differences(other))
+
+
+def _sort_lists(value: Json) -> Json:
+    if isinstance(value, dict):
+        return {key: _sort_lists(each) for key, each in value.items()}
+    return sorted(map(_sort_lists, value), key=digest) if isinstance(value, list) else value
+
+
+def show_step(world: World, step: Step) -> tuple[ToolCall, ToolMessage]:
+    """Return a step as the agent sees it: its call, and the answer."""
+    own, face = step["call"], find_faces(world.toolkit).get(step["call"]["name"])
+    name = face.name if face else own["name"].removeprefix(HIDDEN)
+    call = ToolCall(type="tool_call", id=own["id"], name=name, args=own["args"])
+    message = build_message(call, step)
+    if message.status != "error":  # what a tool returned is data
+        return call, message
+    text = show_text(world.toolkit, text_of(message)) if face else text_of(message).replace(HIDDEN, "")
+    return call, message.model_copy(update={"content": text})

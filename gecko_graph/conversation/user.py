@@ -1,24 +1,36 @@
-"""user: writes the next message of the simulated user, or ends the conversation (ToolSandbox, section 2.2)."""
+"""user: what the simulated user wants, knows and must not say, and his next message (ToolSandbox, section 2.2)."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import re
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from itertools import product
-from typing import Any
+from typing import Any, Self, TypeAlias
 
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.runnables import Runnable
+from pydantic import Field, model_validator
 
-from ..errors import ModelError
+from ..context import GeckoContext
+from ..errors import GeckoError
 from ..models.ask import AnyAsk, PlannerAsk, Reply, Where
 from ..models.conversation import merge_neighbours
+from ..models.factory import ModelLike
 from ..models.formatting import cut, text_of
 from ..models.node import NodeScope
 from ..models.prompts import Prompts
+from ..nodes.checks import judge_by_rule
 from ..state import VERSION, Json, JsonObject, Step
-from .channels import ConversationState
-from .messages import address, read_envelope, swap_sides
-from .users import LONGEST_LINE, UserEntry, find_line
+from ..tools import Toolkit
+from .channels import ConversationState, Leak, address, read_envelope, select_view
+from .milestones.format import Check, Entry, read_entry
+from .milestones.goal import Goal
+
+LONGEST_LINE = 4_000
+LONGEST_DATE = len("2026-11-22")
+CLOCK = "clock"
+"""Name and rung of the steps that move the clock."""
 
 END_TOOL: JsonObject = {
     "type": "function",
@@ -30,24 +42,96 @@ END_TOOL: JsonObject = {
 }
 
 
-def user(
-    state: ConversationState,
-    scope: NodeScope,
-    *,
-    spec: UserEntry,
-    prompts: Prompts,
-) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
-    """Write the user's next message: the opening, a line of the script, or what the role `user` replies.
+class LineEntry(Entry):
+    """A line of a scripted user; one whose check does not hold is left out."""
+
+    say: str | None = Field(None, min_length=1)
+    when: Check | None = None
+    end: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_text(cls, value: Any) -> Any:
+        return {"say": value} if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.say is None and not self.end:
+            raise ValueError("expected a text, or {say: text} or {end: true}")
+        return self
+
+
+class ExchangeEntry(Entry):
+    """A message and the answer to it, to show the user's manner."""
+
+    user: str
+    agent: str
+
+
+class UserEntry(Entry):
+    """The user of a scenario.
+
+    `knows` is the knowledge boundary: what he may answer with. `must_not_say` is what he knows to judge the result by,
+    but must not give away; a leak is found by rule. `script` makes a model unnecessary.
+    """
+
+    goal: str = Field(pattern=r"\S")
+    opening: str | None = Field(None, pattern=r"\S")
+    knows: list[str] = Field(default_factory=list)
+    must_not_say: list[str] = Field(default_factory=list)
+    demonstration: list[ExchangeEntry] = Field(default_factory=list)
+    script: list[LineEntry] = Field(default_factory=list)
+    max_messages: int = Field(30, ge=1)
+    max_failures: int = Field(3, ge=1)
+    minutes_a_turn: float = Field(1.0, ge=0)
+
+
+UserLike: TypeAlias = ModelLike | Mapping[str, Any] | Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """What a scenario says of a conversation.
+
+    Args:
+        tools: The tools of agent and user.
+        state: The task state at the start.
+        limits: Knobs of the world's answers.
+        user: The simulated user; None where the file has turns.
+        goal: Milestones and minefields.
+    """
+
+    tools: Toolkit
+    state: JsonObject = field(default_factory=dict)
+    limits: GeckoContext = field(default_factory=GeckoContext)
+    user: UserEntry | None = None
+    goal: Goal = field(default_factory=Goal)
+
+
+def read_user(user: UserLike | None, scenario: UserEntry | None) -> tuple[UserEntry, ModelLike | None]:
+    """Return the user of a conversation, and the model that plays him where one was given.
 
     Raises:
-        ModelError: There is no script, and the role has no model.
+        GeckoError: There is no goal, or something in it is wrong: names the place.
     """
-    if spec.opening and not has_begun(state):
+    if user is None or isinstance(user, str | Runnable):
+        if scenario is None:
+            raise GeckoError("user: expected a scenario with a user, user={'goal': ...}, or a script")
+        return (scenario, None) if user is None else (scenario.model_copy(update={"script": []}), user)
+    written = dict(user) if isinstance(user, Mapping) else {"script": list(user)}
+    base = {"goal": "follow the script"} if "script" in written else {}
+    base = scenario.model_dump(exclude_unset=True) if scenario else base
+    return read_entry(UserEntry, {**base, **written}, where="user"), None
+
+
+def user(
+    state: ConversationState, scope: NodeScope, *, spec: UserEntry, prompts: Prompts
+) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
+    """Write the user's next message: the opening, a line of the script, or what the role `user` replies."""
+    if spec.opening and not _has_begun(state):
         return _send(state, spec, spec.opening)
     if spec.script:
         return _follow(state, spec)
-    if not scope.has_model("user"):
-        raise ModelError("no model configured for role 'user': pass user=..., or write a script into the scenario")
     (reply,) = yield [ask_user(state, spec, prompts)]
     if not isinstance(reply.value, AIMessage):
         return {"end": "user_failed", "reason": f"the user did not answer: {reply.failure}"}
@@ -59,48 +143,66 @@ def user(
     return _send(state, spec, cut(text, budget=LONGEST_LINE))
 
 
+def describe_user(spec: UserEntry) -> dict[str, str]:
+    """Return what the prompts of user and auditor show of him."""
+    return {"goal": spec.goal, "knows": "\n".join(spec.knows), "must_not_say": "\n".join(spec.must_not_say)}
+
+
 def ask_user(state: ConversationState, spec: UserEntry, prompts: Prompts) -> PlannerAsk:
     """Build the question to the role: its three parts, then the conversation with the sides swapped."""
-    shown = {
-        "goal": spec.goal,
-        "knows": "\n".join(spec.knows),
-        "must_not_say": "\n".join(spec.must_not_say),
-        "demonstration": "\n".join(f"Assistant: {each.agent}\nUser: {each.user}" for each in spec.demonstration),
-    }
-    prompt = prompts.render("user", shown)
-    talk = swap_sides(state.get("messages", []))
-    tools = [END_TOOL] if talk else []
+    manner = "\n".join(f"Assistant: {each.agent}\nUser: {each.user}" for each in spec.demonstration)
+    prompt = prompts.render("user", {**describe_user(spec), "demonstration": manner})
+    talk = _swap_sides(state.get("messages", []))
     messages = merge_neighbours([SystemMessage(prompt.system), HumanMessage(prompt.user), *talk])
     where = Where(question=state.get("asked", {}).get("user", 0))
-    return PlannerAsk(messages=messages, tools=tools, where=where, role="user")
+    return PlannerAsk(messages=messages, tools=[END_TOOL] if talk else [], where=where, role="user")
+
+
+def _swap_sides(messages: Sequence[AnyMessage]) -> list[BaseMessage]:
+    """Return the user's view as a model that plays the user needs it: the agent's texts are its human messages."""
+    sides = {"agent": HumanMessage, "user": AIMessage}
+    addressed = ((read_envelope(message)["sender"], text_of(message)) for message in select_view(messages, "user"))
+    return [sides[sender](text or "(no answer)") for sender, text in addressed if sender in sides]
 
 
 def _follow(state: ConversationState, spec: UserEntry) -> dict[str, Any]:
-    number = find_line(spec.script, state.get("next_line", 0), state)
-    line = spec.script[number] if number < len(spec.script) else None
-    if line is None or line.say is None:
+    """Send the next line whose check holds; where none does, or it only ends, the conversation is over."""
+    left = range(state.get("next_line", 0), len(spec.script))
+    number = next((each for each in left if _holds(spec.script[each].when, state)), len(spec.script))
+    line = spec.script[number] if number < len(spec.script) else LineEntry(end=True)
+    if line.say is None:
         return {"end": "ended", "next_line": number}
     return _send(state, spec, line.say) | {"next_line": number + 1} | ({"end": "ended"} if line.end else {})
 
 
+def _holds(when: str | None, state: ConversationState) -> bool:
+    """Return whether a line's check holds; it sees what a checklist's does, the agent's last message as `answer`."""
+    if when is None:
+        return True
+    world, messages = state["world"], reversed(state.get("messages", []))
+    said = next((text_of(message) for message in messages if read_envelope(message)["sender"] == "agent"), "")
+    item: Any = {"id": "line", "description": "", "check": when}
+    ruled = judge_by_rule([item], before=world["start"], after=world["state"], steps=world["log"], answer=said)
+    return ruled["line"][0]
+
+
 def _send(state: ConversationState, spec: UserEntry, text: str) -> dict[str, Any]:
     """Return the message; the state's clock has moved on before it, but for the first."""
-    ticks = move_clock(state["world"], spec.minutes_a_turn) if has_begun(state) else []
+    ticks = _move_clock(state["world"], spec.minutes_a_turn) if _has_begun(state) else []
     steps = len(state["world"]["log"]) + len(ticks)
     message = address(HumanMessage(text), "user", "agent", steps=steps)
     moved = {"world": {"records": ticks, "usage": state["world"]["usage"]}} if ticks else {}
     return {"messages": [message], **moved}
 
 
-def has_begun(state: ConversationState) -> bool:
+def _has_begun(state: ConversationState) -> bool:
     """Return whether there is a message; a system prompt does not count."""
     return any(read_envelope(each)["sender"] != "system" for each in state.get("messages", ()))
 
 
-def move_clock(world: JsonObject, minutes: float) -> list[JsonObject]:
+def _move_clock(world: JsonObject, minutes: float) -> list[JsonObject]:
     """Return a record that moves the state's `now` on, where it has one in ISO form."""
-    now = world["state"].get("now")
-    if (later := add_minutes(now, minutes)) is None:
+    if (later := add_minutes(world["state"].get("now"), minutes)) is None:
         return []
     patch = [{"op": "replace", "path": "/now", "value": later}]
     step: Step = {
@@ -114,19 +216,30 @@ def move_clock(world: JsonObject, minutes: float) -> list[JsonObject]:
 
 
 def add_minutes(now: Json, minutes: float) -> str | None:
-    """Return a later date and time as the one before it is written, if that can show it; None for all else."""
+    """Return a later date and time, with as many parts as the one before it; None for all else."""
+    if not minutes or not isinstance(now, str) or len(now) <= LONGEST_DATE:
+        return None
     try:
-        moment = datetime.fromisoformat(now if minutes and isinstance(now, str) else "")
-        later = moment + timedelta(minutes=minutes)
+        later = datetime.fromisoformat(now) + timedelta(minutes=minutes)
     except (ValueError, OverflowError):
         return None
-    for between, precision, zone in product("T ", ("minutes", "seconds", "milliseconds", "microseconds"), UTC):
-        before, after = (each.isoformat(between, precision).replace(UTC[0], zone) for each in (moment, later))
-        if before == now and datetime.fromisoformat(after) == later:
-            return after
-    return later.isoformat(timespec="seconds" if later.second else "minutes") if len(now) > LONGEST_DATE else None
+    is_exact = later.second or re.search(r":\d\d:\d\d", now)
+    precision = "milliseconds" if later.microsecond else "seconds" if is_exact else "minutes"
+    text = later.isoformat(" " if " " in now else "T", precision)
+    return text.replace("+00:00", "Z") if now.endswith("Z") else text
 
 
-UTC, LONGEST_DATE = ("+00:00", "Z"), len("2026-11-22")
-CLOCK = "clock"
-"""Name and rung of the steps that move the clock."""
+def find_leaks(state: ConversationState, must_not_say: Sequence[str]) -> list[Leak]:
+    """Return which messages hold what the user must not say, in whatever letter case, spacing and punctuation."""
+    secrets = [(text, _plain(text)) for text in must_not_say]
+    return [
+        {"message": number, "text": text}
+        for number, message in enumerate(state.get("messages", ()))
+        if read_envelope(message)["sender"] == "user"
+        for text, plain in secrets
+        if plain and f" {plain} " in f" {_plain(text_of(message))} "
+    ]
+
+
+def _plain(text: str) -> str:
+    return " ".join("".join(letter if letter.isalnum() else " " for letter in text.casefold()).split())

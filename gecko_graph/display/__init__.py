@@ -8,13 +8,12 @@ from importlib import import_module
 from typing import Any
 
 from ..state import Rehearsal
-from .drafts import rehearsal_of
 
 WIDTH = 100
 
 __all__ = ["RunText", "awatch", "format_run", "html_page", "watch"]
 
-_HOMES = {"awatch": ".watching", "html_page": ".page", "watch": ".watching"}
+_HOMES = {"awatch": ".live", "html_page": ".page", "watch": ".live"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +24,10 @@ class RunText:
     width: int = WIDTH
 
     def __str__(self) -> str:
-        from .tree import as_text, rehearsal_tree  # here, because importing rich is slow
+        from .rows import list_rows
+        from .text import as_text  # here, because importing rich is slow
 
-        return as_text(rehearsal_tree(self.rehearsal), width=self.width)
+        return as_text(list_rows(self.rehearsal, waiting="going on"), width=self.width)
 
     def __repr__(self) -> str:
         return str(self)
@@ -53,6 +53,8 @@ def format_run(run: Mapping[str, Any], *, width: int = WIDTH) -> RunText:
     Raises:
         GeckoError: `run` holds no rehearsal.
     """
+    from .records import rehearsal_of
+
     return RunText(rehearsal_of(run), max(40, width))
 
 

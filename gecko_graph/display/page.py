@@ -1,54 +1,23 @@
-"""A run as HTML: a page for a file, the same as a part of a notebook. Templates in `pages` draw what is listed here."""
+"""Rows as HTML: a run, or test conversations, as a page that loads nothing; a run as a part of a notebook."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
 
-from ..errors import PatchConflict
-from ..state import Json, JsonObject
-from ..values.changes import Change, net_changes
-from ..values.digest import digest
-from ..values.patch import apply_patch, tokens
+from jinja2 import Environment, FileSystemLoader
+
+from ..scenario.cases.result import CaseResult, Report, is_passed
+from ..state import JsonObject
 from ..world.turn import task_of
-from . import words
-from .drafts import pending_calls, rehearsal_of
-from .html import render
+from . import rows, words
+from .records import Turn, pending_calls, rehearsal_of
+from .rows import Row
 
-VALUE_CHARS = 140
-"""Characters of a value; a longer one is folded."""
-
-FOLDED_CHARS = 20_000
-"""Characters of a folded value."""
-
-CHANGES_SHOWN = 40
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """One turn of a page.
-
-    Args:
-        record: A `Rehearsal`, or of an unfinished turn its `attempts`, which may be drafts.
-        task: What the user wants.
-        start_state: The task state that the attempts begin from, where it is known.
-        note: When it ran, how it was saved.
-    """
-
-    record: words.Record
-    task: str = ""
-    start_state: JsonObject | None = None
-    note: str = ""
-
-
-class Value(NamedTuple):
-    """A value in one line, and the whole of it where that is more."""
-
-    short: str
-    whole: str
+MESSAGE_CHARS = 600
+_PAGES = Path(__file__).resolve().parent / "pages"
 
 
 def html_page(*runs: Turn | Mapping[str, Any], title: str = "", start_state: JsonObject | None = None) -> str:
@@ -67,7 +36,7 @@ def html_page(*runs: Turn | Mapping[str, Any], title: str = "", start_state: Jso
     """
     turns: list[Turn] = []
     for run in runs:
-        turns.append(run if isinstance(run, Turn) else _turn(run, start_state))
+        turns.append(run if isinstance(run, Turn) else _read_turn(run, start_state))
         start_state = run.get("task_state") if isinstance(run, Mapping) else None
     return render("run.html", turns=list(map(_view, turns)), title=words.clean(title))
 
@@ -80,7 +49,25 @@ def html_part(record: words.Record, *, waiting: str = "") -> str:
     return render("part.html", turn=_view(Turn(record), waiting=waiting))
 
 
-def _turn(run: Mapping[str, Any], start_state: JsonObject | None) -> Turn:
+def conversations_page(report: Report, records: Sequence[Mapping[str, Any]], *, title: str) -> str:
+    """Return test conversations as one HTML document: the tables, and each as a chat with changes and milestones."""
+    return render("conversations.html", title=words.clean(title), report=report, cases=list(map(_view_case, records)))
+
+
+def render(template: str, *, folder: Path = _PAGES, **values: Any) -> str:
+    """Return a template of `folder` or of this package's `pages`, rendered; all values but `Markup` are escaped."""
+    return _environment(folder).get_template(template).render(values)
+
+
+@cache
+def _environment(folder: Path) -> Environment:
+    loader = FileSystemLoader([folder, _PAGES])
+    environment = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.globals["words"] = words
+    return environment
+
+
+def _read_turn(run: Mapping[str, Any], start_state: JsonObject | None) -> Turn:
     values = getattr(run, "value", run)
     messages = values.get("messages") if isinstance(values, Mapping) else None
     return Turn(rehearsal_of(run), task_of(messages) if messages else "", start_state)
@@ -88,99 +75,49 @@ def _turn(run: Mapping[str, Any], start_state: JsonObject | None) -> Turn:
 
 def _view(turn: Turn, *, waiting: str = "") -> JsonObject:
     record, start = turn.record, turn.start_state
-    supposed = (record.get("supposed_state") or {}).get("state", {})
-    execution = record.get("execution")
-    state = {key: (value, key in supposed) for key, value in (start or supposed).items()}
+    view: JsonObject = {
+        "record": record,
+        "task": words.fold_text(turn.task, words.PROSE_CHARS),
+        "note": turn.note,
+        "start": list(_list_start(record, start)),
+        "attempts": [_build_attempt(each, start, waiting) for each in record["attempts"]],
+        "follow_up": {row.label: row for row in rows.list_results({**record, "verdict": None})},
+    }
+    if verdict := record.get("verdict"):
+        checks = {item["id"]: item.get("check", "") for item in record.get("checklist", ())}
+        chosen: words.Record = next((each for each in record["attempts"] if each["number"] == record["chosen"]), {})
+        checked = list(rows.list_verdict(verdict, chosen.get("stop_reason", ""), checks))
+        view["result"] = rows.build_result(record)
+        view["checked"] = [row for row in checked if row.label in ("item", "feedback")]
+        view["notes"] = [row for row in checked if row not in view["checked"]]
+    return view
+
+
+def _list_start(record: words.Record, start: JsonObject | None) -> Iterator[Row]:
+    """Yield the start state: what is given of it, what is supposed, and what is unclear."""
+    made_up = (record.get("supposed_state") or {}).get("state", {})
+    yield from rows.list_state({key: value for key, value in (start or {}).items() if key not in made_up})
+    yield from rows.list_supposed(record)
+
+
+def _build_attempt(attempt: words.Record, start: JsonObject | None, waiting: str) -> Row:
+    calls = pending_calls(attempt)
+    return rows.build_attempt(
+        attempt, state=start, waiting=waiting or (f"waiting for {calls}" if calls else "thinking")
+    )
+
+
+def _view_case(record: Mapping[str, Any]) -> dict[str, Any]:
+    reached: dict[int, list[tuple[str, str]]] = {}
+    for part, word in (("milestones", "good"), ("minefields", "bad")):
+        for each in record["score"][part]:
+            if each["snapshot"] is not None and each["similarity"] > 0:
+                text = f"{'' if word == 'good' else 'minefield '}{each['id']} {each['similarity']:.2f}"
+                reached.setdefault(each["snapshot"], []).append((word, text))
+    shown = [{**message, "text": words.fold_text(message["text"], MESSAGE_CHARS)} for message in record["messages"]]
     return {
         "record": record,
-        "task": fold_text(turn.task, words.PROSE_CHARS),
-        "note": turn.note,
-        "plan": [_call(call, record.get("origins", {})) for call in record.get("plan", ())],
-        "checks": {item["id"]: item.get("check", "") for item in record.get("checklist", ())},
-        "state": [(words.clean(key), fold_value(value, key), made_up) for key, (value, made_up) in state.items()],
-        "attempts": [_attempt(each, start, waiting=waiting) for each in record["attempts"]],
-        "asked": [(_call(each), words.format_description(each)) for each in record.get("asked", ())],
-        "real": [(_call(entry["call"]), list(_real_lines(entry))) for entry in execution["calls"]] if execution else [],
-        "left": [_call(call) for call in execution["left"]] if execution else [],
+        "passed": is_passed(record),
+        "messages": [(each, reached.get(number, [])) for number, each in enumerate(shown)],
+        "explained": CaseResult(dict(record)).explain().partition("\n\n")[0].splitlines(),
     }
-
-
-def _real_lines(entry: words.Record) -> Iterator[tuple[str, Value]]:
-    """Yield the labelled lines of a real call; its result can be unfolded."""
-    for number, (word, text) in enumerate(words.format_real_call(entry)):
-        result = entry.get("result")
-        is_folded = not number and "result" in entry and not isinstance(result, str)
-        yield word, fold_value(result) if is_folded else Value(text, "")
-
-
-def _attempt(attempt: words.Record, start: Json, *, waiting: str) -> JsonObject:
-    calls = pending_calls(attempt)
-    waiting = waiting or (f"waiting for {words.clean(calls)}" if calls else "thinking")
-    return {"record": attempt, "steps": list(_steps(attempt, start)), "waiting": waiting}
-
-
-def _steps(attempt: words.Record, state: Json) -> Iterator[JsonObject]:
-    """Yield the steps with their changes; `state` is replayed where the attempt began from it."""
-    if state is not None and digest(state) != attempt.get("start_digest"):
-        state = None
-    for step in attempt["steps"]:
-        outcome = step.get("outcome") or {}
-        result = outcome.get("result")
-        changes, state = _changes(outcome.get("patch") or [], state)
-        observed, state = _changes(outcome.get("observed") or [], state)
-        changes += [("observed", place, values) for _, place, values in observed]
-        yield {
-            "call": _call(step["call"], attempt.get("origins", {})),
-            "outcome": outcome,
-            "result": fold_text(result) if isinstance(result, str) else fold_value(result),
-            "complaints": step.get("complaints", ()),
-            "changes": changes[:CHANGES_SHOWN],
-            "more": max(0, len(changes) - CHANGES_SHOWN),
-        }
-
-
-def _changes(patch: list[words.Record], state: Json) -> tuple[list[tuple[str, str, list[Value]]], Json]:
-    """Return a patch as rows of sign, path and values, old before new where the state is known; and the state after."""
-    try:
-        after = None if state is None else apply_patch(state, [dict(operation) for operation in patch])
-        changes = net_changes(state, after)
-    except PatchConflict:
-        after = None
-    if after is None:
-        marks = words.format_patch(patch, room=VALUE_CHARS, most=len(patch))
-        return [(mark.sign, mark.place, [Value(mark.value, "")]) for mark in marks], None
-    return [(words.SIGNS[each.kind], words.clean(each.path) or "/", _values(each)) for each in changes], after
-
-
-def _values(change: Change) -> list[Value]:
-    if change.kind == "shrink":
-        return [Value(words.counted(number, "item"), "") for number in (change.old, change.new)]
-    name = next(iter(tokens(change.path)[-1:]), "")
-    values = {"add": [change.new], "remove": [change.old]}.get(change.kind, [change.old, change.new])
-    return [fold_value(value, name) for value in values]
-
-
-def _call(call: words.Record, origins: words.Record = MappingProxyType({})) -> JsonObject:
-    """Return a call's name and its arguments: name, value, origins, whether it is made up."""
-    if "malformed" in call:
-        return {"name": words.clean(call["name"]), "args": [("", fold_text(call["malformed"]), "", False)]}
-    found = origins.get(call.get("id", ""), {})
-    args = [
-        (words.clean(name), fold_value(value, name), *words.format_origins(name, found))
-        for name, value in call["args"].items()
-    ]
-    return {"name": words.clean(call["name"]), "args": args}
-
-
-def fold_value(value: Json, name: str = "") -> Value:
-    """Return a value as JSON in one line, and indented where the line cuts it; masked as the value of `name`."""
-    label, room = f"{words.clean(name)}: ", VALUE_CHARS
-    line, indented = (json.dumps(value, ensure_ascii=False, default=str, indent=indent) for indent in (None, 2))
-    short = words.clean(words.cut(f"{label}{line}", len(label) + room)).removeprefix(label)
-    whole = words.clean(words.cut(f"{label}{indented}", FOLDED_CHARS), lines=True).removeprefix(label)
-    return Value(short, whole if len(line) > room else "")
-
-
-def fold_text(text: str, room: int = VALUE_CHARS) -> Value:
-    """Return a text, and the whole of it where the first is cut."""
-    return Value(words.prose(text, room=room), words.prose(text, room=FOLDED_CHARS) if len(text) > room else "")

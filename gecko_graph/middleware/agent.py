@@ -1,25 +1,20 @@
 """`GeckoMiddleware`: the tools of LangChain's `create_agent`, simulated, previewed, shadowed or guarded.
 
 The calls of one model message are rehearsed together in the model's node, which stores them; the person is asked in a
-later hook, because hooks run again on resume; the tools' tasks, which run side by side, answer from the store or make
-the real call. Each task writes what became of its own call, and the next hook books that on the world's snapshot.
+later hook, because hooks run again on resume; the tools' tasks, which run side by side, share one world (`live`): each
+answers from the store or makes the real call there, and writes what became of it. The next hook books that on the
+snapshot.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import replace
-from functools import partial, reduce
+from functools import partial
 from itertools import takewhile
 from typing import Annotated, Any, Literal, NotRequired, get_args
-from uuid import uuid4
 
-from langchain.agents.middleware.types import (
-    AgentMiddleware,
-    ExtendedModelResponse,
-    OmitFromInput,
-    PrivateStateAttr,
-)
+from langchain.agents.middleware.types import AgentMiddleware, ExtendedModelResponse, OmitFromInput, PrivateStateAttr
 from langchain_core.messages import ToolMessage
 from langgraph.types import Command
 from typing_extensions import TypedDict
@@ -27,36 +22,25 @@ from typing_extensions import TypedDict
 from ..context import GeckoContext
 from ..errors import GeckoError, StateError
 from ..events import event
-from ..models.factory import ModelLike
+from ..models.answer import AT_ONCE, AWAITED, Driver, aperform, finish, perform
+from ..models.ask import Reply, Work
+from ..models.factory import ModelsLike
 from ..models.usage import add_usage
-from ..models.waiting import AT_ONCE, AWAITED, Driver, finish
-from ..models.work import Reply, Work, aperform, perform
 from ..real.ledger import CallLedger, check_ledger
 from ..real.policy import ReviewPolicy
 from ..real.preview import describe_calls, predict
-from ..state import Call, JsonObject, Role, Step, Usage
+from ..state import Call, JsonObject
 from ..tools import Toolkit
 from ..values.difference import json_equal
-from ..world.as_tools import add_marks, build_message, find_pending
-from ..world.channels import delta, extend
-from ..world.points import fold_snapshot
+from ..world.as_tools import add_marks, build_message, find_pending, is_same
+from ..world.calls import fold_snapshot
 from ..world.records import ExecutedCall
+from ..world.reducers import delta, extend
 from ..world.rung import Rung
 from ..world.world import World, check_setup
-from .claimed import Claimed
+from .calls import Claimed, answer_as_decided, as_edited, find_rehearsed, read_result, refuse, reject
 from .live import Live, LiveWorlds, config_of
-from .messages import (
-    answer_as_decided,
-    as_edited,
-    find_calls,
-    find_place,
-    find_rehearsed,
-    read_result,
-    refuse,
-    reject,
-)
 from .pending import build_preview, set_id
-from .replay import answer_as_sent, correct_messages, number
 
 Mode = Literal["simulate", "hybrid", "preview", "shadow", "guard"]
 SIMULATED, REHEARSED, GATED = ("simulate", "hybrid"), ("simulate", "hybrid", "preview", "shadow"), ("preview", "guard")
@@ -86,6 +70,19 @@ class GeckoState(TypedDict, total=False):
     """What became of its calls, until it is booked."""
 
 
+def both(hook: Callable[..., Any]) -> tuple[Any, Any]:
+    """Return a hook as LangChain calls it, sync and async."""
+
+    def at_once(self: Any, state: Any, runtime: Any) -> Any:
+        return finish(hook(self, state, runtime, AT_ONCE))
+
+    async def awaited(self: Any, state: Any, runtime: Any) -> Any:
+        return await hook(self, state, runtime, AWAITED)
+
+    at_once.__doc__ = awaited.__doc__ = hook.__doc__
+    return at_once, awaited
+
+
 class GeckoMiddleware(AgentMiddleware):
     """Stands between `create_agent`'s model and its tools.
 
@@ -98,11 +95,10 @@ class GeckoMiddleware(AgentMiddleware):
             run for real whose effect the user stated. `preview`: the effect of a message's calls is shown and approved
             once, then they run. `shadow`: they run, are simulated beside it, and drift is reported. `guard`: they run
             where the contract's precondition holds; no model. It is fixed: no state, tool or model changes it.
-        model: Speaks for validator, simulator and state updater: `"provider:name"` or any chat model.
-        models: A model of its own for some roles.
+        model: Speaks for validator, simulator and state updater: a model, or `Models` by role.
         context: Knobs.
         rungs: Who else may answer a simulated call, as for `create_gecko`.
-        review: Which calls `preview` asks about, as for `create_gecko_agent`.
+        interrupt_on: Which calls `preview` asks about, as for `create_gecko_agent`.
         exclude_tools: Names of tools that run as they are in every mode, such as `write_todos`.
         ledger: Keeps the claims of real calls where the agent's checkpointer is none of SQLite, Postgres and memory.
             Without a checkpointer there are none.
@@ -119,19 +115,18 @@ class GeckoMiddleware(AgentMiddleware):
         *,
         state: JsonObject | Callable[[Any], JsonObject | Awaitable[JsonObject] | None] | None = None,
         mode: Mode = "simulate",
-        model: ModelLike | None = None,
-        models: Mapping[Role, ModelLike] | None = None,
+        model: ModelsLike = None,
         context: GeckoContext | None = None,
         rungs: Iterable[Rung] = (),
-        review: Any = "writes",
+        interrupt_on: Any = "writes",
         exclude_tools: Collection[str] = (),
         ledger: CallLedger | None = None,
     ) -> None:
         super().__init__()
         if mode not in get_args(Mode):
             raise GeckoError(f"mode: expected one of {', '.join(get_args(Mode))}, got {mode!r}")
-        if mode == "guard" and (model is not None or models):
-            raise GeckoError("mode 'guard' asks no model: leave out model and models, or use mode='shadow'")
+        if mode == "guard" and model is not None:
+            raise GeckoError("mode 'guard' asks no model: leave out model, or use mode='shadow'")
         if isinstance(exclude_tools, str):
             raise GeckoError(f"exclude_tools: expected a list of tool names, got {exclude_tools!r}")
         check_ledger(ledger)
@@ -140,13 +135,12 @@ class GeckoMiddleware(AgentMiddleware):
             toolkit = toolkit.open(*(tool.name for tool in toolkit if tool.reads and tool.stated and tool.real))
         self._mode: Mode = mode
         self._state, given = state, None if callable(state) else state
-        self._is_serial_world = context is None or context.parallel_calls == "serial"
-        self._template = World(toolkit, state=given, model=model, models=models, context=context, rungs=rungs)
+        self._template = World(toolkit, state=given, model=model, context=context, rungs=rungs)
         self._toolkit = toolkit
         self._exclude_tools = frozenset(exclude_tools)
         # the agent's own tools may be real without the toolkit's knowledge: the policy decides as if all were
         self._real = toolkit.replace(*(replace(tool, real=tool.real or print) for tool in toolkit))
-        self._policy = ReviewPolicy.load(review, self._real)
+        self._policy = ReviewPolicy.load(interrupt_on, self._real)
         self._claimed, self._live = Claimed(ledger, self._real, knobs.tool_timeout_s), LiveWorlds()
 
     @property
@@ -154,15 +148,8 @@ class GeckoMiddleware(AgentMiddleware):
         """The mode that it was created with."""
         return self._mode
 
-    def before_agent(self, state: Any, runtime: Any) -> JsonObject | None:
-        """Begin the thread's world, or go on with it."""
-        return finish(self._begin(state, runtime, AT_ONCE))  # type: ignore[no-any-return]
-
-    async def abefore_agent(self, state: Any, runtime: Any) -> JsonObject | None:
-        """As `before_agent`."""
-        return await self._begin(state, runtime, AWAITED)
-
     async def _begin(self, state: Any, runtime: Any, driver: Driver) -> JsonObject | None:
+        """Begin the thread's world, or go on with it."""
         known, start = state.get("gecko"), None
         if callable(self._state):
             done: Reply = await driver.do(perform, aperform, Work(function=self._state, args=(runtime,)))
@@ -179,66 +166,40 @@ class GeckoMiddleware(AgentMiddleware):
             update = {"gecko": world.snapshot()}
         return (await self._claimed.recover(state, world, driver) if self._mode not in SIMULATED else None) or update
 
-    def before_model(self, state: Any, runtime: Any) -> JsonObject | None:
-        """Book on the snapshot what became of the last message's calls, in the order in which they were answered."""
-        return finish(self._book(state, runtime, AT_ONCE))  # type: ignore[no-any-return]
-
-    async def abefore_model(self, state: Any, runtime: Any) -> JsonObject | None:
-        """As `before_model`."""
-        return await self._book(state, runtime, AWAITED)
-
-    after_agent, aafter_agent = before_model, abefore_model
-    """Book what no model call has followed."""
+    before_agent, abefore_agent = both(_begin)
 
     async def _book(self, state: Any, runtime: Any, driver: Driver) -> JsonObject | None:
+        """Book on the snapshot what became of the last message's calls, in the order in which they were answered."""
         if not (done := state.get("gecko_done")):
             return None
         world, first = self._template.resume(state["gecko"], own=True), len(state["gecko"]["log"])
         notes = sorted(done.values(), key=lambda note: note["at"])
-        costs: list[Usage] = [(state.get("gecko_batch") or {}).get("usage", {}), *(note["usage"] for note in notes)]
-        world.replay([] if self._mode in SIMULATED else notes, reduce(add_usage, costs))
-        said: list[ToolMessage] = []
-        if self._mode in SIMULATED:
-            sent = [note["call"] for note in notes]
-            records, kept = await answer_as_sent(world, sent, state, driver, is_serial=self._is_serial_world)
-            said = correct_messages(state["messages"], notes[kept:], records[kept:])
-            for record in records[kept:]:
-                _stream(runtime, record["step"])
-        update = {"gecko": {"records": world.records(first), "usage": world.usage}, "gecko_done": None}
-        return {**update, "messages": said} if said else update
+        world.replay(notes, add_usage((state.get("gecko_batch") or {}).get("usage", {}), notes[-1]["usage"]))
+        return {"gecko": {"records": world.records(first), "usage": world.usage}, "gecko_done": None}
 
-    def wrap_model_call(self, request: Any, handler: Any) -> Any:
-        """Have the model speak, and rehearse the calls that it makes."""
-        return finish(self._rehearse(request, handler, AT_ONCE))
-
-    async def awrap_model_call(self, request: Any, handler: Any) -> Any:
-        """As `wrap_model_call`."""
-        return await self._rehearse(request, handler, AWAITED)
+    before_model, abefore_model = both(_book)
+    after_agent, aafter_agent = before_model, abefore_model  # what no model call has followed
 
     async def _rehearse(self, request: Any, handler: Any, driver: Driver) -> Any:
+        """Have the model speak, and rehearse the calls that it makes."""
         response = await driver.do(handler, handler, request)
         if self._mode not in REHEARSED:
             return response
         world, calls = self._fork(request.state), find_pending(response.result, self._exclude_tools)[1]
         await driver.do(world.call_all, world.acall_all, world.read_calls(calls))
-        records = number(world.records(first := len(request.state["gecko"]["log"])), first)
+        records = world.records(len(request.state["gecko"]["log"]))
         answers = [{"call": dict(call), "record": record} for call, record in zip(calls, records, strict=True)]
         batch = {"answers": answers, "usage": world.usage, "approved": {}}
         return ExtendedModelResponse(response, Command(update={"gecko_batch": batch if calls else None}))
+
+    wrap_model_call, awrap_model_call = both(_rehearse)
 
     def _fork(self, state: Any) -> World:
         """Return a world at the state's snapshot, whose usage begins at nothing."""
         return self._template.resume(state["gecko"], own=True).fork()
 
-    def after_model(self, state: Any, runtime: Any) -> JsonObject | None:
+    async def _review(self, state: Any, runtime: Any, driver: Driver) -> JsonObject | None:
         """Ask about the message's calls (`preview`), and answer those that were rejected or responded to."""
-        return finish(self._review(state, AT_ONCE))  # type: ignore[no-any-return]
-
-    async def aafter_model(self, state: Any, runtime: Any) -> JsonObject | None:
-        """As `after_model`."""
-        return await self._review(state, AWAITED)
-
-    async def _review(self, state: Any, driver: Driver) -> JsonObject | None:
         calls = find_pending(state["messages"], self._exclude_tools)[1] if self._mode == "preview" else []
         steps = [set_id(step, call) for call in calls if (step := find_rehearsed(state, call))]
         before = state["gecko"]["state"] if calls else {}
@@ -246,12 +207,11 @@ class GeckoMiddleware(AgentMiddleware):
             return None
         messages, decided = [], {}
         known = [each for each in preview["calls"] if each["predicted"]["rung"] != "validator"]
-        asked = [each for each in known if each["review"] == "ask"]
-        if asked:
-            texts, made = describe_calls(preview, known, before, {}), [each["call"] for each in asked]
-            told = [texts[call["id"]] for call in made]
-            decisions = await self._claimed.ask(state, made, told, self._policy.needs_id, driver)
-            decided = dict(zip((call["id"] for call in made), decisions, strict=True))
+        if asked := [each["call"] for each in known if each["review"] == "ask"]:
+            texts = describe_calls(preview, known, before)
+            told = [texts[call["id"]] for call in asked]
+            decisions = await self._claimed.ask(state, asked, told, self._policy, driver)
+            decided = dict(zip((call["id"] for call in asked), decisions, strict=True))
         approved: dict[str, Any] = {}
         for planned in known:
             call, decision = planned["call"], decided.get(planned["call"]["id"], {"type": "approve"})
@@ -263,38 +223,56 @@ class GeckoMiddleware(AgentMiddleware):
                 approved[call["id"]] = decision.get("edited_action") or {"name": call["name"], "args": call["args"]}
         return {"messages": messages, "gecko_batch": {**state["gecko_batch"], "approved": approved}}
 
-    def wrap_tool_call(self, request: Any, handler: Any) -> Any:
-        """Answer a simulated call from the store; make a real one where it may be made, and book it."""
-        return handler(request) if self._is_excluded(request) else finish(self._answer(request, handler, AT_ONCE))
-
-    async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
-        """As `wrap_tool_call`."""
-        return await (handler(request) if self._is_excluded(request) else self._answer(request, handler, AWAITED))
+    after_model, aafter_model = both(_review)
 
     async def _answer(self, request: Any, handler: Any, driver: Driver) -> Any:
+        """Answer a simulated call, or make a real one where it may be made, on the message's world."""
+        # a call that another middleware has renamed would still run the tool that it was made for
+        if {request.tool_call["name"], *([request.tool.name] if request.tool else ())} <= self._exclude_tools:
+            return await driver.do(handler, handler, request)
         request = request.override(tool_call=as_edited(request.tool_call, request.state))
-        if self._mode in SIMULATED:
-            return await self._simulate(request, driver)
         request, refused = self._admit(request)
         if refused is not None:
             return refused
         live = await self._live.find(request, partial(self._fork, request.state), driver)
+        make = partial(self._make, request, handler, live, driver)
+        if self._mode in SIMULATED:
+            make = partial(self._simulate, request, live, driver)
         if not self._is_serial(self._call_of(request)["name"]):
-            return await self._make(request, handler, live, driver)
-        if not await live.wait_for(self._find_earlier(request), config_of(request), driver):
+            return await make()
+        is_next = await live.wait_for(self._find_earlier(request), config_of(request), driver)
+        if not is_next and self._mode in GATED:
             return refuse(request.tool_call, {"error": OPEN.format(name=request.tool_call["name"])})
         async with driver.turn(live.line):
             task = str(config_of(request).get("checkpoint_ns"))
             if task not in live.made:
-                live.made[task] = await self._make(request, handler, live, driver)
+                live.made[task] = await make()
             live.closed.add(request.runtime.tool_call_id)
             return live.made[task]
+
+    wrap_tool_call, awrap_tool_call = both(_answer)
+
+    async def _simulate(self, request: Any, live: Live, driver: Driver) -> Any:
+        """Answer a call from the store, while the calls come as they were rehearsed; else in the state as it is."""
+        own, made = request.tool_call, live.records()
+        stored = (request.state.get("gecko_batch") or {"answers": ()})["answers"]
+        is_kept = all(one["step"] == other["record"]["step"] for one, other in zip(made, stored, strict=False))
+        if is_kept and len(made) < len(stored) and is_same(own, stored[len(made)]["call"]):
+            live.world.replay([stored[len(made)]["record"]])
+        else:
+            await driver.do(live.world.call_all, live.world.acall_all, live.world.read_calls([own]))
+        record = live.records()[-1]
+        step = record["step"]
+        if "outcome" in step:
+            fields = {key: step["outcome"][key] for key in ("status", "result", "rung", "simulated", "passed", "patch")}
+            request.runtime.stream_writer(event("gecko.result", attempt=0, call=step["call"], **fields))
+        return Command(update={"messages": [build_message(own, step)], "gecko_done": {str(record["at"]): record}})
 
     async def _make(self, request: Any, handler: Any, live: Live, driver: Driver) -> Any:
         """Make a real call and book it; return why not where its precondition is broken."""
         if self._mode in GATED and (rejection := live.world.check(request.tool_call)):
             return refuse(request.tool_call, rejection)
-        call, here = self._call_of(request), live.world.records(live.first)
+        call, here = self._call_of(request), live.records()
         run = partial(driver.do, handler, handler, request)
         result, key = await self._claimed.make(request.state, call, here, run, driver)
         step = find_rehearsed(request.state, request.tool_call) if self._mode == "shadow" else None
@@ -303,30 +281,15 @@ class GeckoMiddleware(AgentMiddleware):
         entry["key"] = key
         return self._booked(request, result, entry, live)
 
-    def _is_excluded(self, request: Any) -> bool:
-        # a call that another middleware has renamed would still run the tool that it was made for
-        names = {request.tool_call["name"], *([request.tool.name] if request.tool else ())}
-        return names <= self._exclude_tools
-
     def _call_of(self, request: Any) -> Call:
         given = request.tool_call
         return {"id": given["id"], "name": self._toolkit.resolve(given["name"]), "args": given["args"]}
 
-    async def _simulate(self, request: Any, driver: Driver) -> Any:
-        """Answer a call behind those before it in its message, as they are now; booked is what these really became."""
-        state, world = request.state, self._fork(request.state)
-        calls, own = [call for call in find_calls(state) if call["name"] not in self._exclude_tools], request.tool_call
-        sent = [*calls[: find_place(calls, own, request.runtime.tool_call_id)], own]
-        records, _ = await answer_as_sent(world, sent, state, driver, is_serial=self._is_serial_world)
-        record = records[-1]
-        _stream(request.runtime, record["step"])
-        message = build_message(own, record["step"]).model_copy(update={"id": uuid4().hex})
-        note = {"call": dict(own), "message": message.id, "record": record, "at": record["at"], "usage": world.usage}
-        return Command(update={"messages": [message], "gecko_done": {str(record["at"]): note}})
-
     def _admit(self, request: Any) -> tuple[Any, ToolMessage | None]:
         """Return the request as it was approved, or why it may not be made at all: the same on every re-entry."""
         call = self._call_of(request)
+        if self._mode in SIMULATED:
+            return request, None
         if call["name"] not in self._toolkit:
             return request, refuse(request.tool_call, self._toolkit.check(request.tool_call, {}) or {})
         if self._mode != "preview":
@@ -345,20 +308,20 @@ class GeckoMiddleware(AgentMiddleware):
     def _find_earlier(self, request: Any) -> set[str | None]:
         """Return the calls before this one in its message that wait for each other and may be made."""
         own, approved = request.runtime.tool_call_id, (request.state.get("gecko_batch") or {}).get("approved", {})
-        calls = takewhile(lambda call: call["id"] != own, find_calls(request.state))
+        pending = [as_edited(call, request.state) for call in find_pending(request.state["messages"])[1]]
+        calls = takewhile(lambda call: call["id"] != own, pending)
         ours = [call for call in calls if call["name"] not in self._exclude_tools]
         made = [call for call in ours if self._mode != "preview" or call["id"] in approved]
         return {call["id"] for call in made if self._is_serial(self._toolkit.resolve(call["name"]))}
 
     def _is_serial(self, name: str) -> bool:
-        """Return whether a call waits for others of its message: its precondition is about what they leave."""
+        """Return whether a call waits for others of its message, as it is about what they leave."""
         tool = self._toolkit.get(name)
-        return self._mode in GATED and tool is not None and not tool.reads
+        return self._mode in SIMULATED or (self._mode in GATED and tool is not None and not tool.reads)
 
     def _booked(self, request: Any, result: Any, entry: ExecutedCall, live: Live) -> Any:
         """Return the real result with its marks, and the update that books it."""
-        records = number(live.world.records(live.first), live.first)
-        record = next(each for each in records if each["step"]["call"]["id"] == entry["call"]["id"])
+        record = next(each for each in live.records() if each["step"]["call"]["id"] == entry["call"]["id"])
         marks: JsonObject = {"simulated": False, "rung": "real", "made_up": False}
         marks |= {key: entry[key] for key in ("drift", "departure", "unclear", "undocumented") if entry.get(key)}
         request.runtime.stream_writer(
@@ -378,9 +341,3 @@ class GeckoMiddleware(AgentMiddleware):
             content = VIOLATED.format(name=entry["call"]["name"], why=departure["message"], result=result.text)
             message = message.model_copy(update={"content": content, "status": "error"})
         return Command(update={"messages": [message], **update})
-
-
-def _stream(runtime: Any, step: Step) -> None:
-    if "outcome" in step:
-        fields = {key: step["outcome"][key] for key in ("status", "result", "rung", "simulated", "passed", "patch")}
-        runtime.stream_writer(event("gecko.result", attempt=0, call=step["call"], **fields))

@@ -11,11 +11,12 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 from langchain_core.messages import ToolMessage
-from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from ..errors import GeckoError, StateError
-from ..models.waiting import Driver, WaitingLine
-from ..models.work import Reply, Work, aperform, perform
+from ..models.answer import Driver, WaitingLine, aperform, perform
+from ..models.ask import Reply, Work
+from ..real.questions import Standing
+from ..state import JsonObject
 from ..world.world import World
 
 MOST_LIVE = 256
@@ -37,13 +38,18 @@ class Live(NamedTuple):
     made: dict[str, Any]
     """What came of its calls, by task: an answer that is sent twice begins the same task in two runs."""
 
+    def records(self) -> list[JsonObject]:
+        """Return what became of the message's calls so far, with their places in the log and what models have cost."""
+        records = enumerate(self.world.records(self.first), self.first)
+        return [{**record, "at": at, "usage": self.world.usage} for at, record in records]
+
     async def wait_for(self, earlier: set[str | None], known: Mapping[str, Any], driver: Driver) -> bool:
         """Wait while calls before this one are under way; return whether all of them have an answer.
 
         One that another middleware answers never comes here, nor one that it holds back for a person.
         """
         deadline = time.monotonic() + PATIENCE_S
-        while left := earlier - self.closed:
+        while (left := earlier - self.closed) and find_checkpoint(known):
             if siblings := look_at_siblings(known):
                 deadline = time.monotonic() + PATIENCE_S
             running, has_failed = siblings or (left, True)
@@ -78,13 +84,14 @@ class LiveWorlds:
             GeckoError: The calls that were made cannot be read.
         """
         known = config_of(request)
-        key = find_checkpoint(known)[1] or object()
+        key = find_checkpoint(known) or object()
         live = self._known.get(key)
         if live is None:
             writes = await read_writes(known, driver)
             made = [record for name, value in writes if name == "gecko_done" for record in (value or {}).values()]
+            made.sort(key=lambda record: int(record["at"]))
             first, world = len(request.state["gecko"]["log"]), fork()
-            world.replay(sorted(made, key=lambda record: int(record["at"])))
+            world.replay(made, made[-1]["usage"] if made else {})
             with self._mutex:
                 live = self._known.setdefault(key, Live(world, first, find_answered(writes), WaitingLine(), {}))
                 while len(self._known) > MOST_LIVE:
@@ -92,19 +99,19 @@ class LiveWorlds:
         return live
 
 
-def find_checkpoint(known: Mapping[str, Any]) -> tuple[str, str | None]:
-    """Return the agent's namespace, and the checkpoint that its tasks have begun from, saved or not."""
+def find_checkpoint(known: Mapping[str, Any]) -> str | None:
+    """Return the agent's checkpoint that its tasks have begun from, saved or not; None outside of a graph."""
     namespace = str(known.get("checkpoint_ns", "")).rpartition("|")[0]
-    return namespace, (known.get("checkpoint_map") or {}).get(namespace)
+    return (known.get("checkpoint_map") or {}).get(namespace)
 
 
 async def read_writes(known: Mapping[str, Any], driver: Driver) -> list[tuple[str, Any]]:
     """Return what the message's tasks that have ended have written, by channel: no state shows it yet."""
-    saver, (namespace, own) = known.get("__pregel_checkpointer"), find_checkpoint(known)
-    if not isinstance(saver, BaseCheckpointSaver) or not own:
+    standing = Standing.of(known)
+    if standing is None:
         return []
-    config = {"thread_id": known["thread_id"], "checkpoint_ns": namespace, "checkpoint_id": own}
-    done: Reply = await driver.do(perform, aperform, Work(function=saver.get_tuple, args=({"configurable": config},)))
+    work = Work(function=standing.saver.get_tuple, args=(standing.config(standing.graph),))
+    done: Reply = await driver.do(perform, aperform, work)
     if done.failure:
         raise GeckoError(f"the calls of this message that were made already cannot be read: {done.failure}")
     return [(key, value) for _, key, value in (done.value.pending_writes if done.value else None) or ()]

@@ -1,27 +1,149 @@
-"""Answering what nodes ask: models and users' functions are called here, sync or async.
+"""Answering what nodes ask, sync or async from one code: models and users' functions are called here.
 
-A model's fault is a `Reply` with a failure, never an exception, but for a wrong key, address or name (`NoReply`).
+A model's fault is a `Reply` with a failure, never an exception, but for a wrong key, address or name (`NoReply`). What
+a user's function raises is data as well. Threads and event loops share a fair lock: first come, first served.
 """
 
 from __future__ import annotations
 
 import asyncio
+import inspect
 import time
-from collections.abc import Awaitable, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
+from contextvars import ContextVar, copy_context
 from functools import partial
-from typing import Any
+from threading import Lock, Thread
+from typing import Any, NamedTuple
 
-from langchain_core.runnables import RunnableConfig
+from langchain_core.language_models import BaseChatModel
+from langchain_core.prompt_values import ChatPromptValue
+from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
 from langchain_core.runnables.config import ContextThreadPoolExecutor
 from langgraph.errors import GraphBubbleUp
 
-from ..errors import ModelError, RunFailure
+from ..errors import GeckoError, ModelError, RunFailure
+from ..masking import mask
 from .ask import AnyAsk, Dialogue, ModelAsk, ModelCall, PlannerAsk, Reply, Work
 from .factory import Models
-from .failure import failure_of
-from .waiting import AT_ONCE, AWAITED, Driver, finish
-from .work import aperform, perform
+from .failure import failure_of, is_in_doubt, message_of
+
+_HELD: ContextVar[tuple[WaitingLine, ...]] = ContextVar("gecko_held", default=())
+"""The lines that this thread or task holds; a tool that it runs in another thread inherits them."""
+
+
+class WaitingLine:
+    """Give `with line.turn():` and `async with line.aturn():` to one holder at a time."""
+
+    def __init__(self) -> None:
+        self._mutex = Lock()
+        self._tickets: deque[_Ticket] = deque()
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Wait for the turn, and hold it. Raises GeckoError where it would never come."""
+        ticket = self._enter(blocking=True)
+        try:
+            ticket.result()
+            with self._held():
+                yield
+        finally:
+            self._leave(ticket)
+
+    @asynccontextmanager
+    async def aturn(self) -> AsyncIterator[None]:
+        """Wait for the turn as `turn` does, without blocking the event loop."""
+        ticket = self._enter(blocking=False)
+        try:
+            if not ticket.done():
+                await asyncio.wrap_future(ticket)
+            with self._held():
+                yield
+        finally:
+            self._leave(ticket)
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        held = _HELD.set((*_HELD.get(), self))
+        try:
+            yield
+        finally:
+            _HELD.reset(held)
+
+    def _enter(self, *, blocking: bool) -> _Ticket:
+        if self in _HELD.get():
+            raise GeckoError("a tool called the world that is waiting for the tool's own result: call a fork instead")
+        ticket = _Ticket()
+        with self._mutex:
+            if blocking and ticket.loop and any(ticket.loop is other.loop for other in self._tickets):
+                raise GeckoError(
+                    "this call would block the event loop that an earlier call needs: await world.acall(...) instead"
+                )
+            self._tickets.append(ticket)
+            if len(self._tickets) == 1:
+                ticket.wake()
+        return ticket
+
+    def _leave(self, ticket: _Ticket) -> None:
+        if ticket.cancel():  # it stopped waiting before its turn came
+            return
+        with self._mutex:
+            self._tickets.popleft()
+            while self._tickets and not self._tickets[0].wake():
+                self._tickets.popleft()
+
+
+class _Ticket(Future[None]):
+    """One caller's place in the line; done when its turn has come."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        try:
+            self.loop: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
+        except RuntimeError:
+            self.loop = None
+
+    def wake(self) -> bool:
+        """Wake the waiting caller; return False if it has stopped waiting."""
+        if not self.set_running_or_notify_cancel():
+            return False
+        self.set_result(None)
+        return True
+
+
+class Driver(NamedTuple):
+    """Does the steps of a coroutine, each at once or awaited: so that sync and async are one code."""
+
+    is_async: bool
+
+    async def do(self, function: Callable[..., Any], afunction: Callable[..., Any], *args: Any, **named: Any) -> Any:
+        """Call the one or await the other."""
+        return await afunction(*args, **named) if self.is_async else function(*args, **named)
+
+    @asynccontextmanager
+    async def turn(self, line: WaitingLine) -> AsyncIterator[None]:
+        """Hold the turn in a waiting line."""
+        if self.is_async:
+            async with line.aturn():
+                yield
+        else:
+            with line.turn():
+                yield
+
+
+AT_ONCE, AWAITED = Driver(False), Driver(True)
+
+
+def finish(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Return what a coroutine comes to that is driven by `AT_ONCE`: it never waits for an event loop."""
+    try:
+        coroutine.send(None)
+    except StopIteration as done:
+        return done.value
+    raise RuntimeError("a step of a sync hook waited for an event loop")
+
 
 _MOST_THREADS = 16
 TIME_IS_OVER = "no reply within what was left of time_budget_s"
@@ -106,12 +228,32 @@ async def _invoke_until(deadline: float | None, call: ModelCall, config: Runnabl
 
 
 async def _invoke(call: ModelCall, config: RunnableConfig, driver: Driver) -> Any:
+    runnable, options = _unbind(call.runnable)
+    messages = call.messages
+    if isinstance(messages, list) and (type(runnable).invoke, type(runnable).ainvoke) == _STOCK:
+        # what LangChain makes of a list of messages, without validating each of a long conversation at each call
+        messages = ChatPromptValue.model_construct(messages=messages)
     try:
-        return await driver.do(call.runnable.invoke, call.runnable.ainvoke, call.messages, config, **call.options)
+        return await driver.do(runnable.invoke, runnable.ainvoke, messages, config, **options)
     except GraphBubbleUp:
         raise
     except Exception as error:  # noqa: BLE001 - the boundary to models: whatever they raise becomes data
         return error
+
+
+def _unbind(runnable: Runnable[Any, Any]) -> tuple[Runnable[Any, Any], dict[str, Any]]:
+    """Return what is bound, and with which options: merging a binding's empty config takes 0.1 ms a call."""
+    options: dict[str, Any] = {}
+    while (
+        isinstance(runnable, RunnableBinding)
+        and (type(runnable).invoke, type(runnable).ainvoke) == (RunnableBinding.invoke, RunnableBinding.ainvoke)
+        and not (runnable.config or runnable.config_factories)
+    ):
+        options, runnable = {**runnable.kwargs, **options}, runnable.bound
+    return runnable, options
+
+
+_STOCK = (BaseChatModel.invoke, BaseChatModel.ainvoke)
 
 
 def _config(ask: ModelAsk, config: RunnableConfig | None) -> RunnableConfig:
@@ -129,3 +271,92 @@ def _config(ask: ModelAsk, config: RunnableConfig | None) -> RunnableConfig:
         "metadata": {**(given.get("metadata") or {}), **where},
         "run_name": ask.role,
     }
+
+
+def perform(work: Work) -> Reply:
+    """Run the work in a thread of its own; a function that hangs is left behind there."""
+    try:
+        return _start(work).result(work.timeout_s)
+    except TimeoutError:
+        return _too_late(work)
+
+
+async def aperform(work: Work) -> Reply:
+    """Perform as `perform` does, without blocking the event loop; a coroutine function runs on it."""
+    if _is_async(work.function):
+        return await _await(work)
+    future = asyncio.wrap_future(_start(work))
+    try:
+        return await asyncio.wait_for(future, work.timeout_s)
+    except TimeoutError:
+        return _too_late(work)
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
+
+
+def _start(work: Work) -> Future[Reply]:
+    # a thread of its own, not a pool: a hanging tool must neither use up a pool nor keep the process from ending
+    future: Future[Reply] = Future()
+    future.set_running_or_notify_cancel()  # from here on nobody can cancel it
+    context = copy_context()
+
+    def run() -> None:
+        try:
+            future.set_result(context.run(finish, _call(work, AT_ONCE)))
+        except BaseException as error:  # noqa: BLE001 - LangGraph's control flow goes on to the caller
+            future.set_exception(error)
+
+    Thread(target=run, daemon=True, name="gecko-tool").start()
+    return future
+
+
+async def _call(work: Work, driver: Driver) -> Reply:
+    try:
+        value = work.function(*work.args, **work.kwargs)
+        if inspect.isawaitable(value):
+            value = await value if driver.is_async else asyncio.run(_finished(value))
+        return Reply(value if work.then is None else work.then(value))
+    except GraphBubbleUp:
+        raise
+    except BaseException as error:
+        if driver.is_async and _is_cancelled(error):
+            raise
+        return _failed(work, error)
+
+
+async def _finished(value: Any) -> Any:
+    return await value
+
+
+async def _await(work: Work) -> Reply:
+    task = asyncio.ensure_future(_call(work, AWAITED))
+    try:
+        await asyncio.wait({task}, timeout=work.timeout_s)
+        return task.result() if task.done() else _too_late(work)
+    finally:
+        task.cancel()  # and not waited for: a coroutine that does not let itself be cancelled would hold the run
+
+
+def _is_cancelled(error: BaseException) -> bool:
+    """Return whether the work is cancelled from outside; a tool may raise the same error by itself."""
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
+
+
+def _too_late(work: Work) -> Reply:
+    return Reply(failure=f"did not answer within {work.timeout_s:g} s", late=True)
+
+
+def _failed(work: Work, error: BaseException) -> Reply:
+    function, trace = getattr(work.function, "__func__", work.function), error.__traceback__
+    has_begun = trace is None or trace.tb_next is not None or not inspect.isfunction(function)
+    is_unbound = isinstance(error, TypeError) and not has_begun  # a function that has begun has a frame of its own
+    return Reply(None, error_text(error), in_doubt=is_in_doubt(error) and not is_unbound, error=error)
+
+
+def error_text(error: BaseException) -> str:
+    """Return an error in one text: its class and message, without secrets."""
+    text = mask(message_of(error).strip())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -11,9 +11,9 @@ from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable
 from pydantic import BaseModel
 
-from ..state import JsonObject, Role
-from .work import Reply as Reply  # nodes know both from here
-from .work import Work as Work
+from ..masking import mask
+from ..state import JsonObject, Role, RoleUsage
+from .usage import no_usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +50,61 @@ class Ask:
 class PlannerAsk:
     """A question that is answered with an AIMessage: the planner's, or another role's that sends messages.
 
-    `tools` are OpenAI function dicts.
+    `tools` are OpenAI function dicts; `uncached` passes by LangChain's cache, where equal prompts want other replies.
     """
 
     messages: list[BaseMessage]
     tools: list[JsonObject]
     where: Where
     role: Role = "planner"
+    uncached: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """A function to be run, for at most `timeout_s` seconds: `then(function(*args, **kwargs))`.
+
+    Args:
+        function: The user's function; may be a coroutine function.
+        args: Its positional arguments.
+        kwargs: Its keyword arguments.
+        timeout_s: Seconds for both.
+        then: Ours: makes what a node can use of the value, within the same time limit.
+    """
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    timeout_s: float = 30.0
+    then: Callable[[Any], Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The reply to an ask or to work: a value, or the reason for its absence.
+
+    Args:
+        value: An object of the reply class, or the planner's message; None after a failure.
+        failure: Why there is no value, in one short line; None otherwise. For `Work`, what the function raised.
+        usage: What the question cost, repairs included.
+        absent: True where the role has no model.
+        late: True where work was not over in time.
+        in_doubt: True where what work raised leaves open if it took effect.
+        error: What work raised.
+    """
+
+    value: Any = None
+    failure: str | None = None
+    usage: RoleUsage = field(default_factory=no_usage)
+    absent: bool = False
+    late: bool = False
+    in_doubt: bool = False
+    error: BaseException | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Mask the failure and replace half surrogate pairs: whatever models and users' functions say comes through."""
+        if self.failure is not None:
+            object.__setattr__(self, "failure", mask(self.failure).encode("utf-8", "replace").decode())
 
 
 ModelAsk: TypeAlias = Ask | PlannerAsk
@@ -70,7 +118,6 @@ class ModelCall:
 
     runnable: Runnable[Any, Any]
     messages: LanguageModelInput
-    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 Dialogue: TypeAlias = Generator[ModelCall, Any, Reply]

@@ -1,8 +1,10 @@
-"""A conversation as every provider takes it: one system message, calls with their results, of bounded length."""
+"""Messages as checkpoints can store them, and conversations as every provider takes them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from langchain_core.messages import (
@@ -10,15 +12,113 @@ from langchain_core.messages import (
     AnyMessage,
     BaseMessage,
     HumanMessage,
+    InvalidToolCall,
     SystemMessage,
     ToolCall,
     ToolMessage,
 )
+from langchain_core.messages.tool import invalid_tool_call, tool_call
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from ..state import Call, Complaint, JsonObject, Outcome, Step
-from ..values.leaves import as_text
+from ..values.places import as_text, map_texts
+from .focus import focus_words
 from .formatting import clip_texts, cut, text_of
-from .view.view import focus_words, view
+from .reply import MAX_REPLY_CHARS, find_storage_problem
+from .view import view
+
+_SERDE = JsonPlusSerializer()
+
+
+def read_message(message: AIMessage) -> tuple[AIMessage | None, str | None]:
+    """Return the message as it can be stored, or why it cannot be used.
+
+    A refusal that the provider sends beside an empty text becomes the text.
+    """
+    message = sanitize_message(message)
+    size = len(text_of(message)) + sum(len(str(each["args"])) for each in _all_calls(message))
+    if size > MAX_REPLY_CHARS:
+        return None, f"the reply is {size:,} characters long, {MAX_REPLY_CHARS:,} are allowed"
+    if not message.content and not message.tool_calls and (refusal := message.additional_kwargs.get("refusal")):
+        message = message.model_copy(update={"content": _clean(str(refusal))})
+    return message, None
+
+
+def sanitize_message(message: AIMessage) -> AIMessage:
+    """Return the message without what no checkpoint can store; one without faults is returned as it is.
+
+    A call whose arguments cannot be kept (an integer over 64 bits, half a surrogate pair, NaN) becomes an invalid
+    call, for the validator to refuse.
+    """
+    if _is_storable(message):
+        return message
+    calls: list[ToolCall] = []
+    broken: list[InvalidToolCall] = []
+    for call in _all_calls(message):
+        name, args, id_ = _text(call.get("name")) or "", call.get("args"), _text(call.get("id"))
+        why = find_storage_problem(args) if isinstance(args, dict) else "the arguments are not an object"
+        if "error" in call or why:
+            broken.append(
+                invalid_tool_call(name=name, args=_as_json(args), id=id_, error=_text(call.get("error", why)))
+            )
+        else:
+            calls.append(tool_call(name=name, args=args, id=id_))
+    own = len(calls) == len(message.tool_calls or ())
+    content = message.content if isinstance(message.content, list) else [message.content]
+    blocks = [_clean(each) for each in content if isinstance(each, str | dict) and _packs(_clean(each))]
+    storable: dict[str, Any] = {
+        "content": blocks if isinstance(message.content, list) else "".join(blocks),
+        "tool_calls": calls,
+        "invalid_tool_calls": broken,
+        "additional_kwargs": message.additional_kwargs if own and _packs(message.additional_kwargs) else {},
+        "response_metadata": message.response_metadata if _packs(message.response_metadata) else {},
+        "usage_metadata": message.usage_metadata if _packs(message.usage_metadata) else None,
+        "id": _text(message.id),
+        "name": _text(message.name),
+    }
+    changes = {key: value for key, value in storable.items() if value != getattr(message, key)}
+    return message.model_copy(update=changes) if changes else message
+
+
+def _all_calls(message: AIMessage) -> list[Any]:
+    return [*(message.tool_calls or ()), *(message.invalid_tool_calls or ())]
+
+
+def _is_storable(message: AIMessage) -> bool:
+    """Return whether a message is known to have no fault, by one look at all of it: most have none."""
+    calls, kept = message.tool_calls, [message.additional_kwargs, message.response_metadata]
+    if message.invalid_tool_calls or type(message.content) is not str or any(type(each) is not dict for each in kept):
+        return False
+    if any((type(call.get("name")), type(call.get("args"))) != (str, dict) for call in calls):
+        return False
+    texts = [message.id, message.name, *(call.get("id") for call in calls)]
+    known = all(each is None or type(each) is str for each in texts)
+    return known and find_storage_problem([message.content, *texts, calls, *kept, message.usage_metadata]) is None
+
+
+def _as_json(args: Any) -> str | None:
+    if args is not None and not isinstance(args, str):  # escaped as ASCII they can be kept, whatever is in them
+        with suppress(ValueError, RecursionError):
+            args = json.dumps(args, default=lambda each: type(each).__name__, skipkeys=True)
+    return _text(args)
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(_clean(value))
+
+
+def _packs(value: Any) -> bool:
+    try:
+        _SERDE.dumps_typed(value)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return value is None or isinstance(value, Mapping | str)
+
+
+def _clean(value: Any) -> Any:
+    """Return the value with half surrogate pairs replaced, at any depth: they cannot be written as UTF-8."""
+    return map_texts(value, lambda text: text.encode("utf-8", "replace").decode(), keys=True)
+
 
 _CALL_BLOCKS = frozenset(
     {"tool_use", "tool_call", "tool_call_chunk", "invalid_tool_call", "function_call", "input_json_delta"}

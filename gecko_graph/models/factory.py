@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Callable, Mapping
 from copy import copy
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,8 +20,8 @@ from ..errors import ModelError, did_you_mean
 from ..state import ROLES, Role
 from . import usage
 from .ask import Dialogue, ModelAsk, PlannerAsk, Reply
+from .client import StructuredClient, find_model
 from .prompts import Prompts
-from .structured_client import StructuredClient
 
 TIMEOUT_S = 120.0
 MAX_RETRIES = 2
@@ -33,71 +34,94 @@ _PROVIDERS = "anthropic cohere deepseek fireworks google_genai google_vertexai g
 _PACKAGES = {name: f"langchain-{name.replace('_', '-')}" for name in _PROVIDERS.split()}
 _PACKAGES |= {"azure_openai": "langchain-openai", "bedrock_converse": "langchain-aws", "together": "langchain-together"}
 
+HOW = "pass model='openai:gpt-5-mini' or any chat model, or model=Models({role}=...)"
+
 PROVIDERS = ("openai", *_PACKAGES)
 
-ModelLike = str | BaseChatModel
+ModelLike: TypeAlias = str | BaseChatModel | Runnable[Any, Any]
+"""One model: `"provider:name"`, a chat model, or one with retries, fallbacks or configurable fields."""
 
 Listener: TypeAlias = Callable[[ModelAsk, Dialogue], Dialogue]
 
 
 class Models:
-    """The models of a graph, by role. Immutable; `Models.bind` builds one."""
+    """The models of a graph, by role. Immutable.
 
-    def __init__(self, clients: Mapping[Role, StructuredClient], prompts: Prompts) -> None:
-        self._clients = dict(clients)
-        self.prompts = prompts
-        self._listen: Listener | None = None
+    Args:
+        model: Of every role that is not named: `"provider:name"` or a chat model; None for none.
+        base_url: Address of an OpenAI-compatible server, for models given as text.
+        prompts: A folder of prompts of your own: `judge.md` takes the place of the judge's, and so on.
+        timeout_s: Seconds that a model given as text may take for a reply; 120 for OpenAI's if left out.
+        temperature: Of models given as text, as for `chat_model`.
+        prices: US dollars for a million tokens by model name, beside and before the known ones.
+        roles: Models of single roles, by the role's name; None leaves the role to the rules.
 
-    @classmethod
-    def bind(
-        cls,
+    Attributes:
+        prompts: The prompts.
+        chat: Returns a chat model for its name, reached as these are.
+
+    Raises:
+        ModelError: Unknown role or provider, missing key, missing package, or something that is no model.
+        GeckoError: A prompt of one's own that cannot be used.
+    """
+
+    def __init__(
+        self,
         model: ModelLike | None = None,
-        models: Mapping[Role, ModelLike] | None = None,
         *,
         base_url: str | None = None,
-        prices: Mapping[str, usage.Price] | None = None,
         prompts: str | Path | None = None,
         timeout_s: float | None = None,
-    ) -> Models:
-        """Bind models to roles.
+        temperature: float | None = None,
+        prices: Mapping[str, usage.Price] | None = None,
+        **roles: ModelLike | None,
+    ) -> None:
+        self.prompts = Prompts(prompts)
+        self.chat = partial(chat_model, base_url=base_url, timeout_s=timeout_s, temperature=temperature)
+        self._prices = {**usage.PRICES, **(prices or {})}
+        self._listen: Listener | None = None
+        self._clients: dict[str, StructuredClient] = {}
+        self._chosen: dict[str, Models] = {}
+        everyone: dict[str, ModelLike | None] = dict.fromkeys(ROLES, model)
+        self._clients = self.replace(**{**everyone, **roles})._clients
 
-        Args:
-            model: Of every role that `models` does not name: `"provider:name"` or a chat model; None for none.
-            models: Models of single roles.
-            base_url: Address of an OpenAI-compatible server, for models given by name.
-            prices: US dollars for a million tokens by model name, beside and before the known ones.
-            prompts: A folder of prompts of one's own, as `Prompts` reads it.
-            timeout_s: Seconds that a model given by name may take for a reply; 120 for OpenAI's if left out.
+    @classmethod
+    def of(cls, model: ModelsLike) -> Models:
+        """Return what a factory was given as models."""
+        return model if isinstance(model, Models) else cls(model)
 
-        Raises:
-            ModelError: Unknown role or provider, missing key, missing package.
-            GeckoError: A prompt of one's own that cannot be used.
-        """
-        if models is not None and not isinstance(models, Mapping):
-            raise ModelError(f"models: expected a mapping of role to model, got {type(models).__name__}")
-        unknown = sorted(set(models or {}) - set(ROLES))
-        if unknown:
+    def replace(self, **roles: ModelLike | None) -> Models:
+        """Return the same models but for these roles'. Raises as the class does."""
+        if unknown := sorted(roles.keys() - {*ROLES}):
             raise ModelError(f"unknown role {', '.join(map(repr, unknown))}; roles: {', '.join(ROLES)}")
-        own = Prompts(prompts)
-        table = {**usage.PRICES, **(prices or {})}
-        given = {role: (models or {}).get(role, model) for role in ROLES}
-        clients: dict[Any, StructuredClient] = {}
-        for each in given.values():
-            key = each if isinstance(each, str) else id(each)
-            if each is not None and key not in clients:
-                chat = chat_model(each, base_url=base_url, timeout_s=timeout_s)
-                clients[key] = StructuredClient(chat, prices=table, prompts=own)
-        keys = {role: each if isinstance(each, str) else id(each) for role, each in given.items() if each is not None}
-        return cls({role: clients[key] for role, key in keys.items()}, own)
+        given = {role: each for role, each in roles.items() if each is not None}
+        keys = {role: each if isinstance(each, str) else id(each) for role, each in given.items()}
+        clients = {
+            key: StructuredClient(self.chat(given[role]), prices=self._prices, prompts=self.prompts)
+            for key, role in {key: role for role, key in keys.items()}.items()
+        }
+        models = copy(self)
+        models._chosen = {}
+        others = {role: client for role, client in self._clients.items() if role not in roles}
+        models._clients = {**others, **{role: clients[key] for role, key in keys.items()}}
+        return models
+
+    def chosen(self, model: str | None) -> Models:
+        """Return the models of a run whose context names one for every role. Raises as the class does."""
+        if model is None:
+            return self
+        if model not in self._chosen:
+            self._chosen[model] = self.replace(**dict.fromkeys(ROLES, model))
+        return self._chosen[model]
 
     def listening(self, listen: Listener) -> Models:
         """Return the same models, each dialogue led through `listen`, which returns the reply that the node is sent."""
         models = copy(self)
-        models._listen = listen
+        models._listen, models._chosen = listen, {}
         return models
 
-    def get(self, role: Role) -> BaseChatModel | None:
-        """Return the role's chat model, if it has one."""
+    def get(self, role: Role) -> Runnable[Any, Any] | None:
+        """Return the role's model, if it has one."""
         client = self._clients.get(role)
         return client.model if client else None
 
@@ -109,8 +133,7 @@ class Models:
         """Raise ModelError unless all of these roles, without which nothing can be done, have a model."""
         for role in roles:
             if role not in self._clients:
-                how = f"pass model='openai:gpt-5-mini' or any chat model, or models={{{role!r}: ...}}"
-                raise ModelError(f"no model configured for role {role!r}: {how}")
+                raise ModelError(f"no model configured for role {role!r}: {HOW.format(role=role)}")
 
     def open(self, ask: ModelAsk) -> Dialogue:
         """Begin to answer an ask; `ask.answer` and `ask.aanswer` carry it through."""
@@ -121,13 +144,17 @@ class Models:
         return self._listen(ask, dialogue) if self._listen else dialogue
 
 
+ModelsLike: TypeAlias = ModelLike | Models | None
+"""What every factory takes as `model`."""
+
+
 def chat_model(
     model: ModelLike,
     *,
     base_url: str | None = None,
     timeout_s: float | None = None,
     temperature: float | None = None,
-) -> BaseChatModel:
+) -> Runnable[Any, Any]:
     """Return a chat model for its name, `"provider:name"`; an object is returned as it is.
 
     Args:
@@ -139,13 +166,10 @@ def chat_model(
     Raises:
         ModelError: Not of this form, an invalid time-out, unknown provider, missing key, missing package.
     """
-    if isinstance(model, BaseChatModel):
-        return model
     if not isinstance(model, str):
-        bare = (
-            ": give the chat model without .bind(), .with_retry() and the like" if isinstance(model, Runnable) else ""
-        )
-        raise ModelError(f"expected a model as 'provider:name' or a chat model, got {type(model).__name__}{bare}")
+        if find_model(model) is None:
+            raise ModelError(f"expected 'provider:name', a chat model or Models(...), got {type(model).__name__}")
+        return model
     if base_url is not None and not base_url.startswith(("http://", "https://")):
         raise ModelError(f"base_url {base_url!r}: write the whole address, for example 'http://localhost:8000/v1'")
     if timeout_s is not None and not 0 < timeout_s < math.inf:

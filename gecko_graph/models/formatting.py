@@ -1,4 +1,4 @@
-"""Records as a model reads them: plain text, one one_line a thing, join_lines a budget of characters.
+"""Records as a model reads them: plain text, one line a thing, within a budget of characters.
 
 Whatever comes in may be of any length: results, arguments, names, replies. Nothing leaves here that is longer than its
 budget, and what is left out leaves a mark.
@@ -14,8 +14,8 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
 from ..state import Complaint, Json, Outcome, Step
-from ..values.changes import Change, net_changes
-from ..values.leaves import map_texts
+from ..values.difference import Change, net_changes
+from ..values.places import map_texts
 
 RESULT_CHARS = 600
 MESSAGE_CHARS = 2_000

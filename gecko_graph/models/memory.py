@@ -20,7 +20,7 @@ from ..state import VERSION, CallStatus, JsonObject, Step, SupposedFact, Verdict
 from ..values.digest import digest
 from ..values.patch import find, tokens
 from .formatting import clip_texts, cut, format_json, text_of
-from .structured import find_storage_problem
+from .reply import find_storage_problem
 
 NAME = "gecko"
 NOTHING_DONE = "Rehearsal failed; nothing was done."
@@ -131,23 +131,18 @@ def recall_calls(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
     for index, message in enumerate(messages):
         calls = _calls(message)
         for number, call in enumerate(calls):  # a later one may rest on an earlier one's result
-            made = _tool_call(call, f"turn{index}_{number}")
+            name = re.sub(r"[^A-Za-z0-9_-]", "_", call["name"])[:64]
+            made = ToolCall(name=name, args=call["args"], id=f"turn{index}_{number}")
             recalled.append(AIMessage("", tool_calls=[made], response_metadata={NAME: {"rung": ""}}))
             content = call["result"] if isinstance(call["result"], str) else json.dumps(call["result"])
             status = "error" if call["status"] == "error" else "success"
             known = {NAME: {key: call[key] for key in ("rung", "made_up") if key in call}}
             recalled.append(ToolMessage(content, tool_call_id=made["id"], status=status, response_metadata=known))
-        recalled.append(_without_calls(message) if calls else message)
+        if calls:
+            kept = {key: value for key, value in _metadata(message).items() if key != "calls"}
+            message = message.model_copy(update={"response_metadata": {**message.response_metadata, NAME: kept}})
+        recalled.append(message)
     return recalled
-
-
-def _tool_call(call: JsonObject, id_: str) -> ToolCall:
-    return ToolCall(name=re.sub(r"[^A-Za-z0-9_-]", "_", call["name"])[:64], args=call["args"], id=id_)
-
-
-def _without_calls(message: AnyMessage) -> AnyMessage:
-    kept = {key: value for key, value in message.response_metadata[NAME].items() if key != "calls"}
-    return message.model_copy(update={"response_metadata": {**message.response_metadata, NAME: kept}})
 
 
 def supposed_places(messages: Sequence[AnyMessage], state: JsonObject) -> list[str]:

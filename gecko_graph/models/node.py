@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from types import GeneratorType, MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
+from langchain_core.callbacks import BaseCallbackManager, CallbackManager
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langgraph.config import get_config
+from langgraph.constants import START
 from langgraph.errors import GraphInterrupt
+from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import get_runtime
+from langgraph.types import Overwrite
 
 from ..context import GeckoContext, context_of
+from ..errors import TaskError, did_you_mean
 from ..events import Emit
 from ..state import Role, Usage
-from .answer import aanswer, answer
-from .ask import AnyAsk, Reply
+from .answer import AT_ONCE, AWAITED, Driver, aanswer, answer, finish
+from .ask import AnyAsk, Reply, Work
 from .factory import Models
 from .usage import add_usage
-from .waiting import AT_ONCE, AWAITED, Driver, finish
-from .work import Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,8 @@ class Accounts:
                 self.asked[ask.role] = self.asked.get(ask.role, 0) + 1
 
 
+Graph = TypeVar("Graph", bound=CompiledStateGraph[Any, Any, Any, Any])
+
 Update: TypeAlias = dict[str, Any]
 
 NodeFunction: TypeAlias = Callable[[Any, NodeScope], Any]
@@ -74,20 +81,21 @@ def book_attempt(update: Update, state: Mapping[str, Any], accounts: Accounts) -
 
 
 def book_turn(update: Update, state: Mapping[str, Any], accounts: Accounts) -> Update:
-    """Book on the outer graph's `ledger`: the one that the node opens, else the turn's."""
-    opened, asked = update.get("ledger"), accounts.asked
-    if opened is None:
-        before = state["ledger"]["asked"]
-        opened = {"turn": state["ledger"]["turn"]}
-        asked = {role: before.get(role, 0) + number for role, number in asked.items()}
-    return {**update, "ledger": {**opened, "usage": accounts.usage, "asked": asked}}
+    """Book on the outer graph's ledger: the one that the node opens, else the turn's."""
+    write, asked = update.get("bookkeeping", {}), accounts.asked
+    if isinstance(write, Overwrite):
+        ledger = {**write.value["ledger"], "usage": accounts.usage, "asked": asked}
+        return {**update, "bookkeeping": Overwrite({**write.value, "ledger": ledger})}
+    now = state["bookkeeping"]["ledger"]
+    asked = {role: now["asked"].get(role, 0) + number for role, number in asked.items()}
+    ledger = {"turn": now["turn"], "usage": accounts.usage, "asked": asked}
+    return {**update, "bookkeeping": {**write, "ledger": ledger}}
 
 
 ADD_UP: Mapping[Book, frozenset[str]] = {
     book_attempt: frozenset(("steps", "trace", "argument_verdicts", "facts", "usage", "asked")),
-    book_turn: frozenset(("argument_verdicts", "facts")),
 }
-"""Keys whose reducers add writes up, in an attempt and outside: an empty write changes nothing."""
+"""Keys of an attempt whose reducers add writes up: an empty write changes nothing."""
 
 NODE_STATE: ContextVar[Mapping[str, Any]] = ContextVar("gecko_node_state", default=MappingProxyType({}))
 """State of the node that asks: what a recorded reply may refer to. A live model never sees it."""
@@ -157,7 +165,8 @@ def find_deadline(state: Any, scope: NodeScope) -> float | None:
     if "deadline" in state:  # an attempt's
         deadline: float | None = state["deadline"]
         return deadline
-    began = time.time() if scope.opens_turn or not state.get("ledger") else state["ledger"]["started_at"]
+    kept = state.get("bookkeeping")
+    began = time.time() if scope.opens_turn or not kept else kept["ledger"]["started_at"]
     return float(began + budget)
 
 
@@ -178,7 +187,8 @@ class _Node(Runnable[Any, Any]):
     async def _run(self, state: Any, config: RunnableConfig | None, driver: Driver) -> Any:
         """Return the node's update, without empty values of the keys that add up: each write is a channel's update."""
         scope = self._scope(config)
-        update = await run_node(self.fn, state, scope, driver, models=self.models, book=self.book, config=config)
+        models = self.models.chosen(scope.context.model)
+        update = await run_node(self.fn, state, scope, driver, models=models, book=self.book, config=config)
         adding = ADD_UP.get(self.book, ())
         return {key: value for key, value in update.items() if value or key not in adding} if update else update
 
@@ -191,7 +201,52 @@ class _Node(Runnable[Any, Any]):
             return NodeScope(self.default, silent, self.models.has, opens_turn=self.opens_turn)
         embedded = "|" in (config or {}).get("configurable", {}).get("checkpoint_ns", "")
         context = context_of(runtime.context, self.default)
-        return NodeScope(context, runtime.stream_writer, self.models.has, embedded, self.opens_turn)
+        emit = trace_calls(runtime.stream_writer, config or {})
+        return NodeScope(context, emit, self.models.chosen(context.model).has, embedded, self.opens_turn)
+
+
+def trace_calls(emit: Emit, config: RunnableConfig) -> Emit:
+    """Return `emit`, which also writes each answered call into the trace: a `tool` run, tagged with its rung."""
+    manager = config.get("callbacks")
+    if not isinstance(manager, BaseCallbackManager) or not manager.handlers:
+        return emit
+
+    def traced(event: dict[str, Any]) -> None:
+        emit(event)
+        if event["type"] == "gecko.result":
+            call, tags = event["call"], [f"rung:{event['rung']}", "simulated" if event["simulated"] else "real"]
+            callbacks = CallbackManager.configure(inheritable_callbacks=manager, local_tags=tags)
+            text = json.dumps(call["args"], ensure_ascii=False)
+            run = callbacks.on_tool_start({"name": call["name"]}, text, name=call["name"], inputs=call["args"])
+            run.on_tool_end({"status": event["status"], "result": event["result"]})
+
+    return traced
+
+
+def refuse_unknown_keys(graph: Graph) -> Graph:
+    """Return the graph, which now raises TaskError for an input key that it does not know.
+
+    LangGraph drops such keys in silence: `{"task_stat": ...}` would be a run without a state. An embedded graph is
+    given all keys of its parent, and takes its own.
+    """
+    known = graph.builder.input_schema.__annotations__
+
+    def check(given: Any) -> Any:
+        if isinstance(given, Mapping) and not is_embedded():
+            for key in given.keys() - known.keys():
+                raise TaskError(f"the input has an unknown key {key!r}{did_you_mean(str(key), known)}")
+        return given
+
+    graph.nodes[START].mapper = check
+    return graph
+
+
+def is_embedded() -> bool:
+    """Return whether the code runs within a node of a LangGraph graph."""
+    try:
+        return "__pregel_read" in get_config().get("configurable", {})
+    except RuntimeError:
+        return False
 
 
 class Router(RunnableLambda[Any, Any]):

@@ -22,8 +22,8 @@ from pydantic import Field
 
 from ..errors import RunFailure
 from ..state import Json
-from ..values.leaves import as_text
-from .waiting import AT_ONCE, AWAITED, Driver, finish
+from ..values.places import as_text
+from .answer import AT_ONCE, AWAITED, Driver, finish
 
 CHARS_A_TOKEN = 4
 
@@ -46,19 +46,13 @@ class RecordedModel(BaseChatModel):
             `{"call": name, "args": {...}}`, `{"calls": [{"call": name, "args": {...}}, ...]}` or `{"say": text}`; for
             the judge one reply an attempt; for other roles one a question: the JSON that the role replies with, or
             `{"by_attempt": {"1": reply, ...}}` where attempts that run at once ask questions of one number.
-        latency_s: Seconds before the first token.
-        token_s: Seconds a token.
-        reply_tokens: Tokens of a role's replies, for timing and usage: a number, or one a reply (the last one stays).
-            The planner's calls and answers are `planner.call` (each call of the message) and `planner.say`. Without it,
-            a token is four characters.
+        latency_s: Seconds before each reply.
         model_name: Name in the replies' metadata.
         fill: Called with a reply, its place and the attempt's number; returns the reply with its references filled in.
     """
 
     turns: Sequence[Mapping[str, Any]] = Field(default_factory=list)
     latency_s: float = 0.0
-    token_s: float = 0.0
-    reply_tokens: Mapping[str, int | Sequence[int]] = Field(default_factory=dict)
     model_name: str = "recorded"
     fill: Callable[[Json, str, int], Json] | None = Field(default=None, exclude=True)
 
@@ -101,20 +95,17 @@ class RecordedModel(BaseChatModel):
     ) -> ChatResult:
         """Reply, and take the time that the reply takes."""
         message = self._reply(messages, run_manager, kwargs)
-        chunks = _chunks(message, run_manager)
-        for chunk in chunks:
-            if (seconds := self._seconds(message) / len(chunks)) > 0:
-                await driver.do(time.sleep, asyncio.sleep, seconds)
-            if run_manager and chunk:
-                tell: Any = run_manager.on_llm_new_token
-                await driver.do(tell, tell, str(chunk.text), chunk=chunk)
+        if (seconds := self._seconds(message)) > 0:
+            await driver.do(time.sleep, asyncio.sleep, seconds)
+        if run_manager and run_manager.handlers:
+            # LangChain gives `_stream` no metadata, so that it cannot know its place: the message is streamed from here
+            message.id = f"lc_run--{run_manager.run_id}"  # or a stream shows the whole message once more
+            tell: Any = run_manager.on_llm_new_token
+            await driver.do(tell, tell, str(message.text), chunk=_chunk(message))
         return ChatResult(generations=[ChatGeneration(message=message)])
 
     def _reply(
-        self,
-        messages: list[BaseMessage],
-        run_manager: _RunManager | None,
-        kwargs: Mapping[str, Any],
+        self, messages: list[BaseMessage], run_manager: _RunManager | None, kwargs: Mapping[str, Any]
     ) -> AIMessage:
         role, turn, attempt, question = _place((run_manager.metadata if run_manager else None) or {}, messages)
         reply, where = _reply_at(self.turns, role, turn, attempt, question)
@@ -123,10 +114,9 @@ class RecordedModel(BaseChatModel):
         if role == "planner":
             message = planner_message(reply, prefix=call_prefix(turn, attempt, question))
         else:
-            question = max(attempt - 1, 0) if role == "judge" else question
             message = _role_message(reply, kwargs.get("tools"))
-        output = _reply_tokens(message, self.reply_tokens, role, question)
-        return self._counted(message, input_tokens=_prompt_tokens(messages, kwargs), output_tokens=output)
+        made = self._count(message, role, max(attempt - 1, 0) if role == "judge" else question)
+        return self._counted(message, input_tokens=prompt_tokens(messages, kwargs), output_tokens=made)
 
     def _counted(self, message: AIMessage, *, input_tokens: int, output_tokens: int) -> AIMessage:
         tokens = input_tokens + output_tokens
@@ -135,16 +125,19 @@ class RecordedModel(BaseChatModel):
         message.response_metadata = {"model_name": self.model_name, "estimated_usage": True}
         return message
 
+    def _count(self, message: AIMessage, role: str, question: int) -> int:
+        """Return the tokens of a reply."""
+        return max(1, _chars(message) // CHARS_A_TOKEN)
+
+    def _seconds(self, message: AIMessage) -> float:
+        return self.latency_s
+
     def _get_invocation_params(self, stop: list[str] | None = None, **kwargs: Any) -> dict[str, Any]:
         return {"_type": self._llm_type, "stop": stop, **kwargs}
 
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
         """Return what traces name the model by; LangChain would look for it in a dozen attributes at each call."""
         return LangSmithParams(ls_provider=self._llm_type, ls_model_type="chat", ls_model_name=self.model_name)
-
-    def _seconds(self, message: AIMessage) -> float:
-        tokens = message.usage_metadata["output_tokens"] if message.usage_metadata else 0
-        return self.latency_s + self.token_s * tokens
 
 
 def _place(metadata: Mapping[str, Any], messages: Sequence[BaseMessage]) -> tuple[str, int, int, int]:
@@ -230,19 +223,9 @@ def _role_message(reply: Json, tools: Any) -> AIMessage:
     return AIMessage(as_text(reply))
 
 
-def _prompt_tokens(messages: Sequence[BaseMessage], kwargs: Mapping[str, Any]) -> int:
-    return (sum(_chars(message) for message in messages) + int(kwargs.get("tool_chars", 0))) // CHARS_A_TOKEN
-
-
-def _reply_tokens(message: AIMessage, table: Mapping[str, int | Sequence[int]], role: str, question: int) -> int:
-    if role == "planner":
-        kind, times = ("planner.call", len(message.tool_calls)) if message.tool_calls else ("planner.say", 1)
-    else:
-        kind, times = role, 1
-    given = table.get(kind)
-    if given is None:
-        return max(1, _chars(message) // CHARS_A_TOKEN)
-    return times * (given if isinstance(given, int) else given[min(question, len(given) - 1)])
+def prompt_tokens(messages: Sequence[BaseMessage], kwargs: Mapping[str, Any]) -> int:
+    """Return the tokens of a prompt and its tools: characters by four."""
+    return (sum(map(_chars, messages)) + int(kwargs.get("tool_chars", 0))) // CHARS_A_TOKEN
 
 
 def _chars(message: BaseMessage) -> int:
@@ -251,26 +234,15 @@ def _chars(message: BaseMessage) -> int:
     return text + sum(len(call["name"]) + len(str(call["args"])) for call in calls)
 
 
-def _chunks(message: AIMessage, run_manager: _RunManager | None) -> Sequence[ChatGenerationChunk | None]:
-    """Return the message word by word, then its calls; None without callbacks.
-
-    LangChain gives `_stream` no metadata, so that it cannot know its place: tokens are sent from `_generate`.
-    """
-    if run_manager is None or not run_manager.handlers:
-        return [None]
-    words = [f"{word} " for word in str(message.text).split(" ")]
-    words[-1] = words[-1][:-1]
-    made = [AIMessageChunk(content=word) for word in words if word]
+def _chunk(message: AIMessage) -> ChatGenerationChunk:
     calls = [(call["name"], json.dumps(call["args"], ensure_ascii=False), call["id"]) for call in message.tool_calls]
     calls += [(str(call["name"]), str(call["args"]), call["id"]) for call in message.invalid_tool_calls]
-    if calls:
-        parts = [
-            tool_call_chunk(name=name, args=args, id=identifier, index=index)
-            for index, (name, args, identifier) in enumerate(calls)
-        ]
-        made.append(AIMessageChunk(content="", tool_call_chunks=parts))
-    message.id = f"lc_run--{run_manager.run_id}"  # the same for all, or a stream shows the whole message once more
-    return [ChatGenerationChunk(message=chunk.model_copy(update={"id": message.id})) for chunk in made]
+    parts = [
+        tool_call_chunk(name=name, args=args, id=identifier, index=index)
+        for index, (name, args, identifier) in enumerate(calls)
+    ]
+    chunk = AIMessageChunk(content=str(message.text), tool_call_chunks=parts, id=message.id)
+    return ChatGenerationChunk(message=chunk)
 
 
 # LangChain inspects these at every call, which takes longer than the reply

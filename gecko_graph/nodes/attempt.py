@@ -25,12 +25,12 @@ from ..models.node import NodeScope
 from ..models.usage import total
 from ..retrieval.search import MOST_SEARCHES
 from ..state import VERSION, Stop, UnjudgedAttempt
+from ..values.difference import make_patch
 from ..values.digest import clone, digest
-from ..values.patch import booked_patch, make_patch
+from ..values.patch import booked_patch
 from ..world.channels import AttemptState, GeckoState
 from ..world.ladder import RUNGS, Rungs, ladder_of
-from ..world.observed import observed_state
-from ..world.turn import check_start, human_turns, task_of
+from ..world.turn import check_start, human_turns, observed_state, task_of
 
 LONGEST_REASON = 1_000
 
@@ -163,7 +163,7 @@ def prepare_run(
 
 def next_attempt(state: GeckoState) -> int:
     """Return the number of the turn's next attempt, from 1."""
-    return state.get("numbered_from", 0) + len(state.get("attempts") or []) + 1
+    return state["bookkeeping"]["numbered_from"] + len(state.get("attempts") or []) + 1
 
 
 def build_update(
@@ -172,16 +172,19 @@ def build_update(
     """Return what the outer graph keeps of an attempt, ended or broken: its record, its facts and its cost."""
     return {
         **{key: seen.get(key, []) for key in keep},
-        "attempts_to_judge": [attempt],
-        "facts": seen.get("facts", {}),
-        "argument_verdicts": seen.get("argument_verdicts", [])[len(given["argument_verdicts"]) :],
-        "ledger": {"turn": given["ledger_turn"], "usage": attempt["usage"], "asked": seen.get("asked", {})},
+        "bookkeeping": {
+            "attempts_to_judge": [attempt],
+            "facts": seen.get("facts", {}),
+            "argument_verdicts": seen.get("argument_verdicts", [])[len(given["argument_verdicts"]) :],
+            "ledger": {"turn": given["ledger_turn"], "usage": attempt["usage"], "asked": seen.get("asked", {})},
+        },
     }
 
 
 def build_input(state: GeckoState, number: int, context: GeckoContext) -> AttemptState:
     """Return one attempt's input: its own copy of the task state, and everything of the turn that it may know."""
-    ledger, messages = state["ledger"], state["messages"]
+    kept, messages = state["bookkeeping"], state["messages"]
+    ledger = kept["ledger"]
     spent = total(ledger["usage"])
     deadline = None if context.time_budget_s is None else ledger["started_at"] + context.time_budget_s
     before = clone(state.get("task_state") or {})
@@ -189,18 +192,18 @@ def build_input(state: GeckoState, number: int, context: GeckoContext) -> Attemp
         "number": number,
         "turn": human_turns(messages) - 1,
         "task": cut(task_of(messages), budget=context.view_chars),
-        "start_digest": state["start_digest"],
+        "start_digest": kept["start_digest"],
         "before": before,
         "conversation": recall_calls(messages),
-        "lesson": state["lesson"],
+        "lesson": kept["lesson"],
         "supposed": state.get("supposed") or [],
-        "replayed": state.get("replayed") or [],
+        "replayed": kept["replayed"],
         "offered_tools": carry_shown(state),
         "spent_tokens": spent["input_tokens"] + spent["output_tokens"],
-        "attempts_at_once": state["attempts_at_once"],
+        "attempts_at_once": kept["attempts_at_once"],
         "deadline": deadline,
-        "facts": state.get("facts") or {},
-        "argument_verdicts": state.get("argument_verdicts") or [],
+        "facts": kept["facts"],
+        "argument_verdicts": kept["argument_verdicts"],
         "asked": ledger["asked"],
         "ledger_turn": ledger["turn"],
     }
@@ -208,8 +211,9 @@ def build_input(state: GeckoState, number: int, context: GeckoContext) -> Attemp
 
 def carry_shown(state: GeckoState) -> list[str] | None:
     """Return the tools that fit the turn, and those that it has called so far; None where all tools are shown."""
-    shown = state.get("offered_tools")
-    made = [*(state.get("replayed") or []), *(step for each in state.get("attempts") or [] for step in each["steps"])]
+    kept = state["bookkeeping"]
+    shown = kept["offered_tools"]
+    made = [*kept["replayed"], *(step for each in state.get("attempts") or [] for step in each["steps"])]
     return None if shown is None else list(dict.fromkeys([*shown, *(step["call"]["name"] for step in made)]))
 
 

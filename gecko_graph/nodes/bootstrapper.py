@@ -14,6 +14,7 @@ from ..context import GeckoContext
 from ..errors import StateError
 from ..events import event
 from ..models.ask import AnyAsk, Ask, Reply, Where
+from ..models.focus import focus_words
 from ..models.formatting import (
     cut,
     format_conversation,
@@ -27,17 +28,16 @@ from ..models.formatting import (
 from ..models.memory import last_checklist, supposed_places
 from ..models.node import NodeScope
 from ..models.roles import InitialState
-from ..models.view.view import focus_words, view
+from ..models.view import view
 from ..retrieval.search import ToolSearch
 from ..state import RUNTIME, ChecklistItem, JsonObject, SupposedState
 from ..tools import Toolkit, ToolSpec
-from ..tools.brief import member_names, pick_tools
+from ..tools.descriptions import member_names, pick_tools
 from ..values.digest import check_json, clone, digest
 from ..values.patch import pointer
-from ..world.channels import GeckoState, Ledger
-from ..world.real import runs_for_real
-from ..world.state_rules import StateRules
-from ..world.trial import try_contracts
+from ..world.channels import Bookkeeping, GeckoState, Ledger
+from ..world.rung import runs_for_real
+from ..world.state_rules import StateRules, try_contracts
 from ..world.turn import earlier, human_turns, next_turn, read_checklist, task_of
 
 NEED_CHARS = 500
@@ -82,9 +82,7 @@ def bootstrapper(
     if items is not None:
         scope.emit(event("gecko.checklist", attempt=0, items=items, failure=""))
     ledger: Ledger = {"turn": next_turn(state), "started_at": started_at, "usage": {}, "asked": {}}
-    return {
-        "task_state": whole,
-        "supposed": supposed,
+    opened: Bookkeeping = {
         "supposed_state": shown if supposed or unclear else None,
         "ledger": ledger,
         "offered_tools": tools,
@@ -93,11 +91,17 @@ def bootstrapper(
         "replayed": going_on["steps"] if going_on else [],
         "numbered_from": going_on["attempts"] if going_on else 0,
         "real": real,
-        "items": items,
         "items_failure": used,
         "checklist_digest": mark,
+        "facts": (state.get("bookkeeping") or {}).get("facts", {}),
+        "argument_verdicts": [],
+    }
+    return {
+        "task_state": whole,
+        "supposed": supposed,
+        "items": items,
         "attempts": Overwrite([]),
-        "argument_verdicts": Overwrite([]),
+        "bookkeeping": Overwrite(opened),
     }
 
 

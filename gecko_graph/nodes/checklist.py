@@ -7,13 +7,13 @@ from typing import Any
 
 from ..events import event
 from ..models.ask import Ask, Reply, Where
+from ..models.focus import focus_words
 from ..models.formatting import cut, format_conversation, format_policy, format_steps, text_of
 from ..models.node import NodeScope
 from ..models.roles import Checklist
-from ..models.view.view import focus_words
 from ..state import ChecklistItem
 from ..tools import Toolkit
-from ..tools.brief import format_tools, pick_tools
+from ..tools.descriptions import format_tools, pick_tools
 from ..world.channels import GeckoState
 from ..world.turn import earlier, human_turns, task_of
 from .checks import find_wanted, settle
@@ -31,25 +31,23 @@ def checklist(
     the first round, and only where that has an attempt to judge.
     """
     task = task_of(state["messages"])
-    if state.get("real"):
+    kept = state["bookkeeping"]
+    if kept["real"]:
         reads, wanted = {tool.name for tool in toolkit if tool.reads}, find_wanted(toolkit, task)
-        if all(settle(each, state, reads, wanted) for each in state["attempts_to_judge"]):
+        if all(settle(each, state, reads, wanted) for each in kept["attempts_to_judge"]):
             return {}
     (reply,) = yield [build_ask(state, task, toolkit, budget=scope.context.view_chars)]
     items = read_items(reply.value) if isinstance(reply.value, Checklist) else []
-    reasons = "; ".join(filter(None, [reply.failure, state.get("items_failure")]))
+    reasons = "; ".join(filter(None, [reply.failure, kept["items_failure"]]))
     failure = "" if isinstance(reply.value, Checklist) else f"no checklist: {reasons}"
     scope.emit(event("gecko.checklist", attempt=0, items=items, failure=failure))
-    return {"items": items, "items_failure": failure}
+    return {"items": items, "bookkeeping": {"items_failure": failure}}
 
 
 def build_ask(state: GeckoState, task: str, toolkit: Toolkit, *, budget: int) -> Ask:
     """Build the question what must hold at the end."""
-    messages = state["messages"]
-    made = [
-        *(state.get("replayed") or ()),
-        *(step for each in state.get("attempts_to_judge") or () for step in each["steps"]),
-    ]
+    messages, kept = state["messages"], state["bookkeeping"]
+    made = [*kept["replayed"], *(step for each in kept["attempts_to_judge"] for step in each["steps"])]
     real = [step for step in made if "outcome" in step and not step["outcome"]["simulated"]]
     focus = focus_words(task, *(text_of(each) for each in earlier(messages)[-2:]))
     return Ask(
@@ -58,7 +56,7 @@ def build_ask(state: GeckoState, task: str, toolkit: Toolkit, *, budget: int) ->
             "task": cut(task, budget=budget),
             "conversation": format_conversation(earlier(messages), budget=budget // 2),
             "policy": format_policy(messages, budget=budget // 2),
-            "tools": format_tools(pick_tools(toolkit, state.get("offered_tools")), focus=focus),
+            "tools": format_tools(pick_tools(toolkit, kept["offered_tools"]), focus=focus),
             "real": format_steps(real, budget=budget // 2) if real else "",
         },
         reply=Checklist,

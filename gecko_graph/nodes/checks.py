@@ -9,21 +9,22 @@ from types import MappingProxyType
 from typing import NamedTuple, cast
 
 from ..contracts.language.expression import Scope, check_expression
-from ..contracts.language.reads import Reads, StatePath, reads_of
+from ..contracts.language.syntax import Reads, StatePath, reads_of
 from ..errors import EvaluationFailed
 from ..models.formatting import format_call, format_single_change
 from ..retrieval.words import split_words
-from ..state import ChecklistItem, Json, JsonObject, MayRefuse, Step, UnjudgedAttempt, VerdictStatus
+from ..state import ChecklistItem, Json, JsonObject, MayRefuse, Step, UnjudgedAttempt, Verdict, VerdictStatus
 from ..tools.spec import ToolSpec
-from ..values.changes import net_changes
-from ..values.leaves import scalars_of
+from ..values.difference import net_changes
 from ..values.patch import tokens
+from ..values.places import scalars_of
 from ..world.channels import GeckoState
 from ..world.provenance import is_planned
 from ..world.rung import answered_calls
 
 CHANGE_CHARS = 160
 UNKNOWN = "what it changes is not known: nothing here simulates it"
+STALE = "run for real: what the attempt has changed before may be missing in its result"
 NO_KEYS: Mapping[str, Collection[str]] = MappingProxyType({})
 CIRCUMSTANCES = (("runtime_state",), ("now",))
 """Places of the state that may change unasked: runtime variables, the clock."""
@@ -124,6 +125,15 @@ def find_may_refuse(steps: Sequence[Step], earlier: Mapping[str, Sequence[str]])
             rules = [*outcome.get("may_refuse", ()), *(() if name in settled else earlier.get(name, ()))]
             found += [{"call": step["call"]["id"], "tool": name, "rule": rule} for rule in dict.fromkeys(rules)]
     return found
+
+
+def mark(verdict: Verdict, steps: Sequence[Step]) -> None:
+    """Add to a verdict what it rests on, by the attempt's steps alone."""
+    verdict["unclear"] = find_noted(steps, "unclear")
+    verdict["unsimulated"] = find_unsimulated(steps)
+    verdict["undocumented"] = find_noted(steps, "undocumented")
+    stale = [step for step in steps if step.get("outcome", {}).get("stale")]
+    verdict["stale"] = [f"{step['call']['name']}: {STALE}" for step in stale]
 
 
 def find_noted(steps: Iterable[Step], key: str) -> list[str]:
@@ -246,12 +256,12 @@ def settle(attempt: UnjudgedAttempt, state: GeckoState, reads: Collection[str], 
     in its place is judged.
     """
     own = any(item.get("by") != "model" for item in state["items"] or ())
-    if own or not state.get("real") or attempt["stop_reason"] != "answered" or not attempt["answer"]:
+    if own or not state["bookkeeping"]["real"] or attempt["stop_reason"] != "answered" or not attempt["answer"]:
         return None
     asks = "?" in attempt["answer"].splitlines()[-1]
     writes = [step for step in attempt["steps"] if step["call"]["name"] not in reads]
     failed = [step.get("outcome", {}).get("status") != "ok" for step in writes]
     if not failed:
         return "needs_user" if asks else "accepted" if state["items"] is None and not wanted.named else None
-    made = sum(step["call"]["name"] not in reads for step in state.get("replayed") or ())
+    made = sum(step["call"]["name"] not in reads for step in state["bookkeeping"]["replayed"])
     return "needs_user" if (failed[-1] if made == len(failed) else asks and all(failed)) else None

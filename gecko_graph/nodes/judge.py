@@ -15,12 +15,13 @@ from langchain_core.messages import AnyMessage
 
 from ..events import event
 from ..models.ask import Ask, Reply, Where
+from ..models.focus import focus_words
 from ..models.formatting import cut, format_change, format_conversation, format_json, format_policy, format_steps
 from ..models.memory import open_rules, recall_calls
 from ..models.node import NodeScope
 from ..models.roles import ItemJudgement, Judgement
 from ..models.usage import add_usage
-from ..models.view.view import focus_words, view
+from ..models.view import view
 from ..state import (
     Attempt,
     ChecklistItem,
@@ -32,7 +33,7 @@ from ..state import (
     Verdict,
     VerdictStatus,
 )  # fmt: skip
-from ..tools.brief import format_tools, pick_tools
+from ..tools.descriptions import format_tools, pick_tools
 from ..tools.spec import ToolSpec
 from ..world.channels import GeckoState
 from ..world.provenance import Traced, trace_with
@@ -43,7 +44,6 @@ STATUSES: tuple[ItemStatus, ...] = ("failed", "unknown", "success", "not_asked_f
 ANSWER_ALONE = "by the answer alone: no call was made"
 NOTHING_TO_CHECK = "there was nothing to check"
 NO_ITEM_LEFT = "no item is left to judge by: calls and changes were not judged"
-STALE = "run for real: what the attempt has changed before may be missing in its result"
 STRUCK = "the judge struck it, but it was given with the task"
 NOT_HELD = "nothing was changed: its condition did not hold, or what it asks for held before"
 MOST_NAMED = 20
@@ -96,17 +96,17 @@ def judge(
 
     The tools' descriptions decide whether none fits.
     """
-    unjudged = sorted(state.get("attempts_to_judge") or [], key=lambda each: each["number"])
+    kept = state["bookkeeping"]
+    unjudged = sorted(kept["attempts_to_judge"], key=lambda each: each["number"])
     keys = {tool.name: tool.contract.state_keys for tool in toolkit if tool.contract is not None}
     wanted = checks.find_wanted(toolkit, task_of(state["messages"]), state["items"] or ())
     reads = {tool.name for tool in toolkit if tool.reads}
     tried = [collect_evidence(state, each, keys, wanted, reads) for each in unjudged]
-    first = state["ledger"]["asked"].get("judge", 0)
+    first = kept["ledger"]["asked"].get("judge", 0)
     doubtful = [each for each in tried if needs_model(each)]
     called = [step["call"]["name"] for each in unjudged for step in each["steps"]]
-    shown = pick_tools(
-        toolkit, None if state.get("offered_tools") is None else [*(state["offered_tools"] or ()), *called]
-    )
+    offered = kept["offered_tools"]
+    shown = pick_tools(toolkit, None if offered is None else [*offered, *called])
     asks = [build_ask(each, scope, toolkit=shown, question=first + index) for index, each in enumerate(doubtful)]
     replies = yield asks
     by_number = {each.attempt["number"]: reply for each, reply in zip(doubtful, replies, strict=True)}
@@ -136,7 +136,7 @@ def collect_evidence(
         before=before,
         after=after,
         items=items,
-        items_failure=state["items_failure"],
+        items_failure=state["bookkeeping"]["items_failure"],
         messages=state["messages"],
         ruled=checks.judge_by_rule(items, before=before, after=after, steps=steps, answer=answer, wanted=wanted),
         unasked=checks.unasked_changes(items, before=before, after=after, steps=steps, keys=keys),
@@ -165,7 +165,7 @@ def attach_verdict(evidence: Evidence, reply: Reply | None, traced: Traced) -> A
 
 def trace_origins(evidence: Evidence, state: GeckoState, toolkit: Iterable[ToolSpec]) -> Traced:
     """Return where the values of the attempt's plan and answer come from."""
-    lesson = state.get("lesson")
+    lesson = state["bookkeeping"]["lesson"]
     shown = [each for each in state.get("attempts") or [] if lesson and each["number"] == lesson["number"]]
     return trace_with(
         toolkit,
@@ -248,18 +248,16 @@ def build_verdict(evidence: Evidence, judgement: Judgement | None, failure: str 
     unasked = [*evidence.unasked, *(cut(each, budget=REASON_CHARS) for each in named[:MOST_NAMED])]
     items = merge_judgements(evidence, judgement, failure, excusable=not unasked or not evidence.attempt["change"])
     word, score = grade(items, evidence, judgement)
-    return {
+    verdict: Verdict = {
         "status": word,
         "score": score,
         "items": items,
         "feedback": format_feedback(word, items, evidence, judgement, unasked),
-        "unclear": checks.find_noted(steps, "unclear"),
-        "unsimulated": checks.find_unsimulated(steps),
-        "undocumented": checks.find_noted(steps, "undocumented"),
-        "stale": [f"{step['call']['name']}: {STALE}" for step in steps if step.get("outcome", {}).get("stale")],
         "may_refuse": checks.find_may_refuse(steps, open_rules(evidence.messages)),
         "unasked_changes": [*unasked, *checks.find_repeated(steps)],
     }
+    checks.mark(verdict, steps)
+    return verdict
 
 
 def merge_judgements(

@@ -16,18 +16,19 @@ from ..errors import ModelError
 from ..events import event
 from ..models.ask import AnyAsk, PlannerAsk, Reply, Where
 from ..models.conversation import build_conversation, merge_neighbours, replace_calls
+from ..models.focus import focus_words
 from ..models.formatting import cut, text_of
 from ..models.node import NodeScope
 from ..models.prompts import Prompts, fence, variables_of
-from ..models.view.view import focus_words, view
+from ..models.view import view
 from ..retrieval.search import ToolSearch
 from ..state import Call, JsonObject, Stop
-from ..tools.brief import find_fitting, pick_tools
+from ..tools.descriptions import find_fitting, pick_tools
 from ..tools.spec import ToolSpec
-from ..values.clock import clock
+from ..values.places import clock
 from ..world.channels import AttemptState
-from ..world.contract import find_closed, find_masked, format_closed
-from ..world.turn import TakenIds, read_calls, spent_budget, stop, untrusted_of
+from ..world.rung import find_closed, find_masked, format_closed, untrusted_of
+from ..world.turn import TakenIds, read_calls, spent_budget, stop
 
 CONVERSATION_VIEWS = 10
 """The conversation may be as long as this many views of the state."""
@@ -67,7 +68,7 @@ def planner(
         ModelError: The planner has no model.
     """
     if not scope.has_model("planner"):
-        raise ModelError("no model configured for role 'planner': pass model=... or models={'planner': ...}")
+        raise ModelError("no model configured for role 'planner': pass model=... or model=Models(planner=...)")
     if spent := spent_budget(state, scope.context):
         return stop(spent["code"], spent["message"])
     trace, steps = state.get("trace", []), state.get("steps", [])
@@ -82,7 +83,8 @@ def planner(
     bound, note = bind_tools(state, scope.context, given, resolve, pick_tools(gated, shown))
     noted = {"gate_note": note} if note != state.get("gate_note", "") else {}
     messages = build_messages(state, scope.context, prompts, note if noted else "")
-    (reply,) = yield [PlannerAsk(messages=messages, tools=bound, where=where)]
+    uncached = state.get("attempts_at_once", 1) > 1
+    (reply,) = yield [PlannerAsk(messages=messages, tools=bound, where=where, uncached=uncached)]
     if not isinstance(reply.value, AIMessage):
         return stop("planner_failed", f"the planner did not answer: {reply.failure}")
     message, calls = read_calls(reply.value, taken=TakenIds(state["conversation"], steps))

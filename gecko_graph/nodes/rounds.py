@@ -6,17 +6,14 @@ import time
 from collections.abc import Generator, Sequence
 from typing import Any
 
-from langgraph.types import Overwrite
-
 from ..context import GeckoContext
 from ..errors import StateError
-from ..models.ask import Reply
+from ..models.ask import Reply, Work
 from ..models.conversation import has_open_calls
 from ..models.formatting import cut, format_change, format_steps
 from ..models.memory import answer_message
 from ..models.node import NodeScope
 from ..models.usage import total
-from ..models.work import Work
 from ..state import VERSION, Attempt, Call, Rehearsal
 from ..values.digest import digest
 from ..values.origins import find_untrusted
@@ -32,22 +29,17 @@ def start_round(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
     Raises:
         StateError: The task state is not the one that the turn's earlier attempts began from.
     """
-    number, width = state["round"] + 1, scope.context.parallel_attempts
+    kept, width = state["bookkeeping"], scope.context.parallel_attempts
     attempts = state.get("attempts") or []
     start = digest(state.get("task_state") or {})
     for attempt in attempts:
         check_start(start, attempt["start_digest"])
-    lesson = state.get("lesson")
+    lesson = kept["lesson"]
     if attempts:
-        done = len(state.get("replayed") or [])
+        done = len(kept["replayed"])
         lesson = build_lesson(best_attempt(attempts[-width:]), done=done, budget=scope.context.view_chars)
-    return {
-        "round": number,
-        "attempts_at_once": width,
-        "lesson": lesson,
-        "start_digest": start,
-        "attempts_to_judge": Overwrite([]),
-    }
+    opened = {"round": kept["round"] + 1, "attempts_at_once": width, "lesson": lesson, "start_digest": start}
+    return {"bookkeeping": opened}
 
 
 def build_lesson(attempt: Attempt, *, budget: int, done: int = 0) -> Lesson:
@@ -60,10 +52,8 @@ def build_lesson(attempt: Attempt, *, budget: int, done: int = 0) -> Lesson:
 
 def decide(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
     """Choose the best attempt so far, and whether another round follows."""
-    return {
-        "chosen": best_attempt(state["attempts"])["number"],
-        "is_over": is_over(state, scope.context, now=time.time()),
-    }
+    chosen = best_attempt(state["attempts"])["number"]
+    return {"bookkeeping": {"chosen": chosen, "is_over": is_over(state, scope.context, now=time.time())}}
 
 
 def best_attempt(attempts: Sequence[Attempt]) -> Attempt:
@@ -92,12 +82,12 @@ def is_over(state: GeckoState, context: GeckoContext, *, now: float) -> bool:
     verdict = best_attempt(state["attempts"])["verdict"]
     if verdict["status"] != "failed" or (verdict["items"] and verdict["score"] >= context.target_score):
         return True
-    if state["round"] >= context.max_retries or not state["items"]:
+    if state["bookkeeping"]["round"] >= context.max_retries or not state["items"]:
         return True
     told = any(item["by"] == "rule" and item["status"] != "success" for item in verdict["items"])
     if "unanswered" in verdict and not told:
         return True
-    ledger = state["ledger"]
+    ledger = state["bookkeeping"]["ledger"]
     spent = total(ledger["usage"])
     if context.token_budget is not None and spent["input_tokens"] + spent["output_tokens"] >= context.token_budget:
         return True
@@ -120,8 +110,8 @@ def finish(
     look = look_for_other_runs() if is_alone else None
     if look and (yield [look])[0].value:
         raise StateError(OTHER_RUN)
-    attempts = sorted(state["attempts"], key=lambda attempt: attempt["number"])
-    chosen = next(attempt for attempt in attempts if attempt["number"] == state["chosen"])
+    attempts, kept = sorted(state["attempts"], key=lambda attempt: attempt["number"]), state["bookkeeping"]
+    chosen = next(attempt for attempt in attempts if attempt["number"] == kept["chosen"])
     rehearsal: Rehearsal = {
         "v": VERSION,
         "plan": plan_of(chosen),
@@ -130,10 +120,10 @@ def finish(
         "checklist": state["items"] or [],
         "attempts": attempts,
         "chosen": chosen["number"],
-        "usage": state["ledger"]["usage"],
+        "usage": kept["ledger"]["usage"],
         "origins": chosen.get("origins", {}),
     }
-    if shown := state.get("supposed_state"):
+    if shown := kept["supposed_state"]:
         rehearsal["supposed_state"] = shown
     update: dict[str, Any] = {"rehearsal": rehearsal}
     if chosen["verdict"]["status"] == "accepted":
@@ -147,7 +137,7 @@ def finish(
         budget=scope.context.view_chars,
         supposed=update.get("supposed", state.get("supposed")) or [],
         state=update.get("task_state", state.get("task_state")) or {},
-        checklist=state.get("checklist_digest", ""),
+        checklist=kept["checklist_digest"],
     )
     return {**update, "messages": [message]} if message and not has_open_calls(state["messages"]) else update
 

@@ -14,7 +14,7 @@ from typing import Any
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 from langgraph.config import get_config
 
-from ..models.work import Work
+from ..models.ask import Work
 
 OTHER_RUN = (
     "another run has written to this thread since this one began: both began from the same state, and one would lose "

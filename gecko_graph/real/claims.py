@@ -1,4 +1,4 @@
-"""Claims: before a real call that may change something, one row says that it is being made, and by whom.
+"""Claims: before a real call that may change something, one row says that it is being made, and by whom; the journal.
 
 The key is derived, never drawn, so that two processes, a second click, a message that is sent again, a resume and a
 fork all come to the same row: of several only one makes the call, the others are given its answer, are told that it is
@@ -20,36 +20,49 @@ from langgraph.config import get_config
 
 from ..errors import GeckoError, StateError
 from ..models.ask import Reply, Work
+from ..models.formatting import cut, one_line
 from ..models.memory import NAME
-from ..state import VERSION, Call, JsonObject
+from ..state import VERSION, Call, CallStatus, Json, JsonObject, Outcome, Step
 from ..values.digest import digest
+from ..values.places import as_text
 from ..world.records import ExecutedCall
 from .ledger import CallLedger, find_ledger
 from .questions import Standing, find_path
 
 LEDGER_S = 30.0
 """Seconds that a statement of the ledger may take."""
+MOST_TRIES = 6
+"""Tries of a call that can be made again: a read, or a write with an idempotency key."""
+BACKOFF_S = 0.2
+"""Seconds before the second try; each further wait is twice as long."""
+LONGEST_WAIT_S = 20.0
 MARGIN_S = 2.0
 """Seconds that a call may be late, beyond its time limit, before it is no longer under way."""
 KEY_CHARS = 32
 OPEN, CLOSED, ANSWERS = "open:", "closed:", "answers:"
 """Scopes of rows: calls of turns without an answer, calls of turns that are over, questions that were answered."""
 
+DECIDED = ("ok", "error", "left")
+"""What became of a call whose row no longer changes; `left`: in doubt, and a person leaves it so."""
+LONGEST_RESULT = 300
+MADE = ("ok", "answered")
+"""Calls with a result that counts: the tool's, or the person's."""
+
+UNKNOWN = "It is not known whether this call took effect. Do not make it again: the user decides about it."
+
 RUNNING = set[str]()
 """Owners of the claims that this process is making a call for."""
 UNDER_WAY = (
-    "{tool} is under way in another run of this thread, which began it {ago:.0f} s ago, or whose process has ended in "
-    "it. It is not made twice: in {left:.0f} s at most it has a result or is a doubt, then go on (invoke(None), or do)"
+    "{tool} is under way in another run of this thread, which began it {ago:.0f} s ago; it is not made twice. Go on in "
+    "{left:.0f} s (invoke(None)): then it has a result or is a doubt"
 )
 NOT_DURABLE = (
-    "{tool} changes something, and nothing would remember that it was called: after a crash it could be made twice. "
-    "Give the agent, or the parent graph that it is embedded in, a checkpointer, and run it with durability='sync' or "
-    "'async', not 'exit'"
+    "{tool} changes something, and nothing would remember that it was called: give the agent, or the graph around it, "
+    "a checkpointer, and run it with durability='sync' or 'async'"
 )
 BEGUN_AGAIN = (
     "a retry policy around the agent, or a node that runs it twice, has begun this task again after it had made real "
-    "calls: they would be made twice. Take the policy away: the agent tries reads again by itself. invoke(None) on the "
-    "thread goes on where it stopped; a message with an id of its own is known again"
+    "calls: take the policy away, and go on with invoke(None)"
 )
 
 _paths: dict[tuple[str, str], str] = {}
@@ -228,6 +241,11 @@ def is_left(owner: str) -> bool:
     return known == own or find_process(int(known.split(" ")[2])) != known
 
 
+def wait(seconds: float) -> Steps:
+    """Wait, at most `LONGEST_WAIT_S` seconds."""
+    yield [Work(function=time.sleep, args=(min(seconds, LONGEST_WAIT_S),), timeout_s=2 * LONGEST_WAIT_S)]
+
+
 @contextmanager
 def running(row: JsonObject) -> Iterator[None]:
     """Hold a claim while its call is made."""
@@ -245,3 +263,48 @@ def entry_of(row: JsonObject) -> ExecutedCall:
     if row["status"] == "left":
         kept += ["ended_at"]
     return {"status": "in_doubt", **{key: row[key] for key in kept}}  # type: ignore[typeddict-item]
+
+
+def unmade_entry(call: Call, **fields: Any) -> ExecutedCall:
+    """Return the journal's entry for a call that is not made, by the person's decision or a rule's."""
+    now = time.time()
+    return {"call": call, "key": "", "tries": 0, "started_at": now, "ended_at": now, **fields}  # type: ignore[typeddict-item]
+
+
+def as_step(entry: ExecutedCall) -> Step:
+    """Return a real call as a step that changes nothing: a planner sees what it came to, or that it is in doubt."""
+    status: CallStatus = "ok" if entry["status"] in MADE else "error"
+    result = UNKNOWN if entry["status"] == "in_doubt" else entry.get("result")
+    outcome: Outcome = {
+        "status": status, "result": result, "patch": [], "rung": "real", "simulated": False, "passed": [],
+    }  # fmt: skip
+    return {"v": VERSION, "call": entry["call"], "outcome": outcome}
+
+
+TOLD = {
+    "ok": "Done: {call}: {result}",
+    "answered": "Answered by the user: {call}: {result}",
+    "in_doubt": "In doubt: {call} was called, and it is not known whether it took effect.",
+}
+
+
+def tell_calls(calls: Sequence[ExecutedCall]) -> list[str]:
+    """Return a line for each call that was done, with its result, or is in doubt, for people and models."""
+    told = [entry for entry in calls if entry["status"] in TOLD]
+    words = [{"call": format_call(entry["call"]), "result": in_words(entry.get("result"))} for entry in told]
+    return [TOLD[entry["status"]].format_map(each) for entry, each in zip(told, words, strict=True)]
+
+
+def format_call(call: Call) -> str:
+    """Return a call in one line, for people."""
+    return f"{call['name']} ({in_words(call['args'])})" if call["args"] else call["name"]
+
+
+def in_words(value: Json) -> str:
+    """Return JSON as people read it, `id O-7, item pen`; of an error's body what it says."""
+    if isinstance(value, dict):
+        told = [value[key] for key in ("error", "message", "detail") if isinstance(value.get(key), str)]
+        value = told[0] if told else ", ".join(f"{key} {in_words(each)}" for key, each in value.items())
+    elif isinstance(value, list):
+        value = "; ".join(map(in_words, value)) or "none"
+    return cut(one_line(as_text(value)), budget=LONGEST_RESULT)

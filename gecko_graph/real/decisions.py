@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Generator, Mapping, Sequence
-from typing import Any, NotRequired
+from itertools import chain
+from typing import NotRequired
 
 from langgraph.config import get_config
 from pydantic import TypeAdapter
@@ -20,27 +21,21 @@ from ..models.formatting import format_complaint
 from ..schemas.complaints import find_complaints
 from ..state import VERSION, Call, Json, JsonObject
 from ..tools import Toolkit
-from ..values.digest import check_json, clone, digest
-from ..values.paths import excerpt
-from .claims import ANSWERS, KEY_CHARS, Claims, use
+from ..values.digest import check_json, digest
+from ..values.places import excerpt
+from .claims import ANSWERS, BACKOFF_S, KEY_CHARS, MOST_TRIES, Claims, Steps, format_call, use, wait
 from .questions import find_raised, raise_question, spend, take_answer
 
 NO_SAVER = (
-    "the review pauses the run, which needs a checkpointer: pass checkpointer=InMemorySaver() where the agent is made, "
-    "or compile its parent graph with one; review='none' with tools that only read needs none"
+    "the review pauses the run, which needs a checkpointer: give one to the agent, or to the graph around it; "
+    "interrupt_on='none' with tools that only read needs none"
 )
-DECISIONS = ("approve", "edit", "reject", "respond")
-INBOX = {"accept": "approve", "ignore": "reject", "response": "reject", "edit": "edit"}
-"""What agent-inbox answers with; its words on a call are a reason to plan again, never taken for the call's result."""
 DOUBT_DECISIONS = ("happened", "make_now", "skip")
 IN_DOUBT = (
     "{tool} was called, and it is not known whether it took effect. happened: it did; your message is its result. "
-    "make_now: it did not; make the call now. skip: leave it as it is."
+    "make_now: it did not; make the call now. skip: leave it as it is.\n{call}"
 )
-NO_ID = (
-    "it does not say which question it answers, and this is not the first one of the turn: answer with the question's "
-    '`id`, as {"id": ..., "decisions": [...]}'
-)
+NO_ID = 'it does not say which question it answers: answer with its id, as {"id": ..., "decisions": [...]}'
 OTHER_ID = "it was given to another question, or this one was answered before: decide again, with this question's `id`"
 
 
@@ -72,21 +67,23 @@ def ask_person(
     toolkit: Toolkit,
     claims: Claims | None,
     *,
-    allowed: Sequence[str] = DECISIONS,
+    allowed: Sequence[Sequence[str]],
     needs_id: bool = False,
 ) -> Generator[list[Work], list[Reply], list[Decision]]:
-    """Return a decision on each call; interrupts the run, again while the answer cannot be used.
+    """Return a decision on each call, one of those `allowed` for it.
 
-    An answer counts once, and only for a question that this task has raised in a saved checkpoint. It names the
-    question by its `id`, or by LangGraph's interrupt id; that is the task's, and not enough where the very same was
-    asked and answered before. Without either it counts for the turn's first question, if not `needs_id`. What is wrong
-    with an answer stands above the same question. The node must have done nothing before: a resume runs it again.
+    It interrupts the run, again while the answer cannot be used. An answer counts once, and only for a question that
+    this task has raised in a saved checkpoint. It names the question by its `id`, or by LangGraph's interrupt id; that
+    is the task's, and not enough where the very same was asked and answered before. Without either it counts for the
+    turn's first question, if not `needs_id`. What is wrong with an answer stands above the same question. The node must
+    have done nothing before: a resume runs it again.
+
     Raises GeckoError where there is no checkpointer, without which a run cannot pause.
     """
     if claims is None:
         raise GeckoError(NO_SAVER)
     thread_id, problem, config = claims.standing.thread_id, "", get_config()
-    content = digest([thread_id, claims.path, claims.turn, [*calls], [*descriptions], [*allowed]])
+    content = digest([thread_id, claims.path, claims.turn, [*calls], [*descriptions], [*map(list, allowed)]])
     while True:
         answered = yield from use(claims.ledger.read, thread_id, scope=claims.answers)
         before = sum(row["content"] == content for row in answered)
@@ -106,13 +103,37 @@ def ask_person(
         if not decisions:
             first = f"The answer could not be used: {problem}\n\n{descriptions[0]}" if problem else descriptions[0]
             request = build_request(calls, [first, *descriptions[1:]], allowed)
-            schema = build_schema(own, len(calls), allowed)
+            schema = build_schema(own, allowed)
             raise raise_question({"id": own, **request}, config["configurable"], schema)
         row = {"v": VERSION, "rev": 1, "content": content, "decisions": decisions}
         if (yield from use(claims.ledger.claim, thread_id, f"{ANSWERS}{own}", claims.answers, row)):
             yield from use(spend, claims.standing)
             return decisions
         problem = OTHER_ID
+
+
+def settle_doubt(
+    claims: Claims, row: JsonObject, toolkit: Toolkit, timeout_s: float, *, is_keyed: bool, needs_id: bool = False
+) -> Steps:
+    """Return the row of a call in doubt as it goes on, and whether it is to be made here once more.
+
+    Where its tool is sent an idempotency key it is: with the same key that is no second call. Else a person says what
+    became of it: `happened`, with its result; `make_now`, as it did not; `skip`: leave it.
+    """
+    if is_keyed and row["tries"] < MOST_TRIES:
+        yield from wait(BACKOFF_S * 2 ** (row["tries"] - 1))
+        return (yield from claims.retake(row, timeout_s)), True
+    (decision,) = yield from ask_doubts([row["call"]], toolkit, claims, needs_id=needs_id)
+    if decision["type"] == "make_now":
+        return (yield from claims.retake(row, timeout_s)), True
+    return (yield from claims.settle(row, **settled_by(decision))), False
+
+
+def ask_doubts(calls: Sequence[Call], toolkit: Toolkit, claims: Claims, *, needs_id: bool = False) -> Steps:
+    """Return what a person says became of calls in doubt."""
+    told = [IN_DOUBT.format(tool=call["name"], call=format_call(call)) for call in calls]
+    allowed = [DOUBT_DECISIONS for _ in calls]
+    return (yield from ask_person(calls, told, toolkit, claims, allowed=allowed, needs_id=needs_id))
 
 
 def settled_by(decision: Decision) -> JsonObject:
@@ -123,31 +144,28 @@ def settled_by(decision: Decision) -> JsonObject:
     return {"status": "ok", "result": read_words(message) if message else None, "by": "person", "ended_at": now}
 
 
-def build_request(calls: Sequence[Call], descriptions: Sequence[str], allowed: Sequence[str]) -> JsonObject:
-    """Return the HITLRequest: an action for each call, in order, and what can be decided, by the tool's name.
-
-    Arguments are given twice: as LangChain names them, and as agent-inbox does.
-    """
+def build_request(calls: Sequence[Call], descriptions: Sequence[str], allowed: Sequence[Sequence[str]]) -> JsonObject:
+    """Return the HITLRequest: an action for each call, in order, and what can be decided, by the tool's name."""
     actions = [
-        {"name": call["name"], "args": call["args"], "arguments": call["args"], "description": text}
+        {"name": call["name"], "args": call["args"], "description": text}
         for call, text in zip(calls, descriptions, strict=True)
     ]
-    names = dict.fromkeys(call["name"] for call in calls)
-    configs = [{"action_name": name, "allowed_decisions": [*allowed]} for name in names]
+    by_name = {call["name"]: [*words] for call, words in zip(calls, allowed, strict=True)}
+    configs = [{"action_name": name, "allowed_decisions": words} for name, words in by_name.items()]
     return {"action_requests": actions, "review_configs": configs}
 
 
-def build_schema(question: str, calls: int, allowed: Sequence[str]) -> JsonObject:
-    """Return the JSON Schema of the answer to a question about so many calls, from which a front end makes a form."""
+def build_schema(question: str, allowed: Sequence[Sequence[str]]) -> JsonObject:
+    """Return the JSON Schema of the answer to a question, from which a front end makes a form."""
     schema = TypeAdapter(Response).json_schema()
     schema["properties"]["id"]["const"] = question
-    schema["properties"]["decisions"] |= {"minItems": calls, "maxItems": calls}
-    schema["$defs"]["Decision"]["properties"]["type"]["enum"] = [*allowed]
+    schema["properties"]["decisions"] |= {"minItems": len(allowed), "maxItems": len(allowed)}
+    schema["$defs"]["Decision"]["properties"]["type"]["enum"] = [*dict.fromkeys(chain(*allowed))]
     return schema
 
 
 def read_decisions(
-    answer: object, calls: Sequence[Call], toolkit: Toolkit, allowed: Sequence[str] = DECISIONS
+    answer: object, calls: Sequence[Call], toolkit: Toolkit, allowed: Sequence[Sequence[str]]
 ) -> tuple[list[Decision], str]:
     """Return the decisions of a HITLResponse, or what is wrong with it and what to do."""
     given = answer.get("decisions") if isinstance(answer, Mapping) else answer
@@ -157,8 +175,8 @@ def read_decisions(
         some = "1 decision" if len(calls) == 1 else f"{len(calls)} decisions"
         return [], f"expected {some}, one for each call in order, got {len(given)}"
     decisions: list[Decision] = []
-    for number, (raw, call) in enumerate(zip(given, calls, strict=True), 1):
-        decision, problem = read_decision(raw, call, toolkit, allowed)
+    for number, (raw, call, words) in enumerate(zip(given, calls, allowed, strict=True), 1):
+        decision, problem = read_decision(raw, call, toolkit, words)
         if decision is None:
             return [], f"decision {number} ({call['name']}): {problem}"
         decisions.append(decision)
@@ -166,12 +184,7 @@ def read_decisions(
 
 
 def read_decision(raw: object, call: Call, toolkit: Toolkit, allowed: Sequence[str]) -> tuple[Decision | None, str]:
-    """Return one decision, also in agent-inbox's words, or None and what is wrong with it."""
-    if isinstance(raw, Mapping) and (known := INBOX.get(str(raw.get("type")))):
-        given, read = raw.get("args"), dict[str, Any]()
-        if isinstance(given, Mapping):
-            read = {"edited_action": {"name": given.get("action"), "args": given.get("args")}}
-        raw = {"message": given if isinstance(given, str) else None, **read, **raw, "type": known}
+    """Return one decision, or None and what is wrong with it."""
     word = raw.get("type") if isinstance(raw, Mapping) else None
     if not isinstance(raw, Mapping) or word not in allowed:
         return None, f"expected a `type` of {', '.join(allowed)}, got {excerpt(raw if word is None else word)}"
@@ -179,13 +192,13 @@ def read_decision(raw: object, call: Call, toolkit: Toolkit, allowed: Sequence[s
     if word == "respond" and not isinstance(message, str):
         return None, f"respond: expected the call's result as a text in `message`, got {excerpt(message)}"
     if word == "edit":
-        edited, problem = read_edit(raw.get("edited_action"), call, toolkit)
+        edited, problem = read_edit(raw.get("edited_action"), toolkit)
         return (None, f"edit: {problem}") if edited is None else ({"type": "edit", "edited_action": edited}, "")
     decision: Decision = {"type": str(word)}
     return {**decision, "message": str(message)} if message else decision, ""
 
 
-def read_edit(raw: object, call: Call, toolkit: Toolkit) -> tuple[Action | None, str]:
+def read_edit(raw: object, toolkit: Toolkit) -> tuple[Action | None, str]:
     """Return an edited call that its tool takes, or None and why it does not."""
     if not isinstance(raw, Mapping) or not isinstance(raw.get("args"), dict) or not isinstance(raw.get("name"), str):
         return None, f'expected `edited_action` to be {{"name": ..., "args": {{...}}}}, got {excerpt(raw)}'
@@ -197,25 +210,15 @@ def read_edit(raw: object, call: Call, toolkit: Toolkit) -> tuple[Action | None,
         check_json(raw["args"], what="args")
     except StateError as error:
         return None, str(error)
-    args = restore_kinds(raw["args"], call["args"])
-    complaints = [format_complaint(each) for each in find_complaints(tool, args)]
-    return (None, "; ".join(complaints)) if complaints else ({"name": tool.name, "args": args}, "")
+    complaints = [format_complaint(each) for each in find_complaints(tool, raw["args"])]
+    return (None, "; ".join(complaints)) if complaints else ({"name": tool.name, "args": raw["args"]}, "")
 
 
-def restore_kinds(args: JsonObject, old: JsonObject) -> JsonObject:
-    """Return arguments with the values that a form has made texts of as what they were: `"3"` for 3."""
-    restored: JsonObject = clone(args)
-    for key, value in restored.items():
-        if isinstance(value, str) and key in old and not isinstance(old[key], str):
-            restored[key] = read_words(value, kinds=(type(old[key]), int, float))
-    return restored
-
-
-def read_words(text: str, kinds: tuple[type, ...] = (dict, list)) -> Json:
-    """Return what a person's words spell as JSON, where that is of one of these kinds; else the words."""
+def read_words(text: str) -> Json:
+    """Return what a person's words spell as JSON, where that is an object or a list; else the words."""
     try:
         value = json.loads(text)
         check_json(value, what="the value")
     except (ValueError, RecursionError):
         return text
-    return value if isinstance(value, kinds) else text
+    return value if isinstance(value, dict | list) else text

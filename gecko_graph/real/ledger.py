@@ -24,8 +24,8 @@ CREATE = (
     "rev INTEGER NOT NULL, type TEXT NOT NULL, value {blob} NOT NULL, PRIMARY KEY (thread_id, key))"
 )
 NO_LEDGER = (
-    "{saver} has no ledger of real calls, without which a call could be made twice: use a saver of SQLite, Postgres or "
-    "memory, or pass ledger=, an object with the methods of gecko_graph.real.ledger.CallLedger"
+    "{saver} has no ledger of real calls: use a saver of SQLite, Postgres or memory, or pass ledger=, an object with "
+    "the methods of gecko_graph.real.ledger.CallLedger"
 )
 
 Run = Callable[[str, tuple[Any, ...]], tuple[list[tuple[Any, ...]], int]]

@@ -1,11 +1,15 @@
-"""Which calls of a plan a person is asked about, and which are refused: decided from checkpointed values alone."""
+"""`interrupt_on`: which calls of a plan a person is asked about, and which are refused.
+
+It is decided from checkpointed values alone, so that a run that goes on decides as it did before.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, NamedTuple
+from typing import Any, Literal, TypeVar, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 
 from ..contracts.language.expression import Expression, Scope
 from ..errors import EvaluationFailed, GeckoError, did_you_mean
@@ -14,88 +18,88 @@ from ..tools import Toolkit
 from ..tools.spec import ToolSpec
 from ..world.records import PlannedCall, ReviewWord
 
-MODES = ("writes", "all", "none")
 WORDS: tuple[ReviewWord, ...] = ("allow", "ask", "refuse")
-RULE_KEYS = ("tool", "when", "then", "reason")
-MAX_AGE = 3600.0
+DecisionWord = Literal["approve", "edit", "reject", "respond"]
+DECISIONS = get_args(DecisionWord)
+FORMS = (
+    "'writes', 'all', 'none', rules such as [{'tool': 'get_*', 'then': 'allow'}, {'tool': 'pay', 'when': 'args.amount "
+    "> 100', 'then': 'ask'}], or LangChain's dict such as {'pay': True, 'refund': {'allowed_decisions': ['approve']}}"
+)
 
-EXAMPLE = "[{'tool': 'get_*', 'then': 'allow'}, {'tool': 'pay', 'when': 'args.amount > 100', 'then': 'ask'}]"
+Form = TypeVar("Form", bound=BaseModel)
 
 
-class ReviewRule(NamedTuple):
+class Strict(BaseModel):
+    """What a user writes: no other keys, and no value of another kind."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class ReviewRule(Strict):
     """One rule: what becomes of the calls of some tools."""
 
-    tool: str
+    tool: str = "*"
+    when: str = ""
     then: ReviewWord
-    when: Expression | None
-    reason: str
-
-    @classmethod
-    def load(cls, given: Any, where: str, toolkit: Toolkit) -> ReviewRule:
-        """Return a rule as it was written. Raises GeckoError, ContractError."""
-        if not isinstance(given, Mapping):
-            raise GeckoError(f"{where}: expected a rule as in {EXAMPLE}, got {given!r}")
-        check_keys(given, RULE_KEYS, where)
-        if given.get("then") not in WORDS:
-            raise GeckoError(f"{where}: expected `then` to be one of {', '.join(WORDS)}, got {given.get('then')!r}")
-        tool, when, reason = (given.get(key, default) for key, default in (("tool", "*"), ("when", ""), ("reason", "")))
-        for key, value in (("tool", tool), ("when", when), ("reason", reason)):
-            if not isinstance(value, str):
-                raise GeckoError(f"{where}: expected `{key}` to be a text, got {value!r}")
-        if not any(fnmatchcase(each.name, tool) for each in toolkit):
-            hint = did_you_mean(tool, [each.name for each in toolkit])
-            raise GeckoError(f"{where}: no tool matches {tool!r}{hint}: the rule would never apply")
-        condition = Expression.compile(when, names=("args", "state"), where=f"{where}, `when`") if when else None
-        return cls(tool, given["then"], condition, reason)
+    reason: str = ""
+    _condition: Expression | None = PrivateAttr(None)
 
     def word(self, args: JsonObject, state: JsonObject) -> tuple[ReviewWord, str] | None:
         """Return what becomes of a call of such a tool, and why; None where the condition does not hold."""
         try:
-            holds = self.when is None or self.when.is_true(Scope({"args": args, "state": state}))
+            holds = self._condition is None or self._condition.is_true(Scope({"args": args, "state": state}))
         except EvaluationFailed as error:
             return "ask", f"a rule's condition cannot be evaluated: {error}"
         return (self.then, self.reason or f"a rule for {self.tool}: {self.then}") if holds else None
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewPolicy:
+class NamedTool(Strict):
+    """What LangChain's `HumanInTheLoopMiddleware` takes for a tool that is asked about, without functions."""
+
+    allowed_decisions: list[DecisionWord] = Field(min_length=1)
+    description: str = "it is named in interrupt_on"
+
+
+class ReviewPolicy(Strict):
     """Which calls are reviewed, and how long an approval holds."""
 
-    mode: str = "writes"
-    rules: tuple[ReviewRule, ...] = ()
-    max_age: float = MAX_AGE
+    rules: Any = "writes"
+    """As it was written: a word, a list of rules, or LangChain's dict."""
+    max_age: float = Field(3600.0, gt=0)
     needs_id: bool = False
     """True where every answer must name its question; else the first one of a turn may come without."""
+    _rules: list[ReviewRule] = PrivateAttr(default_factory=list)
+    _named: dict[str, NamedTool | None] = PrivateAttr(default_factory=dict)
 
     @classmethod
     def load(cls, given: Any, toolkit: Toolkit) -> ReviewPolicy:
-        """Return the policy that a user has written: a word, a list of rules, or either with `max_age` and `needs_id`.
+        """Return the policy that a user has written, as `create_gecko_agent` takes it in `interrupt_on`.
 
         Raises:
-            GeckoError: It is none of them, or a rule is wrong or matches no tool.
+            GeckoError: It is none, or what it says of a tool cannot be used, or no tool has the name.
             ContractError: A condition cannot be parsed.
         """
-        more = given if isinstance(given, Mapping) else {"rules": given}
-        check_keys(more, ("rules", "max_age", "needs_id"), "review")
-        rules, max_age = more.get("rules", "writes"), more.get("max_age", MAX_AGE)
-        needs_id = more.get("needs_id", False)
-        if not isinstance(needs_id, bool):
-            raise GeckoError(f"review: expected `needs_id` to be true or false, got {needs_id!r}")
-        if isinstance(max_age, bool) or not isinstance(max_age, int | float) or not max_age > 0:
-            raise GeckoError(f"review: expected `max_age` to be a number of seconds above 0, got {max_age!r}")
+        has_options = isinstance(given, Mapping) and bool({*given} & {*cls.model_fields})
+        policy = read(cls, given if has_options else {"rules": given}, "interrupt_on")
+        rules = policy.rules
         if isinstance(rules, list | tuple) and rules:
-            places = [f"review: rule {number}" for number in range(1, len(rules) + 1)]
-            loaded = [ReviewRule.load(rule, where, toolkit) for rule, where in zip(rules, places, strict=True)]
-            return cls("rules", tuple(loaded), max_age, needs_id)
-        if not isinstance(rules, str) or rules not in MODES:
-            known = f"one of {', '.join(MODES)}, or rules such as {EXAMPLE}"
-            raise GeckoError(f"review: expected {known}, got {rules!r}{did_you_mean(str(rules), MODES)}")
-        return cls(rules, (), max_age, needs_id)
+            policy._rules = [read_rule(each, f"interrupt_on: rule {n}", toolkit) for n, each in enumerate(rules, 1)]
+        elif isinstance(rules, Mapping) and rules:
+            named = {toolkit.resolve(str(name)): each for name, each in rules.items()}
+            policy._named = {name: read_tool(each, name, toolkit) for name, each in named.items()}
+        elif rules not in ("writes", "all", "none"):
+            raise GeckoError(f"interrupt_on: expected {FORMS}, got {rules!r}")
+        return policy
 
     @property
     def may_ask(self) -> bool:
         """Whether any call may be asked about."""
-        return self.mode != "none"
+        return bool(self.rules != "none")
+
+    def allowed(self, tool: str) -> Sequence[str]:
+        """Return what a person may decide on a call of a tool."""
+        named = self._named.get(tool)
+        return named.allowed_decisions if named else DECISIONS
 
     def word(self, planned: PlannedCall, tool: ToolSpec, state: JsonObject) -> tuple[ReviewWord, str]:
         """Return what becomes of a call, and why.
@@ -106,34 +110,59 @@ class ReviewPolicy:
         """
         if tool.real is None:
             return "refuse", "the tool has no real function"
-        word, reason = self._by_rules(planned, state) if self.rules else self._by_mode(tool)
+        word, reason = self._own_word(planned["call"]["args"], tool, state)
         if word != "allow":
             return word, reason
         if planned["ambiguous"]:
             return "ask", "where an argument comes from is not certain"
-        if not self.rules and not tool.trusted and (doubt := find_doubt(planned, derived=self.mode == "none")):
-            return ("refuse" if self.mode == "none" else "ask"), doubt
+        if not self._rules and not tool.trusted and (doubt := find_doubt(planned, derived=not self.may_ask)):
+            return ("ask" if self.may_ask else "refuse"), doubt
         return "allow", ""
 
-    def _by_mode(self, tool: ToolSpec) -> tuple[ReviewWord, str]:
-        if self.mode == "all":
+    def _own_word(self, args: JsonObject, tool: ToolSpec, state: JsonObject) -> tuple[ReviewWord, str]:
+        if self._rules:
+            found = [rule.word(args, state) for rule in self._rules if fnmatchcase(tool.name, rule.tool)]
+            return next((each for each in reversed(found) if each), ("ask", "no rule applies to it"))
+        if self._named:
+            named = self._named.get(tool.name)
+            return ("ask", named.description) if named else ("allow", "")
+        if self.rules == "all":
             return "ask", "every call is reviewed"
-        if self.mode == "none" or tool.trusted:
+        if self.rules == "none" or tool.trusted:
             return "allow", ""
         return "ask", "it changes something" if tool.effect == "write" else "it is not known to only read"
 
-    def _by_rules(self, planned: PlannedCall, state: JsonObject) -> tuple[ReviewWord, str]:
-        call = planned["call"]
-        found = [rule.word(call["args"], state) for rule in self.rules if fnmatchcase(call["name"], rule.tool)]
-        words = [each for each in found if each]
-        return words[-1] if words else ("ask", "no rule applies to it")
+
+def read(form: type[Form], given: Any, where: str) -> Form:
+    """Return what a user has written in this form. Raises GeckoError with the first thing that is wrong."""
+    try:
+        return form.model_validate(given)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = "".join(f" {each!r}:" for each in first["loc"])
+        raise GeckoError(f"{where}:{place} {first['msg']}, got {first['input']!r}") from None
 
 
-def check_keys(given: Mapping[Any, Any], keys: Sequence[str], where: str) -> None:
-    """Raise GeckoError where a mapping has other keys."""
-    for key in given:
-        if key not in keys:
-            raise GeckoError(f"{where}: unknown key {key!r}{did_you_mean(str(key), keys)}; keys: {', '.join(keys)}")
+def read_rule(given: Any, where: str, toolkit: Toolkit) -> ReviewRule:
+    """Return a rule. Raises GeckoError, ContractError."""
+    rule = read(ReviewRule, given, where)
+    if not any(fnmatchcase(each.name, rule.tool) for each in toolkit):
+        hint = did_you_mean(rule.tool, toolkit.names)
+        raise GeckoError(f"{where}: no tool matches {rule.tool!r}{hint}: the rule would never apply")
+    if rule.when:
+        rule._condition = Expression.compile(rule.when, names=("args", "state"), where=f"{where}, `when`")
+    return rule
+
+
+def read_tool(given: Any, name: str, toolkit: Toolkit) -> NamedTool | None:
+    """Return what LangChain's dict says of a tool; None for one that is not asked about. Raises GeckoError."""
+    if name not in toolkit:
+        raise GeckoError(f"interrupt_on: no tool {name!r}{did_you_mean(name, toolkit.names)}")
+    if isinstance(given, Mapping) and "when" in given:
+        raise GeckoError(f"interrupt_on: {name}: `when` is a function; write a rule, whose `when` is an expression")
+    if isinstance(given, bool):
+        return NamedTool(allowed_decisions=[*DECISIONS]) if given else None
+    return read(NamedTool, given, f"interrupt_on: {name}")
 
 
 def find_doubt(planned: PlannedCall, *, derived: bool) -> str:

@@ -15,8 +15,7 @@ from ..tools import Toolkit
 from ..values.digest import digest
 from ..values.patch import apply_fitting
 from ..world.records import Binding, PlannedCall, Prediction, Preview
-from .bindings import PlanResults
-from .holes import template, with_holes
+from .bindings import PlanResults, template, with_holes
 from .policy import ReviewPolicy
 
 CHANGE_CHARS = 2_000
@@ -137,9 +136,7 @@ def preview_digest(calls: Sequence[PlannedCall], start: str) -> str:
     return digest([start, [[with_holes(each), *([each["answered"]] if "answered" in each else [])] for each in calls]])
 
 
-def describe_calls(
-    preview: Preview, left: Sequence[PlannedCall], state: JsonObject, fidelity: Mapping[str, Mapping[str, int]]
-) -> dict[str, str]:
+def describe_calls(preview: Preview, left: Sequence[PlannedCall], state: JsonObject) -> dict[str, str]:
     """Return what a person should know of each call, by its id; what tools returned is cut, and fenced as data.
 
     What is said of the first call that is asked about holds the whole plan: some front ends show nothing else.
@@ -162,9 +159,7 @@ def describe_calls(
             f"Changes the task state:\n{fence(change)}" if before != after else "Leaves the task state as it is.",
         ]
         if predicted.get("invented") and predicted["status"] == "ok" and planned["effect"] != "read":
-            known = fidelity.get(call["name"]) or {"calls": 0, "drifted": 0}
-            some = "{calls} earlier real calls, {drifted} of them other than rehearsed".format_map(known)
-            lines = [f"Its effect is not known here; {some if known['calls'] else 'it was never called for real'}."]
+            lines = ["Its effect is not known here."]
         head = f"Step {numbers[call['id']]} of {len(numbers)}, {call['name']}{reason}"
         texts[call["id"]] = "\n".join([*whole, head, *lines, *describe_dependencies(planned, names)])
     return texts

@@ -1,6 +1,6 @@
 """Where a run stands in LangGraph, and what it was answered: the one module that uses names LangGraph does not publish.
 
-`tests/execution/test_questions.py` fails where they change. What was measured stands in the docstrings.
+`tests/real/test_questions.py` fails where they change. What was measured stands in the docstrings.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from ..models.ask import AnyAsk, Reply, Work
 from ..models.formatting import cut, one_line
 from ..state import Call, JsonObject
 from ..tools import Toolkit
-from ..tools.names import unique_name
+from ..tools.spec import unique_name
 from .index import ToolIndex, is_installed
 
 MOST_SEARCHES = 10

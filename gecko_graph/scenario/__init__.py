@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from .case import Scenario, Turn
+from .case import Scenario, Turn, examples, order_service, shipped
 from .play import play, run_scenario
 from .recorder import Recorder, record
-from .shipped import examples, shipped
 from .tools import read_toolkit
 
 __all__ = [
-    "Recorder", "Scenario", "Turn", "examples", "play", "read_toolkit", "record", "run_scenario", "shipped",
+    "Recorder", "Scenario", "Turn", "examples", "order_service", "play", "read_toolkit", "record", "run_scenario",
+    "shipped",
 ]  # fmt: skip

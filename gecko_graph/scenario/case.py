@@ -21,33 +21,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from math import ceil
 from pathlib import Path
+from runpy import run_path
 from typing import Any
 
-from langchain_core.language_models import BaseChatModel
 from langgraph.types import Checkpointer
 
 from ..agent.graph import create_gecko_agent
 from ..context import GeckoContext
-from ..contracts.language.location import Origin
+from ..contracts.language.expression import Origin
+from ..contracts.language.sandbox import Scope
 from ..conversation.milestones.format import build_goal
-from ..conversation.milestones.goal import Goal
-from ..conversation.users import UserEntry
-from ..errors import ScenarioError, ToolkitError
-from ..graph import Gecko, Model, compose
-from ..models.factory import Listener, Models
+from ..conversation.user import Case
+from ..errors import ContractError, EvaluationFailed, ScenarioError, ToolkitError, did_you_mean
+from ..graph import Gecko, compose
+from ..models.factory import Listener, Models, ModelsLike
+from ..models.node import NODE_STATE
 from ..models.recorded import RecordedModel
-from ..schemas.well_formed import check_schema
-from ..state import ChecklistItem, Json, JsonObject, Role
+from ..schemas.strict import check_schema
+from ..state import ROLES, ChecklistItem, Json, JsonObject, Role
 from ..tools import Toolkit
 from ..values.digest import clone
 from ..values.documents import read_document
+from ..values.places import map_texts
+from ..world.rung import answered_calls
 from ..world.state_rules import StateRules
 from ..world.world import check_setup
-from .format import read_scenario
-from .references import fill
+from .format import ScenarioEntry, compile_reference, read_scenario
 from .tools import add_contracts, check_calls, check_names, toolkit_of
+
+FIRST = "files"
+"""The example that `demo` runs by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,37 +71,27 @@ class Turn:
     replies: Mapping[Role, Sequence[Json]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Scenario:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario(Case):
     """A whole case, checked when it is loaded. Made by `load` and `from_dict`.
 
     Args:
         name: Its name, also of the thread that it runs on.
-        tools: Its toolkit.
-        state: The task state at the start.
         turns: The user's messages, with their checklists and replies.
-        limits: The run's knobs.
         where: Its source, for messages.
         tools_file: The file that its tools were read from, if they are not inline.
         continues: True if it resumes a thread whose start state it does not repeat.
-        references: Whether its replies hold references (`references.py`).
-        user: The simulated user of a conversation, which has no turns.
-        goal: Milestones and minefields of a conversation.
+        references: Whether its replies hold references (`fill`).
         categories: What a report groups conversations by.
-        needs: Names of the tools that the task needs; the others may distract (`toolkit/augment.py`).
+        needs: Names of the tools that the task needs; the others may distract (`tools/augment.py`).
     """
 
     name: str
-    tools: Toolkit
-    state: JsonObject
-    turns: tuple[Turn, ...]
-    limits: GeckoContext
+    turns: tuple[Turn, ...] = ()
     where: str = "scenario"
     tools_file: Path | None = None
     continues: bool = False
     references: bool = False
-    user: UserEntry | None = None
-    goal: Goal = field(default_factory=Goal)
     categories: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
 
@@ -136,47 +132,36 @@ class Scenario:
             StateError: Its state breaks the tools' schema or invariants.
         """
         entry = read_scenario(data, where=where)
-        tools = toolkit_of(entry.tools, folder=Path(folder), where=where, allow_outside=allow_outside)
-        file = Path(folder) / entry.tools if isinstance(entry.tools, str) else None
-        if entry.contracts is not None:
-            tools = add_contracts(tools, entry.contracts, folder=Path(folder), where=where, allow_outside=allow_outside)
-            file = None
-        if entry.state_schema is not None:
-            lines = Origin(where, ("state_schema",)).find_line
-            schema = check_schema(entry.state_schema, where=f"{where}: state_schema", line_of=lines)
-            tools, file = tools.with_contracts({"state": schema}), None
-        every = tools  # a minefield may name a tool that is withheld
-        if entry.without:
-            check_names(tools, entry.without, where=f"{where}: without")
-            if not (kept := [name for name in tools.names if name not in entry.without]):
-                raise ScenarioError(f"{where}: without: expected some tools to be left")
-            tools, file = tools.select(names=kept), None
+        places: dict[str, Any] = {"folder": Path(folder), "where": where, "allow_outside": allow_outside}
+        read = toolkit_of(entry.tools, **places)
+        every = _add_rules(read, entry, places)  # a minefield may name a tool that is withheld
+        tools = _leave_out(every, entry.without, where) if entry.without else every
         check_names(tools, entry.needs, where=f"{where}: needs")
         check_calls(tools, entry.milestones, where=f"{where}: milestones")
         check_calls(every, entry.minefields, where=f"{where}: minefields")
         if entry.state:
             StateRules.of(tools).check_start(entry.state, what=f"{where}: state")
-        turns = tuple(Turn(turn.user, turn.items(), turn.replies) for turn in entry.turns)
         return cls(
-            entry.name, tools, entry.state, turns, entry.limits, where, file, references=entry.references,
-            user=entry.user, goal=build_goal(entry.milestones, entry.minefields, entry.state),
-            categories=tuple(entry.categories), needs=tuple(entry.needs),
-        )  # fmt: skip
+            name=entry.name,
+            tools=tools,
+            state=entry.state,
+            turns=tuple(Turn(turn.user, turn.items(), turn.replies) for turn in entry.turns),
+            limits=entry.limits,
+            where=where,
+            tools_file=Path(folder) / entry.tools if isinstance(entry.tools, str) and tools is read else None,
+            references=entry.references,
+            user=entry.user,
+            goal=build_goal(entry.milestones, entry.minefields, entry.state),
+            categories=tuple(entry.categories),
+            needs=tuple(entry.needs),
+        )
 
-    def toolkit(self) -> Toolkit:
-        """Return the scenario's tools."""
-        return self.tools
-
-    def context(self) -> GeckoContext:
-        """Return the scenario's limits."""
-        return self.limits
-
-    def models(self) -> dict[Role, BaseChatModel]:
+    def models(self) -> Models:
         """Return a recorded model for each role that the scenario has replies for."""
         turns = [{str(role): replies for role, replies in turn.replies.items()} for turn in self.turns]
         model = RecordedModel(turns=turns, fill=fill if self.references else None)
         roles = dict.fromkeys(role for turn in self.turns for role, replies in turn.replies.items() if replies)
-        return dict.fromkeys(roles, model)
+        return Models().replace(**dict.fromkeys(roles, model))
 
     def inputs(self, turn: int = 0) -> dict[str, Any]:
         """Return the graph's input for a turn, from 0; only the first holds the task state."""
@@ -190,10 +175,7 @@ class Scenario:
     def gecko(
         self,
         *,
-        model: Model | None = None,
-        models: Mapping[Role, Model] | None = None,
-        base_url: str | None = None,
-        timeout_s: float | None = None,
+        model: ModelsLike = None,
         checkpointer: Checkpointer = None,
         listen: Listener | None = None,
         acts: bool = False,
@@ -201,10 +183,7 @@ class Scenario:
         """Return the graph that rehearses this scenario.
 
         Args:
-            model: Replaces every recorded reply.
-            models: Replace single roles' recorded replies.
-            base_url: Address of an OpenAI-compatible server, for models given as text.
-            timeout_s: Seconds that a model given as text may take for a reply.
+            model: Replaces every recorded reply; of `Models`, each role's.
             checkpointer: Keeps the snapshots.
             listen: Each dialogue with a model is led through it, as by a recorder.
             acts: Return the agent, which asks about what it has rehearsed, and carries it out.
@@ -215,18 +194,13 @@ class Scenario:
         """
         if self.user:
             raise ScenarioError(f"{self.where}: is a conversation: use gecko-graph test, or create_conversation")
-        bound: dict[Role, Model] = {} if model is not None else dict(self.models())
-        bound.update(models or {})
-        if model is None:
-            self._check_replies(models or {})
-        is_recorded = model is None and "planner" not in (models or {})
-        knobs = check_setup(self.tools, self._recorded_limits() if is_recorded else self.limits)
+        given, recorded = Models.of(model), self.models()
+        self._check_replies(given)
+        bound = given.replace(**{role: recorded.get(role) for role in ROLES if not given.has(role)})
+        knobs = check_setup(self.tools, self.limits if given.has("planner") else self._recorded_limits())
         if acts:
-            return create_gecko_agent(
-                self.tools, model=model, models=bound, context=knobs, base_url=base_url, checkpointer=checkpointer
-            )
-        clients = Models.bind(model, bound, base_url=base_url, timeout_s=timeout_s)
-        heard = clients.listening(listen) if listen else clients
+            return create_gecko_agent(self.tools, model=bound, context=knobs, checkpointer=checkpointer)
+        heard = bound.listening(listen) if listen else bound
         return compose(self.tools, models=heard, default=knobs, checkpointer=checkpointer)
 
     def _recorded_limits(self) -> GeckoContext:
@@ -235,14 +209,97 @@ class Scenario:
         rounds = ceil(attempts / self.limits.parallel_attempts)
         return self.limits.model_copy(update={"max_retries": min(self.limits.max_retries, rounds - 1)})
 
-    def _check_replies(self, models: Mapping[Role, Model]) -> None:
+    def _check_replies(self, given: Models) -> None:
         for number, turn in enumerate(self.turns):
-            here = f"{self.where}: turns[{number}]"
-            if "planner" not in models and not turn.replies.get("planner"):
-                raise ScenarioError(
-                    f"{here}.replies: no model configured for role 'planner': write replies, or give a --model"
-                )
-            if not turn.checklist and "checklist" not in models and not turn.replies.get("checklist"):
-                raise ScenarioError(
-                    f"{here}: no checklist, and no model configured for role 'checklist': write one, or give a --model"
-                )
+            needed: dict[Role, Sequence[Any]] = {"planner": (), "checklist": turn.checklist}
+            for role, items in needed.items():
+                if not items and not given.has(role) and not turn.replies.get(role):
+                    raise ScenarioError(
+                        f"{self.where}: turns[{number}].replies: no model configured for role {role!r}: write it, "
+                        "or give a --model"
+                    )
+
+
+def _add_rules(tools: Toolkit, entry: ScenarioEntry, places: Mapping[str, Any]) -> Toolkit:
+    """Return tools with the file's contracts and state schema."""
+    if entry.contracts is not None:
+        tools = add_contracts(tools, entry.contracts, **places)
+    if entry.state_schema is not None:
+        where = places["where"]
+        lines = Origin(where, ("state_schema",)).find_line
+        schema = check_schema(entry.state_schema, where=f"{where}: state_schema", line_of=lines)
+        tools = tools.with_contracts({"state": schema})
+    return tools
+
+
+def _leave_out(tools: Toolkit, names: Sequence[str], where: str) -> Toolkit:
+    check_names(tools, names, where=f"{where}: without")
+    if not (kept := [name for name in tools.names if name not in names]):
+        raise ScenarioError(f"{where}: without: expected some tools to be left")
+    return tools.select(names=kept)
+
+
+def fill(reply: Json, where: str, attempt: int) -> Json:
+    """Return a recorded reply with its references filled in from the run of the node that asks.
+
+    `{{ calls[0].result.id }}` stands for what an earlier call of the attempt has returned, so that a scenario plays
+    under every seed; `calls` are those that ran, as in a check.
+
+    Raises:
+        EvaluationFailed: A reference names nothing that the run has, or cannot be read.
+    """
+    known = cache(lambda: Scope({"calls": made_calls(NODE_STATE.get(), attempt)}))
+
+    def fill_text(text: str) -> Json:
+        try:
+            return compile_reference(text, where).evaluate(known()) if "{{" in text else text
+        except ContractError as error:
+            raise EvaluationFailed(str(error)) from None
+
+    return map_texts(reply, fill_text, keys=True)
+
+
+def made_calls(state: Mapping[str, Any], attempt: int) -> list[JsonObject]:
+    """Return the calls of an attempt that ran, from the state of its nodes or of the judge."""
+    unjudged = state.get("bookkeeping", {}).get("attempts_to_judge", ())
+    judged = (each["steps"] for each in unjudged if each["number"] == attempt)
+    return answered_calls(state["steps"] if state.get("steps") is not None else next(judged, ()))
+
+
+# the examples that come with the package ----------------------------------------------------------------------------
+
+
+def examples() -> dict[str, Path]:
+    """Return the shipped scenarios by the name of their folder, `FIRST` first.
+
+    They are inside the package, or beside it in a source checkout.
+
+    Raises:
+        ScenarioError: They are missing; the installation is broken.
+    """
+    package = Path(__file__).resolve().parents[1]
+    for place in (package / "examples", package.parent / "examples"):
+        files = (file for file in sorted(place.glob("*/*.yaml")) if file.name.count(".") == 1)
+        found = {file.parent.name: file for file in files}
+        if FIRST in found:
+            return {FIRST: found[FIRST], **found}
+    raise ScenarioError(f"no examples in {package / 'examples'}: install gecko-graph again")
+
+
+def shipped(name: str = FIRST) -> Scenario:
+    """Load a shipped scenario. Raises ScenarioError where no example has this name."""
+    known = examples()
+    if name not in known:
+        raise ScenarioError(f"unknown example {name!r}{did_you_mean(name, known)}; examples: {', '.join(known)}")
+    return Scenario.load(known[name])
+
+
+def order_service(*args: Any, **options: Any) -> Any:
+    """Return the small real service of the example `order`, to be entered with `with`."""
+    return service_module()["OrderService"](*args, **options)
+
+
+@cache
+def service_module() -> dict[str, Any]:
+    """Return what `service.py` of the example `order` defines; it lies beside the scenario, in no package."""
+    return run_path(str(examples()["order"].with_name("service.py")))  # which leaves no compiled file there

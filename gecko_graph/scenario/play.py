@@ -1,22 +1,26 @@
-"""Running a scenario: its turns in order on one thread."""
+"""Running a scenario: its turns in order on one thread, which knows by digests what it was made from."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.types import Checkpointer, Command, Durability
+from langgraph.types import Checkpointer, Command, Durability, StateSnapshot
 
 from ..errors import ScenarioError
 from ..events import Reader, stream_options
-from ..graph import Gecko, Model
+from ..graph import Gecko
+from ..models.factory import ModelsLike
 from ..state import ROLES, Role
+from ..tools import Toolkit
+from ..values.digest import digest
 from ..world.turn import human_turns, task_of
 from .case import Scenario
-from .identity import START, check_same, describe_identity
 
 OnEvent: TypeAlias = Callable[[dict[str, Any]], None]
 OnTurn: TypeAlias = Callable[[str], None]
@@ -25,9 +29,7 @@ OnTurn: TypeAlias = Callable[[str], None]
 def run_scenario(
     scenario: Scenario | str | Path,
     *,
-    model: Model | None = None,
-    models: Mapping[Role, Model] | None = None,
-    base_url: str | None = None,
+    model: ModelsLike = None,
     checkpointer: Checkpointer = None,
     thread_id: str | None = None,
     on_event: OnEvent | None = None,
@@ -36,9 +38,7 @@ def run_scenario(
 
     Args:
         scenario: The case, or its file.
-        model: Replaces every recorded reply.
-        models: Replace single roles' recorded replies.
-        base_url: Address of an OpenAI-compatible server, for models given as text.
+        model: Replaces every recorded reply; of `Models`, each role's.
         checkpointer: Keeps the snapshots; in memory if left out.
         thread_id: The thread's name, else the scenario's.
         on_event: Called with each event (`events.py`) as it happens.
@@ -53,7 +53,7 @@ def run_scenario(
     if not isinstance(scenario, Scenario):
         scenario = Scenario.load(scenario)
     saver = checkpointer or InMemorySaver()
-    gecko = scenario.gecko(model=model, models=models, base_url=base_url, checkpointer=saver)
+    gecko = scenario.gecko(model=model, checkpointer=saver)
     return list(play(scenario, gecko, thread_id=thread_id or scenario.name, on_event=on_event))
 
 
@@ -80,36 +80,75 @@ def play(
     """
     config: RunnableConfig = {"configurable": {"thread_id": thread_id}}
     snapshot = gecko.get_state(config)
-    known = snapshot.created_at is not None
-    if resume and not known:
-        raise ScenarioError(f"no thread {thread_id!r} to resume")
-    if known and not resume:
-        hint = "go on with it by --resume (resume=True), or choose another one: --thread NAME"
-        raise ScenarioError(f"the thread {thread_id!r} already holds a run: {hint}")
-    if resume:
-        check_same(scenario, snapshot)
-    kept = {key: value for key, value in (snapshot.metadata or {}).items() if key == START}
-    config["metadata"] = metadata = {**describe_identity(scenario), **kept}
+    config["metadata"] = metadata = identify(scenario, snapshot, thread_id, resume=bool(resume))
     announce = on_turn or (lambda task: None)
+    run = partial(_run, gecko, on_event=on_event, durability=durability)
     messages, output = snapshot.values.get("messages", []), dict[str, Any]()
-    answer = resume if isinstance(resume, Command) else None
-    if resume and snapshot.tasks:
+    if resume and (snapshot.tasks or unanswered(snapshot.values)):
         announce(task_of(messages) if messages else scenario.turns[0].user)
-        output = _run(gecko, answer, config, on_event=on_event, durability=durability)
+        if not snapshot.tasks:
+            history = gecko.get_state_history(config, filter={"source": "input"})
+            config = {**next(iter(history)).config, "metadata": metadata}
+        output = run(resume if isinstance(resume, Command) else None, config)
         messages = output["messages"]
         yield output
-    elif resume and unanswered(snapshot.values):
-        announce(task_of(messages))
-        history = gecko.get_state_history(config)
-        start = next(entry for entry in history if (entry.metadata or {}).get("source") == "input")
-        output = _run(gecko, None, {**start.config, "metadata": metadata}, on_event=on_event, durability=durability)
-        yield output
+    config = {"configurable": {"thread_id": thread_id}, "metadata": metadata}
     for turn in range(human_turns(messages), len(scenario.turns)):
         if "__interrupt__" in output:
             break
         announce(scenario.turns[turn].user)
-        output = _run(gecko, scenario.inputs(turn), config, on_event=on_event, durability=durability)
+        output = run(scenario.inputs(turn), config)
         yield output
+
+
+TOOLS, START, TURNS = "gecko_tools", "gecko_start", "gecko_turns"
+"""Digests of what a run was made from, in the metadata of its checkpoints."""
+
+
+def identify(scenario: Scenario, saved: StateSnapshot, thread_id: str, *, resume: bool) -> dict[str, str]:
+    """Return the digests to keep with each checkpoint of the run. Raises ScenarioError where it cannot begin or go on.
+
+    Turns that have not begun, recorded replies and limits may change; so may the start state of a scenario that
+    `continues`.
+    """
+    items = ([turn.user, [dict(item) for item in turn.checklist]] for turn in scenario.turns)
+    turns = [digest(each)[:16] for each in items]
+    now = {TOOLS: _digest_tools(scenario.tools), START: digest(scenario.state), TURNS: " ".join(turns)}
+    if saved.created_at is None:
+        if resume:
+            raise ScenarioError(f"no thread {thread_id!r} to resume")
+        return now
+    if not resume:
+        hint = "go on with it by --resume (resume=True), or choose another one: --thread NAME"
+        raise ScenarioError(f"the thread {thread_id!r} already holds a run: {hint}")
+    before: Mapping[str, Any] = saved.metadata or {}
+    begun = max(human_turns(saved.values.get("messages", [])), 1)
+    pairs = enumerate(zip_longest(str(before.get(TURNS, "")).split()[:begun], turns[:begun]), 1)
+    differences = ["the tools"] if before.get(TOOLS) != now[TOOLS] else []
+    differences += ["the start state"] if not scenario.continues and before.get(START) != now[START] else []
+    differences += [f"turn {number}" for number, (old, new) in pairs if old != new]
+    if differences:
+        raise ScenarioError(
+            f"{scenario.where}: this is not what the saved run was made from; different: {', '.join(differences)}. "
+            "Resume the run with the same files and options, or start another thread"
+        )
+    return {**now, START: before.get(START, now[START])}
+
+
+def _digest_tools(tools: Toolkit) -> str:
+    """Return a digest of what models and rungs see of the tools; their order does not count."""
+    fields = {
+        tool.name: digest(
+            [
+                [tool.description, tool.parameters, tool.result, tool.effect],
+                [tool.contract.data, tool.contract.lets] if tool.contract else None,
+                [[example.args, example.result] for example in tool.examples],
+            ]
+        )
+        for tool in tools
+    }
+    schema = [] if tools.state_schema is None else [tools.state_schema]
+    return digest([fields, [invariant.data for invariant in tools.invariants], *schema])
 
 
 def unanswered(output: Mapping[str, Any], roles: Collection[Role] = ROLES) -> str:

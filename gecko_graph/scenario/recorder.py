@@ -13,16 +13,16 @@ from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import BaseModel
 
 from ..errors import ScenarioError, ToolkitError
-from ..graph import Model
 from ..masking import mask
 from ..models.ask import Dialogue, ModelAsk, Reply
 from ..models.conversation import replace_calls
+from ..models.factory import ModelsLike
 from ..models.formatting import text_of
 from ..models.recorded import call_prefix, planner_message
-from ..models.structured import raw_text
+from ..models.reply import raw_text
 from ..state import ROLES, Json, JsonObject, Role
 from ..values.documents import format_document, parse_document
-from ..values.leaves import map_texts
+from ..values.places import map_texts
 from .case import Scenario, Turn
 from .format import VERSION
 from .play import OnEvent, play, unanswered
@@ -58,7 +58,9 @@ class Recorder:
             reply: Reply = done.value
         place = (ask.where.turn, ask.role, ask.where.attempt, ask.where.question)
         if ask.role != "planner":
-            self._heard[place] = _helper_reply(reply, wrote)
+            raw = NO_REPLY if isinstance(wrote, Exception) else raw_text(wrote)
+            is_read = isinstance(reply.value, BaseModel)
+            self._heard[place] = reply.value.model_dump(exclude_unset=True) if is_read else raw
         elif isinstance(reply.value, AIMessage):
             entry = _planner_reply(reply.value)
             self._heard[place] = entry
@@ -116,20 +118,17 @@ class Recorder:
 
     def _replies(self, turn: int) -> JsonObject:
         """Return a turn's replies by role, each at its place: what was never asked in between can never be asked."""
-        roles: dict[str, list[Any]] = {}
-        for number, role, attempt, question in sorted(self._heard):
-            if number != turn:
-                continue
-            reply = self._heard[number, role, attempt, question]
-            replies = roles.setdefault(role, [])
-            if role == "planner":
-                _at(replies, attempt - 1, list).append(reply)
-            elif role == "judge":
-                _at(replies, attempt - 1, dict)[str(attempt)] = reply
-            else:
-                _at(replies, question, dict)[str(attempt)] = reply
+        roles: dict[str, list[dict[str, Json]]] = {}
+        for (number, role, attempt, question), reply in sorted(self._heard.items(), key=lambda each: each[0]):
+            if number == turn:
+                index = attempt - 1 if role in ("planner", "judge") else question
+                replies = roles.setdefault(role, [])
+                replies += [{} for _ in range(index + 1 - len(replies))]
+                replies[index][str(question if role == "planner" else attempt)] = reply
         return {
-            role: roles[role] if role == "planner" else [*map(_entry, roles[role])] for role in ROLES if role in roles
+            role: [list(each.values()) if role == "planner" else _entry(each) for each in roles[role]]
+            for role in ROLES
+            if role in roles
         }
 
 
@@ -137,9 +136,7 @@ def record(
     scenario: Scenario | str | Path,
     target: str | Path,
     *,
-    model: Model | None = None,
-    models: Mapping[Role, Model] | None = None,
-    base_url: str | None = None,
+    model: ModelsLike = None,
     force: bool = False,
     on_event: OnEvent | None = None,
 ) -> list[dict[str, Any]]:
@@ -156,15 +153,14 @@ def record(
     scenario = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
     check_target(target, force=force)
     recorder = Recorder(scenario)
-    given: dict[str, Any] = {"model": model, "models": models, "base_url": base_url}
-    gecko = scenario.gecko(**given, checkpointer=InMemorySaver(), listen=recorder.listen)
+    gecko = scenario.gecko(model=model, checkpointer=InMemorySaver(), listen=recorder.listen)
     outputs = list(play(scenario, gecko, thread_id=scenario.name, on_event=on_event))
     if found := recorder.write(target, outputs, force=force):
         raise ScenarioError("\n".join(f"{target}: written, but played it differs: {each}" for each in found))
     return outputs
 
 
-def check_target(target: str | Path, *, force: bool) -> Path:
+def check_target(target: str | Path, *, force: bool = False) -> Path:
     """Return a file that may be written. Raises ScenarioError, with what to do."""
     file = Path(target)
     if file.suffix not in (".yaml", ".yml", ".json"):
@@ -172,7 +168,7 @@ def check_target(target: str | Path, *, force: bool) -> Path:
     if file.is_dir() or not os.access(file.absolute().parent, os.W_OK):
         raise ScenarioError(f"{file}: cannot be written: {'it is a folder' if file.is_dir() else 'look at its folder'}")
     if file.exists() and not force:
-        raise ScenarioError(f"{file}: exists already; name another file (or replace it: --force, force=True)")
+        raise ScenarioError(f"{file}: exists already; name another file, or remove it")
     return file
 
 
@@ -184,19 +180,8 @@ def _planner_reply(message: AIMessage) -> JsonObject:
     return {"say": text_of(message)} if not calls else calls[0] if len(calls) == 1 else {"calls": calls}
 
 
-def _helper_reply(reply: Reply, wrote: Any) -> Json:
-    if isinstance(reply.value, BaseModel):
-        return reply.value.model_dump(exclude_unset=True)
-    return NO_REPLY if isinstance(wrote, Exception) else raw_text(wrote)
-
-
 def _entry(by_attempt: Mapping[str, Json]) -> Json:
     return {"by_attempt": dict(by_attempt)} if len(by_attempt) > 1 else next(iter(by_attempt.values()), NO_REPLY)
-
-
-def _at(replies: list[Any], index: int, kind: type) -> Any:
-    replies += [kind() for _ in range(index + 1 - len(replies))]
-    return replies[index]
 
 
 def _checklist(turn: Turn) -> list[Json]:

@@ -1,20 +1,25 @@
-"""Argument and result rules: validate values against schemas (paper, section 3.1 and appendix A.3.1)."""
+"""What rules say of a value or a call, and what they leave to a model (paper, section 3.1 and appendix A.3)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
+
+from jsonschema.protocols import Validator
 
 from ..state import Call, Complaint, Json, JsonObject
-from ..values.paths import excerpt, json_path
-from .findings import Finding, find_non_json, findings
-from .pattern import Pattern, compile_pattern
-from .rules import Same, check, rules_of
+from ..values.places import excerpt, json_path
+from .findings import Finding, find_unstorable, findings
+from .formats import FORMATS
+from .rules import Same, accepts, canonical, check, extra_names, member_rules, rules_of
 from .subschemas import follow
 
 MAX_COMPLAINTS = 20
+_NAMING = ("properties", "patternProperties")
 
 
 class Described(Protocol):
@@ -40,7 +45,7 @@ def find_complaints(tool: Described, args: JsonObject) -> list[Complaint]:
     """
     if not isinstance(args, dict):
         found = [Finding("$", "an object of arguments", excerpt(args))]
-    elif non_json := find_non_json(args):
+    elif non_json := find_unstorable(args):
         found = [non_json]
     else:
         found = [*_find_unknown(tool.parameters, args), *_find_errors(tool.parameters, args)]
@@ -70,7 +75,7 @@ def find_faults(schema: JsonObject, value: Json) -> list[str]:
 
     The schema, JSON Schema 2020-12, is compiled once and cached: never change it in place.
     """
-    non_json = find_non_json(value)
+    non_json = find_unstorable(value)
     found = [non_json] if non_json else _find_errors(schema, value)
     lines = (f"at {path}: expected {expected}, got {got}" for path, expected, got in found[:MAX_COMPLAINTS])
     return list(dict.fromkeys(lines))
@@ -82,43 +87,25 @@ def _find_errors(schema: Any, value: Json) -> list[Finding]:
 
 
 def _find_unknown(schema: Any, args: JsonObject) -> list[Finding]:
-    closed = _closed_names(Same(schema))
-    return [
-        Finding(json_path((name,)), "no argument of this name", excerpt(value))
-        for name, value in args.items()
-        if closed is not None and not closed.defines(name)
-    ]
-
-
-class Closed(NamedTuple):
-    """The names that a closed schema knows."""
-
-    names: frozenset[str]
-    patterns: tuple[Pattern, ...]
-
-    def defines(self, name: str) -> bool:
-        """Return whether the schema defines the name."""
-        return name in self.names or any(pattern.matches(name) for pattern in self.patterns)
+    closed = _close(Same(schema))
+    unknown = [] if closed is None else extra_names(args, closed)
+    return [Finding(json_path((name,)), "no argument of this name", excerpt(args[name])) for name in unknown]
 
 
 @lru_cache(maxsize=4096)
-def _closed_names(key: Same) -> Closed | None:
-    """Return the names that a top-level schema defines; None where it is open or states itself how closed it is."""
+def _close(key: Same) -> JsonObject | None:
+    """Return a schema of the names that a top-level schema defines; None where it is open or says how closed it is."""
     root = rules_of(key.schema).schema
-    if not isinstance(root, dict) or "additionalProperties" in root or "unevaluatedProperties" in root:
+    says = ("additionalProperties", "unevaluatedProperties")
+    if not isinstance(root, dict) or any(key in root for key in says):
         return None
-    parts = list(_parts(root, root, set()))
-    if any(part is None or _is_opened(part) for part in parts):
-        return None
-    names = frozenset(name for part in parts if part for name in part.get("properties", ()))
-    sources = [source for part in parts if part for source in part.get("patternProperties", ())]
-    patterns = tuple(pattern for source in sources if (pattern := compile_pattern(source)))
-    is_object = any(part is not None and part.get("type") == "object" for part in parts)
-    return Closed(names, patterns) if names or patterns or is_object else None
-
-
-def _is_opened(part: Mapping[str, Any]) -> bool:
-    return any(part.get(key, False) is not False for key in ("additionalProperties", "unevaluatedProperties"))
+    parts: list[JsonObject] = []
+    for part in _parts(root, root, set()):
+        if part is None or any(part.get(key, False) is not False for key in says):
+            return None
+        parts.append(part)
+    names = {key: {name: True for part in parts for name in part.get(key, ())} for key in _NAMING}
+    return names if any(names.values()) or any(part.get("type") == "object" for part in parts) else None
 
 
 def _parts(root: JsonObject, schema: Any, seen: set[int]) -> Iterator[JsonObject | None]:
@@ -136,3 +123,193 @@ def _parts(root: JsonObject, schema: Any, seen: set[int]) -> Iterator[JsonObject
     inner += schema.get("dependentSchemas", {}).values()
     for branch in inner:
         yield from _parts(root, branch, seen)
+
+
+ERROR_NAMES = ("error", "errors")
+
+
+def is_error_branch(branch: Any, root: Any) -> bool:
+    """Return whether a schema requires a member `error` or `errors` that is not always null."""
+    branch = _resolve(branch, root)
+    required, rules = branch.get("required"), branch.get("properties")
+    null = [name for name in ERROR_NAMES if isinstance(rules, dict) and rules.get(name) == {"type": "null"}]
+    return isinstance(required, list) and any(name in required and name not in null for name in ERROR_NAMES)
+
+
+def is_error_body(schema: JsonObject, value: Json) -> bool:
+    """Return whether only an error branch of the schema's `oneOf` or `anyOf` covers the value."""
+    named = [name for name in ERROR_NAMES if isinstance(value, dict) and value.get(name)]
+    union = _resolve(schema, schema)
+    branches = union.get("oneOf", union.get("anyOf"))
+    if not named or not isinstance(branches, list):
+        return False
+    plain = [_resolve(branch, schema) for branch in branches if not is_error_branch(branch, schema)]
+    covering = (branch for branch in plain if any(name in (branch.get("properties") or ()) for name in named))
+    rules = rules_of(schema)
+    return 0 < len(plain) < len(branches) and not any(
+        accepts(rules.evolve(schema=branch), value) for branch in covering
+    )
+
+
+def _resolve(schema: Any, root: Any) -> JsonObject:
+    if isinstance(schema, dict) and isinstance(schema.get("$ref"), str):
+        schema = follow(root, schema["$ref"])
+    return schema if isinstance(schema, dict) else {}
+
+
+DESCRIPTION_CHARS = 2_000
+MAX_LISTED = 8
+"""Undecided paths listed inside one argument; more of them are replaced by the path of the whole argument."""
+
+_OPTIONS = re.compile(r"(?i)\b(?:one of|either|options|choices|(?:allowed|possible|valid|accepted) values)\b([^.;]+)")
+_QUOTED = re.compile(r"(?<!\w)(?:'([^'\n]{1,60})'|\"([^\"\n]{1,60})\"|`([^`\n]{1,60})`)(?!\w)")
+_FORMAT = re.compile(r"\bformat|\bform of\b|\babbreviat|\biso\b|yyyy|\bcode\b", re.IGNORECASE)
+
+
+def find_undecided(parameters: JsonObject, args: JsonObject) -> list[str]:
+    """Return JSON paths of the arguments that rules cannot decide: free text, unbounded numbers, unknown names.
+
+    Decided are booleans, null, enum, const, checked formats, numbers between two bounds, a schema's own default, and a
+    text that its description lists as an option.
+    The arguments have passed `complaints`.
+    """
+    rules = rules_of(parameters)
+    return _find_open(rules, args, (), [rules.schema])
+
+
+def find_chosen(parameters: JsonObject, args: JsonObject, places: Sequence[str]) -> list[str]:
+    """Return JSON paths of optional arguments whose values rules decide, but not whether they should be given.
+
+    A flag is left to the origins of values. The arguments have passed `complaints`; `places` are what `find_undecided`
+    returned for them.
+    """
+    rules = parameters.get("properties", {})
+    free = [
+        name for name in args if name not in parameters.get("required", ()) and not isinstance(args[name], bool | None)
+    ]
+    usual = (rules[name].get("default") if isinstance(rules.get(name), dict) else None for name in free)
+    changed = [json_path((name,)) for name, default in zip(free, usual, strict=True) if default != args[name]]
+    return [path for path in changed if not any(leads_into(place, path) for place in places)]
+
+
+def prescribes_format(parameters: JsonObject, place: str) -> bool:
+    """Return whether the schema of the argument at, or around, a JSON path prescribes how its value is written."""
+    rules = parameters.get("properties", {}).items()
+    rule = next((rule for name, rule in rules if leads_into(place, json_path((name,)))), None)
+    return _FORMAT.search(json.dumps(rule, default=str)) is not None
+
+
+def leads_into(place: str, outer: str) -> bool:
+    """Return whether a JSON path equals another or leads into it."""
+    return place.startswith(outer) and place[len(outer) : len(outer) + 1] in ("", ".", "[")
+
+
+def _find_open(rules: Validator, value: Json, path: tuple[str | int, ...], schemas: list[Any]) -> list[str]:
+    """Return the undecided paths in `value`, to which `schemas` apply; where they are many, the path of the whole."""
+    parts = list(_applying(rules, schemas, value))
+    if any(_decides(part, value) for part in parts) or value is None or isinstance(value, bool):
+        return []
+    if not isinstance(value, dict | list):
+        return [] if isinstance(value, int | float) and _bounded(parts) else [json_path(path)]
+    found: list[str] = []
+    members: Iterable[tuple[str | int, Json]] = value.items() if isinstance(value, dict) else enumerate(value)
+    for token, item in members:
+        inside = [inner for part in parts for inner in _member_schemas(part, token)]
+        found += _find_open(rules, item, (*path, token), inside)
+    return found if len(found) <= MAX_LISTED or not path else [json_path(path)]
+
+
+def _applying(rules: Validator, schemas: list[Any], value: Json) -> Iterator[JsonObject]:
+    """Yield the schemas with their references, allOf, and those alternatives that accept the value."""
+    stack, seen = list(reversed(schemas)), set[int]()
+    while stack:
+        schema = stack.pop()
+        if not isinstance(schema, dict) or id(schema) in seen:
+            continue
+        seen.add(id(schema))
+        yield schema
+        stack += schema.get("allOf", ())
+        stack += (follow(rules.schema, schema[key]) for key in ("$ref", "$dynamicRef") if key in schema)
+        options = [option for key in ("anyOf", "oneOf") for option in schema.get(key, ())]
+        stack += (option for option in options if accepts(rules.evolve(schema=option), value))
+
+
+def _decides(schema: JsonObject, value: Json) -> bool:
+    if "enum" in schema or "const" in schema:
+        return True
+    if isinstance(value, str) and schema.get("format") in FORMATS:
+        return True
+    if isinstance(value, str) and value.strip().casefold() in _options(str(schema.get("description", ""))):
+        return True
+    return "default" in schema and canonical(schema["default"]) == canonical(value)
+
+
+@lru_cache(maxsize=2_048)
+def _options(description: str) -> frozenset[str]:
+    """Return what a description lists: two texts in quotes or more, or what follows `one of`, `options are`."""
+    text = description[:DESCRIPTION_CHARS]
+    quoted = [next(filter(None, each)) for each in _QUOTED.findall(text)]
+    listed = [re.split(r"[,|/]|\bor\b|\band\b|\bare\b|[:(]", each) for each in _OPTIONS.findall(text)]
+    named = [*(quoted if len(quoted) > 1 else ()), *(part for parts in listed if len(parts) > 1 for part in parts)]
+    return frozenset(each.strip(" \t\n'\"`()[]").casefold() for each in named)
+
+
+def _bounded(schemas: list[JsonObject]) -> bool:
+    below = any(key in schema for schema in schemas for key in ("minimum", "exclusiveMinimum"))
+    return below and any(key in schema for schema in schemas for key in ("maximum", "exclusiveMaximum"))
+
+
+def _member_schemas(schema: JsonObject, token: str | int) -> Iterator[Any]:
+    if isinstance(token, int):
+        prefix = schema.get("prefixItems", [])
+        yield prefix[token] if token < len(prefix) else schema.get("items", True)
+    else:
+        yield from (rule for _, rule in member_rules([token], schema))
+
+
+MAX_CHARS = 300
+KNOWN_CHARS = 8_000
+LEAST_WORDS = 4
+"""Words that a clause must keep, once its advice is removed, to be kept itself."""
+
+_ADVICE = re.compile(
+    r"""\b(?:use|try|meant?|such\ as|for\ (?:example|instance)|e\.?g\b|i\.?e\b|like\ (?=["'`\u2018\u201cA-Z])|instead
+    |rather|suggest\w*|recommend\w*|consider|perhaps|maybe|correct\ \w+\ (?:is|would)|actual\w*\ (?:is|\w+\ is)
+    |(?:change|set|replace|convert|correct|spell|write|choose|select|pick|give|provide|enter|put|pass|specify)
+    \ (?!by\b|an?\b)
+    |(?:should|must|ought\ to|needs?\ to|has\ to|would)\ (?:be|have|read|say|hold|contain|equal)
+    \ (?!an?\b|in\ the\b|of\b|not\b)
+    |expected\ (?!an?\b)
+    |(?:task|user|conversation|request|results?|they)\ (?:says?|said|states?|ask(?:s|ed)\ for|want(?:s|ed)|gives?|gave
+    |names?|mention(?:s|ed)?|is|was)\ (?!for\ it\b|none\b|nothing\b|no\b|an?\b))
+    .*?(?=[.;!?](?:\s|$)|$)""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_VALUE = re.compile(
+    r"""(?<!\w)(["'`\u2018\u201c\u00ab])(?P<quoted>.{1,200}?)["'`\u2019\u201d\u00bb](?!\w)
+    |(?<![\w.])(?P<bare>\$?\w*\d[\w.,:/@%-]*\w|\d|[^\W\d_]+[.@/_\\][\w.@/\\-]*\w|[A-Z][\w'&-]*)""",
+    re.VERBOSE,
+)
+_PLAIN = re.compile("the|an?|its?|this|that|not?|there|neither|only|value|argument|optional|iso|iata|id|url|utc")
+_DATE_LETTERS = re.compile(r"[YMDHSymdhs:/. -]{2,20}")
+
+
+def without_hints(problem: str, *, known: str) -> str:
+    """Return a problem in one line without advice, and without values that the call does not contain.
+
+    `known` are the call's arguments as text: values in them may be named.
+    """
+    known = known[:KNOWN_CHARS].casefold()
+
+    def mask_unknown(found: re.Match[str]) -> str:
+        value = found["quoted"] or found["bare"]
+        plain = value.casefold().strip("., ")
+        written = plain and re.search(rf"(?<!\w){re.escape(plain)}(?!\w)", known)
+        return found[0] if written or _PLAIN.fullmatch(plain) or _DATE_LETTERS.fullmatch(value) else "…"
+
+    kept = []
+    for clause in re.split(r"(?<=[.;!?]) ", " ".join(problem.split())[:MAX_CHARS]):
+        rest, advised = _ADVICE.subn("", clause)
+        if not advised or len(rest.split()) >= LEAST_WORDS:
+            kept.append(_VALUE.sub(mask_unknown, rest).strip(" ,;:(-"))
+    return " ".join(filter(None, kept)) or "it does not fit its description"

@@ -6,17 +6,15 @@ bounds that leave one value (paper, appendix A.3: error messages do not contain 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 from jsonschema import ValidationError
 
 from ..state import Json
-from ..values.paths import excerpt, json_path
-from .formats import EXPECTED
-from .pattern import compile_pattern
+from ..values.digest import find_non_json
+from ..values.places import excerpt, json_path
+from .formats import EXPECTED, compile_pattern
 
 MAX_DEPTH = 64
 """Levels of nesting that a value may have: deeper ones cannot be checked safely, and real tools do not take them."""
@@ -35,30 +33,10 @@ class Finding(NamedTuple):
     got: str
 
 
-def find_non_json(value: Json) -> Finding | None:
-    """Return the first part that is not JSON or that a checkpoint cannot store."""
-    stack: list[tuple[Json, tuple[str | int, ...]]] = [(value, ())]
-    while stack:
-        item, path = stack.pop()
-        if (expected := _why_not_json(item, len(path))) is not None:
-            return Finding(json_path(path), expected, "…" if isinstance(item, dict | list) else excerpt(item))
-        if isinstance(item, dict):
-            stack += ((inner, (*path, key)) for key, inner in item.items())
-        elif isinstance(item, list):
-            stack += ((inner, (*path, index)) for index, inner in enumerate(item))
-    return None
-
-
-def _why_not_json(item: object, depth: int) -> str | None:
-    if depth > MAX_DEPTH:
-        return f"at most {MAX_DEPTH} levels of nesting"
-    if isinstance(item, dict):
-        return None if all(isinstance(key, str) for key in item) else "an object with names that are strings"
-    if isinstance(item, float) and not math.isfinite(item):
-        return "a finite number"
-    if isinstance(item, int) and not -(1 << 63) <= item < 1 << 64:
-        return "a whole number of at most 64 bits"
-    return None if item is None or isinstance(item, str | int | float | list) else "a JSON value"
+def find_unstorable(value: Json) -> Finding | None:
+    """Return the first part of a value that is not JSON, or that a checkpoint cannot store."""
+    fault = find_non_json(value, levels=MAX_DEPTH)
+    return fault and Finding(json_path(fault.place), fault.expected, fault.got)
 
 
 def findings(error: ValidationError) -> Iterator[Finding]:
@@ -74,7 +52,8 @@ def findings(error: ValidationError) -> Iterator[Finding]:
         for inner in min(options, key=_distance):
             yield from findings(inner)
         return
-    yield _finding(error, _EXPECTED.get(str(error.validator), _ANY)(error))
+    expected = _EXPECTED.get(str(error.validator), _ANY)
+    yield _finding(error, expected if isinstance(expected, str) else expected(error))
 
 
 def group_by_branch(error: ValidationError) -> list[list[ValidationError]]:
@@ -143,45 +122,27 @@ def _at_most(noun: str, kind: str) -> Callable[[ValidationError], str]:
 
 def _bound(word: str) -> Callable[[ValidationError], str]:
     return lambda error: (
-        "the one number that the schema leaves"
-        if _leaves_one_number(error.schema)
+        "a number within the narrow bounds of the schema"
+        if _is_narrow(error.schema)
         else f"a number {word} {error.validator_value}"
     )
 
 
-_FIRST: Mapping[str, Callable[[Fraction], int]] = {
-    "minimum": math.ceil,
-    "exclusiveMinimum": lambda bound: math.floor(bound) + 1,
-}
-_LAST: Mapping[str, Callable[[Fraction], int]] = {
-    "maximum": math.floor,
-    "exclusiveMaximum": lambda bound: math.ceil(bound) - 1,
-}
+def _is_narrow(schema: Any) -> bool:
+    """Return whether bounds and steps of a schema may leave one number only: naming one of them would name it."""
+    lows = [schema[key] for key in ("minimum", "exclusiveMinimum") if key in schema]
+    highs = [schema[key] for key in ("maximum", "exclusiveMaximum") if key in schema]
+    step = max(schema.get("multipleOf", 0), schema.get("type") == "integer")
+    return bool(lows and highs) and min(highs) - max(lows) <= 2 * step
 
 
-def _leaves_one_number(schema: Any) -> bool:
-    """Return True if bounds and steps of this schema leave one number: naming one of them would name it."""
-    if schema.get("type") != "integer" and "multipleOf" not in schema:
-        return "minimum" in schema and schema["minimum"] == schema.get("maximum")
-    step = Fraction(str(schema.get("multipleOf", 1)))
-    if schema.get("type") == "integer":
-        step = Fraction(step.numerator)
-    firsts = [first(Fraction(str(schema[key])) / step) for key, first in _FIRST.items() if key in schema]
-    lasts = [last(Fraction(str(schema[key])) / step) for key, last in _LAST.items() if key in schema]
-    return bool(firsts and lasts) and max(firsts) == min(lasts)
-
-
-def _fixed_text(text: str) -> Callable[[ValidationError], str]:
-    return lambda error: text
-
-
-_ANY = _fixed_text("a value that the schema allows here")
-_EXPECTED: Mapping[str, Callable[[ValidationError], str]] = {
+_ANY = "a value that the schema allows here"
+_EXPECTED: Mapping[str, str | Callable[[ValidationError], str]] = {
     "type": lambda error: _kinds(error.validator_value),
     "required": _required,
-    "dependentRequired": _fixed_text("a value; it is required beside what is given"),
+    "dependentRequired": "a value; it is required beside what is given",
     "enum": _enum,
-    "const": _fixed_text("the one value that the schema fixes"),
+    "const": "the one value that the schema fixes",
     "minimum": _bound("of at least"),
     "maximum": _bound("of at most"),
     "exclusiveMinimum": _bound("greater than"),
@@ -193,20 +154,20 @@ _EXPECTED: Mapping[str, Callable[[ValidationError], str]] = {
     "format": lambda error: EXPECTED.get(str(error.validator_value), "a value of the prescribed format"),
     "minItems": _count("item", "an array of at least"),
     "maxItems": _at_most("item", "an array"),
-    "uniqueItems": _fixed_text("an array whose items all differ"),
-    "contains": _fixed_text("an array with an item of the kind that the schema asks for"),
+    "uniqueItems": "an array whose items all differ",
+    "contains": "an array with an item of the kind that the schema asks for",
     "minContains": _count("item", "of the kind that the schema asks for, at least"),
     "maxContains": _count("item", "of the kind that the schema asks for, at most"),
-    "items": _fixed_text("an array without further items"),
-    "unevaluatedItems": _fixed_text("an array without further items"),
+    "items": "an array without further items",
+    "unevaluatedItems": "an array without further items",
     "minProperties": _count("member", "an object of at least"),
     "maxProperties": _at_most("member", "an object"),
-    "additionalProperties": _fixed_text("nothing of this name"),
-    "unevaluatedProperties": _fixed_text("an object without members that the schema does not define"),
-    "oneOf": _fixed_text("a value that fits exactly one of the alternatives, not several"),
+    "additionalProperties": "nothing of this name",
+    "unevaluatedProperties": "an object without members that the schema does not define",
+    "oneOf": "a value that fits exactly one of the alternatives, not several",
     "not": lambda error: (
         "a value other than those that the schema excludes" if error.validator_value else "nothing here"
     ),
-    "None": _fixed_text("nothing here"),
-    "unfinished": _fixed_text("a value that can be checked to the end; this check stopped at its limit"),
+    "None": "nothing here",
+    "unfinished": "a value that can be checked to the end; this check stopped at its limit",
 }

@@ -1,6 +1,9 @@
-"""Formats of JSON Schema that are checked; small, exact and offline.
+"""Formats and patterns of JSON Schema; small, exact and offline.
 
-Each check takes a text and returns whether it has the format (RFC 3339 for dates and times, as JSON Schema asks).
+Dates and times are RFC 3339's, as JSON Schema asks. A pattern (ECMA-262) is translated token by token into what `regex`
+(which can be told to stop) and Python's own parser both read. What is no token is refused, so that extensions of
+`regex` cannot creep in. Of Python's forms, `(?P<name>...)`, the edges A, Z and z, and `(?i)` and `(?s)` at the start
+are read too. Backreferences are not read. A pattern that cannot be read is ignored.
 """
 
 from __future__ import annotations
@@ -8,128 +11,63 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from datetime import date
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address
 from itertools import chain
+from re import escape
 from typing import Any
 
-_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-_TIME = re.compile(r"(\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:[Zz]|([+-])(\d\d):(\d\d))", re.ASCII)
-_LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
-_LOCAL = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*")
-_QUOTED = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-_FUTURE_ADDRESS = re.compile(r"[vV][0-9A-Fa-f]+\.[A-Za-z0-9._~!$&'()*+,;=:-]+")
-_URI_TEXT = re.compile(r"(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*")
-_UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
-_DURATION = re.compile(
-    r"P(?:\d+W|(?=\d|T)(?:\d+Y(?:\d+M(?:\d+D)?)?|\d+M(?:\d+D)?|\d+D)?"
-    r"(?:T(?:\d+H(?:\d+M(?:\d+S)?)?|\d+M(?:\d+S)?|\d+S))?)",
-    re.ASCII,
-)
+import regex
+
+_LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_HOST = rf"(?=.{{1,253}}\Z){_LABEL}(?:\.{_LABEL})*"
+_ATOM = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+_CLOCK = r"(?:[01]\d|2[0-3]):[0-5]\d"
+_NAME = "(?:[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})"
+_AUTHORITY = rf"(?:(?:{_NAME}|:)*@)?(?:\[[0-9A-Fa-f:.]+\]|\[[vV][^\]]+\]|{_NAME}*)(?::[0-9]*)?(?=[/?#]|\Z)"
+_ANY_TEXT = f"(?:{_NAME}|[:@/?])*"
+_REFERENCE = rf"(?://{_AUTHORITY}|(?!//))(?:{_NAME}|[:@/])*(?:\?{_ANY_TEXT})?(?:#{_ANY_TEXT})?"
+_SCHEME = "[A-Za-z][A-Za-z0-9+.-]*:"
 
 
-def _reads(read: Callable[[str], object], text: str) -> bool:
-    try:
-        read(text)
-    except ValueError:
-        return False
-    return True
+def _form(pattern: str) -> Callable[[str], bool]:
+    compiled = re.compile(pattern, re.ASCII)
+    return lambda text: compiled.fullmatch(text) is not None
 
 
-def _is_date(text: str) -> bool:
-    return _DATE.fullmatch(text) is not None and _reads(date.fromisoformat, text)
+def _readable(read: Callable[[str], object], pattern: str = r"[^%]*") -> Callable[[str], bool]:
+    has_form = _form(pattern)
+
+    def check(text: str) -> bool:
+        try:
+            return has_form(text) and read(text) is not None
+        except ValueError:
+            return False
+
+    return check
 
 
-def _is_time(text: str) -> bool:
-    # with an offset from UTC; a leap second only where there can be one
-    found = _TIME.fullmatch(text)
-    if not found:
-        return False
-    hour, minute, second = (int(part) for part in found.groups()[:3])
-    sign, far, near = found.group(4), int(found.group(5) or 0), int(found.group(6) or 0)
-    if hour > 23 or minute > 59 or second > 60 or far > 23 or near > 59:
-        return False
-    shift = (far * 60 + near) * (-1 if sign == "+" else 1)
-    return second < 60 or (hour * 60 + minute + shift) % 1440 == 1439
-
-
-def _is_date_time(text: str) -> bool:
-    return len(text) > 11 and text[10] in "Tt" and _is_date(text[:10]) and _is_time(text[11:])
-
-
-def _is_hostname(text: str) -> bool:
-    return len(text) <= 253 and all(_LABEL.fullmatch(label) for label in text.split("."))
-
-
-def _is_ipv4(text: str) -> bool:
-    return _reads(IPv4Address, text)
-
-
-def _is_ipv6(text: str) -> bool:
-    return "%" not in text and _reads(IPv6Address, text)
-
-
-def _is_email(text: str) -> bool:
-    # the local part may be quoted, the domain an address in brackets
-    local, sign, domain = text.rpartition("@")
-    if not sign or len(local) > 64 or not (_LOCAL.fullmatch(local) or _QUOTED.fullmatch(local)):
-        return False
-    if domain.startswith("[") and domain.endswith("]"):
-        inside = domain[1:-1]
-        return _is_ipv6(inside[5:]) if inside.startswith("IPv6:") else _is_ipv4(inside)
-    return _is_hostname(domain)
-
-
-def _is_uri_reference(text: str) -> bool:
-    if not _URI_TEXT.fullmatch(text) or text.count("#") > 1:
-        return False
-    scheme = _SCHEME.match(text)
-    rest = text[scheme.end() if scheme else 0 :].partition("#")[0].partition("?")[0]
-    authority, _, path = rest[2:].partition("/") if rest.startswith("//") else ("", "", rest)
-    if "[" in path or "]" in path:
-        return False
-    return not authority or _is_authority(authority)
-
-
-def _is_authority(text: str) -> bool:
-    user, _, place = text.rpartition("@")
-    if "@" in user or "[" in user:
-        return False
-    if place.startswith("["):
-        inside, closed, port = place[1:].partition("]")
-        address = _is_ipv6(inside) or _FUTURE_ADDRESS.fullmatch(inside) is not None
-        return bool(closed) and address and (not port or (port[0] == ":" and _is_port(port[1:])))
-    host, _, port = place.partition(":")
-    return "[" not in host and "]" not in host and _is_port(port)
-
-
-def _is_port(text: str) -> bool:
-    return not text or (text.isascii() and text.isdigit())
-
+_is_date = _readable(date.fromisoformat, r"\d{4}-\d\d-\d\d")
+_is_time = _form(rf"{_CLOCK}:(?:[0-5]\d|60)(?:\.\d+)?(?:[Zz]|[+-]{_CLOCK})")
 
 FORMATS: Mapping[str, Callable[[str], bool]] = {
     "date": _is_date,
-    "date-time": _is_date_time,
+    "date-time": lambda text: text[10:11] in ("T", "t") and _is_date(text[:10]) and _is_time(text[11:]),
     "time": _is_time,
-    "email": _is_email,
-    "uri": lambda text: _SCHEME.match(text) is not None and _is_uri_reference(text),
-    "uri-reference": _is_uri_reference,
-    "uuid": lambda text: _UUID.fullmatch(text) is not None,
-    "hostname": _is_hostname,
-    "ipv4": _is_ipv4,
-    "ipv6": _is_ipv6,
+    "email": _form(rf'(?:{_ATOM}(?:\.{_ATOM})*|"(?:[^"\\\x00-\x1f]|\\.)*")@(?:{_HOST}|\[[0-9A-Fa-f:.IPv]+\])'),
+    "uri": _form(_SCHEME + _REFERENCE),
+    "uri-reference": _form(f"(?:{_SCHEME})?{_REFERENCE}"),
+    "uuid": _form(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"),
+    "hostname": _form(_HOST),
+    "ipv4": _readable(IPv4Address),
+    "ipv6": _readable(IPv6Address),
     # ISO 8601, as RFC 3339 gives it in appendix A
-    "duration": lambda text: len(text) > 2 and _DURATION.fullmatch(text) is not None,
+    "duration": _form(
+        r"P(?:\d+W|(?=\d|T)(?:\d+Y(?:\d+M(?:\d+D)?)?|\d+M(?:\d+D)?|\d+D)?"
+        r"(?:T(?:\d+H(?:\d+M(?:\d+S)?)?|\d+M(?:\d+S)?|\d+S))?)"
+    ),
 }
 """Name of a format to its check. Other formats are ignored."""
-
-LENGTHS: Mapping[str, tuple[int, int]] = {
-    "uuid": (36, 36),
-    "date": (10, 10),
-    "date-time": (20, 1 << 30),
-    "ipv4": (7, 15),
-}
-"""The fewest and the most characters that texts of a format have."""
 
 INTEGER_BITS: Mapping[str, int] = {"int32": 32, "int64": 64}
 """OpenAPI's formats of whole numbers."""
@@ -163,10 +101,117 @@ def fits_format(name: str, value: object) -> bool:
 
 
 def contradicts_format(schema: Mapping[str, Any]) -> bool:
-    """Return whether a schema's own example, default, constant or length contradicts its format."""
-    name = str(schema["format"])
+    """Return whether a schema's own example, default or constant contradicts its format."""
     lists = [value for key in ("examples", "enum") if isinstance(value := schema.get(key), list)]
     given = [*(schema[key] for key in ("default", "const", "example") if key in schema), *chain(*lists)]
-    least, most = LENGTHS.get(name, (0, 1 << 30))
-    too_short, too_long = schema.get("maxLength", most) < least, schema.get("minLength", least) > most
-    return too_short or too_long or not all(fits_format(name, value) for value in given)
+    return not all(fits_format(str(schema["format"]), value) for value in given)
+
+
+MAX_SECONDS = 0.25
+"""Processor time that one match may take."""
+
+MAX_SIZE = 20_000
+"""Parts of a pattern; `regex` writes a part out as often as it must at least occur."""
+
+_ESCAPE = r"\\(?:[ux]\{[\da-fA-F]{1,6}\}|u[\da-fA-F]{4}|x[\da-fA-F]{2}|c[A-Za-z]|[pP](?:\{[\w=]+\}|\w)|[^uxcpP])"
+_TOKEN = regex.compile(
+    rf"(?sa)(?P<open>\((?:(?!\?)|\?(?:[:=!]|<[=!]|P?<[A-Za-z_$][\w$]*>)))|(?P<close>\))|(?P<escape>{_ESCAPE})"
+    rf"|(?P<set>\[\^?(?:{_ESCAPE}|[^\]\\])*\])|(?P<repeat>(?:[*+?]|\{{(?P<least>\d+)(?:,\d*)?\}})\??)(?![*+?])"
+    r"|(?P<plain>\{(?!\d+(?:,\d*)?\})|[^()\\\[*+?{])|(?P<wrong>.)"
+)
+_MEMBER = regex.compile(rf"(?sa)({_ESCAPE}|.)(?:-({_ESCAPE}|.))?")
+_LISTED = r"(?:\((?:\?i\)|\?:|(?!\?))|\{[\d,]*\d\}|\[[^\]\\^-]{1,2}\]|\\[^a-zA-Z0-9]|[^\\.*+{\[(])*+"
+
+_ANY = r"[\x00-\U0010ffff]"
+_WORD = "[0-9A-Z_a-z]"
+_CLASSES = {
+    "d": "0-9",
+    "D": r"\x00-/:-\U0010ffff",
+    "w": _WORD[1:-1],
+    # without the two letters beyond ASCII that `(?i)` takes for s and k
+    "W": r"\x00-/:-@\[-\^`{-\u017e\u0180-\u2129\u212b-\U0010ffff",
+    "s": r"\t-\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff",
+    "S": r"\x00-\x08\x0e-\x1f!-\x9f\xa1-\u167f\u1681-\u1fff\u200b-\u2027\u202a-\u202e\u2030-\u205e\u2060-\u2fff"
+    r"\u3001-\ufefe\uff00-\U0010ffff",
+}
+_EDGE = f"(?<={_WORD})(?!{_WORD})|(?<!{_WORD})(?={_WORD})"
+_EDGES = {"b": f"(?:{_EDGE})", "B": f"(?!{_EDGE})", "A": "^", "z": r"\Z", "Z": r"\Z"}
+_CONTROLS = {"n": "\n", "r": "\r", "t": "\t", "v": "\v", "f": "\f", "0": "\0", "b": "\b"}
+_PLAIN = {"^": "^", "|": "|", ")": ")", "$": r"\Z", ".": r"[^\n\r\u2028\u2029]"}
+
+
+class Pattern:
+    """A compiled pattern; it `spells_out` its values if it is a list of them in disguise, as in `^(red|blue)$`."""
+
+    __slots__ = ("_compiled", "spells_out", "translated")
+
+    def __init__(self, source: str) -> None:
+        flags, rest = regex.fullmatch(r"(?s)(?:\(\?([is]{1,2})\))?+(.*)", source).groups("")
+        self.spells_out = regex.fullmatch(_LISTED, source) is not None
+        self.translated = _translate(rest, _ANY if "s" in flags else _PLAIN["."])
+        self._compiled = regex.compile(self.translated, regex.IGNORECASE if "i" in flags else 0, cache_pattern=False)
+
+    def matches(self, text: str) -> bool | None:
+        """Return True if the pattern occurs in `text`; None where finding out takes more than `MAX_SECONDS`."""
+        try:
+            return self._compiled.search(text, timeout=MAX_SECONDS) is not None
+        except TimeoutError:
+            return None
+
+
+def _translate(source: str, dot: str) -> str:
+    out, sizes, last = "", [len(source)], 0  # sizes of the open groups; `last` is the part before a repeat
+    for token in _TOKEN.finditer(source):
+        text, kind = token.group(), token.lastgroup
+        if kind == "wrong":
+            raise ValueError(f"{text} is not read here")
+        if kind == "open":
+            sizes.append(0)
+            text = "(?:" if text[-1] in "(>" else text
+        elif kind == "repeat":
+            sizes[-1] += last * (max(int(token["least"] or 1), 1) - 1)
+        else:
+            last = max(sizes.pop(), 1) if kind == "close" and len(sizes) > 1 else 1
+            sizes[-1] += last
+            text = dot if text == "." else _part(text, kind)
+        if sizes[-1] > MAX_SIZE:
+            raise ValueError("too many repetitions")
+        out += text
+    return out
+
+
+def _part(text: str, kind: str) -> str:
+    if kind == "escape":
+        return _EDGES.get(text[1]) or f"[{_member(text)}]"
+    if kind != "set":
+        return _PLAIN.get(text) or escape(text)
+    if text in ("[]", "[^]"):
+        return "(?!)" if text == "[]" else _ANY
+    out = "[^" if text[1] == "^" else "["
+    for low, high in _MEMBER.findall(text[len(out) : -1]):
+        hyphen = r"\-" if any(end[:1] == "\\" and end[1] in "dDwWsSpP" for end in (low, high)) else "-"
+        out += _member(low) + (hyphen + _member(high) if high else "")
+    return out + "]"
+
+
+def _member(char: str) -> str:
+    """Return a character or an escape as it is written between square brackets."""
+    if char[0] != "\\":
+        return escape(char)
+    kind, code = char[1], char[2:].strip("{}")
+    if kind in "pP":
+        return char
+    if code:
+        return escape(chr(ord(code) % 32 if kind == "c" else int(code, 16)))
+    if kind.isalnum() and kind not in _CONTROLS and kind not in _CLASSES:
+        raise ValueError(f"the escape {char} is not read")
+    return _CLASSES.get(kind) or escape(_CONTROLS.get(kind, kind))
+
+
+@lru_cache(maxsize=1024)
+def compile_pattern(source: str) -> Pattern | None:
+    """Read a pattern; None where it cannot be read, and so is ignored."""
+    try:
+        return Pattern(source)
+    except (ValueError, regex.error, RecursionError):
+        return None

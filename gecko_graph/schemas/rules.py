@@ -21,11 +21,9 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from ..state import Json
-from ..values.leaves import map_scalars
-from .formats import fits_format
-from .pattern import Pattern, compile_pattern
-from .subschemas import mentions
-from .tidy import is_number, tidy
+from ..values.places import map_scalars
+from .formats import Pattern, compile_pattern, fits_format
+from .subschemas import is_number, mentions, tidy
 
 MAX_CHECKS = 50_000
 """Type checks that one value may cost, and `CHECKS_PER_PART` for each of its parts where it has many."""

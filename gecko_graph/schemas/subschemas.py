@@ -1,12 +1,14 @@
-"""Subschemas and references of a JSON Schema, for every walk over schemas."""
+"""Subschemas and references of a JSON Schema, and a copy without its malformed parts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote
 
 from ..state import JsonObject
+from .formats import compile_pattern, contradicts_format
 
 MAPS = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"})
 """Keywords whose value is an object of schemas."""
@@ -85,3 +87,110 @@ def follow(root: Any, reference: str) -> Any:
         else:
             return None
     return place if isinstance(place, dict | bool) else None
+
+
+TYPES = ("string", "number", "integer", "boolean", "object", "array", "null")
+
+BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
+
+COUNTS = (
+    "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains",
+)  # fmt: skip
+
+_DATA = frozenset({"enum", "const", "default", "example", "examples"})
+
+_TURNING = frozenset({"not", "oneOf", "if", "contains"})
+"""Keywords where a weaker rule inside can mean a stronger one outside: they are kept whole or removed."""
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a value is a number within the range of floats: whole numbers in files can be larger."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+
+
+def is_count(value: Any) -> bool:
+    """Return True for a whole number from 0, also where it is written `3.0`."""
+    return is_number(value) and value >= 0 and value == int(value)
+
+
+def are_names(value: Any) -> bool:
+    """Return True for a list of texts."""
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
+
+
+def _is_types(value: object) -> bool:
+    kinds = [value] if isinstance(value, str) else value
+    return isinstance(kinds, list) and bool(kinds) and all(isinstance(kind, str) and kind in TYPES for kind in kinds)
+
+
+_SHAPES: Mapping[str, Callable[[Any], bool]] = {
+    "type": _is_types,
+    "enum": lambda value: isinstance(value, list) and bool(value),
+    "required": are_names,
+    "dependentRequired": lambda value: isinstance(value, dict) and all(map(are_names, value.values())),
+    "pattern": lambda value: isinstance(value, str) and compile_pattern(value) is not None,
+    "multipleOf": lambda value: is_number(value) and value > 0,
+    "uniqueItems": lambda value: isinstance(value, bool),
+    **dict.fromkeys(BOUNDS, is_number),
+    **dict.fromkeys(COUNTS, is_count),
+    **dict.fromkeys(
+        ("format", "$ref", "$dynamicRef", "$anchor", "$dynamicAnchor", "$id"), lambda value: isinstance(value, str)
+    ),
+}
+
+
+def tidy(schema: Any) -> Any:
+    """Return a copy of a schema without its malformed parts.
+
+    `$schema` goes too: everything is read as 2020-12. Places that no keyword names (`components`) are tidied as well,
+    because references point there.
+    """
+    if not isinstance(schema, dict):
+        return schema if isinstance(schema, bool) else True
+    clean = {key: _tidy_value(key, value) for key, value in schema.items() if is_well_formed(key, value)}
+    if "format" in clean and contradicts_format(clean):
+        del clean["format"]  # its own values contradict it, so that validation ignores it
+    return {key: value for key, value in clean.items() if key not in _TURNING or value == schema[key]}
+
+
+def is_well_formed(key: object, value: Any) -> bool:
+    """Return whether a keyword of a schema may hold this value; subschemas are not looked into."""
+    if not isinstance(key, str) or key == "$schema":
+        return False
+    if key in SINGLES and not isinstance(value, dict | bool):
+        return False
+    if key in LISTS:
+        return isinstance(value, list) and bool(value) and all(isinstance(part, dict | bool) for part in value)
+    if key in MAPS:
+        return isinstance(value, dict)
+    shape = _SHAPES.get(key)
+    return shape is None or shape(value)
+
+
+def _tidy_value(key: str, value: Any) -> Any:
+    if key in _DATA:
+        return value
+    if key in COUNTS:
+        return int(value)
+    if key in LISTS:
+        return [tidy(part) for part in value]
+    if key in MAPS:
+        return {name: _tidy_member(part) for name, part in value.items() if _is_name(key, name)}
+    if key in SINGLES:
+        return tidy(value)
+    return _tidy_unknown(value)
+
+
+def _tidy_member(schema: Any) -> Any:
+    # the same as `false`, but jsonschema's error about that has no path
+    return {"not": {}} if schema is False else tidy(schema)
+
+
+def _is_name(key: str, name: object) -> bool:
+    return isinstance(name, str) and (key != "patternProperties" or compile_pattern(name) is not None)
+
+
+def _tidy_unknown(value: Any) -> Any:
+    if isinstance(value, dict):
+        return tidy(value)
+    return [_tidy_unknown(item) for item in value] if isinstance(value, list) else value

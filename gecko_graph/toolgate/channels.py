@@ -1,7 +1,8 @@
 """Records and keys of forward execution (ToolGate, algorithm 1): `create_toolgate`."""
 
 # annotations are evaluated here: LangGraph evaluates those that are texts again at each compilation
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Literal, NotRequired
 
 from langchain_core.messages import AnyMessage
@@ -10,14 +11,23 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from ..contracts.run import Word
-from ..state import Call, Category, JsonObject, MadeUp, Origins, Patch, Step, Stop, Usage
-from ..world.channels import TASK_STATE_HELP, AttemptState, GeckoState, delta, extend
-
-MOST_TRIES = 3
-"""Sets of arguments that a candidate may have refused for one need."""
+from ..models.formatting import format_call
+from ..models.memory import recall_calls
+from ..nodes.checks import find_noted, find_unsimulated
+from ..state import VERSION, Call, Category, JsonObject, MadeUp, Origins, Patch, Step, Stop, UnjudgedAttempt, Usage
+from ..tools.spec import ToolSpec
+from ..world.channels import TASK_STATE_HELP, AttemptState, GeckoState, GivenMessages
+from ..world.provenance import is_planned, trace_with
+from ..world.reducers import delta, extend
 
 Status = Literal["answered", "failed", "ended"]
 """`failed`: no tool was left for a need, or the models did not answer; `ended`: a budget or `max_steps` is spent."""
+STATUS: Mapping[str, Status] = {
+    "answered": "answered",
+    "max_steps": "ended",
+    "token_budget": "ended",
+    "time_budget": "ended",
+}
 
 
 class Candidate(TypedDict):
@@ -87,7 +97,7 @@ class ToolGateRecord(TypedDict):
 class ToolGateInput(TypedDict):
     """The input of forward execution. `messages` ends with the request: the last human turn."""
 
-    messages: Annotated[list[AnyMessage], add_messages]
+    messages: Annotated[GivenMessages, add_messages]
     task_state: NotRequired[Annotated[JsonObject, Field(description=TASK_STATE_HELP)]]
 
 
@@ -125,12 +135,33 @@ class ForwardState(AttemptState, total=False):
     """`reranker`, `arguments`, `accept`: what is over."""
 
 
-def close_need(state: ForwardState) -> Need:
-    """Return the record of the need at hand, as far as it has come."""
-    return {"need": state["need"], "candidates": state["ranked"], "rejections": state["rejections"]}
-
-
-def explain(need: str, rejections: Sequence[Rejection]) -> str:
-    """Return why a need cannot be met, for the record and the user."""
-    why = "; ".join(f"{each['tool']}: {each['reason']}" for each in rejections[:3])
-    return f"no tool can meet the need: {need}" + (f" ({why})" if why else "")
+def build_record(
+    state: ToolGateState, ran: UnjudgedAttempt, kept: list[Step], seen: JsonObject, toolkit: Iterable[ToolSpec]
+) -> ToolGateRecord:
+    """Return the record of an execution; `seen` is the state that it began from, as its real reads have shown it."""
+    stopped, needs, done = ran["stop"], state.get("needs") or [], [step for step in kept if is_planned(step)]
+    status = STATUS.get(stopped["code"], "failed")
+    begin = {"conversation": recall_calls(state["messages"]), "supposed": state.get("supposed") or ()}
+    origins, made_up, *_ = trace_with(toolkit, ran["steps"] if done else [], state=seen, **begin)
+    calls = [f"- {format_call(step['call'])}" for step in done]
+    why = [f"The request was not finished: {stopped['message']}", "Done until then:" if calls else "Nothing was done."]
+    categories = Counter[str](each["category"] for need in needs for each in need["rejections"] if "category" in each)
+    return {
+        "v": VERSION,
+        "status": status,
+        "reason": stopped["message"],
+        "stop": stopped,
+        "plan": [step["call"] for step in done],
+        "origins": origins,
+        "made_up": made_up,
+        "unclear": find_noted(done, "unclear"),
+        "unsimulated": find_unsimulated(done),
+        "answer": ran["answer"] if status == "answered" else "\n".join([*why, *calls]),
+        "needs": needs,
+        "rejected": {**categories},
+        "steps": ran["steps"],
+        "change": ran["change"],
+        "start_digest": ran["start_digest"],
+        "end_digest": ran["end_digest"],
+        "usage": state["bookkeeping"]["ledger"]["usage"],
+    }

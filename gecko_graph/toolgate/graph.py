@@ -21,7 +21,6 @@ import dataclasses
 from collections.abc import Mapping
 from functools import partial
 from itertools import chain, pairwise
-from pathlib import Path
 from typing import Any, Literal
 
 from langchain_core.runnables import Runnable
@@ -31,61 +30,49 @@ from langgraph.types import Checkpointer
 
 from ..context import GeckoContext
 from ..errors import GeckoError
-from ..graph import NOTHING, Gecko, Model
-from ..models.factory import Models
-from ..models.node import NodeFunction, NodeScope, Router, as_node, book_attempt, book_turn
+from ..graph import NOTHING, Gecko
+from ..models.factory import Models, ModelsLike
+from ..models.node import NodeFunction, NodeScope, Router, as_node, book_attempt, book_turn, refuse_unknown_keys
 from ..nodes.attempt import attempt_node, begin
 from ..nodes.bootstrapper import bootstrapper
 from ..nodes.rounds import start_round
-from ..nodes.simulator import simulator
-from ..nodes.state_updater import state_updater
-from ..nodes.validator import validator
 from ..retrieval.index import ToolIndex
 from ..retrieval.search import ToolSearch
-from ..state import Role
 from ..tools import Toolkit
 from ..world.channels import Pending
-from ..world.contract import find_gated
-from ..world.ladder import RUNGS, ladder_of
+from ..world.check import validator
+from ..world.commit import state_updater
+from ..world.ladder import RUNGS, ladder_of, simulator
+from ..world.rung import find_gated
 from ..world.world import check_setup
 from .channels import ForwardState, ToolGateInput, ToolGateOutput, ToolGateState
-from .nodes.arguments import arguments
-from .nodes.conclude import conclude
-from .nodes.reasoner import reasoner
-from .nodes.reranker import reranker
-from .nodes.verify import accept, verify
+from .nodes import accept, arguments, conclude, reasoner, reranker, verify
 
 STRICT: Mapping[str, Any] = {"gate": "strict", "parallel_attempts": 1}
 """What forward execution does not leave to a run's knobs: what is unknown is not admissible (equation 9)."""
 
 
-def create_toolgate(  # noqa: PLR0913 - every one is a choice of its own, by keyword
+def create_toolgate(
     toolkit: Toolkit,
     *,
-    model: Model | None = None,
-    models: Mapping[Role, Model] | None = None,
+    model: ModelsLike = None,
     checkpointer: Checkpointer = None,
     context: GeckoContext | None = None,
     index: ToolIndex | None = None,
-    base_url: str | None = None,
-    prompts: str | Path | None = None,
     name: str = "toolgate",
-) -> Gecko:
+) -> CompiledStateGraph[ToolGateState, GeckoContext, ToolGateInput, ToolGateOutput]:
     """Create forward execution: one verified call after another, each committed or gone (ToolGate, algorithm 1).
 
     Nothing real is changed: calls are answered by the ladder, as in a rehearsal, and only reads that were opened run.
 
     Args:
         toolkit: The tools; contracts gate their calls and results.
-        model: The model of every role: `"provider:name"` or any chat model. `reasoner` states needs, `reranker` ranks
-            tools, `planner` writes arguments; `validator`, `simulator`, `state_updater`, `bootstrapper` as in a
-            rehearsal.
-        models: Models of single roles; `reasoner` and `planner` need one.
+        model: A model, or `Models` by role, as for `create_gecko`. `reasoner` states needs, `reranker` ranks tools,
+            `planner` writes arguments; `validator`, `simulator`, `state_updater`, `bootstrapper` as in a rehearsal.
+            `reasoner` and `planner` need one.
         checkpointer: Keeps the snapshots. Leave it out where the graph is embedded: it then uses its parent's.
         context: Knobs of every run that brings none of its own.
         index: Finds the tools of a toolkit with more than `max_tools`, as for `create_gecko`.
-        base_url: Address of an OpenAI-compatible server, for models given as text.
-        prompts: A folder with prompts of your own.
         name: The graph's name, in traces and where it is a node of another one.
 
     Returns:
@@ -96,7 +83,7 @@ def create_toolgate(  # noqa: PLR0913 - every one is a choice of its own, by key
         ModelError: A model cannot be built, or a role that needs one has none.
         GeckoError: The context is not a GeckoContext, its ladder names an unknown rung, or a prompt cannot be used.
     """
-    knobs, bound = check_setup(toolkit, context), Models.bind(model, models, base_url=base_url, prompts=prompts)
+    knobs, bound = check_setup(toolkit, context), Models.of(model)
     toolgate = compose(toolkit, models=bound, default=knobs, checkpointer=checkpointer, index=index)
     bound.require("reasoner", "planner")
     toolgate.name = name
@@ -130,7 +117,7 @@ def compose(
         raise GeckoError(f"replace: unknown node {unknown[0]!r}")
     for one, other in pairwise((START, "bootstrapper", "start_round", "attempt", "conclude", END)):
         builder.add_edge(one, other)
-    return builder.compile(checkpointer=checkpointer, name="toolgate")
+    return refuse_unknown_keys(builder.compile(checkpointer=checkpointer, name="toolgate"))
 
 
 def create_forward(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from .declaration import Tool
 from .problems import Problem
 from .spec import ToolExample, ToolSpec
 from .toolkit import Toolkit
 
-__all__ = ["Problem", "ToolExample", "ToolSpec", "Toolkit"]
+__all__ = ["Problem", "Tool", "ToolExample", "ToolSpec", "Toolkit"]

@@ -16,11 +16,9 @@ from typing import Any
 from ..errors import GeckoError, did_you_mean
 from ..schemas.subschemas import rebuild
 from ..state import JsonObject
-from .names import provider_names, unique_name, valid_name
-from .parts import Parts
+from .declaration import Parts, check_known
 from .problems import Problem
-from .spec import ToolSpec
-from .stated import check_known
+from .spec import ToolSpec, as_function, provider_names, unique_name
 from .toolkit import Toolkit
 
 HIDDEN = "hidden tool "
@@ -55,12 +53,8 @@ class DisguisedToolkit(Toolkit):
 
     def as_openai(self) -> list[JsonObject]:
         """Return OpenAI function dicts of the faces."""
-        faces = (self.faces[name] for name in self.names)
-        shown = (
-            {"name": each.name, "description": self.show(each.description), "parameters": each.parameters}
-            for each in faces
-        )
-        return [{"type": "function", "function": each} for each in shown]
+        faces = [self.faces[name] for name in self.names]
+        return [as_function(each.name, self.show(each.description), each.parameters) for each in faces]
 
     def resolve(self, provider_name: str) -> str:
         """Return the tool's own name for the name that the agent sees; the own name is not one that it knows."""
@@ -117,12 +111,10 @@ def _distance(tool: ToolSpec, needed: Sequence[ToolSpec]) -> tuple[bool, float, 
 
 def scramble_names(toolkit: Toolkit) -> Toolkit:
     """Return the toolkit with names that say nothing: the tool's first tag, or `tool`, and a number."""
-    faces, taken = find_faces(toolkit), set[str]()
-    for number, name in enumerate(sorted(faces)):
-        scrambled = unique_name(valid_name(f"{next(iter(toolkit[name].tags), 'tool')}_{number}"), taken)
-        taken.add(scrambled)
-        faces = {**faces, name: replace(faces[name], name=scrambled)}
-    return DisguisedToolkit(toolkit, faces)
+    faces = find_faces(toolkit)
+    plain = {name: f"{next(iter(toolkit[name].tags), 'tool')}_{n}" for n, name in enumerate(sorted(faces))}
+    valid = provider_names([*plain.values()])
+    return DisguisedToolkit(toolkit, {name: replace(faces[name], name=valid[one]) for name, one in plain.items()})
 
 
 def remove_descriptions(toolkit: Toolkit) -> Toolkit:
@@ -132,31 +124,29 @@ def remove_descriptions(toolkit: Toolkit) -> Toolkit:
 
 def remove_argument_descriptions(toolkit: Toolkit) -> Toolkit:
     """Return the toolkit without descriptions of the arguments."""
-    return _change(toolkit, lambda face: replace(face, parameters=_without(face.parameters, ("description", "title"))))
+    return _change(toolkit, lambda face: replace(face, parameters=_undescribed(face.parameters)))
 
 
 def remove_argument_types(toolkit: Toolkit) -> Toolkit:
     """Return the toolkit without the arguments' types: their names and descriptions stay."""
-    return _change(toolkit, lambda face: replace(face, parameters=_only_names(face.parameters)))
+
+    def untyped(face: Face) -> Face:
+        rules, required = (face.parameters.get(key, {}) for key in ("properties", "required"))
+        told = {name: rule.get("description") if isinstance(rule, dict) else None for name, rule in rules.items()}
+        properties = {name: {"description": text} if text else {} for name, text in told.items()}
+        return replace(face, parameters={"type": "object", "properties": properties, "required": [*required]})
+
+    return _change(toolkit, untyped)
 
 
 def _change(toolkit: Toolkit, change: Callable[[Face], Face]) -> Toolkit:
     return DisguisedToolkit(toolkit, {name: change(face) for name, face in find_faces(toolkit).items()})
 
 
-def _without(schema: Any, keys: Sequence[str]) -> Any:
+def _undescribed(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
-    return rebuild({key: value for key, value in schema.items() if key not in keys}, lambda one: _without(one, keys))
-
-
-def _only_names(parameters: JsonObject) -> JsonObject:
-    properties = parameters.get("properties", {})
-    kept = {
-        name: {key: rule[key] for key in ("description",) if isinstance(rule, dict) and key in rule}
-        for name, rule in properties.items()
-    }
-    return {"type": "object", "properties": kept, "required": list(parameters.get("required", ()))}
+    return rebuild({key: one for key, one in schema.items() if key not in ("description", "title")}, _undescribed)
 
 
 AUGMENTATIONS: Mapping[str, tuple[int | None, Callable[[Toolkit], Toolkit] | None]] = {

@@ -10,9 +10,8 @@ from typing_extensions import TypedDict
 from ..errors import StateError
 from ..schemas.complaints import about, find_complaints, malformed, unknown_tool
 from ..state import Call, Complaint, Json, JsonObject, Violation
-from ..values.clock import clock
 from ..values.digest import check_json, clone
-from ..values.paths import excerpt
+from ..values.places import clock, excerpt
 from .spec import ToolSpec
 
 Calls: TypeAlias = Sequence[JsonObject]
@@ -78,16 +77,16 @@ def read_call(given: object, *, taken: Collection[str], number: int) -> tuple[Ca
     if free := _is_text(identifier) and 0 < len(identifier) <= LONGEST_ID and identifier not in taken:
         call["id"] = identifier
     args = fields.get("args", {})
-    try:
-        check_json(args, what="args")
-        if isinstance(args, dict):
-            call["args"] = clone(args)
-        else:
-            call["malformed"] = args if _is_text(args) else excerpt(args)
-    except StateError as error:
-        call["malformed"] = str(error)
+    if fault := find_fault(args, what="args"):
+        call["malformed"] = fault
+    elif isinstance(args, dict):
+        call["args"] = clone(args)
+    else:
+        call["malformed"] = args if isinstance(args, str) else excerpt(args)
     if not isinstance(given, dict) or not _is_text(name):
-        return call, about(call, expected='a call as {"name", "args"}', got=_describe(given))
+        return call, about(
+            call, expected='a call as {"name", "args"}', got=find_fault(given, what="the value") or excerpt(given)
+        )
     if identifier is not None and not free:
         expected = f"an id of 1 to {LONGEST_ID} characters that no call before has had, or none"
         return call, about(call, expected=expected, got=_describe(identifier))
@@ -95,16 +94,17 @@ def read_call(given: object, *, taken: Collection[str], number: int) -> tuple[Ca
 
 
 def _is_text(value: object) -> TypeGuard[str]:
+    return isinstance(value, str) and find_fault(value) is None
+
+
+def find_fault(value: object, *, what: str = "it") -> str | None:
+    """Return why no checkpoint can store a value: numbers and texts that JSON does not have, too many levels."""
     try:
-        check_json(value, what="")
-    except StateError:
-        return False
-    return isinstance(value, str)
+        check_json(value, what=what)
+    except StateError as error:
+        return str(error)
+    return None
 
 
 def _describe(value: object) -> str:
-    try:
-        check_json(value, what="the value")
-    except StateError as error:
-        return str(error)
-    return excerpt(value)
+    return find_fault(value, what="the value") or excerpt(value)

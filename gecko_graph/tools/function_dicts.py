@@ -13,7 +13,7 @@ from typing import Any
 from ..errors import ToolkitError
 from ..schemas.subschemas import IN_PLACE
 from ..state import JsonObject
-from .openapi.references import Documents, Place, error_at, expect_object, json_type, to_json
+from .openapi.documents import Documents, Place, error_at, expect_object, json_type, to_json
 from .openapi.schema_reader import SchemaReader
 from .spec import NO_PARAMETERS, Effect, ToolSpec, read_tags
 
@@ -43,7 +43,7 @@ def spec_of_dict(tool: Mapping[str, Any], *, where: str) -> ToolSpec:
         ToolkitError: It is not a function dict, or a schema in it is broken; the message names the place.
     """
     place = Place(where)
-    plain = expect_object(to_json(tool, place), place)
+    plain = expect_object(to_json(tool, where), place)
     if isinstance(plain.get("function"), dict):
         plain, place = plain["function"], place / "function"
     name = plain.get("name")

@@ -2,48 +2,55 @@
 
 A function or a LangChain tool is a *real* one: it becomes the spec's `real` and is not run in a rehearsal unless the
 user opens it. Its result schema comes from the return annotation, where Pydantic knows one. Parameters that a framework
-injects are left out, and filled when the tool runs; a tool that needs another than `injected` knows has no `real`.
+injects are left out, and filled when the tool runs; a tool that needs one that is not known here has no `real`.
 """
 
 from __future__ import annotations
 
 import inspect
+import re
+import textwrap
+import types
 import typing
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
+from uuid import uuid4
 
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import BaseTool, InjectedToolArg, create_schema_from_function
 from pydantic import BaseModel, PydanticUserError, TypeAdapter
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUndefinedAnnotation
 
-from ..errors import ToolkitError
-from ..models.doubt import REFUSED, is_in_doubt
+from ..errors import NotMade, ToolkitError
+from ..models.failure import REFUSED, is_in_doubt
 from ..schemas.subschemas import MAPS, rebuild
 from ..state import JsonObject
-from .docstrings import Docstring, read_docstring
+from .declaration import Tool
 from .function_dicts import as_parameters, as_schema, effect_of_annotations, spec_of_dict, tool_descriptions
-from .injected import CALL_ID, fill, find_injected, is_from_framework
+from .real import CALL_ID
 from .spec import ToolSpec, read_tags
-
-if TYPE_CHECKING:
-    from langchain_core.tools import BaseTool
 
 _NO_JSON = (PydanticUserError, PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUndefinedAnnotation)
 
 
-def specs_of(tools: Any) -> list[ToolSpec]:
-    """Return the specs of a list of tools, or of a document of function dicts by name.
+def read_tools(tools: Any) -> tuple[list[ToolSpec], list[Tool]]:
+    """Return the specs of a list of tools, or of a document of function dicts by name, and what else is said of them.
 
     Raises:
         ToolkitError: It is not a list, or something in it is not a tool or cannot be read.
     """
-    if isinstance(tools, type) or _is_langchain(tools) or callable(tools):
+    if isinstance(tools, type | Tool | BaseTool) or callable(tools):
         raise ToolkitError("expected a list of tools, got one tool: put it into brackets, [tool]")
     if isinstance(tools, str | bytes) or not isinstance(tools, Iterable):
         raise ToolkitError(f"expected a list of tools, got {type(tools).__name__}; for a file use Toolkit.from_openapi")
     listed = tool_descriptions(tools, where="tools") if isinstance(tools, Mapping) else tools
-    return [spec_of(tool, where=f"tools[{index}]") for index, tool in enumerate(listed)]
+    given = [one if isinstance(one, Tool) else Tool(one) for one in listed]
+    read = [spec_of(one.source, where=f"tools[{index}]") for index, one in enumerate(given)]
+    specs = [replace(spec, name=one.name or spec.name) for spec, one in zip(read, given, strict=True)]
+    return specs, [replace(one, source=spec.name, name=None) for spec, one in zip(specs, given, strict=True)]
 
 
 def spec_of(tool: Any, *, where: str) -> ToolSpec:
@@ -58,7 +65,7 @@ def spec_of(tool: Any, *, where: str) -> ToolSpec:
         return spec_of_dict(tool, where=where)
     if isinstance(tool, type) and issubclass(tool, BaseModel):
         return _spec_of_class(tool, where)
-    if _is_langchain(tool):
+    if isinstance(tool, BaseTool):
         return _spec_of_langchain(tool, where)
     if callable(tool) and not isinstance(tool, type):
         return _spec_of_function(tool, where)
@@ -66,37 +73,6 @@ def spec_of(tool: Any, *, where: str) -> ToolSpec:
         f"{where}: {type(tool).__name__} cannot be a tool; pass functions, LangChain tools, Pydantic classes, "
         "function dicts or ToolSpecs"
     )
-
-
-def check_simulation(function: Any, tool: ToolSpec) -> None:
-    """Check that a function can simulate a tool: `simulate(state, **args)`, with all arguments and with the required.
-
-    Raises:
-        ToolkitError: It cannot be called so.
-    """
-    if not callable(function):
-        raise ToolkitError(f"simulate for {tool.name!r}: expected a function, got {type(function).__name__}")
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):
-        return  # some functions written in C have no signature to read
-    known = tool.parameters.get("properties", {})
-    required = [name for name in tool.parameters.get("required", []) if name in known]
-    for names in (known, required):
-        try:
-            signature.bind({}, **dict.fromkeys(names))
-        except TypeError as error:
-            wanted = ", ".join(["state", *required, *(f"{name}=None" for name in known if name not in required)])
-            raise ToolkitError(
-                f"simulate for {tool.name!r}: {error}; it is called with the task state and then the tool's arguments "
-                f"by name: def simulate({wanted})"
-            ) from None
-
-
-def _is_langchain(tool: Any) -> bool:
-    from langchain_core.tools import BaseTool
-
-    return isinstance(tool, BaseTool)
 
 
 def _spec_of_class(model: type[BaseModel], where: str) -> ToolSpec:
@@ -110,20 +86,21 @@ def _spec_of_class(model: type[BaseModel], where: str) -> ToolSpec:
 
 
 def _spec_of_function(function: Callable[..., Any], where: str) -> ToolSpec:
-    from langchain_core.tools import create_schema_from_function
-
     name = getattr(function, "__name__", "")
     if not name or name == "<lambda>" or not hasattr(function, "__qualname__"):
         raise ToolkitError(f"{where}: a tool needs a name: write the function with def")
     shown = f"{where} ({name})"
-    _check_not_positional(function, shown)
+    hints = _hints(function)
+    injected = find_injected(hints)
     try:
-        injected = find_injected(_hints(function))
+        for key, one in inspect.signature(function).parameters.items():
+            if one.kind is one.POSITIONAL_ONLY:
+                raise TypeError(f"the parameter {key!r} is positional only; tools are called by name")
         model = create_schema_from_function(name, function, filter_args=list(injected))
     except (TypeError, ValueError, NameError, *_NO_JSON) as error:
         raise ToolkitError(f"{shown}: its signature cannot be read: {error}") from None
     docstring = read_docstring(function.__doc__)
-    result = _schema_of(_return_annotation(function), where=shown)
+    result = _schema_of(hints.get("return", Any), where=shown)
     return ToolSpec(
         name=name,
         description=docstring.description,
@@ -135,19 +112,11 @@ def _spec_of_function(function: Callable[..., Any], where: str) -> ToolSpec:
 
 def _add_descriptions(parameters: JsonObject, docstring: Docstring) -> JsonObject:
     """Return the parameters with the docstring's descriptions, where they have none themselves."""
-    properties = {
-        name: {"description": docstring.arguments[name], **one}
-        if docstring.arguments.get(name) and isinstance(one, dict)
-        else one
-        for name, one in parameters.get("properties", {}).items()
-    }
+    properties = dict(parameters.get("properties", {}))
+    for name, text in docstring.arguments.items():
+        if text and isinstance(properties.get(name), dict):
+            properties[name] = {"description": text, **properties[name]}
     return {**parameters, "properties": properties} if properties else parameters
-
-
-def _check_not_positional(function: Callable[..., Any], where: str) -> None:
-    for name, one in inspect.signature(function).parameters.items():
-        if one.kind is one.POSITIONAL_ONLY:
-            raise ToolkitError(f"{where}: the parameter {name!r} is positional only; tools are called by name")
 
 
 def _open_for_kwargs(parameters: JsonObject, function: Callable[..., Any]) -> JsonObject:
@@ -234,7 +203,6 @@ def _as_function(tool: BaseTool) -> Callable[..., Any] | None:
 
 def _as_message(handler: Any) -> Callable[[Exception], Any] | None:
     """Return the handler of a tool's errors, wrapped so that its text comes in a message with the status `error`."""
-    from langchain_core.messages import ToolMessage
 
     def handle(error: Exception) -> Any:
         content = handler(error) if callable(handler) else handler if isinstance(handler, str) else str(error)
@@ -246,15 +214,11 @@ def _as_message(handler: Any) -> Callable[[Exception], Any] | None:
 
 def _langchain_result(tool: BaseTool, *, where: str) -> JsonObject | None:
     function = getattr(tool, "func", None) or getattr(tool, "coroutine", None) or type(tool)._run
+    annotation = _hints(function).get("return", Any)
     if tool.response_format == "content_and_artifact":
-        parts = typing.get_args(_return_annotation(function))
+        parts = typing.get_args(annotation)
         return {"type": "string"} if parts and parts[0] is str else None  # content blocks count as their text
-    return _schema_of(_return_annotation(function), where=where)
-
-
-def _return_annotation(function: Callable[..., Any]) -> Any:
-    """Return the return annotation; Any where there is none that can be read."""
-    return _hints(function).get("return", Any)
+    return _schema_of(annotation, where=where)
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
@@ -283,14 +247,12 @@ def _parameters_of(model: Any, *, where: str) -> JsonObject:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            schema = model.model_json_schema() if hasattr(model, "model_json_schema") else model.schema()
+            schema = _strip_titles(model.model_json_schema())
         except _NO_JSON as error:
             reason = str(error).split("\n", 1)[0]
             raise ToolkitError(f"{where}: an argument has a type that has no JSON Schema: {reason}") from None
-    return as_parameters(
-        {key: one for key, one in _strip_titles(schema).items() if key not in ("title", "description")},
-        where=f"{where}, parameters",
-    )
+    plain = {key: one for key, one in schema.items() if key not in ("title", "description")}
+    return as_parameters(plain, where=f"{where}, parameters")
 
 
 def _strip_titles(schema: Any) -> Any:
@@ -298,12 +260,121 @@ def _strip_titles(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     plain = rebuild(schema, _strip_titles)
-    for key in MAPS & plain.keys():
-        plain[key] = {name: _strip_title(one, name) for name, one in plain[key].items()}
+    for name, one in ((name, one) for key in MAPS & plain.keys() for name, one in plain[key].items()):
+        if isinstance(one, dict) and one.get("title") in (name, name.replace("_", " ").title()):
+            del one["title"]
     return plain
 
 
-def _strip_title(schema: Any, name: str) -> Any:
-    if isinstance(schema, dict) and schema.get("title") in (name, name.replace("_", " ").title()):
-        return {key: one for key, one in schema.items() if key != "title"}
-    return schema
+_PART = re.compile(
+    r"(?m)^(?:(Args|Arguments|Parameters|Returns?|Yields|Raises|Examples?|Notes?|Warnings?)"
+    r"|:(?:param|parameter|arg)\b[^:\n]*?\b(\w+)|:(returns?|rtype|type|raises)\b[^:\n]*):"
+)
+_ARGUMENT = re.compile(r"(?m)^\*{0,2}(\w+) *+(?:\([^)\n]*\) *+)?:")
+
+
+class Docstring(NamedTuple):
+    """A docstring taken apart."""
+
+    description: str
+    arguments: dict[str, str]
+    returns: str
+
+
+def read_docstring(text: str | None) -> Docstring:
+    """Take a docstring apart, in Google's form and `:param name:`; what is in no known form is description.
+
+    LangChain has a parser of its own; it refuses a docstring whose sections are not all set apart by empty lines.
+    """
+    description, *parts = _PART.split(inspect.cleandoc(text or ""))
+    arguments, returns = dict[str, str](), ""
+    for section, parameter, reported, body in zip(*(parts[number::4] for number in range(4)), strict=True):
+        if parameter:
+            arguments[parameter] = _as_line(body)
+        elif section in ("Args", "Arguments", "Parameters"):
+            _, *found = _ARGUMENT.split(textwrap.dedent(body))
+            arguments |= dict(zip(found[::2], map(_as_line, found[1::2]), strict=True))
+        elif (section or reported).lower().startswith("return"):
+            returns = _as_line(body)
+    return Docstring(description.strip(), arguments, returns)
+
+
+def _as_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+# what LangGraph's `ToolNode` injects: runtime, state, store, config, call id -----------------------------------------
+
+_KNOWN = {
+    "ToolRuntime": "", "RunnableConfig": "config", "InjectedToolCallId": "tool_call_id", "InjectedState": "state",
+    "InjectedStore": "store", "BaseStore": "store",
+}  # fmt: skip
+"""Classes that mark a parameter, and what of the call's `ToolRuntime` it gets."""
+
+
+class Source(NamedTuple):
+    """What is injected: a part of the call's `ToolRuntime`, or of that part a field; no part is all of it."""
+
+    part: str
+    field: str | None
+
+
+def find_injected(hints: Mapping[str, Any]) -> dict[str, Source | None]:
+    """Return the parameters that a framework fills, and with what; None for what is not known here."""
+    found: dict[str, Source | None] = {"run_manager": None, "callbacks": None}
+    for name, hint in ((key, one) for key, one in hints.items() if key != "return"):
+        members = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
+        parts = [(*getattr(one, "__metadata__", ()), getattr(one, "__origin__", one)) for one in members]
+        for part in (part for each in parts for part in each):
+            kind = part if isinstance(part, type) else type(part)
+            if issubclass(kind, InjectedToolArg) or (kind is part and is_from_framework(part)):
+                known = kind.__name__ in _KNOWN and is_from_framework(kind)
+                source = Source(_KNOWN[kind.__name__], getattr(part, "field", None)) if known else None
+                found[name] = found.get(name) or source
+    return found
+
+
+def is_from_framework(annotation: Any) -> bool:
+    """Return whether a type is LangChain's or LangGraph's."""
+    return str(getattr(annotation, "__module__", "")).startswith(("langchain", "langgraph"))
+
+
+def fill(tool: str, sources: Mapping[str, Source], optional: Collection[str], args: JsonObject) -> dict[str, Any]:
+    """Return a call's arguments with what the running graph has for the tool's other parameters. Raises NotMade."""
+    given, runtime = {name: value for name, value in args.items() if name not in sources}, _read_runtime()
+    for name, source in sources.items():
+        try:
+            given[name] = _read(runtime, source)
+        except LookupError as error:
+            if name not in optional:
+                raise NotMade(f"{tool} was not called: {name!r} cannot be injected: {error.args[0]}") from None
+    return given
+
+
+def _read_runtime() -> Any:
+    """Return the runtime of a call in the running graph, as `ToolNode` makes it; None outside of a graph."""
+    from langgraph.config import get_config
+    from langgraph.prebuilt import ToolRuntime
+    from langgraph.runtime import get_runtime
+
+    try:
+        config, runtime = get_config(), get_runtime()
+    except (RuntimeError, KeyError):
+        return None
+    if runtime is None:  # in a chain alone
+        return None
+    read = config["configurable"].get("__pregel_read")
+    state = read(list(read.args[1]), True) if read else {}
+    shared = {name: getattr(runtime, name) for name in ("context", "store", "stream_writer")}
+    return ToolRuntime(state=state, config=config, tool_call_id=CALL_ID.get() or uuid4().hex, **shared)
+
+
+def _read(runtime: Any, source: Source) -> Any:
+    if runtime is None:
+        raise LookupError("no graph is running")
+    value = getattr(runtime, source.part) if source.part else runtime
+    if value is None:
+        raise LookupError(f"the graph was compiled without a {source.part}")
+    if source.field and source.field not in value:
+        raise LookupError(f"the graph's {source.part} has no {source.field!r}")
+    return value[source.field] if source.field else value

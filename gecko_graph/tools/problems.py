@@ -1,25 +1,33 @@
-"""What a source of tools leaves open, contradicts, or writes in a way that no rule can use."""
+"""What a source of tools leaves open, contradicts or writes in vain; and choosing some of too many tools."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from importlib.util import find_spec
 from typing import Any, Literal
 
 from ..contracts.contract import Contract
-from ..errors import did_you_mean
+from ..contracts.language.examine import find_misfit, of_schema
+from ..errors import ToolkitError, did_you_mean
 from ..schemas.complaints import find_faults
-from ..schemas.partial import Partial, sure_findings
-from ..schemas.pattern import compile_pattern
+from ..schemas.formats import compile_pattern
 from ..schemas.subschemas import walk
 from ..state import JsonObject
 from .openapi.simplify import PREFIX
-from .spec import ToolSpec
+from .spec import ToolSpec, format_names
 
 _BARE = re.compile(r"(?:state|before|args|call|result)(?:\.[A-Za-z_]\w*|\['[^']*'\])+")
 """A text that is an expression in all but its braces."""
+
+MAX_TOOLS = 128
+"""Tools that OpenAI takes in one request; others take about as many."""
+WINDOW_TOKENS = 128_000
+CHARS_PER_TOKEN = 4
 
 ProblemKind = Literal[
     "result", "description", "parameter", "effect", "default", "pattern", "example", "contract", "broken", "size"
@@ -47,23 +55,25 @@ class Problem:
 
 def find_problems(tools: Iterable[ToolSpec]) -> list[Problem]:
     """Return all problems of all tools, tool by tool."""
-    return [problem for tool in tools for problem in _tool_problems(tool)]
+    return [Problem(tool.name, kind, message) for tool in tools for kind, message in _problems_of(tool)]
 
 
-def _tool_problems(tool: ToolSpec) -> Iterator[Problem]:
+def _problems_of(tool: ToolSpec) -> Iterator[tuple[ProblemKind, str]]:
     if tool.result is None:
-        yield Problem(tool.name, "result", "no result schema: any JSON passes as its result")
+        yield "result", "no result schema: any JSON passes as its result"
     if not tool.description.strip():
-        yield Problem(tool.name, "description", "no description: the planner has only its name to go by")
+        yield "description", "no description: the planner has only its name to go by"
     if tool.effect is None:
-        yield Problem(tool.name, "effect", "neither read nor write: treated as a write")
-    for name, one in tool.parameters.get("properties", {}).items():
-        if not _has_description(one, tool.parameters):
-            yield Problem(tool.name, "parameter", f"the parameter {name!r} has no description")
-    for schema in (tool.parameters, tool.result or {}):
-        yield from _schema_problems(tool.name, schema)
-    yield from _example_problems(tool)
-    yield from _contract_problems(tool)
+        yield "effect", "neither read nor write: treated as a write"
+    for name, schema in tool.parameters.get("properties", {}).items():
+        if not _has_description(schema, tool.parameters):
+            yield "parameter", f"the parameter {name!r} has no description"
+    for part in (*walk(tool.parameters), *walk(tool.result or {})):
+        yield from _schema_problems(part)
+    yield from (("example", note) for note in _example_notes(tool))
+    if tool.contract is not None:
+        notes = (*_contract_notes(tool, tool.contract), *_result_notes(tool.contract, tool.result))
+        yield from (("contract", note) for note in notes)
 
 
 def _has_description(schema: Any, whole: JsonObject) -> bool:
@@ -73,52 +83,23 @@ def _has_description(schema: Any, whole: JsonObject) -> bool:
     return any(isinstance(one, dict) and one.get("description") for one in (schema, referred))
 
 
-def _schema_problems(tool: str, schema: JsonObject) -> Iterator[Problem]:
-    for one in walk(schema):
-        choices = (
-            [json.dumps(choice, sort_keys=True) for choice in one["enum"]]
-            if isinstance(one.get("enum"), list)
-            else None
-        )
-        if "default" in one and choices is not None and json.dumps(one["default"], sort_keys=True) not in choices:
-            shown = json.dumps(one["default"])[:60]
-            yield Problem(tool, "default", f"the default {shown} is outside its own enum: it is never filled in")
-        for pattern in _patterns(one):
-            if compile_pattern(pattern) is None:
-                yield Problem(tool, "pattern", f"the pattern {pattern[:60]!r} cannot be read: it decides nothing")
+def _schema_problems(schema: JsonObject) -> Iterator[tuple[ProblemKind, str]]:
+    if "default" in schema and isinstance(schema.get("enum"), list):
+        default, *choices = (json.dumps(one, sort_keys=True) for one in (schema["default"], *schema["enum"]))
+        if default not in choices:
+            yield "default", f"the default {default[:60]} is outside its own enum: it is never filled in"
+    named = schema.get("patternProperties")
+    for pattern in (schema.get("pattern"), *(named if isinstance(named, dict) else ())):
+        if isinstance(pattern, str) and compile_pattern(pattern) is None:
+            yield "pattern", f"the pattern {pattern[:60]!r} cannot be read: it decides nothing"
 
 
-def _patterns(schema: JsonObject) -> Iterator[str]:
-    if isinstance(schema.get("pattern"), str):
-        yield schema["pattern"]
-    if isinstance(schema.get("patternProperties"), dict):
-        yield from schema["patternProperties"]
-
-
-def _example_problems(tool: ToolSpec) -> Iterator[Problem]:
+def _example_notes(tool: ToolSpec) -> Iterator[str]:
     for number, example in enumerate(tool.examples, 1):
-        here = f"of example {number} "
         if wrong := find_faults(tool.parameters, example.args):
-            yield Problem(tool.name, "example", f"the arguments {here}do not fit the parameters: {wrong[0]}")
+            yield f"the arguments of example {number} do not fit the parameters: {wrong[0]}"
         if tool.result is not None and (wrong := find_faults(tool.result, example.result)):
-            yield Problem(tool.name, "example", f"the result {here}does not fit its schema: {wrong[0]}")
-
-
-def _contract_problems(tool: ToolSpec) -> Iterator[Problem]:
-    if tool.contract is None:
-        return
-    for message in _contract_notes(tool, tool.contract):
-        yield Problem(tool.name, "contract", message)
-    if tool.result is None:
-        return
-    foreseen = tool.contract.foreseen()
-    yield from _unknown_result_keys(tool.name, tool.result, foreseen)
-    wrong = next((found for result in foreseen if (found := sure_findings(tool.result, result))), None)
-    if wrong is None:
-        return
-    what = "what its contract returns" if "returns" in tool.contract.data else "its contract has no `returns`, and null"
-    where = f"expected {wrong[0].expected} at {wrong[0].path}"
-    yield Problem(tool.name, "contract", f"{what} can never fit the result schema ({where}): one of the two is wrong")
+            yield f"the result of example {number} does not fit its schema: {wrong[0]}"
 
 
 def _contract_notes(tool: ToolSpec, contract: Contract) -> Iterator[str]:
@@ -127,10 +108,6 @@ def _contract_notes(tool: ToolSpec, contract: Contract) -> Iterator[str]:
         yield "its effects are dropped: a read changes nothing"
     if not tool.reads and "observes" in contract.data:
         yield "its `observes` is never looked at: only a read observes"
-    for name in contract.unused_lets():
-        yield f"the let {name!r} is never used"
-    for check in contract.constant_checks():
-        yield f"the check {check[:60]!r} names nothing: it always comes out the same"
     parts = {key: contract.data[key] for key in ("let", "effects", "returns", "observes") if key in contract.data}
     for text in _texts(parts):
         if _BARE.fullmatch(text):
@@ -148,13 +125,80 @@ def _texts(data: Any) -> Iterator[str]:
                 yield from _texts(member)
 
 
-def _unknown_result_keys(tool: str, schema: JsonObject, foreseen: Iterable[Partial]) -> Iterator[Problem]:
-    """Yield a problem for each key of the contract's result that the result schema does not name."""
-    known = schema.get("properties")
-    if not isinstance(known, dict) or schema.keys() & {"allOf", "anyOf", "oneOf", "$ref", "patternProperties"}:
+def _result_notes(contract: Contract, schema: JsonObject | None) -> Iterator[str]:
+    """Yield messages for what the contract returns and the result schema does not know, or does not allow."""
+    if schema is None or contract.returned is None:
         return
-    written = {key for result in foreseen if isinstance(result.value, dict) for key in result.value}
-    if "additionalProperties" not in schema:
-        for key in sorted(written - known.keys()):
-            hint = did_you_mean(key, known)
-            yield Problem(tool, "contract", f"it returns {key!r}, which the result schema does not name{hint}")
+    known = schema.get("properties")
+    is_open = schema.keys() & {"allOf", "anyOf", "oneOf", "$ref", "patternProperties", "additionalProperties"}
+    if isinstance(known, dict) and not is_open:
+        for key in sorted({*contract.returned.keys} - known.keys()):
+            yield f"it returns {key!r}, which the result schema does not name{did_you_mean(key, known)}"
+    if wrong := find_misfit(contract.returned, of_schema(schema)):
+        what = "what its contract returns" if "returns" in contract.data else "it has no `returns`, and null"
+        yield f"{what} can never fit the result schema ({wrong}): one of the two is wrong"
+
+
+def select_tools(
+    tools: Sequence[ToolSpec], patterns: Mapping[str, Iterable[str] | str], broken: Iterable[Problem] = ()
+) -> list[ToolSpec]:
+    """Return the tools that match a pattern of every kind that is given, in order; see `Toolkit.select`.
+
+    `broken` is what was left out of the source: an error for its name gives the reason.
+    """
+    chosen = list(tools)
+    for kind, given in patterns.items():
+        values_of, matches = _KINDS[kind]
+        wanted = [given] if isinstance(given, str) else list(given)
+        known = dict.fromkeys(value for tool in tools for value in values_of(tool))
+        hit: set[str] = set()
+        for pattern in wanted:
+            if not isinstance(pattern, str):
+                raise ToolkitError(f"select: {kind}: expected text, got {type(pattern).__name__}")
+            wild = {*"*?["} & {*pattern}  # others are looked up: there may be thousands
+            found = {each for each in known if matches(each, pattern)} if wild else {pattern} & known.keys()
+            if not found:
+                reason = next((f"; {problem.message}" for problem in broken if problem.tool == pattern), "")
+                near = did_you_mean(pattern.replace("*", ""), known) or f"; there are {format_names([*known])}"
+                raise ToolkitError(f"select: {kind}: {pattern!r} matches nothing{reason or near}")
+            hit |= found
+        if wanted:
+            chosen = [tool for tool in chosen if not hit.isdisjoint(values_of(tool))]
+    if tools and not chosen:
+        kinds = ", ".join(kind for kind, given in patterns.items() if given)
+        raise ToolkitError(f"select: no tool matches all of {kinds}; each of them matches others")
+    return chosen
+
+
+def _matches_path(path: str, pattern: str) -> bool:
+    """Return whether a path template matches: `*` is within a segment, `**` any number of segments."""
+    parts = re.split(r"(/\*\*|\*\*|\*)", pattern)
+    wild = {"/**": r"(?:/.*)?", "**": ".*", "*": "[^/]*"}
+    return re.fullmatch("".join(wild.get(part, re.escape(part)) for part in parts), path) is not None
+
+
+_KINDS: dict[str, tuple[Callable[[ToolSpec], Sequence[str]], Callable[[str, str], bool]]] = {
+    "names": (lambda tool: [tool.name], str.__eq__),
+    "match": (lambda tool: [tool.name], fnmatchcase),
+    "tags": (lambda tool: tool.tags, fnmatchcase),
+    "paths": (lambda tool: [tool.binding.path] if tool.binding else [], _matches_path),
+}
+
+
+def find_size_problems(tools: Sequence[ToolSpec]) -> Iterator[Problem]:
+    """Yield a problem where there are more tools than providers take, or than half of a context window holds.
+
+    With the extra `retrieval` there is none: the planner is shown those that fit.
+    """
+    if find_spec("bm25s") is not None:
+        return
+    tokens = len(json.dumps([[tool.name, tool.description, tool.parameters] for tool in tools])) // CHARS_PER_TOKEN
+    hint = "choose some with select (--only), or have them found: pip install 'gecko-graph[retrieval]'"
+    if tags := Counter(tag for tool in tools for tag in tool.tags).most_common(5):
+        hint += f": the largest tags are {', '.join(f'{tag} ({number})' for tag, number in tags)}"
+    if len(tools) > MAX_TOOLS:
+        yield Problem("all tools", "size", f"{len(tools)} tools, and providers take {MAX_TOOLS} at most; {hint}")
+    if tokens > WINDOW_TOKENS // 2:
+        share = f"{100 * tokens // WINDOW_TOKENS} % of a context window of {WINDOW_TOKENS // 1000}k"
+        estimate = f"about {tokens // 1000}k tokens (estimated: characters / {CHARS_PER_TOKEN})"
+        yield Problem("all tools", "size", f"their schemas take {estimate} of every planner prompt, {share}; {hint}")

@@ -4,22 +4,33 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
+from uuid import uuid4
 
 from langchain_core.messages import ToolMessage
-from langchain_core.tools import ToolException
+from langchain_core.tools import BaseTool, ToolException
 from langgraph.types import Command
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from ..errors import Refused, StateError
+from ..context import GeckoContext
+from ..errors import Refused
 from ..masking import mask
+from ..models.answer import AT_ONCE, AWAITED, Driver, finish
 from ..models.ask import Reply, Work
-from ..models.doubt import REFUSED, TOO_MANY, is_lost, refuses, status_of_error
-from ..state import CallStatus, Json, JsonObject, Patch
-from ..values.digest import check_json, clone
-from .injected import CALL_ID
+from ..models.conversation import build_complaint_message
+from ..models.factory import Models
+from ..models.failure import REFUSED, TOO_MANY, is_lost, refuses, status_of_error
+from ..models.node import NodeScope, book_attempt, run_node, silent
+from ..state import Call, CallStatus, Json, JsonObject, Patch
+from ..values.digest import clone
+from ..values.places import as_text
+from .check import check_by_rule, find_fault
 from .spec import ToolSpec
+
+CALL_ID: ContextVar[str] = ContextVar("gecko_call_id", default="")
+"""Id of the call that is made."""
 
 TRY_AGAIN = frozenset((TOO_MANY, 500, 502, 503, 504))
 """HTTP status of a call that was not done for now. (A write's 5xx is in doubt: it raises.)"""
@@ -99,7 +110,7 @@ def as_answer(value: Any) -> Answer:
         value = next((each for each in update.get("messages", ()) if isinstance(each, ToolMessage)), None)
     is_error = isinstance(value, ToolMessage) and value.status == "error"
     answer = as_json(message_value(value) if isinstance(value, ToolMessage) else value)
-    if unread := answer.reason if isinstance(answer, Pass) else find_fault(answer.result):
+    if unread := answer.reason if isinstance(answer, Pass) else find_fault(answer.result, what="the result"):
         return Answer("error", unread, [], is_unread=True)
     assert isinstance(answer, Answer)
     if not is_error:
@@ -144,16 +155,7 @@ def block_value(block: Any) -> Json:
         parsed = json.loads(text) if text.lstrip()[:1] in ("{", "[") else text
     except (ValueError, RecursionError):
         return text
-    return text if find_fault(parsed) else parsed
-
-
-def find_fault(result: Json) -> str | None:
-    """Return why no checkpoint can store a result: numbers and texts that JSON does not have, too many levels."""
-    try:
-        check_json(result, what="the result")
-    except StateError as error:
-        return str(error)
-    return None
+    return text if find_fault(parsed, what="the result") else parsed
 
 
 def as_json(value: Any) -> Answer | Pass:
@@ -164,3 +166,65 @@ def as_json(value: Any) -> Answer | Pass:
         return Answer("ok", to_jsonable_python(value), [])
     except (PydanticSerializationError, ValueError, RecursionError) as error:
         return Pass(f"the function's return value is not JSON: {mask(str(error))}")
+
+
+NO_REAL = "{tool} has no real function: it can only be simulated"
+IN_DOUBT = "It is not known whether the call took effect: find out before you make it again."
+
+CLAIMED: ContextVar[JsonObject | None] = ContextVar("gecko_claimed", default=None)
+"""Of a call that was claimed: its `key`; the tool notes in `doubt` whether it is open if the call took effect."""
+NO_MODELS = Models()
+SCOPE = NodeScope(GeckoContext.model_validate({}), silent, NO_MODELS.has)
+
+
+async def drive(steps: Any, driver: Driver) -> Any:
+    """Do what a generator asks outside of a graph, where no model is asked, and return what it comes to."""
+    return await run_node(lambda *_: steps, None, SCOPE, driver, models=NO_MODELS, book=book_attempt)
+
+
+class RealTool(BaseTool):
+    """A tool with its own JSON Schema; all of a call's arguments reach the function, whatever they are called."""
+
+    spec: Any
+    timeout_s: float
+
+    def _run(self, /, **args: Any) -> Any:
+        return finish(self._call(args, AT_ONCE))
+
+    async def _arun(self, /, **args: Any) -> Any:
+        return await self._call(args, AWAITED)
+
+    async def _call(self, args: JsonObject, driver: Driver) -> Any:
+        return read_answer(self.spec, *await drive(self._made(args), driver))
+
+    def _made(self, args: JsonObject) -> Any:
+        call: Call = {"id": "", "name": self.name, "args": args}
+        if complaints := check_by_rule(call, self.spec):
+            return Answer("error", build_complaint_message(call, complaints).text), False
+        if self.spec.real is None:
+            return Answer("error", NO_REAL.format(tool=self.name)), False
+        key = (CLAIMED.get() or {}).get("key") or uuid4().hex
+        return run_real(self.spec, args, self.timeout_s, key=key)
+
+
+def as_tool(tool: ToolSpec, shown: JsonObject, *, timeout_s: float) -> RealTool:
+    """Return a tool as a LangChain tool that an agent sees as OpenAI's function dict says."""
+    return RealTool(
+        name=shown["function"]["name"],
+        description=shown["function"]["description"],
+        args_schema=shown["function"]["parameters"],
+        response_format="content_and_artifact",
+        handle_tool_error=True,
+        spec=tool,
+        timeout_s=timeout_s,
+    )
+
+
+def read_answer(tool: ToolSpec, answer: Answer, in_doubt: bool) -> tuple[str, JsonObject]:
+    """Return content and artifact, the latter as MCP has it. Raises ToolException for an error."""
+    content = as_text(answer.result)
+    if claimed := CLAIMED.get():
+        claimed["doubt"] = in_doubt
+    if answer.status == "error":
+        raise ToolException(f"{content}\n{IN_DOUBT}" if in_doubt and not tool.trusted else content)
+    return content, {"structured_content": answer.result}

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ..contracts.contract import Invariant
 from ..errors import ToolkitError
-from ..schemas.well_formed import check_schema
+from ..schemas.strict import check_schema
 from ..state import JsonObject
+from . import declaration
 from .check import Calls, Rejection, Unclear, check_call, read_call
-from .mcp import load_reader
-from .names import format_names, provider_names
-from .parts import Parts, join, read_contracts, read_parts
-from .problems import Problem, find_problems
-from .selection import find_size_problems, select_tools
-from .spec import Effect, ToolExample, ToolSpec
-from .stated import by_name, check_known, check_openable, with_keys
+from .declaration import Parts, Tool, by_name, check_known, check_openable
+from .problems import Problem, find_problems, find_size_problems, select_tools
+from .spec import ToolSpec, as_function, format_names, provider_names
 
 if TYPE_CHECKING:
     import httpx
@@ -66,7 +64,6 @@ class Toolkit:
         *,
         server: str | Mapping[str, str] | None = None,
         auth: Mapping[str, str | Callable[[], str]] | str | None = None,
-        idempotency: Mapping[str, str] | None = None,
         client: httpx.Client | None = None,
         allow_remote: bool = False,
         parsed: JsonObject | None = None,
@@ -75,32 +72,27 @@ class Toolkit:
 
         Path, query, header, cookie and body parameters become one argument object. Where several have the same name,
         each gets its place behind it (`id_path`, `id_body`); a body that is not a plain object is one argument, `body`.
-        The tool's `binding` says where each argument travels. Credentials are no arguments. Where a server is known,
-        `real` sends the request; as every real function it runs only where it is opened or approved.
+        Credentials are no arguments. Where a server is known, `real` sends the request.
 
         Args:
-            source: Path of a YAML or JSON file, or the document as a dict; where `allow_remote` is True also an `https`
-                address.
+            source: Path of a YAML or JSON file, or the document; where `allow_remote` is True also an `https` address.
             server: Address that calls go to, in place of the document's, or values for its server variables.
             auth: Security scheme to credential: the value (`user:password` for basic), `env:NAME` or a function that
                 returns it. `"env:PREFIX_"` takes all from environment variables `PREFIX_<SCHEME>`.
-            idempotency: Tool name to the argument (or `header:<name>`) that takes an idempotency key. A header
-                parameter `Idempotency-Key` is found without.
             client: Sends the requests in place of our own: its time limits, proxies and certificates hold.
             allow_remote: Whether references to the web are followed (`https` only). References to files are read only
                 inside the document's own folder.
             parsed: What the file holds, where it has been read already (a pipe can be read only once).
 
         Raises:
-            ToolkitError: It is not an OpenAPI 3.0 or 3.1 document, or no operation can be read whole; the message names
-                the place. What else is broken is left out and listed in `problems`.
+            ToolkitError: It is no such document, or no operation can be read whole. What else is broken is left out and
+                listed in `problems`.
         """
         from .openapi.client import add_functions
         from .openapi.importer import read_openapi
 
         read = read_openapi(source, allow_remote=allow_remote, parsed=parsed)
-        plain = cls(with_keys(read.tools, idempotency))
-        tools = add_functions(plain, server=server, auth=auth, client=client)
+        tools = add_functions(read.tools, server=server, auth=auth, client=client)
         rules = Parts(tools, read.lets, read.invariants, read.state_schema)._asdict()
         return cls(**rules, title=read.title, broken=read.problems)
 
@@ -119,8 +111,7 @@ class Toolkit:
         """Return the tools of an MCP server, or of several, with their real functions (extra `mcp`).
 
         What a server claims of a tool (`readOnlyHint`) its user has not stated: it is rehearsed as a read, but reviewed
-        and executed as a write. Add contracts, effects and the rest by `Toolkit.from_tools(toolkit, effects=...)`.
-        `close()`, leaving `with` or the end of the process ends the connections.
+        and executed as a write. `close()`, leaving `with` or the end of the process ends the connections.
 
         Args:
             server: An http(s) address, a command as a list, a server object of the `mcp` package, `{"command", "args",
@@ -136,61 +127,46 @@ class Toolkit:
             GeckoError: The extra is not installed, there is no connection, or the tools cannot be listed.
         """
         given = {"headers": headers, "auth": auth, "env": env, "prefix": prefix, "trust_hints": trust_hints}
-        specs, problems = load_reader().read_servers(server, given | {"timeout_s": timeout_s})
-        return cls(specs.values(), broken=problems)
+        specs, problems = _load_mcp().read_servers(server, given | {"timeout_s": timeout_s})
+        return cls(specs, broken=problems)
 
     @classmethod
     async def afrom_mcp(cls, server: Any, **options: Any) -> Toolkit:
         """Read as `from_mcp`, without blocking the event loop; or an open `Client` or `ClientSession` of that loop."""
-        specs, problems = await load_reader().aread_servers(server, options)
-        return cls(specs.values(), broken=problems)
+        specs, problems = await _load_mcp().aread_servers(server, options)
+        return cls(specs, broken=problems)
 
     @classmethod
-    def from_tools(  # noqa: PLR0913 - one keyword for each thing that a function cannot say of itself
+    def from_tools(
         cls,
         tools: Iterable[Any],
         *,
-        contracts: Mapping[str, Mapping[str, Any]] | None = None,
         lets: Mapping[str, Any] | None = None,
         requires: Mapping[str, Any] | None = None,
         invariants: Sequence[Mapping[str, Any]] = (),
         state_schema: JsonObject | None = None,
-        simulate: Mapping[str, Callable[..., Any]] | None = None,
-        effects: Mapping[str, Effect] | None = None,
-        examples: Mapping[str, Sequence[ToolExample | Mapping[str, Any]]] | None = None,
-        results: Mapping[str, JsonObject] | None = None,
-        idempotency: Mapping[str, str] | None = None,
-        refuses: Collection[str] = (),
-        trust_hints: bool = False,
         title: str = "",
     ) -> Toolkit:
-        """Read functions, Pydantic classes, LangChain tools, function dicts (OpenAI, BFCL, MCP) and ToolSpecs as tools.
+        """Read functions, Pydantic classes, LangChain tools, function dicts and ToolSpecs as tools.
 
         Args:
-            tools: The tools. A function is kept as the tool's real one and never run unless you `open` it.
-            contracts: Tool name to contract, as `x-contract` has it.
+            tools: The tools; a `Tool` around one says more of it.
             lets: What the contracts share, as `x-contract-let` has it.
             requires: Requirements that they share, as `x-contract-requires` has them.
             invariants: `{check, error}` over `state` and `before`, of every change.
             state_schema: JSON Schema 2020-12 of every task state, as `x-state` has it.
-            simulate: Tool name to `simulate(state, **args)`, which answers from a copy of the task state.
-            effects: Tool name to `read` or `write`.
-            examples: Tool name to given answers, as `{"args": ..., "result": ...}`.
-            results: Tool name to the JSON Schema of its result, in the place of what its source says.
-            idempotency: Tool name to the argument that takes an idempotency key: the executor fills it.
-            refuses: Names of writes whose error results say that nothing was done; else they leave that open.
-            trust_hints: Whether effects that the tools' own annotations claim count as stated by you.
             title: Title of the whole.
 
         Raises:
-            ToolkitError: Something is not a tool, cannot be read, or names a tool that does not exist.
+            ToolkitError: Something is not a tool, cannot be read, or is declared in a way that cannot be used.
+            ContractError: A contract or an invariant is wrong.
         """
-        from .functions import specs_of
+        from .functions import read_tools
 
-        fields = {"contracts": contracts, "simulate": simulate, "effects": effects, "examples": examples}
-        more = {"results": results, "idempotency": idempotency, "refuses": refuses, "trust_hints": trust_hints}
-        rules = {"let": lets, "requires": requires, "invariants": invariants, "state": state_schema}
-        return cls(**read_parts(specs_of(tools), {**fields, **more}, rules)._asdict(), title=title)
+        specs, declared = read_tools(tools)
+        rules = {"let": lets, "invariants": invariants, "state": state_schema}
+        parts = declaration.load_rules(Parts(specs, {}, ()), rules)
+        return cls(**declaration.add_declared(parts, declared, requires)._asdict(), title=title)
 
     def __getitem__(self, name: str) -> ToolSpec:
         return self._tools[name]
@@ -230,8 +206,7 @@ class Toolkit:
         """Return the toolkit with the real functions of these reads opened: a rehearsal may run them.
 
         Raises:
-            ToolkitError: There is no such tool, it is not known to be a read, or it has no real function that arguments
-                alone can run.
+            ToolkitError: There is no such tool, it is not known to be a read, or it has no real function.
         """
         for name in names:
             if not isinstance(name, str):
@@ -279,6 +254,17 @@ class Toolkit:
             check_known(name, self._tools, "cannot replace")
         return self._of(self._parts()._replace(tools=[changed.get(tool.name, tool) for tool in self]))
 
+    def declare(self, *tools: Tool) -> Toolkit:
+        """Return the toolkit with more said of its tools: `toolkit.declare(Tool("pay", effect="write"), ...)`.
+
+        Contracts use the toolkit's lets and state schema.
+
+        Raises:
+            ToolkitError: There is no such tool, or something cannot be used.
+            ContractError: A contract is wrong.
+        """
+        return self._of(declaration.add_declared(self._parts(), tools))
+
     def with_contracts(
         self, source: str | Path | Mapping[str, Any], *, at: str | Sequence[str] | None = None
     ) -> Toolkit:
@@ -293,11 +279,12 @@ class Toolkit:
             ToolkitError: The file cannot be read, or names a tool that does not exist.
             ContractError: A contract or an invariant is wrong.
         """
-        return self._of(join([self._parts()._replace(tools=()), read_contracts(self._parts(), source, at=at)]))
+        rules = self._parts()._replace(tools=())
+        return self._of(declaration.join([rules, declaration.read_contracts(self._parts(), source, at=at)]))
 
     def mount(self, at: str | Sequence[str]) -> Toolkit:
         """Return the toolkit with its contracts and invariants below a key of the task state, or a list of keys."""
-        return self._of(join([self._parts()], at=at))
+        return self._of(declaration.join([self._parts()], at=at))
 
     def merge(self, *others: Toolkit) -> Toolkit:
         """Return one toolkit of this one and others, on one task state; also as `a + b`.
@@ -306,7 +293,7 @@ class Toolkit:
             ToolkitError: Two tools have one name.
         """
         broken = [problem for one in (self, *others) for problem in one.broken]
-        return self._of(join([one._parts() for one in (self, *others)]), broken)
+        return self._of(declaration.join([one._parts() for one in (self, *others)]), broken)
 
     def __add__(self, other: Toolkit) -> Toolkit:
         return self.merge(other)
@@ -335,9 +322,7 @@ class Toolkit:
 
     def as_openai(self) -> list[JsonObject]:
         """Return OpenAI function dicts for `bind_tools`, under names that every provider takes: see `resolve`."""
-        names = self._provider_names
-        shown = ({"name": names[t.name], "description": t.about, "parameters": t.parameters} for t in self)
-        return [{"type": "function", "function": each} for each in shown]
+        return [as_function(self._provider_names[tool.name], tool.about, tool.parameters) for tool in self]
 
     def resolve(self, provider_name: str) -> str:
         """Return the tool's own name for a name from `as_openai`; any other name is returned as it is."""
@@ -374,15 +359,12 @@ class Toolkit:
         return check_call(own, state, self.get(own["name"]), unclear=unclear, calls=calls, untrusted=untrusted)
 
     def as_tools(self, *, timeout_s: float = 30.0) -> list[BaseTool]:
-        """Return LangChain tools that run the real functions, under names that every provider takes.
+        """Return LangChain tools that run the real functions, each call within `timeout_s` seconds.
 
-        Results are JSON; an error is a message with `status="error"`, also of a tool that has no real function: those
-        can only be simulated.
-
-        Args:
-            timeout_s: Seconds that one call may take.
+        Their names are those of `as_openai`. Results are JSON; an error, also of a tool that has no real function, is a
+        message with `status="error"`.
         """
-        from .as_tools import as_tool
+        from .real import as_tool
 
         return [as_tool(tool, seen, timeout_s=timeout_s) for tool, seen in zip(self, self.as_openai(), strict=True)]
 
@@ -393,3 +375,10 @@ class Toolkit:
     @cached_property
     def _own_names(self) -> dict[str, str]:
         return {given: name for name, given in self._provider_names.items()}
+
+
+def _load_mcp() -> Any:
+    try:
+        return import_module(".mcp", __package__)
+    except ImportError as error:
+        raise ToolkitError(f"MCP needs the official client, 2.x: pip install 'gecko-graph[mcp]' ({error})") from None

@@ -1,18 +1,18 @@
-"""Equality of JSON documents, and the patch that leads from one to the other."""
+"""Equality of JSON documents, the patch that leads from one to the other, and the changes with old and new values."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Iterator
 from itertools import pairwise
+from typing import Any, Literal, NamedTuple
 
 from ..state import Json, JsonObject, Patch
 from .digest import digest
+from .patch import equal, find, pointer, pointer_step, tokens
 
 _ALIGN_LIMIT = 200
 """Removals and insertions up to which the items of two lists are aligned; the cost grows with its square."""
-
-_Stretch = tuple[int, int, int, int]
-"""`before[a:b]` has become `after[c:d]`."""
 
 
 def make_patch(before: Json, after: Json) -> Patch:
@@ -29,22 +29,6 @@ def make_patch(before: Json, after: Json) -> Patch:
 def json_equal(a: Json, b: Json) -> bool:
     """Return True where both are the same JSON value of the same types: 1, 1.0 and True are three values."""
     return equal(a, b, _same_scalar)
-
-
-def equal(a: Json, b: Json, same: Callable[[Json, Json], bool]) -> bool:
-    """Return True where both have the same containers, and scalars that are the `same`."""
-    if a is b:
-        return True
-    if isinstance(a, dict) and isinstance(b, dict):
-        return len(a) == len(b) and all(key in b and equal(item, b[key], same) for key, item in a.items())
-    if isinstance(a, list) and isinstance(b, list):
-        return len(a) == len(b) and all(equal(x, y, same) for x, y in zip(a, b, strict=True))
-    return same(a, b)
-
-
-def same_value(a: Json, b: Json) -> bool:
-    """Return True where two values are equal by value: 5 and 5.0 are, 1 and true are not."""
-    return isinstance(a, bool) == isinstance(b, bool) and bool(a == b)
 
 
 def _same_scalar(a: Json, b: Json) -> bool:
@@ -89,72 +73,108 @@ def _compare_lists(before: list[Json], after: list[Json], place: str, found: Pat
             found.append({"op": "add", "path": f"{place}/{low + index - new_low}", "value": after[index]})
 
 
-def _stretches(before: list[Json], after: list[Json]) -> list[_Stretch] | None:
-    """Return where two lists differ; None where they share so little that replacing the whole list is better."""
-    start = _common(before, after)
-    end = _common(before[start:][::-1], after[start:][::-1])
+def _stretches(before: list[Json], after: list[Json]) -> list[tuple[int, int, int, int]] | None:
+    """Return where two lists differ, as `before[a:b]` has become `after[c:d]`; None where replacing all is better."""
+    start = _count_common(before, after)
+    end = _count_common(before[start:][::-1], after[start:][::-1])
     old, new = before[start : len(before) - end], after[start : len(after) - end]
-    if not old or not new or len(old) == len(new) == 1:
-        return [(start, start + len(old), start, start + len(new))]
-    kept = _kept([digest(item) for item in old], [digest(item) for item in new])
+    kept = _kept([digest(item) for item in old], [digest(item) for item in new]) if old and new else []
     if kept is None and len(old) != len(new):
         return None
-    found = _gaps(kept or [], len(old), len(new))
-    return [(start + a, start + b, start + c, start + d) for a, b, c, d in found]
-
-
-def _common(a: list[Json], b: list[Json]) -> int:
-    """Return how many items the two lists have in common at their start."""
-    for index, (x, y) in enumerate(zip(a, b, strict=False)):
-        if not json_equal(x, y):
-            return index
-    return min(len(a), len(b))
-
-
-def _gaps(kept: list[tuple[int, int]], old: int, new: int) -> list[_Stretch]:
-    edges = [(-1, -1), *kept, (old, new)]
-    gaps = [(a + 1, b, c + 1, d) for (a, c), (b, d) in pairwise(edges)]
-    return [gap for gap in gaps if gap[0] < gap[1] or gap[2] < gap[3]]
+    edges = [(-1, -1), *(kept or ()), (len(old), len(new))]
+    gaps = [(start + a + 1, start + b, start + c + 1, start + d) for (a, c), (b, d) in pairwise(edges)]
+    return [(a, b, c, d) for a, b, c, d in gaps if a < b or c < d]
 
 
 def _kept(old: list[str], new: list[str]) -> list[tuple[int, int]] | None:
     """Return index pairs of the items that a shortest edit keeps (Myers 1986, greedy); None beyond the limit."""
-    reach = {1: 0}
-    rounds: list[dict[int, int]] = []
+    reach: dict[int, tuple[int, Any]] = {1: (0, None)}  # how far each diagonal is followed, and the pairs on the way
     for cost in range(min(_ALIGN_LIMIT, len(old) + len(new)) + 1):
-        rounds.append(dict(reach))
         for diagonal in range(-cost, cost + 1, 2):
-            x = _entry(reach, diagonal, cost)
+            inserts = diagonal == -cost or (diagonal != cost and reach[diagonal - 1][0] < reach[diagonal + 1][0])
+            x, pairs = reach[diagonal + 1] if inserts else reach[diagonal - 1]
+            x += not inserts
             while x < len(old) and x - diagonal < len(new) and old[x] == new[x - diagonal]:
+                pairs = (pairs, (x, x - diagonal))
                 x += 1
-            reach[diagonal] = x
+            reach[diagonal] = x, pairs
             if x >= len(old) and x - diagonal >= len(new):
-                return _walked_back(rounds, len(old), len(new))
+                return _unrolled(pairs)
     return None
 
 
-def _entry(reach: dict[int, int], diagonal: int, cost: int) -> int:
-    """Return where a path of this cost enters the diagonal: by an insertion, or else by a removal."""
-    return reach[diagonal + 1] if _inserts(reach, diagonal, cost) else reach[diagonal - 1] + 1
+def _unrolled(pairs: Any) -> list[tuple[int, int]]:
+    found = []
+    while pairs:
+        pairs, pair = pairs
+        found.append(pair)
+    return found[::-1]
 
 
-def _inserts(reach: dict[int, int], diagonal: int, cost: int) -> bool:
-    return diagonal == -cost or (diagonal != cost and reach[diagonal - 1] < reach[diagonal + 1])
+def _count_common(a: list[Json], b: list[Json]) -> int:
+    """Return how many items the two lists have in common at their start."""
+    same = (json_equal(x, y) for x, y in zip(a, b, strict=False))
+    return next((index for index, is_same in enumerate(same) if not is_same), min(len(a), len(b)))
 
 
-def _walked_back(rounds: list[dict[int, int]], x: int, y: int) -> list[tuple[int, int]]:
-    pairs: list[tuple[int, int]] = []
-    for cost in range(len(rounds) - 1, -1, -1):
-        reach, diagonal = rounds[cost], x - y
-        entry = _entry(reach, diagonal, cost)
-        while x > entry:
-            x, y = x - 1, y - 1
-            pairs.append((x, y))
-        if cost:
-            x, y = (x, y - 1) if _inserts(reach, diagonal, cost) else (x - 1, y)
-    return pairs[::-1]
+MANY = 20
+"""Removed members of one container up to which each is reported as its own change."""
 
 
-def pointer_step(token: str | int) -> str:
-    """Return one token of a JSON Pointer, escaped, with the slash before it."""
-    return "/" + str(token).replace("~", "~0").replace("/", "~1")
+class Change(NamedTuple):
+    """One change between two states.
+
+    Attributes:
+        kind: `remove`, `replace` and `add` are about the value at `path`; `shrink` is about a container there that has
+            lost more than `MANY` members.
+        path: JSON Pointer into the state before; of an added value, where it was put.
+        old: The value before, None for `add`; for `shrink` how many members there were.
+        new: The value after, None for `remove`; for `shrink` how many members there are.
+        lost: For `shrink` the names of the lost members, or the lost items of a list.
+    """
+
+    kind: Literal["add", "replace", "remove", "shrink"]
+    path: str
+    old: Json = None
+    new: Json = None
+    lost: tuple[Json, ...] = ()
+
+
+def net_changes(before: Json, after: Json) -> list[Change]:
+    """Return the changes between two states: additions, then replacements, removals, and the largest losses last."""
+    members: defaultdict[str, list[Change]] = defaultdict(list)
+    for change in _changes(before, after):
+        members[pointer(tokens(change.path)[:-1])].append(change)
+    found = [change for path, group in members.items() for change in _folded(path, group, before)]
+    return sorted(found, key=lambda change: ("add", "replace", "remove", "shrink").index(change.kind))
+
+
+def _changes(before: Json, after: Json) -> Iterator[Change]:
+    # operations of `make_patch` do not shift each other's items: a path leads to the old value in `before`
+    for operation in make_patch(before, after):
+        path, new = operation["path"], operation.get("value")
+        if operation["op"] == "add":
+            yield Change("add", path, None, new)
+            continue
+        old = find(before, tokens(path))
+        if operation["op"] == "replace" and isinstance(old, (dict, list)) and type(old) is type(new):
+            yield from (Change("remove", path + pointer([key]), value) for key, value in _members(old))
+            yield from (Change("add", path + pointer([key]), None, value) for key, value in _members(new))
+        else:
+            yield Change(operation["op"], path, old, new)
+
+
+def _folded(path: str, group: list[Change], before: Json) -> list[Change]:
+    """Return the changes of one container's members; combine more than `MANY` removals into one."""
+    lost = [change for change in group if change.kind == "remove"]
+    if len(lost) <= MANY:
+        return group
+    others = [change for change in group if change.kind != "remove"]
+    container = find(before, tokens(path))
+    names = [tokens(change.path)[-1] if isinstance(container, dict) else change.old for change in lost]
+    left = len(container) - len(lost) + sum(change.kind == "add" for change in others)
+    return [*others, Change("shrink", path, len(container), left, tuple(names))]
+
+
+def _members(container: Json) -> list[tuple[str | int, Json]]:
+    return list(container.items() if isinstance(container, dict) else enumerate(container))

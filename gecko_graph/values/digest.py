@@ -10,14 +10,13 @@ import copy
 import hashlib
 import json
 import math
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import ormsgpack
 
 from ..errors import StateError
 from ..state import Json
-from .leaves import map_scalars
-from .paths import shorten
+from .places import excerpt, json_path, map_scalars
 
 MAX_DEPTH = 100
 """Levels of nesting that a document may have."""
@@ -25,18 +24,10 @@ MAX_DEPTH = 100
 MAX_VALUES = 1_000_000
 """Values that a document may have: forty lists that each contain the last one twice cannot be written out."""
 
-_INT_MIN, _INT_MAX = -(2**63), 2**64 - 1
 _BIG_INT = 1
 _CANONICAL = ormsgpack.OPT_SORT_KEYS | ormsgpack.OPT_PASSTHROUGH_BIG_INT
 _MINUS_ZERO = b"\xcb\x80" + b"\x00" * 7
-_LONGEST_PATH = 400
-_SHOWN = 60
-
 Document = TypeVar("Document")
-
-_Place = list[str | int]
-_Fault = tuple[_Place, str]
-"""A path in the document, innermost step first, and what is wrong there."""
 
 
 def digest(document: Json) -> str:
@@ -72,107 +63,65 @@ def unpack(packed: bytes) -> Json:
 
 
 def check_json(document: object, *, what: str) -> None:
-    """Check that a value is JSON that a checkpoint can store.
-
-    Checkpoints are msgpack: integers beyond 64 bits stop them, and half a surrogate pair comes back as another text.
-
-    Args:
-        document: The value to check; only plain dict, list, str, int, float, bool and None are JSON.
-        what: What the value is, for the message: "task_state".
+    """Check that a value is JSON that a checkpoint can store; `what` it is stands in the message.
 
     Raises:
-        StateError: Names the JSON path of the first thing, in document order, that is not JSON.
+        StateError: Names the JSON path of the first thing, in document order, that is not.
     """
-    fault = _Check().fault(document, 0)
-    if fault:
-        place, reason = fault
-        path = "".join(map(_step, place[::-1]))
-        raise StateError(f"{what}: ${shorten(path, _LONGEST_PATH)} {reason}")
+    if fault := find_non_json(document):
+        raise StateError(f"{what}: {json_path(fault.place)} is {fault.got}, expected {fault.expected}")
 
 
-class _Check:
-    """One walk through a document, counting what it has seen.
+class NonJson(NamedTuple):
+    """A part of a value that is not JSON, or that a checkpoint cannot store."""
 
-    A part that occurs in several places is walked once: `clean` has its number of values and its depth.
+    place: list[str | int]
+    expected: str
+    got: str
+
+
+def find_non_json(document: object, *, levels: int = MAX_DEPTH) -> NonJson | None:
+    """Return the first part, in document order, that is not JSON or that a checkpoint cannot store.
+
+    Only plain dict, list, str, int, float, bool and None are JSON. Checkpoints are msgpack: integers beyond 64 bits
+    stop them, and half a surrogate pair comes back as another text.
     """
-
-    def __init__(self) -> None:
-        self.left = MAX_VALUES
-        self.deepest = 0
-        self.inside: set[int] = set()
-        self.clean: dict[int, tuple[int, int]] = {}
-
-    def fault(self, value: object, depth: int) -> _Fault | None:
-        if not isinstance(value, (dict, list)) or type(value) not in (dict, list):
-            reason = _scalar_fault(value)
-            return ([], reason) if reason else None
-        values, levels = self.clean.get(id(value), (len(value), 0))
-        self.left -= values
-        if self.left < 0:
-            return [], f"makes it too large: more than {MAX_VALUES:,} values"
-        if levels and depth + levels <= MAX_DEPTH:
-            self.deepest = max(self.deepest, depth + levels)
-            return None
-        return self._container_fault(value, depth)
-
-    def _container_fault(self, value: Any, depth: int) -> _Fault | None:
-        if id(value) in self.inside:
-            return [], "contains itself"
-        if depth >= MAX_DEPTH:
-            return [], f"is nested more than {MAX_DEPTH} levels deep"
-        left, deepest, self.deepest = self.left + len(value), self.deepest, depth + 1
-        self.inside.add(id(value))
-        fault = self._member_fault(value, depth)
-        self.inside.discard(id(value))
-        self.clean[id(value)] = (left - self.left, self.deepest - depth)
-        self.deepest = max(self.deepest, deepest)
-        return fault
-
-    def _member_fault(self, value: Any, depth: int) -> _Fault | None:
-        named = isinstance(value, dict)
-        members: Any = value.items() if named else enumerate(value)
-        for key, item in members:
-            if named and type(key) is not str:
-                return [], f"has the key {shorten(ascii(key), _SHOWN)}, {_name_type(key)}: keys are text"
-            if named and not key.isascii() and _has_half_surrogate(key):
-                return [], f"has the key {shorten(ascii(key), _SHOWN)}: half a surrogate pair is not text"
-            if type(item) is str and item.isascii():
-                continue
-            fault = self.fault(item, depth + 1)
-            if fault:
-                fault[0].append(key)
-                return fault
-        return None
+    if fault := _find_fault(document, 0, levels, [MAX_VALUES]):
+        fault.place.reverse()
+    return fault
 
 
-def _scalar_fault(value: object) -> str | None:
-    if type(value) is str:
-        broken = not value.isascii() and _has_half_surrogate(value)
-        return f"is {shorten(ascii(value), _SHOWN)}: half a surrogate pair is not text" if broken else None
-    if type(value) is float:
-        return None if math.isfinite(value) else f"is {value}: not a JSON number"
-    if type(value) is int:
+def _find_fault(value: Any, depth: int, levels: int, left: list[int]) -> NonJson | None:
+    """Return the first fault, its place from inside out; `left` counts down the values of the whole document."""
+    is_object = type(value) is dict
+    if not is_object and type(value) is not list:
+        expected = _why_no_scalar(value)
         return (
-            None if _INT_MIN <= value <= _INT_MAX else "is an integer of more than 64 bits: checkpoints cannot store it"
+            NonJson([], expected, f"{value!a:.60}" if isinstance(value, str) else excerpt(value)) if expected else None
         )
-    if value is None or type(value) is bool:
-        return None
-    return f"is {_name_type(value)}, which is not JSON{_suggest_type(value)}"
+    left[0] -= len(value)
+    if depth >= levels or left[0] < 0:
+        most = f"{levels} levels of nesting" if left[0] >= 0 else f"{MAX_VALUES:,} values"
+        return NonJson([], f"at most {most}", "…")
+    for key, item in value.items() if is_object else enumerate(value):
+        if is_object and (type(key) is not str or (not key.isascii() and _has_half_surrogate(key))):
+            return NonJson([], "an object with names that are texts", f"the name {key!a:.60}")
+        if type(item) is str and item.isascii():
+            continue
+        if fault := _find_fault(item, depth + 1, levels, left):
+            fault.place.append(key)
+            return fault
+    return None
 
 
-def _suggest_type(value: object) -> str:
-    if isinstance(value, dict):
-        return ": give a plain dict"
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return ": give a list"
-    if isinstance(value, (str, int, float)):
-        return ": give the plain value"
-    return ""
-
-
-def _name_type(value: object) -> str:
-    name = type(value).__name__
-    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+def _why_no_scalar(value: object) -> str | None:
+    if type(value) is str:
+        return "text without half a surrogate pair" if not value.isascii() and _has_half_surrogate(value) else None
+    if type(value) is float:
+        return None if math.isfinite(value) else "a finite number"
+    if type(value) is int:
+        return None if -(1 << 63) <= value < 1 << 64 else "a whole number of at most 64 bits"
+    return None if value is None or type(value) is bool else f"a JSON value, not of the type {type(value).__name__}"
 
 
 def _has_half_surrogate(text: str) -> bool:
@@ -183,15 +132,9 @@ def _has_half_surrogate(text: str) -> bool:
     return False
 
 
-def _step(step: str | int) -> str:
-    if isinstance(step, int):
-        return f"[{step}]"
-    return f".{step}" if step.isidentifier() else f"[{json.dumps(step)}]"
-
-
 def _pack_int(value: object) -> ormsgpack.Ext:
     if not isinstance(value, int):
-        raise TypeError(f"{_name_type(value)} is not JSON")
+        raise TypeError(f"{type(value).__name__} is not JSON")
     return ormsgpack.Ext(_BIG_INT, hex(value).encode())
 
 

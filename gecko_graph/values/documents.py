@@ -10,15 +10,15 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+import stat
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
+from yaml.composer import Composer
 
 from ..errors import ToolkitError
-from .leaves import map_scalars
 
 Json = Any
 
@@ -27,7 +27,6 @@ MAX_ALIASED = 100_000
 MAX_DEPTH = 100
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_MERGE = "<<"
 _TAG = "tag:yaml.org,2002:"
 _WORDS: dict[str, bool | None] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
@@ -38,7 +37,6 @@ _INT = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(
     r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
 )
-_NUMBER_STARTS = frozenset("+-.0123456789")
 
 
 def read_document(path: Path | str) -> Json:
@@ -55,26 +53,25 @@ def read_text(path: Path | str) -> str:
     """Return the text of a document's file. Raises ToolkitError as `read_document` does."""
     file = Path(path)
     try:
-        if file.exists() and not (file.is_file() or file.is_dir()):
-            raise ToolkitError(f"{file}: is a pipe or a device; name a file (`-` is the standard input)")
-        if file.stat().st_size > MAX_BYTES:
-            raise ToolkitError(f"{file}: larger than {MAX_BYTES // 1_000_000} MB; is this the right file?")
-        raw = file.read_bytes()
+        found = file.stat()
+        is_file = stat.S_ISREG(found.st_mode)
+        raw = file.read_bytes() if is_file and found.st_size <= MAX_BYTES else None
     except FileNotFoundError:
         raise ToolkitError(f"{file}: no such file") from None
-    except IsADirectoryError:
-        raise ToolkitError(f"{file}: is a folder; name a YAML or JSON file in it") from None
-    except ToolkitError:
-        raise
     except (OSError, ValueError) as error:
         raise ToolkitError(f"{file}: cannot be read: {error}") from None
+    if raw is None:
+        why = "is a pipe or a device; name a file (`-` is the standard input)"
+        why = "is a folder; name a YAML or JSON file in it" if stat.S_ISDIR(found.st_mode) else why
+        why = f"larger than {MAX_BYTES // 1_000_000} MB; is this the right file?" if is_file else why
+        raise ToolkitError(f"{file}: {why}")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         column = error.start - raw.rfind(b"\n", 0, error.start)
         why = f"not UTF-8 (byte 0x{raw[error.start]:02x}); save it as UTF-8"
-        raise _failure(str(file), line, column, why) from None
+        raise ToolkitError(f"{file}:{line}:{column}: {why}") from None
 
 
 def parse_document(text: str, *, where: str) -> Json:
@@ -88,23 +85,18 @@ def parse_document(text: str, *, where: str) -> Json:
         ToolkitError: The text is empty, broken, or has no JSON value; the message names `where`, line and column.
     """
     begins = text.lstrip()[:1]
-    if not begins:
-        raise ToolkitError(f"{where}: is empty")
-    if begins in '{["':
-        try:
-            return _parse_json(text, where)
-        except json.JSONDecodeError as error:
-            try:
-                return _YamlReader(text, where).read()
-            except ToolkitError:
-                if begins == '"':
-                    raise
-                raise _failure(where, error.lineno, error.colno, f"not JSON: {error.msg}") from None
-    return _YamlReader(text, where).read()
-
-
-def _failure(where: str, line: int, column: int, why: str) -> ToolkitError:
-    return ToolkitError(f"{where}:{line}:{column}: {why}")
+    if not begins or begins not in '{["':
+        return _parse_yaml(text, where)
+    try:
+        return _parse_json(text, where)
+    except json.JSONDecodeError as error:
+        broken = ToolkitError(f"{where}:{error.lineno}:{error.colno}: not JSON: {error.msg}")
+    except _DuplicateKey:
+        broken = ToolkitError(f"{where}: a key appears twice")
+    try:
+        return _parse_yaml(text, where)  # which also knows the place of a key
+    except ToolkitError as error:
+        raise (error if begins == '"' or "appears twice" in str(error) else broken) from None
 
 
 def format_document(value: Json, suffix: str) -> str:
@@ -162,17 +154,16 @@ def _parse_json(text: str, where: str) -> Json:
         value = json.loads(
             text, object_pairs_hook=_build_object, parse_constant=_reject_constant, parse_float=_parse_finite
         )
-    except _DuplicateKey:
-        _YamlReader(text, where).read()
-        raise ToolkitError(f"{where}: a key appears twice") from None
+        _check_depth(value)
+        if "\\ud" in text.lower():
+            json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError:
         raise
+    except UnicodeEncodeError:
+        raise ToolkitError(f"{where}: a text contains half of a surrogate pair (\\ud800 to \\udfff)") from None
     except (ValueError, RecursionError) as error:
         why = "nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise ToolkitError(f"{where}: {why}") from None
-    _check_depth(value, where)
-    if "\\ud" in text or "\\uD" in text:
-        _check_surrogates(value, where)
     return value
 
 
@@ -194,205 +185,135 @@ def _parse_finite(digits: str) -> float:
     return number
 
 
-def _check_surrogates(value: Json, where: str) -> None:
-    try:
-        json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise ToolkitError(f"{where}: a text contains half of a surrogate pair (\\ud800 to \\udfff)") from None
-
-
-def _check_depth(value: Json, where: str) -> None:
+def _check_depth(value: Json) -> None:
     level = [value]
-    for _ in range(MAX_DEPTH):
-        level = [child for parent in level for child in _children(parent)]
-        if not level:
-            return
-    raise ToolkitError(f"{where}: nested more than {MAX_DEPTH} levels deep")
+    for _ in range(MAX_DEPTH + 1):
+        level = [each for one in level for each in _members(one)]
+    if level:
+        raise ValueError(f"nested more than {MAX_DEPTH} levels deep")
 
 
-def _children(value: Json) -> Iterator[Json]:
-    members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return (member for member in members if isinstance(member, dict | list))
+def _members(value: Json) -> Collection[Json]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
 # YAML ----------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _Open:
-    """A list or object that is still being read."""
-
-    value: list[Json] | dict[str, Json]
-    anchor: str | None
-    started: int
-    key: str | None = None
-    merged: dict[str, Json] = field(default_factory=dict)
-
-
-class _YamlReader:
-    """Builds values from the parser's events with a stack of its own: PyYAML's C composer crashes on deep nesting."""
-
-    def __init__(self, text: str, where: str) -> None:
-        self._text = text
-        self._where = where
-        self._stack: list[_Open] = []
-        self._anchors: dict[str, tuple[Json, int]] = {}
-        self._nodes = 0
-        self._aliased = 0
-        self._documents: list[Json] = []
-
-    def read(self) -> Json:
-        """Return the one document of the text."""
-        act: dict[type, Callable[[Any], None]] = {
-            yaml.ScalarEvent: self._scalar,
-            yaml.MappingStartEvent: lambda event: self._begin(event, {}, "map"),
-            yaml.SequenceStartEvent: lambda event: self._begin(event, [], "seq"),
-            yaml.MappingEndEvent: self._end,
-            yaml.SequenceEndEvent: self._end,
-            yaml.AliasEvent: self._alias,
-            yaml.DocumentStartEvent: self._start_document,
-        }
-        try:
-            for event in yaml.parse(self._text, Loader=_LOADER):
-                handler = act.get(type(event))
-                if handler is not None:
-                    handler(event)
-        except yaml.MarkedYAMLError as error:
-            raise self._broken(error) from None
-        except yaml.YAMLError as error:
-            raise ToolkitError(f"{self._where}: not YAML: {error}".replace("\n", " ")) from None
-        if not self._documents:
-            raise ToolkitError(f"{self._where}: is empty")
-        return self._documents[0]
-
-    def _broken(self, error: yaml.MarkedYAMLError) -> ToolkitError:
+def _parse_yaml(text: str, where: str) -> Json:
+    reader = _YamlReader(text)
+    try:
+        node = reader.get_single_node()
+        if node is None:
+            raise ToolkitError(f"{where}: is empty")
+        return reader.build(node)
+    except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        place = f"{where}:{mark.line + 1}:{mark.column + 1}" if mark else where
         why = ", ".join(part for part in (error.context, error.problem) if part)
-        hint = ""
-        if "mapping values are not allowed" in why or "found character that cannot start" in why:
-            hint = "; put quotes around a text that contains ': ' or begins with a special character"
-        return _failure(self._where, line, column, f"not YAML: {why}{hint}")
+        is_bare = "mapping values are not allowed" in why or "found character that cannot start" in why
+        hint = "; put quotes around a text that contains ': ' or begins with a special character" if is_bare else ""
+        raise ToolkitError(f"{place}: {'' if isinstance(error, _Refused) else 'not YAML: '}{why}{hint}") from None
+    except yaml.YAMLError as error:
+        raise ToolkitError(f"{where}: not YAML: {error}".replace("\n", " ")) from None
 
-    def _refuse(self, event: Any, why: str) -> ToolkitError:
-        return _failure(self._where, event.start_mark.line + 1, event.start_mark.column + 1, why)
 
-    def _start_document(self, event: Any) -> None:
-        if self._documents:
-            raise self._refuse(event, "a second document begins here; expected one document per file")
+class _YamlReader(_LOADER):  # type: ignore[misc]
+    """Composes nodes in Python, to a bounded depth (PyYAML's C part crashes on deep nesting), and makes values of them.
 
-    def _begin(self, event: Any, value: list[Json] | dict[str, Json], tag: str) -> None:
-        if event.tag not in (None, "!", _TAG + tag):
-            raise self._refuse(event, f"the tag {event.tag} is not supported")
-        if self._stack and isinstance(self._stack[-1].value, dict) and self._stack[-1].key is None:
-            raise self._refuse(event, "a key must be text; this one is a list or an object")
-        if len(self._stack) >= MAX_DEPTH:
-            raise self._refuse(event, f"nested more than {MAX_DEPTH} levels deep")
-        self._nodes += 1
-        self._stack.append(_Open(value, event.anchor, self._nodes))
+    A tag is empty where the document gives none and the value is not in quotes.
+    """
 
-    def _end(self, event: Any) -> None:
-        done = self._stack.pop()
-        if isinstance(done.value, dict) and done.merged:
-            done.value = {**done.merged, **done.value}
-        if done.anchor is not None:
-            self._anchors[done.anchor] = (done.value, self._nodes - done.started + 1)
-        self._place(event, done.value)
+    get_single_node, compose_document = Composer.get_single_node, Composer.compose_document
+    compose_scalar_node = Composer.compose_scalar_node
+    compose_sequence_node, compose_mapping_node = Composer.compose_sequence_node, Composer.compose_mapping_node
 
-    def _scalar(self, event: Any) -> None:
-        self._nodes += 1
-        top = self._stack[-1] if self._stack else None
-        if top is not None and isinstance(top.value, dict) and top.key is None:
-            self._key(event, top)
-            return
-        value = self._value(event)
-        if event.anchor is not None:
-            self._anchors[event.anchor] = (value, 1)
-        self._place(event, value)
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.anchors: dict[str, Any] = {}
+        self._depth = 0
+        self._left = MAX_ALIASED
+        self._open: set[int] = set()
 
-    def _key(self, event: Any, top: _Open) -> None:
-        key: str = event.value
-        if key == _MERGE and event.implicit[0]:
-            top.key = _MERGE
-            return
-        if key in top.value:
-            raise self._refuse(event, f"the key {key[:60]!r} appears twice")
-        if event.anchor is not None:
-            self._anchors[event.anchor] = (key, 1)
-        top.key = key
-        assert isinstance(top.value, dict)
-        top.value[key] = None
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> Any:
+        self._depth += 1
+        self._left += 1
+        if self._depth > MAX_DEPTH and not self.check_event(yaml.ScalarEvent, yaml.AliasEvent):
+            raise _refuse(self.peek_event(), f"nested more than {MAX_DEPTH} levels deep")
+        node = Composer.compose_node(self, parent, index)
+        self._depth -= 1
+        return node
 
-    def _alias(self, event: Any) -> None:
-        if event.anchor not in self._anchors:
-            is_open = any(container.anchor == event.anchor for container in self._stack)
-            why = "refers to a value that contains it" if is_open else "has no anchor before it"
-            raise self._refuse(event, f"the alias *{event.anchor} {why}")
-        value, nodes = self._anchors[event.anchor]
-        self._nodes += nodes
-        self._aliased += nodes
-        if self._aliased > MAX_ALIASED:
-            raise self._refuse(
-                event, f"aliases repeat more than {MAX_ALIASED:,} values; write less of it, or without aliases"
+    def resolve(self, kind: type, value: Any, implicit: Any) -> str:
+        return _TAG + "str" if isinstance(implicit, tuple) and not implicit[0] else ""
+
+    def build(self, node: Any) -> Json:
+        """Return the value of a node; one that an alias names is another copy. Raises MarkedYAMLError."""
+        self._left -= 1
+        if self._left < 0:
+            raise _refuse(
+                node, f"aliases repeat more than {MAX_ALIASED:,} values; write less of it, or without aliases"
             )
-        top = self._stack[-1] if self._stack else None
-        if top is not None and isinstance(top.value, dict) and top.key is None:
-            raise self._refuse(event, "an alias cannot be a key")
-        self._place(event, map_scalars(value, lambda each: each))
-
-    def _place(self, event: Any, value: Json) -> None:
-        if not self._stack:
-            self._documents.append(value)
-            return
-        top = self._stack[-1]
-        if isinstance(top.value, list):
-            top.value.append(value)
-        elif top.key == _MERGE and _MERGE not in top.value:  # in quotes it is a key as others
-            self._merge(event, top, value)
-            top.key = None
-        else:
-            assert top.key is not None
-            top.value[top.key] = value
-            top.key = None
-
-    def _merge(self, event: Any, top: _Open, value: Json) -> None:
-        for source in value if isinstance(value, list) else [value]:
-            if not isinstance(source, dict):
-                raise self._refuse(event, "expected an object to merge with <<")
-            for key, member in source.items():
-                top.merged.setdefault(key, member)
-
-    def _value(self, event: Any) -> Json:
-        text: str = event.value
-        if event.tag is not None and event.tag != "!":
-            return self._tagged(event, text)
-        if not event.implicit[0]:
-            return text
-        if text in _WORDS:
-            return _WORDS[text]
-        return self._number(event, text) if text[0] in _NUMBER_STARTS else text
-
-    def _number(self, event: Any, text: str) -> Json:
-        try:
-            if _INT.fullmatch(text):
-                number = int(text, {"0o": 8, "0x": 16}.get(text[:2], 10))
-                str(number)  # raises for more digits than JSON can be written with
-                return number
-            if _FLOAT.fullmatch(text):
-                return _parse_finite(text.lower().replace(".inf", "inf").replace(".nan", "nan"))
-        except ValueError as error:
-            raise self._refuse(event, f"not a JSON number: {error}".split(";")[0]) from None
-        return text
-
-    def _tagged(self, event: Any, text: str) -> Json:
-        tag = event.tag.removeprefix(_TAG)
-        value: Json = text if tag == "str" else _WORDS.get(text, text) if tag in ("null", "bool") else None
-        if tag in ("int", "float"):
-            value = self._number(event, text)
-            value = float(value) if tag == "float" and isinstance(value, int) else value
-        expected = {"str": str, "null": type(None), "bool": bool, "int": int, "float": float}.get(tag)
-        if expected is None:
-            raise self._refuse(event, f"the tag {event.tag} is not supported")
-        if type(value) is not expected:
-            raise self._refuse(event, f"{text[:40]!r} does not fit its tag !!{tag}")
+        if isinstance(node, yaml.ScalarNode):
+            return _read_tagged(node) if node.tag else _read_plain(node)
+        if node.tag not in ("", _TAG + node.id[:3]):
+            raise _refuse(node, f"the tag {node.tag} is not supported")
+        if id(node) in self._open:
+            raise _refuse(node, "an alias in it refers to a value that contains it")
+        self._open.add(id(node))
+        is_list = isinstance(node, yaml.SequenceNode)
+        value = [self.build(one) for one in node.value] if is_list else self._build_object(node)
+        self._open.discard(id(node))
         return value
+
+    def _build_object(self, node: yaml.MappingNode) -> Json:
+        value: dict[str, Json] = {}
+        merged: dict[str, Json] = {}
+        for key, member in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise _refuse(key, "a key must be text; this one is a list or an object")
+            if key.value in value:
+                raise _refuse(key, f"the key {key.value[:60]!r} appears twice")
+            made = self.build(member)
+            if key.value != "<<" or key.tag:
+                value[key.value] = made
+                continue
+            for source in made if isinstance(made, list) else [made]:
+                if not isinstance(source, dict):
+                    raise _refuse(member, "expected an object to merge with <<")
+                merged = {**source, **merged}
+        return {**merged, **value}
+
+
+class _Refused(yaml.MarkedYAMLError):
+    """YAML, but no JSON value."""
+
+
+def _refuse(at: Any, why: str) -> _Refused:
+    return _Refused(None, None, why, at.start_mark)
+
+
+def _read_tagged(node: yaml.ScalarNode) -> Json:
+    if node.tag == _TAG + "str":
+        return node.value
+    kinds = {_TAG + "null": type(None), _TAG + "bool": bool, _TAG + "int": int, _TAG + "float": float}
+    value = _read_plain(node)
+    if type(value) is not kinds.get(node.tag):
+        raise _refuse(node, f"the tag {node.tag} is not supported, or does not fit its value")
+    return value
+
+
+def _read_plain(node: yaml.ScalarNode) -> Json:
+    text: str = node.value
+    if text in _WORDS:
+        return _WORDS[text]
+    try:
+        if _INT.fullmatch(text):
+            number = int(text, {"0o": 8, "0x": 16}.get(text[:2], 10))
+            str(number)  # raises for more digits than JSON can be written with
+            return number
+        if _FLOAT.fullmatch(text):
+            return _parse_finite(text.lower().replace(".inf", "inf").replace(".nan", "nan"))
+    except ValueError as error:
+        raise _refuse(node, f"not a JSON number: {error}".split(";")[0]) from None
+    return text

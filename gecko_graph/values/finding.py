@@ -1,22 +1,265 @@
 """Whether a value is found again in texts and values: one engine for validator, provenance, answers and claims.
 
 How strictly is an argument. `verbatim`: as whole words and numbers; letter case, white space, the form of quotes and
-`1,240.50` for 1240.5 aside. `normal`: in any normal form (`spellings`), so that `3 pm` is 15:00, `f77` is F-77 and
-`two` is 2. `loose`: also rounded, without its sign, as one of two readings of a date, or with digits grouped otherwise.
-Whether a value follows from others is `derived`'s.
+`1,240.50` for 1240.5 aside. `normal`: in any normal form, so that `May 15, 2024` is 2024-05-15, `3 pm` is 15:00 and
+`two` is 2. `loose`: also rounded, without its sign, as one of two readings of a date, or with digits grouped
+otherwise. Whether a value follows from others is `derived`'s.
+
+Sign and scale count: 12.50 is not 1250, and -50 not 50. Forms with a sign before them say less: `#77` a group of digits
+in an identifier or date, `±50` a number without its sign, `|2026~5-12` one of two ways to read a date, `~5` a month.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from ..state import Json
-from .leaves import scalars_of
-from .spellings import TEXT_CHARS, atoms_of, canonical, forms_of, whole_form
+from .places import scalars_of
+
+TEXT_CHARS = 50_000
+"""Characters read of one text, half from its start and half from its end."""
+
+SHORT_CHARS = 80
+"""Texts up to this length are also found as a whole, as are those of which only a part is read; their forms are cached,
+since names repeat in every result."""
+
+_PLAIN = re.IGNORECASE | re.ASCII  # else "ſep" is a month too
+_ONES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety", "hundred")
+_NUMERALS = {
+    **{word: str(number) for number, word in enumerate(_ONES)},
+    **{word: str(10 * number) for number, word in enumerate(_TENS, 2)},
+    **{"first": "1", "once": "1", "second": "2", "twice": "2", "couple": "2", "both": "2", "third": "3"},
+    **{"fourth": "4", "quarter": "4", "fifth": "5", "tenth": "10"},
+    **{"dozen": "12", "half": "0.5", "fifteen": "15", "thousand": "1000"},
+}
+_WORDS = {**_NUMERALS, "noon": "12:00", "midday": "12:00", "midnight": "0:00"}
+_MONTH_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, 1)}
+_TIMES = {"k": 1e3, "thousand": 1e3, "m": 1e6, "million": 1e6, "b": 1e9, "billion": 1e9}
+_MONTH = rf"(?P<month>{'|'.join(_MONTHS)})[a-z]{{0,6}}"
+_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+_YEAR = r"(?:[ ,]{1,2}(?:in |of )?(?P<year>\d{4}))?(?!\d)"
+_DATES = tuple(
+    re.compile(pattern, _PLAIN)
+    for pattern in (
+        r"(?<!\d)(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})(?!\d)",
+        r"(?<!\d)(?P<month>\d{1,2})[-/.](?P<day>\d{1,2})[-/.](?P<year>\d{4})(?!\d)",
+        r"(?<!\d)(?P<day>\d{1,2})[-/.](?P<month>\d{1,2})[-/.](?P<year>\d{4})(?!\d)",
+        rf"(?<!\d){_DAY}(?: day)?(?: of)?(?: this)?[ -]?{_MONTH}{_YEAR}",
+        rf"\b{_MONTH}[ .-]{{0,2}}(?:the )?{_DAY}{_YEAR}",
+        rf"\b{_MONTH} (?P<year>\d{{4}}),? (?:on )?the {_DAY}(?!\d)",
+    )
+)
+_MONTH_NAME = re.compile(rf"\b{_MONTH}\b", _PLAIN)
+_TIME = re.compile(r"(?<![\d:.,])(?P<hour>\d{1,2})(?:[:.](?P<minute>\d\d)(?::\d\d)?)?(?P<half> ?[ap]\.?m\b)?", _PLAIN)
+_GROUPED = r"(?<![\d.\[(])\d{1,3}(?:,\d{3}){1,6}(?:\.\d+)?(?!\d)"
+_DURATION = re.compile(
+    rf"\b(?P<number>\d{{1,3}}(?:\.\d{{1,2}})?|quarter|an?|{'|'.join(_NUMERALS)})(?: of)?(?: an?)?[ -]?"
+    r"(?P<unit>h|min)(?:ours?|r?s?|utes?)?\b(?P<half> and a half)?",
+    _PLAIN,
+)
+_LONG_NUMBER = re.compile(_GROUPED)
+_NUMBER = re.compile(
+    rf"(?P<sign>(?<![\w)])[-\u2212][$€£]?)?(?P<number>{_GROUPED}|\d+(?:\.\d+)?)"
+    rf"(?: ?(?P<times>{'|'.join(_TIMES)})\b)?(?P<share> ?%| per ?cent)?",
+    _PLAIN,
+)
+_FIGURE = re.compile(r"[-+]?\d+(?:\.\d+)?", re.ASCII)
+_WITH_LETTERS = re.compile(r"[\w@.+-]*[^\W\d_][\w@.+-]*")
+_WITH_UNIT = re.compile(r"\d+(?:\.\d+)?(?:[A-Za-z]{1,4}|-[a-z]+)|\D*", re.ASCII)
+_TOKEN = re.compile(r"[^\W_](?:[\w@.+\-/:#&']*[^\W_])?")
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+|\d+")
+
+
+NUMBERING = re.compile(r"(?m)^[^\S\n]*+\d{1,2}[.)]\s")
+"""The numbers of a list's items in a text."""
+
+_MOMENT = re.compile(r"(\d{4})?\??~(\d{1,2})-(\d{1,2})")
+
+_Moment: TypeAlias = tuple[tuple[str, str], int, int]
+"""A date or number as compared (its year, and the rest), with its start and end in the text."""
+
+
+class Atom(NamedTuple):
+    """A part of a value that is looked up on its own: a number, a date, an identifier, a word."""
+
+    wholes: tuple[str, ...]
+    """Alternative forms of the whole."""
+    digits: tuple[str, ...] = ()
+    """The digit groups of an identifier, as forms."""
+    words: tuple[str, ...] = ()
+    """The words in it."""
+    text: str = ""
+    """As it is written."""
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """Every form that finds it."""
+        return *self.wholes, *self.digits, *self.words
+
+    @property
+    def is_specific(self) -> bool:
+        """True for what cannot be guessed: numbers, dates, identifiers, addresses; False for plain words."""
+        return not self.words or bool(self.digits) or "@" in self.wholes[0]
+
+
+def canonical(number: float | str) -> str:
+    """Return the same spelling for equal numbers: 1240.5 for `1,240.50`, 30 for 30.0, 7 for `007`."""
+    text = str(number).replace(",", "")
+    if not text.lstrip("-").replace(".", "", 1).isdecimal():
+        return text
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    sign, text = ("-", text[1:]) if text.startswith("-") else ("", text)
+    return sign + (text.lstrip("0") or "0" if not text.startswith("0.") else text)
+
+
+def forms_of(value: Json) -> Iterable[str]:
+    """Return the forms that find a scalar or its parts, for a number also its roundings; none for a bool."""
+    if isinstance(value, str):
+        return (_forms_of_short if len(value) <= SHORT_CHARS else _forms_of_long)(value)
+    return () if value is None or isinstance(value, bool) else _forms_of_number(canonical(value))
+
+
+def atoms_of(value: Json) -> list[Atom]:
+    """Return the parts of a scalar to look up: dates, times and long numbers first, then identifiers and words."""
+    if not isinstance(value, str) or _FIGURE.fullmatch(value):
+        return [Atom((canonical(str(value).lstrip("+")),), text=str(value))]
+    return [*(_atoms_of_text if len(value) <= SHORT_CHARS else _atoms_of_text.__wrapped__)(value)]
+
+
+@lru_cache(maxsize=4_096)
+def _atoms_of_text(value: str) -> list[Atom]:
+    atoms, text = [], value[:TEXT_CHARS]
+    for find in (_dates, _times, _long_numbers) if any(map(str.isdigit, text)) else ():
+        places: dict[tuple[int, int], tuple[str, ...]] = {}
+        for (year, rest), start, end in find(text):  # 04/10/2023 may be either of two dates
+            places[start, end] = (*places.get((start, end), ()), year + rest)
+        left = list(text)
+        for (start, end), forms in places.items():
+            if "".join(left[start:end]).strip():
+                own = text[start:end]
+                atoms.append(Atom((*forms, *({own.casefold()} if len(forms) > 1 else ())), text=own))
+                left[start:end] = " " * (end - start)
+        text = "".join(left)
+    return atoms + [_atom(token) for token in _TOKEN.findall(text) if len(token) > 1 or token.isdigit()]
+
+
+def whole_form(text: str) -> str:
+    """Return a short text as one form, which differs from those of its words."""
+    return "=" + " ".join(text.split()).casefold()
+
+
+def spell(whole: str) -> str:
+    """Return an atom's form as people write it; empty for what is no whole value."""
+    if date := _MOMENT.fullmatch(whole):
+        year, month, day = date.groups()
+        return f"{year}-{int(month):02}-{int(day):02}" if year else f"{_MONTH_NAMES[int(month) - 1].title()} {day}"
+    return "" if "~" in whole else whole
+
+
+def durations_of(text: str) -> set[int]:
+    """Return the durations that a text names, in minutes: `30 minutes`, `half an hour`, `an hour and a half`."""
+    found: set[int] = set()
+    for match in _DURATION.finditer(text[:TEXT_CHARS]):
+        number, half, unit = match["number"].lower(), match["half"], match["unit"].lower()
+        amount = {"a": 1.0, "an": 1.0, "quarter": 0.25}.get(number) or float(_NUMERALS.get(number, number))
+        found.add(round((amount + (0.5 if half else 0)) * (60 if unit == "h" else 1)))
+    return found
+
+
+def _atom(token: str) -> Atom:
+    parts = [part.casefold() for part in _PART.findall(token)]
+    digits = tuple(f"#{canonical(part)}" for part in parts if part.isdigit())
+    words = tuple(part for part in parts if not part.isdigit() and len(part) > 1)
+    if _FIGURE.fullmatch(token):
+        return Atom((canonical(token),), text=token)
+    whole = token.casefold()
+    return Atom((whole, "".join(parts)), digits, words or (() if digits else (whole,)), token)
+
+
+@lru_cache(maxsize=4_096)
+def _forms_of_short(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_forms_of_text(text)))
+
+
+_forms_of_long = lru_cache(maxsize=64)(_forms_of_short.__wrapped__)  # the same conversation is traced again
+
+
+def _forms_of_text(text: str) -> Iterator[str]:
+    if not SHORT_CHARS < len(text) <= TEXT_CHARS:
+        yield whole_form(text)
+    if len(text) > TEXT_CHARS:
+        text = f"{text[: TEXT_CHARS // 2]} {text[-TEXT_CHARS // 2 :]}"
+    for token in _TOKEN.findall(text):
+        if _FIGURE.fullmatch(token):
+            continue
+        parts = [part.casefold() for part in _PART.findall(token)]
+        yield token.casefold()
+        if len(parts) > 1:
+            yield "".join(parts)
+            yield from (f"#{canonical(part)}" if part.isdigit() else part for part in parts)
+            yield from (piece.casefold() for piece in re.split("[/:']+", token) if not piece.isdigit())
+        yield from (_WORDS[part] for part in parts if part in _WORDS)
+    if any(map(str.isdigit, text)):
+        yield from _forms_of_figures(text)
+
+
+def _forms_of_figures(text: str) -> Iterator[str]:
+    figures = _WITH_LETTERS.sub(_blank, text)
+    yield from (f"~{_MONTHS[found['month'].lower()]}" for found in _MONTH_NAME.finditer(text))
+    moments: dict[tuple[int, int], list[tuple[str, str]]] = {}
+    for moment, start, end in (*_dates(text), *_times(text)):
+        moments.setdefault((start, end), []).append(moment)
+        figures = f"{figures[:start]}{'_' * (end - start)}{figures[end:]}"
+    for (start, end), each in moments.items():
+        sign = "|" if len({*each}) > 1 else ""
+        yield from (f"{sign}{form}" for year, rest in each for form in ((year or "?") + rest, rest))
+        yield from (f"#{canonical(part)}" for part in re.findall(r"\d+", text[start:end]))
+    for found in _NUMBER.finditer(figures):
+        number = ("-" if found["sign"] else "") + canonical(found["number"])
+        yield from _forms_of_number(number)
+        if times := found["times"]:
+            yield canonical(f"{float(number) * _TIMES[times.lower()]:.3f}")
+        if found["share"] and len(number) < 15:
+            yield canonical(f"{float(number) / 100:.12f}")
+
+
+def _blank(found: re.Match[str]) -> str:
+    """Return signs for an identifier, whose digits are no number."""
+    return found[0] if _WITH_UNIT.fullmatch(found[0]) else "_" * len(found[0])
+
+
+def _forms_of_number(number: str) -> Iterator[str]:
+    yield number
+    if number.startswith("-"):
+        yield f"±{number[1:]}"
+
+
+def _dates(text: str) -> Iterator[_Moment]:
+    for pattern in _DATES:
+        for found in pattern.finditer(text):
+            named, day = found["month"].lower(), int(found["day"])
+            month = int(named) if named.isdigit() else _MONTHS[named]
+            if 1 <= month <= 12 and 1 <= day <= 31:
+                yield (found["year"] or "", f"~{month}-{day}"), *found.span()
+
+
+def _times(text: str) -> Iterator[_Moment]:
+    for found in _TIME.finditer(text):
+        hour, half = int(found["hour"]), (found["half"] or "").strip().lower()
+        if hour <= 24 and (half or ":" in found[0]):
+            hour = hour % 12 + 12 * (half[0] == "p") if half else hour
+            yield ("", f"{hour}:{found['minute'] or '00'}"), *found.span()
+
+
+def _long_numbers(text: str) -> Iterator[_Moment]:
+    return ((("", canonical(found[0])), *found.span()) for found in _LONG_NUMBER.finditer(text))
+
 
 Strictness: TypeAlias = Literal["verbatim", "normal", "loose"]
 
@@ -30,7 +273,7 @@ LEAST_DIGITS = 7
 """A number with so many digits is found however they are grouped, as in telephone numbers."""
 
 _QUOTES = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")
-_NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]{0,20}(?:\.\d{1,20})?(?!\w)")
+_FIGURES = re.compile(r"(?<![\w.])[-+]?\d[\d,]{0,20}(?:\.\d{1,20})?(?!\w)")
 _NO_DIGIT = re.compile(r"\D")
 
 
@@ -97,7 +340,7 @@ def _fold_short(text: str) -> str:
 
 def _is_number(value: float, leaf: Json) -> bool:
     if isinstance(leaf, str):
-        return any(float(number.replace(",", "")) == value for number in _NUMBER.findall(leaf[:TEXT_CHARS]))
+        return any(float(number.replace(",", "")) == value for number in _FIGURES.findall(leaf[:TEXT_CHARS]))
     return leaf is not None and not isinstance(leaf, bool) and bool(leaf == value)
 
 

@@ -20,9 +20,8 @@ from typing import Any, NamedTuple
 from ..errors import PatchConflict, StateError
 from ..state import RUNTIME, Json, JsonObject, Operation, Origin, Outcome, Patch, Rehearsal, Step
 from .digest import clone, digest
-from .leaves import Place
 from .patch import apply_patch, find, pointer, tokens
-from .paths import json_path
+from .places import Place, json_path
 
 Untrusted = Callable[[], Sequence[str]]
 """Returns JSON Pointers to the parts of a task state that are only supposed, found when they are asked for."""
@@ -90,9 +89,11 @@ class Ledger:
     def __init__(self, document: Json, first: Mark = GIVEN) -> None:
         self.document = document
         self._root = _Node(first, first)
+        self.has_doubts = first.doubtful  # most never have one, and are not walked through then
 
     def mark(self, path: str, mark: Mark) -> None:
         """Mark what stands at a JSON Pointer and below; with `-` as its last token only the object or list itself."""
+        self.has_doubts = self.has_doubts or mark.doubtful
         *above, last = ["", *tokens(path)]
         if last == "-" and above:
             self._open(above[1:]).own = mark
@@ -101,6 +102,7 @@ class Ledger:
 
     def apply(self, patch: Patch, mark: Mark) -> None:
         """Apply a change, and mark what it changes. Raises PatchConflict, with the operations before it applied."""
+        self.has_doubts = self.has_doubts or mark.doubtful
         for operation in patch:
             after = apply_patch(self.document, [operation])
             self._book(operation, mark)
@@ -216,7 +218,7 @@ class Ledger:
         Of an object or list that is doubtful only by itself, not in what it holds, the pointer ends in `/-`. An object
         with a doubtful member of the name `-` counts as doubtful as a whole: the two pointers would be the same.
         """
-        return list(_doubtful(self._root, self.document, ()))
+        return list(_doubtful(self._root, self.document, ())) if self.has_doubts else []
 
 
 def find_untrusted(start: JsonObject, supposed: Sequence[str], steps: Sequence[Step]) -> list[str]:

@@ -12,14 +12,8 @@ from typing import Any, NamedTuple
 
 from ..errors import PatchConflict
 from ..state import Json, JsonObject, Operation, Outcome, Patch
-from .difference import equal, json_equal, make_patch, pointer_step, same_value
 from .digest import MAX_DEPTH
-from .paths import shorten
-
-__all__ = [
-    "COPY_LIMIT", "apply_patch", "booked_patch", "fold_patches", "json_equal", "make_patch", "overlap", "pointer",
-    "tokens",
-]  # fmt: skip
+from .places import shorten
 
 COPY_LIMIT = 4_000_000
 """Characters of JSON that one patch may copy: forty copies that each double a document would fill every memory."""
@@ -77,6 +71,11 @@ def pointer(tokens: Sequence[str | int]) -> str:
     return "".join(map(pointer_step, tokens))
 
 
+def pointer_step(token: str | int) -> str:
+    """Return one token of a JSON Pointer, escaped, with the slash before it."""
+    return "/" + str(token).replace("~", "~0").replace("/", "~1")
+
+
 def tokens(pointer: str) -> list[str]:
     """Return the tokens of a JSON Pointer: `/a~1b/0` has `["a/b", "0"]`.
 
@@ -94,6 +93,22 @@ def tokens(pointer: str) -> list[str]:
     if _BAD_ESCAPE.search(pointer):
         raise PatchConflict(f'the path {_quote(pointer)} has a "~" that is neither "~0" (for "~") nor "~1" (for "/")')
     return [token.replace("~1", "/").replace("~0", "~") for token in pointer[1:].split("/")]
+
+
+def equal(a: Json, b: Json, same: Callable[[Json, Json], bool]) -> bool:
+    """Return True where both have the same containers, and scalars that are the `same`."""
+    if a is b:
+        return True
+    if isinstance(a, dict) and isinstance(b, dict):
+        return len(a) == len(b) and all(key in b and equal(item, b[key], same) for key, item in a.items())
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(equal(x, y, same) for x, y in zip(a, b, strict=True))
+    return same(a, b)
+
+
+def same_value(a: Json, b: Json) -> bool:
+    """Return True where two values are equal by value: 5 and 5.0 are, 1 and true are not."""
+    return isinstance(a, bool) == isinstance(b, bool) and bool(a == b)
 
 
 def overlap(a: Patch, b: Patch, *, document: Json = None) -> list[str]:
@@ -261,6 +276,7 @@ def _member(operation: Operation, name: str) -> Any:
 
 
 def find(document: Json, path: list[str]) -> Json:
+    """Return the value at the tokens of a JSON Pointer. Raises PatchConflict."""
     for token in path:
         document = document[_key(document, token)]
     return document

@@ -12,8 +12,8 @@ from langchain_core.tools import BaseTool, ToolException
 from langgraph.prebuilt import ToolRuntime
 
 from ..events import RESULT_MARKS
+from ..models.answer import AT_ONCE, AWAITED, Driver, WaitingLine, finish
 from ..models.conversation import build_complaint_message, build_result_message
-from ..models.waiting import AT_ONCE, AWAITED, Driver, WaitingLine, finish
 from ..state import Call, JsonObject, Step
 from ..tools import Toolkit
 

@@ -1,32 +1,39 @@
-"""A real call on the task state: what was expected of it, what it changed, and how it left the plan (paper, step 5)."""
+"""A real call on the task state (paper, step 5): what was expected of it, what it changed, and how reality differs."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Sequence
+import re
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..errors import EvaluationFailed
 from ..models.ask import AnyAsk, Reply
 from ..models.formatting import format_json
 from ..models.node import NodeScope
-from ..state import VERSION, Outcome, Patch, Violation
+from ..schemas.complaints import find_faults
+from ..schemas.specimens import is_identifier
+from ..state import VERSION, Call, Json, JsonObject, Outcome, Patch, Step, Violation
 from ..tools import Toolkit
-from ..values.difference import json_equal
-from ..values.patch import apply_fitting, apply_patch, booked_patch
-from .ask_patch import ask_patch
+from ..values.difference import json_equal, net_changes
+from ..values.digest import clone
+from ..values.finding import atoms_of, forms_of, whole_form
+from ..values.patch import apply_fitting, apply_patch, booked_patch, fold_patches, pointer, same_value, tokens
+from ..values.places import as_text, map_scalars, path_tokens, places
 from .channels import AttemptState
 from .commit import Commit, commit
-from .contract import gate
-from .drift import differing, find_drift, real_values, state_drift, with_real_values
 from .ladder import check_result_schema, climb
-from .observed import DECIDING, observe
+from .model import ask_patch
 from .records import Departure, Drift, ExecutedCall, PlannedCall, Prediction
-from .rung import Answer, RungRequest
+from .rung import DECIDING, Answer, RungRequest, gate, request_of
+from .rungs import observe, observes
 from .state_rules import StateRules
-from .turn import request_of
 
 REASON_CHARS = 1_000
+SHORTEST = 4
+"""Characters that are hardly equal by chance; of fewer ones name or form must say that they are an identifier."""
+SPOT = r"(?<![^\W_])(?:{})(?![^\W_])"
+MOST_DRIFTS = 20
+"""Places of one call that are listed."""
 
 
 def book_call(
@@ -41,7 +48,7 @@ def book_call(
     return {"steps": [{"v": VERSION, "call": entry["call"], "outcome": outcome}], "task_state": booked_patch(outcome)}
 
 
-def expect(
+def _expect(
     request: RungRequest, prediction: Prediction | None
 ) -> Generator[Sequence[AnyAsk], list[Reply], tuple[Outcome, Collection[str]]]:
     """Return what the call should come to, and the JSON paths in the result at which a contract made up a value.
@@ -53,7 +60,7 @@ def expect(
     outcome = yield from climb(replace(request, context=deciding))
     if outcome["rung"] == "contract":
         other = yield from climb(replace(request, context=deciding.model_copy(update={"seed": deciding.seed + 1})))
-        return outcome, differing(outcome["result"], other["result"])
+        return outcome, {path for path, *_ in _differing(outcome["result"], other["result"])}
     if outcome["rung"] in DECIDING or prediction is None:
         return outcome, ()
     status, result, rung, patch = prediction["status"], prediction["result"], prediction["rung"], prediction["patch"]
@@ -64,7 +71,7 @@ def booked(
     request: RungRequest, entry: ExecutedCall, planned: PlannedCall | None, scope: NodeScope, toolkit: Toolkit
 ) -> Generator[list[AnyAsk], list[Reply], tuple[Outcome, Departure | None]]:
     """Return the real outcome with its change, and how it departs from the plan; its drift is noted in the entry."""
-    expected, made_up = yield from expect(request, planned["predicted"] if planned else None)  # type: ignore[misc]
+    expected, made_up = yield from _expect(request, planned["predicted"] if planned else None)  # type: ignore[misc]
     decided = expected["rung"] in DECIDING
     if expected["rung"] == "none":  # nothing was expected
         expected = {**expected, "status": "ok" if entry["status"] == "ok" else "error", "result": entry.get("result")}
@@ -79,19 +86,20 @@ def booked(
         "simulated": False,
         "passed": [],
     }
-    outcome = note_marks(request, outcome, entry)
+    request, _ = gate(request)
+    outcome = _note_marks(request, outcome, entry)
     entry["drift"] = find_drift(entry["call"], expected, outcome, real, request.tool.result)
     is_foreseen = planned is not None and expected["status"] == "ok" and not entry["drift"]
     if is_ok and not (decided or is_foreseen or request.tool.reads) and scope.has_model("state_updater"):
         answered = yield from ask_patch(request, {**outcome, "patch": None})  # type: ignore[misc]
         if answered["status"] == "ok":
             outcome["patch"] = answered["patch"]
-            entry["drift"] += changed(request, patch, answered["patch"] or []) if planned else []
+            entry["drift"] += _changed(request, patch, answered["patch"] or []) if planned else []
     if outcome["patch"] and not decided:
         outcome["supposed"] = True
-    if is_ok and request.tool.reads:
-        outcome = note_observed(request, outcome)
-        entry["drift"] += changed(request, [], outcome.get("observed", []))
+    if is_ok and request.tool.reads and observes(request):
+        outcome |= observe(request, outcome["result"])  # type: ignore[typeddict-item]
+        entry["drift"] += _changed(request, [], outcome.get("observed", []))
     done = commit(request, outcome)
     if "refused" in done.outcome and apply_fitting(request.state, outcome["patch"] or []) is request.state:
         outcome["patch"] = []  # it conflicts; else it is booked, whatever condition it breaks: it really happened
@@ -99,37 +107,27 @@ def booked(
     broken = StateRules.of(toolkit).violations(request.state, after)
     if broken:
         outcome["violations"] = broken
-    return outcome, departure_of(entry, planned, done, broken)
+    return outcome, _departure_of(entry, planned, done, broken)
 
 
-def changed(request: RungRequest, expected: Patch, real: Patch) -> list[Drift]:
+def _changed(request: RungRequest, expected: Patch, real: Patch) -> list[Drift]:
     """Return where a change leaves another task state than the expected change does."""
     return state_drift(apply_fitting(request.state, expected), apply_fitting(request.state, real))
 
 
-def note_marks(request: RungRequest, outcome: Outcome, entry: ExecutedCall) -> Outcome:
+def _note_marks(request: RungRequest, outcome: Outcome, entry: ExecutedCall) -> Outcome:
     """Return the outcome with the preconditions that could not be evaluated, and what is undocumented; note both."""
     problem = check_result_schema(request, Answer(outcome["status"], outcome["result"], []))
-    marks: Any = {"unclear": [*gate(request)[0].unclear], "undocumented": [problem] if problem else []}
+    marks: Any = {"unclear": [*request.unclear], "undocumented": [problem] if problem else []}
     found: Any = {key: texts for key, texts in marks.items() if texts}
     entry.update(found)
     return {**outcome, **found}
 
 
-def note_observed(request: RungRequest, outcome: Outcome) -> Outcome:
-    """Return the outcome of a real read with what it shows of the task state, or why that is not known."""
-    try:
-        found = observe(request, outcome["result"])
-    except EvaluationFailed as failure:
-        why = f"what it shows cannot be evaluated: {failure}"
-        return {**outcome, "unclear": [*outcome.get("unclear", []), why]}
-    return {**outcome, "observed": found} if found else outcome
-
-
-def departure_of(
+def _departure_of(
     entry: ExecutedCall, planned: PlannedCall | None, done: Commit, broken: list[Violation]
 ) -> Departure | None:
-    """Return how a real result left the plan; None where the plan can go on.
+    """Return how a real result left the plan; None where it can go on.
 
     A read that confirms what later arguments were chosen from leaves the plan as it was approved.
     """
@@ -144,3 +142,126 @@ def departure_of(
     if planned and planned["rehearse_after"] and not json_equal(entry.get("result"), planned["predicted"]["result"]):
         return {"code": "result", "message": "the result is not the one that later arguments were chosen from"}
     return None
+
+
+def real_values(call: Call, predicted: Json, real: Json, *, made_up: Collection[str] = ()) -> dict[str, Json]:
+    """Return what a prediction made up, by the JSON path in the result: path to the value that reality has there.
+
+    Made up is what could not be known before the call: a number, date or identifier that is not among its arguments.
+    """
+    known = {whole_form(str(value)) for _, value in places(call["args"]) if not isinstance(value, dict | list)}
+    found: dict[str, Json] = {}
+    for path, old, new in _differing(predicted, real):
+        if (
+            (path in made_up or _is_specific(old, path))
+            and type(old) is type(new)
+            and whole_form(str(old)) not in known
+        ):
+            found[path] = new
+    return found
+
+
+def with_real_values(patch: Patch, predicted: Json, real: Mapping[str, Json]) -> Patch:
+    """Return the predicted patch with the values that the prediction made up replaced by the real ones."""
+    values = dict(places(predicted))
+    pairs: dict[Any, Json] = {}
+    for path, new in real.items():
+        pairs[values[path]] = new if pairs.get(values[path], new) == new else values[path]
+    return [_with_pairs(operation, pairs) for operation in patch]
+
+
+def in_reality(text: str, results: Iterable[tuple[Json, Json]]) -> str | None:
+    """Return a text that was written on predicted results with the real ones' values; `results` are pairs of both.
+
+    None where no rule can tell: two real values for one, none, or a predicted one that the text spells otherwise.
+    """
+    values: dict[str, set[str]] = {}
+    for _, old, new in (each for pair in results for each in _differing(*pair)):
+        if old not in (None, "") and not isinstance(old, bool | dict | list):
+            values.setdefault(as_text(old), set()).add("" if isinstance(new, dict | list | None) else as_text(new))
+    if not values:
+        return text
+    spots = re.compile(SPOT.format("|".join(map(re.escape, sorted(values, key=len, reverse=True)))))
+    said, left = set(spots.findall(text)), set(forms_of(spots.sub(" ", text)))
+    is_known = all(len(values[each]) == 1 and "" not in values[each] for each in said)
+    others = (atom.wholes for each in values for atom in atoms_of(each) if atom.is_specific)
+    return spots.sub(lambda at: min(values[at[0]]), text) if is_known and all(map(left.isdisjoint, others)) else None
+
+
+def find_drift(
+    call: Call, predicted: Outcome, outcome: Outcome, real: Mapping[str, Json], schema: JsonObject | None
+) -> list[Drift]:
+    """Return where an outcome differs from the predicted one in more than what that made up."""
+    if predicted["status"] != outcome["status"]:
+        return [{"kind": "status", "path": "$", "predicted": predicted["status"], "real": outcome["status"]}]
+    found: list[Drift] = []
+    if outcome["status"] == "ok" and schema is not None:
+        faults = find_faults(schema, outcome["result"])
+        found += [{"kind": "schema", "path": "$", "predicted": None, "real": fault} for fault in faults[:3]]
+    for path, old, new in _differing(predicted["result"], outcome["result"]):
+        if path not in real:
+            found.append({"kind": "value", "path": path, "predicted": old, "real": new})
+            if outcome["status"] == "ok":
+                found += _booked_places(outcome["patch"] or [], path, old, new)
+    return found[:MOST_DRIFTS]
+
+
+def _booked_places(patch: Patch, at: str, old: Json, new: Json) -> Iterator[Drift]:
+    """Yield the places of the state at which a change has a predicted value that the real result contradicts."""
+    for operation in patch:
+        where = tokens(operation["path"])
+        if isinstance(old, str) and old in where and _is_specific(old, at):  # a key that was made up
+            yield {"kind": "state", "path": pointer(where[: where.index(old) + 1]), "predicted": old, "real": new}
+            continue
+        for path, value in places(operation.get("value")):
+            place = [*where, *path_tokens(path)]
+            if place[-1:] == path_tokens(at)[-1:] and new is not None and type(value) is type(old) and value == old:
+                yield {"kind": "state", "path": pointer(place), "predicted": old, "real": new}
+
+
+def state_drift(expected: JsonObject, real: JsonObject) -> list[Drift]:
+    """Return where the task state is another one than expected: changed places, not what is there in addition."""
+    return [
+        {"kind": "state", "path": each.path, "predicted": each.old, "real": each.new}
+        for each in net_changes(expected, real)[:MOST_DRIFTS]
+        if each.kind != "add"
+    ]
+
+
+def as_contract_case(entry: ExecutedCall, start: JsonObject, steps: Sequence[Step]) -> JsonObject:
+    """Return a real call as a case that the tool's contract fails: the state before it, the call, what it came to."""
+    before = start
+    for step in steps:
+        if step["call"]["id"] == entry["call"]["id"]:
+            break
+        before = fold_patches(before, [booked_patch(step["outcome"])])
+    call = {"name": entry["call"]["name"], "args": entry["call"]["args"]}
+    return clone({"state": before, "call": call, "status": entry["status"], "result": entry.get("result")})
+
+
+def _differing(predicted: Json, real: Json, here: str = "$") -> Iterator[tuple[str, Json, Json]]:
+    """Yield the places where two results differ, with both values; None for what one of them does not have."""
+    old, new = dict(places(predicted, here)), dict(places(real, here))
+    for path in dict.fromkeys([*old, *new]):
+        one, other = old.get(path), new.get(path)
+        both = isinstance(one, dict | list) and type(one) is type(other)
+        if not both and not (same_value(one, other) and (path in old) == (path in new)):
+            yield path, one, other
+
+
+def _is_specific(value: Json, path: str = "$") -> bool:
+    """Return whether a value can be told from others by equality: no plain word, or an identifier by its name."""
+    is_named = any(is_identifier(str(token)) for token in path_tokens(path)[-1:])
+    is_long = isinstance(value, str | int) and not isinstance(value, bool) and len(str(value)) >= SHORTEST
+    return is_long and (is_named or any(atom.is_specific for atom in atoms_of(value)))
+
+
+def _with_pairs(operation: Mapping[str, Any], pairs: Mapping[Any, Json]) -> JsonObject:
+    """Return an operation with other values, also as names in its path and value."""
+
+    def change(each: Json) -> Json:
+        return pairs.get(each, each) if isinstance(each, str | int) and not isinstance(each, bool) else each
+
+    names = {str(old): str(new) for old, new in pairs.items()}
+    moved = {**operation, "path": pointer([names.get(token, token) for token in tokens(operation["path"])])}
+    return moved | {key: map_scalars(operation[key], change, keys=True) for key in ("value",) if key in operation}

@@ -1,14 +1,11 @@
-"""The two graphs' state: which keys there are, how writes to one key are merged, and which node owns each.
-
-`delta` keeps the big ones out of every checkpoint: a saver stores what a node wrote, not the whole value every time.
-"""
+"""The two graphs' state: which keys there are, and which node owns each."""
 
 # annotations are evaluated here: LangGraph evaluates those that are texts again at each compilation
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, reduce
-from typing import Annotated, Any, NotRequired, Self, SupportsIndex, TypeVar, cast, get_type_hints
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypeAlias, cast, get_type_hints
 
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AnyMessage, MessageLikeRepresentation
 from langgraph.channels.delta import DeltaChannel
 from langgraph.channels.ephemeral_value import EphemeralValue
 from langgraph.graph.message import add_messages
@@ -23,7 +20,6 @@ from ..state import (
     ChecklistItem,
     JsonObject,
     Outcome,
-    Patch,
     Rehearsal,
     Step,
     Stop,
@@ -32,115 +28,7 @@ from ..state import (
     UnjudgedAttempt,
     Usage,
 )
-from ..values.patch import fold_patches
-from .facts import merge_facts
-
-SNAPSHOT_EVERY_TURNS = 10
-"""Writes of the outer graph between two whole values: a turn writes few, but whole states; a read fetches them all."""
-
-SNAPSHOT_EVERY_CALLS = 400
-"""Writes of an attempt between two whole values: it writes a small part at each call, and whole values of long attempts
-are what makes a checkpoint large (1,000 calls: 41 MB at 50, 20 MB at 400, and read three times as fast)."""
-
-Item = TypeVar("Item")
-
-
-class _SharedDelta(DeltaChannel[Any]):
-    """A DeltaChannel whose copies share its value: no reducer changes one in place.
-
-    LangGraph copies all channels for each router, which for long lists takes longer than all else.
-    """
-
-    def __init__(self, reducer: Any, typ: Any = None, *, snapshot_frequency: int) -> None:
-        super().__init__(reducer, typ, snapshot_frequency=snapshot_frequency)
-        if reducer is replace:  # a whole value: an empty one that is given is not one that is missing
-            self.typ = type(None)
-
-    def copy(self) -> Self:
-        new = type(self)(self.reducer, self.typ, snapshot_frequency=self.snapshot_frequency)
-        new.key, new.value = self.key, self.value
-        return new
-
-
-def delta(
-    reducer: Callable[[Any, Sequence[Any]], Any], kind: type, every: int = SNAPSHOT_EVERY_CALLS
-) -> DeltaChannel[Any]:
-    """Return a channel that is checkpointed as its writes and folded on read.
-
-    `DeltaChannel` is beta: this is the one place that names it, so that a plain channel can take its place.
-    """
-    return _SharedDelta(reducer, kind, snapshot_frequency=every)
-
-
-def extend(old: list[Any], writes: Sequence[list[Any]]) -> list[Any]:
-    """Append all writes in their order (reducer of lists)."""
-    return _Extended(old, writes) if any(writes) else old
-
-
-class _Extended(list[Any]):
-    """A list that grew from another and took over its index for `find`; only one list owns an index.
-
-    Outside of a process it is a plain list.
-    """
-
-    __slots__ = ("_indexes",)
-
-    def __init__(self, old: list[Any], writes: Sequence[list[Any]]) -> None:
-        super().__init__(old)
-        for write in writes:
-            self += write
-        self._indexes = [old.take_index()] if isinstance(old, _Extended) else []
-
-    def take_index(self) -> tuple[dict[str, Any], int]:
-        """Take the items by key, and their number; no other list holds them, since two runs may extend one list."""
-        try:
-            return self._indexes.pop()
-        except IndexError:
-            return {}, 0
-
-    def first(self, wanted: str, key: Callable[[Any], str]) -> Any:
-        index, count = self.take_index()
-        for item in self[count:]:
-            index.setdefault(key(item), item)
-        self._indexes.append((index, len(self)))
-        return index.get(wanted)
-
-    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[type, tuple[list[Any]]]:
-        return list, (list(self),)
-
-
-def find(items: Sequence[Item], wanted: str, key: Callable[[Item], str]) -> Item | None:
-    """Return the first item with this key, of which a channel's list has one kind; each item is read once."""
-    if isinstance(items, _Extended):
-        return cast("Item | None", items.first(wanted, key))
-    return next((item for item in items if key(item) == wanted), None)
-
-
-def replace(old: Any, writes: Sequence[Any]) -> Any:
-    """Return the last write (reducer of whole values)."""
-    return writes[-1] if writes else old
-
-
-def gather_facts(
-    old: Mapping[str, SupposedFact], writes: Sequence[Mapping[str, SupposedFact]]
-) -> dict[str, SupposedFact]:
-    """Merge supposed facts; the first of a key stays (reducer)."""
-    return reduce(merge_facts, writes, dict(old))
-
-
-def fold_state(old: JsonObject, writes: Sequence[Patch | JsonObject]) -> JsonObject:
-    """Apply patches to an attempt's task state in their order; an object is the whole state (reducer).
-
-    Nodes write patches; an edit of a paused attempt, as in Studio, writes the whole state.
-    """
-    for write in writes:
-        old = write if isinstance(write, dict) else fold_patches(old, [write])
-    return old
-
-
-def count_asked(old: dict[str, int], new: dict[str, int]) -> dict[str, int]:
-    """Sum the questions asked so far, by role (reducer)."""
-    return {role: old.get(role, 0) + new.get(role, 0) for role in {*old, *new}}
+from .reducers import SNAPSHOT_EVERY_TURNS, count_asked, delta, extend, fold_state, gather_facts, replace
 
 
 class SemanticRecord(TypedDict):
@@ -204,6 +92,12 @@ class Continued(TypedDict):
     """True where the given task state was accepted before, or reality has left it: what it breaks is not refused."""
 
 
+if TYPE_CHECKING:  # what a caller may write; the schema that Studio reads has what it becomes
+    GivenMessages: TypeAlias = Sequence[MessageLikeRepresentation]
+    GivenItems: TypeAlias = Sequence[Mapping[str, str] | ChecklistItem | str]
+else:
+    GivenMessages, GivenItems = list[AnyMessage], list[ChecklistItem]
+
 TASK_STATE_HELP = "What the tools act on, as a JSON object: files, orders, bookings. Left out, a model makes one up."
 CHECKLIST_HELP = "What must hold at the end: items with a description, or a check by rule. Left out, a model writes it."
 
@@ -211,9 +105,9 @@ CHECKLIST_HELP = "What must hold at the end: items with a description, or a chec
 class GeckoInput(TypedDict):
     """The input of a rehearsal. `messages` ends with the task: the last human turn."""
 
-    messages: Annotated[list[AnyMessage], add_messages]
+    messages: Annotated[GivenMessages, add_messages]
     task_state: NotRequired[Annotated[JsonObject, Field(description=TASK_STATE_HELP)]]
-    checklist: NotRequired[Annotated[list[ChecklistItem], Field(description=CHECKLIST_HELP)]]
+    checklist: NotRequired[Annotated[GivenItems, Field(description=CHECKLIST_HELP)]]
     continued: NotRequired[Annotated[Continued, SkipJsonSchema()]]
 
 
@@ -223,6 +117,64 @@ class GeckoOutput(TypedDict):
     messages: Annotated[list[AnyMessage], add_messages]
     rehearsal: Rehearsal
     task_state: JsonObject
+
+
+class Bookkeeping(TypedDict, total=False):
+    """What the outer graph keeps for itself, each with its owner; `facts` as long as the thread, the rest one turn."""
+
+    ledger: Ledger
+    """`bootstrapper` opens it; every node that asks a model books on it."""
+    supposed_state: SupposedState | None
+    """`bootstrapper`: what is `supposed` with its values, as it was before the turn's first attempt."""
+    replayed: list[Step]
+    """`bootstrapper`: the steps that every attempt begins with."""
+    numbered_from: int
+    """`bootstrapper`: attempts of the turn before this rehearsal."""
+    real: bool
+    """`bootstrapper`: True where every tool that reads runs for real."""
+    items_failure: str
+    """`bootstrapper`, `checklist`: why there is no checklist."""
+    checklist_digest: str
+    """`bootstrapper`: digest of the checklist that a parent graph gave."""
+    offered_tools: list[str] | None
+    """`bootstrapper`: names of the tools that fit the turn; None where all tools are shown."""
+    round: int
+    """`start_round`: 0 for the first."""
+    lesson: Lesson | None
+    """`start_round`: what the last round teaches."""
+    start_digest: str
+    """`start_round`: digest of the task state that every attempt of the round begins from."""
+    attempts_at_once: int
+    """`start_round`: how many attempts run at once."""
+    attempts_to_judge: list[UnjudgedAttempt]
+    """`attempt` appends, for `judge`; a new round begins without."""
+    facts: dict[str, SupposedFact]
+    """`attempt`: supposed facts, shared by all attempts."""
+    argument_verdicts: list[SemanticRecord]
+    """`attempt` appends semantic verdicts."""
+    chosen: int
+    """`decide`: number of the best attempt so far."""
+    is_over: bool
+    """`decide`: True where no further round follows."""
+
+
+def fold_bookkeeping(old: Bookkeeping, writes: Sequence[Bookkeeping]) -> Bookkeeping:
+    """Merge writes key by key (reducer): costs and facts add up, lists grow, the last write of any other key stands."""
+    folded = cast("dict[str, Any]", {**old})
+    for write in writes:
+        if "round" in write:
+            folded["attempts_to_judge"] = []
+        for key, value in write.items():
+            folded[key] = _MERGED[key](folded[key], value) if key in _MERGED and key in folded else value
+    return cast("Bookkeeping", folded)
+
+
+_MERGED: Mapping[str, Callable[[Any, Any], Any]] = {
+    "ledger": book,
+    "facts": lambda old, new: gather_facts(old, [new]),
+    "attempts_to_judge": lambda old, new: extend(old, [new]),
+    "argument_verdicts": lambda old, new: extend(old, [new]),
+}
 
 
 class GeckoState(TypedDict, total=False):
@@ -237,51 +189,19 @@ class GeckoState(TypedDict, total=False):
     """Caller, `bootstrapper`; `finish` writes the state of an accepted attempt."""
     supposed: list[str]
     """`bootstrapper`, `finish`: JSON Pointers into `task_state` of what a model made up."""
-    supposed_state: SupposedState | None
-    """`bootstrapper`: the same with its values, as it was before the turn's first attempt."""
     checklist: Annotated[list[ChecklistItem], EphemeralValue(list)]
     """Caller: what must hold at the end of this turn, gone after the first superstep."""
     continued: Annotated[Continued, EphemeralValue(dict)]
     """`create_gecko_agent`: what the turn has really done so far, gone after the first superstep."""
-    replayed: list[Step]
-    """`bootstrapper`: the steps that every attempt begins with."""
-    numbered_from: int
-    """`bootstrapper`: attempts of the turn before this rehearsal."""
-    real: bool
-    """`bootstrapper`: True where every tool that reads runs for real."""
     items: list[ChecklistItem] | None
     """`bootstrapper`: the given checklist, or None; then `checklist`: the model's, empty where there is none; None
     where nothing is to be judged by it."""
-    items_failure: str
-    """`bootstrapper`, `checklist`: why there is no checklist."""
-    checklist_digest: str
-    """`bootstrapper`: digest of the checklist that a parent graph gave."""
-    ledger: Annotated[Ledger, book]
-    """`bootstrapper` opens it; every node that asks a model books on it."""
-    offered_tools: list[str] | None
-    """`bootstrapper`: names of the tools that fit the turn; None where all tools are shown."""
-    round: int
-    """`start_round`: 0 for the first."""
-    lesson: Lesson | None
-    """`start_round`: what the last round teaches."""
-    start_digest: str
-    """`start_round`: digest of the task state that every attempt of the round begins from."""
-    attempts_at_once: int
-    """`start_round`: how many attempts run at once."""
-    is_over: bool
-    """`decide`: True where no further round follows."""
-    number: int
-    """Of the attempt, where several run at once; only in what is sent to them."""
-    attempts_to_judge: Annotated[list[UnjudgedAttempt], delta(extend, list, SNAPSHOT_EVERY_TURNS)]
-    """`attempt`: the attempts of this round, for `judge`; `start_round` clears."""
     attempts: Annotated[list[Attempt], delta(extend, list, SNAPSHOT_EVERY_TURNS)]
     """`judge` appends; `bootstrapper` clears."""
-    facts: Annotated[dict[str, SupposedFact], delta(gather_facts, dict, SNAPSHOT_EVERY_TURNS)]
-    """`attempt`: supposed facts, shared by all attempts."""
-    argument_verdicts: Annotated[list[SemanticRecord], delta(extend, list, SNAPSHOT_EVERY_TURNS)]
-    """`attempt`: semantic verdicts; `bootstrapper` clears."""
-    chosen: int
-    """`decide`: number of the best attempt so far."""
+    number: int
+    """Of the attempt, where several run at once; only in what is sent to them."""
+    bookkeeping: Annotated[Bookkeeping, delta(fold_bookkeeping, dict, SNAPSHOT_EVERY_TURNS)]
+    """All nodes: what nobody has to read. A write holds only the keys that it changes."""
     rehearsal: Rehearsal
     """`finish`."""
 
@@ -350,10 +270,10 @@ class Pending(TypedDict):
     searching: NotRequired[bool]
 
 
-class Over(TypedDict):
+class Kept(TypedDict):
     """What the router after `decide` reads."""
 
-    is_over: bool
+    bookkeeping: Bookkeeping
 
 
 def apply_update(state: AttemptState, update: Mapping[str, Any]) -> AttemptState:

@@ -1,20 +1,98 @@
-"""Whether an outcome may change the task state (ToolGate, section 3.4, equations 11 and 12). Pure functions."""
+"""The only place where a change of the task state is committed (paper, section 3.3 and A.5; ToolGate, section 3.4)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Any, cast
 
 from ..errors import PatchConflict, StateError
+from ..events import event
+from ..models.ask import AnyAsk, Reply
+from ..models.conversation import build_result_message
 from ..models.formatting import format_json
-from ..state import Call, Category, Json, JsonObject, Outcome, Patch, SupposedFact, Violation
+from ..models.node import NodeScope
+from ..state import VERSION, Category, Json, JsonObject, Outcome, Patch, Step, SupposedFact, Violation
+from ..tools import Toolkit
+from ..values.difference import make_patch
 from ..values.digest import check_json
-from ..values.patch import apply_patch, make_patch, overlap
-from .contract import gate, open_contract, unchecked
-from .facts import suppose
-from .rung import Answer, RungRequest
+from ..values.patch import apply_patch, booked_patch, overlap
+from .channels import AttemptState
+from .ladder import run_concurrently
+from .model import ask_patch, suppose
+from .rung import Answer, RungRequest, gate, open_contract, refuse, request_of, unchecked
 from .state_rules import NO_RULES, StateRules
+
+
+def state_updater(
+    state: AttemptState, scope: NodeScope, *, toolkit: Toolkit
+) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
+    """Commit the proposed outcomes in the order of the calls, each whole or not at all.
+
+    The model is asked for a patch, never for a state, and only where a write was answered without one.
+    """
+    requests = [request_of(each["call"], state, scope, toolkit) for each in state["proposals"]]
+    outcomes = [each["outcome"] for each in state["proposals"]]
+    if scope.has_model("state_updater"):
+        lacking = [at for at, outcome in enumerate(outcomes) if _lacks_patch(requests[at], outcome)]
+        asks = [ask_patch(requests[at], outcomes[at]) for at in lacking]
+        found = yield from run_concurrently(asks, asked=state.get("asked", {}).get("state_updater", 0))
+        for at, outcome in zip(lacking, found, strict=True):
+            outcomes[at] = outcome
+    now: JsonObject = state["task_state"]
+    done: list[Step] = []
+    facts: dict[str, SupposedFact] = {}
+    for request, outcome in zip(requests, outcomes, strict=True):
+        later = None
+        if done:
+            after: AttemptState = {**state, "task_state": now, "steps": [*state.get("steps", []), *done]}
+            later = request_of(request.call, after, scope, toolkit)
+        booked = commit(request, mark_race(request, outcome, done), rules=StateRules.of(toolkit), later=later)
+        now = booked.state
+        facts.update(booked.facts)
+        done.append({"v": VERSION, "call": request.call, "outcome": booked.outcome})
+        _emit_change(scope, state["number"], done[-1])
+    task, budget = state["task"], scope.context.view_chars
+    return {
+        "steps": done,
+        "trace": [build_result_message(each["call"], each["outcome"], task=task, budget=budget) for each in done],
+        "task_state": [operation for each in done for operation in booked_patch(each["outcome"])],
+        "proposals": [],
+        "facts": facts,
+    }
+
+
+def _lacks_patch(request: RungRequest, outcome: Outcome) -> bool:
+    """Return whether the change of a successful write is unknown."""
+    return outcome["patch"] is None and outcome["status"] == "ok" and not request.tool.reads
+
+
+def _emit_change(scope: NodeScope, attempt: int, booked: Step) -> None:
+    """Stream what was committed or why it was not, with what the call comes to then, and the calls that it meets."""
+    outcome = booked["outcome"]
+    if not booked_patch(outcome) and "refused" not in outcome:
+        return
+    keys = ("observed", "unclear", *(("status", "result", "violations") if "refused" in outcome else ()))
+    fields: dict[str, Any] = {key: outcome[key] for key in keys if key in outcome}  # type: ignore[literal-required]
+    fields |= {"patch": outcome["patch"], "refused": outcome.get("refused"), "race": outcome.get("race", [])}
+    scope.emit(event("gecko.change", attempt=attempt, call=booked["call"], **fields))
+
+
+def mark_race(request: RungRequest, outcome: Outcome, done: Sequence[Step]) -> Outcome:
+    """Return the outcome with the calls before it in its message whose changes overlap with its own, and the places.
+
+    Under `strict` the later call of a race is refused. All of a message were answered in the request's state.
+    """
+    races = []
+    for call, patch in ((each["call"], each["outcome"]["patch"] or []) for each in done):
+        with suppress(PatchConflict):  # not a valid patch: `commit` refuses it
+            if places := overlap(patch, outcome["patch"] or [], document=request.state):
+                races.append(f"{call['name']} ({call['id']}) at {', '.join(places[:3])}")
+    if races and request.context.parallel_calls == "strict":
+        reason = f"it changes what another call of the same message changes: {'; '.join(races)}"
+        return refuse(outcome, reason, "state_update")
+    return {**outcome, "race": races} if races else outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,26 +136,25 @@ def commit(
         return Commit(state, refuse(outcome, f"the change does not apply: {conflict}", "state_update"))
     acts = patch or (outcome["status"] == "ok" and not request.tool.reads)
     if later and acts:
-        outcome, late = gate_again(later, outcome)
+        outcome, late = _gate_again(later, outcome)
         if late is not None:
             why = f"after the calls before it in its message: {format_json(late.result)}"
             return Commit(state, {**refuse(outcome, why, "state_dependency"), **late.more})  # type: ignore[typeddict-item]
-    broken = violated_postconditions(request, outcome, alone)
-    broken += violated_postconditions(later, outcome, after) if later and acts and not broken else []
+    broken = _violations(request, outcome, alone)
+    broken += _violations(later, outcome, after) if later and acts and not broken else []
     broken += rules.violations(state, after)
     if broken:
         category = category_of(outcome["result"]) if broken[0]["part"] == "ensures" else "state_update"
         return Commit(state, {**refuse(outcome, broken[0]["error"], category), "violations": broken})
-    is_unknown = outcome["patch"] is None and outcome["status"] == "ok" and not request.tool.reads
-    booked: Outcome = {**outcome, "patch": None if is_unknown else patch}
+    booked: Outcome = {**outcome, "patch": None if _lacks_patch(request, outcome) else patch}
     if dropped := len(proposed) - len(patch):
         booked["refused"] = f"a read changes nothing: {dropped} operations were dropped"
     if outcome.get("observed"):
-        after, booked = book_observed(after, booked, rules, shifted=make_patch(request.state, state))
+        after, booked = _book_observed(after, booked, rules, shifted=make_patch(request.state, state))
     return Commit(after, booked, suppose(request, outcome))
 
 
-def gate_again(later: RungRequest, outcome: Outcome) -> tuple[Outcome, Answer | None]:
+def _gate_again(later: RungRequest, outcome: Outcome) -> tuple[Outcome, Answer | None]:
     """Return the outcome with what cannot be evaluated after the calls before it, and the error of a broken condition.
 
     What the contract itself has answered is refused where it cannot be evaluated, as by its rung.
@@ -90,16 +167,12 @@ def gate_again(later: RungRequest, outcome: Outcome) -> tuple[Outcome, Answer | 
     return outcome, late
 
 
-def book_observed(
+def _book_observed(
     state: JsonObject, outcome: Outcome, rules: StateRules, *, shifted: Patch
 ) -> tuple[JsonObject, Outcome]:
     """Return the state with what a real read has shown, and the outcome; the result stands, booked or not.
 
-    Args:
-        state: The state after the call.
-        outcome: The read's outcome with `observed`.
-        rules: What must hold in every state; what breaks one is not booked, and marked undocumented.
-        shifted: What calls of the same message have changed since the read was answered; that is not overwritten.
+    What breaks a rule is not booked, nor what overwrites a change since the read was answered (`shifted`).
     """
     rest = cast("Outcome", {key: value for key, value in outcome.items() if key != "observed"})
     if overlap(shifted, outcome["observed"], document=state):
@@ -111,37 +184,14 @@ def book_observed(
     return seen, outcome
 
 
-def refuse(outcome: Outcome, reason: str, category: Category) -> Outcome:
-    """Return the outcome of a result that is not committed: an error, and no change."""
-    kept = cast("Outcome", {key: value for key, value in outcome.items() if key != "observed"})
-    refused: Outcome = {**kept, "status": "error", "result": f"not done: {reason}", "patch": [], "refused": reason}
-    return {**refused, "category": category}
-
-
 def category_of(result: Json) -> Category:
     """Return the category of a refused result (ToolGate, table 3): without content, or with a wrong one."""
     return "semantic" if result or (result in (0, False) and result != []) else "empty"
 
 
-def violated_postconditions(request: RungRequest, outcome: Outcome, after: JsonObject) -> list[Violation]:
-    """Return the postconditions that a successful result breaks; one that cannot be evaluated counts as broken."""
+def _violations(request: RungRequest, outcome: Outcome, after: JsonObject) -> list[Violation]:
+    """Return the postconditions that a successful result breaks."""
     contract = request.tool.contract
     if outcome["status"] == "error" or contract is None or not contract.data.get("ensures"):
         return []
-    return open_contract(request, contract).violations(outcome["result"], after)
-
-
-def race_of(others: Sequence[tuple[Call, Patch]], patch: Patch, *, state: JsonObject) -> list[str]:
-    """Return the calls of the same planner message whose changes overlap with a patch, with the places, in words.
-
-    `others` are the calls before, each with the change that was committed for it; all were answered in `state`.
-    """
-    races = []
-    for other, change in others:
-        try:
-            places = overlap(change, patch, document=state)
-        except PatchConflict:  # not a valid patch: `commit` refuses it
-            return []
-        if places:
-            races.append(f"{other['name']} ({other['id']}) at {', '.join(places[:3])}")
-    return races
+    return open_contract(request).violations(outcome["result"], after)

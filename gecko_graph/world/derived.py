@@ -16,11 +16,10 @@ from datetime import date, timedelta
 from itertools import islice, permutations, product
 from typing import Any, NamedTuple, TypeAlias
 
-from ..schemas.made_up.naming import is_identifier
+from ..schemas.specimens import is_identifier
 from ..state import Json
-from ..values.finding import fold, holds_words
-from ..values.leaves import Place, scalars
-from ..values.spellings import Atom, atoms_of, canonical, durations_of, forms_of
+from ..values.finding import Atom, atoms_of, canonical, durations_of, fold, forms_of, holds_words
+from ..values.places import Place, scalars
 
 TWO_WAYS = "one of two ways to read the date"
 MOST_VALUES = 10_000
@@ -40,7 +39,6 @@ _CUES = {
     "%": re.compile(r"(?i)%|\bper ?cent\b"),
 }
 _PLAIN = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
-_PREFIXED = re.compile(r"([^\W\d_]{1,6})[-_]?(\d+)")
 _PIECES = re.compile(r"[/:@\\]+")
 _FILE = re.compile(r"(.+)\.[a-z]{1,5}\d?", re.IGNORECASE)
 _ADDRESS = re.compile(r"[^@:/]+@[^@:/]+")
@@ -57,7 +55,6 @@ _RELATIVE = re.compile(
 _WORDS = {"today": 0, "tonight": 0, "now": 0, "tomorrow": 1, "yesterday": -1, "day after": 1, "day before": -1}
 _WORDS |= {"day after tomorrow": 2, "day before yesterday": -2}
 _DIRECTED = re.compile(r"(?i)\b(?:minus|negative|below|west|south)\b|\d ?°? ?[ws]\b")
-_HUNDREDTHS = re.compile(r"(?i)\bcents?\b|\bpence\b|%|\bper ?cent")
 
 
 _Record: TypeAlias = dict[str | int, Json]
@@ -75,30 +72,22 @@ class Number(NamedTuple):
 
 @dataclass(slots=True)
 class Knowledge:
-    """What is really known before a call: by form, in the user's words, and in results in the order of the calls.
-
-    Args:
-        forms: From a form to the marks of what holds it.
-        said: Texts of the user, and of the system, with their marks.
-        results: Results of tools, each with a function from a place in it to its mark.
-        now: The clock of the task state, unless that is made up.
-    """
+    """What is really known before a call: by form, in the user's words, and in results in the order of the calls."""
 
     forms: dict[str, list[Any]]
+    """From a form to the marks of what holds it."""
     said: list[tuple[str, Any]] = field(default_factory=list)
+    """Texts of the user, and of the system, with their marks."""
     results: list[tuple[Json, Any]] = field(default_factory=list)
+    """Results of tools, each with a function from a place in it to its mark."""
     computed: list[Number] = field(default_factory=list)
     now: str = ""
+    """The clock of the task state, unless that is made up."""
 
     def derive(self, atom: Atom, value: Json, name: str, about: str, args: Json) -> list[Any] | None:
         """Return what a part of an argument follows from; None where one operation does not give it.
 
-        Args:
-            atom: The part.
-            value: The argument.
-            name: Its own name.
-            about: What its schema says of it, its type among it.
-            args: All arguments of the call.
+        `value` is the whole argument, `about` what its schema says of it, `args` all arguments of the call.
         """
         whole = atom.wholes[0]
         if "~" in whole:
@@ -117,8 +106,6 @@ class Knowledge:
         others = {f"±{whole}": f"-(-{whole})"}
         if number < 0 and any(_DIRECTED.search(said) for said, _ in self.said):
             others[whole[1:]] = f"-({whole[1:]})"
-        if _HUNDREDTHS.search(text):
-            others[canonical(f"{number / 100:.6f}")] = f"100 × {canonical(f'{number / 100:.6f}')}"
         if isinstance(value, str) or is_identifier(name) or _CALENDAR.search(name):
             others |= {f"#{whole}": "part of an identifier or date", f"~{whole}": "the number of the month"}
         if not (whole.isdecimal() and "number" in about):
@@ -214,7 +201,7 @@ class Knowledge:
         for form, marks in self.forms.items():
             if found := _CLOCK.fullmatch(form):
                 apart = abs(60 * (hour - int(found[1])) + minute - int(found[2]))
-                if apart in durations or (apart > 9 and str(apart) in self.forms):
+                if apart in durations:
                     return _follow(marks, f"{whole} = {form} and {apart} minutes")
         return None
 
@@ -235,12 +222,6 @@ class Knowledge:
         atom = atom or next(iter(atoms_of(piece)), None)
         if atom is None or (marks := next((self.forms[form] for form in atom.wholes if form in self.forms), None)):
             return atom and marks
-        if found := _PREFIXED.fullmatch(piece):
-            wanted = re.compile(
-                rf"(?i)\b{re.escape(found[1])}\w*\W{{0,3}}(?:(?:number|no\.?|id|code)\W{{0,2}})?{found[2]}\b"
-            )
-            marks = self.forms.get(found[2]) or self.forms.get(f"#{found[2]}")
-            return marks if marks and any(wanted.search(text) for text, _ in self.said) else None
         named = _FILE.fullmatch(piece)
         words = atom.words[: -1 if named and len(atom.words) > 1 else None]
         if not words or any(form not in self.forms and form[1:] not in self.forms for form in atom.digits):

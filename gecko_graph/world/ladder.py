@@ -1,4 +1,4 @@
-"""The ladder: the first rung that can answer a call does, and the outcome names it."""
+"""Answers calls by the ladder (paper, section 3.2): the first rung that can answer does, and the outcome names it."""
 
 from __future__ import annotations
 
@@ -7,30 +7,27 @@ from dataclasses import replace
 from types import GeneratorType
 from typing import Any, TypeAlias
 
+from langchain_core.messages import ToolMessage
 from langgraph.errors import GraphBubbleUp
 
 from ..context import GeckoContext
-from ..errors import GeckoError, StateError
+from ..errors import GeckoError, StateError, ToolkitError
+from ..events import RESULT_MARKS, event
+from ..models.answer import error_text
 from ..models.ask import AnyAsk, Ask, Reply
-from ..models.work import error_text
-from ..schemas.complaints import find_faults
-from ..schemas.error_bodies import is_error_body
-from ..state import Outcome, PassedRung
-from ..values.digest import check_json, clone, digest, pack
-from .contract import contract_rung, gate
-from .example import example_rung
-from .facts import fact_key
-from .model import model_rung
-from .python import python_rung
-from .real import real_rung
-from .rung import NO_ANSWER, Answer, Pass, Rung, RungGenerator, RungRequest
-from .schema import schema_rung
+from ..models.node import NodeScope
+from ..schemas.complaints import find_faults, is_error_body
+from ..state import Call, Outcome, PassedRung
+from ..tools import Toolkit
+from ..values.digest import check_json, clone, digest
+from .channels import AttemptState, Proposal
+from .model import fact_key, model_rung
+from .rung import NO_ANSWER, Answer, Pass, Rung, RungGenerator, RungRequest, gate, request_of
+from .rungs import contract_rung, example_rung, python_rung, real_rung, schema_rung
+from .turn import spent_budget
 
 Climb: TypeAlias = Generator[Sequence[AnyAsk], list[Reply], Outcome]
 Rungs: TypeAlias = Mapping[str, Rung]
-
-MAX_ANSWER_BYTES = 8_000_000
-"""Bytes, as msgpack, of a result with its change: a checkpointer keeps about six copies of each."""
 
 CONTRACT = Rung("contract", contract_rung)
 
@@ -44,8 +41,6 @@ RUNGS: Rungs = {
 }
 """The built-in rungs, by name."""
 
-INVENTING = frozenset(name for name, rung in RUNGS.items() if rung.invents)
-
 
 def rungs_of(own: Iterable[Rung]) -> Rungs:
     """Return the rungs by name: the built-in ones, and a user's own, which replace those of the same name.
@@ -53,23 +48,16 @@ def rungs_of(own: Iterable[Rung]) -> Rungs:
     Raises:
         GeckoError: Something is not a Rung, or two have one name.
     """
+    if not isinstance(own, Iterable):
+        raise GeckoError(f"rungs: expected a list of Rung objects, got {type(own).__name__}")
     found: dict[str, Rung] = {}
-    for rung in check_rungs(own):
+    for rung in own:
+        if not isinstance(rung, Rung):
+            raise GeckoError(f"rungs: expected a Rung, got {type(rung).__name__}: Rung(name, answer)")
         if rung.name in found:
             raise GeckoError(f"rungs: two rungs are called {rung.name!r}")
         found[rung.name] = rung
     return {**RUNGS, **found}
-
-
-def check_rungs(own: Iterable[Rung]) -> tuple[Rung, ...]:
-    """Return a user's rungs, checked. Raises GeckoError for anything else."""
-    if not isinstance(own, Iterable):
-        raise GeckoError(f"rungs: expected a list of Rung objects, got {type(own).__name__}")
-    rungs = tuple(own)
-    for rung in rungs:
-        if not isinstance(rung, Rung):
-            raise GeckoError(f"rungs: expected a Rung, got {type(rung).__name__}: Rung(name, answer)")
-    return rungs
 
 
 def ladder_of(context: GeckoContext, rungs: Rungs) -> list[Rung]:
@@ -86,6 +74,47 @@ def ladder_of(context: GeckoContext, rungs: Rungs) -> list[Rung]:
     first = 1 + max((at for at, rung in enumerate(named) if not rung.simulated), default=-1)
     own = [rung for name, rung in rungs.items() if name not in RUNGS and rung not in named]
     return [*named[:first], *own, *named[first:]]
+
+
+def simulator(
+    state: AttemptState, scope: NodeScope, *, toolkit: Toolkit, rungs: Rungs = RUNGS
+) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
+    """Answer the next call (`serial`), or all calls of the planner's message from one state (`snapshot`, `strict`).
+
+    Once the calls before have spent a budget, the others of the message are not made; the planner ends the attempt.
+
+    Raises:
+        ToolkitError: A call's tool is missing: the run was resumed with other tools.
+    """
+    pending = state["pending"]
+    began = isinstance(next(reversed(state.get("trace", [])), None), ToolMessage)
+    if began and spent_budget(state, scope.context):
+        return {"pending": [], "proposals": []}
+    for call in pending:
+        if call["name"] not in toolkit:  # the validator refuses these
+            raise ToolkitError(
+                f"unknown tool {call['name']!r} in a resumed run: pass the toolkit that the run began with"
+            )
+    calls = pending[:1] if scope.context.parallel_calls == "serial" else pending
+    # equal reads are one request, so that their answers agree
+    keys = [fact_key(call, "") if toolkit[call["name"]].reads else f"write {call['id']}" for call in calls]
+    climbs = {key: climb(request_of(call, state, scope, toolkit), rungs) for key, call in zip(keys, calls, strict=True)}
+    answers = yield from run_concurrently([*climbs.values()], asked=state.get("asked", {}).get("simulator", 0))
+    outcomes = dict(zip(climbs, answers, strict=True))
+    proposals: list[Proposal] = [
+        {"call": call, "outcome": outcomes[key]} for call, key in zip(calls, keys, strict=True)
+    ]
+    for proposal in proposals:
+        emit_result(scope, state["number"], proposal["call"], proposal["outcome"])
+    return {"pending": pending[len(calls) :], "proposals": proposals}
+
+
+def emit_result(scope: NodeScope, attempt: int, call: Call, outcome: Outcome) -> None:
+    """Stream what a call came to, before anything of it is committed."""
+    kept = ("status", "result", "rung", "simulated", "passed", *RESULT_MARKS)
+    fields: dict[str, Any] = {key: outcome[key] for key in kept if key in outcome}  # type: ignore[literal-required]
+    marks = {"unclear": outcome.get("unclear", []), "stale": outcome.get("stale", False)}
+    scope.emit(event("gecko.result", attempt=attempt, call=call, **fields, **marks))
 
 
 def climb(request: RungRequest, rungs: Rungs = RUNGS) -> Climb:
@@ -177,11 +206,8 @@ def validate_answer(reply: Any) -> str | None:
     try:
         check_json(reply.result, what="the result")
         check_json(reply.patch, what="the change")
-        size = len(pack([reply.result, reply.patch]))
     except StateError as error:
         return str(error)
-    if size > MAX_ANSWER_BYTES:
-        return f"the result and its change have {size:,} bytes; they may have {MAX_ANSWER_BYTES:,}"
     return None
 
 
@@ -236,19 +262,12 @@ def run_concurrently(climbs: Sequence[Climb], *, asked: int = 0) -> Generator[li
                 done[index] = stop.value
         if not wanted:
             break
-        requests = number_questions([request for each in wanted.values() for request in each], first=asked)
-        asked += sum(isinstance(request, Ask) for request in requests)
+        requests: list[AnyAsk] = []
+        for request in (request for each in wanted.values() for request in each):
+            if isinstance(request, Ask):
+                request = replace(request, where=replace(request.where, question=asked))
+                asked += 1
+            requests.append(request)
         answers = iter((yield requests))
         sent = {index: [next(answers) for _ in each] for index, each in wanted.items()}
     return [done[index] for index in range(len(climbs))]
-
-
-def number_questions(requests: Sequence[AnyAsk], *, first: int) -> list[AnyAsk]:
-    """Return the requests with their questions numbered from `first` on: no two of a turn have one number."""
-    result: list[AnyAsk] = []
-    for request in requests:
-        if isinstance(request, Ask):
-            request = replace(request, where=replace(request.where, question=first))
-            first += 1
-        result.append(request)
-    return result

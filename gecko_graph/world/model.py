@@ -1,31 +1,51 @@
-"""The rung `model`: a helper model answers as the tool would (paper, section 3.2 and appendix A.4)."""
+"""The rung `model`: a helper model answers as the tool would (paper, section 3.2 and appendices A.4 and A.5).
+
+What it is asked, what it may reply, and the supposed facts: what simulated reads invented, so that a second read, and
+the next attempt, agree.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Sequence
+import re
+from collections.abc import Collection, Generator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
+
+from pydantic import BaseModel
 
 from ..errors import PatchConflict, StateError
 from ..models.ask import Ask, Reply
+from ..models.focus import focus_words
 from ..models.formatting import cut, format_json
-from ..models.roles import SimulatedEffect, SimulatedResponse, SimulatedWrite
-from ..models.view.view import View, view
+from ..models.reply import schema_of
+from ..models.roles import SimulatedEffect, SimulatedResponse, SimulatedWrite, StateChange
+from ..models.view import View, view
 from ..schemas.complaints import find_faults
-from ..state import Json, JsonObject
+from ..schemas.rules import Same
+from ..state import Call, Json, JsonObject, Outcome, Patch, SupposedFact
 from ..tools.spec import ToolSpec
-from ..values.digest import check_json
-from .facts import format_facts, real_facts
+from ..values.digest import check_json, digest
+from ..values.places import scalars_of
 from .model_patch import read_patch, view_for
-from .reply_schema import reply_schema
-from .rung import Answer, Pass, RungRequest, RungResult
+from .rung import NO_ANSWER, Answer, Pass, RungRequest, RungResult, refuse
 
 CALL_CHARS = 8_000
 TOOL_CHARS = 16_000
 PROBLEM_CHARS = 4_000
 NAMES_CHARS = 600
+ABOUT_CHARS = 4_000
+MOST_SCHEMA_CHARS = 6_000
+"""A result schema that is longer is not part of the reply's schema; the result is checked against it all the same."""
+
+_KEPT = ("type", "required", "enum", "const")
+_UNKNOWN = ("$ref", "allOf", "not", "if", "patternProperties")
+_TEXT: JsonObject = {"type": "string"}
+_SHARES = 3
+"""Facts among which a budget is shared, at most: what is left over is for shorter ones."""
+_BREAK = re.compile(r"\n *")
 
 
 def model_rung(request: RungRequest) -> Generator[list[Ask], list[Reply], RungResult]:
@@ -40,11 +60,11 @@ def model_rung(request: RungRequest) -> Generator[list[Ask], list[Reply], RungRe
     problem = last = ""
     for _ in range(2):
         shown = view_for(request, kept.patch or [] if kept else [])
-        (reply,) = yield [build_ask(request, shown.text, last)]
+        (reply,) = yield [_ask_simulator(request, shown, last)]
         if reply.value is None:
             problem = f"no reply: {reply.failure}"
             break
-        answer, wrong, wrong_patch = answer_of(request, reply.value, shown)
+        answer, wrong, wrong_patch = _answer_of(request, reply.value, shown)
         if kept is not None and answer.status == "ok":
             answer, wrong = replace(answer, result=kept.result), ""
         problem = wrong or wrong_patch
@@ -56,31 +76,33 @@ def model_rung(request: RungRequest) -> Generator[list[Ask], list[Reply], RungRe
     return Pass(f"the simulator gave no usable answer: {problem}", final=not request.tool.reads)
 
 
-def build_ask(request: RungRequest, state: str, problem: str) -> Ask:
-    """Build the question: the tool, the call, a view of the state, what is real and what was supposed before.
+def _ask_simulator(request: RungRequest, shown: View, problem: str) -> Ask:
+    """Of a write without a contract it asks for the tool's own rules as well, beside the names of other writes.
 
-    Of a write without a contract it asks for the tool's own rules as well, beside the names of the other tools that
-    write; never with the task in view: shown that, a model confirms what the user claims.
+    Never with the task in view: shown that, a model confirms what the user claims.
     """
-    tool, call, budget = request.tool, request.call, request.context.view_chars
+    tool = request.tool
     fused = request.context.simulation == "fused" and not tool.reads
     reply = SimulatedResponse if tool.reads else SimulatedEffect if fused else SimulatedWrite
-    return Ask(
-        role="simulator",
-        variables={
-            "tool": format_tool(tool, focus=list(call["args"]), writes=request.writes),
-            "call": format_json({"name": call["name"], "args": call["args"]}, budget=CALL_CHARS),
-            "state": state,
-            "real": format_facts(real_facts(request), call=call, state=request.state, budget=budget // 2),
-            "facts": format_facts(request.facts.values(), call=call, state=request.state, budget=budget // 2),
-            "wants": "effect" if fused else "response",
-            "rules": "" if tool.reads or tool.contract else "ask",
-            "problems": cut(problem, budget=PROBLEM_CHARS),
-        },
-        reply=reply,
-        where=request.where,
-        schema=reply_schema(reply, tool.result),
-    )
+    variables = _variables(request, shown, problem) | {
+        "tool": format_tool(tool, focus=list(request.call["args"]), writes=request.writes),
+        "wants": "effect" if fused else "response",
+        "rules": "" if tool.reads or tool.contract else "ask",
+    }
+    return Ask("simulator", variables, reply, request.where, schema=reply_schema(reply, tool.result))
+
+
+def _variables(request: RungRequest, shown: View, problem: str) -> dict[str, str]:
+    """Return what every question about a call shows: the call, a view of the state, what is real, what is supposed."""
+    call = request.call
+    some: Any = {"call": call, "state": request.state, "budget": request.context.view_chars // 2}
+    return {
+        "call": format_json({"name": call["name"], "args": call["args"]}, budget=CALL_CHARS),
+        "state": shown.text,
+        "real": format_facts(real_facts(request), **some),
+        "facts": format_facts(request.facts.values(), **some),
+        "problems": cut(problem, budget=PROBLEM_CHARS),
+    }
 
 
 def format_tool(tool: ToolSpec, *, focus: Sequence[str], writes: Sequence[str] = ()) -> str:
@@ -97,7 +119,7 @@ def format_tool(tool: ToolSpec, *, focus: Sequence[str], writes: Sequence[str] =
     return text if len(text) <= TOOL_CHARS else view(shown, focus=focus, budget=TOOL_CHARS)
 
 
-def answer_of(request: RungRequest, reply: Any, shown: View) -> tuple[Answer, str, str]:
+def _answer_of(request: RungRequest, reply: Any, shown: View) -> tuple[Answer, str, str]:
     """Return the reply as an answer, with what is wrong with its result and with its patch.
 
     A read and an error change nothing; a separate reply leaves the change to the state updater.
@@ -134,3 +156,141 @@ def result_problem(tool: ToolSpec, status: str, result: Json) -> str:
     except StateError as problem:
         return str(problem)
     return "" if status == "error" or tool.result is None else "\n".join(find_faults(tool.result, result))
+
+
+def ask_patch(request: RungRequest, outcome: Outcome) -> Generator[list[Ask], list[Reply], Outcome]:
+    """Ask what a call has changed, once more with the answer and its problem if it cannot be used.
+
+    A write whose change stays unknown becomes an error: its result would promise what the state does not hold.
+    """
+    patch: Patch = []
+    problem = previous = ""
+    for _ in range(2):
+        shown = view_for(request, patch, outcome["result"])
+        variables = _variables(request, shown, previous) | {
+            "tool": format_json({"name": request.tool.name, "description": request.tool.about}, budget=ABOUT_CHARS),
+            "result": format_json(outcome["result"], budget=CALL_CHARS),
+        }
+        (reply,) = yield [Ask("state_updater", variables, StateChange, request.where)]
+        if not isinstance(reply.value, StateChange):
+            problem = f"no model described the call's change: {reply.failure}"
+            break
+        try:
+            return {**outcome, "patch": read_patch(reply.value, request, shown), "supposed": True}
+        except (PatchConflict, StateError) as conflict:
+            patch, problem = reply.value.patch, str(conflict)
+            previous = f"{format_json(patch, budget=PROBLEM_CHARS // 2)}\n{problem}"
+    return {**refuse(outcome, problem, "state_update"), "result": NO_ANSWER}
+
+
+def reply_schema(reply: type[BaseModel], result: JsonObject | None) -> JsonObject | None:
+    """Return the reply's schema with the form of a tool's result in it, or a text, which is how errors look.
+
+    Returns:
+        The same object for the same arguments; None where the result's form is unknown, or too long.
+    """
+    return None if result is None else _combined(reply, Same(result))
+
+
+@lru_cache(maxsize=1024)
+def _combined(reply: type[BaseModel], result: Same) -> JsonObject | None:
+    form, general = form_of(result.schema), schema_of(reply)
+    if not form or len(json.dumps(form)) > MOST_SCHEMA_CHARS:
+        return None
+    forms = form["anyOf"] if form.keys() == {"anyOf"} else [form]
+    either = {"anyOf": [*forms, *([] if _TEXT in forms else [_TEXT])]}
+    return {**general, "properties": {**general["properties"], "result": either if len(either["anyOf"]) > 1 else _TEXT}}
+
+
+def form_of(schema: Any) -> JsonObject:
+    """Return the part of a schema that every guided decoder knows; it allows whatever the schema allows."""
+    if not isinstance(schema, dict) or any(key in schema for key in _UNKNOWN):
+        return {}
+    form = {key: schema[key] for key in _KEPT if key in schema}
+    if schema.get("additionalProperties") is False:
+        form["additionalProperties"] = False
+    if isinstance(schema.get("properties"), dict):
+        form["properties"] = {name: form_of(each) for name, each in schema["properties"].items()}
+    if isinstance(schema.get("items"), dict) and "prefixItems" not in schema:
+        form["items"] = form_of(schema["items"])
+    either = schema.get("anyOf", schema.get("oneOf"))
+    if isinstance(either, list) and either:
+        form["anyOf"] = [form_of(each) for each in either]
+    return form
+
+
+def fact_key(call: Call, digest: str) -> str:
+    """Return the key of a fact: the call's tool and arguments, and the task state it was supposed in."""
+    return f"{call['name']} {json.dumps(call['args'], sort_keys=True, ensure_ascii=False)} {digest}"
+
+
+def suppose(request: RungRequest, outcome: Outcome) -> dict[str, SupposedFact]:
+    """Return the fact that a committed answer leaves behind, if a rung made it up for a read.
+
+    A tool of unknown effect whose success changed nothing leaves one for later prompts as well (else its next answer
+    would contradict this one), but is never answered from it.
+    """
+    unchanged = request.tool.effect is None and outcome["status"] == "ok" and outcome["patch"] == []
+    if "refused" in outcome or not outcome.get("invented") or not (request.tool.reads or unchanged):
+        return {}
+    now = digest(request.state)
+    key = fact_key(request.call, now)
+    if key in request.facts:
+        return {}
+    fact: SupposedFact = {
+        "tool": request.call["name"],
+        "args": request.call["args"],
+        "status": outcome["status"],
+        "result": outcome["result"],
+        "rung": outcome["rung"],
+        "digest": now,
+    }
+    return {key: fact}
+
+
+def real_facts(request: RungRequest) -> list[SupposedFact]:
+    """Return what real calls have shown, as facts; those before a change are of another state than now."""
+    found: list[Any] = []
+    now = digest(request.state) if request.steps else ""
+    for step in reversed(request.steps):
+        call, outcome = step["call"], step.get("outcome")
+        if outcome and not outcome["simulated"]:
+            found.insert(0, {**outcome, "tool": call["name"], "args": call["args"], "digest": now})
+        now = "" if outcome and outcome["patch"] else now
+    return [*request.earlier, *found]
+
+
+def format_facts(facts: Collection[SupposedFact], *, call: Call, state: JsonObject, budget: int) -> str:
+    """Return the facts as lines of JSON for a prompt, as many as `budget` characters hold.
+
+    Those that hold the call's arguments come first, then those of its tool. A fact that is too long for its share is
+    shown as a view: of a list of fifty flights, the one that is being booked. Of equal calls the latest counts;
+    what was supposed in another state than this one is marked: a write may have changed it.
+    """
+    scalars = (each for each in scalars_of(call["args"]) if each is not None and not isinstance(each, bool))
+    wanted = [text for text in (str(each).lower() for each in scalars) if len(text) > 1]
+    now = digest(state) if facts else ""
+
+    def rank(fact: SupposedFact) -> tuple[bool, bool, bool]:
+        text = json.dumps([fact["args"], fact["result"]], ensure_ascii=False).lower()
+        return not any(each in text for each in wanted), fact["tool"] != call["name"], fact["digest"] != now
+
+    latest = {fact_key({"id": "", "name": fact["tool"], "args": fact["args"]}, ""): fact for fact in facts}
+    focus = focus_words(call["args"], call["name"])
+    share = budget // min(max(len(latest), 1), _SHARES)
+    lines: list[str] = []
+    left = budget + 1  # the last line ends without a break
+    for fact in sorted(latest.values(), key=rank):
+        line = _format_fact(fact, old=fact["digest"] != now, focus=focus, budget=share)
+        if len(line) < left:
+            lines.append(line)
+            left -= len(line) + 1
+    return "\n".join(lines)
+
+
+def _format_fact(fact: SupposedFact, *, old: bool, focus: Sequence[str], budget: int) -> str:
+    age = {"before_a_change": True} if old else {}
+    failed = {"status": "error"} if fact["status"] == "error" else {}
+    shown = {"call": {"name": fact["tool"], "args": fact["args"]}, **age, **failed, "result": fact["result"]}
+    line = json.dumps(shown, ensure_ascii=False)
+    return line if len(line) <= budget else _BREAK.sub(" ", view(shown, focus=focus, budget=budget))

@@ -23,17 +23,14 @@ from ..errors import PatchConflict
 from ..models.formatting import text_of
 from ..models.memory import NAME, is_made_up, rung_of
 from ..state import RUNTIME, Json, JsonObject, MadeUp, Origins, Step, UnjudgedAttempt, Unsupported
-from ..tools.offered import PROSE_WORDS, Field, Offered, content_words
+from ..tools.descriptions import PROSE_WORDS, Field, Offered, content_words
 from ..tools.spec import ToolSpec
-from ..values.finding import fold, holds_words
-from ..values.leaves import Place, scalars
+from ..values.finding import NUMBERING, TEXT_CHARS, Atom, atoms_of, canonical, fold, forms_of, holds_words, whole_form
 from ..values.origins import Ledger, Mark, is_supposed
 from ..values.patch import find, pointer, tokens
-from ..values.paths import json_path
-from ..values.spellings import NUMBERING, TEXT_CHARS, Atom, atoms_of, canonical, forms_of, whole_form
+from ..values.places import Place, json_path, scalars
 from .derived import TWO_WAYS, Knowledge, Number, list_lengths
-from .observed import DECIDING
-from .rung import clock
+from .rung import DECIDING, clock
 
 MOST_ORIGINS = 4
 MOST_VALUES = 100_000
@@ -81,15 +78,7 @@ class Traced(NamedTuple):
     ambiguous: list[str]
 
 
-def trace(
-    steps: Sequence[Step], sources: Sources, parameters_of: Callable[[str], JsonObject]
-) -> tuple[Origins, list[MadeUp]]:
-    """Return where the arguments of the plan come from, and which are chosen; `trace_all` has the rest."""
-    traced = trace_all(steps, sources, parameters_of)
-    return traced.origins, traced.made_up
-
-
-def trace_all(steps: Sequence[Step], sources: Sources, parameters_of: Callable[[str], JsonObject]) -> Traced:
+def trace(steps: Sequence[Step], sources: Sources, parameters_of: Callable[[str], JsonObject]) -> Traced:
     """Return where the arguments of the plan, and what the answer states, come from.
 
     The state is searched only for what stands nowhere else. `parameters_of` is from a tool's name to its arguments'
@@ -111,7 +100,7 @@ def trace_with(toolkit: Iterable[ToolSpec], steps: Sequence[Step], **begin: Any)
     schemas = {tool.name: tool.parameters for tool in toolkit}
     reads = {tool.name: tool.contract.result_keys for tool in toolkit if tool.contract is not None}
     begin["reading"] = [tool.name for tool in toolkit if tool.reads]
-    return trace_all(steps, Sources(**begin, reads=reads), lambda name: schemas.get(name, {}))
+    return trace(steps, Sources(**begin, reads=reads), lambda name: schemas.get(name, {}))
 
 
 def is_planned(step: Step) -> bool:
@@ -163,6 +152,8 @@ class _Trace:
     """Real texts of several words."""
     ledger: Ledger = field(init=False)
     """The task state with what of it is made up."""
+    _unbooked: list[tuple[Step, int, int]] = field(init=False)
+    """Steps with their numbers and attempts that the ledger does not have yet."""
     claimed: dict[str, list[Mark]] = field(default_factory=dict)
     """What other models say, which proves nothing."""
     offered: dict[str, Offered] = field(default_factory=dict)
@@ -208,6 +199,7 @@ class _Trace:
 
     def _open(self) -> None:
         self.ledger = Ledger(self.sources.state).suppose(self.sources.supposed)
+        self._unbooked: list[tuple[Step, int, int]] = []
 
     def _hear(self, message: AnyMessage, *, is_task: bool) -> None:
         """Make known what a message says; what another model says is known only to have been said."""
@@ -254,8 +246,12 @@ class _Trace:
             for _, value in scalars(operation.get("value"), keys=True):
                 mark = Mark("chosen", "state", operation["path"], number, rung if invented else "model", attempt)
                 self._add(value, mark, invented=True)
-        with suppress(PatchConflict):
-            self.ledger.book([step], first=number, attempt=attempt)
+        self._unbooked.append((step, number, attempt))
+        if self.ledger.has_doubts or is_supposed(outcome):  # before the first doubt nobody asks the ledger
+            for each, at_step, at_attempt in self._unbooked:
+                with suppress(PatchConflict):
+                    self.ledger.book([each], first=at_step, attempt=at_attempt)
+            self._unbooked.clear()
         return arguments
 
     def _basis(self, tool: str, rung: str) -> Mark | None:

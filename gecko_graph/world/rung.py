@@ -1,35 +1,51 @@
-"""A rung of the ladder: its request, and its possible results."""
+"""A call on its way to an answer: its request, the contract that gates it, and what a rung is.
+
+A contract gates every rung (ToolGate, sections 3.2 and 3.4); without arguments it says which tools a state admits.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from ..context import GeckoContext
-from ..contracts.run import ContractRun
+from ..contracts.run import Admissibility, ContractRun
 from ..errors import GeckoError
 from ..models.ask import AnyAsk, Reply, Where
-from ..state import Call, JsonObject, Step, SupposedFact
+from ..models.formatting import cut, join_lines, one_line
+from ..models.memory import real_results
+from ..models.node import NodeScope
+from ..state import Call, Category, JsonObject, Outcome, Step, SupposedFact
+from ..tools import Toolkit
+from ..tools.descriptions import pick_tools
 from ..tools.real import Answer, Pass
 from ..tools.spec import ToolSpec
-from ..values.clock import clock
 from ..values.digest import clone
-from ..values.origins import Untrusted
+from ..values.origins import Untrusted, find_untrusted
+from ..values.patch import apply_patch, booked_patch
+from ..values.places import clock
+from .channels import AttemptState
 
 __all__ = ["NO_ANSWER", "Answer", "Pass", "Reality", "Rung", "RungGenerator", "RungRequest", "RungResult", "clock"]
 
+DECIDING = ("contract", "python")
+"""Rungs that know what a call changes: by the tool's contract, or by its `simulate` function."""
 
-@dataclass(frozen=True, slots=True)
-class Reality:
-    """What is known of the task state without what the attempt's simulated calls have changed.
+REASON_CHARS = 300
+"""Of one reason why tools are closed."""
 
-    `is_whole` is False where such a call has succeeded whose change no rung knows.
-    """
+NO_ANSWER = "the simulated tool gave no usable answer"
+"""The error of a call that a rung failed to answer, and no other may."""
+
+
+class Reality(NamedTuple):
+    """What is known of the task state without what the attempt's simulated calls have changed."""
 
     state: JsonObject
-    is_whole: bool = True
+    is_whole: bool
+    """False where such a call has succeeded whose change no rung knows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +90,62 @@ class RungRequest:
         return clone(answered_calls(self.steps))
 
 
+def request_of(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolkit) -> RungRequest:
+    """Return the request of one call in an attempt's state."""
+    tool, steps = toolkit[call["name"]], state.get("steps", [])
+    is_real, shown = runs_for_real(tool, scope.context), state.get("offered_tools")
+    asked = not tool.reads and not tool.contract and scope.has_model("simulator")
+    others = (toolkit if shown is None else pick_tools(toolkit, shown)) if asked else ()
+    return RungRequest(
+        tool=tool,
+        call=call,
+        state=state["task_state"],
+        facts=state.get("facts", {}),
+        context=scope.context,
+        where=Where(turn=state["turn"], attempt=state["number"]),
+        has_simulator=scope.has_model("simulator"),
+        reality=find_reality(state["before"], steps, toolkit) if is_real else None,
+        steps=steps,
+        untrusted=untrusted_of(state),
+        writes=[each.name for each in others if not each.reads],
+        earlier=real_results(state.get("conversation", ())) if asked else (),
+    )
+
+
+def find_reality(before: JsonObject, steps: Iterable[Step], toolkit: Toolkit) -> Reality | None:
+    """Return what is known of reality since the attempt's start, `before`; None where no simulated call changed it."""
+    state, changed, is_whole = before, False, True
+    for step in steps:
+        outcome = step.get("outcome")
+        if outcome is None:
+            continue
+        if not outcome["simulated"]:
+            state = apply_patch(state, booked_patch(outcome))
+        elif outcome["patch"]:
+            changed = True
+        elif outcome["status"] == "ok" and outcome["rung"] not in DECIDING and not toolkit[step["call"]["name"]].reads:
+            changed, is_whole = True, False
+    return Reality(state, is_whole) if changed else None
+
+
+def untrusted_of(state: AttemptState) -> Untrusted:
+    """Return the function that finds what is only supposed of an attempt's state; it looks once."""
+    found: list[Sequence[str]] = []
+
+    def look() -> Sequence[str]:
+        if not found:
+            found.append(find_untrusted(state["before"], state.get("supposed") or [], state.get("steps") or []))
+        return found[0]
+
+    return look
+
+
+def runs_for_real(tool: ToolSpec, context: GeckoContext) -> bool:
+    """Return whether a rehearsal may run the tool: a read opened by name, or stated to be one under `reads="real"`."""
+    opened = tool.opened or (context.reads == "real" and tool.stated)
+    return opened and tool.reads and tool.real is not None
+
+
 def answered_calls(steps: Sequence[Step]) -> list[JsonObject]:
     """Return the calls that ran, as checks and contracts see them: name, args, status, result."""
     ran = ((step["call"], step["outcome"]) for step in steps if "outcome" in step)
@@ -83,8 +155,95 @@ def answered_calls(steps: Sequence[Step]) -> list[JsonObject]:
     ]
 
 
-NO_ANSWER = "the simulated tool gave no usable answer"
-"""The error of a call that a rung failed to answer, and no other may."""
+def refuse(outcome: Outcome, reason: str, category: Category) -> Outcome:
+    """Return the outcome of a result that is not committed: an error, and no change."""
+    kept = cast("Outcome", {key: value for key, value in outcome.items() if key != "observed"})
+    refused: Outcome = {**kept, "status": "error", "result": f"not done: {reason}", "patch": [], "refused": reason}
+    return {**refused, "category": category}
+
+
+def open_contract(request: RungRequest) -> ContractRun:
+    """Return the contract of the request's tool, which has one, opened on its call and state."""
+    contract = request.tool.contract
+    assert contract is not None
+    return contract.open(
+        args=request.call["args"],
+        parameters=request.tool.parameters,
+        state=request.state,
+        call=request.call,
+        now=clock(request.state),
+        seed=request.context.seed,
+        calls=answered_calls(request.steps) if contract.reads_calls else (),
+    ).trust(request.untrusted)
+
+
+def gate(request: RungRequest) -> tuple[RungRequest, Answer | None]:
+    """Return the request with its contract opened, and the error of a call that must not run.
+
+    A broken precondition is the tool's own error, on every rung. One that cannot be evaluated refuses the call only
+    under `unclear="refuse"` or `gate="strict"`; else it goes with the request, and the rung that answers decides. So do
+    those that the contract skips by `pass`, unless the tool only reads.
+    """
+    if request.tool.contract is None:
+        return request, None
+    run = open_contract(request)
+    refusal = run.refusal()
+    skipped = () if request.tool.reads else run.skipped
+    request = replace(request, contract=run, unclear=(*run.unclear, *skipped))
+    if refusal is not None:
+        return request, Answer("error", refusal.error, refusal.patch, more={"violations": [*refusal.violations]})
+    if request.unclear and (request.context.unclear == "refuse" or request.context.gate == "strict"):
+        return request, unchecked(request.unclear)
+    return request, None
+
+
+def unchecked(unclear: Sequence[str]) -> Answer:
+    """Return the error of a call whose conditions cannot be evaluated."""
+    more = {"unclear": [*unclear], "category": "state_dependency"}
+    return Answer("error", f"not done: it cannot be checked: {'; '.join(unclear[:3])}", [], more=more)
+
+
+def find_gated(tools: Iterable[ToolSpec]) -> tuple[ToolSpec, ...]:
+    """Return the tools whose contracts have requirements that need no arguments."""
+    return tuple(tool for tool in tools if tool.contract is not None and tool.contract.is_gated)
+
+
+def find_closed(
+    gated: Iterable[ToolSpec],
+    state: JsonObject,
+    *,
+    seed: int = 0,
+    steps: Sequence[Step] = (),
+    untrusted: Untrusted = tuple,
+) -> dict[str, Admissibility]:
+    """Return the tools that are not known to be admissible in a task state, by name (ToolGate, equation 9).
+
+    `gated` is what `find_gated` returned: no other tool needs a look. `steps` are the turn's so far, the rest is as for
+    `Contract.open`.
+    """
+    contracts = {tool.name: tool.contract for tool in gated if tool.contract}
+    calls = answered_calls(steps) if any(one.reads_calls for one in contracts.values()) else ()
+    more: Any = {"now": clock(state), "seed": seed, "calls": calls, "untrusted": untrusted}
+    judged = {name: one.admissible(state, **more) for name, one in contracts.items()}
+    return {name: found for name, found in judged.items() if found.word != "yes"}
+
+
+def find_masked(closed: Mapping[str, Admissibility], context: GeckoContext) -> dict[str, str]:
+    """Return the tools that are not bound for the planner's next message, by name with the reason."""
+    words = {"note": (), "mask": ("no",), "strict": ("no", "unknown")}[context.gate]
+    return {name: found.reason for name, found in closed.items() if found.word in words}
+
+
+def format_closed(closed: Mapping[str, Admissibility], *, budget: int) -> str:
+    """Return which tools the state does not admit, with all reasons; those that are unknown are left out."""
+    reasons: dict[str, list[str]] = {}
+    for name, found in closed.items():
+        if found.word == "no":
+            why = "; ".join(dict.fromkeys(map(one_line, (found.reason, *found.more))))
+            reasons.setdefault(why, []).append(name)
+    lines = (f"{', '.join(names)}: {cut(reason, budget=REASON_CHARS)}" for reason, names in reasons.items())
+    return join_lines(lines, budget=budget)
+
 
 RungResult: TypeAlias = Answer | Pass
 RungGenerator: TypeAlias = Generator[Sequence[AnyAsk], list[Reply], RungResult]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import count
 from typing import Any
 
@@ -11,24 +11,17 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCal
 
 from ..context import GeckoContext
 from ..contracts.language.expression import check_expression
-from ..errors import StateError, TaskError
-from ..models.ask import Where
+from ..errors import PatchConflict, StateError, TaskError
 from ..models.conversation import replace_calls
 from ..models.formatting import text_of
-from ..models.memory import real_results, recall_calls
-from ..models.node import NodeScope
+from ..models.memory import recall_calls
 from ..models.usage import total
 from ..state import Call, ChecklistItem, JsonObject, Step, Stop, StopCode, UnjudgedAttempt
-from ..tools import Toolkit
-from ..tools.brief import pick_tools
 from ..tools.check import LONGEST_ID, LONGEST_NAME
-from ..tools.names import valid_name
-from ..values.origins import Untrusted, find_untrusted
+from ..tools.spec import valid_name
 from ..values.patch import apply_patch
-from .channels import AttemptState, GeckoState, find
-from .observed import reality_of
-from .real import runs_for_real
-from .rung import RungRequest
+from .channels import AttemptState, GeckoState
+from .reducers import find
 
 ITEM_KEYS = ("id", "description", "check", "by")
 
@@ -60,8 +53,8 @@ def human_turns(messages: Sequence[AnyMessage]) -> int:
 
 def next_turn(state: GeckoState) -> int:
     """Return the number of the turn that opens now; every run of a thread opens one."""
-    ledger = state.get("ledger")
-    return (ledger["turn"] if ledger else 0) + 1
+    kept = state.get("bookkeeping")
+    return (kept["ledger"]["turn"] if kept else 0) + 1
 
 
 def check_start(found: str, expected: str) -> None:
@@ -72,10 +65,9 @@ def check_start(found: str, expected: str) -> None:
     """
     if found != expected:
         raise StateError(
-            f"the task state was changed in the middle of a turn (its digest is {found[:8]}, not {expected[:8]}): all "
-            "attempts of a turn begin from the same state. To edit it, go back to before the first of them: "
-            "update_state(snapshot.config, {'task_state': ...}, as_node='bootstrapper') on the turn's first snapshot "
-            "whose next is ('start_round',)"
+            "the task state was changed in the middle of a turn: all its attempts begin from the same state. To edit "
+            "it, go back to the turn's first snapshot whose next is ('start_round',): "
+            "update_state(snapshot.config, {'task_state': ...}, as_node='bootstrapper')"
         )
 
 
@@ -83,6 +75,16 @@ def states_of(before: JsonObject, attempt: UnjudgedAttempt) -> tuple[JsonObject,
     """Return the state that an attempt began from, as its real reads have shown it, and the one that it came to."""
     seen = apply_patch(before, attempt.get("observed", []))
     return seen, apply_patch(seen, attempt["change"])
+
+
+def observed_state(before: JsonObject, steps: Iterable[Step]) -> JsonObject:
+    """Return the state at an attempt's start as its real reads have shown it."""
+    for step in steps:
+        try:
+            before = apply_patch(before, step.get("outcome", {}).get("observed", []))
+        except PatchConflict:  # a place that a real write of the turn has made: part of its change
+            continue
+    return before
 
 
 def spent_budget(state: AttemptState, context: GeckoContext) -> Stop | None:
@@ -104,79 +106,37 @@ def read_checklist(given: Sequence[Any]) -> list[ChecklistItem]:
     """Return the caller's items, checked; an item without an id gets one, and a bare text is a description.
 
     Raises:
-        TaskError: It is not a list, an item is wrong (see `read_item`), or two have one id.
+        TaskError: It is not a list; an item has no description, an unknown key, or a check that is not a text; or two
+            have one id.
         ContractError: A check cannot be parsed.
     """
     if not isinstance(given, list | tuple):
         raise TaskError(f"checklist: expected a list of items, such as ['the file exists'], got {type(given).__name__}")
-    items = [read_item(raw, number) for number, raw in enumerate(given, 1)]
+    items = [_read_item(raw, number) for number, raw in enumerate(given, 1)]
     if len({item["id"] for item in items}) < len(items):
         raise TaskError("two items of the checklist have the same id: give each its own")
     return items
 
 
-def read_item(raw: Any, number: int) -> ChecklistItem:
-    """Return one of the caller's items, checked. A check under a misspelt key would be a question to the model.
-
-    Raises:
-        TaskError: It has no description, another key than those of `ChecklistItem`, or a check that is not a text.
-        ContractError: The check cannot be parsed.
-    """
+def _read_item(raw: Any, number: int) -> ChecklistItem:
     entry = {"description": raw} if isinstance(raw, str) else raw
     if not isinstance(entry, dict) or not str(entry.get("description") or entry.get("check") or "").strip():
-        raise TaskError(
-            f"checklist item {number}: give it a description, for example {{'description': 'the file exists'}}"
-        )
-    if unknown := [key for key in entry if key not in ITEM_KEYS]:
+        raise TaskError(f"checklist item {number}: give it a description, such as 'the file exists'")
+    if unknown := [key for key in entry if key not in ITEM_KEYS]:  # a misspelt check would be left to the model
         raise TaskError(f"checklist item {number}: unknown key {unknown[0]!r}; keys: {', '.join(ITEM_KEYS)}")
+    check = entry.get("check") or ""
+    if not isinstance(check, str):
+        raise TaskError(f"checklist item {number}: expected an expression as check, got {type(check).__name__}")
     item: ChecklistItem = {
         "id": str(entry.get("id") or f"item-{number}"),
-        "description": str(entry.get("description") or entry["check"]),
+        "description": str(entry.get("description") or check),
     }
     if entry.get("by") == "model":
         item["by"] = "model"
-    if check := entry.get("check"):
-        if not isinstance(check, str):
-            raise TaskError(f"checklist item {item['id']}: expected an expression as check, got {type(check).__name__}")
+    if check:
         check_expression(check, where=f"checklist item {item['id']}")
         item["check"] = check
     return item
-
-
-def untrusted_of(state: AttemptState) -> Untrusted:
-    """Return the function that finds what is only supposed of an attempt's state; it looks once."""
-    found: list[Sequence[str]] = []
-
-    def look() -> Sequence[str]:
-        if not found:
-            found.append(find_untrusted(state["before"], state.get("supposed") or [], state.get("steps") or []))
-        return found[0]
-
-    return look
-
-
-def request_of(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolkit) -> RungRequest:
-    """Return the ladder's request for one call, with the state that it is answered in."""
-    tool = toolkit[call["name"]]
-    is_real, shown = runs_for_real(tool, scope.context), state.get("offered_tools")
-    asked = not tool.reads and not tool.contract and scope.has_model("simulator")
-    others = (toolkit if shown is None else pick_tools(toolkit, shown)) if asked else ()
-    return RungRequest(
-        tool=tool,
-        call=call,
-        state=state["task_state"],
-        facts=state.get("facts", {}),
-        context=scope.context,
-        where=Where(turn=state["turn"], attempt=state["number"]),
-        steps=state.get("steps", ()),
-        untrusted=untrusted_of(state),
-        has_simulator=scope.has_model("simulator"),
-        writes=[each.name for each in others if not each.reads],
-        earlier=real_results(state.get("conversation", ())) if asked else (),
-        reality=reality_of(state["before"], state.get("steps", []), lambda name: toolkit[name].reads)
-        if is_real
-        else None,
-    )
 
 
 def stop(code: StopCode, message: str, answer: str = "") -> dict[str, Any]:

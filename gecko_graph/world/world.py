@@ -1,6 +1,6 @@
 """World: a task state that tools act on, one call at a time, without a graph.
 
-`check`, `answer` and `book` do the work, as in a rehearsal, without checkpoints and events.
+`validator`, `simulator` and `state_updater` do the work, as in a rehearsal, without checkpoints and events.
 """
 
 from __future__ import annotations
@@ -8,36 +8,29 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from copy import copy
 from functools import partial
-from itertools import chain, cycle
-from pathlib import Path
 from time import time
 from typing import Any
 
 from ..context import GeckoContext
 from ..errors import GeckoError, PatchConflict, RunFailure, StateError, ToolkitError
+from ..models.answer import AT_ONCE, AWAITED, Driver, WaitingLine, finish
 from ..models.ask import AnyAsk, Reply
-from ..models.factory import ModelLike, Models
+from ..models.factory import Models, ModelsLike
 from ..models.node import NodeFunction, NodeScope, Update, book_attempt, run_node, silent
 from ..models.usage import add_usage
-from ..models.waiting import AT_ONCE, AWAITED, Driver, WaitingLine, finish
-from ..state import VERSION, Call, Complaint, Json, JsonObject, Origin, Outcome, Role, Step, Usage
+from ..state import VERSION, Call, Json, JsonObject, Origin, Outcome, Role, Step, Usage
 from ..tools import Toolkit
 from ..tools.check import LONGEST_ID, Rejection, read_call
 from ..values.digest import check_json, clone, digest
 from ..values.origins import Ledger
-from ..values.paths import excerpt
-from .answer import answer
+from ..values.places import excerpt
 from .as_tools import WorldTool, build_tools
-from .book import book
 from .booking import book_call
-from .channels import AttemptState, apply_update
-from .check import check
-from .ladder import Rungs, ladder_of, rungs_of
-from .points import Point, read_state
+from .calls import Given, Point, answer_calls, build_nodes, read_state
+from .ladder import ladder_of, rungs_of
 from .records import ExecutedCall
-from .rung import Answer, Rung, answered_calls
+from .rung import Answer, Rung, answered_calls, untrusted_of
 from .state_rules import StateRules
-from .turn import untrusted_of
 
 ANSWERING: Sequence[Role] = ("validator", "simulator", "state_updater")
 """The roles that an answer may ask."""
@@ -52,11 +45,10 @@ class World:
     Args:
         toolkit: The tools that can be called.
         state: The task state to begin with, a JSON object; it is copied.
-        model: The model of validator, simulator and state_updater: `"provider:name"` or any chat model.
-        models: Models of single roles; roles without one are left to the rules.
+        model: The model of validator, simulator and state_updater, or `Models` by role; roles without one are left to
+            the rules.
         context: The knobs; those of turns and attempts (`max_steps`, budgets, retries) have no meaning here.
         rungs: Further rungs, as for `create_gecko`.
-        prompts: A folder with prompts of your own, as for `create_gecko`.
 
     Raises:
         ToolkitError: The toolkit is not a Toolkit, or has no tools.
@@ -70,15 +62,13 @@ class World:
         toolkit: Toolkit,
         *,
         state: JsonObject | None = None,
-        model: ModelLike | None = None,
-        models: Mapping[Role, ModelLike] | None = None,
+        model: ModelsLike = None,
         context: GeckoContext | None = None,
         rungs: Iterable[Rung] = (),
-        prompts: str | Path | None = None,
     ) -> None:
         knobs = check_setup(toolkit, context).model_copy(update={"token_budget": None, "time_budget_s": None})
         self._rules, self._checked = StateRules.of(toolkit), set[str]()
-        self._models = Models.bind(model, models, prompts=prompts)
+        self._models = Models.of(model).chosen(knobs.model)
         self._scope = NodeScope(knobs, silent, self._models.has)
         by_name = rungs_of(rungs)
         ladder_of(knobs, by_name)
@@ -269,7 +259,7 @@ class World:
         Args:
             toolkit: The same tools.
             snapshot: What `snapshot` returned.
-            more: `model`, `models`, `context`, `rungs` and `prompts`, as for a new world.
+            more: `model`, `context` and `rungs`, as for a new world.
 
         Raises:
             GeckoError: As for a new world; the snapshot is not one, or was edited.
@@ -354,45 +344,3 @@ def check_setup(toolkit: Toolkit, context: GeckoContext | None) -> GeckoContext:
     if context is not None and not isinstance(context, GeckoContext):
         raise GeckoError(f"context: expected a GeckoContext(max_retries=...), got {type(context).__name__}")
     return context or GeckoContext()
-
-
-Given = tuple[Call, Complaint | None]
-Nodes = Sequence[partial[Any]]
-
-
-def answer_calls(
-    state: AttemptState, scope: NodeScope, *, given: Sequence[Given], nodes: Nodes
-) -> Generator[list[AnyAsk], list[Reply], Update]:
-    """Answer the calls of one message with validator, simulator and state_updater, as one node function."""
-    refused = [{"v": VERSION, "call": call, "complaints": [complaint]} for call, complaint in given if complaint]
-    writes: Update = {"steps": refused, "task_state": [], "facts": {}, "argument_verdicts": []}
-    state = apply_update(state, {"pending": [call for call, complaint in given if complaint is None]})
-    for node in chain(nodes, cycle(nodes[1:])):
-        if not state["pending"] and not state.get("proposals"):
-            break
-        update = yield from node(state, scope)
-        state = apply_update(state, update)
-        for key in writes.keys() & update.keys():
-            writes[key] = {**update[key], **writes[key]} if key == "facts" else writes[key] + update[key]
-    order = [call["id"] for call, _ in given]
-    writes["steps"].sort(key=lambda step: order.index(step["call"]["id"]))
-    return writes
-
-
-def simulate_call(
-    state: JsonObject, scope: NodeScope, call: Call, *, before: JsonObject, steps: list[Step], nodes: Nodes
-) -> Generator[Sequence[AnyAsk], list[Reply], Step]:
-    """Return the step of one call on a task state that these steps have made of the one before."""
-    values = Point.first(before).values | {"task_state": state, "steps": steps}
-    update = yield from answer_calls(values, scope, given=[(call, None)], nodes=nodes)
-    step: Step = update["steps"][0]
-    return step
-
-
-def build_nodes(toolkit: Toolkit, rungs: Rungs) -> list[partial[Any]]:
-    """Return the nodes that answer a call, in order."""
-    return [
-        partial(check, toolkit=toolkit),
-        partial(answer, toolkit=toolkit, rungs=rungs),
-        partial(book, toolkit=toolkit),
-    ]

@@ -7,16 +7,13 @@ from xml.etree import ElementTree
 
 import pytest
 
+from gecko_graph import Models
 from gecko_graph.cli import main
-from gecko_graph.errors import GeckoError
 from gecko_graph.scenario.cases.batch import read_finished
-from gecko_graph.scenario.cases.find import find_cases, load_agent
-from gecko_graph.scenario.cases.report import build_report, find_pass_k
-from gecko_graph.scenario.cases.result import CaseResult
+from gecko_graph.scenario.cases.result import build_report, find_pass_k
 
 pytest.importorskip("scipy")
 pytest_plugins = ["pytester"]
-
 CASE = """
 version: 1
 name: {name}
@@ -62,10 +59,6 @@ def makes_model(tools):
 
 def hostile(tools):
     return scripted({"say": "\\x1b]0;title\\x07\\x1b[2J hunter2: sk-" + "Zq12Cd34" * 4})
-
-
-def binds_tools(tools):
-    return scripted(*GOOD).bind_tools(tools)
 """
 
 
@@ -82,7 +75,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("agent", ["my_agents:good", "my_agents:model"])
+@pytest.mark.parametrize("agent", ["my_agents:good", "my_agents:model", "my_agents:makes_model"])
 def test_a_good_agent_passes(folder, capsys, agent):
     assert main(["test", "cases", "--agent", agent]) == 0
     shown = capsys.readouterr().out
@@ -107,12 +100,6 @@ def test_a_bad_agent_is_explained(folder, capsys):
     assert "<script" not in page
 
 
-@pytest.mark.parametrize("agent", ["makes_model", "binds_tools"])
-def test_a_factory_may_make_a_chat_model(folder, capsys, agent):
-    assert main(["test", "cases", "--agent", f"my_agents:{agent}"]) == 0
-    assert "2 of 2 passed" in capsys.readouterr().out
-
-
 def test_no_case_is_written_over(folder, capsys):
     case = folder / "cases" / "deep" / "one.gecko.yaml"
     before = case.read_bytes()
@@ -121,32 +108,6 @@ def test_no_case_is_written_over(folder, capsys):
         assert "is the same file as CASES" in capsys.readouterr().err
     assert case.read_bytes() == before
     assert main(["test", "cases", "--agent", "my_agents:good", "--html", "x", "--save", "x"]) == 2
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--agent", "my_agents"], "write my_agents:build, with the name of its function"),
-        (["--agent", "my_agents.py:good"], "write my_agents:good"),
-        (["--agent", "my_agents:good", "--pass-at", "3"], "'--pass-at': 3.0"),
-        (["--agent", "my_agents:good", "--save", "no/x.jsonl"], "--save no/x.jsonl: cannot be written: the folder"),
-    ],
-)
-def test_mistakes_are_found_before_the_first_conversation(folder, capsys, words, message):
-    assert main(["test", "cases", *words]) == 2
-    shown = capsys.readouterr()
-    assert message in shown.err
-    assert shown.out == ""
-
-
-def test_several_misses_are_one_line_that_names_augmentation_and_trial():
-    missed = [{"id": name, "similarity": 0.0, "snapshot": None} for name in ("found", "sent")]
-    score = {"similarity": 0.2, "milestones": missed, "minefields": [], "end": "max_messages", "reason": ""}
-    record = {"case": "text", "augmentation": "all_tools", "trial": 1, "score": score, "messages": []}
-    assert CaseResult(record).explain().splitlines()[:2] == [
-        "text, all_tools, trial 2: similarity 0.200; the conversation ended early: max_messages",
-        "missed milestones found: 0.000, sent: 0.000",
-    ]
 
 
 def test_ctrl_c_says_that_the_same_command_goes_on(folder, capsys, monkeypatch):
@@ -187,8 +148,9 @@ def test_a_stopped_run_goes_on(folder, capsys):
         (["nowhere", "--agent", "my_agents:good"], "no such file or folder"),
         (["cases", "--agent", "my_agents:god"], "did you mean good"),
         (["cases", "--agent", "broken:x"], "cannot be imported"),
-        (["cases", "--agent", "my_agent:x"], "no module 'my_agent'"),
+        (["cases", "--agent", "my_agent:x"], "No module named 'my_agent'"),
         (["cases", "--agent", "my_agents:good", "--trials", "0"], "'--trials': 0"),
+        (["cases", "--agent", "my_agents:good", "--save", "no/x.jsonl"], "--save no/x.jsonl: cannot be written"),
         (["turns.gecko.yaml", "--agent", "my_agents:good"], "no user"),
     ],
 )
@@ -197,26 +159,15 @@ def test_mistakes_are_named_before_the_first_conversation(folder, capsys, argume
     turns = "version: 1\nname: x\ntools: [{name: a, parameters: {type: object}}]\nturns: [{user: Hi}]\n"
     (folder / "turns.gecko.yaml").write_text(turns, encoding="utf-8")
     assert main(["test", *arguments]) == 2
-    assert message in capsys.readouterr().err
+    shown = capsys.readouterr()
+    assert message in shown.err
+    assert shown.out == ""
 
 
 def test_without_the_extra_nothing_is_held(folder, capsys, monkeypatch):
     monkeypatch.setattr("gecko_graph.conversation.milestones.measures.find_spec", lambda name: None)
     assert main(["test", "cases", "--agent", "my_agents:good"]) == 2
     assert "gecko-graph[milestones]" in capsys.readouterr().err
-
-
-def test_cases_are_found_once_and_in_order(folder):
-    found = find_cases(["cases", "cases/deep/two.gecko.yaml"])
-    assert [file.name for file in found] == ["one.gecko.yaml", "two.gecko.yaml"]
-    (folder / "empty").mkdir()
-    with pytest.raises(GeckoError, match=r"no \*.gecko.yaml in it"):
-        find_cases(["empty"])
-
-
-def test_what_is_no_module_is_a_models_name():
-    assert load_agent("openai:gpt-5-mini") == "openai:gpt-5-mini"
-    assert load_agent("http://localhost:1/v1") == "http://localhost:1/v1"
 
 
 def test_pass_k_is_unbiased():
@@ -267,7 +218,7 @@ def test_the_plugin_collects_cases_and_prints_what_was_missed(folder, pytester):
 
 
 def test_the_page_and_the_report_blame_the_user_where_the_auditor_does(folder):
-    from gecko_graph.display.conversations import conversations_page
+    from gecko_graph.display.page import conversations_page
     from gecko_graph.scenario import Scenario
     from gecko_graph.scenario.cases.result import run_case
     from gecko_graph.testing import recorded, scripted
@@ -275,7 +226,7 @@ def test_the_page_and_the_report_blame_the_user_where_the_auditor_does(folder):
     scenario = Scenario.load(folder / "cases" / "deep" / "one.gecko.yaml")
     audit = {"reason": "<b>Made up.</b>", "invented": True, "broke_instructions": False}
     agent = scripted({"say": "Noted."})
-    result = run_case(scenario, agent, models={"auditor": recorded(auditor=[audit])})
+    result = run_case(scenario, agent, model=Models(auditor=recorded(auditor=[audit])))
     assert "the user invented something: <b>Made up.</b>" in result.explain()
     report = build_report([result.record])
     page = conversations_page(report, [result.record], title="x")

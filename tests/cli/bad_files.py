@@ -14,7 +14,6 @@ paths:
 """
 FILES = {
     "api.yaml": API % ",",
-    "array.json": "[]",
     "broken.yaml": "a: [1\n",
     "bytes.yaml": b"\xff\xfe\x00a",
     "check.yaml": CASE % ITEM % "'state.'",
@@ -24,14 +23,10 @@ FILES = {
     "key.yaml": CASE % ", chekclist: []",
     "knob.yaml": CASE % "" + "limits: {max_retry: 1}\n",
     "later.yaml": "version: 9\nname: case\n",
-    "list.yaml": "- 1\n",
     "missing.yaml": CASE.replace("api.yaml", "gone.yaml") % "",
-    "nopaths.yaml": "openapi: 3.1.0\ninfo: {title: Pens, version: '1'}\n",
     "notools.yaml": "version: 1\nname: case\nturns: [{user: Hi}]\n",
-    "noturns.yaml": "version: 1\nname: case\ntools: []\n",
     "outside.yaml": CASE.replace("api.yaml", "../api.yaml") % "",
     "refused.yaml": CASE % (ITEM % "state.pen is defined" + ", replies: {planner: [[{say: No.}]]}"),
-    "role.yaml": CASE % ", replies: {plannr: []}",
     "swagger.yaml": "swagger: '1.2'\ninfo: {title: Pens, version: '1'}\npaths: {}\n",
     "twice.yaml": "a: 1\na: 2\n",
     "unrecorded.yaml": CASE % ITEM % "state.pen is defined",

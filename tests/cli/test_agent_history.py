@@ -6,10 +6,9 @@ from contextlib import contextmanager
 
 import pytest
 from langgraph.checkpoint.sqlite import SqliteSaver
-from langgraph.graph import START, StateGraph
 from langgraph.types import Command
 
-from gecko_graph import Refused, RehearsalState
+from gecko_graph import Models, Refused
 from gecko_graph.agent.graph import create_gecko_agent
 from gecko_graph.display.words import format_execution
 from gecko_graph.testing import recorded
@@ -25,10 +24,12 @@ def opened(tmp_path):
     """`with opened(shop, attempts) as agent`: an agent whose thread is saved in `runs.sqlite`."""
 
     @contextmanager
-    def make(shop, *turns, review="writes"):
+    def make(shop, *turns, interrupt_on="writes"):
         with SqliteSaver.from_conn_string(str(tmp_path / "runs.sqlite")) as saver:
             models = {"planner": recorded(*({"planner": [*attempts]} for attempts in turns))}
-            yield create_gecko_agent(shop.toolkit(), models=models, review=review, checkpointer=saver)
+            yield create_gecko_agent(
+                shop.toolkit(), model=Models(**models), interrupt_on=interrupt_on, checkpointer=saver
+            )
 
     return make
 
@@ -61,14 +62,14 @@ def test_a_turn_that_was_rehearsed_again_shows_all_its_attempts_and_the_thread_i
     shop = Shop()
     shop.failing = [Refused("no pens")]
     page = tmp_path / "page.html"
-    with opened(shop, [PLAN, AGAIN], [[{"say": "You are welcome."}]], review="none") as agent:
+    with opened(shop, [PLAN, AGAIN], [[{"say": "You are welcome."}]], interrupt_on="none") as agent:
         agent.invoke(TASK, THREAD)
         agent.invoke({"messages": [("user", "Thank you")], "checklist": []}, THREAD)
     told = shown(run, tmp_path, "t", "--html", page)
     assert "[1] verdict" in told
     assert "[2] verdict" in told
-    assert "error        no pens" in told
-    assert "drift        status $: predicted → real" in told
+    assert "error        order: no pens" in told
+    assert "drift        order: status $: predicted → real" in told
     assert "; 2 rehearsals" in told
     assert told.count("Turn ") == 2
     assert told.count("real         ") == 2, "only the first turn has done anything"
@@ -76,37 +77,3 @@ def test_a_turn_that_was_rehearsed_again_shows_all_its_attempts_and_the_thread_i
     text = page.read_text()
     assert text.index("Carried out") < text.index("Turn 2")
     assert "predicted → real" in text
-
-
-def test_a_turn_that_ends_within_its_calls_shows_how_far_it_came(run, tmp_path, opened):
-    with opened(Shop(), [PLAN], review="none") as agent:
-        agent.invoke(TASK, THREAD, interrupt_before=["sync"])
-    told = shown(run, tmp_path, "t")
-    assert 'real         order(item: "pen", quantity: 3)' in told
-    assert "not over: 1 real call, 2 not made" in told
-    assert "left         cancel(" in told
-
-
-def test_a_turn_that_is_stopped_before_its_first_rehearsal_shows_its_open_attempts(run, tmp_path, opened):
-    with opened(Shop(), [PLAN]) as agent:
-        for part in agent.stream(TASK, THREAD, stream_mode="custom", subgraphs=True):
-            if part[1]["type"] == "gecko.change":
-                break
-    told = shown(run, tmp_path, "t")
-    assert 'order(item: "pen", quantity: 3)' in told
-    assert "in Python the agent, invoked with None" in told
-
-
-def test_a_parent_of_the_agent_has_its_execution_too(run, tmp_path, opened):
-    class Parent(RehearsalState):
-        checklist: list
-        execution: dict
-
-    with opened(Shop(), [PLAN], review="none") as agent:
-        saver, agent.checkpointer = agent.checkpointer, None
-        parent = StateGraph(Parent)
-        parent.add_node("agent", agent)
-        parent.add_edge(START, "agent")
-        parent.compile(checkpointer=saver).invoke(TASK, THREAD)
-    told = shown(run, tmp_path, "t")
-    assert "carried out  done: 3 real calls" in told

@@ -11,7 +11,7 @@ import pytest
 
 from gecko_graph.cli.arguments import cli
 from gecko_graph.scenario import examples
-from tests.cli.command import COMMAND, ENVIRONMENT, mistake
+from tests.cli.command import COMMAND, ENVIRONMENT
 
 COMPLETE = """
 source "$1"; shift
@@ -63,8 +63,3 @@ def test_the_shell_can_read_its_script(run, shell, tmp_path):
     (tmp_path / "script").write_text(out)
     if shutil.which(shell):
         subprocess.run([shell, "-n", tmp_path / "script"], check=True, timeout=60)
-
-
-def test_an_unknown_shell_is_named_with_the_known_ones(run):
-    message = mistake(run("completion", "bsh"))
-    assert all(part in message for part in ("'bsh'", "'bash', 'zsh', 'fish'"))

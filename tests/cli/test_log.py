@@ -6,22 +6,12 @@ import asyncio
 import json
 
 import pytest
-from langchain_core.messages import AIMessage
 
-from gecko_graph import GeckoContext, GeckoError, PromptLog, create_gecko
+from gecko_graph import GeckoError, PromptLog
 from gecko_graph.scenario import shipped
-from tests import desk
-from tests.cli.command import FILES, SHOP_API, mistake
-from tests.models.test_garbage import Saying
+from tests.cli.command import FILES, SHOP_API
 
 KEY = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789"
-
-
-def nested(levels):
-    value = {}
-    for _ in range(levels):
-        value = {"a": value}
-    return value
 
 
 def read(file):
@@ -64,36 +54,6 @@ def test_a_live_models_errors_are_logged_and_secrets_are_masked(run, server, tmp
     assert KEY not in log.read_text()
     assert any("Incorrect API key" in line.get("error", "") for line in read(log))
     assert {line["model"] for line in read(log) if line["event"] == "prompt"} == {"any"}
-
-
-@pytest.mark.parametrize(
-    "odd",
-    [
-        {"usage_metadata": {"input_tokens": None, "output_tokens": 3, "total_tokens": 3}},
-        {"tool_calls": [{"name": "look", "args": {("a", 1): 2, KEY: 3}, "id": "1", "type": "tool_call"}]},
-        {"tool_calls": [{"name": "look", "args": nested(900), "id": "1", "type": "tool_call"}]},
-    ],
-)
-def test_a_reply_that_no_client_should_make_has_its_line(tmp_path, odd):
-    log = tmp_path / "log.jsonl"
-    gecko = create_gecko(desk.toolkit(), model=Saying(said=AIMessage("hello").model_copy(update=odd)))
-    gecko.invoke(desk.inputs(), {"callbacks": [PromptLog(log)]}, context=GeckoContext(max_retries=0))
-    events = [line["event"] for line in read(log)]
-    assert events.count("prompt") == events.count("reply") > 0
-    assert KEY not in log.read_text()
-
-
-def test_an_interrupted_run_leaves_whole_lines(run, interrupt, tmp_path):
-    interrupt(4)
-    assert run("run", FILES, "--log", tmp_path / "log.jsonl")[0] == 130
-    lines = read(tmp_path / "log.jsonl")
-    assert len([line for line in lines if line["event"] == "prompt"]) == 4
-
-
-def test_a_log_that_cannot_be_written_is_a_mistake(run, tmp_path):
-    message = mistake(run("run", FILES, "--log", tmp_path))
-    assert all(part in message for part in (str(tmp_path), "--log", "is a folder"))
-    assert "is the same file as" in mistake(run("run", FILES, "--log", FILES))
 
 
 def test_the_library_takes_the_log_as_a_callback(tmp_path):

@@ -1,14 +1,18 @@
-"""Outputs that cannot be written, or not every character of them: words and an exit code, never a traceback."""
+"""What commands write: no traceback where they cannot, no input overwritten, and a live run as a scenario."""
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
-from tests.cli.command import COMMAND, ENVIRONMENT, SHOP_API, as_id
+from tests.cli.command import COMMAND, ENVIRONMENT, SHOP, SHOP_API, as_id, mistake
+from tests.live_library import STATE, Live, write_case
 
 BUFFERED = {key: value for key, value in ENVIRONMENT.items() if key != "PYTHONUNBUFFERED"}
 full_disk = pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
@@ -48,11 +52,6 @@ def test_a_pipe_that_closes_is_no_mistake(words):
     assert (done.returncode in (0, 141), done.stderr) == (True, "")
 
 
-def test_a_closed_output_takes_nothing():
-    done = shell('"$@" >&-', "demo", "--list")
-    assert (done.returncode, done.stderr) == (0, "")
-
-
 @pytest.mark.parametrize(
     "locale", [{"PYTHONIOENCODING": "ascii:strict"}, {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}]
 )
@@ -72,3 +71,93 @@ def test_a_link_is_not_followed_to_what_it_would_overwrite(run, tmp_path):
     code, _, err = run("demo", "--html", tmp_path / "out.html")
     assert (code, (tmp_path / "kept.txt").read_text()) == (2, "kept")
     assert "out.html: is a link: name the file itself" in err
+
+
+# no input is overwritten ---------------------------------------------------------------------------------------------
+
+
+TASK = ("--task", "Buy tea", "--model", "openai:x", "--base-url", "http://127.0.0.1:9/v1")
+OVERWRITING = {
+    ("run", "case.yaml", "--json", "case.yaml"): ("--json case.yaml", "FILE case.yaml"),
+    ("run", "case.yaml", "--json", "hard.yaml"): ("--json hard.yaml", "FILE case.yaml"),
+    ("run", "case.yaml", "--json", "shop.openapi.yaml"): ("--json", "the scenario's tools shop.openapi.yaml"),
+    ("run", "case.yaml", "--save", "o", "--json", "o"): ("--json o", "--save o"),
+    ("run", "shop.openapi.yaml", *TASK, "--json", "shop.openapi.yaml"): ("--json", "FILE shop.openapi.yaml"),
+    ("run", "shop.openapi.yaml", *TASK, "--state", "state.json", "--json", "state.json"): ("--json", "--state state"),
+    ("convert", "shop.openapi.yaml", "-o", "hard.openapi.yaml"): ("-o hard.openapi.yaml", "IN shop.openapi.yaml"),
+}
+
+
+@pytest.mark.parametrize("words", OVERWRITING, ids=" ".join)
+def test_no_input_is_overwritten(run, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "new").mkdir()
+    shutil.copy(SHOP, "case.yaml")
+    shutil.copy(SHOP_API, "shop.openapi.yaml")
+    Path("state.json").write_text("{}")
+    Path("link.yaml").symlink_to("case.yaml")
+    os.link("case.yaml", "hard.yaml")
+    os.link("shop.openapi.yaml", "hard.openapi.yaml")
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir() if file.is_file()}
+    written, other = OVERWRITING[words]
+    message = mistake(run(*words))
+    assert message.startswith(written)
+    assert other in message
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir() if file.is_file()} == before
+
+
+def test_an_earlier_result_may_be_replaced(run, tmp_path):
+    (tmp_path / "out.json").write_text("{}")
+    assert run("run", SHOP, "--json", tmp_path / "out.json")[0] == 0
+    assert '"turns"' in (tmp_path / "out.json").read_text()
+
+
+# a live run as a scenario --------------------------------------------------------------------------------------------
+
+
+def test_a_recorded_task_plays_without_a_model(run, tmp_path):
+    write_case(tmp_path, ["Lend me Dune."])
+    (tmp_path / "state.yaml").write_text(yaml.safe_dump(STATE))
+    task = [tmp_path / "library.yaml", "--task", "Lend me Dune.", "--state", tmp_path / "state.yaml"]
+    with Live() as live:
+        live.replies["Judgement"] = {"items": [{"id": "item-1", "status": "success"}]}
+        words = ["run", *task, "--model", "openai:m", "--base-url", live.url, "--record", tmp_path / "case1.yaml"]
+        code, out, err = run(*words, "--json", tmp_path / "live.json")
+    assert code == 0, out + err
+    line = next(line for line in out.splitlines() if line.startswith("recorded"))
+    assert line.endswith(f"gecko-graph run {tmp_path / 'case1.yaml'}"), line
+    assert "differs" not in out
+    assert run("run", tmp_path / "case1.yaml", "--json", tmp_path / "played.json")[0] == 0
+    live_run, played = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("live", "played"))
+    for key in ("plan", "answer", "checklist"):
+        assert live_run["turns"][0]["rehearsal"][key] == played["turns"][0]["rehearsal"][key]
+    assert live_run["turns"][0]["task_state"] == played["turns"][0]["task_state"]
+    assert yaml.safe_load((tmp_path / "case1.yaml").read_text())["tools"] == "library.yaml"
+    assert "exists already" in mistake(run(*words))
+    assert "exists already" in mistake(run(*words[:-1], tmp_path / "library.yaml"))
+
+
+def test_nothing_is_written_where_the_model_does_not_answer(run, server, tmp_path):
+    server.fails = (429, b'{"error": {"message": "You exceeded your current quota"}}')
+    words = ["run", SHOP_API, "--task", "Buy tea.", "--model", "openai:m", "--base-url", server.url]
+    code, out, _ = run(*words, "--record", tmp_path / "case.yaml")
+    assert code == 3
+    assert "case.yaml is not written" in out
+    assert not (tmp_path / "case.yaml").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["case.yaml", "--record", "x.txt"], ".yaml"),
+        (["c.yaml", "--record", "no/x.yaml"], "written"),
+        (["c.yaml", "--record", "x.yaml", "--resume", "--save", "x.sqlite"], "leave --resume out"),
+        (["c.yaml", "--record", "x.yaml", "--server", "http://127.0.0.1:9"], "leave --server out"),
+        (["c.yaml", "--record", "x.yaml", "--auth", "Key=env:KEY"], "leave --auth out"),
+        (["c.yaml", "--record", "x.yaml", "--yes"], "leave --yes out"),
+    ],
+)
+def test_mistakes_are_named(run, words, named):
+    code, _, err = run("run", *words)
+    assert code == 2
+    assert named in err

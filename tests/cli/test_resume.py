@@ -52,38 +52,26 @@ def edited(number, **changes):
 
 OTHER_TOOLS = json.loads(json.dumps(OPENAPI).replace("Put an item", "Lay an item"))
 OTHER_CONTRACT = json.loads(json.dumps(OPENAPI).replace("it is in the box", "it is there"))
-DIFFERENT = {
-    "the tools": {"tools": OTHER_TOOLS},
-    "tools, the start state": {"tools": OTHER_CONTRACT, "state": {"box": ["cap"]}},
-    "the start state": {"state": {"box": ["cap"]}},
-    "the task of turn 1": {"turns": edited(0, user="Put the cap away.")},
-    "the checklist of turn 1": {"turns": edited(0, checklist=[{**NEVER, "check": "true"}])},
-    "the task of turn 2": {"turns": edited(1, user="Put the cap away.")},
-    "task of turn 2": {"turns": TURNS[:1]},
-}
+DIFFERENT = [
+    ("the tools", {"tools": OTHER_TOOLS}),
+    ("the tools, the start state", {"tools": OTHER_CONTRACT, "state": {"box": ["cap"]}}),
+    ("the start state", {"state": {"box": ["cap"]}}),
+    ("turn 1", {"turns": edited(0, user="Put the cap away.")}),
+    ("turn 1", {"turns": edited(0, checklist=[{**NEVER, "check": "true"}])}),
+    ("turn 2", {"turns": TURNS[:1]}),
+]
 
 
-@pytest.mark.parametrize("part", DIFFERENT)
-def test_another_scenario_is_refused_with_what_differs(command, interrupt, part):
+@pytest.mark.parametrize(("part", "changes"), DIFFERENT)
+def test_another_scenario_is_refused_with_what_differs(command, interrupt, part, changes):
     interrupt(2)
     assert command()[0] == 130
     interrupt(0)
-    message = mistake(command("--resume", **DIFFERENT[part]))
+    message = mistake(command("--resume", **changes))
     assert "case.yaml" in message
-    assert f"different: {part}" in message or part in message
+    assert f"different: {part}." in message
     assert "same files" in message
     assert command("--resume")[0] == 1, "the run itself is as it was"
-
-
-def test_what_has_not_begun_may_change(command, interrupt):
-    interrupt(1)
-    assert command()[0] == 130
-    interrupt(0)
-    new = edited(1, user="Put the pen into the box.")
-    new[0]["replies"] = {"planner": [[{"say": "I have none."}]]}
-    code, out, _ = command("--resume", "--set", "seed=3", turns=new)
-    assert code == 1
-    assert "task Put the pen into the box." in out
 
 
 FULL = (429, b'{"error": {"message": "You exceeded your current quota"}}')
@@ -105,3 +93,14 @@ def test_a_checklist_or_judge_without_an_answer_ends_with_3_and_is_asked_again(r
     server.fails = None
     code, out, _ = run(*words, "--resume")
     assert code == 0, out
+
+
+def test_what_has_not_begun_may_change(command, interrupt):
+    interrupt(1)
+    assert command()[0] == 130
+    interrupt(0)
+    new = edited(1, user="Put the pen into the box.")
+    new[0]["replies"] = {"planner": [[{"say": "I have none."}]]}
+    code, out, _ = command("--resume", "--set", "seed=3", turns=new)
+    assert code == 1
+    assert "task Put the pen into the box." in out

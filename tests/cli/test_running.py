@@ -1,17 +1,17 @@
-"""demo and run: what they show, and their exit codes."""
+"""demo and run: what they show, their exit codes, and that nothing real is done before the yes."""
 
 from __future__ import annotations
 
 import json
 import os
 import subprocess
-from pathlib import Path
 
 import pytest
-import yaml
 
+from gecko_graph.cli import main
 from gecko_graph.scenario import examples, shipped
-from tests.cli.command import CALENDAR, COMMAND, ENVIRONMENT, FILES, SHOP, SHOP_API, mistake, process
+from gecko_graph.scenario.case import service_module
+from tests.cli.command import CALENDAR, COMMAND, ENVIRONMENT, SHOP, process
 
 
 def test_demo_in_a_pipe_is_plain_lines(tmp_path):
@@ -25,29 +25,6 @@ def test_demo_in_a_pipe_is_plain_lines(tmp_path):
     assert "[2] verdict  accepted, 3 of 3" in lines
     assert "result       accepted, 3 of 3 (attempt 2 of 2)" in lines
     assert [line for line in lines if line.startswith("plan")][-1] == "plan         4. ls()"
-
-
-@pytest.mark.parametrize(("name", "code"), [("files", 0), ("shop", 0), ("calendar", 1)])
-def test_demos_and_their_exit_codes(run, name, code):
-    assert run("demo", name)[0] == code
-
-
-def test_demo_calendar_ends_with_a_question(run):
-    _, out, _ = run("demo", "calendar")
-    assert "refused  listEvents: $.date: expected a date" in out
-    assert "result       needs the user, 1 of 2" in out
-    assert "asks         The design review ends at 14:30" in out
-
-
-def test_demo_list(run):
-    code, out, _ = run("demo", "--list")
-    assert code == 0
-    assert all(str(path) in out for path in examples().values())
-
-
-def test_an_unknown_demo(run):
-    message = mistake(run("demo", "shoes"))
-    assert all(name in message for name in ("'shoes'", "files", "calendar", "shop"))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a pseudo-terminal")
@@ -109,42 +86,6 @@ def test_the_given_state_and_the_checklist_stand_before_the_first_attempt_and_in
     assert before.splitlines()[1:] == history.splitlines()[2 : len(before.splitlines()) + 1]
 
 
-def test_a_run_names_what_of_its_document_cannot_be_read(run, tmp_path):
-    document = yaml.safe_load(Path(SHOP_API).read_text(encoding="utf-8"))
-    for number in range(5):
-        document["paths"][f"/broken{number}"] = {"get": {"operationId": f"b{number}", "parameters": [{"$ref": "#/no"}]}}
-    (tmp_path / "api.yaml").write_text(yaml.safe_dump(document))
-    case = yaml.safe_load(Path(SHOP).read_text(encoding="utf-8")) | {"tools": "api.yaml"}
-    (tmp_path / "case.yaml").write_text(yaml.safe_dump(case))
-    code, out, _ = run("run", tmp_path / "case.yaml")
-    assert code == 0
-    warnings = [line for line in out.splitlines() if line.startswith("warning ")]
-    assert len(warnings) == 4
-    assert "b0" in warnings[0]
-    assert "2 more" in warnings[-1]
-    assert "gecko-graph tools" in warnings[-1]
-
-
-def test_run_with_a_knob(run):
-    code, out, _ = run("run", FILES, "--set", "max_retries=0")
-    assert code == 1
-    assert "result       failed, 0 of 3 (attempt 1 of 1)" in out
-
-
-@pytest.mark.slow
-def test_a_reader_that_has_gone_and_an_encoding_that_is_poor_are_no_errors():
-    reading, writing = os.pipe()
-    os.close(reading)
-    gone = subprocess.run(
-        [*COMMAND, "tools", SHOP_API], stdout=writing, stderr=subprocess.PIPE, timeout=60, env=ENVIRONMENT, check=False
-    )
-    os.close(writing)
-    assert (gone.returncode, gone.stderr) == (141, b"")
-    poor = process("demo", "calendar", env=ENVIRONMENT | {"PYTHONIOENCODING": "ascii"})
-    assert (poor.returncode, poor.stderr) == (1, "")
-    assert poor.stdout.isascii()
-
-
 def test_a_reader_that_goes_while_the_run_goes_on_is_no_error():
     words = [*COMMAND, "run", SHOP]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT) as child:
@@ -154,8 +95,55 @@ def test_a_reader_that_goes_while_the_run_goes_on_is_no_error():
     assert child.returncode == 141
 
 
-def test_a_state_that_is_no_object(run, tmp_path):
-    (tmp_path / "state.json").write_text("[1]")
-    words = ("run", SHOP_API, "--task", "Buy", "--model", "openai:x", "--state", tmp_path / "state.json")
-    message = mistake(run(*words))
-    assert all(part in message for part in ("state.json", "expected an object", "list"))
+# demo order ----------------------------------------------------------------------------------------------------------
+
+
+OrderService = service_module()["OrderService"]
+
+
+@pytest.fixture
+def services(monkeypatch):
+    """The services that the command starts, with their logs as they were at the end."""
+    ended = []
+    leave = OrderService.__exit__
+
+    def note(self, *error):
+        ended.append((self.log(), self.state()))
+        leave(self, *error)
+
+    monkeypatch.setattr(OrderService, "__exit__", note)
+    return ended
+
+
+def test_in_a_pipe_the_preview_is_shown_and_nothing_runs(capsys, services):
+    assert main(["demo", "order"]) == 0
+    shown = capsys.readouterr().out
+    assert "--yes" in shown
+    assert "Step 5 of 5, refundOrder" in shown
+    assert "$.order_id: its value is the real $.order_id in the result of step 3 (placeOrder)" in shown
+    ((log, state),) = services
+    assert log == []
+    assert state["orders"] == {}
+
+
+def test_with_yes_the_service_comes_to_the_previewed_state(capsys, services):
+    assert main(["demo", "order", "--yes"]) == 0
+    shown = capsys.readouterr().out
+    assert "carried out  done: 5 real calls, no drift" in shown
+    assert "equals the service's database" in shown
+    ((log, state),) = services
+    assert [entry["operation"] for entry in log] == ["place_order", "place_order", "refund_order"]
+    assert log[2]["args"]["order_id"] == "A-1001"
+    assert state["balance"] == 89.8
+
+
+def test_a_service_that_does_something_else_is_told_apart(capsys, services, monkeypatch):
+    monkeypatch.setattr(OrderService, "state", lambda self: {"balance": 0.0})
+    assert main(["demo", "order", "--yes"]) == 1
+    assert "differs from the service's database" in capsys.readouterr().out
+
+
+def test_demo_list(run):
+    code, out, _ = run("demo", "--list")
+    assert code == 0
+    assert all(str(path) in out for path in examples().values())

@@ -9,17 +9,8 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
-from pathlib import Path
 
-import yaml
-from langgraph.checkpoint.sqlite import SqliteSaver
-from langgraph.graph import START, StateGraph
-from typing_extensions import TypedDict
-
-from gecko_graph import RehearsalState
-from gecko_graph.display.words import format_verdict
-from gecko_graph.scenario import shipped
-from tests.cli.command import ENVIRONMENT, FILES, SHOP, SHOP_API, mistake
+from tests.cli.command import ENVIRONMENT, FILES, SHOP, mistake
 
 
 def test_save_and_history(run, tmp_path):
@@ -69,26 +60,11 @@ def test_history_shows_what_the_run_showed(run, tmp_path):
     assert told.splitlines()[2:] == shown.splitlines()[1:]
 
 
-def test_history_of_an_unknown_thread_names_the_known_ones(run, tmp_path):
-    run("run", SHOP, "--save", tmp_path / "runs.sqlite", "--thread", "monday")
-    assert mistake(run("history", tmp_path / "runs.sqlite", "tuesday")).endswith(
-        "no thread 'tuesday'; it holds 'monday'"
-    )
-
-
 def test_a_thread_is_not_overwritten(run, tmp_path):
     words = ("run", SHOP, "--save", tmp_path / "runs.sqlite", "--thread", "monday")
     assert run(*words)[0] == 0
     message = mistake(run(*words))
     assert all(part in message for part in ("'monday'", "already holds a run", "--resume", "--thread"))
-
-
-def test_resuming_what_is_finished_shows_it_again(run, tmp_path):
-    words = ("run", SHOP, "--save", tmp_path / "runs.sqlite")
-    run(*words)
-    code, out, _ = run(*words, "--resume")
-    assert code == 0
-    assert out.startswith("order-within-credit was finished before\nresult       accepted")
 
 
 def test_another_programs_database_is_left_alone(run, tmp_path):
@@ -102,12 +78,6 @@ def test_another_programs_database_is_left_alone(run, tmp_path):
     assert run("run", SHOP, "--save", tmp_path / "empty.sqlite")[0] == 0
 
 
-def test_resuming_an_unknown_thread(run, tmp_path):
-    run("run", SHOP, "--save", tmp_path / "runs.sqlite")
-    told = mistake(run("run", SHOP, "--save", tmp_path / "runs.sqlite", "--thread", "x", "--resume"))
-    assert told.endswith("no thread 'x'; it holds 'order-within-credit'")
-
-
 def test_ctrl_c_says_how_to_go_on_and_history_shows_how_far_it_came(run, tmp_path, interrupt):
     file = tmp_path / "my runs.sqlite"
     interrupt(7)
@@ -119,7 +89,7 @@ def test_ctrl_c_says_how_to_go_on_and_history_shows_how_far_it_came(run, tmp_pat
         f"  gecko-graph run {FILES} --save '{file}' --thread t --resume\n"
     )
     interrupt(7)
-    words = ["--record", tmp_path / "case.yaml", "--force", "--save", file, "--thread", "u"]
+    words = ["--record", tmp_path / "case.yaml", "--save", file, "--thread", "u"]
     err = run("run", FILES, *words)[2]
     assert err.endswith(f"  gecko-graph run {FILES} --save '{file}' --thread u --resume\n"), "not --record"
     interrupt(0)
@@ -133,86 +103,6 @@ def test_ctrl_c_says_how_to_go_on_and_history_shows_how_far_it_came(run, tmp_pat
     assert "[1] " not in out, "an attempt that is done is not done again"
     assert "result       accepted, 3 of 3 (attempt 2 of 2)" in out
     assert "(planner 9)" in out
-
-
-TURN = {
-    "user": "Go on.",
-    "checklist": [{"id": "tea", "check": "state.cart['TEA-100'].quantity == 1"}],
-    "replies": {
-        "planner": [
-            [{"say": "Done."}],
-            [{"call": "setCartLine", "args": {"sku": "TEA-100", "quantity": 1}}, {"say": "Yes."}],
-        ]
-    },
-}
-
-
-def test_history_of_several_turns_the_last_one_interrupted(run, tmp_path, interrupt):
-    data = yaml.safe_load(Path(SHOP).read_text()) | {"tools": SHOP_API}
-    data["turns"].append(TURN)
-    (tmp_path / "case.yaml").write_text(yaml.safe_dump(data))
-    words = ("run", tmp_path / "case.yaml", "--save", tmp_path / "runs.sqlite", "--allow-outside")
-    interrupt(12)
-    assert run(*words)[0] == 130
-    interrupt(0)
-    _, told, _ = run("history", tmp_path / "runs.sqlite", "order-within-credit")
-    first, second = told.split("Turn 2  Go on.")
-    assert "result       accepted, 4 of 4" in first
-    assert "[1] verdict  failed, 0 of 1" in second
-    assert "[2] ok       setCartLine" in second
-    assert "not over" in second
-    code, shown, _ = run(*words, "--resume", "--json", tmp_path / "out.json")
-    assert code == 0
-    assert shown.startswith("task Go on.")
-    (turn,) = json.loads((tmp_path / "out.json").read_text())["turns"]
-    assert turn["task_state"]["cart"]["TEA-100"]["quantity"] == 1
-    assert "not over" not in run("history", tmp_path / "runs.sqlite", "order-within-credit")[1]
-
-
-def test_history_of_a_thread_that_another_graph_has_written(run, tmp_path):
-    class Notes(TypedDict):
-        note: str
-
-    builder = StateGraph(Notes)
-    builder.add_node("write", lambda state: {"note": "x"})
-    builder.add_edge(START, "write")
-    with SqliteSaver.from_conn_string(str(tmp_path / "runs.sqlite")) as saver:
-        builder.compile(checkpointer=saver).invoke({"note": ""}, {"configurable": {"thread_id": "t"}})
-    assert "the thread 't' holds no rehearsal" in mistake(run("history", tmp_path / "runs.sqlite", "t"))
-    code, out, _ = run("history", tmp_path / "runs.sqlite")
-    assert code == 0
-    assert out.splitlines()[1].endswith("  no rehearsal")
-
-
-def test_history_of_a_graph_that_embeds_the_rehearsal(run, tmp_path):
-    scenario = shipped("shop")
-    parent = StateGraph(RehearsalState)
-    parent.add_node("rehearse", scenario.gecko())
-    parent.add_node("approve", lambda state: {})
-    parent.add_edge(START, "rehearse")
-    parent.add_edge("rehearse", "approve")
-    given = {"messages": [("user", "Buy one")], "task_state": scenario.state}
-    with SqliteSaver.from_conn_string(str(tmp_path / "runs.sqlite")) as saver:
-        done = parent.compile(checkpointer=saver).invoke(given, {"configurable": {"thread_id": "p"}})
-    _, listed, _ = run("history", tmp_path / "runs.sqlite")
-    assert listed.endswith(f"1 turn, {format_verdict(done['rehearsal']['verdict'])}: Buy one\n")
-    code, told, _ = run("history", tmp_path / "runs.sqlite", "p")
-    assert code == 0
-    assert told.startswith("Turn 1  Buy one\n2 checkpoints")
-    assert told.count(" attempt ") == len(done["rehearsal"]["attempts"])
-
-
-def test_history_of_a_run_whose_attempts_went_on_at_once(run, tmp_path, interrupt):
-    interrupt(5)
-    words = ("run", FILES, "--set", "parallel_attempts=2", "--save", tmp_path / "runs.sqlite")
-    assert run(*words)[0] == 130
-    interrupt(0)
-    _, told, _ = run("history", tmp_path / "runs.sqlite", "file-the-report")
-    assert "[1] attempt  from state" in told
-    assert "[2] attempt  from state" in told
-    code, shown, _ = run(*words, "--resume")
-    assert code == 0
-    assert "result       accepted, 3 of 3 (attempt 2 of 2)" in shown
 
 
 def test_ctrl_c_without_save(run, interrupt):

@@ -1,12 +1,17 @@
-"""tools and convert."""
+"""tools and convert; `tools --state` tries every contract on an example of the task state."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
+from gecko_graph import Tool, Toolkit
 from gecko_graph.cli.running import exit_code
+from gecko_graph.errors import ToolkitError
+from gecko_graph.values.documents import read_document
+from gecko_graph.world.state_rules import examine_contracts
 from tests.cli.command import SHOP_API
 
 
@@ -58,27 +63,6 @@ def test_convert_writes_what_can_be_read_back(run, tmp_path, name):
     assert "greet(who)" in out
 
 
-def test_convert_to_the_standard_output(run):
-    code, out, _ = run("convert", SHOP_API, "-o", "-")
-    assert code == 0
-    assert json.loads(out)["openapi"].startswith("3.1")
-
-
-def test_convert_without_a_target_writes_to_the_standard_output(run):
-    code, out, err = run("convert", SHOP_API)
-    assert code == 0
-    assert json.loads(out) == json.loads(run("convert", SHOP_API, "-o", "-")[1])
-    assert err.startswith("6 tools written to the standard output\n")
-
-
-def test_a_document_without_operations_says_so(run, tmp_path):
-    (tmp_path / "hooks.yaml").write_text("openapi: 3.1.0\ninfo: {title: Hooks, version: '1'}\nwebhooks: {}\n")
-    code, out, _ = run("tools", tmp_path / "hooks.yaml")
-    assert code == 0
-    assert out.startswith("Hooks: 0 tools\n")
-    assert "no operations under `paths`" in out
-
-
 def test_convert_asks_a_model_for_what_is_missing(run, tmp_path, server):
     (tmp_path / "tools.json").write_text(json.dumps(FUNCTIONS))
     words = ("convert", tmp_path / "tools.json", "-o", tmp_path / "api.json", "--model", "openai:any")
@@ -98,3 +82,125 @@ def test_convert_says_which_tools_a_model_could_not_complete(run, tmp_path, serv
     assert code == 1
     assert "greet: no result schema: " in err
     assert (tmp_path / "api.json").exists(), "what is known is written all the same"
+
+
+# tools on a state ----------------------------------------------------------------------------------------------------
+
+
+ROOT = Path(__file__).parents[2]
+
+STATES = {
+    "shop": {
+        "now": "2025-11-03T10:15:00Z",
+        "customer": {"name": "Lena Brandt", "credit": 40.0},
+        "products": {
+            "MUG-1": {"name": "Mug", "price": 9.5, "stock": 6},
+            "TEA-1": {"name": "Tea", "price": 6, "stock": 3},
+        },
+        "cart": {"TEA-1": {"name": "Tea", "quantity": 1, "amount": 6.2}},
+        "orders": {
+            "order-1": {
+                "lines": {"MUG-1": {"name": "Mug", "quantity": 1, "amount": 14.5}},
+                "total": 14.5, "status": "placed", "placed_at": "2025-11-01T10:15:00Z",
+            }
+        },
+    },
+    "files": {
+        "cwd": ["workspace"],
+        "tree": {
+            "workspace": {
+                "type": "directory",
+                "contents": {
+                    "documents": {"type": "directory", "contents": {}},
+                    "report.txt": {"type": "file", "content": "b\na\n"},
+                    "old.txt": {"type": "file", "content": "a\n"},
+                },
+            }
+        },
+    },
+}  # fmt: skip
+
+MISSPELT = [
+    ("shop", "selectattr('status', 'eq', 'placed') | map(attribute='total')", "selectattr('state', 'eq', 'placed')"),
+    ("shop", "check: order.status == 'placed'", "check: order.staus == 'placed'"),
+    ("files", "item.path | length is odd", "item.paths | length is odd"),
+    ("files", 'path: [cwd, "-"]', 'path: [cdw, "-"]'),
+]
+
+
+def source(name):
+    return ROOT / "examples" / name / f"{name}.openapi.yaml"
+
+
+@pytest.mark.parametrize(("name", "right", "wrong"), MISSPELT, ids=[wrong for _, _, wrong in MISSPELT])
+def test_each_misspelt_name_is_found(tmp_path, name, right, wrong):
+    text = source(name).read_text()
+    assert right in text
+    file = tmp_path / "tools.yaml"
+    file.write_text(text.replace(right, wrong, 1))
+    try:
+        found = examine_contracts(Toolkit.from_openapi(file), STATES[name]).found
+    except ToolkitError as error:
+        found = [str(error)]
+    assert found
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_nothing_is_found_in_what_is_right(name):
+    examined = examine_contracts(Toolkit.from_openapi(source(name)), STATES[name])
+    assert examined.found == []
+    assert examined.unreached == []
+
+
+def test_the_states_of_the_examples_are_enough_to_find_nothing_wrong():
+    for name, case in [("shop", "order-within-credit"), ("calendar", "meet-dana"), ("order", "order-with-refund")]:
+        state = read_document(source(name).with_name(f"{case}.yaml"))["state"]
+        assert examine_contracts(Toolkit.from_openapi(source(name)), state).found == []
+
+
+TOOL = {"name": "pay", "parameters": {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}}
+
+
+def examined(contract, state, **more):
+    return examine_contracts(Toolkit.from_tools([Tool(TOOL, contract=contract)], **more), state)
+
+
+@pytest.mark.parametrize(
+    ("contract", "line"),
+    [
+        ({"returns": "{{ state.odrers }}"}, "pay: returns: unknown key state.odrers (did you mean orders"),
+        ({"returns": "{{ at(state.orders, [args.id]).sum }}"}, "pay: returns: unknown key at(...).sum"),
+        ({"requires": [{"check": "1 / state.zero > 1", "error": "x"}]}, "pay: requires[0].check: division by zero"),
+        ({"returns": "{{ state.many | map('int') }}"}, "pay: returns: int cannot read 'x'"),
+        ({"ensures": [{"check": "1 / state.zero > 1", "error": "x"}], "returns": 1}, "pay: ensures[0].check: division"),
+        ({"effects": [{"op": "test", "path": ["zero"], "value": 1}]}, "pay: effects[0]: the change does not apply"),
+    ],
+)
+def test_what_cannot_be_evaluated_is_named_by_tool_and_part(contract, line):
+    state = {"orders": {"a": {"total": 1}}, "zero": 0, "many": ["x"]}
+    (found,) = examined(contract, state).found
+    assert found.startswith(line)
+
+
+def test_an_example_that_breaks_the_rules_is_named_and_what_was_never_run_too():
+    contract = {"requires": [{"check": "false", "error": "x", "id": "never"}], "returns": 1}
+    done = examined(contract, {"n": "x"}, invariants=[{"check": "state.m > 0", "error": "x"}])
+    assert "invariants[0].check: state.m is undefined" in done.found[0]
+    assert done.unreached == ["pay: refused by never"]
+
+
+def test_on_the_command_line(tmp_path, run):
+    spec, state = tmp_path / "tools.yaml", tmp_path / "state.json"
+    spec.write_text(source("shop").read_text())
+    state.write_text(json.dumps(STATES["shop"]))
+    code, out, _ = run("tools", spec, "--state", state)
+    assert code == 0
+    assert "6 contracts tried on" in out
+    spec.write_text(source("shop").read_text().replace("order.status ==", "order.staus =="))
+    code, out, _ = run("tools", spec, "--state", state)
+    assert code == 1
+    assert "cancelOrder: requires[1].check: unknown key order.staus (did you mean status" in " ".join(out.split())
+    state.write_text("[]")
+    code, _, err = run("tools", spec, "--state", state)
+    assert code != 0
+    assert "expected an object, got list" in err

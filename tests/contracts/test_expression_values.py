@@ -1,4 +1,4 @@
-"""What an expression mentions, what the language has in common with Jinja2, and sources and values at random."""
+"""What the language has in common with Jinja2; sources and values at random; templates."""
 
 from __future__ import annotations
 
@@ -6,20 +6,13 @@ import contextlib
 from itertools import pairwise
 
 import jinja2
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gecko_graph.contracts.contract import Invariant
-from gecko_graph.contracts.language.expression import Expression, Scope
-from gecko_graph.errors import ContractError
-
-
-def test_what_an_expression_mentions():
-    source = "state.a.b ~ before['c'] ~ at(state, ['d', name]) ~ args.x ~ state[name] ~ at(state, name)"
-    found = Expression.compile(source, names=("state", "before", "args", "name"), where="t")
-    assert {path[0] for path in found.code.paths if path} == {"a", "c", "d"}
-    assert found.names == {"state", "before", "args", "name"}
-
+from gecko_graph.contracts.language.expression import Expression, Location, Scope
+from gecko_graph.contracts.language.template import Template
+from gecko_graph.errors import ContractError, EvaluationFailed
 
 # The grammar is Jinja2's, and so is the meaning of what both have.
 
@@ -98,7 +91,70 @@ def test_any_source_is_an_expression_or_a_clear_refusal(source):
             Expression.compile(source, names=("a", "b"), where="f: t", is_text=is_text)
 
 
-def test_braces_in_a_text_literal_hide_nothing_that_an_invariant_reads():
-    check = "state.note != '{{ state.a }}' and state.n > 0"
-    invariant = Invariant.load({"check": check, "error": "none left"}, where="t")
-    assert invariant.is_touched({"note": "", "n": 1}, {"note": "", "n": 0})
+# templates -----------------------------------------------------------------------------------------------------------
+
+
+STATE = {"cwd": ["a"], "names": ["Bob", "alice"], "_id": "k1", "text": "one\ntwo", "none": None, "flag": True}
+
+
+def fill(data, **values):
+    scope = Scope({"state": STATE, **values})
+    return Template.load(data, Location("f: tool t: here", dict.fromkeys(scope.values))).fill(scope)
+
+
+@pytest.mark.parametrize(
+    ("data", "value"),
+    [
+        ("{{ state.cwd }}", ["a"]),
+        ("{{ 1 }}{{ 2 }}", "12"),
+        ("{{ '{{' }}x}}", "{{x}}"),
+        (["{{ 1 }}", {"{{ state._id }}": "{{ 2 }}"}, 3, None, True, 1.5], [1, {"k1": 2}, 3, None, True, 1.5]),
+        ({"for_each": "range(3)", "value": "{{ item * 2 }}"}, [0, 2, 4]),
+        ({"for_each": "range(6)", "when": "n > 3", "as": "n", "value": {"n": "{{ n }}"}}, [{"n": 4}, {"n": 5}]),
+        (
+            {"for_each": "[1, 2]", "as": "x", "value": {"for_each": "[10, 20]", "as": "y", "value": "{{ x + y }}"}},
+            [[11, 21], [12, 22]],
+        ),
+        ({"cases": [{"when": "state.none", "value": 1}, {"when": "state.flag", "value": 2}, {"value": 3}]}, 2),
+        ({"a": {"cases": [{"value": {"for_each": "[1]", "value": "{{ item }}"}}]}}, {"a": [1]}),
+    ],
+)  # fmt: skip
+def test_values_are_filled_in(data, value):
+    assert fill(data) == value
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        ({"a": ["x", "{{ nope }}"]}, "here.a[1]: unknown name 'nope'"),
+        ("{{ 1 }}{% raw %}x{% endraw %}", "only {{ }} is filled in"),
+        ({"{{ x }}": 1}, "unknown name 'x'"),
+        ({1: 2}, "the key 1 is not a text"),
+        ({"for_each": "state.names"}, "'value' is missing"),
+        ({"for_each": "[1]", "as": "no name", "value": 1}, "must be a name"),
+        ({"for_each": "[1]", "as": "a", "value": "{{ item }}"}, "unknown name 'item'"),
+        ({"cases": []}, "must be a list of {when, value}"),
+        ({"cases": [{"value": 1}, {"value": 2}]}, "here.cases[0]: `when` is missing"),
+    ],
+)
+def test_values_that_are_refused_at_load(data, why):
+    with pytest.raises(ContractError) as caught:
+        fill(data)
+    assert str(caught.value).startswith("f: tool t: here")
+    assert why in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        ({"a": {"b": "{{ state.no }}"}}, "here.a.b: state.no is undefined"),
+        ({"cases": [{"when": "false", "value": 1}]}, "when none is true"),
+        ({"{{ state.names }}": 1}, "a key needs a text, not a list"),
+        ({"for_each": "state.text", "value": 1}, "for_each needs a list, not a text"),
+    ],
+)
+def test_values_that_cannot_be_filled_in(data, why):
+    with pytest.raises(EvaluationFailed) as caught:
+        fill(data)
+    assert str(caught.value).startswith("f: tool t: here")
+    assert why in str(caught.value)

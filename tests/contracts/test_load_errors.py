@@ -5,11 +5,9 @@ from contextlib import suppress
 
 import pytest
 
-from gecko_graph import Toolkit
-from gecko_graph.contracts.contract import Contract
+from gecko_graph import Tool, Toolkit
 from gecko_graph.errors import ContractError
 from gecko_graph.values.documents import format_document
-from tests.contracts.test_contract import load
 
 STATE = {
     "type": "object",
@@ -51,46 +49,29 @@ LETS = {
 
 
 def fitted(contract, state=STATE):
-    return Toolkit.from_tools([TOOL], contracts={"pay": contract}, lets=LETS, state_schema=state)
+    return Toolkit.from_tools([Tool(TOOL, contract=contract)], lets=LETS, state_schema=state)
 
 
 WRONG = [
     # keys
     ("state.odrers", "unknown key state.odrers .did you mean orders"),
-    ("before.nothing", "unknown key before.nothing; its keys are orders, log"),
     ("state.orders[args.id].totl > 1", r"unknown key state.orders\[args.id\].totl .did you mean total"),
-    ("order.totl > 1", "unknown key order.totl .did you mean total"),
     ("order.totl is defined", "unknown key order.totl"),
     ("at(state.orders, [args.id, 'totl'], none) is none", "unknown key 'totl' of at"),
     ("state.orders | values | map(attribute='totl') | sum > 1", "unknown key the item.totl"),
-    ("state.orders | values | selectattr('items.price') | list", "unknown key 'items.price' of the items|unknown key"),
-    ("any(o in state.orders | items, o.value.totl > 1)", "unknown key o.value.totl"),
     ("any(o in state.orders | items, any(i in o.value['items'], i.prise > 1))", "unknown key i.prise"),
-    ("each(o in state.orders | values, o.total)[0].x", "unknown key each"),
     ("(state.orders | values | sort(attribute='total') | first).totl", "unknown key"),
-    ("state.user.nmae == 'x'", "unknown key state.user.nmae"),
-    ("state.log.x", "unknown key state.log.x"),
-    ("call.nmae == 'x'", "unknown key call.nmae"),
     ("calls | map(attribute='nmae')", "unknown key the item.nmae"),
     ("args.amuont > 1", "unknown argument args.amuont .did you mean amount"),
     ("trusted(['odrers', args.id])", "unknown key 'odrers' of trusted .did you mean orders"),
-    ("trusted(['orders', args.id, 'totl'])", "unknown key 'totl' of trusted"),
     ("trusted(args.id)", r"trusted: write \[args.id\]: a path needs a list, not a text"),
     # types
-    ("'a' < 3", "cannot compare a text and a number"),
     ("args.id > 3", "cannot compare a text and a number"),
-    ("order.total > '3'", "cannot compare a number and a text"),
-    ("args.id - 1 > 0", "sub needs a number, not a text|- needs a number, not a text"),
     ("args.id + args.amount", "cannot add a text and a number"),
-    ("'x' in args.amount", "`in` needs"),
     ("args.amount | sum > 1", "sum needs a list, not a number"),
-    ("state.orders | sort", "sort needs a list, not an object"),
-    ("args.id | keys", "keys needs an object, not a text"),
     ("between(args.amount, now) > 1", "between needs a text, not a number"),
-    ("args.tags.split(',')", "needs a text, not a list"),
     ("all(o in state.orders, o.total > 1)", "all needs a list, not an object"),
     ("at(state.orders, args.id, none)", r"at: write \[args.id\]: a path needs a list, not a text"),
-    ("1 + none", "needs"),
 ]
 
 
@@ -101,42 +82,15 @@ def test_what_can_never_be_evaluated_is_refused(check, why):
 
 
 @pytest.mark.parametrize(
-    ("check", "place", "why"),
-    [
-        ("high(args.id)", "high(number)", "cannot compare a text and a number, in `{{ number > 3 }}`"),
-        ("dear(order.status)", "dear(one)", "unknown key one.total"),
-        ("dear(state.log)", "dear(one)", "unknown key one.total"),
-        ("high('a') and high('b')", "high(number)", "cannot compare a text and a number"),
-        ("low(args.amount)", "low(value)", ".lower() needs a text, not a number"),
-    ],
-)
-def test_lets_with_parameters_are_examined_with_what_they_are_called_with(check, place, why):
-    with pytest.raises(ContractError) as error:
-        fitted({"requires": [{"check": check, "error": "x"}]})
-    assert f"x-contract-let.{place}: {why}" in str(error.value)
-
-
-def test_a_let_with_very_many_calls_is_examined_for_a_while_only():
-    chain = {f"f{n}(x)": f"{{{{ f{n - 1}(x) + f{n - 1}(x) }}}}" for n in range(1, 40)} | {"f0(x)": "{{ x + 1 }}"}
-    contract = {"let": chain, "returns": "{{ f39(args.id) }}"}
-    assert fitted(contract)["pay"].contract is not None
-
-
-@pytest.mark.parametrize(
     "check",
     [
         "order is defined and order.total > args.amount",
         "order.status == 'paid' and order['items'] | length > 0",
         "order.total + 1 > (args.amount or 0)",
-        "state.orders | values | map(attribute='total') | sum > 1",
         "state.orders | items | selectattr('value.total', 'gt', 3) | map(attribute='key') | list",
         "state.open.anything.x > 1 and state.log[0] == 'a' and state.log | last < 'b'",
         "at(state.orders, [state.cwd, 'anything'])",
-        "(order.total | default(0)) + 1 > 0",
-        "(args.amount if args.amount else 3) > 2",
-        "each_of([1])[0] > 1",
         "calls | selectattr('name', 'eq', 'x') | map(attribute='result') | map(attribute='id')",
-        "state.user.name.lower() ~ state.cwd | join('/')",
         "between(now, date(args.id), 'days') > 1 and 'x' in args.tags",
         "trusted(['orders', args.id, 'total']) and trusted(['open', 'anything']) and trusted(args.tags)",
         "high(args.amount) and dear(order) and low(args.id) == 'x' and low(3) == 3",
@@ -149,7 +103,6 @@ def test_what_may_be_right_loads(check):
 PLACES = [
     ({"op": "replace", "path": ["orders", "{{ args.id }}", "totl"], "value": 1}, "effects[0].path[2]"),
     ({"op": "add", "path": ["orders", "{{ args.id }}", "totl"], "value": 1}, "effects[0].path[2]"),
-    ({"op": "add", "path": ["odrers", "x"], "value": 1}, "effects[0].path[0]"),
     ({"op": "move", "from": ["orders", "x", "totl"], "path": ["log", "-"]}, "effects[0].from[2]"),
     ({"do": [{"op": "remove", "path": ["log", "0", "x"]}]}, "effects[0].do[0].path[2]"),
     ({"for_each": "order['items']", "as": "i", "op": "add", "path": ["log", "-"], "value": "{{ i.prise }}"}, "value"),
@@ -226,10 +179,6 @@ def test_a_mounted_contract_is_held_to_its_part_of_the_state():
         tools.with_contracts({"state": STATE, "at": "shop", "contracts": contracts})
 
 
-def test_a_contract_loads_alone_without_any_schema():
-    assert Contract.load({"requires": [{"check": "args.x > 'a'", "error": "x"}]}, where="t")
-
-
 LOOP = {"$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}] * 10}}, "properties": {"x": {"$ref": "#/$defs/a"}}}
 TREE = {
     "$ref": "#/$defs/t",
@@ -242,13 +191,10 @@ TREE = {
     [
         (LOOP, "state.x.y.z"),
         (TREE, "state" + "[args.id]" * 40),
-        (TREE, "any(a in [state], " * 20 + "true" + ")" * 20),
-        (STATE, "args.id | default(" * 40 + "1" + ")" * 40),
         (STATE, "at(state.open, [" * 20 + "'x'" + "])" * 20),
-        (STATE, "1 if args.id else " * 40 + "1"),
         ({"type": "object", "properties": {f"k{n}": {"type": "object"} for n in range(2000)}}, "state[args.id]" * 1),
     ],
-    ids=range(7),
+    ids=range(4),
 )
 def test_no_schema_and_no_expression_takes_long_to_examine(state, check):
     started = time.thread_time()
@@ -289,15 +235,9 @@ contracts:
     ("right", "wrong", "line", "place"),
     [
         ("twice > 1", "twiec > 1", 17, "requires[1].check: unknown name 'twiec'"),
-        ("twice > 1", "twice >", 17, "requires[1].check"),
         ("args.id", "args.ids", 18, "requires[1].error: unknown argument args.ids"),
-        ("path: [n]", "path: [m]", 21, "effects[0].path[0]: the path leads nowhere: unknown key 'm'"),
-        ("op: replace", "op: replaec", 20, "effects[0].op"),
-        ("value: 1", "valeu: 1", 20, "effects[0]: unknown key 'valeu'"),
         ("use: small", "use: smal", 16, "requires[0].use: unknown shared requirement 'smal'"),
-        ("state.n < 9", "state.n < 'a'", 8, "x-contract-requires.small.check: cannot compare"),
         ("state.n * 2", "state.m * 2", 3, "x-contract-let.twice: unknown key state.m"),
-        ("b: 3", 'b: "{{ a }}"', 4, "x-contract-let.a: lets use one another in a cycle: a -> b -> a"),
         ("state.n > 0", "stat.n > 0", 11, "invariants[0].check: unknown name 'stat'"),
         ("contracts:\n  pay:", "contracts:\n  pay:\n    retruns: 1", 14, "unknown key 'retruns'"),
     ],
@@ -319,7 +259,7 @@ def test_file_tool_and_line_are_named(tmp_path, right, wrong, line, place):
 
 @pytest.mark.parametrize("suffix", [".yaml", ".json"])
 def test_in_a_document_too(tmp_path, suffix):
-    document = Toolkit.from_tools([TOOL], contracts={"pay": {"returns": "{{ args.id }}"}}).to_openapi()
+    document = Toolkit.from_tools([Tool(TOOL, contract={"returns": "{{ args.id }}"})]).to_openapi()
     file = tmp_path / f"shop{suffix}"
     text = format_document(document, suffix).replace("args.id", "args.ids")
     file.write_text(text)
@@ -328,9 +268,3 @@ def test_in_a_document_too(tmp_path, suffix):
         ContractError, match=rf"shop{suffix}#.*tool pay.*returns: unknown argument args.ids.*line {line}\)"
     ):
         Toolkit.from_openapi(file)
-
-
-def test_what_python_gives_has_no_lines():
-    with pytest.raises(ContractError) as error:
-        load({"requires": [{"check": "nope", "error": "x"}]})
-    assert "line" not in str(error.value)

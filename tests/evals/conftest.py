@@ -14,7 +14,7 @@ from evals import bfcl
 from evals.bfcl import package
 from evals.bfcl.tasks import read_tasks
 from evals.harness import command, patience
-from evals.harness.suite import EvalError
+from evals.harness.options import EvalError
 
 from .endpoint import Endpoint
 

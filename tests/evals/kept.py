@@ -25,3 +25,15 @@ def start_bfcl(shared_data, tmp_path, *words):
 def kept_cases(tmp_path):
     lines = [json.loads(line) for line in (tmp_path / "out" / "cases.jsonl").read_text().splitlines()]
     return [line for line in lines if line["kind"] == "case"]
+
+
+def solved_by_arm(tmp_path):
+    by_arm = {}
+    for record in kept_cases(tmp_path):
+        assert record["status"] == "done", record["reason"]
+        by_arm.setdefault(record["facts"]["arm"], []).append(record["values"]["solved"])
+    return {arm: sum(some) for arm, some in by_arm.items()}
+
+
+def read_summary(tmp_path):
+    return json.loads((tmp_path / "out" / "summary.json").read_text())

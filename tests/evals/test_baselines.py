@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import json
 
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import Field
 
-from evals.baselines import BASELINES, problems
-from evals.baselines.best_of_n import TEMPERATURE, warmed
+from evals.baselines import problems
+from evals.baselines.methods import BASELINES, TEMPERATURE, warmed
+from evals.baselines.without import without
 from evals.harness.options import Options
-from evals.suites.ablation import without
 from evals.suites.compare import PUBLISHED, Compare
-from gecko_graph import GeckoContext, Scenario
-from gecko_graph.models.factory import Models
+from gecko_graph import GeckoContext, Models, Scenario
 from gecko_graph.models.recorded import RecordedModel
-from gecko_graph.scenario.shipped import examples
-from tests.evals.kept import kept_cases
+from gecko_graph.scenario import examples
+from tests.evals.kept import kept_cases, read_summary, solved_by_arm
 
 FILES = Scenario.load(examples()["files"])
 WRONG, RIGHT = FILES.turns[0].replies["planner"]
@@ -38,7 +36,7 @@ def play(name, *, attempts, judge=(), retries=3, create=None):
     model = Listening(turns=[{"planner": list(attempts), "judge": list(judge)}], heard=[])
     graph = (create or BASELINES[name])(
         FILES.tools,
-        models=Models.bind(model),
+        models=Models(model),
         default=GeckoContext(max_retries=retries),
         checkpointer=InMemorySaver(),
     )
@@ -112,10 +110,10 @@ def test_best_of_n_makes_n_trials_that_know_nothing_of_each_other_and_picks(said
 
 def test_the_trials_of_best_of_n_may_differ_where_the_planner_would_repeat_itself():
     cold = Options(base_url="http://localhost").chat("openai:m")
-    warm = warmed(Models.bind(models={"planner": cold, "judge": cold}))
+    warm = warmed(Models(planner=cold, judge=cold))
     assert (cold.temperature, warm.get("planner").temperature) == (0, TEMPERATURE)
     assert warm.get("judge") is cold
-    recorded = Models.bind(RecordedModel())
+    recorded = Models(RecordedModel())
     assert warmed(recorded) is recorded
 
 
@@ -149,21 +147,14 @@ def test_the_same_loop_plays_the_rehearsal():
 
 
 def test_compare_measures_what_needs_no_model_and_says_what_it_leaves_out(run, tmp_path, capsys):
-    assert run(Compare, "--json", tmp_path / "told.json") == 0
-    told = json.loads((tmp_path / "told.json").read_text())
-    rows = {line["facts"]["method"] for line in kept_cases(tmp_path)}
-    assert rows == {"plain", "gats"}
+    assert run(Compare, "--arms", f"gats,{','.join(BASELINES)}") == 0
+    told = read_summary(tmp_path)
     assert set(PUBLISHED) == {*BASELINES, "gats"}
-    assert sum("not measured" in note for note in told["notes"]) == 5
-    score = {
-        name: sum(line["values"]["solved"] for line in kept_cases(tmp_path) if line["facts"]["method"] == name)
-        for name in rows
-    }
-    assert score == {"plain": 3, "gats": 4}
+    assert sum("needs a model" in note for note in told["notes"]) == 4
+    assert solved_by_arm(tmp_path) == {"plain": 3, "gats": 4}
     assert not any("usage" in line["values"] for line in kept_cases(tmp_path))  # written plans cost nothing
 
 
 def test_compare_refuses_methods_that_nobody_can_speak_for(run, capsys):
-    assert run(Compare, "--methods", "reflexion") == 2
+    assert run(Compare, "--arms", "reflexion") == 2
     assert "--model" in capsys.readouterr().err
-    assert run(Compare, "--methods", "magic") == 2

@@ -1,4 +1,4 @@
-"""BFCL multi-turn on simulated tools: plans scored on the real classes, the verdict beside the score, and causes."""
+"""BFCL multi-turn on simulated tools: plans scored on the real classes, the verdict beside the score, turns alone."""
 
 from __future__ import annotations
 
@@ -8,44 +8,19 @@ from argparse import Namespace
 
 import pytest
 
-from evals.bfcl import cause
+from evals.bfcl import MULTI_TURN
+from evals.bfcl.agreement import marks_of
 from evals.bfcl.arms import by_model, by_record, by_truth
+from evals.bfcl.oracle import apart
 from evals.bfcl.redrawn import exchanged
 from evals.bfcl.simulated import Stage
-from evals.bfcl.tasks import FILE, task_of
-from evals.harness import datasets
+from evals.bfcl.tasks import RECORDED, read_recorded
 from evals.harness.options import Options, Planner
-from evals.suites.bfcl_multi_turn import RECORDED
 from gecko_graph.models.recorded import RecordedModel
-from tests.evals.kept import start_bfcl
+from tests.evals.kept import kept_cases, start_bfcl
 
 BASE = "multi_turn_base"
 FILES_ONLY = "multi_turn_base_2"
-
-
-def outcome(result, *, status="ok"):
-    step = {"v": 1, "call": {"id": "1", "name": "cd", "args": {}}}
-    return {**step, "outcome": {"status": status, "result": result, "patch": [], "rung": "model", "passed": []}}
-
-
-@pytest.mark.parametrize(
-    ("step", "answer", "differs"),
-    [
-        (outcome({"a": 1}), '{"a": 1}', ""),
-        (outcome(None), "None", ""),
-        (outcome([1, 2]), "[1, 2]", ""),
-        (outcome({"error": "no"}), '{"error": "no"}', ""),
-        (outcome("busy", status="error"), '{"error": "no"}', ""),
-        (outcome({"a": 2}), '{"a": 1}', cause.WRONG_RESULT),
-        (outcome({"a": 1}), '{"error": "no such folder"}', cause.MISSING_REFUSAL),
-        (outcome({"a": 1}), "Error during execution: boom", cause.MISSING_REFUSAL),
-        (outcome("no", status="error"), '{"a": 1}', cause.FALSE_REFUSAL),
-        ({"call": {"id": "1", "name": "cd", "args": {}}, "complaints": []}, '{"a": 1}', cause.UNDOCUMENTED),
-        ({"call": {"id": "1", "name": "cd", "args": {}}, "complaints": []}, '{"error": "no"}', ""),
-    ],
-)
-def test_the_difference_of_a_call_from_the_real_answer(step, answer, differs):
-    assert cause.difference(step, answer) == differs
 
 
 def test_contracts_rehearse_the_file_system_as_the_real_classes_do(tasks):
@@ -56,7 +31,7 @@ def test_contracts_rehearse_the_file_system_as_the_real_classes_do(tasks):
     for turn in told["by_turn"]:
         assert turn["status"] == "accepted"
         assert turn["valid"]
-        assert (turn["cause"], turn["marks"]) == ("", {})
+        assert turn["marks"] == {}
     assert {name for turn in told["by_turn"] for name in turn["classes"]} <= {"GorillaFileSystem", "TicketAPI"}
 
 
@@ -118,12 +93,11 @@ def test_only_reads_of_the_real_classes_are_opened(tasks):
     }
 
 
-def test_made_up_answers_are_refused_by_rule_and_the_cause_is_said(tasks):
+def test_made_up_answers_are_refused_by_rule(tasks):
     told = asyncio.run(by_truth(Stage(tasks[FILES_ONLY], "schema"), Options()))
     assert told["valid"]  # the plan is the ground truth: on the real classes it is right
     assert not any(told["accepted"])
     assert set(told["rungs"]) == {"schema"}
-    assert {turn["cause"] for turn in told["by_turn"]} == {cause.WRONG_RESULT}
 
 
 def live(monkeypatch, task, planned, simulated):
@@ -143,28 +117,16 @@ def live(monkeypatch, task, planned, simulated):
     return asyncio.run(by_model(Stage(task.begin(len(turns)), "model"), options))
 
 
-def test_a_judge_that_is_fooled_disagrees_with_the_real_classes_and_the_cause_is_told(tasks, monkeypatch):
+def test_a_judge_that_is_fooled_disagrees_with_the_real_classes(tasks, monkeypatch):
     task = tasks[FILES_ONLY]
     lost = [{"call": "cd", "args": {"folder": "F-7731"}}]
     told = live(monkeypatch, task, [lost], [[{"current_working_directory": "F-7731"}]])
     assert not told["valid"]
     assert told["by_turn"][0]["status"] == "accepted"
-    assert told["by_turn"][0]["cause"] == cause.MISSING_REFUSAL  # that nobody spoke of it is a mark, and no cause
     assert [each["argument"] for each in told["by_turn"][0]["marks"]["made_up"]] == ["$.folder"]
     known = [{"call": "cd", "args": {"folder": "TeamNotes.txt"}}]  # the task's word, and no folder
     told = live(monkeypatch, task, [known], [[{"current_working_directory": "TeamNotes.txt"}]])
     assert "made_up" not in told["by_turn"][0]["marks"]
-    assert told["by_turn"][0]["cause"] == cause.MISSING_REFUSAL
-
-
-def test_a_failing_call_of_the_truth_that_the_plan_leaves_out_is_a_cause_of_its_own(official, shared_data):
-    """Its echo fails on contracts as on the real classes, whose error text the official checker wants to see."""
-    rows = {row["id"]: row for row in datasets.read_jsonl(shared_data / FILE)}
-    recorded = datasets.read_jsonl(shared_data / RECORDED)
-    row = next(row for row in recorded if row["task_id"] == "multi_turn_miss_param_20" and row["model"][0] == "S")
-    task = task_of(rows[row["task_id"]], other=row["v3_task"])
-    told = asyncio.run(by_record(Stage(task, "contract"), Options(), row=row))
-    assert [turn["cause"] for turn in told["by_turn"]] == ["", "", cause.LEFT_OUT]
 
 
 # the command
@@ -186,24 +148,114 @@ def test_the_command_plays_recorded_plans_on_simulated_tools(official, shared_da
     planner = f"recorded:{shared_data / RECORDED}"
     words = ["--category", BASE, "--tools", "contract", "--planner", planner, "--only", f"{FILES_ONLY}:*"]
     assert start_bfcl(shared_data, tmp_path, *words) == 0
-    assert "Recorded plans on simulated tools" in capsys.readouterr().out
+    assert "Recorded plans, rehearsed" in capsys.readouterr().out
 
 
-def test_the_real_classes_agree_with_the_official_checker(official, shared_data, tmp_path, capsys):
-    assert start_bfcl(shared_data, tmp_path, "--category", BASE, "--only", FILES_ONLY) == 0
-    assert "100.0 % [20.7, 100.0] 1/1" in capsys.readouterr().out
+# each turn alone
 
 
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        (["--tools", "model"], "nobody simulates"),
-        (["--tools", "schema", "--sabotage"], "for the real classes"),
-    ],
-)
-def test_simulated_tools_that_make_no_sense_are_told(official, shared_data, tmp_path, capsys, words, told):
-    assert start_bfcl(shared_data, tmp_path, "--category", BASE, *words) == 2
-    assert told in capsys.readouterr().err
+def recorded(shared_data, name, stage, **given):
+    """A recorded row (`miss_param_88 S`: task and model) as it is rehearsed."""
+    number, model = name.split()
+    for task, row in read_recorded(shared_data, MULTI_TURN[:3]):
+        if row["task_id"] == f"multi_turn_{number}" and row["model"][0] == model:
+            return asyncio.run(by_record(Stage(task, stage, **given), Options(), row=row))
+    raise AssertionError(name)
+
+
+def test_a_turn_after_a_wrong_one_is_judged_alone(official, shared_data):
+    turns = recorded(shared_data, "miss_param_113 m", "schema", alone=True)["by_turn"]
+    assert [turn["valid"] for turn in turns] == [False, True, False]
+
+
+def test_what_earlier_turns_have_really_given_is_not_made_up(tasks):
+    """The booking's number comes from the real result of the turn before, which made-up answers had hidden."""
+    task = tasks["multi_turn_base_151"]
+    assert "3426812" in task.turns[1].truth[0]
+    alone, after = (
+        asyncio.run(by_truth(Stage(task, "schema", alone=alone), Options()))["by_turn"][1] for alone in (True, False)
+    )
+    assert "made_up" not in alone["marks"]
+    assert [each["value"] for each in after["marks"]["made_up"]] == ["3426812"]
+
+
+@pytest.mark.parametrize("kind", ["contract", "hybrid"])
+def test_alone_contracts_go_on_from_the_truth_and_what_they_draw_is_scored_with_the_real_numbers(tasks, kind):
+    task = tasks["multi_turn_base_151"]
+    told = asyncio.run(by_truth(Stage(task, kind, alone=True), Options()))
+    assert told["valid"]
+    assert all(told["accepted"])
+    assert "booking_id='3426812'" in str(told["plan"])
+
+
+def test_a_turn_alone_begins_with_the_state_and_the_conversation_of_the_truth(tasks):
+    task = tasks["multi_turn_miss_func_2"]
+    alone = apart(task)
+    assert [each.turns[0].truth for each in alone] == [turn.truth for turn in task.turns]
+    assert alone[0].real.initial_state == task.real.initial_state
+    assert alone[-1].real.initial_state != task.real.initial_state
+    assert {spec.name for spec in alone[-1].specs(0)} == {spec.name for spec in task.specs(len(task.turns) - 1)}
+    before = alone[-1].turns[0].before
+    answered = [message for message in before if getattr(message, "type", "") == "tool"]
+    assert len(answered) == sum(len(turn.truth) for turn in task.turns[:-1])
+    assert "Something is missing: I can not do this yet." in [getattr(message, "content", "") for message in before]
+
+
+def test_a_live_planner_is_asked_alone_after_the_results_of_the_truth(tasks, monkeypatch):
+    task = tasks["multi_turn_base_151"]
+    prompts = []
+
+    class Listening(RecordedModel):
+        def _reply(self, messages, run_manager, kwargs):
+            prompts.append(messages)
+            return super()._reply(messages, run_manager, kwargs)
+
+    judged = {"checklist": [{"items": [{"description": "it is done"}]}], "validator": [{"problems": []}] * 20}
+    judged["judge"] = [{"items": [{"id": "item-1", "status": "success", "reason": "seen"}]}]
+    turns = [{"planner": [[{"say": "I did nothing."}]], **judged} for _ in task.turns]
+    monkeypatch.setattr("evals.harness.options.patient_model", lambda name, **knobs: Listening(turns=turns))
+    options = Options(planner=Planner("model", model="any:thing"), model="any:thing", max_retries=0)
+    asyncio.run(by_model(Stage(task, "schema", alone=True), options))
+    shown = [[str(message.content) for message in prompt if message.type == "tool"] for prompt in prompts]
+    booked = str(alone_answer(task))
+    assert any(booked in results for results in shown)
+
+
+def alone_answer(task):
+    """What the real booking of the first turn has answered."""
+    before = apart(task)[1].turns[0].before
+    return next(message.content for message in before if getattr(message, "name", "") == "book_flight")
+
+
+def test_every_list_of_a_verdict_beside_its_items_is_a_mark():
+    verdict = {
+        "status": "accepted",
+        "items": [{"id": "item-1"}],
+        "unclear": [],
+        "made_up": [{"tool": "pay", "argument": "$.amount"}],
+        "may_refuse": [{"call": "c1", "tool": "startEngine", "rule": "the brake"}],
+    }
+    assert marks_of(verdict) == {"made_up": verdict["made_up"], "may_refuse": verdict["may_refuse"]}
+
+
+def test_the_command_plays_recorded_turns_alone_and_tells_marks_of_right_and_wrong_turns(
+    official, shared_data, tmp_path, capsys
+):
+    planner = f"recorded:{shared_data / RECORDED}"
+    words = ["--category", "multi_turn_miss_param", "--tools", "schema", "--only", "multi_turn_miss_param_88:*"]
+    assert start_bfcl(shared_data, tmp_path, *words, "--planner", planner) == 0
+    out = capsys.readouterr().out
+    told = [
+        line for line in out.splitlines() if line.startswith(("| accepted, wrong", "| refused, right", "| made_up"))
+    ]
+    turns = [turn for case in kept_cases(tmp_path) for turn in case["values"]["by_turn"]]
+    right, wrong = ([turn for turn in turns if turn["valid"] is valid] for valid in (True, False))
+    marked = [sum("made_up" in turn["marks"] for turn in some) for some in (right, wrong)]
+    assert f"{marked[0]}/{len(right)} |" in " ".join(told)
+    assert f"{marked[1]}/{len(wrong)} |" in " ".join(told)
+    accepted = [turn for turn in wrong if turn["status"] == "accepted"]
+    counts = [sum(bool(turn["marks"]) is is_marked for turn in accepted) for is_marked in (True, False)]
+    assert f"| accepted, wrong | {counts[0]} | {counts[1]} |" in out
 
 
 # what the evaluation keeps for itself

@@ -15,7 +15,7 @@ from evals.bfcl.calls import NoCall, read_call, write_call
 from evals.bfcl.codec import decode, encode
 from evals.bfcl.draws import CountedRandom, words_drawn
 from evals.bfcl.oracle import public
-from evals.harness.suite import EvalError
+from evals.harness.options import EvalError
 from tests.evals.kept import VALUES
 
 # the official package

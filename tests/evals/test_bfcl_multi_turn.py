@@ -1,4 +1,4 @@
-"""BFCL multi-turn: the oracle, ground truth, sabotage, recorded trajectories, a live planner."""
+"""BFCL multi-turn: the oracle, ground truth, spoilt plans, a live planner."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from hypothesis import given, settings
 
 from evals.__main__ import main
 from evals.bfcl import package
-from evals.bfcl.arms import by_record, by_truth, spoilt
+from evals.bfcl.arms import by_truth
 from evals.bfcl.classes import Classes
 from evals.bfcl.codec import encode
 from evals.bfcl.oracle import as_json, checklist, literal, public, truth_of
 from evals.bfcl.sabotage import KINDS, Scene, spoil
 from evals.bfcl.simulated import Stage
-from evals.bfcl.tasks import FILE, task_of
-from evals.harness import datasets
+from evals.bfcl.tasks import RECORDED
 from evals.harness.options import Options, Planner
-from evals.suites.bfcl_multi_turn import RECORDED, MultiTurn
+from evals.suites.bfcl_multi_turn import MultiTurn
 from gecko_graph.contracts.language.expression import Scope, check_expression
 from gecko_graph.models.recorded import RecordedModel
 from tests.evals.kept import VALUES, start_bfcl
@@ -149,16 +148,6 @@ def test_a_truth_that_breaks_its_documents_is_allowed_and_told(tasks, name, why)
     assert why in told["errata"][0]
 
 
-@pytest.mark.parametrize("first", range(0, len(KINDS), 2))
-def test_a_spoilt_attempt_is_judged_as_the_real_classes_do(some_tasks, first):
-    for number, task in enumerate(some_tasks[:3]):
-        told = play(spoilt(task, Options(seed=first), first=first + number))
-        assert told["valid"], task.id
-        assert told["turns"]
-        for turn in told["turns"]:
-            assert turn["accepted"] == turn["done"], (task.id, turn)
-
-
 def test_each_kind_of_sabotage_does_what_it_says(tasks):
     task = tasks["multi_turn_base_2"]
     calls = [task.read(call) for call in task.turns[0].truth]
@@ -191,54 +180,6 @@ def test_a_kind_that_cannot_be_gives_way_to_the_next(tasks):
     assert spoil(one, scene=scene, first=order, seed="0")[0] == "wrong value"
 
 
-# recorded trajectories
-
-
-def recorded(shared_data, wanted):
-    rows = {row["id"]: row for row in datasets.read_jsonl(shared_data / FILE)}
-    for row in datasets.read_jsonl(shared_data / RECORDED):
-        name = f"{row['task_id']}:{row['model'][:5]}"
-        if name in wanted:
-            yield name, row, task_of(rows[row["task_id"]], other=row["v3_task"])
-
-
-CASES = {
-    # states equal, verdicts equal: a valid one, an invalid one, one that was ended by force
-    "multi_turn_miss_param_2:Sales": ("", "", ""),
-    "multi_turn_base_29:Sales": ("", "", ""),
-    "multi_turn_base_154:Sales": ("", "", ""),
-    # a call that breaks its document, and one of a tool that is not offered
-    "multi_turn_miss_func_9:Sales": ("the validator refused", "the validator refused", ""),
-    "multi_turn_miss_func_8:Sales": ("the validator refused", "", ""),
-    # a tool of the old task is gone
-    "multi_turn_miss_func_121:Sales": ("", "the old task's truth", ""),
-    # the recording ran on older classes; it was checked against an older truth
-    "multi_turn_base_109:Sales": ("", "", "the classes that the recording ran on"),
-    "multi_turn_miss_param_169:Sales": ("", "", "every answer is the same today"),
-}
-
-
-def test_recorded_trajectories_end_where_the_real_classes_do(official, shared_data):
-    seen = {}
-    for name, row, task in recorded(shared_data, CASES):
-        told = play(by_record(Stage(task), Options(), row=row))
-        seen[name] = told
-        causes = (told["state_cause"], told["verdict_cause"], told["recorded_cause"])
-        for cause, wanted in zip(causes, CASES[name], strict=True):
-            assert cause.startswith(wanted) if wanted else not cause, (name, told)
-        assert (told["same"] == told["turns"]) == (not told["state_cause"])
-    assert seen.keys() == CASES.keys()
-    assert seen["multi_turn_miss_param_2:Sales"]["ours"]
-    assert not seen["multi_turn_base_154:Sales"]["ours"]
-    assert seen["multi_turn_miss_func_8:Sales"]["refused"]
-
-
-def test_with_nothing_refused_the_states_are_the_real_ones(official, shared_data):
-    for name, row, task in recorded(shared_data, ["multi_turn_miss_func_8:Sales", "multi_turn_miss_func_121:Sales"]):
-        told = play(by_record(Stage(task), Options(), row=row, unchecked=True))
-        assert told["same"] == told["turns"], (name, told)
-
-
 # the command
 
 
@@ -251,42 +192,15 @@ def test_the_command_leaves_plans_in_the_official_format(official, shared_data, 
     assert all(isinstance(call, str) for line in lines for turn in line["result"] for step in turn for call in step)
 
 
-def test_the_command_spoils_attempts(official, shared_data, tmp_path, capsys):
-    assert start_bfcl(shared_data, tmp_path, "--category", BASE, "--sabotage", "--limit", "3") == 0
-    out = capsys.readouterr().out
-    assert "sensitivity (failed, where wrong)" in out
-    assert "never an accuracy of the method" in out
-
-
-def test_the_command_replays_recorded_trajectories(official, shared_data, tmp_path, capsys):
-    planner = f"recorded:{shared_data / RECORDED}"
-    words = ["--category", BASE, "--planner", planner, "--only", "multi_turn_base_2:*,multi_turn_base_109:Sales*"]
-    assert start_bfcl(shared_data, tmp_path, *words) == 0
-    out = capsys.readouterr().out
-    assert "every disagreement is explained" in out
-    assert "the classes that the recording ran on answered otherwise" in out
-
-
-def test_help_without_a_category_teaches_both_kinds(capsys):
-    with pytest.raises(SystemExit):
-        main(["bfcl", "--help"])
-    told = capsys.readouterr().out
-    for word in ("live_parallel_multiple", "multi_turn_miss_param", "--official-python", "--sabotage", "--then"):
-        assert word in told
-    with pytest.raises(SystemExit):
-        main(["bfcl", "--category", "parallel", "--help"])
-    assert "--sabotage" not in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("words", "told"),
     [
         (["--category", "multi_turn_base,simple_python"], "two suites"),
         (["--category", "multi_turn_nothing"], "multi_turn_nothing: single-turn categories are simple_python"),
-        (["--category", "all", "--sabotage"], "multi-turn ones multi_turn_base, multi_turn_miss_func"),
-        (["--category", BASE, "--sabotage", "--planner", "openai:x"], "spoils the ground truth"),
-        (["--category", BASE, "--unchecked"], "are for recorded calls"),
-        (["--category", BASE, "--then", "openai:x"], "give --planner recorded:FILE"),
+        (["--category", "all"], "multi-turn ones multi_turn_base, multi_turn_miss_func"),
+        (["--category", BASE, "--recorded-model", "x"], "is for recorded calls"),
+        (["--category", BASE, "--alone"], "--alone is for --tools"),
+        (["--category", BASE, "--tools", "model"], "nobody simulates"),
         (["--category", BASE, "--planner", "ground-truth", "--model", "openai:x"], "no model is asked"),
     ],
 )
@@ -335,9 +249,7 @@ def test_a_live_planner_is_judged_by_a_model_and_checked_officially(tasks, tmp_p
         model="any:thing",
         only=(task.id,),
         out=tmp_path,
-        own=Namespace(
-            category=BASE, tools="real", sabotage=False, unchecked=False, recorded_model="", then=None, alone=False
-        ),
+        own=Namespace(category=BASE, tools="real", recorded_model="", alone=False),
     )
     suite = MultiTurn(options)
     case = next(case for case in suite.cases() if case.id == task.id)
@@ -354,7 +266,7 @@ def test_a_plan_that_was_not_accepted_leads_to_the_next_turn(tasks, monkeypatch)
     from evals.bfcl.rehearse import play as play_turns
 
     task = tasks["multi_turn_base_2"]
-    turns = [{"planner": [[*map(task.read, turn.truth), {"say": "Done."}]]} for turn in task.turns]
+    turns = [[*map(task.read, turn.truth), {"say": "Done."}] for turn in task.turns]
 
     def never(turn, before, seen):
         return [{"id": "no", "description": "never", "check": "false"}]

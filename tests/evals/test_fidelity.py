@@ -226,27 +226,16 @@ def test_links_between_folders_are_the_real_ones(official, steps):
     assert one["rung"] in ("python", "contract")
 
 
-def test_a_wrong_contract_is_shrunk_to_a_minimal_example(official, run, shared_data, capsys, monkeypatch):
+def test_random_calls_find_a_wrong_contract(official, run, shared_data, capsys, monkeypatch):
     files = contracted.class_toolkit("GorillaFileSystem")
     data = dict(files["touch"].contract.data)
     data["effects"] = [{**data["effects"][0], "value": {"type": "file", "content": "x"}}]
     other = files.with_contracts({"contracts": {"touch": data}, "let": files["touch"].contract.lets})
     monkeypatch.setattr(differential, "class_toolkit", lambda name: other)
     run(Fidelity, "--random", "300", "--class", "GorillaFileSystem")
-    (line,) = [line for line in capsys.readouterr().out.splitlines() if "times: after" in line]
-    assert "times: after nothing: touch(" in line
-    assert "another state: /GorillaFileSystem/tree" in line
-
-
-def test_contracts_made_wrong_in_one_place_are_found(run, official, shared_data, tmp_path, monkeypatch):
-    monkeypatch.setattr("evals.suites.fidelity.MUTANT_CALLS", 200)
-    assert run(Fidelity, "--mutants", "--class", "MessageAPI") == 0
-    (line,) = [one for text in (tmp_path / "out" / "cases.jsonl").read_text().splitlines()
-               if (one := json.loads(text))["kind"] == "case"]  # fmt: skip
-    rows = line["values"]["mutants"]
-    found = {(row["tool"], row["mutant"]) for row in rows if row["recorded"] or row["random"]}
-    assert len(found) > 0.8 * len(rows)
-    assert {("send_message", "without effects[1]"), ("delete_message", "without requires[0]")} <= found
+    told = capsys.readouterr().out
+    assert "times: touch(" in told
+    assert "another state: /GorillaFileSystem/tree" in told
 
 
 def test_the_classes_share_one_state(official):

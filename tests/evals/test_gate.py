@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evals.bfcl.gated import ARMS, lenient, without_q
-from evals.suites.gate import PAPER, Gate
+from evals.suites.gate import ARMS, PAPER, Gate, lenient, without_q
 from gecko_graph import GeckoContext
 from gecko_graph.models.node import NodeScope, silent
 from tests import shop

@@ -9,7 +9,7 @@ import pytest
 from evals import golden
 from evals.golden import commands, differences
 from evals.golden.parts import Part, without_times
-from evals.harness.suite import EvalError
+from evals.harness.options import EvalError
 from evals.mutants import Mutant, find_again, find_sites, room_of
 
 

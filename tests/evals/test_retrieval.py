@@ -92,8 +92,9 @@ def test_a_summary_is_a_query_and_nowhere_in_what_is_searched(data):
 def test_the_run_has_recall_and_times_by_method(data, run, capsys):
     assert run(Retrieval, "--data", data, "--size", "200") in (0, 1)
     shown = capsys.readouterr().out
-    assert "| BFCL, all | ToolIndex | 75.0 %" in shown
-    assert "| OpenAPI, all | bm25s on the raw text |" in shown
+    assert "| BFCL, all | held out | ToolIndex, weights chosen on the other half |" in shown
+    assert "| BFCL, all | chosen on | bm25s on the raw text |" in shown
+    assert "chosen on the other half: Weights(" in shown
     assert "from the cache" in shown
 
 

@@ -1,4 +1,4 @@
-"""Several trials of a case, pass^k, and averages over categories."""
+"""Several trials of a case, and pass^k."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evals.bfcl.averages import multi_turn_base, table_3, table_4
-from evals.harness.figures import MixedTools, Table, average, rate, share
-from evals.harness.suite import Case, EvalError, Suite, Summary
-from evals.harness.trials import pass_hat
+from evals.harness.figures import Case, Table, rate
+from evals.harness.runner import pass_hat
+from evals.harness.suite import Suite, Summary
+
+from .kept import read_summary
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=7), st.data())
@@ -47,11 +48,6 @@ class Dice(Suite):
     def is_random(self):
         return True
 
-    def averages(self, records):
-        table = Table("Mean", ["of", "won"])
-        table.add("all", average(list(self.rates(records).values())))
-        return [table]
-
     def summarise(self, records):
         table = Table("Won", ["group", "won"])
         table.add("all", rate(records, self.passed))
@@ -75,16 +71,14 @@ class Unscored(Dice):
 
 
 def test_trials_have_seeds_of_their_own_and_a_table_of_pass_hats(run, tmp_path):
-    file = tmp_path / "s.json"
-    assert run(Dice, "--trials", 3, "--seed", 10, "--only", "a*", "--json", file) == 0
-    told = json.loads(file.read_text())
-    over, won, mean = told["figures"]
+    assert run(Dice, "--trials", 3, "--seed", 10, "--only", "a*") == 0
+    told = read_summary(tmp_path)
+    over, won = told["figures"]
     assert over["columns"] == ["cases", "pass^1", "pass^2", "pass^3"]
     # seeds 10, 11, 12: cases 0 and 2 win twice, case 1 once
     assert [cell["value"] for cell in over["rows"][0][1:]] == pytest.approx([5 / 9, 2 / 9, 0])
     assert over["rows"][0][1]["n"] == 3
     assert (won["rows"][0][1]["hits"], won["rows"][0][1]["n"]) == (2, 3)  # the first trial's
-    assert mean["rows"][0][1]["value"] == pytest.approx(5 / 9)
     assert told["notes"][:3] == ["a_0", "a_1", "a_2"]
     assert told["cases"]["n"] == 9
     assert told["sessions"][0]["options"]["trials"] == 3
@@ -107,56 +101,3 @@ def test_a_suite_without_pass_or_fail_has_no_trials(run, capsys):
     with pytest.raises(SystemExit):
         run(Unscored, "--trials", 5)
     assert "--trials" in capsys.readouterr().err
-
-
-def some(hits, n=100, tools="simulated"):
-    return share(hits, n, tools=tools)
-
-
-RATES = {
-    "simple_python": some(90),
-    "parallel": some(80),
-    "multiple": some(70),
-    "irrelevance": some(60),
-    "live_simple": some(50),
-    "live_multiple": some(40),
-    "live_irrelevance": some(30),
-    "live_parallel": some(0),
-}
-
-
-def rows(tables):
-    return {name: cell for table in tables for name, cell in table.rows}
-
-
-def test_the_overall_average_is_the_papers():
-    found = rows(table_3(RATES, beside=some(65)))
-    assert found["non-live single turn"].value == pytest.approx(0.75)
-    assert found["live single turn"].value == pytest.approx(0.40)
-    assert found["overall"].value == pytest.approx((0.75 + 0.40 + 0.65) / 3)
-    assert found["overall"].low < 0.6 < found["overall"].high
-    assert found["overall, paper's GPT-4o with GATS"].value == 0.8462
-
-
-def test_an_area_that_was_not_run_whole_has_no_average():
-    assert "overall" in rows(table_3(RATES))
-    assert isinstance(rows(table_3(RATES))["overall"], str)
-    assert "live single turn" not in rows(table_3(dict(list(RATES.items())[:4])))
-    assert table_3({"parallel": some(1)}) == ()
-    with pytest.raises(MixedTools):
-        table_3(RATES, beside=some(65, tools="real"))
-    assert rows(table_4({"retail": some(60), "airline": some(40)}))["overall"].value == pytest.approx(0.5)
-    assert table_4({"retail": some(60)}) == ()
-
-
-@pytest.mark.parametrize(
-    ("tools", "group", "told"),
-    [("real", "multi_turn_base", "planned on the real tools"), ("simulated", "other", "no case of multi_turn_base")],
-)
-def test_a_run_that_cannot_stand_beside_is_told(tmp_path, tools, group, told):
-    line = {"kind": "case", "id": "a", "group": group, "facts": {}, "status": "done", "reason": "", "seconds": 1}
-    (tmp_path / "cases.jsonl").write_text(json.dumps({**line, "tools": tools, "values": {"valid": True}}) + "\n")
-    with pytest.raises(EvalError, match=told):
-        multi_turn_base(tmp_path)
-    with pytest.raises(EvalError, match="there is no run in it"):
-        multi_turn_base(tmp_path / "none")

@@ -7,15 +7,13 @@ from typing import Any
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 
-from gecko_graph import Toolkit
+from gecko_graph import Tool, Toolkit
 
 STATE = {"balance": 100, "transfers": {}}
 CONTRACTS = {
     "transfer": {
         "let": {"number": "{{ new_id('T') }}"},
-        "requires": [
-            {"check": "args.amount <= state.balance", "error": {"error": "only {{ state.balance }} left"}},
-        ],
+        "requires": [{"check": "args.amount <= state.balance", "error": {"error": "only {{ state.balance }} left"}}],
         "effects": [
             {"op": "replace", "path": ["balance"], "value": "{{ state.balance - args.amount }}"},
             {"op": "add", "path": ["transfers", "{{ number }}"], "value": "{{ args.amount }}"},
@@ -56,7 +54,14 @@ class Bank:
         return {"balance": self.money}
 
     def toolkit(self, **more: Any) -> Toolkit:
-        return Toolkit.from_tools([self.transfer, self.balance], **{"contracts": CONTRACTS, "effects": EFFECTS} | more)
+        tools = [
+            Tool(getattr(self, name), effect=effect, contract=CONTRACTS.get(name)) for name, effect in EFFECTS.items()
+        ]
+        return Toolkit.from_tools(tools, **more)
+
+    def bare(self) -> Toolkit:
+        """The tools without contracts."""
+        return Toolkit.from_tools([Tool(getattr(self, name), effect=effect) for name, effect in EFFECTS.items()])
 
 
 class Chat(GenericFakeChatModel):

@@ -1,4 +1,4 @@
-"""Simulated calls are booked as they were sent at last: another middleware may edit, reject, answer or stop any."""
+"""Simulated calls are answered as they come: another middleware may edit, reject, answer or hold back any."""
 
 from __future__ import annotations
 
@@ -11,18 +11,13 @@ from langchain_core.messages import ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from gecko_graph import GeckoContext, World
-from gecko_graph.testing import recorded
+from gecko_graph import World
 from tests.middleware.bank import Bank, calls, look, pay
 from tests.middleware.test_agent import THREAD, agent_of, answers, marks, task
 from tests.middleware.test_order import ids_of, needs_per_call
 
 EDIT = {"type": "edit", "edited_action": {"name": "transfer", "args": {"to": "ann", "amount": 20}}}
 REJECT, APPROVE = {"type": "reject"}, {"type": "approve"}
-
-
-PATCH = [{"op": "add", "path": "/balance", "value": 1}]
-ANSWERED = [{"status": "ok", "result": {"left": number}, "patch": PATCH} for number in range(9)]
 
 
 def world_of(out: dict) -> World:
@@ -49,8 +44,8 @@ def test_an_edit_of_one_call_changes_what_follows(run):
     assert '"left": 80' in said["a"].content
     assert "human reviewer" in said["a"].content, "what the other middleware has said stays"
     assert '"left": 50' in said["b"].content
-    assert said["c"].content == '{"balance": 50}'
-    assert [step["call"]["args"].get("amount") for step in out["gecko"]["log"]] == [20, 30, None]
+    assert said["c"].content == '{"balance": 100}', "it was answered while the others waited for a person"
+    assert [step["call"]["args"].get("amount") for step in out["gecko"]["log"]] == [None, 20, 30]
     assert world_of(out).state == out["gecko"]["state"]
 
 
@@ -66,15 +61,6 @@ def test_a_rejected_call_was_never_made(run, mode):
     assert '"left": 70' in said["b"].content
     assert marks(said["b"])["rung"] == "contract"
     assert [step["call"]["id"] for step in out["gecko"]["log"]] == ["b"]
-
-
-@needs_per_call
-def test_an_answer_turns_into_an_error_where_the_edit_leaves_too_little(run):
-    agent, asked = asked_of(run, calls(pay("a", 1), pay("b", 90)))
-    out = run(agent, Command(resume={asked["b"]: APPROVE, asked["a"]: EDIT}), THREAD)
-    said = by_call(out)
-    assert (said["b"].status, out["gecko"]["state"]["balance"]) == ("error", 80)
-    assert "only 80 left" in said["b"].content
 
 
 def test_a_batched_rejection_and_an_edit(run):
@@ -123,40 +109,3 @@ def test_a_call_that_is_renamed_to_an_untouched_tool_does_not_run(run, mode):
     out = run(agent_of(bank, calls(pay("a", 66)), others=[Guardrail()], mode=mode, exclude_tools=["balance"]), task())
     assert ("transfer", "ann", 66) not in bank.calls
     assert out["gecko"]["state"]["balance"] == 100
-
-
-@pytest.mark.parametrize("knob", ["snapshot", "strict"])
-def test_calls_that_see_one_state_are_answered_together_again(run, knob):
-    made = calls(pay("a", 50), pay("b", 80), pay("c", 90))
-    agent = agent_of(Bank(), made, others=[Guardrail()], context=GeckoContext(parallel_calls=knob))
-    out = run(agent, task())
-    alone = World(Bank().toolkit(), state=out["gecko"]["start"], context=GeckoContext(parallel_calls=knob))
-    args = [{"to": "ann", "amount": 5}, {"to": "ann", "amount": 9}]
-    steps = alone.call_all(
-        [{"id": id_, "name": "transfer", "args": each} for id_, each in zip("ac", args, strict=True)]
-    )
-    assert out["gecko"]["log"] == steps
-    assert out["gecko"]["state"] == alone.state
-
-
-def test_no_model_is_asked_again_where_nothing_was_changed(run):
-    toolkit = Bank().toolkit(contracts={})
-    made = calls(*(pay(id_, 1) for id_ in "abc"))
-    out = run(agent_of(Bank(), made, toolkit=toolkit, model=recorded(simulator=ANSWERED)), task())
-    assert [marks(message)["rung"] for message in answers(out)] == ["model"] * 3
-    assert out["gecko"]["usage"]["simulator"]["calls"] == 3
-
-
-@needs_per_call
-def test_only_what_follows_an_edited_call_is_asked_again(run):
-    model = recorded(simulator=ANSWERED)
-    agent, asked = asked_of(
-        run, calls(pay("a", 1), pay("b", 2), pay("c", 3)), toolkit=Bank().toolkit(contracts={}), model=model
-    )
-    given = {asked["a"]: APPROVE, asked["b"]: EDIT, asked["c"]: APPROVE}
-    out = run(agent, Command(resume=given), THREAD)
-    lefts = [step["outcome"]["result"]["left"] for step in out["gecko"]["log"]]
-    assert lefts[0] == 0
-    twice = "three at first; the edited one, as it is sent and as it is booked; the one behind it"
-    assert out["gecko"]["usage"]["simulator"]["calls"] == 6, twice
-    assert [message.content.rpartition('"left": ')[2] for message in answers(out)] == [f"{each}}}" for each in lefts]

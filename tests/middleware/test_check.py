@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from gecko_graph import GeckoContext, Toolkit, World
+from gecko_graph import GeckoContext, Tool, Toolkit, World
 from gecko_graph.errors import InDoubt, ToolkitError
 from gecko_graph.world.rung import Answer
 from tests.middleware.bank import STATE, Bank, pay
@@ -66,28 +66,6 @@ def test_as_tools_run_the_real_functions():
     assert "required" in refused.content
 
 
-def test_as_tools_errors_names_keys_and_arguments_of_any_name():
-    keys = []
-
-    def order(config: str, key: str, tags: str = "") -> str:
-        keys.append(key)
-        if config == "lost":
-            raise InDoubt("no answer came")
-        return f"{config} {tags}"
-
-    described = {"name": "math.hypot", "description": "", "parameters": {"type": "object", "properties": {}}}
-    toolkit = Toolkit.from_tools([order, described], idempotency={"order": "key"}, effects={"order": "write"})
-    real, without = toolkit.as_tools()
-    assert invoke(real, {"config": "c", "tags": "r"}).content == "c r"
-    lost = invoke(real, {"config": "lost"})
-    assert lost.status == "error"
-    assert "not known whether" in lost.content
-    assert len(set(keys)) == 2
-    assert without.name == "math_hypot"
-    answer = invoke(without, {})
-    assert (answer.status, "no real function" in answer.content) == ("error", True)
-
-
 def test_a_world_follows_reality():
     world = World(Bank().toolkit(), state=STATE)
     entry = world.record(call(30), Answer("ok", {"id": "real-1", "left": 70}))
@@ -104,28 +82,6 @@ def test_a_world_follows_reality():
         world.record({"id": "1", "name": "x", "args": {}}, Answer("ok", 1))
 
 
-def test_what_no_rule_predicts_does_not_drift():
-    world = World(Bank().toolkit(contracts={}, results={"balance": {"type": "object"}}), state=STATE)
-    assert world.record({"id": "b", "name": "balance", "args": {}}, Answer("ok", {"balance": 3}))["drift"] == []
-    entry = world.record({"id": "c", "name": "balance", "args": {}}, Answer("ok", 3))
-    (drift,) = entry["drift"]
-    assert drift["kind"] == "schema"
-    assert entry["undocumented"] == [f"the result breaks its schema: {drift['real']}"]
-    assert entry["undocumented"] == world.log[-1]["outcome"]["undocumented"]
-    seen = World(Bank().toolkit(contracts={})).call(call(1))["outcome"]
-    assert world.record(call(1), Answer("ok", {"id": "x", "left": 1}), {**seen, "result": {"left": 2}})["drift"]
-
-
-@pytest.mark.parametrize(("knob", "second"), [("serial", "error"), ("snapshot", "error"), ("strict", "error")])
-def test_the_calls_of_one_message(knob, second):
-    world = World(Bank().toolkit(), state=STATE, context=GeckoContext(parallel_calls=knob))
-    steps = world.call_all([call(80, "a"), {"name": "nope"}, call(80, "b")])
-    assert [step["call"]["id"] for step in steps] == ["a", "call_2", "b"]
-    assert "complaints" in steps[1]
-    assert [steps[0]["outcome"]["status"], steps[2]["outcome"]["status"]] == ["ok", second]
-    assert World.restore(Bank().toolkit(), world.snapshot()).log == world.log == steps
-
-
 def test_records_are_replayed_and_what_does_not_apply_is_left_out():
     world = World(Bank().toolkit(), state=STATE)
     world.call(call(10))
@@ -137,3 +93,37 @@ def test_records_are_replayed_and_what_does_not_apply_is_left_out():
     assert broken.state == {}
     assert "does not apply" in broken.log[0]["outcome"]["refused"]
     assert asyncio.run(broken.acall_all([])) == []
+
+
+def test_as_tools_errors_names_keys_and_arguments_of_any_name():
+    keys = []
+
+    def order(config: str, key: str, tags: str = "") -> str:
+        keys.append(key)
+        if config == "lost":
+            raise InDoubt("no answer came")
+        return f"{config} {tags}"
+
+    described = {"name": "math.hypot", "description": "", "parameters": {"type": "object", "properties": {}}}
+    toolkit = Toolkit.from_tools([Tool(order, idempotency="key", effect="write"), described])
+    real, without = toolkit.as_tools()
+    assert invoke(real, {"config": "c", "tags": "r"}).content == "c r"
+    lost = invoke(real, {"config": "lost"})
+    assert lost.status == "error"
+    assert "not known whether" in lost.content
+    assert len(set(keys)) == 2
+    assert without.name == "math_hypot"
+    answer = invoke(without, {})
+    assert (answer.status, "no real function" in answer.content) == ("error", True)
+
+
+def test_what_no_rule_predicts_does_not_drift():
+    world = World(Bank().bare().declare(Tool("balance", result={"type": "object"})), state=STATE)
+    assert world.record({"id": "b", "name": "balance", "args": {}}, Answer("ok", {"balance": 3}))["drift"] == []
+    entry = world.record({"id": "c", "name": "balance", "args": {}}, Answer("ok", 3))
+    (drift,) = entry["drift"]
+    assert drift["kind"] == "schema"
+    assert entry["undocumented"] == [f"the result breaks its schema: {drift['real']}"]
+    assert entry["undocumented"] == world.log[-1]["outcome"]["undocumented"]
+    seen = World(Bank().bare()).call(call(1))["outcome"]
+    assert world.record(call(1), Answer("ok", {"id": "x", "left": 1}), {**seen, "result": {"left": 2}})["drift"]

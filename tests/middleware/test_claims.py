@@ -7,8 +7,8 @@ import contextlib
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
-from threading import Event
-from typing import Any
+from threading import Event, Thread
+from typing import Any, ClassVar
 
 import pytest
 
@@ -65,6 +65,18 @@ def dying(bank: Bank, fate: Fate) -> Any:
         fate.kill_at, bank.transfer = 0, transfer
 
     return back
+
+
+class SlowBank(Bank):
+    def __init__(self):
+        super().__init__()
+        self.begun, self.goes_on = Event(), Event()
+
+    def transfer(self, to: str, amount: int) -> dict:
+        """Transfer money."""
+        self.begun.set()
+        self.goes_on.wait(20)
+        return super().transfer(to, amount)
 
 
 def question(out: Any) -> Any:
@@ -166,28 +178,19 @@ def test_without_a_checkpointer_nothing_is_claimed():
 
 def test_a_run_that_comes_second_writes_no_refusals_beside_the_results_of_the_first():
     """Its first call is under way elsewhere; were the others answered with a refusal, that would hide their results."""
-    bank, saver = Bank(), InMemorySaver()
-    begun, goes_on, transfer = Event(), Event(), bank.transfer
-
-    def slow(to: str, amount: int) -> dict:
-        """Transfer money."""
-        begun.set()
-        goes_on.wait(20)
-        return transfer(to, amount)
-
-    slow.__name__, bank.transfer = "transfer", slow
+    bank, saver = SlowBank(), InMemorySaver()
     said = calls(pay("a", 10), pay("b", 10), pay("c", 20))
     start(bank, saver, said).invoke(TASK, THREAD)
     approve = Command(resume={"decisions": [{"type": "approve"}] * 3})
     paused = start(bank, saver, said).get_state(THREAD).config
     with ThreadPoolExecutor() as pool:
         first = pool.submit(start(bank, saver).invoke, approve, THREAD)
-        begun.wait(20)
+        bank.begun.wait(20)
         (tools,) = [each for each in start(bank, saver).get_state_history(THREAD) if each.next[:1] == ("tools",)]
         assert tools.config != paused
         with pytest.raises(GeckoError, match="under way"):
             start(bank, saver).invoke(None, THREAD)
-        goes_on.set()
+        bank.goes_on.set()
         out = first.result()
     assert [call[2] for call in bank.calls] == [10, 10, 20]
     assert [each.status for each in out["messages"] if isinstance(each, ToolMessage)] == ["success"] * 3
@@ -210,3 +213,46 @@ def test_a_sibling_that_another_run_has_stopped_stops_the_call_too():
     tasks[failed] = tasks.pop(ended)
     with pytest.raises(StateError, match="another run"):
         look_at_siblings(known)
+
+
+def paused(bank, saver):
+    agent = start(bank, saver, calls(pay("a", 30)))
+    agent.invoke(TASK, THREAD)
+    return agent
+
+
+def test_while_the_call_is_under_way(run):
+    bank = SlowBank()
+    agent = paused(bank, InMemorySaver())
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(run, agent, APPROVE, THREAD)
+        bank.begun.wait(20)
+        second = pool.submit(run, agent, APPROVE, THREAD)
+        bank.begun.clear()
+        assert not bank.begun.wait(0.3)
+        bank.goes_on.set()
+        outs = [first.result(), second.result()]
+    assert bank.calls == [("transfer", "ann", 30)]
+    assert [out["gecko"]["state"]["balance"] for out in outs] == [70, 70]
+
+
+class Twice(InMemorySaver):
+    """Has the other run begin, and end, before the first checkpoint of this one is kept."""
+
+    others: ClassVar[list] = []  # LangGraph makes copies of a saver
+
+    def put(self, *given):
+        if Twice.others:
+            thread = Thread(target=Twice.others.pop())  # without this run's context
+            thread.start()
+            thread.join()
+        return super().put(*given)
+
+
+def test_before_the_call():
+    bank = Bank()
+    agent = paused(bank, Twice())
+    Twice.others.append(lambda: agent.invoke(APPROVE, THREAD))
+    out = agent.invoke(APPROVE, THREAD, durability="sync")
+    assert out["gecko"]["state"]["balance"] == 70
+    assert bank.calls == [("transfer", "ann", 30)]

@@ -14,7 +14,7 @@ def test_yaml_is_imported_for_documents_only():
 def test_langchain_is_imported_for_its_middleware_only():
     code = (
         "import sys; sys.modules['langchain'] = None\n"
-        "import gecko_graph.middleware as room, gecko_graph.agent.graph, gecko_graph.tools.as_tools\n"
+        "import gecko_graph.middleware as room, gecko_graph.agent.graph, gecko_graph.tools.real\n"
         "assert room.rehearse_pending and room.rehearsal_message\n"
         "try: room.GeckoMiddleware\n"
         "except ImportError as error: print(error)\n"

@@ -1,10 +1,9 @@
-"""A real write is made after the calls before it in its message, or not at all."""
+"""A real write is made after the calls before it in its message, or not at all; beside other middleware too."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from concurrent.futures import ThreadPoolExecutor
 from inspect import signature
 
 import pytest
@@ -18,7 +17,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from gecko_graph.middleware import GeckoMiddleware, live
-from tests.middleware.bank import STATE, Bank, calls, chat, pay
+from tests.middleware.bank import STATE, Bank, calls, chat, look, pay
 from tests.middleware.test_agent import THREAD, agent_of, answers, task
 
 PER_CALL = "interrupt_mode" in signature(HumanInTheLoopMiddleware).parameters
@@ -43,7 +42,7 @@ def test_a_call_that_another_middleware_holds_back_is_waited_for(run, mode, has_
     bank, rules = Bank(), [{"tool": "*", "then": "allow"}]
     saver = InMemorySaver() if has_saver else None
     made = calls(pay("a", 3), pay("b", 2), pay("c", 1))
-    run(agent_of(bank, made, mode=mode, review=rules, others=[Late()], saver=saver), task(), THREAD)
+    run(agent_of(bank, made, mode=mode, interrupt_on=rules, others=[Late()], saver=saver), task(), THREAD)
     assert [amount for _, _, amount in bank.calls] == [3, 2, 1]
 
 
@@ -121,16 +120,6 @@ def test_a_rejected_sibling_is_closed_also_where_another_one_still_waits(run, is
     assert out["gecko"]["state"]["balance"] == 65
 
 
-@needs_per_call
-def test_both_answers_at_once(run):
-    bank = Bank()
-    agent = asking(bank, "a", "b", saver=InMemorySaver(), said=[calls(pay("a", 80), pay("b", 80))])
-    asked = ids_of(run(agent, task(), THREAD))
-    out = run(agent, Command(resume={asked["a"]: {"type": "approve"}, asked["b"]: {"type": "approve"}}), THREAD)
-    assert bank.calls == [("transfer", "ann", 80)]
-    assert "only 20 left" in answers(out)[1].content
-
-
 @pytest.mark.parametrize(("patience_s", "paid"), [(20, [80, 10]), (0, [80])])
 def test_where_langgraph_does_not_say_what_is_under_way_a_call_waits_a_while_and_is_refused(
     run, monkeypatch, patience_s, paid
@@ -142,19 +131,58 @@ def test_where_langgraph_does_not_say_what_is_under_way_a_call_waits_a_while_and
     assert [amount for _, _, amount in bank.calls] == paid
 
 
-MANY = calls(pay("a", 80, "ann"), pay("b", 30, "bob"))
+@needs_per_call
+@pytest.mark.parametrize("is_new_process", [False, True])
+@pytest.mark.parametrize("is_first", [False, True])
+def test_a_call_that_waits_for_a_person_is_made_once_and_checked_in_the_state_of_its_siblings(
+    run, is_first, is_new_process
+):
+    bank, saver = Bank(), InMemorySaver()
+    person = HumanInTheLoopMiddleware(
+        {"transfer": {"allowed_decisions": ["approve"], "when": lambda request: request.tool_call["id"] == "b"}},
+        interrupt_mode="per_call",
+    )
+
+    def agent(*said):
+        gecko = GeckoMiddleware(bank.toolkit(), mode="guard", state=STATE)
+        order = [person, gecko] if is_first else [gecko, person]
+        return create_agent(chat(*said), tools=bank.toolkit().as_tools(), middleware=order, checkpointer=saver)
+
+    first = agent(calls(pay("a", 80), pay("b", 80)))
+    run(first, task(), THREAD)
+    assert bank.calls == [("transfer", "ann", 80)]
+    out = run(agent() if is_new_process else first, Command(resume={"type": "approve"}), THREAD)
+    assert bank.calls == [("transfer", "ann", 80)]
+    assert "only 20 left" in answers(out)[1].content
+    assert out["gecko"]["state"]["balance"] == 20
 
 
-def test_many_agents_at_once():
-    """As 150 agents in threads and 400 by asyncio did, of which 27 made the calls in the wrong order."""
-    banks = [Bank() for _ in range(80)]
-    # built one after the other: LangChain silences warnings while it builds, which threads undo for each other
-    agents = [agent_of(bank, MANY, mode="guard") for bank in banks]
+@pytest.mark.parametrize("mode", ["guard", "shadow", "simulate"])
+def test_an_edit_by_langchains_middleware_listed_behind_is_what_is_checked_and_booked(run, mode):
+    bank, saver = Bank(), InMemorySaver()
+    gecko = GeckoMiddleware(bank.toolkit(), mode=mode, state=STATE)
+    person = HumanInTheLoopMiddleware({"transfer": True})
+    made = chat(calls(pay("a", 30), pay("b", 65)))
+    agent = create_agent(made, tools=bank.toolkit().as_tools(), middleware=[gecko, person], checkpointer=saver)
+    run(agent, task(), THREAD)
+    edit = {"type": "edit", "edited_action": {"name": "transfer", "args": {"to": "bob", "amount": 200}}}
+    out = run(agent, Command(resume={"decisions": [edit, {"type": "reject"}]}), THREAD)
+    assert out["gecko"]["state"]["balance"] == (100 if mode != "shadow" else STATE["balance"])
+    assert bank.calls == ([("transfer", "bob", 200)] if mode == "shadow" else [])
 
-    async def all_of_them() -> None:
-        await asyncio.gather(*(agent.ainvoke(task()) for agent in agents[40:]))
 
-    with ThreadPoolExecutor(40) as pool:
-        list(pool.map(lambda agent: agent.invoke(task()), agents[:40]))
-    asyncio.run(all_of_them())
-    assert all(bank.calls == [("transfer", "ann", 80)] for bank in banks)
+@pytest.mark.parametrize("is_first", [False, True])
+def test_what_follows_an_edited_call_is_simulated_in_the_state_that_it_leaves(run, is_first):
+    toolkit = Bank().toolkit()
+    both = [HumanInTheLoopMiddleware({"transfer": True}), GeckoMiddleware(toolkit, state=STATE)]
+    agent = create_agent(
+        chat(calls(pay("a", 10), pay("b", 20), look("c"), pay("d", 5))),
+        tools=toolkit.as_tools(),
+        middleware=both if is_first else both[::-1],
+        checkpointer=InMemorySaver(),
+    )
+    run(agent, task(), THREAD)
+    edit = {"type": "edit", "edited_action": {"name": "transfer", "args": {"to": "bob", "amount": 50}}}
+    out = run(agent, Command(resume={"decisions": [{"type": "approve"}, edit, {"type": "approve"}]}), THREAD)
+    assert out["gecko"]["state"]["balance"] == 35
+    assert next(message for message in answers(out) if message.tool_call_id == "c").text == '{"balance": 40}'

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from langchain_core.messages import HumanMessage, ToolMessage
 
-from gecko_graph import GeckoError, World, create_gecko
+from gecko_graph import GeckoError, Models, World, create_gecko
 from gecko_graph.middleware import rehearsal_message, rehearse_pending
 from gecko_graph.testing import recorded
 from tests.middleware.bank import STATE, Bank, calls, pay
@@ -16,7 +16,7 @@ from tests.middleware.bank import STATE, Bank, calls, pay
 @pytest.mark.parametrize("mode", ["sync", "async"])
 def test_pending_calls_are_rehearsed_and_not_answered(mode):
     world = World(Bank().toolkit(), state=STATE)
-    node = rehearse_pending(world, review="all")
+    node = rehearse_pending(world, interrupt_on="all")
     state = {"messages": [HumanMessage("Pay"), calls(pay("a", 30), pay("b", "x"), ("c", "nope", {}))]}
     out = node.invoke(state) if mode == "sync" else asyncio.run(node.ainvoke(state))
     assert out["preview"]["changes"][0] == "add /transfers/" + out["outcomes"][0]["outcome"]["result"]["id"] + " 30"
@@ -34,7 +34,7 @@ def test_a_rehearsal_as_guidance_for_the_agent_that_acts():
         [{"call": "transfer", "args": {"to": "ann", "amount": 300}}, {"say": "I could not."}],
         [{"call": "transfer", "args": {"to": "ann", "amount": 30}}, {"say": "Paid."}],
     ]
-    gecko = create_gecko(Bank().toolkit(), models={"planner": recorded(planner=attempts)})
+    gecko = create_gecko(Bank().toolkit(), model=Models(planner=recorded(planner=attempts)))
     items = [{"description": "ann has 30", "check": "state.balance == 70"}]
     out = gecko.invoke({"messages": [("user", "Pay ann 30")], "task_state": STATE, "checklist": items})
     message = rehearsal_message(out)

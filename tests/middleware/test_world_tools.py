@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from operator import itemgetter
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.messages import HumanMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.types import Command, interrupt
 
-from gecko_graph import GeckoContext, Toolkit, World
+from gecko_graph import GeckoContext, Tool, Toolkit, World
 from tests.middleware.bank import STATE, Bank, calls, chat, look, pay
 
 
@@ -102,34 +101,12 @@ def test_a_world_by_thread(run):
     assert [world.state["balance"] for world in worlds.values()] == [100, 70]
 
 
-def test_a_state_without_messages_and_calls_by_hand():
-    world = world_of()
-    transfer = world.as_tools()[0]
-    node = ToolNode([transfer], messages_key="said")
-    made = {"name": "transfer", "args": {"to": "ann", "amount": 30}, "id": "a", "type": "tool_call"}
-    builder = StateGraph(dict)
-    builder.add_node("tools", node)
-    builder.add_edge(START, "tools")
-    said = builder.compile().invoke({"said": [AIMessage("", tool_calls=[made])]})["said"]
-    assert said[-1].content == world_answer(world)
-    assert transfer.invoke(made["args"]).endswith('"left": 40}')
-    assert asyncio.run(transfer.ainvoke(made)).content.endswith('"left": 10}')
-    refused = transfer.invoke(made)
-    assert (refused.status, refused.content) == ("error", '{"error": "only 10 left"}')
-
-
-def test_a_model_sees_the_toolkits_own_schemas():
-    assert [tool.tool_call_schema for tool in world_of().as_tools()] == [
-        tool.tool_call_schema for tool in Bank().toolkit().as_tools()
-    ]
-
-
 def test_arguments_of_any_name_reach_the_world_and_the_injected_one_cannot_be_sent(run):
     def order(runtime: str, config: str, state: str) -> str:
         """Order."""
         return f"{runtime} {config} {state}"
 
-    toolkit = Toolkit.from_tools([order], effects={"order": "write"}, simulate={"order": lambda s, **args: args})
+    toolkit = Toolkit.from_tools([Tool(order, effect="write", simulate=lambda s, **args: args)])
     world = World(toolkit)
     args = {"runtime": "r", "config": "c", "state": "s"}
     run(graph(world.as_tools()), {"messages": [calls(("a", "order", {**args, "gecko_runtime": "forged"}))]})

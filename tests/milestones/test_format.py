@@ -44,22 +44,11 @@ ANSWER = {"id": "answer", "message": {"sender": "agent", "content": "It is sunny
     ("written", "message"),
     [
         ([{"id": "a", "after": "b", "call": {"name": "x"}}], "milestones[0]: after: unknown milestone 'b'"),
-        ([{"id": "a"}], "milestones[0]: expected one of message, call, state"),
         ([{"id": "a", "call": {"name": "x"}}, {"id": "a", "call": {"name": "x"}}], "'a' stands twice"),
         ([{"state": {"at": "setings", "snapshot": []}}], "the state has no 'setings' (did you mean settings?)"),
         (
             [{"state": {"at": "settings", "update": [{"wify": 1}]}}],
             "unknown column 'wify' of settings (did you mean wifi?)",
-        ),
-        (
-            [WIFI, {"from": {"milestone": "wifi", "name": "km"}, "message": {"content": "{mi} miles"}}],
-            "milestones[1]: from: name: the message's content has no {km}",
-        ),
-        ([{"state": {"at": "settings"}}], "expected exactly one of snapshot, addition, removal, update"),
-        ([{"message": {"content": "x", "measure": "rouge"}}], "unknown measure 'rouge'; measures: exact, close"),
-        (
-            [{"from": {"milestone": "1", "name": "x"}, "state": {"at": "now", "snapshot": []}}],
-            "from: expected a call or",
         ),
         (
             [
@@ -126,17 +115,3 @@ def test_a_minefield_counts_when_a_call_is_attempted() -> None:
     assert score([ANSWER], snapshot(STATE, "user"), said, minefields=mine)["similarity"] == 1.0
     stepped = score([ANSWER], snapshot(STATE, "user"), tried, said, minefields=mine)
     assert (stepped["similarity"], stepped["milestone_similarity"]) == (0.0, 1.0)
-
-
-def test_without_milestones_nothing_is_scored() -> None:
-    assert score([], snapshot(STATE, "user"))["similarity"] is None
-    tried = snapshot(STATE, "agent", attempts=[{"name": "difference", "args": {}}])
-    assert score([], tried, minefields=[{"call": {"name": "difference"}}])["similarity"] == 0.0
-
-
-def test_one_word_in_common_is_no_minefield() -> None:
-    goal = build_goal(
-        entries(ANSWER), entries({"message": {"content": "I have sold all of your shares in Rome"}}), STATE
-    )
-    trajectory = [snapshot(STATE, "user"), snapshot(STATE, "agent", "It is sunny in Rome")]
-    assert goal.score(trajectory)["similarity"] == 1.0

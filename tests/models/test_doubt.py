@@ -21,8 +21,9 @@ from pydantic import BaseModel, TypeAdapter
 
 from gecko_graph import Refused, Toolkit
 from gecko_graph.errors import GeckoError, InDoubt, NotMade, TaskError
-from gecko_graph.models.doubt import is_in_doubt, is_lost
-from gecko_graph.models.work import Work, aperform, perform
+from gecko_graph.models.answer import aperform, perform
+from gecko_graph.models.ask import Work
+from gecko_graph.models.failure import is_in_doubt, is_lost
 
 ASKED = httpx.Request("POST", "http://x")
 LEFT_OPEN = {

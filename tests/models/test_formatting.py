@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from unittest import mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
-from gecko_graph.models import formatting
 from gecko_graph.models.formatting import (
     RESULT_CHARS,
     clip_texts,
@@ -18,7 +16,6 @@ from gecko_graph.models.formatting import (
     format_change,
     format_complaint,
     format_conversation,
-    format_json,
     format_policy,
     format_steps,
     format_tool_lines,
@@ -48,10 +45,6 @@ def test_long_texts_in_a_value_share_what_there_is(budget, others, length):
     assert (read["id"], read["done"], len(read["pages"])) == (7, True, others + 1)
 
 
-def test_what_is_long_without_long_texts_does_not_fit():
-    assert clip_texts([{"name": "n" * 50}] * 500, budget=6_000) is None
-
-
 @given(TEXTS, st.integers(0, 300))
 def test_cut_keeps_its_budget_and_both_ends(text, budget):
     short = cut(text, budget=budget)
@@ -74,28 +67,12 @@ def test_lines_keep_their_budget_and_the_last_one_is_always_told(lines, budget):
         assert told == "\n".join(lines)
 
 
-def test_how_many_lines_were_left_out_is_said():
-    assert join_lines([f"line {n}" for n in range(100)], budget=60).splitlines()[0] == "… 96 earlier lines left out"
-
-
-@pytest.mark.parametrize("value", ["x" * 10_000, {"a": ["b" * 9_000]}, list(range(9_000))])
-def test_json_is_one_line_within_its_budget(value):
-    assert len(format_json(value, budget=200)) <= 200
-    assert "\n" not in format_json("two\nlines")
-
-
 def test_a_step_says_call_and_result():
     assert (
         line_of(step("add_tray", {"name": "a"}, {"added": "a"}))(RESULT_CHARS)
         == 'add_tray({"name": "a"}) -> ok: {"added": "a"}'
     )
     assert line_of(step(result="no tray", status="error"))(RESULT_CHARS) == 'look({}) -> error: "no tray"'
-
-
-def test_a_refused_step_says_its_complaints():
-    complaint = {"tool": "put", "path": "$.tray", "expected": "text", "got": "7", "source": "rule"}
-    refused = {"v": 1, "call": {"id": "1", "name": "put", "args": {"tray": 7}}, "complaints": [complaint]}
-    assert line_of(refused)(RESULT_CHARS) == 'put({"tray": 7}) -> refused: put $.tray: expected text, got 7'
 
 
 def test_what_a_model_wrote_instead_of_arguments_or_a_name_is_cut():
@@ -114,20 +91,6 @@ def test_long_results_are_cut_before_any_call_is_left_out(count, budget):
     assert len(told) <= budget
     for number in range(count):
         assert f"{number + 1}. tool_{number}(" in told
-
-
-def test_values_are_written_as_json_once_however_often_they_are_cut():
-    with mock.patch.object(formatting, "_encode", wraps=formatting._encode) as encode:
-        format_steps([step(result="x" * 5_000) for _ in range(20)], budget=2_000)
-    assert encode.call_count == 40  # arguments and results
-
-
-def test_of_more_calls_than_fit_the_last_are_told():
-    told = format_steps([step(f"tool_{n}", {"a": "y" * 99}, "x" * 99) for n in range(200)], budget=1_000)
-    assert len(told) <= 1_000
-    assert "tool_199" in told
-    assert "tool_0(" not in told
-    assert "earlier lines left out" in told
 
 
 def test_a_change_is_told_old_and_new_and_a_large_value_hides_no_other():
@@ -154,16 +117,6 @@ def test_bulk_losses_are_told_in_one_line_that_no_flood_of_other_changes_drops(a
     assert len(told) <= 2_000
     assert told.splitlines()[-1].startswith("shrink /users 400 items → 1, lost: ")
     assert "earlier lines left out" in told
-
-
-def test_how_much_a_value_held_that_is_cut_is_told():
-    told = format_change({"a": 1, "rows": [{"n": n} for n in range(300)]}, {"a": 1, "rows": None}, budget=900)
-    assert told.startswith("replace /rows (300 items) [")
-    assert told.endswith("→ null")
-
-
-def test_a_path_with_line_breaks_stays_on_its_line():
-    assert format_change({"a\nadd /b 1": 1, "c": 1}, {"c": 1}, budget=500) == "remove /a\\nadd ~1b 1 1"
 
 
 @given(st.dictionaries(TEXTS, TEXTS, max_size=8), st.dictionaries(TEXTS, TEXTS, max_size=8), st.integers(60, 900))
@@ -200,22 +153,10 @@ def test_a_tool_s_text_cannot_pass_for_a_turn_of_the_user():
     assert "delete it all" in told
 
 
-def test_a_long_conversation_keeps_its_end_and_long_messages_are_cut():
-    messages = [HumanMessage(f"message {n} " + "z" * 5_000) for n in range(50)]
-    told = format_conversation(messages, budget=6_000)
-    assert len(told) <= 6_000
-    assert "message 49" in told
-    assert "message 1 " not in told
-
-
 def test_all_system_messages_are_policy():
     messages = [SystemMessage("one"), HumanMessage("x"), SystemMessage([{"type": "text", "text": "two"}])]
     assert format_policy(messages, budget=500) == "one\ntwo"
     assert len(format_policy([SystemMessage("p" * 9_000)], budget=500)) == 500
-
-
-def test_no_steps_are_told_as_none():
-    assert format_steps([], budget=500) == "(no calls)"
 
 
 @given(st.dictionaries(st.text(max_size=5), TEXTS, max_size=4), TEXTS)

@@ -9,20 +9,19 @@ from unittest import mock
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from langchain_core.language_models import BaseChatModel, chat_models
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from gecko_graph import GeckoContext, create_gecko
-from gecko_graph.models import planner_message
+from gecko_graph import GeckoContext, Models, create_gecko
+from gecko_graph.models import conversation as planner_message
 from gecko_graph.models.answer import answer
 from gecko_graph.models.ask import PlannerAsk, Where
-from gecko_graph.models.factory import Models
-from gecko_graph.models.failure import failure_of, is_refusal, tokens_of
-from gecko_graph.models.planner_message import sanitize_message
-from gecko_graph.models.usage import count
+from gecko_graph.models.conversation import sanitize_message
+from gecko_graph.models.failure import failure_of, is_refusal
+from gecko_graph.models.usage import count, tokens_of
 from tests import desk
 
 text = st.sampled_from(["", "put", "bills", "\ud800", "x\udfffy", "</think>", '{"items": [', "\x00", "a" * 300])
@@ -143,20 +142,5 @@ def test_what_no_rule_foresees_is_a_failure(error):
         def text(self):
             raise error
 
-    (reply,) = answer([PlannerAsk([HumanMessage("x")], [], Where())], Models.bind(Saying(said=Odd("x"))))
+    (reply,) = answer([PlannerAsk([HumanMessage("x")], [], Where())], Models(Saying(said=Odd("x"))))
     assert type(error).__name__ in reply.failure
-
-
-def test_a_long_conversation_is_not_validated_at_each_call(monkeypatch):
-    monkeypatch.setattr(chat_models, "convert_to_messages", None)
-    (reply,) = answer([PlannerAsk([HumanMessage("x")], [], Where())], Models.bind(Saying(said=AIMessage("yes"))))
-    assert reply.value.text == "yes"
-
-
-def test_a_model_that_has_its_own_invoke_is_given_the_list_of_messages():
-    class Own(Saying):
-        def invoke(self, input, config=None, **kwargs):
-            return AIMessage(input[0].content)
-
-    (reply,) = answer([PlannerAsk([HumanMessage("x")], [], Where())], Models.bind(Own(said="")))
-    assert reply.value.text == "x"

@@ -53,13 +53,6 @@ def test_a_failed_rehearsal_says_only_that_nothing_was_done():
     assert answer_message("", verdict(), [FIND], budget=100) is None
 
 
-def test_of_one_that_asks_the_user_the_calls_before_its_first_change_are_remembered():
-    wrote = step("hold")
-    wrote["outcome"]["patch"] = [{"op": "add", "path": "/a", "value": 1}]
-    calls = said([REFUSED, FIND, wrote, step("look")], word="needs_user").response_metadata["gecko"]["calls"]
-    assert [call["name"] for call in calls] == ["find"]
-
-
 @pytest.mark.parametrize("budget", [500, 2_000, 6_000])
 def test_what_is_remembered_stays_within_the_budget_the_latest_first(budget):
     steps = [step(f"call_{n}", {"text": "x" * 5_000}, list(range(n * 100))) for n in range(30)]

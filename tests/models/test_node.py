@@ -1,22 +1,30 @@
-"""as_node: one function, sync and async, in a graph and outside, with its accounts booked."""
+"""as_node: one function, sync and async, with its accounts booked, within `time_budget_s`."""
 
 from __future__ import annotations
 
+import asyncio
+import time
+from dataclasses import replace
 from functools import partial
-from typing import Annotated
+from threading import Event
+from typing import Annotated, Any
 
 import pytest
+from langchain_core.language_models import BaseChatModel
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command, interrupt
 from typing_extensions import TypedDict
 
-from gecko_graph.context import GeckoContext
+from gecko_graph import GeckoContext, Models, create_gecko
+from gecko_graph.models import factory
 from gecko_graph.models.ask import Work
-from gecko_graph.models.factory import Models
-from gecko_graph.models.node import as_node, book_turn
+from gecko_graph.models.node import NodeScope, as_node, find_deadline, silent
 from gecko_graph.models.usage import add_usage
 from gecko_graph.testing import recorded
+from gecko_graph.world.channels import Bookkeeping, fold_bookkeeping
+from gecko_graph.world.reducers import delta
+from tests import desk
 
 FINE = {"problems": []}
 
@@ -29,11 +37,11 @@ class S(TypedDict, total=False):
     said: str
     usage: Annotated[dict, add_usage]
     asked: Annotated[dict, merge]
-    ledger: dict
+    bookkeeping: Annotated[Bookkeeping, delta(fold_bookkeeping, dict)]
 
 
 def build(fn, *, models=None, context_schema=None, checkpointer=None, **options):
-    node = as_node(fn, models=models or Models.bind(), default=GeckoContext(seed=7), **options)
+    node = as_node(fn, models=models or Models(), default=GeckoContext(seed=7), **options)
     builder = StateGraph(S, context_schema)
     builder.add_node("node", node)
     builder.add_edge(START, "node")
@@ -52,10 +60,6 @@ def plain(state, scope):
     return {"said": f"{state['said']} {scope.context.seed} {scope.has_model('judge')}"}
 
 
-async def test_a_plain_function_is_a_node(run):
-    assert (await run(build(plain), {"said": "hi"}))["said"] == "hi 7 False"
-
-
 async def test_a_generator_is_a_node_and_its_asks_are_booked(run, ask_for, plan_for):
     def node(state, scope, *, greeting):
         (first,) = yield [plan_for()]
@@ -65,40 +69,12 @@ async def test_a_generator_is_a_node_and_its_asks_are_booked(run, ask_for, plan_
         return {"said": f"{greeting} {first.value.text} {second.failure} {third.absent} {work.value}"}
 
     model = recorded(planner=[[{"say": "hello"}]], validator=[FINE])
-    models = Models.bind(None, {"planner": model, "validator": model})
+    models = Models(planner=model, validator=model)
     done = await run(build(partial(node, greeting="oh"), models=models), {"said": ""})
     assert done["said"] == "oh hello None True worked"
     assert done["asked"] == {"planner": 1, "validator": 1}
     assert {role: usage["calls"] for role, usage in done["usage"].items()} == {"planner": 1, "validator": 1}
     assert all(usage["input_tokens"] > 0 for usage in done["usage"].values())
-
-
-def test_nothing_asked_is_nothing_booked():
-    def node(state, scope):
-        yield []
-        return {"said": "quiet"}
-
-    assert list(build(node).stream({"said": ""}, stream_mode="updates")) == [{"node": {"said": "quiet"}}]
-
-
-async def test_the_outer_graph_books_on_the_turn_that_opens_and_then_on_the_turn_s(run, ask_for):
-    def opens(state, scope):
-        yield [ask_for("validator")]
-        return {"said": "x", "ledger": {"turn": 5, "started_at": 1.0, "usage": {}, "asked": {}}}
-
-    def later(state, scope):
-        yield [ask_for("validator")]
-        return None
-
-    models = Models.bind(recorded(validator=[FINE]))
-    first = await run(build(opens, models=models, book=book_turn), {"said": ""})
-    assert first["ledger"]["turn"] == 5
-    assert first["ledger"]["started_at"] == 1.0
-    assert first["ledger"]["asked"] == {"validator": 1}
-    opened = {"turn": 2, "usage": {}, "asked": {"validator": 3, "judge": 1}}
-    second = await run(build(later, models=models, book=book_turn), {"said": "", "ledger": opened})
-    assert second["ledger"]["turn"] == 2
-    assert second["ledger"]["asked"] == {"validator": 4}, "so many in all, for a reducer that takes the most"
 
 
 class Foreign(TypedDict):
@@ -125,7 +101,7 @@ def test_a_node_runs_outside_of_a_graph():
         scope.emit({"type": "unheard"})
         return plain(state, scope)
 
-    assert as_node(node, models=Models.bind(), default=GeckoContext()).invoke({"said": "hi"}) == {"said": "hi 0 False"}
+    assert as_node(node, models=Models(), default=GeckoContext()).invoke({"said": "hi"}) == {"said": "hi 0 False"}
 
 
 def test_events_go_to_the_custom_stream():
@@ -149,7 +125,7 @@ async def test_an_interrupt_in_a_node_pauses_and_resumes(run, ask_for):
         finally:
             closed.append(True)
 
-    graph = build(node, models=Models.bind(recorded(validator=[FINE])), checkpointer=InMemorySaver())
+    graph = build(node, models=Models(recorded(validator=[FINE])), checkpointer=InMemorySaver())
     config = {"configurable": {"thread_id": "1"}}
     paused = await run(graph, {"said": ""}, config)
     assert paused["__interrupt__"][0].value == "sure?"
@@ -157,10 +133,76 @@ async def test_an_interrupt_in_a_node_pauses_and_resumes(run, ask_for):
     assert (await run(graph, Command(resume="yes"), config))["said"] == "yes"
 
 
-async def test_what_a_node_itself_raises_is_raised(run):
-    def node(state, scope):
-        yield []
-        raise LookupError("a bug")
+LONG = 30
 
-    with pytest.raises(LookupError, match="a bug"):
-        await run(build(node), {"said": ""})
+
+class Stalled(BaseChatModel):
+    """A model that does not answer, however often its client tries."""
+
+    over: Any
+
+    @property
+    def _llm_type(self):
+        return "stalled"
+
+    def bind_tools(self, tools, **kwargs):
+        return self
+
+    def _generate(self, messages, stop=None, run_manager=None, **kwargs):
+        self.over.wait(LONG)
+        raise AssertionError("it was waited for")
+
+    async def _agenerate(self, messages, stop=None, run_manager=None, **kwargs):
+        await asyncio.sleep(LONG)
+        raise AssertionError("it was waited for")
+
+
+@pytest.fixture
+def stalled():
+    model = Stalled(over=Event())
+    yield model
+    model.over.set()
+
+
+def invoke(gecko, how, given, config=None):
+    if how == "sync":
+        return gecko.invoke(given, config)
+    return asyncio.run(asyncio.wait_for(gecko.ainvoke(given, config), LONG))
+
+
+@pytest.mark.parametrize("how", ["sync", "async"])
+@pytest.mark.parametrize("checklist", [True, False])
+def test_a_stalled_model_ends_the_turn_when_its_time_is_over(stalled, how, checklist):
+    context = GeckoContext(time_budget_s=0.3)
+    gecko = create_gecko(desk.toolkit(), model=stalled, context=context)
+    given = {key: value for key, value in desk.inputs().items() if checklist or key != "checklist"}
+    begun = time.monotonic()
+    run = invoke(gecko, how, given)
+    assert time.monotonic() - begun < LONG / 2
+    rehearsal = run["rehearsal"]
+    assert rehearsal["verdict"]["status"] == "failed"
+    assert "time_budget_s" in rehearsal["attempts"][-1]["stop_reason"]
+    assert len(rehearsal["attempts"]) == 1
+
+
+def test_the_node_that_opens_a_turn_has_the_whole_time():
+    scope = NodeScope(GeckoContext(time_budget_s=60), silent, bool, opens_turn=True)
+    old = {"bookkeeping": {"ledger": {"turn": 1, "started_at": 100.0}}}
+    assert find_deadline(old, scope) > time.time()
+    assert find_deadline({}, replace(scope, opens_turn=False)) > time.time()
+    assert find_deadline(old, replace(scope, opens_turn=False)) == 160.0
+    assert find_deadline({**old, "deadline": 120.0}, replace(scope, opens_turn=False)) == 120.0
+    assert find_deadline(old, replace(scope, context=GeckoContext())) is None
+
+
+async def test_a_run_s_context_chooses_the_model_of_every_role(run, ask_for, monkeypatch):
+    def asks(state, scope):
+        (reply,) = yield [ask_for("validator")]
+        return {"said": type(reply.value).__name__ if scope.has_model("judge") else "no judge"}
+
+    made = []
+    monkeypatch.setattr(factory, "chat_model", lambda name, **_: made.append(name) or recorded(validator=[FINE] * 9))
+    graph = build(asks, context_schema=GeckoContext, models=Models("openai:first"))
+    for _ in range(2):
+        assert graph.invoke({"said": ""}, context=GeckoContext(model="openai:second"))["said"] != "no judge"
+    assert made == ["openai:first", "openai:second"]

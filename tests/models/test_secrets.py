@@ -6,21 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gecko_graph import Toolkit
-from gecko_graph.models.secrets import hide_secrets, is_secret
+from gecko_graph import Tool, Toolkit
+from gecko_graph.models.prompts import hide_secrets, is_secret
 from tests.test_prompts_in_runs import listen
 
-
-@pytest.mark.parametrize(
-    "name", ["password", "user_password", "newPassword", "card_number", "cardNumber", "cvv", "PIN"]
-)
-def test_names_of_secrets(name):
-    assert is_secret(name)
+SECRETS = ["password", "user_password", "newPassword", "card_number", "cardNumber", "cvv", "PIN"]
 
 
-@pytest.mark.parametrize("name", ["passenger", "spin", "card", "token", "key", "pinned", "number"])
-def test_names_of_none(name):
-    assert not is_secret(name)
+@pytest.mark.parametrize("name", [*SECRETS, "passenger", "spin", "card", "token", "key", "pinned", "number"])
+def test_names_of_secrets_and_of_none(name):
+    assert is_secret(name) is (name in SECRETS)
 
 
 def test_one_secret_has_one_name_in_all_parts_of_a_prompt():
@@ -56,7 +51,7 @@ def test_the_judge_is_not_shown_a_password_and_the_planner_and_simulator_are():
             "task_state": {"users": ["ann"]},
             "checklist": ["in"],
         },
-        tools=Toolkit.from_tools([log_in], effects={"log_in": "write"}),
+        tools=Toolkit.from_tools([Tool(log_in, effect="write")]),
         planner=[[{"call": "log_in", "args": {"user": "ann", "password": "hunter2!"}}, {"say": "Done."}]],
         simulator=[{"status": "ok", "result": {}, "patch": [{"op": "add", "path": "/user", "value": "ann"}]}],
         judge=[{"items": [{"id": "item-1", "status": "success", "reason": "ok"}]}],

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from gecko_graph import create_toolgate
+from gecko_graph import Models, create_toolgate
 from tests import shop
 from tests.models.conftest import Server
 
@@ -31,7 +31,7 @@ def behave(body):
 async def test_a_request_through_the_openai_client(mode):
     server = Server(behave)
     models = dict.fromkeys(("reasoner", "reranker", "planner"), server.chat())
-    toolgate = create_toolgate(shop.toolkit(), models=models)
+    toolgate = create_toolgate(shop.toolkit(), model=Models(**models))
     given = {"messages": [("user", "Sell a pen for 2")], "task_state": shop.start()}
     out = await toolgate.ainvoke(given) if mode == "async" else toolgate.invoke(given)
     record = out["record"]

@@ -6,6 +6,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from gecko_graph.values.digest import digest
+from gecko_graph.world.channels import Bookkeeping
 from tests import desk
 
 TASK = "File the invoice in a new tray called bills"
@@ -44,20 +45,31 @@ def attempt():
 
 @pytest.fixture
 def turn():
-    """`turn(attempts=[...])`: the state of the outer graph in its first turn, with these keys instead."""
+    """`turn(attempts=[...])`: the state of the outer graph in its first turn, with these keys instead.
+
+    Keys of the bookkeeping are given beside the others.
+    """
 
     def make(**more):
-        return {
-            "messages": [HumanMessage(TASK)],
-            "task_state": desk.start(),
-            "items": desk.CHECKLIST,
-            "items_failure": "",
+        kept = {
             "ledger": {"turn": 1, "started_at": 1_000.0, "usage": {}, "asked": {}},
+            "supposed_state": None,
+            "replayed": [],
+            "numbered_from": 0,
+            "real": False,
+            "items_failure": "",
+            "checklist_digest": "",
+            "offered_tools": None,
             "round": 0,
             "lesson": None,
             "attempts_at_once": 1,
-            "attempts": [],
-        } | more
+            "attempts_to_judge": [],
+            "facts": {},
+            "argument_verdicts": [],
+        }
+        kept |= {key: more.pop(key) for key in [*more] if key in Bookkeeping.__annotations__}
+        state = {"messages": [HumanMessage(TASK)], "task_state": desk.start(), "items": desk.CHECKLIST, "attempts": []}
+        return {**state, **more, "bookkeeping": kept}
 
     return make
 

@@ -10,7 +10,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.types import Overwrite
 
-from gecko_graph import GeckoContext, GeckoError, Toolkit
+from gecko_graph import GeckoContext, GeckoError, Tool, Toolkit
 from gecko_graph.contracts.contract import Contract
 from gecko_graph.models.ask import Reply
 from gecko_graph.nodes.bootstrapper import bootstrapper
@@ -46,17 +46,17 @@ def boot(state, *replies, toolkit=BARE, roles=("bootstrapper",), **context):
 
 
 def test_it_opens_the_turn_and_clears_the_last_one_s(turn):
-    update = boot(turn(task_state={"runtime_state": {}})).update
-    assert update["ledger"]["turn"] == 2
-    assert abs(update["ledger"]["started_at"] - time.time()) < 5
-    assert (update["ledger"]["usage"], update["ledger"]["asked"]) == ({}, {})
-    assert (update["round"], update["lesson"]) == (-1, None)
-    assert all(
-        isinstance(update[key], Overwrite) and update[key].value == [] for key in ("attempts", "argument_verdicts")
-    )
+    update = boot(turn(task_state={"runtime_state": {}}, facts={"k": 1}, argument_verdicts=[1])).update
+    kept = update["bookkeeping"].value
+    assert kept["ledger"]["turn"] == 2
+    assert abs(kept["ledger"]["started_at"] - time.time()) < 5
+    assert (kept["ledger"]["usage"], kept["ledger"]["asked"]) == ({}, {})
+    assert (kept["round"], kept["lesson"], kept["argument_verdicts"], kept["facts"]) == (-1, None, [], {"k": 1})
+    assert isinstance(update["attempts"], Overwrite)
+    assert update["attempts"].value == []
     first = turn(task_state={"runtime_state": {}})
-    del first["ledger"]
-    assert boot(first).update["ledger"]["turn"] == 1
+    del first["bookkeeping"]
+    assert boot(first).update["bookkeeping"].value["ledger"]["turn"] == 1
 
 
 @pytest.mark.parametrize("given", [{}, {"checklist": None}])
@@ -64,7 +64,10 @@ def test_the_caller_s_checklist_is_the_turn_s_and_without_one_the_model_is_to_wr
     stale = turn(task_state={"runtime_state": {}}, items=[{"id": "old", "description": "of the turn before"}])
     assert boot({**stale, **given}).update["items"] is None
     mine = boot({**stale, "checklist": ["it is filed"]}).update
-    assert (mine["items"], mine["items_failure"]) == ([{"id": "item-1", "description": "it is filed"}], "")
+    assert (mine["items"], mine["bookkeeping"].value["items_failure"]) == (
+        [{"id": "item-1", "description": "it is filed"}],
+        "",
+    )
     none = boot({**stale, "checklist": []})
     assert none.update["items"] == [], "an empty one is the caller's word too"
     assert [each["type"] for each in none.events] == ["gecko.checklist"]
@@ -90,32 +93,20 @@ def test_a_given_state_gets_runtime_variables_and_nothing_else(turn):
     assert given == before
 
 
-def test_runtime_variables_that_the_model_put_into_the_domain_are_found(turn):
-    made = {"domain": {"runtime_state": {"user": "ann"}}, "runtime_state": {}}
-    assert boot(turn(task_state=None), made).update["task_state"] == {"runtime_state": {"user": "ann"}}
-
-
-def test_an_empty_state_that_is_given_stays_empty(turn):
-    assert boot(turn(task_state={})).update["task_state"] == {}
-
-
 @pytest.mark.parametrize("given", [None, {}, {"trays": {}}])
 def test_where_every_read_is_real_nothing_is_supposed_of_the_state(turn, given):
-    real = Toolkit.from_tools([look, file_letter], effects={"look": "read"})
+    real = Toolkit.from_tools([Tool(look, effect="read"), file_letter])
     update = boot(turn(task_state=given), toolkit=real, reads="real").update
-    assert (update["task_state"], update["supposed"], update["real"]) == (given or {}, [], True)
-    assert boot(turn(task_state=given), toolkit=real.open("look")).update["real"]
-    partly = Toolkit.from_tools([look, count, file_letter], effects={"look": "read", "count": "read"}).open("look")
-    assert not boot(turn(task_state=None), MADE, toolkit=partly).update["real"]
+    assert (update["task_state"], update["supposed"]) == (given or {}, [])
+    assert update["bookkeeping"].value["real"]
+    assert boot(turn(task_state=given), toolkit=real.open("look")).update["bookkeeping"].value["real"]
+    partly = Toolkit.from_tools([Tool(look, effect="read"), Tool(count, effect="read"), file_letter]).open("look")
+    assert not boot(turn(task_state=None), MADE, toolkit=partly).update["bookkeeping"].value["real"]
 
 
 @pytest.mark.parametrize(
     ("toolkit", "state"),
-    [
-        (BARE, {"runtime_state": {}}),
-        (RULED, {"trays": {}, "desk": 1}),
-        (RULED, {"trays": {}, "desk": 1, "more": 2}),
-    ],
+    [(BARE, {"runtime_state": {}}), (RULED, {"trays": {}, "desk": 1}), (RULED, {"trays": {}, "desk": 1, "more": 2})],
 )
 def test_a_whole_state_costs_no_question(turn, toolkit, state):
     driven = boot(turn(task_state=state), toolkit=toolkit)
@@ -143,18 +134,14 @@ def test_a_reply_of_no_use_adds_nothing(turn, reply):
     assert boot(turn(task_state={"trays": {}}), reply).update["task_state"] == {"trays": {}}
 
 
-def test_without_a_model_the_state_stays_as_it_is(turn):
-    assert boot(turn(task_state={"trays": {}}), roles=()).update["task_state"] == {"trays": {}}
-
-
 @pytest.mark.parametrize(
     ("state", "says"),
     [
         ({"task_state": []}, "task_state: expected a JSON object .*, got list"),
         ({"task_state": "text"}, "task_state: expected a JSON object .*, got str"),
         ({"task_state": 0}, "task_state: expected a JSON object .*, got int"),
-        ({"task_state": {"a": {1: 2}}}, r"task_state: \$.a has the key 1"),
-        ({"task_state": {"a": float("nan")}}, r"\$.a is nan"),
+        ({"task_state": {"a": {1: 2}}}, r"task_state: \$.a"),
+        ({"task_state": {"a": float("nan")}}, r"\$.a is NaN"),
         ({"messages": []}, "no task: pass"),
         ({"messages": [AIMessage("hi")]}, "no task: pass"),
         ({"messages": [HumanMessage("do it"), HumanMessage(" \n ")]}, "the task is empty"),

@@ -1,8 +1,7 @@
-"""bootstrapper: a state that is made up fits the contracts, and everybody sees what was made up."""
+"""bootstrapper: a state that is made up fits contracts and `x-state`, and everybody sees what was made up."""
 
 from __future__ import annotations
 
-import gzip
 import json
 from functools import partial
 from pathlib import Path
@@ -13,12 +12,13 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from gecko_graph import GeckoContext, Toolkit, create_gecko
 from gecko_graph.contracts.contract import Contract
+from gecko_graph.errors import StateError
 from gecko_graph.models.ask import Reply
 from gecko_graph.models.roles import InitialState
 from gecko_graph.nodes.bootstrapper import bootstrapper
 from gecko_graph.testing import drive, recorded
 from gecko_graph.tools.spec import ToolSpec
-from gecko_graph.world.trial import try_contracts
+from gecko_graph.world.state_rules import try_contracts
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SHOP = Toolkit.from_openapi(EXAMPLES / "shop" / "shop.openapi.yaml")
@@ -37,13 +37,9 @@ def boot(*replies, toolkit=SHOP, task_state=None, **more):
 
 
 @pytest.fixture(scope="module")
-def live(shared_data):
-    path = shared_data / "live_replies.jsonl.gz"
-    if not path.is_file():
-        pytest.skip("no recorded replies of a live model")
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        rows = [row for row in map(json.loads, lines) if row["role"] == "bootstrapper"]
-    return rows[1]["reply"]["json"]
+def live(read_jsonl):
+    _, row, *_ = (row for row in read_jsonl("live_replies.jsonl.gz") if row["role"] == "bootstrapper")
+    return row["reply"]["json"]
 
 
 def test_a_live_model_s_state_of_the_shop_is_repaired_once_with_the_errors(live):
@@ -65,7 +61,7 @@ def test_a_state_that_fits_no_better_after_the_repair_is_taken_with_a_mark(live,
     update, _, (event,) = boot(live, live if second is None else second)
     assert update["task_state"]["products"] == live["domain"]["products"]
     assert "findProducts: returns.products.for_each: items needs an object, not a list" in event["unclear"][1]
-    assert update["supposed_state"]["unclear"] == event["unclear"]
+    assert update["bookkeeping"].value["supposed_state"]["unclear"] == event["unclear"]
 
 
 @pytest.mark.parametrize(
@@ -110,25 +106,13 @@ def test_conditions_that_are_merely_false_are_no_misfit():
     assert try_contracts(SHOP, FITTING | {"products": {}, "customer": {"name": "", "credit": 0}}, seed=0) == []
 
 
-def test_no_real_file_system_is_a_misfit(shared_data):
+def test_no_real_file_system_is_a_misfit(read_jsonl):
     files = Toolkit.from_openapi(EXAMPLES / "files" / "files.openapi.yaml")
-    path = shared_data / "bfcl_multiturn_calls.jsonl.gz"
-    if not path.is_file():
-        pytest.skip("no recorded states")
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        starts = [json.loads(line)["initial_state"].get("GorillaFileSystem") for line in lines]
+    rows = read_jsonl("bfcl_multiturn_calls.jsonl.gz")
+    starts = [row["initial_state"].get("GorillaFileSystem") for row in rows]
     starts = list({json.dumps(start): start for start in starts if start}.values())
     assert len(starts) > 30
     assert [start for start in starts if try_contracts(files, start, seed=0)] == []
-
-
-def test_a_given_state_is_never_tried():
-    update, asks, events = boot({"domain": {}, "runtime_state": {"user": "a"}}, task_state={"products": []})
-    assert len(asks) == 1
-    assert asks[0].variables["contracts"] == ""
-    assert update["task_state"] == {"products": [], "runtime_state": {"user": "a"}}
-    assert update["supposed"] == ["/runtime_state"]
-    assert events[0]["state"] == {"runtime_state": {"user": "a"}}
 
 
 def test_what_was_made_up_is_streamed_and_recorded_by_place():
@@ -136,11 +120,11 @@ def test_what_was_made_up_is_streamed_and_recorded_by_place():
     update, _, (event,) = boot(made, toolkit=Toolkit([ToolSpec(name="look")]))
     paths, domain = ["/a~1b", "/trays"], {"a/b": {"x": 1}, "trays": {}}
     assert update["supposed"] == paths
-    assert update["supposed_state"] == {"paths": paths, "state": domain, "unclear": []}
+    assert update["bookkeeping"].value["supposed_state"] == {"paths": paths, "state": domain, "unclear": []}
     told = {"supposed": paths, "state": domain, "unclear": []}
     assert event == {"v": 1, "type": "gecko.state", "attempt": 0, **told}
     update, _, events = boot(toolkit=SHOP, task_state=FITTING)
-    assert (update["supposed"], update["supposed_state"], events) == ([], None, [])
+    assert (update["supposed"], update["bookkeeping"].value["supposed_state"], events) == ([], None, [])
 
 
 @pytest.mark.parametrize(
@@ -156,10 +140,6 @@ def test_what_was_made_up_is_streamed_and_recorded_by_place():
 def test_flat_replies_and_sections_are_read_as_the_domain(reply):
     read = InitialState.model_validate(reply)
     assert (read.domain, read.runtime_state) == ({"users": {"ann": 1}}, {"cwd": "/"})
-
-
-def test_toolkits_that_are_data_stay():
-    assert InitialState.model_validate({"domain": {"toolkits": ["a"]}}).domain == {"toolkits": ["a"]}
 
 
 LOOK = Toolkit([ToolSpec(name="look", effect="read", result={"type": "string"})])
@@ -185,3 +165,60 @@ def test_a_thread_remembers_what_was_made_up_until_the_caller_gives_a_state():
     third, events = rehearse(gecko, "t", task_state={"desk": 2, "runtime_state": {}})
     assert "supposed_state" not in third
     assert events == []
+
+
+RUNTIME = {"type": "object", "properties": {"user": {"type": "string"}}, "required": ["user"]}
+SCHEMA = {
+    "type": "object",
+    "properties": {"stock": {"type": "object", "additionalProperties": {"type": "integer"}}, "runtime_state": RUNTIME},
+    "required": ["stock", "runtime_state"],
+}
+FULL = {"check": "state.stock | values | sum < 10", "error": "the room is full"}
+TYPED = Toolkit.from_tools([ToolSpec(name="look", effect="read")], state_schema=SCHEMA, invariants=[FULL])
+GOOD = {"domain": {"stock": {"tea": 3}}, "runtime_state": {"user": "ann"}}
+WHOLE = {"stock": {"tea": 3}, "runtime_state": {"user": "ann"}}
+
+
+def boot_typed(*replies, given=None, roles=("bootstrapper",), **more):
+    state = {"messages": [HumanMessage("Sell tea")], "task_state": given, **more}
+    return drive(partial(bootstrapper, toolkit=TYPED), state, replies, roles=roles)
+
+
+def test_the_model_is_shown_the_schema():
+    (ask,) = boot_typed(GOOD).asks
+    assert '"stock"' in ask.variables["schema"]
+    assert boot_typed(GOOD).update["task_state"] == WHOLE
+
+
+@pytest.mark.parametrize(
+    ("domain", "fault"),
+    [
+        ({"stock": {"tea": "3"}}, '$.stock.tea: expected an integer, got "3"'),
+        ({"stock": {"tea": 30}}, "the room is full"),
+        ({}, "$.stock: expected an object; it is required"),
+    ],
+)
+def test_what_breaks_the_schema_is_repaired_once_then_left_out(domain, fault):
+    bad = {"domain": domain, "runtime_state": {"user": "ann"}}
+    driven = boot_typed(bad, GOOD)
+    assert fault in driven.asks[1].variables["problems"]
+    assert driven.update["task_state"] == WHOLE
+    update, _, (event,) = boot_typed(bad, bad)
+    assert update["task_state"] == {}
+    assert fault in update["bookkeeping"].value["supposed_state"]["unclear"][0]
+    assert event["unclear"] == update["bookkeeping"].value["supposed_state"]["unclear"]
+    assert boot_typed(bad, Reply(None, "the server is down")).update["task_state"] == {}
+
+
+def test_a_given_state_that_breaks_a_rule_is_refused_before_a_model_is_asked():
+    for given, message in [({"stock": {"tea": "3"}}, r"task_state: at \$.stock.tea"), ({"stock": {"tea": 12}}, "full")]:
+        with pytest.raises(StateError, match=message):
+            boot_typed(given=given)
+        with pytest.raises(StateError, match=message):
+            boot_typed(given={**given, "runtime_state": {"user": "ann"}}, roles=())
+
+
+def test_what_reality_has_left_is_not_refused():
+    real = {"stock": {"tea": "3"}, "runtime_state": {"user": "ann"}}
+    going_on = {"steps": [], "lesson": None, "attempts": 0, "real": True}
+    assert boot_typed(given=real, continued=going_on).update["task_state"] == real

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 
 import pytest
@@ -14,7 +13,6 @@ from gecko_graph.models.roles import Judgement
 from gecko_graph.nodes.attempt import build_record
 from gecko_graph.nodes.judge import judge
 from gecko_graph.testing import drive
-from tests import desk
 from tests.judging import FILED, SAID, judged, round_of, said, statuses
 
 # by rule
@@ -99,29 +97,6 @@ def test_ids_that_are_not_on_the_list_count_for_nothing(attempt):
     assert statuses(verdict) == [("failed", "nobody")] * 2
 
 
-def test_of_two_words_on_one_item_the_worse_counts(attempt):
-    for order in itertools.permutations(["success", "unknown", "failed"]):
-        reply = {"items": [{"id": " a", "status": status} for status in order]}
-        verdict, _ = judged(attempt(items=SAID[:1], answer="x", stop_reason="answered"), reply)
-        assert statuses(verdict) == [("failed", "model")]
-
-
-def test_a_rule_s_word_is_not_the_model_s_to_change(attempt):
-    items = [desk.CHECKLIST[0], {"id": "b", "description": "told"}]
-    reply = {"items": [{"id": "tray", "status": "success"}, {"id": "b", "status": "success"}]}
-    verdict, driven = judged(attempt(items=items, answer="x", stop_reason="answered"), reply)
-    assert statuses(verdict) == [("failed", "rule"), ("success", "model")]
-    assert '"by_rule": "its check does not hold"' in driven.asks[0].variables["items"]
-
-
-def test_what_a_rule_found_to_hold_is_not_asked(attempt):
-    items = [desk.CHECKLIST[0], {"id": "b", "description": "told"}]
-    _, driven = judged(
-        attempt(items=items, task_state=FILED, answer="x", stop_reason="answered"), said("failed", "success")
-    )
-    assert "tray named bills" not in driven.asks[0].variables["items"]
-
-
 def test_a_judge_that_fails_to_answer_is_no_success(attempt):
     verdict, _ = judged(attempt(items=SAID, answer="x", stop_reason="answered"), Reply(None, "the server is down"))
     assert verdict["status"] == "failed"
@@ -150,11 +125,6 @@ def test_where_all_items_are_by_rule_the_model_is_asked_only_if_the_user_may_hav
         assert verdict["score"] == 1.0
 
 
-def test_i_could_not_alone_is_failed(attempt):
-    verdict, _ = judged(attempt(answer="I could not.", stop_reason="answered"), {"items": [], "ask_user": False})
-    assert (verdict["status"], verdict["score"]) == ("failed", 0.0)
-
-
 # attempts that ended early
 
 
@@ -163,13 +133,6 @@ def test_a_planner_that_never_spoke_is_not_worth_a_question(attempt):
     verdict, driven = judged(state)
     assert (verdict["status"], verdict["score"], driven.asks) == ("failed", 0.0, [])
     assert verdict["items"][0]["reason"] == "the planner did not answer: no key"
-
-
-def test_an_attempt_whose_planner_fell_silent_is_never_accepted(attempt, step):
-    state = attempt(task_state=FILED, steps=[step()], stop_reason="the planner did not answer: timeout")
-    verdict, _ = judged(state)
-    assert (verdict["status"], verdict["score"]) == ("failed", 0.0)
-    assert verdict["feedback"] == "The attempt ended early: the planner did not answer: timeout"
 
 
 def test_an_attempt_that_ran_out_of_steps_is_judged_by_what_it_did(attempt):
@@ -191,10 +154,10 @@ def test_an_attempt_that_broke_is_not_judged(attempt):
 def test_the_attempts_of_a_round_are_judged_at_once_and_each_by_its_own_reply(attempt):
     ended = [attempt(number=n, answer=f"answer {n}", stop_reason="answered", usage={}) for n in (4, 2, 3)]
     state = round_of({**ended[0], "items": SAID, "asked": {"judge": 1}})
-    state["attempts_to_judge"] = [
+    state["bookkeeping"]["attempts_to_judge"] = [
         build_record(each | {"stop": {"code": "answered", "message": "answered"}}) for each in ended
     ]
-    state["attempts_to_judge"][1]["stop"] = {"code": "planner_failed", "message": "x"}
+    state["bookkeeping"]["attempts_to_judge"][1]["stop"] = {"code": "planner_failed", "message": "x"}
     usage = {"calls": 1, "input_tokens": 7, "output_tokens": 3, "cost": None}
     answers = [Reply(Judgement.model_validate(said("success", word)), None, usage) for word in ("failed", "success")]
     driven = drive(judge, state, answers)
@@ -259,19 +222,3 @@ def test_no_part_of_the_prompt_is_unbounded(attempt, step):
     sizes = {name: len(text) for name, text in driven.asks[0].variables.items()}
     assert sizes["items"] <= 11_000
     assert all(size <= 6_000 for name, size in sizes.items() if name != "items")
-
-
-def test_where_nothing_has_changed_a_quarter_of_the_state_is_shown(attempt):
-    large = {"files": {f"f{n}": "x" * 500 for n in range(200)}}
-    sizes = []
-    for after in (large, {**large, "more": 1}):
-        ended = attempt(items=SAID, before=large, task_state=after, answer="x", stop_reason="answered")
-        sizes.append(len(judged(ended, said("success", "success"))[1].asks[0].variables["state"]))
-    assert sizes[0] <= 1_500 < sizes[1]
-
-
-def test_what_the_judge_writes_is_bounded(attempt):
-    reply = {"items": [{"id": "a", "status": "failed", "reason": "r" * 99_000}], "feedback": "f" * 99_000}
-    verdict, _ = judged(attempt(items=SAID, answer="x", stop_reason="answered"), reply)
-    assert len(verdict["items"][0]["reason"]) <= 500
-    assert len(verdict["feedback"]) <= 4_000

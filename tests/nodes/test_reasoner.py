@@ -8,8 +8,8 @@ import pytest
 
 from gecko_graph import GeckoContext
 from gecko_graph.testing import drive
-from gecko_graph.toolgate.nodes.reasoner import reasoner
-from gecko_graph.world.contract import find_gated
+from gecko_graph.toolgate.nodes import reasoner
+from gecko_graph.world.rung import find_gated
 from tests import shop
 
 NODE = partial(reasoner, toolkit=shop.toolkit(), gated=find_gated(shop.toolkit()))
@@ -25,17 +25,6 @@ def test_it_sees_what_is_true_and_nothing_that_was_refused(attempt, step):
     assert seen["gated"] == "sell: the shop is closed"
     assert '"till": 0' in seen["state"]
     assert driven.update == {"need": "Open the shop."}
-
-
-def test_an_answer_ends_it(attempt):
-    update = drive(NODE, attempt(), [{"answer": " Nothing to do. "}]).update
-    assert (update["answer"], update["stop"]["code"]) == ("Nothing to do.", "answered")
-
-
-def test_a_need_outweighs_an_answer(attempt):
-    assert drive(NODE, attempt(), [{"need": "Open the shop.", "answer": "I will open it."}]).update == {
-        "need": "Open the shop."
-    }
 
 
 @pytest.mark.parametrize("steps", [2, 5])

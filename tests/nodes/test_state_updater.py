@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 
 import pytest
 
 from gecko_graph import GeckoContext, Toolkit
-from gecko_graph.contracts.contract import Invariant
 from gecko_graph.models.ask import Reply
-from gecko_graph.nodes.state_updater import state_updater
 from gecko_graph.testing import drive
 from gecko_graph.tools.spec import ToolSpec
 from gecko_graph.values.patch import fold_patches
+from gecko_graph.world.commit import state_updater
 from gecko_graph.world.rung import NO_ANSWER
 
 TOOLS = [ToolSpec(name="look", effect="read"), ToolSpec(name="put", effect="write"), ToolSpec(name="maybe")]
@@ -42,31 +40,6 @@ def test_a_change_is_committed_and_told(attempt):
     assert driven.events == [
         {"v": 1, "type": "gecko.change", "attempt": 1, "call": step["call"], "patch": ADD, "refused": None, "race": []}
     ]
-
-
-def test_text_is_told_as_it_is_and_an_error_as_an_error(attempt):
-    (message,) = update(attempt(proposals=[proposal(status="error", result="no tray", patch=[])])).update["trace"]
-    assert (message.content, message.status) == ("no tray", "error")
-
-
-def test_a_read_changes_nothing_and_is_not_asked_about(attempt):
-    driven = update(attempt(proposals=[proposal("look", patch=None)]))
-    assert driven.update["task_state"] == []
-    assert driven.asks == []
-    assert driven.events == []
-
-
-def test_what_is_refused_is_told_to_the_planner(attempt):
-    driven = update(attempt(proposals=[proposal(patch=[{"op": "remove", "path": "/none"}])]))
-    assert driven.update["task_state"] == []
-    assert driven.update["trace"][0].content.startswith("not done: the change does not apply")
-    assert driven.events[0]["refused"].startswith("the change does not apply")
-
-
-def test_invariants_of_the_toolkit_hold(attempt):
-    few = Invariant.load({"check": "(state.trays.letters | length) < 2", "error": "one letter"}, where="test")
-    driven = update(attempt(proposals=[proposal(patch=ADD)]), invariants=[few])
-    assert driven.update["steps"][0]["outcome"]["refused"] == "one letter"
 
 
 # the model's patch
@@ -108,48 +81,12 @@ def test_a_write_without_a_change_is_asked_about_once_then_an_error(attempt):
     assert update(attempt(proposals=[proposal("maybe")]), empty).update["steps"][0]["outcome"]["status"] == "ok"
 
 
-def test_what_was_not_shown_is_not_lost(attempt):
-    large = {"users": [{"id": f"user {n}", "mail": "lorem ipsum " * 4} for n in range(400)]}
-    lost = {"patch": [{"op": "replace", "path": "/users", "value": []}]}
-    driven = update(attempt(before=large, proposals=[proposal(args={"user": "user 1"})]), lost, lost)
-    assert driven.update["task_state"] == []
-    assert "would lose parts" in driven.update["steps"][0]["outcome"]["refused"]
-
-
-def test_the_state_updater_sees_what_was_supposed(attempt):
-    fact = {"tool": "look", "args": {}, "status": "ok", "result": "42", "rung": "model", "digest": "d"}
-    (ask,) = update(attempt(proposals=[proposal()], facts={"k": fact}), {"patch": ADD}).asks
-    assert '"result": "42"' in ask.variables["facts"]
-
-
 def test_a_write_whose_change_nobody_can_say_is_an_error(attempt):
     driven = update(attempt(proposals=[proposal()]), Reply(None, "the server is down"))
     outcome = driven.update["steps"][0]["outcome"]
     assert (outcome["status"], outcome["patch"]) == ("error", [])
     assert "the server is down" in outcome["refused"]
     assert len(driven.asks) == 1, "there is nothing to repair"
-
-
-def test_errors_and_known_changes_are_not_asked_about(attempt):
-    proposals = [proposal(status="error"), proposal(patch=[], identifier="2"), proposal(patch=ADD, identifier="3")]
-    assert update(attempt(proposals=proposals)).asks == []
-
-
-def test_several_are_asked_at_once_with_numbers_of_their_own(attempt):
-    proposals = [proposal(identifier=str(n), args={"n": n}) for n in range(3)]
-    bad = {"patch": [{"op": "remove", "path": "/none"}]}
-    none = {"patch": [], "unchanged": True}
-    other = {"patch": [{"op": "add", "path": "/other", "value": 1}]}
-    driven = update(attempt(proposals=proposals), {"patch": ADD}, bad, none, other, parallel_calls="snapshot")
-    assert [ask.where.question for ask in driven.asks] == [0, 1, 2, 3]
-    assert driven.asks[3].variables["call"] == driven.asks[1].variables["call"]
-    assert [step["outcome"]["patch"] for step in driven.update["steps"]] == [ADD, other["patch"], []]
-
-
-def test_without_a_model_the_change_stays_open(attempt):
-    driven = update(attempt(proposals=[proposal(rung="schema")]), roles=())
-    assert driven.update["steps"][0]["outcome"]["status"] == "ok"
-    assert driven.update["task_state"] == []
 
 
 # several calls of one message
@@ -168,34 +105,6 @@ def test_changes_of_one_message_are_committed_in_order_and_races_are_said(attemp
     assert [event["race"] for event in driven.events] == [[], ["put (a) at /trays/letters/-"]]
 
 
-def test_strict_refuses_the_later_of_two_that_overlap(attempt):
-    apart = [{"op": "add", "path": "/other", "value": 1}]
-    proposals = [
-        proposal(patch=ADD, identifier="a"),
-        proposal(patch=ADD, identifier="b"),
-        proposal(patch=apart, identifier="c"),
-    ]
-    driven = update(attempt(proposals=proposals), parallel_calls="strict")
-    assert [step["outcome"]["status"] for step in driven.update["steps"]] == ["ok", "error", "ok"]
-    assert driven.update["task_state"] == [*ADD, *apart]
-    assert "another call of the same message" in driven.update["steps"][1]["outcome"]["refused"]
-
-
-def test_a_refused_change_races_with_nothing(attempt):
-    bad = [*ADD, {"op": "remove", "path": "/none"}]
-    proposals = [proposal(patch=bad, identifier="a"), proposal(patch=ADD, identifier="b")]
-    driven = update(attempt(proposals=proposals), parallel_calls="strict")
-    assert [step["outcome"]["status"] for step in driven.update["steps"]] == ["error", "ok"]
-
-
-def test_a_replaced_value_that_another_call_took_away_is_refused_not_half_done(attempt):
-    removal = [{"op": "remove", "path": "/trays/letters"}]
-    proposals = [proposal(patch=removal, identifier="a"), proposal(patch=ADD, identifier="b")]
-    driven = update(attempt(proposals=proposals), parallel_calls="snapshot")
-    assert driven.update["task_state"] == removal
-    assert driven.update["steps"][1]["outcome"]["refused"].startswith("the change does not apply")
-
-
 # bounds
 
 
@@ -212,25 +121,3 @@ def test_of_a_long_result_the_planner_sees_what_the_task_speaks_of(attempt):
     (message,) = update(attempt(proposals=[proposal("look", patch=[], result={"rows": rows})])).update["trace"]
     assert "the invoice of March" in message.content
     assert "… items " in message.content
-
-
-def test_a_long_text_in_a_result_has_the_room_there_is(attempt):
-    (message,) = update(attempt(proposals=[proposal("look", patch=[], result={"page": "z" * 9_000})])).update["trace"]
-    assert message.content.count("z") > GeckoContext().view_chars // 2
-    assert len(message.content) <= GeckoContext().view_chars
-
-
-def test_a_result_that_fits_is_told_in_full(attempt):
-    result = {"rows": list(range(500)), "name": "Märchen"}
-    (message,) = update(attempt(proposals=[proposal("look", patch=[], result=result)])).update["trace"]
-    assert message.content == json.dumps(result, ensure_ascii=False)
-    exactly = "x" * GeckoContext().view_chars
-    (message,) = update(attempt(proposals=[proposal("look", patch=[], result=exactly)])).update["trace"]
-    assert message.content == exactly
-
-
-def test_no_part_of_the_prompt_is_unbounded(attempt):
-    large = {"files": {f"f{n}": "x" * 500 for n in range(2_000)}}
-    state = attempt(before=large, proposals=[proposal(args={"a": "y" * 99_000}, result=["z" * 99_000])])
-    (ask,) = update(state, {"patch": [], "unchanged": True}).asks
-    assert sum(map(len, ask.variables.values())) < 30_000

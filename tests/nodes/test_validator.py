@@ -10,10 +10,9 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from gecko_graph import GeckoContext, Toolkit
 from gecko_graph.models.ask import Ask, Reply
 from gecko_graph.models.roles import SemanticVerdict
-from gecko_graph.nodes.validator import validator
 from gecko_graph.testing import drive
 from gecko_graph.tools.spec import ToolSpec
-from gecko_graph.world.check import semantic_key
+from gecko_graph.world.check import semantic_key, validator
 
 WEATHER = ToolSpec(
     name="weather",
@@ -58,14 +57,8 @@ def verdict(*problems):
 class TestRules:
     def test_calls_that_pass_stay_pending(self):
         update, asks, events = drive(node, state(call(fast=True, name="ping"), CALL), context=NO_MODEL)
-        assert update == {
-            "pending": [call(fast=True, name="ping"), CALL],
-            "steps": [],
-            "trace": [],
-            "argument_verdicts": [],
-        }
-        assert asks == []
-        assert events == []
+        assert update["pending"] == [call(fast=True, name="ping"), CALL]
+        assert update["steps"] == update["trace"] == asks == events == []
 
     def test_refused_calls_become_steps_and_tool_errors(self):
         good, bad = call(1, city="Rome"), call(2, city=7, unit="K", wind=True)
@@ -74,11 +67,8 @@ class TestRules:
         (step,) = update["steps"]
         assert step["v"] == 1
         assert step["call"] == bad
-        assert [(each["path"], each["source"]) for each in step["complaints"]] == [
-            ("$.wind", "rule"),
-            ("$.city", "rule"),
-            ("$.unit", "rule"),
-        ]
+        assert [each["path"] for each in step["complaints"]] == ["$.wind", "$.city", "$.unit"]
+        assert {each["source"] for each in step["complaints"]} == {"rule"}
         (message,) = update["trace"]
         assert isinstance(message, ToolMessage)
         assert (message.status, message.tool_call_id, message.name) == ("error", "c2", "weather")
@@ -96,14 +86,6 @@ class TestRules:
         assert [step["complaints"][0]["got"] for step in update["steps"]] == ['"wether"', json.dumps('{"city": ')]
         assert "weather" not in update["trace"][0].content
         assert asks == []
-
-    def test_messages_keep_the_order_of_the_calls(self):
-        calls = [call(number, city=number) for number in range(5)]
-        update, *_ = drive(node, state(*calls), context=NO_MODEL)
-        assert [message.tool_call_id for message in update["trace"]] == [each["id"] for each in calls]
-
-    def test_nothing_pending(self):
-        assert drive(node, state()).update["steps"] == []
 
 
 def judged(tool, args, problems):
@@ -128,23 +110,11 @@ class TestModel:
     def test_its_problems_are_complaints(self):
         update, *_ = drive(node, state(CALL), [verdict(("city", "a country,\n not a city"))])
         assert update["pending"] == []
-        assert update["steps"][0]["complaints"] == [
-            {
-                "tool": "weather",
-                "path": "$.city",
-                "expected": "a value that makes sense here: a country, not a city",
-                "got": '"Germany"',
-                "source": "model",
-            }
-        ]
-        assert update["argument_verdicts"] == [
-            {
-                "tool": "weather",
-                "args": CALL["args"],
-                "problems": [{"argument": "$.city", "problem": "a country, not a city"}],
-                "key": semantic_key("weather", CALL["args"]),
-            }
-        ]
+        (complaint,) = update["steps"][0]["complaints"]
+        assert (complaint["path"], complaint["source"]) == ("$.city", "model")
+        assert complaint["expected"].endswith(": a country, not a city")
+        problem = {"argument": "$.city", "problem": "a country, not a city"}
+        assert update["argument_verdicts"] == [judged("weather", CALL["args"], [problem])]
 
     @pytest.mark.parametrize(
         ("named", "path"),
@@ -172,12 +142,6 @@ class TestModel:
         problems = update["argument_verdicts"][0]["problems"]
         assert [problem["argument"] for problem in problems] == ([path] if path else [])
         assert bool(update["pending"]) == (path is None)
-
-    def test_many_places_are_asked_about_as_one(self):
-        people = [{"name": f"person {index}"} for index in range(60)]
-        update, asks, _ = drive(node, state(call(city="Rome", people=people)), [verdict(("people[59].name", "odd"))])
-        assert asks[0].variables["undecided"] == "$.city\n$.people"
-        assert update["steps"][0]["complaints"][0]["path"] == "$.people[59].name"
 
     @pytest.mark.parametrize("failure", ["no JSON", None])
     def test_no_verdict_means_valid_and_is_noted(self, failure):
@@ -212,15 +176,6 @@ class TestModel:
     )
     def test_nobody_is_asked(self, calls, context, roles):
         assert drive(node, state(*calls), context=context, roles=roles).asks == []
-
-    def test_huge_arguments_make_a_bounded_prompt(self):
-        _, asks, _ = drive(node, state(call(city="R" * 1_000_000)), [verdict()])
-        assert sum(len(text) for text in asks[0].variables.values()) < 20_000
-
-    def test_other_arguments_are_asked_about_anew(self):
-        record = judged("weather", {"city": "x", "days": 1}, [])
-        assert drive(node, state(call(city="x", days=1), argument_verdicts=[record])).asks == []
-        assert len(drive(node, state(call(city="x", days=2), argument_verdicts=[record]), [verdict()]).asks) == 1
 
 
 DATED = ToolSpec(
@@ -291,11 +246,6 @@ class TestSources:
         found = step("search", {}, ["Miller"])
         assert self.asked(args, argument_verdicts=[record], steps=[found]).update["steps"] == []
 
-    def test_errors_and_refusals_give_no_values(self, step):
-        failed = step("search", {}, "there is no flight F-7731", status="error")
-        refused = {"v": 1, "call": {"id": "c1", "name": "book", "args": {}}, "complaints": []}
-        assert len(self.asked({"flight": "F-7731"}, steps=[failed, refused], replies=[verdict()]).asks) == 1
-
     def test_results_of_an_earlier_turn_count_too(self):
         results = [ToolMessage('{"flight": "F-7731", "day": "3 May"}', tool_call_id="a")]
         assert self.asked({"flight": "F-7731", "date": "3 May"}, conversation=results).asks == []
@@ -313,16 +263,6 @@ class TestSources:
         assert "assistant: Noted." in told["conversation"]
         assert "Book me" not in told["conversation"]
         assert max(len(told["results"]), len(told["conversation"])) <= 1_200
-
-    def test_the_cut_schema_says_nothing_of_what_was_cut(self):
-        (ask,) = self.asked({"flight": "F1", "date": "x"}, replies=[verdict()]).asks
-        parameters = json.loads(ask.variables["tool"])["parameters"]
-        assert parameters["required"] == ["flight"]
-        assert "additionalProperties" not in parameters
-        every = {"flight": "F1", "date": "x", "seats": 4, "warm": 0.1, "window": True}
-        (ask,) = self.asked(every, replies=[verdict()]).asks
-        shown = json.loads(ask.variables["tool"])["parameters"]["properties"]
-        assert shown == {name: rule for name, rule in DATED.parameters["properties"].items() if name != "window"}
 
     def test_a_complaint_never_holds_a_right_value(self):
         said = verdict(("flight", "This is a train; use 'F-7731' instead. Should be F-7731."))
@@ -348,28 +288,3 @@ def test_only_values_without_a_source_are_asked_about_and_no_flag_and_no_secret(
     assert asks[0].variables["undecided"] == "$.user"
     given["task"] = "Log ann in"
     assert drive(lambda s, scope: validator(s, scope, toolkit=Toolkit([LOGIN])), given).asks == []
-
-
-def test_of_several_arguments_only_those_without_a_source_are_asked_about():
-    many = call(**{"city": "Rome", "odd name": "Nowhere"})
-    given = {**state(many), "task": "Weather in Rome?"}
-    _, asks, _ = drive(node, given, [verdict()])
-    assert asks[0].variables["undecided"] == '$["odd name"]'
-
-
-@pytest.mark.parametrize(
-    ("args", "undecided"),
-    [
-        ({"subject": "Your order O-7", "count": 2}, ""),
-        ({"subject": "Your order O-8", "count": 2}, "$.subject"),
-        ({"subject": "On its way", "count": 3}, "$.count"),
-    ],
-)
-def test_of_prose_only_figures_need_a_source_and_numbers_may_be_written_out(args, undecided):
-    mail = ToolSpec(
-        name="mail", parameters={"properties": {"subject": {"type": "string"}, "count": {"type": "integer"}}}
-    )
-    given = {"pending": [call(name="mail", **args)], "task": "Tell Ann twice, of O-7", "number": 1, "turn": 0}
-    replies = [verdict()] if undecided else []
-    _, asks, _ = drive(lambda s, scope: validator(s, scope, toolkit=Toolkit([mail])), given, replies)
-    assert [ask.variables["undecided"] for ask in asks] == [undecided] * bool(undecided)

@@ -13,21 +13,17 @@ from collections import Counter
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from evals.harness.datasets import read_jsonl
 from gecko_graph import GeckoContext, Toolkit
 from gecko_graph.models.node import NodeScope
-from gecko_graph.nodes.validator import validator
 from gecko_graph.tools.spec import ToolSpec
+from gecko_graph.world.check import validator
 
 SCOPE = NodeScope(GeckoContext(), lambda event: None, lambda role: True)
 
 
 @pytest.fixture(scope="module")
-def rows(shared_data):
-    path = shared_data / "live_replies.jsonl.gz"
-    if not path.is_file():
-        pytest.skip("no recorded replies of a live model")
-    return list(read_jsonl(path))
+def rows(read_jsonl):
+    return read_jsonl("live_replies.jsonl.gz")
 
 
 def block(text, label):

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gecko_graph.models.roles import Judgement
 from gecko_graph.nodes.judge import Evidence, build_verdict
-from tests import desk
 from tests.judging import FILED, SAID, code_of, judged, said, statuses
 
 HALF = {"trays": {"letters": ["from mum"], "bills": []}, "runtime_state": {}}
@@ -32,12 +29,6 @@ def test_who_has_changed_something_is_only_excused_item_by_item_and_for_what_was
     assert verdict["status"] == word
 
 
-@pytest.mark.parametrize("flag", ["stopping_was_right", "ask_user"])
-def test_the_old_name_of_the_flag_is_still_read(flag):
-    assert Judgement.model_validate({"items": [], flag: True}).stopping_was_right
-    assert "ask_user" not in json.dumps(Judgement.model_json_schema())
-
-
 # what nobody asked for, and what the judge strikes
 
 
@@ -57,20 +48,6 @@ def test_an_item_that_was_given_with_the_task_cannot_be_struck(attempt):
     assert (verdict["status"], statuses(verdict)[1]) == ("failed", ("failed", "model"))
     assert verdict["items"][1]["reason"] == "the judge struck it, but it was given with the task"
     assert driven.asks[0].variables["items"].count('"given": true') == 2
-
-
-def test_where_all_items_are_struck_nobody_has_judged(attempt):
-    reply = said("not_asked_for", "not_asked_for", stopping_was_right=True)
-    verdict, _ = judged(attempt(items=BY_MODEL, answer="x", stop_reason="answered"), reply)
-    assert (verdict["status"], verdict["score"]) == ("failed", 0.0)
-    assert "were not judged" in verdict["feedback"]
-
-
-def test_an_item_with_a_check_cannot_be_struck(attempt):
-    items = [desk.CHECKLIST[0], SAID[1]]
-    reply = {"items": [{"id": "tray", "status": "not_asked_for"}, {"id": "b", "status": "success"}]}
-    verdict, _ = judged(attempt(items=items, answer="x", stop_reason="answered"), reply)
-    assert statuses(verdict) == [("failed", "rule"), ("success", "model")]
 
 
 def test_the_judge_names_changes_and_its_feedback_is_kept_with_an_accepted_verdict(attempt):
@@ -131,12 +108,6 @@ def test_an_empty_checklist_is_met_by_an_answer_and_nothing_else(attempt, state,
     verdict, driven = judged(attempt(items=[], stop_reason="answered", **state))
     assert (verdict["status"], driven.asks) == (word, [])
     assert "nothing to check" in verdict["feedback"] or word == "failed"
-
-
-def test_what_could_not_be_evaluated_is_in_the_verdict(attempt, step):
-    steps = [step("put", unclear=["reservation.insurancx is undefined"]), step("look")]
-    verdict, _ = judged(attempt(task_state=FILED, steps=steps, answer="x", stop_reason="answered"))
-    assert verdict["unclear"] == ["put: reservation.insurancx is undefined"]
 
 
 # properties

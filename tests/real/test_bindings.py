@@ -9,11 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage
 
-from gecko_graph import Toolkit
-from gecko_graph.real.bindings import PlanResults
-from gecko_graph.real.holes import replaced, resolve, with_holes
-from gecko_graph.values.leaves import scalars
-from gecko_graph.values.paths import json_path, path_tokens, places, value_at
+from gecko_graph import Tool, Toolkit
+from gecko_graph.real.bindings import PlanResults, replaced, resolve, with_holes
+from gecko_graph.values.places import json_path, path_tokens, places, scalars, value_at
 from gecko_graph.world.provenance import Sources, trace
 
 ANY = {"type": "object"}
@@ -24,7 +22,9 @@ def toolkit(effects: dict[str, str]) -> Toolkit:
     tools = [
         {"name": name, "description": "", "parameters": KINDS if name == "sort" else ANY} for name in [*effects, "use"]
     ]
-    return Toolkit.from_tools(tools, effects={**effects, "use": "write"})
+    return Toolkit.from_tools(tools).declare(
+        *(Tool(name, effect=effect) for name, effect in {**effects, "use": "write"}.items())
+    )
 
 
 def step(number: int, name: str, args: dict, result, *, rung: str = "contract", status: str = "ok") -> dict:
@@ -36,7 +36,7 @@ def step(number: int, name: str, args: dict, result, *, rung: str = "contract", 
 def found(steps: list[dict], *, task: str = "Do it", state: dict | None = None, **effects: str):
     """Return what the arguments of the last step rest on."""
     tools, messages = toolkit({"make": "write", "find": "read", "sort": "write", **effects}), [HumanMessage(task)]
-    origins, made_up = trace(steps, Sources(conversation=messages, state=state or {}), lambda name: ANY)
+    origins, made_up, *_ = trace(steps, Sources(conversation=messages, state=state or {}), lambda name: ANY)
     last = steps[-1]["call"]
     mine = {each["argument"] for each in made_up if each["call"] == last["id"]}
     return PlanResults(steps, tools, messages, state or {}).find(last, origins, mine)
@@ -63,12 +63,8 @@ def test_an_identifier_that_a_simulated_write_made_up_is_bound(rung):
         ({"odd key": {"$": "A-100-b"}}, {"a.b": {"[0]": "A-100-b"}}),
         ({"order_id": 7}, {"order_id": 7}),  # of short ones name or form says that they are identifiers
         ({"order": {"id": 7}}, {"order_id": 7}),
-        ({"id": 7}, {"id": "7"}),
         ({"ref": "abc"}, {"order_ref": "abc"}),
-        ({"order": "O-1"}, {"target": "O-1"}),
-        ({"order_id": "O1"}, {"text": "Your order O1"}),
         ({"order": "O-1"}, {"text": "Your order O-1."}),
-        ({"order_id": 7}, {"text": "Your order 7 is here"}),
         ({"order": {"id": 7}}, {"text": "Order no. 7: https://shop.example/orders/7?x=1"}),
     ],
 )
@@ -78,11 +74,7 @@ def test_the_kind_of_number_and_the_place_of_the_argument_do_not_matter(result, 
 
 @pytest.mark.parametrize(
     ("result", "args"),
-    [
-        ({"ok": True}, {"flag": True}),
-        ({"note": None}, {"note": None}),
-        ({"order_id": 7}, {"quantity": 7}),
-    ],
+    [({"ok": True}, {"flag": True}), ({"note": None}, {"note": None}), ({"order_id": 7}, {"quantity": 7})],
 )
 def test_booleans_and_single_digits_that_are_equal_by_chance_rest_on_nothing(result, args):
     assert not bound(result, args).arguments
@@ -93,32 +85,22 @@ def test_booleans_and_single_digits_that_are_equal_by_chance_rest_on_nothing(res
     [
         ({"total": 12.5}, {"amount": 12.5}),
         ({"total": 1250}, {"amount": 1250}),
-        ({"total": "1250.00"}, {"amount": "1250.00"}),
-        ({"total": "1250.00 EUR"}, {"amount": "1250.00 EUR"}),
         ({"total": "$1,250.00"}, {"amount": "$1,250.00"}),
         ({"total": 12}, {"id": 12}),
-        ({"order_id": 77}, {"quantity": 77}),
         ({"order_id": 7781}, {"quantity": 7781}),
         ({"order_id": 7}, {"customer_id": 7}),
         ({"id": "7781"}, {"id": 7781}),
         ({"word": "confirmed"}, {"note": "confirmed"}),
-        ({"count": 3}, {"quantity": 3}),
-        ({"total": 49.0}, {"text": "49 euros"}),
         ({"total": 49.5}, {"text": "EUR 49.50"}),
         ({"total": 1250.5}, {"text": "1,250.50 euros"}),
         ({"total": 49.99}, {"text": "about 50 euros"}),
         ({"total": "1,250.00 EUR"}, {"text": "1250 euros"}),
-        ({"total": 49}, {"text": "It costs 49EUR"}),
         ({"due": "2024-05-15T15:00"}, {"text": "due May 15, 2024"}),
-        ({"due": "2024-05-15"}, {"text": "due May 15"}),
         ({"name": "Lena Brandt"}, {"text": "Dear lena brandt, it is done"}),
         ({"名": "東京"}, {"text": "東京に着く"}),
         ({"status": "confirmed"}, {"text": "It is confirmed"}),
-        ({"seats": 7}, {"text": "for 7"}),
         ({"order_id": 7}, {"text": "7 pens"}),
-        ({"order_id": 7}, {"text": "for customer 7"}),
         ({"orders": {"ord-7781": {"at": "noon"}}}, {"text": "Your order ord-7781"}),
-        ({"id": "ord-7781"}, {"text": "Your order 7781"}),
         ({"id": "ord-7781"}, {"text": "Your order ORD 7781"}),
     ],
 )
@@ -145,10 +127,6 @@ def test_a_value_of_the_tools_schema_is_never_bound():
 )
 def test_what_something_real_holds_is_not_bound(more):
     assert not bound({"id": "ord-7781"}, {"id": "ord-7781"}, **more).bindings
-
-
-def test_what_a_real_call_returned_is_not_bound():
-    assert not bound({"id": "ord-7781"}, {"id": "ord-7781"}, rung="real").arguments
 
 
 def test_a_value_chosen_among_a_simulated_reads_results_is_not_bound():
@@ -204,11 +182,6 @@ def test_of_a_longer_text_only_what_a_simulated_write_made_up_is_bound(more):
     given = {"result": {"id": "ord-7781"}, "text": "See https://shop.example/orders/ord-7781", **more}
     result, text = given.pop("result"), given.pop("text")
     assert not bound(result, {"text": text}, **given).bindings
-
-
-def test_a_fraction_in_a_text_or_as_one_is_never_bound():
-    assert not bound({"id": 8.66e-247}, {"text": "about 8.66e-247!"}).bindings
-    assert not bound({"id": 1234.5}, {"id": "1234.5"}).bindings
 
 
 def test_two_parts_of_one_text_are_replaced_at_once():
@@ -276,9 +249,7 @@ names = st.text(max_size=100) | st.sampled_from(["", "a.b", "[0]", '"', "\\", "$
 idents = st.from_regex(r"[a-z]{2,4}-[1-9][0-9]{3,6}", fullmatch=True)
 leaves = st.none() | st.booleans() | st.integers(-99_999, 99_999) | st.floats(-1e6, 1e6) | idents | st.text(max_size=12)
 trees = st.recursive(
-    leaves,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3),
-    max_leaves=8,
+    leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3), max_leaves=8
 )
 objects = st.dictionaries(names, trees, max_size=4)
 

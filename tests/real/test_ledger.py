@@ -14,7 +14,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import Command
 
-from gecko_graph import GeckoError, create_gecko_agent
+from gecko_graph import GeckoError, Models, create_gecko_agent
 from gecko_graph.real.ledger import TABLE, find_ledger
 from gecko_graph.testing import recorded
 from tests.test_agent import APPROVE, PLAN, TASK, Shop, shop, thread
@@ -131,10 +131,14 @@ class OtherSaver(BaseCheckpointSaver):
         return self.kept.get_next_version(*args)
 
 
-@pytest.mark.parametrize("review", ["writes", "none"])
-def test_a_saver_without_a_ledger_is_refused_before_anything_is_asked(shop, review):
-    models = {"planner": recorded(planner=[PLAN])}
-    agent = create_gecko_agent(shop.toolkit(), models=models, review=review, checkpointer=OtherSaver())
+@pytest.mark.parametrize("interrupt_on", ["writes", "none"])
+def test_a_saver_without_a_ledger_is_refused_before_anything_is_asked(shop, interrupt_on):
+    agent = create_gecko_agent(
+        shop.toolkit(),
+        model=Models(planner=recorded(planner=[PLAN])),
+        interrupt_on=interrupt_on,
+        checkpointer=OtherSaver(),
+    )
     with pytest.raises(GeckoError, match="OtherSaver has no ledger of real calls"):
         agent.invoke(TASK, thread())
     assert not shop.calls
@@ -143,9 +147,10 @@ def test_a_saver_without_a_ledger_is_refused_before_anything_is_asked(shop, revi
 
 def test_any_saver_will_do_with_a_ledger_of_its_own():
     shop, saver = Shop(), OtherSaver()
-    models = {"planner": recorded(planner=[PLAN])}
     ledger = find_ledger(InMemorySaver(), None)
-    agent = create_gecko_agent(shop.toolkit(), models=models, checkpointer=saver, ledger=ledger)
+    agent = create_gecko_agent(
+        shop.toolkit(), model=Models(planner=recorded(planner=[PLAN])), checkpointer=saver, ledger=ledger
+    )
     agent.invoke(TASK, thread())
     approve = Command(resume={"decisions": [APPROVE] * 3})
     assert agent.invoke(approve, thread())["execution"]["status"] == "done"
@@ -155,4 +160,4 @@ def test_any_saver_will_do_with_a_ledger_of_its_own():
 
 def test_the_ledger_that_is_given_must_be_one(shop):
     with pytest.raises(GeckoError, match="ledger: expected a CallLedger"):
-        create_gecko_agent(shop.toolkit(), models={}, ledger={})
+        create_gecko_agent(shop.toolkit(), model=Models(), ledger={})

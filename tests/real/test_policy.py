@@ -1,13 +1,17 @@
-"""Which calls are asked about: the words, rules in their order, and what nothing real supports."""
+"""Which calls are asked about, and how the answers of people and programs are read."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from gecko_graph import GeckoError, Toolkit
-from gecko_graph.real.policy import ReviewPolicy
+from gecko_graph import GeckoError, Tool, Toolkit
+from gecko_graph.real.decisions import DOUBT_DECISIONS, build_schema, read_decisions, read_words
+from gecko_graph.real.policy import DECISIONS, ReviewPolicy
+from gecko_graph.real.preview import fence
 
 EFFECTS = {"look": "read", "order": "write", "cancel": "write"}
 BOUND = {"argument": "$.id", "sources": []}
@@ -21,22 +25,32 @@ def toolkit() -> Toolkit:
     def odd() -> str: ...
 
     tools: list[Any] = [look, order, cancel, odd]
-    return Toolkit.from_tools([*tools, {"name": "unreal", "description": "", "parameters": {}}], effects=EFFECTS)
+    return Toolkit.from_tools([*tools, {"name": "unreal", "description": "", "parameters": {}}]).declare(
+        *(Tool(name, effect=effect) for name, effect in EFFECTS.items())
+    )
 
 
-def word(review: Any, name: str, *, state: dict | None = None, args: dict | None = None, **rests: Any) -> str:
+def word(interrupt_on: Any, name: str, *, state: dict | None = None, args: dict | None = None, **rests: Any) -> str:
     tools = toolkit()
     planned: Any = {"call": {"id": "c", "name": name, "args": args or {}}, "ambiguous": [], "made_up": [], **rests}
-    return ReviewPolicy.load(review, tools).word(planned, tools[name], state or {})[0]
+    return ReviewPolicy.load(interrupt_on, tools).word(planned, tools[name], state or {})[0]
 
 
 @pytest.mark.parametrize(
-    ("review", "expected"),
-    [("writes", "allow ask ask"), ("all", "ask ask ask"), ("none", "allow allow allow")],
+    ("interrupt_on", "expected"), [("writes", "allow ask ask"), ("all", "ask ask ask"), ("none", "allow allow allow")]
 )
-def test_the_words(review, expected):
-    assert [word(review, name) for name in ("look", "order", "odd")] == expected.split()
-    assert word(review, "unreal") == "refuse"
+def test_the_words(interrupt_on, expected):
+    assert [word(interrupt_on, name) for name in ("look", "order", "odd")] == expected.split()
+    assert word(interrupt_on, "unreal") == "refuse"
+
+
+def test_langchains_dict():
+    given = {"order": {"allowed_decisions": ["approve", "reject"], "description": "Is it in budget?"}, "odd": True}
+    policy = ReviewPolicy.load({"rules": {**given, "cancel": False}, "max_age": 60}, toolkit())
+    assert [word(given, name) for name in ("look", "order", "cancel", "odd")] == ["allow", "ask", "allow", "ask"]
+    assert word(given, "cancel", made_up=[MADE_UP]) == "ask", "also where LangChain would make the call"
+    assert (policy.max_age, policy.allowed("order")) == (60, ["approve", "reject"])
+    assert [*policy.allowed("odd")] == [*policy.allowed("look")] == [*DECISIONS]
 
 
 def test_the_last_rule_that_applies_decides_and_without_one_it_is_asked():
@@ -65,31 +79,86 @@ def test_what_nothing_real_supports_is_asked_about_and_refused_where_nobody_is()
         assert word([{"tool": "order", "then": "allow"}], "order", **doubt) == "allow"
 
 
-@pytest.mark.parametrize("review", ["none", "writes", [{"then": "allow"}]])
-def test_an_uncertain_source_is_asked_about_whatever_the_policy(review):
-    assert word(review, "look", ambiguous=[BOUND]) == "ask"
+@pytest.mark.parametrize("interrupt_on", ["none", "writes", [{"then": "allow"}]])
+def test_an_uncertain_source_is_asked_about_whatever_the_policy(interrupt_on):
+    assert word(interrupt_on, "look", ambiguous=[BOUND]) == "ask"
 
 
 @pytest.mark.parametrize(
-    ("review", "why"),
+    ("interrupt_on", "why"),
     [
-        ("writs", "did you mean writes"),
-        (True, "one of writes, all, none"),
+        ("writs", "expected 'writes', 'all', 'none'"),
+        (True, "expected 'writes'"),
         ([], "rules such as"),
-        (["writes"], "rule 1: expected a rule"),
-        ([{"tool": "order"}], "rule 1: expected `then`"),
-        ([{"tool": "order", "then": "deny"}], "allow, ask, refuse"),
-        ([{"then": "ask"}, {"tol": "order", "then": "ask"}], "rule 2: unknown key 'tol'.*did you mean tool"),
+        ({}, "LangChain's dict such as"),
+        (["writes"], "rule 1:"),
+        ([{"tool": "order"}], "rule 1: 'then'"),
+        ([{"tool": "order", "then": "deny"}], "'allow', 'ask' or 'refuse', got 'deny'"),
+        ([{"then": "ask"}, {"tol": "order", "then": "ask"}], "rule 2: 'tol'"),
         ([{"tool": "ordr", "then": "refuse"}], "no tool matches 'ordr'.*did you mean order"),
-        ([{"tool": 3, "then": "refuse"}], "`tool` to be a text"),
         ([{"tool": "order", "when": "args.x >", "then": "ask"}], "rule 1, `when`"),
         ([{"tool": "order", "when": "before.x", "then": "ask"}], "before"),
-        ([{"tool": "order", "when": True, "then": "ask"}], "`when` to be a text"),
+        ([{"tool": "order", "when": True, "then": "ask"}], "'when'"),
         ({"rules": "writes", "max_age": 0}, "max_age"),
-        ({"rules": "writes", "max_age": True}, "max_age"),
-        ({"rule": "writes"}, "unknown key 'rule'"),
+        ({"rules": "writes", "needs_id": "yes"}, "needs_id"),
+        ({"rules": "writes", "order": True}, "'order'"),
+        ({"ordr": True}, "did you mean order"),
+        ({"order": {"allowed_decisions": ["approve", "ignore"]}}, "allowed_decisions"),
+        ({"order": {"allowed_decisions": ["approve"], "when": print}}, "write a rule"),
+        ({"order": {"allowed_decisions": ["approve"], "description": print}}, "description"),
     ],
 )
-def test_a_policy_that_cannot_be_used_says_why(review, why):
+def test_a_policy_that_cannot_be_used_says_why(interrupt_on, why):
     with pytest.raises(GeckoError, match=why):
-        ReviewPolicy.load(review, toolkit())
+        ReviewPolicy.load(interrupt_on, toolkit())
+
+
+def place(item: str, quantity: int) -> str:
+    """Order an item."""
+    return item
+
+
+TOOLS = Toolkit.from_tools([Tool(place, effect="write")])
+CALL = {"id": "c1", "name": "place", "args": {"item": "pen", "quantity": 3}}
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.sampled_from(DECISIONS),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+actions = st.fixed_dictionaries({"name": st.just("place") | st.text(max_size=5), "args": values}) | values
+decisions = st.fixed_dictionaries(
+    {"type": st.sampled_from(DECISIONS) | values}, optional={"message": values, "edited_action": actions}
+)
+
+
+@given(values | st.fixed_dictionaries({"decisions": st.lists(decisions | values, max_size=3) | values}))
+def test_any_answer_is_read_or_refused_with_why(answer):
+    read, problem = read_decisions(answer, [CALL], TOOLS, [DECISIONS])
+    assert bool(problem) != (len(read) == 1)
+    if read and read[0]["type"] == "edit":
+        assert read[0]["edited_action"]["name"] == "place"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"), [("[1]", [1]), ('{"a": 1}', {"a": 1}), ("12", "12"), ("{", "{"), ('"a"', '"a"'), ("", "")]
+)
+def test_words_that_spell_an_object_or_list_are_one(text, words):
+    assert read_words(text) == words
+
+
+def test_the_schema_of_an_answer_to_a_doubt_has_its_own_words():
+    schema = build_schema("q1", [DOUBT_DECISIONS])
+    assert schema["$defs"]["Decision"]["properties"]["type"]["enum"] == ["happened", "make_now", "skip"]
+    assert schema["required"] == ["decisions"]
+
+
+def test_a_decision_that_is_not_allowed_is_refused():
+    _, problem = read_decisions({"decisions": [{"type": "edit"}]}, [CALL], TOOLS, [("approve", "reject")])
+    assert "expected a `type` of approve, reject" in problem
+
+
+@given(st.text(alphabet="`a\n", max_size=20))
+def test_nothing_in_a_text_ends_its_fence(text):
+    first, *lines, last = fence(text).split("\n")
+    assert first == last
+    assert not any(line.startswith(first) for line in lines)

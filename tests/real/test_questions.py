@@ -1,6 +1,6 @@
 """What the agent needs of LangGraph's inside: where a task stands, its raised question, its answer, and its spending.
 
-These tests fail where LangGraph changes a name or a meaning that `execution/questions.py` rests on.
+These tests fail where LangGraph changes a name or a meaning that `real/questions.py` rests on.
 """
 
 from __future__ import annotations

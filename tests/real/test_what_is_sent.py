@@ -11,11 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage
 
-from gecko_graph.real.bindings import PlanResults
-from gecko_graph.real.holes import find_difference, resolve, template
+from gecko_graph.real.bindings import PlanResults, find_difference, resolve, template
 from gecko_graph.real.preview import describe_dependencies
-from gecko_graph.values.leaves import as_text, scalars
-from gecko_graph.values.paths import value_at
+from gecko_graph.values.places import as_text, scalars, value_at
 from gecko_graph.world.provenance import Sources, trace
 from tests.real.test_bindings import ANY, bound, planned, step, toolkit
 
@@ -88,7 +86,7 @@ def expected(line: str, args: dict, real: dict[str, Any]) -> Any:
 def test_what_is_sent_is_what_was_shown_with_its_holes_filled(case: tuple[list[dict], dict], task: str) -> None:
     steps, real = case
     last, messages = steps[-1]["call"], [HumanMessage(task)]
-    origins, made_up = trace(steps, Sources(conversation=messages, state={}), lambda name: ANY)
+    origins, made_up, *_ = trace(steps, Sources(conversation=messages, state={}), lambda name: ANY)
     mine = {each["argument"] for each in made_up if each["call"] == last["id"]}
     rests = PlanResults(steps, TOOLS, messages, {}).find(last, origins, mine)
     call = {**planned(last["args"], rests), "predicted": {}, "made_up": []}

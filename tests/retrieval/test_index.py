@@ -15,8 +15,8 @@ from langchain_core.documents import BaseDocumentCompressor
 from langchain_core.embeddings import Embeddings
 
 from gecko_graph import GeckoError, Toolkit, ToolSpec
-from gecko_graph.retrieval import Found, ToolIndex, index
-from gecko_graph.retrieval.words import split_words, texts_of
+from gecko_graph.retrieval import ToolIndex, index
+from gecko_graph.retrieval.words import split_words
 
 
 def tool(name, description="", **arguments):
@@ -53,14 +53,6 @@ def test_words(text, words):
     assert split_words(text) == words
 
 
-def test_nested_arguments_choices_tags_and_paths_are_read():
-    nested = {"type": "object", "properties": {"zip": {"description": "Postal code"}}}
-    schema = {"properties": {"address": nested, "kind": {"enum": ["gift", 3]}, "odd": True, "rows": {"items": nested}}}
-    text = texts_of(ToolSpec(name="ship", parameters=schema, tags=("orders",)))[2]
-    assert {"orders", "address", "gift", "zip", "Postal code", "rows"} <= {*text.split("\n")}
-    assert texts_of(ToolSpec(name="ship", parameters={"properties": [1]}))[2] == ""
-
-
 def test_the_best_comes_first_and_nothing_without_a_common_word():
     built = ToolIndex.build(Toolkit(TOOLS))
     assert names(built.search("weather forecasts for cities"))[0] == "getWeatherForecast"
@@ -73,11 +65,6 @@ def test_the_gate_leaves_out_what_is_not_allowed():
     built = ToolIndex.build(TOOLS)
     assert names(built.search("invoice", allowed={"list_invoices", "no such tool"})) == ["list_invoices"]
     assert built.search("invoice", allowed=()) == []
-
-
-@pytest.mark.parametrize("tools", [[], [tool("a"), tool("of")]])
-def test_tools_without_words_are_never_found(tools):
-    assert ToolIndex.build(tools).search("anything") == []
 
 
 @settings(max_examples=60, deadline=None)
@@ -118,13 +105,6 @@ def test_embeddings_find_what_shares_no_word_and_both_rankings_count():
     assert ToolIndex.build(TOOLS).search("will it rain") == []
     assert names(built.search("bill: remove it for good"))[0] == "delete_invoice"
     assert names(built.search("bill", allowed=["list_invoices"])) == ["list_invoices"]
-
-
-def test_fusion_is_by_reciprocal_rank():
-    a, b, c = (Found(name, 9.0) for name in "abc")
-    fused = index._fuse([[a, b], [b, c]])
-    assert names(fused) == ["b", "a", "c"]
-    assert fused[0].score == pytest.approx(1 / 61 + 1 / 62)
 
 
 @pytest.mark.parametrize(
@@ -205,12 +185,6 @@ def test_a_broken_cache_is_built_anew(tmp_path, spoil):
     assert ToolIndex.build(TOOLS, cache=tmp_path).search("invoice of a customer") == right
     with np.load(kept_file(tmp_path)) as file:
         assert len(file["data"]) == len(file["indices"])
-
-
-def test_other_tools_have_another_index(tmp_path):
-    ToolIndex.build(TOOLS, cache=tmp_path)
-    ToolIndex.build(TOOLS[:2], cache=tmp_path)
-    assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_a_cache_that_is_no_folder(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gecko_graph.schemas.hints import MAX_CHARS, without_hints
+from gecko_graph.schemas.complaints import MAX_CHARS, without_hints
 
 ARGS = json.dumps({"country": "USA", "when": "Wednesday next week", "size": "large pizza", "count": -5})
 
@@ -20,26 +20,15 @@ PLAIN = "it does not fit its description"
     ("problem", "left"),
     [
         ("use 'United States'", PLAIN),
-        ("Use United States instead.", PLAIN),
         ("The value is an abbreviation; use 'United States'.", "The value is an abbreviation"),
-        ("The value is an abbreviation. Please write france", "The value is an abbreviation."),
         ("should be 'United States'", PLAIN),
-        ("The date must be 2024-05-01", PLAIN),
-        ("expected celsius", PLAIN),
-        ("The user wants celsius.", PLAIN),
         ("the task says friday", PLAIN),
-        ("Did you mean United States?", PLAIN),
-        ("the correct value is france", PLAIN),
-        ("replace it by France", PLAIN),
         ("It should be a country such as France", "It should be a country"),
         ("'USA' is not spelled out (United States)", "'USA' is not spelled out (… …)"),
-        ("Not a country -> France", "Not a country -> …"),
         ("no such day, 2023-04-02 is", "no such day, … is"),
         ("must be a positive number, not -5", "must be a positive number, not -5"),
         ('"Wednesday next week" is not in YYYY-MM-DD format', '"Wednesday next week" is not in YYYY-MM-DD format'),
         ("The value names the league, not a team.", "The value names the league, not a team."),
-        ("It contradicts what the task states for it.", "It contradicts what the task states for it."),
-        ("neither task nor results give a size", "neither task nor results give a size"),
         ("a country,\n not a city", "a country, not a city"),
     ],
 )

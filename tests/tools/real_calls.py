@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from gecko_graph import Models
 from gecko_graph.models.answer import aanswer, answer
-from gecko_graph.models.factory import Models
 from gecko_graph.tools.real import run_real
 
-NONE = Models.bind()
+NONE = Models()
 
 
 def make(tool, args, **more):

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from openapi_spec_validator import OpenAPIV30SpecValidator, OpenAPIV31SpecValidator
 
 from gecko_graph.tools import Toolkit, ToolSpec
-from gecko_graph.tools.openapi.keywords import METHODS
+from gecko_graph.tools.openapi.documents import METHODS
 
 
 def as_data(tool: ToolSpec):
@@ -35,7 +35,7 @@ def check(toolkit: Toolkit, *, validate: bool = True):
         errors = [f"{error.message[:200]} at {list(error.absolute_path)}" for error in errors_of(document)]
         assert errors == []
     back = Toolkit.from_openapi(document)
-    assert [as_data(tool) for tool in back] == [as_data(tool) for tool in toolkit]
+    assert {tool.name: as_data(tool) for tool in back} == {tool.name: as_data(tool) for tool in toolkit}
     assert back.title == toolkit.title
     assert [one.data for one in back.invariants] == [one.data for one in toolkit.invariants]
     return document

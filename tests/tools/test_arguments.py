@@ -1,12 +1,13 @@
-"""Parameters and bodies of OpenAPI operations as one argument object."""
+"""Parameters and bodies of OpenAPI operations as one argument object; Swagger 2.0 read as OpenAPI 3.0."""
 
 from __future__ import annotations
 
 import pytest
+import yaml
 
-from gecko_graph.schemas.complaints import find_faults
+from gecko_graph.errors import ToolkitError
 from gecko_graph.tools import Toolkit
-from tests.tools.small_documents import answering, body, document, read_one
+from tests.tools.small_documents import answering, body, read_one
 
 
 def test_all_places_become_one_object():
@@ -67,21 +68,6 @@ def test_names_that_clash_get_their_place():
     assert tool.binding.places["id_body_2"] == ("body", "id")
 
 
-def test_parameters_of_the_operation_win_over_those_of_the_path():
-    paths = {
-        "/x": {
-            "parameters": [
-                {"name": "a", "in": "query", "schema": {"type": "string"}},
-                {"name": "b", "in": "query", "required": True, "schema": {"type": "string"}},
-            ],
-            "get": {"parameters": [{"name": "a", "in": "query", "schema": {"type": "integer"}}], "responses": {}},
-        }
-    }
-    (tool,) = Toolkit.from_openapi(document(paths))
-    assert tool.parameters["properties"] == {"a": {"type": "integer"}, "b": {"type": "string"}}
-    assert tool.parameters["required"] == ["b"]
-
-
 @pytest.mark.parametrize(
     "schema",
     [
@@ -97,55 +83,6 @@ def test_a_body_that_is_no_plain_object_is_one_argument(schema):
     assert tool.parameters["properties"] == {"body": {**schema, "description": "What to send."}}
     assert tool.parameters["required"] == ["body"]
     assert tool.binding.places == {"body": ("body", "")}
-
-
-@pytest.mark.parametrize("media", ["application/x-www-form-urlencoded", "multipart/form-data", "application/hal+json"])
-def test_forms_are_object_bodies(media):
-    tool = read_one(body({"type": "object", "properties": {"To": {"type": "string"}}}, media=media), method="post")
-    assert tool.parameters["properties"] == {"To": {"type": "string"}}
-
-
-def test_json_is_preferred_to_other_media_types():
-    content = {
-        "text/xml": {"schema": {"type": "string"}},
-        "application/json; charset=utf-8": {"schema": {"type": "object", "properties": {"a": {"type": "integer"}}}},
-    }
-    tool = read_one({"requestBody": {"content": content}}, method="post")
-    assert tool.parameters["properties"] == {"a": {"type": "integer"}}
-
-
-def test_a_body_that_may_be_left_out_asks_for_all_or_nothing():
-    schema = {"type": "object", "properties": {"a": {}, "b": {}, "c": {}}, "required": ["a", "b"]}
-    tool = read_one(body(schema, required=False), method="post")
-    assert find_faults(tool.parameters, {}) == []
-    assert find_faults(tool.parameters, {"c": 1})
-    assert find_faults(tool.parameters, {"a": 1})
-    assert find_faults(tool.parameters, {"a": 1, "b": 1}) == []
-
-
-def test_a_body_without_a_word_on_itself_asks_for_what_it_requires():
-    schema = {"type": "object", "properties": {"a": {}}, "required": ["a", "unlisted"]}
-    tool = read_one({"requestBody": {"content": {"application/json": {"schema": schema}}}}, method="post")
-    assert tool.parameters["required"] == ["a", "unlisted"]
-
-
-def test_open_bodies_stay_open():
-    schema = {"type": "object", "properties": {"a": {}}, "additionalProperties": {"type": "integer"}}
-    tool = read_one(body(schema), method="post")
-    assert tool.parameters["additionalProperties"] == {"type": "integer"}
-
-
-def test_object_parameters_and_content_parameters_stay_objects():
-    point = {"type": "object", "properties": {"lat": {"type": "number"}}}
-    tool = read_one(
-        {
-            "parameters": [
-                {"name": "filter", "in": "query", "style": "deepObject", "schema": point},
-                {"name": "where", "in": "query", "content": {"application/json": {"schema": point}}},
-            ]
-        }
-    )
-    assert tool.parameters["properties"] == {"filter": point, "where": point}
 
 
 def test_api_keys_of_security_schemes_are_no_arguments():
@@ -192,6 +129,114 @@ def test_values_that_a_document_shows_of_credentials_go_nowhere(where, name):
     }
 
 
-def test_examples_of_other_parameters_stay():
-    parameter = {"name": "page_token", "in": "query", "example": "p2", "schema": {"type": "string"}}
-    assert read_one({"parameters": [parameter]}).parameters["properties"]["page_token"]["examples"] == ["p2"]
+# Swagger 2.0 ---------------------------------------------------------------------------------------------------------
+
+
+PETS = """
+swagger: "2.0"
+info: {title: Pets}
+host: pets.example
+basePath: /v2/
+schemes: [http, https]
+consumes: [application/json]
+securityDefinitions:
+  login: {type: basic}
+  key: {type: apiKey, in: header, name: X-Key}
+parameters:
+  tags: {name: tags, in: query, type: array, items: {type: string}, collectionFormat: pipes}
+  draft: {name: draft, in: body, required: true, schema: {$ref: "#/definitions/Pet"}}
+responses:
+  pet: {description: A pet, schema: {$ref: "#/definitions/Pet"}, examples: {application/json: {id: 1, kind: cat}}}
+definitions:
+  Pet:
+    type: object
+    required: [id]
+    properties: {id: {type: integer}, kind: {type: string}, born: {type: string, x-nullable: true}}
+    discriminator: kind
+paths:
+  /pets/{id}:
+    parameters: [{name: id, in: path, required: true, type: integer, minimum: 1}]
+    get:
+      operationId: get
+      security: [{login: []}, {key: []}]
+      parameters: [{$ref: "#/parameters/tags"}, {name: by, in: query, type: array, items: {type: string}}]
+      responses: {200: {$ref: "#/responses/pet"}}
+    put: {operationId: put, parameters: [{$ref: "#/parameters/draft"}], responses: {204: {description: Done}}}
+    post:
+      operationId: name
+      consumes: [application/x-www-form-urlencoded]
+      parameters:
+        - {name: names, in: formData, type: array, items: {type: string}, collectionFormat: multi, required: true}
+      responses: {200: {description: Done, schema: {type: string}}}
+    patch:
+      operationId: photo
+      parameters: [{name: photo, in: formData, type: file, description: Its photo}]
+      responses: {200: {description: Done}}
+    delete:
+      operationId: remove
+      parameters: [{name: why, in: query, type: array, items: {type: string}, collectionFormat: tsv}]
+      responses: {204: {description: Done}}
+"""
+
+
+@pytest.fixture
+def pets():
+    return Toolkit.from_openapi(yaml.safe_load(PETS))
+
+
+def test_where_it_lives_and_who_may_call(pets):
+    binding = pets["get"].binding
+    assert binding.server == {"url": "https://pets.example/v2"}
+    assert binding.security == (
+        {"login": {"type": "http", "scheme": "basic"}},
+        {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}},
+    )
+
+
+def test_parameters_with_their_formats(pets):
+    tool = pets["get"]
+    assert tool.parameters["properties"]["id"] == {"type": "integer", "minimum": 1}
+    assert tool.parameters["required"] == ["id"]
+    assert tool.binding.styles == {"tags": {"style": "pipeDelimited"}, "by": {"explode": False}}
+    assert tool.result["properties"]["born"]["type"] == ["string", "null"]
+    assert tool.result["required"] == ["id"]
+
+
+def test_bodies_and_forms(pets):
+    assert pets["put"].binding.places == {
+        name: ("path" if name == "id_path" else "body", name.removesuffix("_path").removesuffix("_body"))
+        for name in ("id_path", "id_body", "kind", "born")
+    }
+    assert pets["put"].result == {"type": "null"}
+    form, parts = pets["name"], pets["photo"]
+    assert form.binding.body == {"media": "application/x-www-form-urlencoded"}
+    assert form.parameters["required"] == ["id", "names"]
+    assert form.result == {"type": "string"}
+    assert parts.binding.body == {"media": "multipart/form-data"}
+    assert parts.parameters["properties"]["photo"] == {"type": "string", "format": "binary", "description": "Its photo"}
+
+
+def test_what_cannot_be_sent_is_a_problem_of_its_operation(pets):
+    assert "remove" not in pets.names
+    (problem,) = [each for each in pets.broken if each.tool == "remove"]
+    assert "#/paths/~1pets~1{id}/delete: 'why': the collectionFormat 'tsv' in query cannot be sent" in problem.message
+
+
+def test_it_is_written_as_what_it_was_read_as(pets):
+    again = Toolkit.from_openapi(pets.to_openapi())
+    assert [(tool.name, tool.parameters, tool.binding) for tool in again] == [
+        (tool.name, tool.parameters, tool.binding) for tool in pets
+    ]
+
+
+def test_a_real_document(shared_data):
+    toolkit = Toolkit.from_openapi(shared_data / "openapi" / "oai_v2.0_yaml_uber.yaml")
+    assert len(toolkit) == 5
+    assert not toolkit.broken
+    assert toolkit["get_products"].binding.server == {"url": "https://api.uber.com/v1"}
+    assert toolkit["get_products"].result["items"]["properties"]["product_id"]["type"] == "string"
+
+
+def test_what_came_before_is_refused():
+    with pytest.raises(ToolkitError, match=r"#/swagger: this is Swagger 1\.2: 2\.0, 3\.0 and 3\.1 are read"):
+        Toolkit.from_openapi({"swagger": "1.2", "paths": {}})

@@ -1,17 +1,17 @@
-"""Tools from Python: functions, Pydantic classes and LangChain tools."""
+"""Tools from Python (functions, Pydantic classes, LangChain tools) and from dicts (OpenAI's, MCP's, BFCL's)."""
 
 from __future__ import annotations
 
 import asyncio
 import datetime
 import enum
+import json
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import pytest
-from langchain_core.messages import ToolMessage
-from langchain_core.runnables import RunnableConfig
-from langchain_core.tools import BaseTool, InjectedToolArg, StructuredTool, tool
+from jsonschema import Draft202012Validator
+from langchain_core.tools import BaseTool, StructuredTool, tool
 from langgraph.prebuilt import InjectedState
 from langgraph.types import Command
 from pydantic import BaseModel, Field
@@ -19,8 +19,8 @@ from pydantic import BaseModel, Field
 from gecko_graph.errors import NotMade, ToolkitError
 from gecko_graph.schemas.complaints import find_faults
 from gecko_graph.tools import Toolkit, ToolSpec
-from gecko_graph.tools.docstrings import read_docstring
-from gecko_graph.tools.functions import spec_of
+from gecko_graph.tools.function_dicts import tool_descriptions
+from gecko_graph.tools.functions import read_docstring, spec_of
 
 
 class Color(enum.Enum):
@@ -107,11 +107,8 @@ def test_models_enums_and_circles_in_a_signature():
 
     read = spec(send)
     properties = read.parameters["properties"]
-    assert properties["home"]["properties"]["zip_code"] == {
-        "type": "string",
-        "description": "Five digits.",
-        "title": "ZIP",
-    }
+    zip_code = properties["home"]["properties"]["zip_code"]
+    assert zip_code == {"type": "string", "description": "Five digits.", "title": "ZIP"}
     assert properties["at"]["required"] == ["x"]
     assert properties["n"]["minimum"] == 1
     assert properties["how"]["enum"] == ["air", "sea"]
@@ -121,57 +118,13 @@ def test_models_enums_and_circles_in_a_signature():
     assert read.result["items"]["required"] == ["street", "zip_code"]
 
 
-def test_functions_without_a_word():
-    def bare(x, y=3): ...
-
-    read = spec(bare)
-    assert read.parameters["properties"] == {"x": {}, "y": {"default": 3}}
-    assert (read.description, read.result) == ("", None)
-
-
-def test_open_arguments_and_methods():
-    def loose(a: int, *more: int, **rest: str): ...
-
-    read = spec(loose)
-    assert (set(read.parameters["properties"]), read.parameters["additionalProperties"]) == ({"a"}, True)
-    assert read.parameters["required"] == ["a"]
-
-    class Desk:
-        def ask(self, what: str) -> str:
-            """Ask."""
-            return what
-
-    read = spec(Desk().ask)
-    assert set(read.parameters["properties"]) == {"what"}
-    assert read.real(what="a") == "a"
-
-
-def test_what_a_framework_injects_is_no_argument():
-    def lookup(
-        key: str,
-        user: Annotated[str, InjectedToolArg],
-        state: Annotated[dict, InjectedState],
-        config: RunnableConfig | None = None,
-    ) -> str:
-        """Look up."""
-
-    read = spec(lookup)
-    assert set(read.parameters["properties"]) == {"key"}
-    assert read.real is None, "a call does not carry what it needs"
-
-    def traced(key: str, config: RunnableConfig = None) -> str:
-        """Look up."""
-
-    assert spec(traced).real is traced
-
-
 @pytest.mark.parametrize(
     ("annotation", "result"),
     [
         (None, {"type": "null"}), (str, {"type": "string"}), (Any, None), (object, None),
         (list[int], {"type": "array", "items": {"type": "integer"}}),
         (int | None, {"anyOf": [{"type": "integer"}, {"type": "null"}]}),
-        (Command, None), (list[ToolMessage], None), (Command | str, None),
+        (Command, None), (Command | str, None),
         (Point, {"type": "object", "required": ["x"], "title": "Point",
                  "properties": {"x": {"type": "number"}, "y": {"type": "number", "default": 0.0}}}),
         (asyncio.Lock, None),
@@ -184,23 +137,24 @@ def test_results_from_return_annotations(annotation, result):
     assert spec(answer).result == result
 
 
-def test_async_functions_and_generators_of_schemas_alike():
-    async def later(n: int) -> int:
-        """Later."""
-        return n
+def nameless(): ...
 
-    read = spec(later)
-    assert read.result == {"type": "integer"}
-    assert asyncio.run(read.real(n=2)) == 2
+
+nameless.__annotations__["return"] = "Nowhere"
+
+
+def lock(one: asyncio.Lock) -> int:
+    """Lock."""
 
 
 @pytest.mark.parametrize(
     ("source", "message"),
     [
         (3, "int cannot be a tool"),
-        (int, "type cannot be a tool"),
         (lambda x: x, "a tool needs a name"),
         (len, "positional only"),
+        (nameless, "name 'Nowhere' is not defined"),
+        (lock, r"\(lock\): an argument has a type that has no JSON Schema"),
     ],
 )
 def test_what_is_no_tool(source, message):
@@ -208,33 +162,15 @@ def test_what_is_no_tool(source, message):
         spec(source)
 
 
-def test_names_that_nothing_defines():
-    def answer(): ...
-
-    answer.__annotations__["return"] = "Nowhere"
-    with pytest.raises(ToolkitError, match="its signature cannot be read: name 'Nowhere' is not defined"):
-        spec(answer)
-
-
-def test_arguments_that_are_no_json():
-    def lock(one: asyncio.Lock) -> int:
-        """Lock."""
-
-    with pytest.raises(ToolkitError, match=r"tools\[0\] \(lock\): an argument has a type that has no JSON Schema"):
-        spec(lock)
-
-
 @pytest.mark.parametrize(
     ("text", "description", "arguments", "returns"),
     [
         (None, "", {}, ""),
         ("One line.", "One line.", {}, ""),
-        ("A.\n\nB: c.\n", "A.\n\nB: c.", {}, ""),
         ("A.\n\nArgs:\n  x: one\n  *y (int, optional): two\n\n     more\n\nRaises:\n  V: w", "A.",
          {"x": "one", "y": "two more"}, ""),
         ("A.\n:param x: one\n   more\n:param int y: two\n:returns: three\n:rtype: int", "A.",
          {"x": "one more", "y": "two"}, "three"),
-        ("Args:\n    stray\n    x: one", "", {"x": "one"}, ""),
     ],
 )  # fmt: skip
 def test_docstrings(text, description, arguments, returns):
@@ -243,20 +179,6 @@ def test_docstrings(text, description, arguments, returns):
 
 
 # classes and LangChain tools -----------------------------------------------------------------------------------------
-
-
-def test_a_pydantic_class():
-    class FindBook(BaseModel):
-        """Find a book."""
-
-        title: str = Field(description="Its title.")
-        where: Address | None = None
-
-    read = spec(FindBook)
-    assert (read.name, read.description, read.real) == ("FindBook", "Find a book.", None)
-    assert read.parameters["required"] == ["title"]
-    assert "description" not in read.parameters
-    assert spec(type("Bare", (BaseModel,), {})).description == ""
 
 
 @tool
@@ -322,26 +244,130 @@ def test_langchain_tools():
 )  # fmt: skip
 def test_hints_of_mcp_tools(metadata, effect):
     schema = {"type": "object", "properties": {"a": {"$ref": "#/$defs/A"}}, "$defs": {"A": {"type": "integer"}}}
-    read = spec(
-        StructuredTool.from_function(
-            name="mcp", description="d", func=lambda **args: args, args_schema=schema, metadata=metadata
-        )
-    )
-    assert read.effect == effect
-    assert read.parameters == {
-        "type": "object",
-        "properties": {"a": {"type": "integer"}},
-        "additionalProperties": False,
-    }
+    given = {"name": "mcp", "description": "d", "args_schema": schema, "metadata": metadata}
+    read = spec(StructuredTool.from_function(func=lambda **args: args, **given))
+    assert (read.effect, read.stated) == (effect, False)
+    assert read.parameters["properties"] == {"a": {"type": "integer"}}
     assert read.real(a=1) == {"a": 1}
 
 
-def test_an_effect_is_stated_by_the_user_alone():
-    def look() -> str:
-        """Look."""
+# dicts ---------------------------------------------------------------------------------------------------------------
 
-    def pay() -> str:
-        """Pay."""
 
-    toolkit = Toolkit.from_tools([look, pay], effects={"look": "read"})
-    assert [tool.stated for tool in toolkit] == [True, False]
+def test_bfcl_documents_are_read_as_the_benchmark_means_them(read_jsonl):
+    functions = 0
+    for row in read_jsonl("bfcl_tasks.jsonl.gz"):
+        for function in row["functions"]:
+            assert spec(function).parameters == row["json_schemas"][function["name"]]
+            functions += 1
+    assert functions == 4574
+
+
+def test_bfcl_multiturn_documents_have_results(shared_data):
+    documents = json.loads((shared_data / "bfcl_multiturn_func_docs.json").read_text("utf-8"))
+    toolkit = Toolkit.from_tools(documents)
+    assert set(toolkit.names) == {one["name"] for one in documents.values()}
+    for one in toolkit:
+        Draft202012Validator.check_schema(one.parameters)
+        Draft202012Validator.check_schema(one.result)
+        assert one.result["type"] == "object"
+
+
+def test_tau_tools(shared_data):
+    documents = json.loads((shared_data / "tau_tools.json").read_text("utf-8"))
+    assert {name: len(Toolkit.from_tools(one)) for name, one in documents.items()} == {"airline": 14, "retail": 16}
+    assert len(tool_descriptions(documents, where="tau")) == 30
+
+
+def test_the_dialect_is_read_all_the_way_down():
+    properties = {
+        "type": {"type": "tuple", "items": {"type": "float"}},
+        "any": {"type": "any", "description": "d"},
+        "map": {"type": "HashMap", "additionalProperties": {"type": "float"}},
+        "list": {"type": "array"},
+        "must": {"type": "Boolean", "required": True, "optional": False},
+        "pick": {"type": ["float", "none"], "enum": [1.5, None], "default": 3},
+    }
+    parameters = {"type": "dict", "properties": properties, "required": ["list"]}
+    response = {"type": "dict", "properties": {"x": {"type": "any"}}}
+    read = spec({"name": "a.b", "parameters": parameters, "response": response})
+    assert read.parameters == {
+        "type": "object",
+        "properties": {
+            "type": {"type": "array", "items": {"type": "number"}},
+            "any": {"description": "d"},
+            "map": {"type": "object", "additionalProperties": {"type": "number"}},
+            "list": {"type": "array"},
+            "must": {"type": "boolean"},
+            "pick": {"type": ["number", "null"], "enum": [1.5, None], "default": 3},
+        },
+        "required": ["list", "must"],
+        "additionalProperties": False,
+    }
+    assert read.result == {"type": "object", "properties": {"x": {}}}
+    assert read.name == "a.b"
+
+
+@pytest.mark.parametrize("key", ["parameters", "input_schema", "inputSchema"])
+def test_wrapped_bare_and_foreign_dicts(key):
+    bare = {"name": "f", "description": " d ", key: {"type": "object", "properties": {"a": {"type": "string"}}}}
+    assert spec(bare) == spec({"type": "function", "function": bare})
+    assert spec(bare).description == "d"
+    assert spec(bare).parameters["additionalProperties"] is False
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        ({}, "a tool must have a name"),
+        ({"name": "f", "parameters": [1]}, r"\(f\), parameters: must be an object"),
+        ({"name": "f", "parameters": {"type": "string"}}, r"\(f\), parameters#/type: arguments must be an object"),
+        ({"name": "f", "parameters": {"properties": {"a": {"type": "date"}}}}, "#/properties/a/type: 'date' is no"),
+        ({"name": "f", "parameters": {"properties": {"a": {"$ref": "x.json"}}}}, "#/properties/a: .*has no folder"),
+        ({"name": "f", "parameters": {"properties": {"a": {"$ref": "#/no"}}}}, "leads nowhere"),
+        ({"name": "f", "parameters": {"a": {1}}}, "not JSON"),
+    ],
+)
+def test_broken_dicts_name_tool_and_place(broken, message):
+    with pytest.raises(ToolkitError, match=rf"tools\[0\].*{message}"):
+        spec(broken)
+
+
+def test_files_of_descriptions():
+    one, two = {"name": "a"}, {"function": {"name": "b"}}
+    assert tool_descriptions(one, where="f") == [one]
+    assert tool_descriptions([one, two], where="f") == [one, two]
+    assert tool_descriptions({"x": [one], "y": {"z": two}}, where="f") == [one, two]
+    with pytest.raises(ToolkitError, match=r"f#/x/0: .*; got text"):
+        tool_descriptions({"x": ["a"]}, where="f")
+
+
+def test_a_pydantic_class():
+    class FindBook(BaseModel):
+        """Find a book."""
+
+        title: str = Field(description="Its title.")
+        where: Address | None = None
+
+    read = spec(FindBook)
+    assert (read.name, read.description, read.real) == ("FindBook", "Find a book.", None)
+    assert read.parameters["required"] == ["title"]
+    assert "description" not in read.parameters
+    assert spec(type("Bare", (BaseModel,), {})).description == ""
+
+
+def test_open_arguments_and_methods():
+    def loose(a: int, *more: int, **rest: str): ...
+
+    read = spec(loose)
+    assert (set(read.parameters["properties"]), read.parameters["additionalProperties"]) == ({"a"}, True)
+    assert read.parameters["required"] == ["a"]
+
+    class Desk:
+        def ask(self, what: str) -> str:
+            """Ask."""
+            return what
+
+    read = spec(Desk().ask)
+    assert set(read.parameters["properties"]) == {"what"}
+    assert read.real(what="a") == "a"

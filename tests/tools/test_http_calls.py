@@ -1,20 +1,17 @@
-"""Calls over loopback: what an answer comes to, what leaves a write in doubt, where redirects may lead."""
+"""Calls over loopback: answers, doubts, redirects, and the key that makes a write once."""
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 import json
 import socket
-import zlib
 
 import httpx
 import pytest
 from langchain_core.messages import ToolMessage
 
 from gecko_graph.errors import InDoubt, ToolkitError
-from gecko_graph.models.work import Work, aperform, perform
-from gecko_graph.tools import Toolkit
+from gecko_graph.tools import Tool, Toolkit
 from gecko_graph.tools.openapi import client as client_module
 from gecko_graph.tools.real import as_answer
 from tests.tools.http_server import as_json, serving
@@ -74,45 +71,21 @@ def test_a_call_is_one_request_and_its_json_the_result(here):
     )
 
 
-@pytest.mark.parametrize("drive", [perform, lambda work: asyncio.run(aperform(work))])
-def test_the_sync_and_the_async_driver_run_the_same_function(here, drive):
-    here.answer = lambda asked: as_json({"id": 7})
-    done = drive(Work(function=shop(here)["show"].real, kwargs={"id": 7}, then=as_answer))
-    assert (done.value.status, done.value.result, done.failure) == ("ok", {"id": 7}, None)
-
-
 @pytest.mark.parametrize(
     ("headers", "content", "result"),
     [
-        ({"content-type": "application/problem+json"}, b'{"a": 1}', {"a": 1}),
         ({}, b"[1]", [1]),
         ({"content-type": "text/plain; charset=latin-1"}, "grün".encode("latin-1"), "grün"),
-        ({"content-type": "text/html"}, b"<p>", "<p>"),
-        ({"content-type": "application/xml"}, b"<a/>", "<a/>"),
         ({"content-type": "image/png"}, b"\x89PNG", {"content_type": "image/png", "bytes": 4}),
         ({"content-type": "application/json"}, b"<html>", {"content_type": "application/json", "bytes": 6}),
-        ({"content-type": "application/json"}, b"[NaN]", {"content_type": "application/json", "bytes": 5}),
-        ({"content-type": "text/plain; charset=nonsense"}, b"abc", {"content_type": "text/plain", "bytes": 3}),
-        ({"content-type": "text/plain; charset=Punycode"}, b"a-b", {"content_type": "text/plain", "bytes": 3}),
         ({"content-type": "application/json"}, b'\xef\xbb\xbf{"a": 1}', {"a": 1}),
         ({"content-type": "application/json", "content-encoding": "gzip"}, gzip.compress(b"[2]", mtime=0), [2]),
-        ({"content-type": "application/json", "content-encoding": "deflate"}, zlib.compress(b"[3]"), [3]),
-        (
-            {"content-type": "application/json", "content-encoding": "odd"},
-            b"x",
-            {"content_type": "application/json", "bytes": 1},
-        ),
         ({"content-type": "application/json"}, b"", None),
     ],
 )
 def test_results_by_content_type(here, headers, content, result):
     here.answer = lambda asked: (200, headers, content)
     assert shop(here)["show"].real(id=1) == result
-
-
-def test_no_content_is_null(here):
-    here.answer = lambda asked: (204, {}, b"")
-    assert shop(here)["order"].real(item="mug") is None
 
 
 @pytest.mark.parametrize("tool", ["show", "order"])
@@ -126,15 +99,6 @@ def test_a_refusal_is_an_error_with_its_body(here, tool):
         "body": {"message": "sold out"},
         "retry_after": 3,
     }
-
-
-@pytest.mark.parametrize(
-    ("content", "body"), [(b"", None), (b"no", {"content_type": "application/json", "bytes": 2}), (b"[1]", [1])]
-)
-def test_a_refusal_without_an_object_has_its_status(here, content, body):
-    here.answer = lambda asked: (404, {"content-type": "application/json"}, content)
-    error = error_of(shop(here)["show"].real(id=1))
-    assert error == (body if isinstance(body, dict) else {"http_status": 404, "body": body})
 
 
 def bomb(asked):
@@ -162,11 +126,6 @@ def test_a_write_without_a_usable_answer_is_in_doubt_and_a_read_has_failed(here,
     assert caught.value.__context__ is None
     if what != "moved":
         assert error_of(toolkit["show"].real(id=1))
-
-
-def test_a_gzip_bomb_stays_small(here):
-    here.answer = bomb
-    assert "larger than 5 MB" in error_of(shop(here)["show"].real(id=1))["error"]
 
 
 def test_a_server_that_does_not_answer(here, quick):
@@ -211,11 +170,6 @@ def test_what_was_never_sent_is_no_doubt():
     assert error_of(toolkit["order"].real(item="mug")) == {
         "error": "POST /orders: cannot reach the server (ConnectError)"
     }
-
-
-def test_an_argument_that_cannot_be_sent_is_an_error(here):
-    assert "must not be empty" in error_of(shop(here)["show"].real(id=".."))["error"]
-    assert here.asked == []
 
 
 # redirects -----------------------------------------------------------------------------------------------------------
@@ -279,15 +233,86 @@ def test_no_proxy_and_no_cookie_of_an_earlier_answer(here, monkeypatch):
     assert [asked.header("cookie") for asked in here.asked] == [None, None]
 
 
-def test_headers_of_the_users_client_are_sent_and_every_call_names_a_user_agent(here):
-    with httpx.Client(headers={"X-Tenant": "7", "accept": "text/csv"}) as client:
-        shop(here, client=client)["show"].real(id=1)
-    shop(here)["show"].real(id=1)
-    first, second = here.asked
-    assert (first.header("x-tenant"), first.header("accept")) == ("7", "application/json, */*;q=0.5")
-    assert second.header("user-agent") == "gecko-graph"
+# idempotency keys ----------------------------------------------------------------------------------------------------
 
 
-def test_a_client_of_another_kind_is_refused():
-    with pytest.raises(ToolkitError, match=r"client: expected an httpx.Client, got AsyncClient"):
-        Toolkit.from_openapi(document(PATHS), server="https://example.com", client=httpx.AsyncClient())
+PAY = {
+    "operationId": "pay",
+    "parameters": [
+        {"name": "Request-Id", "in": "header"},
+        {"name": "X-Idempotency-Key", "in": "header", "required": True},
+    ],
+    "requestBody": {
+        "content": {
+            "application/json": {
+                "schema": {"type": "object", "properties": {"key": {}, "sum": {}}, "required": ["key"]}
+            }
+        }
+    },
+    "responses": {},
+}
+
+
+@pytest.mark.parametrize(
+    ("said", "sent"),
+    [
+        (None, lambda asked: asked.header("x-idempotency-key")),
+        ("header:Request-Id", lambda asked: asked.header("request-id")),
+        ("key", lambda asked: json.loads(asked.body)["key"]),
+    ],
+)
+def test_an_idempotency_key_is_no_argument_and_travels(here, said, sent):
+    toolkit = Toolkit.from_openapi(document({"/pay": {"post": PAY}}), server=here.url)
+    toolkit = toolkit.declare(Tool("pay", idempotency=said))
+    tool = toolkit["pay"]
+    hidden = {None: "X-Idempotency-Key", "header:Request-Id": "Request-Id", "key": "key"}[said]
+    assert hidden not in tool.parameters["properties"]
+    assert hidden not in tool.parameters.get("required", [])
+    tool.real(sum=3, **{tool.key_argument: "k-1"})
+    assert sent(here.asked[0]) == "k-1"
+    (back,) = Toolkit.from_openapi(toolkit.to_openapi())
+    assert (back.idempotency, back.parameters) == (tool.idempotency, tool.parameters)
+
+
+def test_what_is_stated_later_of_a_tool_holds_for_its_real_function(here):
+    read = Toolkit.from_openapi(document({"/pay": {"get": {"operationId": "pay", "responses": {}}}}), server=here.url)
+    here.answer = lambda asked: as_json({}, 500)
+    assert as_answer(read["pay"].real()).status == "error"
+    with pytest.raises(InDoubt):
+        read.declare(Tool("pay", effect="write"))["pay"].real()
+    here.answer = lambda asked: as_json({})
+    plain = Toolkit.from_openapi(document({"/pay": {"post": PAY}}), server=here.url)
+    tool = plain.declare(Tool("pay", idempotency="header:Request-Id"))["pay"]
+    tool.real(sum=3, **{tool.key_argument: "k-1"})
+    assert here.asked[-1].header("request-id") == "k-1"
+    assert json.loads(here.asked[-1].body) == {"sum": 3}
+
+
+def test_a_function_takes_a_key_too():
+    def pay(amount: float, key: str = "") -> str:
+        """Pay."""
+        return f"{amount} {key}"
+
+    tool = Toolkit.from_tools([Tool(pay, idempotency="key")])["pay"]
+    assert set(tool.parameters["properties"]) == {"amount"}
+    assert tool.real(amount=1, **{tool.key_argument: "k"}) == "1 k"
+
+
+def test_whose_word_an_effect_is():
+    paths = {
+        "/a": {"get": {"operationId": "a", "responses": {}}},
+        "/b": {"post": {"operationId": "b", "responses": {}}},
+        "/c": {"post": {"operationId": "c", "responses": {}, "x-effect": "read"}},
+        "/d": {"get": {"operationId": "d", "responses": {}, "x-effect": "unknown"}},
+        "/e": {"post": {"operationId": "e", "responses": {}, "x-contract": {}}},
+    }
+    toolkit = Toolkit.from_openapi(document(paths))
+    assert [tool.name for tool in toolkit if tool.stated] == ["a", "c", "e"]
+
+
+def test_an_unknown_key_argument_is_refused():
+    toolkit = Toolkit.from_openapi(document({"/pay": {"post": PAY}}))
+    with pytest.raises(ToolkitError, match="'kee'"):
+        toolkit.declare(Tool("pay", idempotency="kee"))
+    with pytest.raises(ToolkitError, match="'pya'"):
+        toolkit.declare(Tool("pya", idempotency="key"))

@@ -16,7 +16,7 @@ from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command
 from typing_extensions import TypedDict
 
-from gecko_graph import Toolkit, create_gecko_agent
+from gecko_graph import Models, Tool, Toolkit, create_gecko_agent
 from gecko_graph.testing import recorded
 from tests.tools.real_calls import amake, make
 
@@ -122,13 +122,20 @@ class Parent(TypedDict, total=False):
 
 
 def agent_of(name, **more):
-    toolkit = Toolkit.from_tools(TOOLS, effects={name: "write"}, simulate={name: lambda state, text: {"noted": "x"}})
+    simulate = lambda state, text: {"noted": "x"}  # noqa: E731
+    toolkit = Toolkit.from_tools(TOOLS).declare(Tool(name, effect="write", simulate=simulate))
     plan = [{"call": name, "args": {"text": "hello"}}, {"say": "Noted."}]
-    return create_gecko_agent(toolkit, models={"planner": recorded(planner=[plan])}, review="none", **more)
+    return create_gecko_agent(toolkit, model=Models(planner=recorded(planner=[plan])), interrupt_on="none", **more)
 
 
 GIVEN = {"messages": [("user", "Note hello")], "task_state": {}, "checklist": [{"check": "true"}]}
 THREAD = {"configurable": {"thread_id": "1"}}
+
+
+def check_seen(name):
+    (seen,) = SEEN
+    assert seen.pop("id", "an id")
+    assert seen == EXPECTED[name]
 
 
 @pytest.mark.parametrize("do", ["invoke", "ainvoke"])
@@ -136,35 +143,24 @@ THREAD = {"configurable": {"thread_id": "1"}}
 async def test_an_agent_s_real_call_gets_what_its_graph_has(name, do):
     parent = StateGraph(Parent).add_node("agent", agent_of(name))
     graph = parent.add_edge(START, "agent").compile(checkpointer=InMemorySaver(), store=InMemoryStore())
-    given = GIVEN
-    out = graph.invoke(given, THREAD) if do == "invoke" else await graph.ainvoke(given, THREAD)
-    (seen,) = SEEN
-    found = seen.pop("id", "an id")
-    assert seen == EXPECTED[name]
-    assert found
+    out = graph.invoke(GIVEN, THREAD) if do == "invoke" else await graph.ainvoke(GIVEN, THREAD)
+    check_seen(name)
     assert "Noted." in out["messages"][-1].text
 
 
-@pytest.mark.parametrize("name", ["aruntime", "state", "config", "coroutine"])
-def test_so_does_that_of_an_agent_alone(name):
-    out = agent_of(name, checkpointer=InMemorySaver()).invoke(GIVEN, THREAD)
-    (seen,) = SEEN
-    seen.pop("id", None)
-    assert seen == EXPECTED[name]
-    assert out["execution"]["status"] == "done"
-    assert out["execution"]["calls"][0]["result"] == {"noted": {"aruntime": "runtime"}.get(name, name)}
-
-
-@pytest.mark.parametrize("name", ["aruntime", "config", "coroutine"])
-async def test_an_opened_read_of_a_rehearsal_gets_it_too(name):
+async def test_an_opened_read_of_a_rehearsal_gets_it_too():
     def thread(text: str, runtime: ToolRuntime) -> dict:
         """Note."""
         return note("thread", thread=runtime.config["configurable"]["thread_id"], id=runtime.tool_call_id)
 
-    toolkit = Toolkit.from_tools([thread], effects={"thread": "read"})
+    toolkit = Toolkit.from_tools([Tool(thread, effect="read")])
     plan = [{"call": "thread", "args": {"text": "hello"}}, {"say": "Noted."}]
-    models = {"planner": recorded(planner=[plan])}
-    agent = create_gecko_agent(toolkit.open("thread"), models=models, review="none", checkpointer=InMemorySaver())
+    agent = create_gecko_agent(
+        toolkit.open("thread"),
+        model=Models(planner=recorded(planner=[plan])),
+        interrupt_on="none",
+        checkpointer=InMemorySaver(),
+    )
     await agent.ainvoke(GIVEN, THREAD)
     assert [seen["thread"] for seen in SEEN] == ["1"] * len(SEEN)
     assert SEEN[0]["id"].startswith("call")
@@ -185,11 +181,6 @@ async def test_outside_of_a_graph_it_is_refused_before_the_function_begins(name)
         assert "cannot be injected: no graph is running" in answer.result
 
 
-async def test_what_has_a_default_runs_without():
-    assert (await amake(Toolkit.from_tools([coroutine])["coroutine"], {"text": "hello"}))[0].status == "ok"
-    assert SEEN == [{"messages": None}]
-
-
 def calling(name, store=None):
     """A graph with state of its own, whose node calls a toolkit's tool as LangChain tools are called."""
     tools = Toolkit.from_tools(TOOLS).as_tools()
@@ -202,28 +193,7 @@ def calling(name, store=None):
 def test_as_tools_see_the_graph_that_they_are_in(name):
     message = calling(name, InMemoryStore())
     assert message.status == "success", message
-    (seen,) = SEEN
-    seen.pop("id", None)
-    assert seen == EXPECTED[name]
-
-
-def test_without_a_store_it_is_refused():
-    message = calling("store")
-    assert (message.status, SEEN) == ("error", [])
-    assert "'store' cannot be injected: the graph was compiled without a store" in message.text
-    assert "not known" not in message.text
-
-
-def test_a_state_without_the_key_is_refused():
-    def basket(text: str, lines: Annotated[list, InjectedState("lines")]) -> dict:
-        """Note."""
-        return note("basket")
-
-    toolkit = Toolkit.from_tools([basket])
-    graph = StateGraph(MessagesState).add_node("tools", lambda state: {"messages": [str(make(toolkit["basket"], {}))]})
-    text = graph.add_edge(START, "tools").compile().invoke({"messages": []})["messages"][-1].text
-    assert "the graph's state has no 'lines'" in text
-    assert SEEN == []
+    check_seen(name)
 
 
 def test_a_call_cannot_forge_what_is_injected():
@@ -248,27 +218,3 @@ def test_what_nobody_here_can_inject_is_not_real():
         """Note."""
 
     assert [spec.real for spec in Toolkit.from_tools([signed, tool(signed_in)])] == [None, None]
-
-
-def test_the_id_is_that_of_the_call():
-    spec = Toolkit.from_tools([call_id])["call_id"]
-    assert make(spec, {"text": "hello"}, call_id="call_1", key="k")[0].result == {"noted": "call id"}
-    make(spec, {"text": "hello"}, key="k")
-    assert SEEN == [{"id": "call_1"}, {"id": "k"}]
-
-
-class Context(TypedDict):
-    user: str
-
-
-def test_the_context_is_that_of_the_graph_around_the_agent():
-    def signed(text: str, runtime: ToolRuntime) -> dict:
-        """Note."""
-        return note("signed", user=runtime.context["user"])
-
-    toolkit = Toolkit.from_tools([signed], effects={"signed": "write"}, simulate={"signed": lambda state, text: {}})
-    plan = [{"call": "signed", "args": {"text": "hello"}}, {"say": "Noted."}]
-    agent = create_gecko_agent(toolkit, models={"planner": recorded(planner=[plan])}, review="none")
-    graph = StateGraph(Parent, context_schema=Context).add_node("agent", agent).add_edge(START, "agent")
-    graph.compile(checkpointer=InMemorySaver()).invoke(GIVEN, THREAD, context={"user": "ann"})
-    assert SEEN == [{"user": "ann"}]

@@ -10,13 +10,16 @@ import time
 
 import pytest
 
+from gecko_graph.models.answer import perform
+from gecko_graph.models.ask import Work
+
 pytest.importorskip("mcp.server.mcpserver", reason="the extra `mcp` (2.x) is not installed")
 
 from mcp import Client
 
-from gecko_graph import GeckoError, Toolkit
+from gecko_graph import GeckoError, Tool, Toolkit
 from gecko_graph.errors import ToolkitError
-from gecko_graph.models.work import Work, aperform, perform
+from gecko_graph.models.answer import aperform
 from gecko_graph.tools.real import as_answer
 from tests.tools.mcp_server import COMMAND, LOOK, NOTHING, ORDER, Shop, result, serving
 
@@ -51,7 +54,7 @@ def test_hints_are_trusted_where_the_user_says_so():
     with Toolkit.from_mcp(Shop([LOOK, {"name": "plain", "inputSchema": NOTHING}]).server, trust_hints=True) as toolkit:
         assert [(tool.stated, tool.trusted) for tool in toolkit] == [(True, True), (False, False)]
     with Toolkit.from_mcp(Shop().server) as toolkit:
-        stated = Toolkit.from_tools(toolkit, effects={"look": "read"})
+        stated = toolkit.declare(Tool("look", effect="read"))
         assert stated["look"].trusted
         assert toolkit.open("look")["look"].trusted
         assert value(stated, "look")["orders"] == []
@@ -204,8 +207,6 @@ def test_tools_on_many_pages(count):
     ("server", "more", "match"),
     [
         ("python server.py", {}, r"\['python', 'server.py'\]"),
-        (3, {}, "got int"),
-        ({}, {}, "several of them by name"),
         ("https://me:pw@example.com/mcp", {}, "without credentials"),
         (["python"], {"headers": {"a": "b"}}, "env is for commands"),
         ({"a": ["python"]}, {"auth": "x"}, "each has its own"),

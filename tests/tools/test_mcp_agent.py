@@ -9,7 +9,7 @@ pytest.importorskip("mcp.server.mcpserver", reason="the extra `mcp` (2.x) is not
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from gecko_graph import GeckoContext, Toolkit, create_gecko, create_gecko_agent
+from gecko_graph import GeckoContext, Models, Tool, Toolkit, create_gecko, create_gecko_agent
 from gecko_graph.testing import recorded
 from tests.tools.mcp_server import COMMAND, ORDER, Shop, result, serving
 
@@ -26,14 +26,15 @@ def order(state, item):
     return {"id": 7000 + len(state["orders"]) - 1, "item": item}
 
 
-def agent_of(toolkit, *, review="writes", simulate=None, **more):
-    toolkit = Toolkit.from_tools(toolkit, simulate={"order": order} if simulate is None else simulate, **more)
-    models = {"planner": recorded(planner=[PLAN])}
-    return create_gecko_agent(toolkit, models=models, review=review, checkpointer=InMemorySaver())
+def agent_of(toolkit, *, interrupt_on="writes", simulate=order):
+    toolkit = toolkit.declare(Tool("order", simulate=simulate))
+    return create_gecko_agent(
+        toolkit, model=Models(planner=recorded(planner=[PLAN])), interrupt_on=interrupt_on, checkpointer=InMemorySaver()
+    )
 
 
 def as_read(toolkit):
-    return Toolkit.from_tools(toolkit, simulate={"order": lambda state, item: {"id": 1, "item": item}})
+    return toolkit.declare(Tool("order", simulate=lambda state, item: {"id": 1, "item": item}))
 
 
 def judged():
@@ -76,15 +77,20 @@ async def test_async():
     assert shop.orders == ["pen"]
 
 
-def test_a_write_that_is_called_a_read_is_reviewed_and_never_repeated():
+def dying(*tools):
     def die(item):
         shop.orders.append(item)
         raise RuntimeError("gone")
 
-    shop = Shop([{**ORDER, **LIES}], order=die)
+    shop = Shop(tools or [ORDER], order=die)
+    return shop
+
+
+def test_a_write_that_is_called_a_read_is_reviewed_and_never_repeated():
+    shop = dying({**ORDER, **LIES})
     with Toolkit.from_mcp(shop.server) as toolkit:
         assert toolkit["order"].reads
-        agent = create_gecko_agent(as_read(toolkit), models=judged(), checkpointer=InMemorySaver())
+        agent = create_gecko_agent(as_read(toolkit), model=Models(**judged()), checkpointer=InMemorySaver())
         (asked,) = agent.invoke({**TASK, "checklist": SEEN}, thread())["__interrupt__"]
         assert asked.value["action_requests"][0]["name"] == "order"
         assert shop.orders == []
@@ -93,24 +99,19 @@ def test_a_write_that_is_called_a_read_is_reviewed_and_never_repeated():
     assert shop.orders == ["pen"]
 
 
-@pytest.mark.skipif("reads" not in GeckoContext.model_fields, reason="without hybrid rehearsal")
 @pytest.mark.parametrize("trust_hints", [False, True])
 def test_a_claimed_read_runs_in_a_rehearsal_only_where_claims_are_trusted(trust_hints):
     shop = Shop([{**ORDER, **LIES}], order=result({"id": 9}))
     with Toolkit.from_mcp(shop.server, trust_hints=trust_hints) as toolkit:
-        rehearsal = create_gecko(as_read(toolkit), models=judged(), context=GeckoContext(reads="real"))
+        rehearsal = create_gecko(as_read(toolkit), model=Models(**judged()), context=GeckoContext(reads="real"))
         rehearsal.invoke({**TASK, "checklist": SEEN})
     assert shop.calls == (["order"] if trust_hints else [])
 
 
 def test_a_server_that_dies_in_the_call_leaves_a_doubt_that_a_person_settles():
-    def die(item):
-        shop.orders.append(item)
-        raise RuntimeError("gone")
-
-    shop = Shop(order=die)
+    shop = dying()
     with Toolkit.from_mcp(shop.server) as toolkit:
-        agent = agent_of(toolkit, review="none")
+        agent = agent_of(toolkit, interrupt_on="none")
         (doubt,) = agent.invoke({**TASK, "checklist": CHECK}, thread())["__interrupt__"]
         assert doubt.value["review_configs"][0]["allowed_decisions"] == ["happened", "make_now", "skip"]
         done = {"type": "happened", "message": '{"id": 1, "item": "pen"}'}

@@ -10,6 +10,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from gecko_graph.models.answer import aperform
+from gecko_graph.models.ask import Work
+
 pytest.importorskip("mcp.server.mcpserver", reason="the extra `mcp` (2.x) is not installed")
 
 import httpx2
@@ -18,7 +21,6 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from gecko_graph import Toolkit
-from gecko_graph.models.work import Work, aperform
 from gecko_graph.tools.real import as_answer
 from tests.tools import http_server
 from tests.tools.mcp_server import ORDER

@@ -1,18 +1,21 @@
-"""Tools from OpenAPI documents: arguments, names, results, effects, examples, and the real documents."""
+"""Tools from OpenAPI documents, real ones and broken ones: what is whole is kept, what is not is named."""
 
 from __future__ import annotations
 
+import contextlib
 import json
-import shutil
 
 import pytest
 import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from gecko_graph.errors import ContractError, ToolkitError
-from gecko_graph.schemas.complaints import find_faults
+from gecko_graph.errors import ContractError, GeckoError, ToolkitError
 from gecko_graph.tools import ToolExample, Toolkit
-from tests.tools.small_documents import answering, document, read_one
+from gecko_graph.values.documents import read_document
+from tests.every_place import every_place
+from tests.tools.small_documents import answering, body, document, read_one
 
 METHODS = {"get", "put", "post", "delete", "options", "head", "patch", "trace"}
 
@@ -60,39 +63,6 @@ def test_every_real_document_loads_whole_or_names_the_place(real_documents):
         Draft202012Validator.check_schema(json.loads(part))
 
 
-def test_fragments_say_that_they_are_no_whole_document(real_documents):
-    fragments = [path for path, raw in real_documents if not {"openapi", "swagger"} & raw.keys()]
-    assert len(fragments) == 4
-    for path in fragments:
-        with pytest.raises(ToolkitError, match="no key 'openapi'"):
-            Toolkit.from_openapi(path)
-
-
-def test_relative_files_and_examples_in_files_of_their_own(shared_data, tmp_path):
-    for path in (shared_data / "openapi").glob("microcks_test_weather-*"):
-        shutil.copy(path, tmp_path / path.name.removeprefix("microcks_test_"))
-    (tool,) = Toolkit.from_openapi(tmp_path / "weather-forecast-openapi-relative-recursive-ref.yaml")
-    assert tool.result["properties"]["temp"]["type"] == "number"
-    assert tool.parameters["required"] == ["region", "apiKey"]
-    plain = Toolkit.from_openapi(tmp_path / "weather-forecast-openapi-relative-ref.yaml")["GetForecast"]
-    assert plain.result == tool.result
-
-
-def test_circular_schemas_of_a_real_document_can_be_checked(shared_data):
-    toolkit = Toolkit.from_openapi(shared_data / "openapi" / "prism_petstore.no-auth.circular.oas3.yaml")
-    parameters = toolkit["addPet"].parameters
-    assert "$defs" in parameters
-    pet = {"name": "Rex", "photoUrls": []}
-    assert find_faults(parameters, pet) == []
-    inner = next(name for name, one in parameters["properties"].items() if "$ref" in json.dumps(one))
-    assert find_faults(parameters, {**pet, inner: 7})
-
-
-def test_credentials_of_a_real_document_are_no_arguments(shared_data):
-    toolkit = Toolkit.from_openapi(shared_data / "openapi" / "prism_petstore.oas3.yaml")
-    assert set(toolkit["deletePet"].parameters["properties"]) == {"petId"}
-
-
 # names, descriptions, effects ----------------------------------------------------------------------------------------
 
 
@@ -123,13 +93,6 @@ def test_names_that_providers_refuse_or_that_are_given_twice():
     assert all(len(name) <= 64 for name in names)
 
 
-def test_summary_and_description():
-    assert read_one({"summary": "List pets", "description": "All of them."}).description == "List pets\n\nAll of them."
-    assert read_one({"summary": "List pets.", "description": "List pets by page."}).description == "List pets by page."
-    paths = {"/x": {"description": "Pets.", "get": {}}}
-    assert next(iter(Toolkit.from_openapi(document(paths)))).description == "Pets."
-
-
 @pytest.mark.parametrize(
     ("method", "said", "effect"),
     [
@@ -140,28 +103,6 @@ def test_summary_and_description():
 )  # fmt: skip
 def test_effects(method, said, effect):
     assert read_one({"x-effect": said} if said else {}, method=method).effect == effect
-
-
-def test_webhooks_and_callbacks_are_no_tools():
-    callback = {"onEvent": {"{$request.body#/url}": {"post": {"responses": {}}}}}
-    hooks = {"new": {"post": {"operationId": "hook"}}}
-    paths = {"/x": {"post": {"operationId": "subscribe", "callbacks": callback}}}
-    assert Toolkit.from_openapi(document(paths, version="3.1.0", webhooks=hooks)).names == ("subscribe",)
-
-
-def test_path_items_by_reference():
-    components = {
-        "pathItems": {
-            "X": {"summary": "Xs.", "get": {"operationId": "x"}, "parameters": [{"name": "a", "in": "query"}]}
-        }
-    }
-    there = {"$ref": "#/components/pathItems/X"}
-    tool = Toolkit.from_openapi(document({"/y": {**there, "description": "Ys."}}, components=components))["x"]
-    assert (tool.binding.path, tool.description) == ("/y", "Xs.\n\nYs.")
-    assert set(tool.parameters["properties"]) == {"a"}
-    for beside, message in (({"get": {}}, "get: stands both here"), ({"post": {}}, "operations beside its \\$ref")):
-        with pytest.raises(ToolkitError, match=rf"#/paths/~1y/.*{message}"):
-            Toolkit.from_openapi(document({"/y": {**there, **beside}}, components=components))
 
 
 # results -------------------------------------------------------------------------------------------------------------
@@ -188,10 +129,6 @@ def test_the_lowest_success_is_the_result(responses, result):
     assert read_one({"responses": written}).result == result
 
 
-def test_statuses_may_be_numbers_in_a_dict():
-    assert read_one({"responses": {200: {"content": {"application/json": {"schema": {"type": "string"}}}}}}).result
-
-
 # examples ------------------------------------------------------------------------------------------------------------
 
 
@@ -211,58 +148,7 @@ def test_examples_are_paired_by_name():
     )
 
 
-def test_a_lone_example_belongs_to_a_call_without_arguments_or_to_lone_ones():
-    optional = {"name": "page", "in": "query", "schema": {"type": "integer"}}
-    tool = read_one({"parameters": [optional], **answering({"type": "array"}, example=[1])})
-    assert tool.examples == (ToolExample({}, [1]),)
-    tool = read_one({"parameters": [{**optional, "required": True, "example": 2}], **answering({}, example=[1])})
-    assert tool.examples == (ToolExample({"page": 2}, [1]),)
-
-
-def test_examples_whose_arguments_cannot_be_told_are_left_out():
-    needed = {"name": "id", "in": "query", "required": True, "schema": {"type": "integer"}}
-    assert read_one({"parameters": [needed], **answering({}, examples={"a": {"value": 1}})}).examples == ()
-    assert read_one(answering({}, example=1), method="post").examples == ()
-
-
-def test_body_examples_are_taken_apart():
-    content = {
-        "schema": {"type": "object", "properties": {"q": {"type": "string"}, "n": {"type": "integer"}}},
-        "examples": {"e": {"value": {"q": "a"}}},
-    }
-    operation = {
-        "x-effect": "read",
-        "requestBody": {"content": {"application/json": content}},
-        **answering({"type": "string"}, examples={"e": {"value": "[]"}}),
-    }
-    assert read_one(operation, method="post").examples == (ToolExample({"q": "a"}, "[]"),)
-
-
-def test_examples_of_real_documents_fit_their_schemas(shared_data):
-    names = ["apipastries-openapi.yaml", "pastry-with-details-openapi.yaml", "cars-openapi-complete.yaml"]
-    for name in names:
-        toolkit = Toolkit.from_openapi(shared_data / "openapi" / f"microcks_test_{name}")
-        assert sum(len(tool.examples) for tool in toolkit) >= 2
-        assert [one for one in toolkit.problems if one.kind == "example"] == []
-
-
 # contracts -----------------------------------------------------------------------------------------------------------
-
-
-def test_contracts_and_shared_lets():
-    lets = {"here": "{{ state.tree }}"}
-    contract = {"requires": [{"check": "args.q in here", "error": "no such file"}], "returns": "{{ args.q }}"}
-    operation = {"parameters": [{"name": "q", "in": "query"}], "x-contract": contract}
-    toolkit = Toolkit.from_openapi(
-        document(
-            {"/x": {"get": {**operation, "operationId": "x"}}},
-            **{"x-contract-let": lets, "x-contract-invariants": [{"check": "state.tree is mapping", "error": "gone"}]},
-        )
-    )
-    assert toolkit["x"].contract.data == contract
-    assert toolkit.lets == lets
-    assert toolkit.state_keys == {"tree"}
-    assert [one.data["error"] for one in toolkit.invariants] == ["gone"]
 
 
 def test_a_broken_contract_names_document_tool_and_place():
@@ -272,3 +158,154 @@ def test_a_broken_contract_names_document_tool_and_place():
             read_one({**operation, "operationId": name})
         place = f"the document#/paths/~1x/get/x-contract (tool {shown}): requires[0].check: "
         assert str(failure.value).startswith(place)
+
+
+# broken documents ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        ({}, "no key 'openapi'"),
+        ({"openapi": "3.2.0", "paths": {}}, "#/openapi: unsupported version '3.2.0'"),
+        ({"openapi": "3.0.0"}, "#/paths: is missing"),
+        (document({"/x": {"get": 1}}), "#/paths/~1x/get: must be an object, not a number"),
+        (document({"/x": {}, "x": {}}), "/x is given twice"),
+        (document({}, **{"x-contract-invariants": [1]}), "#/x-contract-invariants/0: must be an object"),
+        (document({"/x": {"get": {"description": float("nan")}}}), "not JSON"),
+    ],
+)
+def test_broken_documents_name_the_place(broken, message):
+    with pytest.raises(ToolkitError) as failure:
+        Toolkit.from_openapi(broken if isinstance(broken, dict) else {"openapi": "3.0.0", "paths": broken})
+    assert message in str(failure.value)
+
+
+def test_a_missing_file_and_broken_yaml(tmp_path):
+    with pytest.raises(ToolkitError, match="no such file"):
+        Toolkit.from_openapi(tmp_path / "none.yaml")
+    broken = tmp_path / "broken.yaml"
+    broken.write_text("openapi: 3.0.0\npaths: {\n")
+    with pytest.raises(ToolkitError, match=r"broken\.yaml:\d+:\d+"):
+        Toolkit.from_openapi(str(broken))
+
+
+PIECES = st.sampled_from(
+    [
+        None, True, 3, -1.5, "x", "", [], {}, [1], ["a"], [{}], [None], "#/components", {"a": None}, {"type": "object"},
+        {"$ref": "#/nowhere"}, {"$ref": 3}, {"$ref": "#"}, {"$ref": "#/paths"}, {"oneOf": 3},
+        {"allOf": [{"$ref": "#"}]},
+    ]
+)  # fmt: skip
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_a_damaged_document_loads_or_names_the_place(shared_data, data):
+    names = [
+        "boba-openapi.json",
+        "pastry-with-details-openapi.yaml",
+        "season-nullable-all-of.yaml",
+        "petstore-openapi.json",
+    ]
+    path = shared_data / "openapi" / f"microcks_test_{data.draw(st.sampled_from(names))}"
+    raw = read_document(path)
+    *around, last = data.draw(st.sampled_from([place for place, _ in every_place(raw) if place]))
+    holder = raw
+    for key in around:
+        holder = holder[key]
+    holder[last] = data.draw(PIECES)
+    if (toolkit := load_or_name_the_place(raw)) is not None:
+        assert Toolkit.from_openapi(toolkit.to_openapi()).names == toolkit.names
+
+
+def load_or_name_the_place(raw):
+    with contextlib.suppress(ToolkitError):
+        return Toolkit.from_openapi(raw)
+    with pytest.raises(ToolkitError, match=r"^the document"):
+        Toolkit.from_openapi(raw)
+    return None
+
+
+MISSPELT = {
+    "x-stat": {"type": "object"},
+    "paths": {
+        "/a": {
+            "pst": {},
+            "x-contract": {},
+            "get": {"operationID": "a", "x-contrct": {}, "x-efect": "write", "x-mine": 1},
+        }
+    },
+}
+
+
+def test_a_misspelt_key_is_a_problem_and_not_lost_in_silence():
+    found = {
+        problem.message.partition("#")[2]: problem.tool for problem in Toolkit.from_openapi(document(**MISSPELT)).broken
+    }
+    assert found == {
+        "/x-stat: unknown key (did you mean x-state?)": "the document",
+        "/paths/~1a/pst: unknown key (did you mean post?)": "/a",
+        "/paths/~1a/x-contract: is not read here: path has no such key": "/a",
+        "/paths/~1a/get/operationID: unknown key (did you mean operationId?)": "get_a",
+        "/paths/~1a/get/x-contrct: unknown key (did you mean x-contract?)": "get_a",
+        "/paths/~1a/get/x-efect: unknown key (did you mean x-effect?)": "get_a",
+    }
+
+
+# one broken part ---------------------------------------------------------------------------------------------------
+
+NOWHERE = {"$ref": "#/components/schemas/Nowhere"}
+FINE = {"operationId": "fine", **answering({"type": "string"})}
+
+
+def broken(toolkit):
+    return {one.tool: one.message for one in toolkit.problems if one.kind == "broken"}
+
+
+@pytest.mark.parametrize(
+    ("operation", "kept", "message"),
+    [
+        (answering(NOWHERE), True, "any JSON passes as its result, which is broken: the document#/paths/~1x/post/resp"),
+        (body(NOWHERE), False, "left out: the document#/paths/~1x/post/requestBody"),
+        ({"parameters": [NOWHERE]}, False, "left out: the document#/paths/~1x/post/parameters/0"),
+        (NOWHERE, False, "left out: the document#/paths/~1x/post: $ref"),
+        (7, False, "left out: the document#/paths/~1x/post: must be an object, not a number"),
+    ],
+)
+def test_a_broken_operation_does_not_lose_the_rest(operation, kept, message):
+    toolkit = Toolkit.from_openapi(document({"/x": {"get": FINE, "post": operation}, "/y": NOWHERE}))
+    assert toolkit.names == (("fine", "post_x") if kept else ("fine",))
+    assert broken(toolkit)["post_x"].startswith(message)
+    assert broken(toolkit)["/y"].startswith("left out: the document#/paths/~1y: $ref")
+
+
+def references(value):
+    if isinstance(value, dict):
+        if isinstance(value.get("$ref"), str):
+            yield value, "$ref"
+        mapping = value["discriminator"].get("mapping", {}) if isinstance(value.get("discriminator"), dict) else {}
+        yield from ((mapping, key) for key in mapping)
+    for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from references(one)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_one_broken_reference_leaves_all_other_tools_as_they_are(shared_data, data):
+    name = data.draw(st.sampled_from(["microcks_v1.15.yaml", "schemathesis_petstore_v3.yaml"]))
+    raw = read_document(shared_data / "openapi" / name)
+    whole = Toolkit.from_openapi(raw)
+    holder, key = data.draw(st.sampled_from(list(references(raw))))
+    holder[key] = "#/nowhere"
+    toolkit = Toolkit.from_openapi(raw)
+    changed = {tool.name for tool in whole if toolkit.get(tool.name) != tool}
+    assert {*toolkit.names} <= {*whole.names}
+    assert changed <= broken(toolkit).keys()
+    for tool in toolkit:
+        assert "#/nowhere" not in json.dumps([tool.parameters, tool.result])
+
+
+def test_a_broken_contract_is_refused_and_not_left_out():
+    with pytest.raises(GeckoError, match="x-contract"):
+        Toolkit.from_openapi(document({"/x": {"get": FINE, "post": {"x-contract": {"requires": 3}}}}))

@@ -1,4 +1,4 @@
-"""Choosing some tools of many, and the warning where there are too many."""
+"""Some tools of many, toolkits that make it harder, and several toolkits on one state."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.tools import tool as langchain_tool
 
-from gecko_graph.errors import ToolkitError
-from gecko_graph.tools import Toolkit, ToolSpec, selection
+from gecko_graph import World
+from gecko_graph.context import GeckoContext
+from gecko_graph.errors import ContractError, ToolkitError
+from gecko_graph.tools import Toolkit, ToolSpec, problems
+from gecko_graph.tools import augment as under_test
 from gecko_graph.tools.spec import HttpBinding
-from tests.tools.round_trip import check
-from tests.tools.small_documents import document
 
 
 def tool(name, path, *tags):
@@ -36,15 +36,10 @@ GITHUB = Toolkit(
     ("chosen", "names"),
     [
         ({"names": ["local", "repos_get"]}, ["repos_get", "local"]),
-        ({"names": "local"}, ["local"]),
         ({"match": "issues_*"}, ["issues_list", "issues_get"]),
-        ({"match": ["issues_*", "repos_get"]}, ["issues_list", "issues_get", "repos_get"]),
-        ({"tags": ["issues"]}, ["issues_list", "issues_get", "orgs_issues"]),
         ({"tags": ["orgs", "repos"]}, ["repos_get", "orgs_issues"]),
         ({"paths": ["/repos/**"]}, ["issues_list", "issues_get", "repos_get"]),
-        ({"paths": ["/repos/*"]}, ["repos_get"]),
         ({"paths": ["/*/*/issues"]}, ["issues_list", "orgs_issues"]),
-        ({"paths": ["/repos/{owner}/issues"]}, ["issues_list"]),
         ({"tags": ["issues"], "paths": ["/repos/**"], "match": "*_get"}, ["issues_get"]),
         ({}, list(GITHUB.names)),
     ],
@@ -57,40 +52,13 @@ def test_tools_are_chosen_in_their_order(chosen, names):
     ("chosen", "message"),
     [
         ({"names": ["issues_lst"]}, r"names: 'issues_lst' matches nothing \(did you mean issues_list\?\)"),
-        ({"match": "issue_*"}, r"match: 'issue_\*' matches nothing"),
-        ({"match": ["issues_*", "list*"]}, r"'list\*' matches nothing \(did you mean issues_list\?\)"),
-        ({"tags": ["issue"]}, r"tags: 'issue' matches nothing \(did you mean issues\?\)"),
-        ({"tags": ["zzz"]}, "there are issues, repos, orgs"),
-        ({"names": [3]}, "names: expected text, got int"),
-        ({"paths": ["/nowhere/**"]}, "paths: '/nowhere"),
+        ({"match": ["issues_*", "list*"]}, r"'list\*' matches nothing; there are "),
         ({"tags": ["repos"], "match": "orgs_*"}, "no tool matches all of"),
     ],
 )
 def test_what_matches_nothing_is_an_error_with_near_names(chosen, message):
     with pytest.raises(ToolkitError, match=message):
         GITHUB.select(**chosen)
-
-
-def test_an_operation_that_is_left_out_says_why():
-    paths = {"/a": {"get": {"operationId": "good"}}, "/b": {"get": {"operationId": "bad", "parameters": 3}}}
-    toolkit = Toolkit.from_openapi(document(paths))
-    with pytest.raises(ToolkitError, match=r"'bad' matches nothing; left out: .*must be a list"):
-        toolkit.select(names=["bad"])
-    assert [one.kind for one in toolkit.select(names=["good"]).problems if one.kind == "broken"] == []
-
-
-def test_contracts_invariants_and_title_stay():
-    toolkit = Toolkit.from_tools(
-        [{"name": "a"}, {"name": "b"}],
-        contracts={"a": {"returns": "{{ here }}"}},
-        lets={"here": "{{ state.tree }}"},
-        invariants=[{"check": "here is mapping", "error": "gone"}],
-        title="T",
-    )
-    chosen = toolkit.select(names="a")
-    assert (chosen["a"].contract, chosen.lets, chosen.title) == (toolkit["a"].contract, toolkit.lets, "T")
-    assert chosen.invariants == toolkit.invariants
-    assert chosen.as_openai() == toolkit.as_openai()[:1]
 
 
 @given(st.sets(st.sampled_from(GITHUB.names), min_size=1))
@@ -100,26 +68,12 @@ def test_names_choose_exactly_themselves(names):
     assert chosen.select(names=names).names == chosen.names
 
 
-def test_tags_come_from_every_source_and_survive_an_export(shared_data):
-    @langchain_tool
-    def look() -> str:
-        """Look."""
-        return ""
-
-    look.tags = ["seen"]
-    toolkit = Toolkit.from_tools([look, {"name": "b", "tags": ["x", "x", 3]}, {"name": "c", "tags": "x"}])
-    assert [one.tags for one in toolkit] == [("seen",), ("x",), ()]
-    petstore = Toolkit.from_openapi(shared_data / "openapi" / "schemathesis_petstore_v3.yaml")
-    assert petstore["getPetById"].tags == ("pet",)
-    assert [one.tags for one in Toolkit.from_openapi(check(petstore))] == [one.tags for one in petstore]
-
-
 # too many ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def without_extra(monkeypatch):
-    monkeypatch.setattr(selection, "find_spec", lambda name: None)
+    monkeypatch.setattr(problems, "find_spec", lambda name: None)
 
 
 def sizes(toolkit):
@@ -135,16 +89,160 @@ def test_more_tools_than_a_provider_takes_are_a_problem_with_numbers(without_ext
     assert sizes(Toolkit(many[1:])) == []
 
 
-def test_with_the_extra_they_are_found_and_no_problem(monkeypatch):
-    monkeypatch.setattr(selection, "find_spec", lambda name: name)
-    assert sizes(Toolkit(ToolSpec(name=f"t{number}") for number in range(129))) == []
+# augmentations -------------------------------------------------------------------------------------------------------
 
 
-def test_without_tags_the_largest_paths_are_named(without_extra):
-    many = [tool(f"t{number}", f"/v1/{'charges' if number % 3 else 'refunds'}/{number}") for number in range(130)]
-    (message,) = sizes(Toolkit(many))
-    assert "the largest paths are /v1/charges/** (86), /v1/refunds/** (44)" in message
-    assert len(Toolkit(many).select(paths="/v1/refunds/**")) == 44
+NAMES = ("get_wifi", "set_wifi", "get_cellular", "set_cellular", "add", "subtract", "find_contact", "wifi_speed")
+
+
+def toolkit():
+    on = {"type": "boolean", "description": "whether it is on"}
+    parameters = {"type": "object", "properties": {"on": on}, "required": ["on"]}
+    tools = [{"name": name, "description": f"The tool {name}.", "parameters": parameters} for name in NAMES]
+    return Toolkit.from_tools(tools)
+
+
+def shown(one):
+    return {each["function"]["name"]: each["function"] for each in one.as_openai()}
+
+
+def test_the_nearest_tools_distract():
+    assert under_test.distract(toolkit(), ["set_wifi"], 0).names == ("set_wifi",)
+    nearest = under_test.distract(toolkit(), ["set_wifi"], 3)
+    assert {*nearest.names} == {"get_wifi", "set_wifi", "wifi_speed", "set_cellular"}
+    assert under_test.distract(toolkit(), ["set_wifi"], None).names == NAMES
+    with pytest.raises(ToolkitError, match="set_wify"):
+        under_test.distract(toolkit(), ["set_wify"], 3)
+
+
+@pytest.mark.parametrize("name", under_test.AUGMENTATIONS)
+def test_each_augmentation_leaves_the_tools_as_they_are(name):
+    one = under_test.augment(toolkit(), ["set_wifi"], name)
+    assert one["set_wifi"] == toolkit()["set_wifi"]
+    assert {one.resolve(each) for each in shown(one)} == set(one.names)
+    assert json.dumps(one.to_openapi())
+
+
+def test_scrambled_names_say_nothing_and_hide_the_own_ones():
+    one = under_test.augment(toolkit(), ["set_wifi"], "tool_names_scrambled")
+    assert not set(shown(one)) & set(NAMES)
+    assert one.resolve("set_wifi") == "hidden tool set_wifi"
+    tagged = Toolkit(ToolSpec(name=name, tags=tags) for name, tags in (("a", ("x y",)), ("b", ("x_y",)), ("c", ())))
+    assert [*shown(under_test.scramble_names(tagged))] == ["x_y_0", "x_y_1", "tool_2"]
+    assert one.show("set_wifi: off, set_wifis stays") == f"{one.faces['set_wifi'].name}: off, set_wifis stays"
+
+
+def test_a_disguise_stays_when_the_toolkit_is_changed():
+    one = under_test.remove_descriptions(under_test.scramble_names(toolkit()))
+    other = Toolkit.from_tools([{"name": "tool_0", "parameters": {"type": "object", "properties": {}}}])
+    for changed in (one.replace(one["add"]), one.select(names=["add", "set_wifi"]), one.mount("phone"), one + other):
+        assert all(shown(changed)[one.faces[name].name]["description"] == "" for name in changed.names if name in one)
+    assert (one + other).resolve("tool_0_2") == "tool_0"
+
+
+def test_langchain_tools_of_a_disguised_toolkit_are_what_the_agent_sees():
+    one = under_test.remove_argument_types(under_test.remove_descriptions(under_test.scramble_names(toolkit())))
+    for tool in one.as_tools():
+        seen = shown(one)[tool.name]
+        assert (tool.description, tool.args_schema) == (seen["description"], seen["parameters"])
+
+
+# mounted on one state ------------------------------------------------------------------------------------------------
+
+
+NAME = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+FILE = """
+let: {taken: "{{ args.name in state.names }}"}
+invariants: [{check: state.names | length <= limit, error: "too many: {{ state.names | length }}"}]
+contracts:
+  VERB:
+    requires:
+      - check: not taken
+        error: "VERB: {{ args.name }} is there"
+        effects: [{op: replace, path: [last], value: 1}]
+    effects:
+      - {op: add, path: [names, "-"], value: "{{ args.name }}"}
+      - {op: copy, from: [names], path: [copy]}
+    returns: {count: "{{ state.names | length }}"}
+    ensures: [{check: "before.names | length + 1 == state.names | length", error: lost}]
+"""
+STATE = {"names": ["a"], "last": 0}
+
+
+def toolkit_of(verb, path, *, limit, at=None):
+    file = path / f"{verb}.yaml"
+    file.write_text(FILE.replace("VERB", verb).replace("limit", str(limit)))
+    return Toolkit.from_tools([{"name": verb, "parameters": NAME}]).with_contracts(file, at=at)
+
+
+def call(world, name, value):
+    outcome = world.call({"name": name, "args": {"name": value}})["outcome"]
+    assert outcome["rung"] == "contract"
+    return outcome["result"]
+
+
+def world_of(toolkit, state):
+    return World(toolkit, state=state, context=GeckoContext(ladder=("contract",)))
+
+
+def test_two_mounted_files_live_in_one_state(tmp_path):
+    toolkit = toolkit_of("hire", tmp_path, limit=3, at="staff") + toolkit_of(
+        "plant", tmp_path, limit=2, at=["park", "trees"]
+    )
+    assert toolkit.state_keys == {"staff", "park"}
+    for tools in (toolkit, Toolkit.from_openapi(toolkit.to_openapi())):
+        world = world_of(tools, {"staff": STATE, "park": {"trees": STATE}})
+        assert call(world, "hire", "b") == {"count": 2}
+        assert call(world, "hire", "b") == "hire: b is there"
+        assert call(world, "plant", "b") == {"count": 2}
+        assert call(world, "plant", "c") == "not done: too many: 3"
+        assert call(world, "hire", "c") == {"count": 3}
+        assert world.state["staff"] == {"names": ["a", "b", "c"], "last": 1, "copy": ["a", "b", "c"]}
+        assert world.state["park"] == {"trees": {"names": ["a", "b"], "last": 0, "copy": ["a", "b"]}}
+
+
+def test_a_whole_toolkit_is_mounted_and_mounted_again(tmp_path):
+    toolkit = toolkit_of("hire", tmp_path, limit=2, at="staff").mount("town").mount(["land"])
+    world = world_of(toolkit, {"land": {"town": {"staff": STATE}}})
+    assert call(world, "hire", "b") == {"count": 2}
+    assert call(world, "hire", "c") == "not done: too many: 3"
+    assert world.state["land"]["town"]["staff"]["names"] == ["a", "b"]
+
+
+def test_the_file_itself_may_say_where_and_the_caller_decides(tmp_path):
+    file = tmp_path / "hire.yaml"
+    file.write_text("at: staff\ncontracts: {hire: {returns: '{{ state.names | length }}'}}")
+    plain = Toolkit.from_tools([{"name": "hire", "parameters": NAME}])
+    state = {"staff": STATE, "other": {"names": []}}
+    assert call(world_of(plain.with_contracts(file), state), "hire", "b") == 1
+    assert call(world_of(plain.with_contracts(file, at="other"), state), "hire", "b") == 0
+    assert plain.with_contracts(file)["hire"].stated  # as by keyword: it says what the tool does, and no change
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("contracts: {hyre: {returns: 1}}", "unknown tool 'hyre' (did you mean hire?)"),
+        ("contracts: {hire: {returns: '{{ args.nam }}'}}", "contract of hire: returns: unknown argument args.nam"),
+        ("contracts: {hire: {at: 5, returns: 1}}", "contract of hire: at: expected a key of the task state"),
+        ("contracts: {}\ninvariants: [5]", "invariants[0]: expected an object with check, error, when"),
+        ("a: [", "not YAML"),
+    ],
+)
+def test_a_wrong_file_is_refused_by_its_name(tmp_path, text, why):
+    file = tmp_path / "more.yaml"
+    file.write_text(text)
+    with pytest.raises((ToolkitError, ContractError)) as error:
+        Toolkit.from_tools([{"name": "hire", "parameters": NAME}]).with_contracts(file)
+    assert why in str(error.value)
+    assert "more.yaml" in str(error.value)
+
+
+def test_a_contract_of_a_file_takes_the_place_of_the_tool_s_own():
+    first = {"contracts": {"hire": {"effects": [{"op": "add", "path": ["n"], "value": 1}], "returns": 1}}}
+    second = {"contracts": {"hire": {"requires": [{"check": "args.name != 'b'", "error": "not b"}]}}}
+    tools = Toolkit.from_tools([{"name": "hire", "parameters": NAME}]).with_contracts(first).with_contracts(second)
+    assert tools["hire"].contract.data.keys() == {"requires"}
 
 
 def test_more_than_half_of_a_context_window_is_a_problem_with_its_estimate(without_extra):

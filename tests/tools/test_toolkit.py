@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from langchain_core.tools import tool
 
-from gecko_graph.errors import ToolkitError
-from gecko_graph.tools import ToolExample, Toolkit, ToolSpec
+from gecko_graph.errors import GeckoError, ToolkitError
+from gecko_graph.tools import Tool, Toolkit, ToolSpec
+from gecko_graph.tools.spec import provider_names, valid_name
 
 VALID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def read(name, **more):
     return ToolSpec(name=name, description="d", effect="read", result={}, **more)
-
-
-def test_it_is_a_set_in_order():
-    toolkit = Toolkit([read("b"), read("a")], title="T")
-    assert [tool.name for tool in toolkit] == ["b", "a"] == list(toolkit.names)
-    assert len(toolkit) == 2
-    assert "a" in toolkit
-    assert "c" not in toolkit
-    assert toolkit["a"].name == "a"
-    assert toolkit.get("c") is None
-    with pytest.raises(KeyError):
-        toolkit["c"]
-    assert repr(toolkit) == "Toolkit('T': b, a)"
-    assert repr(Toolkit([read("b")])) == "Toolkit(b)"
-    assert "and 2 more" in repr(Toolkit([read(str(number)) for number in range(10)]))
 
 
 @pytest.mark.parametrize(
@@ -64,16 +53,8 @@ def test_opening_reads_and_nothing_else():
     ):
         with pytest.raises(ToolkitError, match=message):
             kit.open(name)
-
-
-def test_replacing_keeps_order_and_the_rest():
-    toolkit = Toolkit([read("a"), read("b")], lets={"x": 1}, title="T")
-    changed = toolkit.replace(replace(toolkit["a"], description="new"))
-    assert [tool.description for tool in changed] == ["new", "d"]
-    assert (changed.title, changed.lets) == ("T", {"x": 1})
-    assert toolkit["a"].description == "d"
-    with pytest.raises(ToolkitError, match="cannot replace: unknown tool 'c'"):
-        toolkit.replace(read("c"))
+    with pytest.raises(ToolkitError, match="expected tool names"):
+        toolkit.open(["look"])
 
 
 def test_names_for_providers_lead_back():
@@ -85,59 +66,30 @@ def test_names_for_providers_lead_back():
     assert toolkit.resolve("unknown") == "unknown"
 
 
-def test_function_dicts_for_bind_tools():
-    parameters = {"type": "object", "properties": {"a": {"type": "integer"}}}
-    (one,) = Toolkit([read("f", parameters=parameters)]).as_openai()
-    assert one == {"type": "function", "function": {"name": "f", "description": "d", "parameters": parameters}}
-
-
 def test_state_keys_come_from_contracts():
     contracts = {
         "a": {"requires": [{"check": "state.tree.x == 1", "error": "no"}]},
         "b": {"returns": "{{ state['cwd'] }}"},
     }
-    toolkit = Toolkit.from_tools([{"name": "a"}, {"name": "b"}, {"name": "c"}], contracts=contracts)
+    toolkit = Toolkit.from_tools([{"name": "a"}, {"name": "b"}, {"name": "c"}]).with_contracts({"contracts": contracts})
     assert toolkit.state_keys == {"tree", "cwd"}
     assert Toolkit([]).state_keys == frozenset()
-
-
-def test_contracts_functions_effects_and_examples_by_name():
-    toolkit = Toolkit.from_tools(
-        [{"name": "search"}, {"name": "put", "parameters": {"properties": {"q": {}}}}],
-        contracts={"put": {"returns": "{{ here }}"}},
-        lets={"here": "{{ state.tree }}"},
-        invariants=[{"check": "state.tree is mapping", "error": "gone"}],
-        simulate={"search": lambda state, **args: {"found": 1}},
-        effects={"search": "read", "put": "write"},
-        examples={"search": [{"args": {"query": "a"}, "result": {}}, ToolExample({"query": "b"}, {})]},
-        title="Shelf",
-    )
-    assert toolkit["search"].simulate({}, query="a") == {"found": 1}
-    assert toolkit["search"].effect == "read"
-    assert toolkit["search"].examples == (ToolExample({"query": "a"}, {}), ToolExample({"query": "b"}, {}))
-    assert toolkit["put"].contract.data == {"returns": "{{ here }}"}
-    assert toolkit.state_keys == {"tree"}
-    assert (toolkit.title, toolkit.lets, len(toolkit.invariants)) == ("Shelf", {"here": "{{ state.tree }}"}, 1)
 
 
 @pytest.mark.parametrize(
     ("said", "message"),
     [
-        ({"effects": {"nope": "read"}}, "effect: unknown tool 'nope'; known tools: search"),
-        ({"simulate": {"nope": print}}, "simulate: unknown tool 'nope'"),
-        ({"contracts": {"nope": {}}}, "contract: unknown tool 'nope'"),
-        ({"examples": {"nope": []}}, "examples: unknown tool 'nope'"),
-        ({"effects": {"search": "reads"}}, "must be 'read' or 'write', not 'reads'"),
-        ({"examples": {"search": [{"args": 1, "result": 2}]}}, "examples: each of 'search' must be"),
-        ({"contracts": {"search": {"reqires": []}}}, "contract of search"),
-        ({"simulate": print}, "simulate: expected {'tool name': ...}, got builtin"),
-        ({"effects": ["read"]}, "effects: expected {'tool name': ...}, got list"),
-        ({"simulate": {"search": "print"}}, "simulate for 'search': expected a function, got str"),
+        (Tool("nope", effect="read"), "unknown tool 'nope'; known tools: search"),
+        (Tool(print, effect="read"), "expected Tool('name', ...)"),
+        (Tool("search", effect="reads"), "must be 'read' or 'write', not 'reads'"),
+        (Tool("search", examples=[{"args": 1, "result": 2}]), "examples: each of 'search' must be"),
+        (Tool("search", contract={"reqires": []}), "contract of search"),
+        (Tool("search", simulate="print"), "simulate for 'search': expected a function, got str"),
     ],
 )
-def test_what_is_said_must_be_said_of_a_tool(said, message):
-    with pytest.raises(ToolkitError, match=re.escape(message)):
-        Toolkit.from_tools([{"name": "search"}], **said)
+def test_what_is_declared_must_hold_of_a_tool(said, message):
+    with pytest.raises(GeckoError, match=re.escape(message)):
+        Toolkit.from_tools([{"name": "search"}]).declare(said)
 
 
 def put(tray: str, paper: str = "") -> None:
@@ -157,29 +109,48 @@ def put(tray: str, paper: str = "") -> None:
 )
 def test_a_simulate_function_takes_the_state_and_the_tool_s_arguments(simulate, why):
     with pytest.raises(ToolkitError, match=re.escape(why)) as caught:
-        Toolkit.from_tools([put], simulate={"put": simulate})
+        Toolkit.from_tools([Tool(put, simulate=simulate)])
     assert str(caught.value).endswith("def simulate(state, tray, paper=None)")
 
 
 @pytest.mark.parametrize("simulate", [lambda state, tray, paper="": None, lambda state, **args: None, dict])
 def test_a_simulate_function_that_can_be_called_so_is_taken(simulate):
-    assert Toolkit.from_tools([put], simulate={"put": simulate})["put"].simulate is simulate
+    assert Toolkit.from_tools([Tool(put, simulate=simulate)])["put"].simulate is simulate
+
+
+@given(st.lists(st.text(min_size=1, max_size=80), unique=True, max_size=12))
+def test_every_provider_takes_the_names_and_each_is_given_once(names):
+    found = provider_names(names)
+    assert list(found) != [] or names == []
+    assert set(found) == set(names)
+    assert len(set(found.values())) == len(names)
+    assert all(VALID.fullmatch(one) for one in found.values())
+    assert all(found[name] == name for name in names if VALID.fullmatch(name))
+
+
+@given(st.text(max_size=200))
+def test_a_name_is_valid_and_stays_so(name):
+    assert VALID.fullmatch(valid_name(name))
+    assert valid_name(valid_name(name)) == valid_name(name)
+
+
+def test_a_coroutine_function_runs_in_the_callers_event_loop():
+    """Sessions of an async client belong to one loop: in another one they hang or raise."""
+    loops = []
+
+    async def look(x: int) -> dict:
+        """Look."""
+        loops.append(asyncio.get_running_loop())
+        return {"x": x}
+
+    async def call() -> bool:
+        (tool,) = Toolkit.from_tools([Tool(look, effect="read")]).as_tools()
+        return (await tool.ainvoke({"x": 1})) == '{"x": 1}' and loops == [asyncio.get_running_loop()]
+
+    assert asyncio.run(call())
 
 
 @pytest.mark.parametrize("tools", ["files.yaml", 3, b"x", put, ToolSpec, tool(put), lambda: None])
 def test_tools_must_be_a_list(tools):
     with pytest.raises(ToolkitError, match="expected a list of tools"):
         Toolkit.from_tools(tools)
-
-
-def test_open_takes_names():
-    with pytest.raises(ToolkitError, match=re.escape("expected tool names, open('a', 'b'), got list")):
-        Toolkit([read("a", real=len)]).open(["a"])
-
-
-def test_a_documented_result_schema_can_be_corrected():
-    function = {"name": "tickets", "parameters": {"type": "object", "properties": {}}, "response": {"type": "object"}}
-    corrected = Toolkit.from_tools([function], results={"tickets": {"type": "array"}})
-    assert corrected["tickets"].result == {"type": "array"}
-    with pytest.raises(ToolkitError, match="did you mean tickets"):
-        Toolkit.from_tools([function], results={"ticket": {}})

@@ -1,4 +1,4 @@
-"""Differences and equality of JSON documents."""
+"""Differences and equality of JSON documents, their net changes, and what two patches both touch."""
 
 from __future__ import annotations
 
@@ -9,13 +9,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gecko_graph.values.patch import apply_patch, json_equal, make_patch
-
-KEYS = st.sampled_from(["a", "b", "", "0", "1", "01", "-", "~", "/", "~1", "ü", "a/b~c"])
-SCALARS = st.sampled_from([None, True, False, 0, 1, 2, 1.0, 0.0, 0.5, "", "a", "1"])
-JSON = st.recursive(
-    SCALARS, lambda child: st.lists(child, max_size=4) | st.dictionaries(KEYS, child, max_size=4), max_leaves=8
-)
+from gecko_graph.errors import PatchConflict
+from gecko_graph.values.difference import MANY, json_equal, make_patch, net_changes
+from gecko_graph.values.patch import apply_patch, overlap, pointer, tokens
+from tests.values.any_patch import CONTAINERS, JSON, applied, patches
 
 
 @given(JSON, JSON)
@@ -72,7 +69,6 @@ def longest_common(a, b):
     ("before", "after", "patch"),
     [
         ([1, 2, 3], [1, 3], [{"op": "remove", "path": "/1"}]),
-        ([1, 3], [1, 2, 3], [{"op": "add", "path": "/1", "value": 2}]),
         ([1], [1, 2, 3], [{"op": "add", "path": "/1", "value": 2}, {"op": "add", "path": "/2", "value": 3}]),
         ([1, 2, 3, 4], [2, 4], [{"op": "remove", "path": "/2"}, {"op": "remove", "path": "/0"}]),
         ([{"id": 1, "n": 1}, {"id": 2, "n": 1}], [{"id": 1, "n": 1}, {"id": 2, "n": 5}],
@@ -80,9 +76,7 @@ def longest_common(a, b):
         ([{"id": 1, "n": 1}, {"id": 2, "n": 1}, {"id": 3, "n": 1}], [{"id": 1, "n": 2}, {"id": 3, "n": 1}],
          [{"op": "replace", "path": "/0/n", "value": 2}, {"op": "remove", "path": "/1"}]),
         ({"a": {"x": 1}}, {"a": {"y": 2}}, [{"op": "replace", "path": "/a", "value": {"y": 2}}]),
-        ({"a": []}, {"a": [1, 2]}, [{"op": "replace", "path": "/a", "value": [1, 2]}]),
         ({"a/b": {"~": 1, "k": 0}}, {"a/b": {"~": 2, "k": 0}}, [{"op": "replace", "path": "/a~1b/~0", "value": 2}]),
-        (1, 2, [{"op": "replace", "path": "", "value": 2}]),
     ],
 )  # fmt: skip
 def test_small_differences(before, after, patch):
@@ -99,14 +93,90 @@ def test_two_removals_far_apart_in_a_long_list():
     ]
 
 
-def test_a_list_that_is_all_new_is_replaced():
-    before, after = list(range(1_000)), list(range(2_000, 3_500))
-    assert make_patch({"l": before}, {"l": after}) == [{"op": "replace", "path": "/l", "value": after}]
+# net changes ---------------------------------------------------------------------------------------------------------
 
 
-def test_one_field_of_every_item():
-    before = [{"id": n, "price": 1, "name": "a" * 40} for n in range(1_000)]
-    after = [{**item, "price": 2} for item in before]
-    patch = make_patch(before, after)
-    assert len(patch) == 1_000
-    assert patch[0] == {"op": "replace", "path": "/0/price", "value": 2}
+def at(document, path):
+    for token in tokens(path):
+        document = document[int(token) if isinstance(document, list) else token]
+    return document
+
+
+@given(JSON, JSON)
+def test_old_values_are_true_and_only_equal_states_have_no_changes(before, after):
+    changes = net_changes(before, after)
+    assert (changes == []) == json_equal(before, after)
+    for change in changes:
+        if change.kind in ("remove", "replace"):
+            assert json_equal(at(before, change.path), change.old)
+        if change.kind == "replace":
+            assert not json_equal(change.old, change.new)
+
+
+@given(st.dictionaries(st.text(max_size=2), JSON, max_size=4), st.dictionaries(st.text(max_size=2), JSON, max_size=4))
+def test_whatever_is_gone_from_an_object_is_removed_by_name(before, after):
+    removed = {change.path for change in net_changes(before, after) if change.kind == "remove"}
+    assert {pointer([key]) for key in before.keys() - after.keys()} <= removed
+    added = {change.path for change in net_changes(before, after) if change.kind == "add"}
+    assert {pointer([key]) for key in after.keys() - before.keys()} <= added
+
+
+@given(st.integers(1, 60), st.data())
+def test_of_many_lost_members_the_count_is_told_and_which(count, data):
+    kept = data.draw(st.sets(st.integers(0, count - 1)))
+    before = {"users": {f"u{n}": {"id": n} for n in range(count)}}
+    after = {"users": {f"u{n}": {"id": n} for n in kept}}
+    changes = net_changes(before, after)
+    lost = count - len(kept)
+    if lost > MANY:
+        (change,) = changes
+        assert (change.kind, change.path, change.old, change.new) == ("shrink", "/users", count, len(kept))
+        assert set(change.lost) == before["users"].keys() - after["users"].keys()
+    else:
+        assert [change.kind for change in changes] == ["remove"] * lost
+
+
+# what two patches touch ----------------------------------------------------------------------------------------------
+
+
+RACES = [
+    ("the same place", "replace /a", "replace /a", ["/a"]),
+    ("inside", "replace /a", "add /a/b", ["/a/b"]),
+    ("a longer name", "replace /a", "replace /ab", []),
+    ("two appends", "add /l/-", "add /l/-", ["/l/-"]),
+    ("append and add at an index", "add /l/-", "add /l/2", ["/l/2"]),
+    ("append and replace", "add /l/-", "replace /l/0", []),
+    ("append and change inside an item", "add /l/-", "replace /l/0/x", []),
+    ("remove shifts", "remove /l/0", "replace /l/2/x", ["/l/2/x"]),
+    ("remove does not shift what comes before", "remove /l/2", "replace /l/0", []),
+    ("insertion shifts", "add /l/0", "remove /l/1", ["/l/1"]),
+    ("keys that are numbers", "add /d/1", "add /d/2", []),
+    ("test reads", "replace /a", "test /a", ["/a"]),
+    ("copy reads", "replace /a/x", "copy /a /b", ["/a/x"]),
+    ("two copies of one", "copy /a /b", "copy /a /c", []),
+    ("move takes", "move /a /b", "replace /a/x", ["/a/x"]),
+    ("the root", "replace ", "test /a/b", ["/a/b"]),
+]
+
+
+@pytest.mark.parametrize(("a", "b", "expected"), [row[1:] for row in RACES], ids=[row[0] for row in RACES])
+def test_overlap(a, b, expected):
+    document = {"a": {"x": 1}, "l": [0, 1, {"x": 1}], "d": {"1": 0, "2": 0}}
+    assert overlap([operation(a)], [operation(b)], document=document) == expected
+    assert sorted(overlap([operation(b)], [operation(a)], document=document)) == expected
+
+
+def operation(words):
+    name, *paths = words.split(" ")
+    return {"op": name, "path": paths[-1], "value": 0} | ({"from": paths[0]} if len(paths) == 2 else {})
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_patches_that_do_not_overlap_commute(data):
+    document = data.draw(CONTAINERS)
+    a, b = data.draw(patches(document)), data.draw(patches(document))
+    after_a, after_b = applied(document, a), applied(document, b)
+    if PatchConflict in (after_a, after_b) or overlap(a[:1], b[:1], document=document) or len(a) > 1 or len(b) > 1:
+        return  # only single operations: later ones of a patch speak of places that the first ones have made
+    assert json_equal(applied(after_a, b), applied(after_b, a))

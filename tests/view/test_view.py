@@ -10,10 +10,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gecko_graph.models.view.relevance import is_circumstance
-from gecko_graph.models.view.view import focus_words, view
-from gecko_graph.models.view.words import MAX_WORDS
-from gecko_graph.values.patch import json_equal
+from gecko_graph.models.drawing import quoted
+from gecko_graph.models.focus import focus_words
+from gecko_graph.models.view import draw_view, view
+from gecko_graph.values.difference import json_equal
 
 WORDS = ["alpha", "beta", "order", "status", "final_report.pdf", "42", "ümlaut", "id", "name"]
 HOSTILE = [
@@ -67,13 +67,6 @@ def test_what_fits_is_shown_whole_and_is_json(state):
     assert json_equal(json.loads(view(state, focus=["alpha"], budget=10**9)), state)
 
 
-def test_what_fits_only_without_spaces_is_shown_whole():
-    state = {"list": [[n, n] for n in range(300)]}
-    short = json.dumps(state, separators=(",", ":"))
-    assert view(state, budget=len(short)) == short
-    assert view(state, budget=len(short) - 1) != short
-
-
 @pytest.mark.parametrize("text", HOSTILE)
 @pytest.mark.parametrize("size", [1, 500])
 def test_no_text_passes_for_a_mark(reader, text, size):
@@ -81,11 +74,6 @@ def test_no_text_passes_for_a_mark(reader, text, size):
     shown = view(state, focus=[text], budget=1_000)
     assert reader.is_true(reader.read(shown), state)
     assert len(shown.splitlines()) == shown.count("\n") + 1
-
-
-def test_the_order_of_keys_is_that_of_the_state():
-    state = {"b": 1, "a": 2, "c": {"z": "x" * 900, "y": 1}}
-    assert view(state, budget=600).index('"b"') < view(state, budget=600).index('"a"')
 
 
 # --- a large state ---
@@ -140,33 +128,11 @@ def test_circumstances_are_always_shown(reader):
         assert at("runtime_state", "balance") == 10.5
 
 
-def test_circumstances_come_first_among_many_values_at_the_root(reader):
-    state = {f"option {n}": n for n in range(4_000)} | {"current_user": "john", "cwd": "/tmp", "next_ticket_id": 7}
-    at = shown_of(reader, state, budget=3_000)
-    assert (at("current_user"), at("cwd"), at("next_ticket_id")) == ("john", "/tmp", 7)
-
-
-@pytest.mark.parametrize(
-    "key", ["current_user", "currentUser", "cwd", "nextId", "ticket_counter", "last_login", "generated_ids"]
-)
-def test_runtime_variables_are_known_by_their_names(key):
-    assert is_circumstance(key)
-
-
-@pytest.mark.parametrize("key", ["update", "candidate", "country", "mountain", "guide", "lastly", "a", "", 7])
-def test_other_names_are_not(key):
-    assert not is_circumstance(key)
-
-
 def test_an_outline_says_what_there_is_and_how_much(reader):
     at = shown_of(reader, crowded())
     assert (at("products").kind, at("products").count) == (dict, 300)
     assert (at("journal").kind, at("journal").count) == (list, 400)
     assert at("manual", "flags").count == 500
-
-
-def test_a_view_that_concerns_nothing_is_short():
-    assert len(view(crowded(), budget=12_000)) < 6_000
 
 
 FOLDER = {f"paper {n}.txt": {"type": "file", "content": f"text {n}"} for n in range(60)} | {
@@ -244,24 +210,6 @@ def test_what_a_record_refers_to_is_shown(reader):
     assert at("cards", "card_1897", "balance") == 18_970
 
 
-def test_what_belongs_to_the_one_who_acts_is_shown(reader):
-    posts = {f"user{n}": [f"post {n} {m}" for m in range(9)] for n in range(500)}
-    at = shown_of(reader, {"current_user": "user321", "posts": posts}, focus_words("repost", {"id": 5}), budget=4_000)
-    assert at("posts", "user321").entries[0] == "post 321 0"
-
-
-def test_of_equal_finds_the_latest_comes_first(reader):
-    inbox = [{f"USR{n % 3:03}": f"message {n} " + "x" * 100} for n in range(600)]
-    at = shown_of(reader, {"inbox": inbox}, focus_words("delete_message", {"receiver_id": "USR002"}), budget=3_000)
-    assert at("inbox", 599, "USR002").startswith("message 599 ")
-
-
-def test_a_collection_shows_what_its_things_are_like(reader):
-    at = shown_of(reader, crowded(orders=ORDERS), focus_words("place_order", {"symbol": "NEW", "amount": 3}))
-    samples = at("orders").entries.values()
-    assert any(sample.entries.keys() == {"symbol", "amount", "status", "owner"} for sample in samples)
-
-
 def test_a_long_text_is_cut_in_the_middle(reader):
     state = {"name": "it", "text": "start " + "x" * 40_000 + " end", "rest": ["y" * 20] * 100}
     cut = shown_of(reader, state, budget=2_000)("text")
@@ -270,110 +218,7 @@ def test_a_long_text_is_cut_in_the_middle(reader):
     assert len(more.head) > len(cut.head)
 
 
-def test_only_a_text(reader):
-    text = view("a" * 9_000, budget=1_000)
-    assert reader.is_true(reader.read(text), "a" * 9_000)
-    assert view("a", budget=500) == '"a"'
-    assert view(None, budget=500) == "null"
-
-
-def test_how_it_looks():
-    state = {
-        "user": "ann",
-        "cwd": ["docs"],
-        "tree": {"docs": {f"{n} plan.txt": {"type": "file", "content": "lines " * 9} for n in range(40)}},
-        "inbox": [{"from": f"user {n}", "text": "hello " * 9} for n in range(30)],
-        "note": "start " + "and so on " * 90 + "end",
-    }
-    focus = focus_words("send", {"to": "user 17", "file": "7 plan.txt"})
-    assert view(state, focus=focus, budget=1_300) == LOOK
-
-
-LOOK = """\
-{
-  "user": "ann",
-  "cwd": ["docs"],
-  "tree": {
-    "docs": {
-      "0 plan.txt": {… 2 keys: "type", "content"},
-      "7 plan.txt": {"type": "file", "content": "lines lines lines lines lines lines lines lines lines "},
-      "17 plan.txt": {"type": "file", "content": "lines lines lines lines lines lines lines lines lines "},
-      "27 plan.txt": {"type": "file", "content": "lines lines lines lines lines lines lines lines lines "},
-      "37 plan.txt": {"type": "file", "content": "lines lines lines lines lines lines lines lines lines "},
-      … 35 more keys (of 40)
-    }
-  },
-  "inbox": [
-    … items 0 to 16 (of 30),
-    17: {"from": "user 17", "text": "hello hello hello hello hello hello hello hello hello "},
-    … items 18 to 29 (of 30)
-  ],
-  "note": "start and so on and so on and so on and so on and so on and so on and so on and so on and so on and so on and so on and so on and so " … 710 of 909 characters left out … "on and so on and so on and so on and so on and so on and so on end"
-}"""  # noqa: E501 - a text that is cut takes a line of its own
-
-
-def large(size):
-    chance = random.Random(2)
-    state: dict = {"current_user": "ann", "tables": {}}
-    while len(json.dumps(state)) < size:
-        for _ in range(20):
-            rows = [
-                {"id": chance.randrange(10**6), "name": f"row {n}", "text": "lorem ipsum " * 15, "done": False}
-                for n in range(9)
-            ]
-            state["tables"][f"table {len(state['tables'])}"] = rows
-    return state
-
-
-def test_a_large_state_keeps_to_its_budget():
-    state = large(1_000_000)
-    focus = focus_words("close", {"row": 123456}, "Please close row 123456 in table 7, then tell me which are open.")
-    shown = view(state, focus=focus, budget=12_000)
-    assert len(shown) <= 12_000
-    assert "table 7" in shown or "table_7" in shown or "123456" in shown
-
-
-def test_a_large_flat_state_keeps_to_its_budget():
-    state = {f"key {n}": f"value {n}" for n in range(40_000)}
-    shown = view(state, focus=["value", "key", "4", "key 77"], budget=3_000)
-    assert len(shown) <= 3_000
-    assert "value 77" in shown
-
-
 # --- words ---
-
-
-def test_words_of_a_call():
-    words = focus_words(
-        "book_flight", {"card_id": "card_77", "travel_to": "Los Angeles", "cost": 1200.5, "seats": [1, 2], "vip": True}
-    )
-    assert words[:3] == ["book_flight", "book", "flight"]
-    assert {"card_77", "los angeles", "1200.5", "1", "2", "angeles", "card", "travel", "cost", "seat"} <= set(words)
-    assert words.index("card_77") < words.index("travel")
-    assert "true" not in words
-
-
-def test_words_of_a_text():
-    words = focus_words(
-        "Could you move 'final_report.pdf' to docs/temp by 2024-05-01, and tell Ann O'Neil (ann@example.org)?"
-    )
-    assert {"final_report.pdf", "docs", "temp", "2024-05-01", "ann", "o'neil", "ann@example.org", "report"} <= set(
-        words
-    )
-    assert not {"could", "you", "to", "and", "by", "05", "01"} & set(words)
-
-
-def test_words_of_one_part_leave_room_for_others():
-    long = {"text": " ".join(f"word{n}" for n in range(5_000)), "rows": [{"k": n} for n in range(9_000)]}
-    words = focus_words("read", long, "the report of ann")
-    assert {"read", "report", "ann"} <= set(words)
-    assert len(words) <= MAX_WORDS
-
-
-def test_words_are_few_and_each_stands_once():
-    words = focus_words(" ".join(f"word{n}" for n in range(5_000)), {"a": ["x" * 500]})
-    assert len(words) == len(set(words)) == MAX_WORDS // 2
-    assert focus_words("") == focus_words(None, {}, []) == []
 
 
 @settings(max_examples=50, deadline=None)
@@ -382,3 +227,73 @@ def test_words_of_anything(parts):
     words = focus_words(*parts)
     assert all(word and word == word.lower() for word in words)
     assert words == focus_words(*parts)
+
+
+MISSING = object()
+
+
+def places(value, path=()):
+    """Every place of a document, as a path of keys and indices in text, with its value."""
+    yield path, value
+    members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in members:
+        yield from places(each, (*path, str(key)))
+
+
+def read_at(reader, shown, path):
+    for token in path:
+        key = int(token) if isinstance(shown, reader.Shown) and shown.kind is list else token
+        if not isinstance(shown, reader.Shown) or key not in shown.entries:
+            return MISSING
+        shown = shown.entries[key]
+    return shown
+
+
+@settings(max_examples=150, deadline=None)
+@given(JSON, st.lists(st.sampled_from(WORDS) | TEXT, max_size=5), st.sampled_from([500, 640, 1_000, 3_000]))
+@example({"a": {"x" * 300: "y" * 900, "b": [1, {"c": "z" * 400}]}, "d": {}}, ["b"], 500)
+@example({"k" * 3_000: {"l" * 3_000: 1}}, [], 500)
+@example("x" * 5_000, [], 500)
+def test_it_shows_exactly_what_can_be_read_back_whole(reader, state, focus, budget):
+    drawn = draw_view(state, focus=focus, budget=budget)
+    shown = reader.read(drawn.text)
+    for path, _ in places(state):
+        found = read_at(reader, shown, path)
+        assert drawn.shows(path) == (found is not MISSING and reader.is_whole(found)), path
+
+
+def test_of_a_collection_only_the_items_in_sight_are_shown():
+    state = {"users": [{"id": n, "note": "lorem ipsum " * 5} for n in range(400)], "mail": {"text": HOSTILE[0] * 900}}
+    drawn = draw_view(state, focus=["note 7"], budget=2_000)
+    assert not drawn.shows(["users"])
+    assert not drawn.shows(["mail", "text"])
+    assert not drawn.shows([])
+    assert any(drawn.shows(["users", str(n)]) for n in range(400))
+    assert not all(drawn.shows(["users", str(n)]) for n in range(400))
+
+
+BUDGET = 6_000
+
+
+def home(**contents):
+    files = {f"{name}.txt": {"type": "file", "content": content} for name, content in contents.items()}
+    return {"tree": {"home": {"type": "directory", "contents": files}}, "cwd": ["home"]}
+
+
+def look(state):
+    return view(state, focus=focus_words("cat", {"file_name": "b.txt"}), budget=BUDGET)
+
+
+def test_what_room_is_left_belongs_to_the_text_that_is_meant():
+    shown = look(home(a="x" * 9_000, b="q" * 9_000, c="x" * 9_000))
+    assert len(shown) <= BUDGET
+    assert shown.count("q") > BUDGET // 3
+    assert shown.count("q") > shown.count("x")
+
+
+@pytest.mark.parametrize("line", ["a line\n", "\n\t'ä'\n", 'say "so"\\', "\x00"])
+def test_a_text_that_fits_is_shown_whole_however_it_is_written(line):
+    text = line * (4_000 // len(quoted(line)))
+    shown = look(home(a="x" * 9_000, b=text))
+    assert len(shown) <= BUDGET
+    assert quoted(text) in shown

@@ -9,13 +9,11 @@ import pytest
 
 from gecko_graph import GeckoContext
 from gecko_graph.contracts.contract import Contract
+from gecko_graph.models.answer import perform
 from gecko_graph.models.ask import Reply, Where, Work
-from gecko_graph.models.work import perform
 from gecko_graph.testing import reply_to
 from gecko_graph.tools.spec import ToolSpec
 from gecko_graph.world.rung import RungRequest
-
-STATE = {"trays": {"letters": ["from mum"]}, "count": 0}
 
 
 class Told(NamedTuple):
@@ -30,26 +28,27 @@ def state():
     return {"trays": {"letters": ["from mum"]}, "count": 0}
 
 
+def rung_request(*, state, args=None, facts=None, has_simulator=False, **more):
+    """One call of the tool `put`: keys of a contract, of the tool and of the context are given beside each other."""
+    knobs = {key: more.pop(key) for key in list(more) if key in GeckoContext.model_fields}
+    if contract := more.pop("contract", None):
+        more["contract"] = Contract.load(contract, where="test: tool put")
+    tool = ToolSpec(**{"name": "put", "effect": "write", **more})
+    return RungRequest(
+        tool=tool,
+        call={"id": "call_1", "name": tool.name, "args": args or {}},
+        state=state,
+        facts=facts or {},
+        context=GeckoContext(**knobs),
+        where=Where(turn=0, attempt=1),
+        has_simulator=has_simulator,
+    )
+
+
 @pytest.fixture
 def question(state):
-    """`question(contract={...}, effect="write", args={...}, **context)`: one call of the tool `put`."""
-
-    def make(*, args=None, given=None, facts=None, has_simulator=False, **more):
-        knobs = {key: more.pop(key) for key in list(more) if key in GeckoContext.model_fields}
-        if contract := more.pop("contract", None):
-            more["contract"] = Contract.load(contract, where="test: tool put")
-        tool = ToolSpec(**{"name": "put", "effect": "write", **more})
-        return RungRequest(
-            tool=tool,
-            call={"id": "call_1", "name": "put", "args": args or {}},
-            state=state if given is None else given,
-            facts=facts or {},
-            context=GeckoContext(**knobs),
-            where=Where(turn=0, attempt=1),
-            has_simulator=has_simulator,
-        )
-
-    return make
+    """`question(contract={...}, effect="write", args={...}, **context)`: `rung_request` on the fixture's state."""
+    return lambda *, given=None, **more: rung_request(state=state if given is None else given, **more)
 
 
 @pytest.fixture

@@ -1,20 +1,23 @@
-"""What may change the task state, and what may not (ToolGate, section 3.4)."""
+"""What may change the task state, and what may not (ToolGate, section 3.4); invariants by what a change touches."""
 
 from __future__ import annotations
 
-import copy
+import random
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gecko_graph import GeckoContext, Toolkit, World
+from gecko_graph import GeckoContext, Models, Tool, Toolkit, World
 from gecko_graph.contracts.contract import Invariant
+from gecko_graph.errors import EvaluationFailed, PatchConflict
 from gecko_graph.testing import recorded
 from gecko_graph.values.patch import apply_patch
-from gecko_graph.world.commit import category_of, commit, race_of, refuse
+from gecko_graph.world.commit import category_of, commit, mark_race
 from gecko_graph.world.state_rules import StateRules
+from tests.schemas.test_strict import random_patch, random_value
+from tests.world.conftest import rung_request
 
 ADD = [{"op": "add", "path": "/trays/bills", "value": []}]
 
@@ -25,14 +28,6 @@ def outcome(patch=None, *, status="ok", result="done", rung="python"):
 
 def invariant(check, error="the rule is broken"):
     return Invariant.load({"check": check, "error": error}, where="test")
-
-
-def test_a_change_is_committed_and_the_state_that_was_given_stays(question, state):
-    before = copy.deepcopy(state)
-    booked = commit(question(), outcome(ADD))
-    assert booked.state["trays"] == {"letters": ["from mum"], "bills": []}
-    assert booked.outcome == outcome(ADD)
-    assert state == before
 
 
 def test_no_patch_changes_nothing_and_of_a_write_it_stays_known_that_none_was_proposed(question, state):
@@ -64,18 +59,6 @@ def test_a_change_that_does_not_apply_is_refused_whole(question, state, patch):
     assert booked.outcome["result"] == f"not done: {booked.outcome['refused']}"
 
 
-def test_a_read_changes_nothing_whoever_answered(question, state):
-    booked = commit(question(effect="read"), outcome(ADD, rung="contract"))
-    assert booked.state is state
-    assert booked.outcome["status"] == "ok"
-    assert booked.outcome["patch"] == []
-    assert booked.outcome["refused"] == "a read changes nothing: 1 operations were dropped"
-
-
-def test_an_error_changes_what_the_contract_declares(question):
-    assert commit(question(), outcome(ADD, status="error", rung="contract")).state["trays"]["bills"] == []
-
-
 ENSURES = {"ensures": [{"check": "'bills' in state.trays and result == 'done'", "error": "no tray was added"}]}
 
 
@@ -85,11 +68,6 @@ def test_a_postcondition_gates_the_commit(question, state):
         booked = commit(question(contract=ENSURES), refused)
         assert booked.state is state
         assert booked.outcome["result"] == "not done: no tray was added"
-
-
-def test_a_postcondition_is_not_asked_of_an_error(question):
-    booked = commit(question(contract=ENSURES), outcome([], status="error", result="locked"))
-    assert booked.outcome == outcome([], status="error", result="locked")
 
 
 def test_a_postcondition_that_cannot_be_evaluated_is_not_relied_on(question, state):
@@ -116,17 +94,6 @@ def test_invariants_that_take_too_long_refuse_the_change_and_say_so(question, mo
     assert booked.outcome["refused"] == "the invariants take too long: 3 of 3 were not checked"
 
 
-def test_what_the_state_before_breaks_already_is_not_blamed_on_the_call(question):
-    never = invariant("(state.trays | length) == 0", "a desk has no trays")
-    assert commit(question(), outcome(ADD), rules=StateRules(None, [never])).outcome["status"] == "ok"
-
-
-def test_an_invariant_sees_the_state_before(question):
-    grows = invariant("(state.trays | length) >= (before.trays | length)", "trays stay")
-    removal = outcome([{"op": "remove", "path": "/trays/letters"}])
-    assert commit(question(), removal, rules=StateRules(None, [grows])).outcome["refused"] == "trays stay"
-
-
 FUNDED = {"check": "state.accounts[args.id].balance >= 50", "error": "not enough"}
 ONCE = {"check": "calls | selectattr('name', 'eq', 'charge') | length == 0", "error": "only once"}
 KNOWN = {"check": "trusted(['accounts', args.id, 'balance'])", "error": "ask for the balance first"}
@@ -139,11 +106,13 @@ def charge_after(first, requirement, mode, *, contract=BOOKED, **knobs):
     parameters = {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}
     tools = [{"name": name, "description": name, "parameters": parameters} for name in ("close", "charge")]
     close = {"close": {"effects": first, "returns": "closed"}} if isinstance(first, list) else {}
-    toolkit = Toolkit.from_tools(
-        tools, contracts={**close, "charge": {**contract, "requires": [requirement]}}, effects={"charge": "write"}
+    toolkit = (
+        Toolkit.from_tools(tools)
+        .with_contracts({"contracts": {**close, "charge": {**contract, "requires": [requirement]}}})
+        .declare(Tool("charge", effect="write"))
     )
     state = {"accounts": {"A1": {"balance": 100}}, "ledger": []}
-    models = {} if isinstance(first, list) else {"models": {"simulator": recorded(simulator=[first])}}
+    models = {} if isinstance(first, list) else {"model": Models(simulator=recorded(simulator=[first]))}
     world = World(toolkit, state=state, context=GeckoContext(parallel_calls=mode, **knobs), **models)
     names = ("charge", "charge") if requirement is ONCE else ("close", "charge")
     return world.call_all([{"name": name, "args": {"id": "A1"}} for name in names])[1]["outcome"]
@@ -171,12 +140,6 @@ def test_what_a_model_has_written_in_the_same_message_is_not_trusted(mode):
     assert found["violations"][0]["error"] == "ask for the balance first"
 
 
-def test_an_invariant_holds_of_an_error_s_own_effects_too(question, state):
-    few = invariant("(state.trays | length) < 2", "a desk has one tray")
-    booked = commit(question(), outcome(ADD, status="error", rung="contract"), rules=StateRules(None, [few]))
-    assert booked.state is state
-
-
 def test_a_call_is_committed_to_the_state_that_others_left_but_answers_for_itself_only(question, state):
     one_more = {
         "ensures": [{"check": "(state.trays | length) == (before.trays | length) + 1", "error": "not one more"}]
@@ -189,25 +152,10 @@ def test_a_call_is_committed_to_the_state_that_others_left_but_answers_for_itsel
     assert commit(question(contract=one_more), outcome(ADD), later=later, rules=StateRules(None, [few])).state is now
 
 
-def test_what_was_refused_keeps_its_rung():
-    assert refuse(outcome(ADD, rung="model"), "why", "semantic")["rung"] == "model"
-
-
 A = {"id": "a", "name": "put", "args": {}}
 
 
-@pytest.mark.parametrize(
-    ("result", "category"),
-    [
-        (0, "semantic"),
-        (False, "semantic"),
-        ("no", "semantic"),
-        (None, "empty"),
-        ([], "empty"),
-        ({}, "empty"),
-        ("", "empty"),
-    ],
-)
+@pytest.mark.parametrize(("result", "category"), [(0, "semantic"), ("no", "semantic"), (None, "empty"), ([], "empty")])
 def test_a_refused_result_is_wrong_where_it_has_content_and_else_empty(result, category):
     assert category_of(result) == category
 
@@ -222,21 +170,16 @@ def test_what_a_read_shows_is_stale_where_a_call_before_it_in_its_message_has_ch
     assert "observed" not in booked.outcome
 
 
-def test_races_name_call_and_places(state):
-    append = [{"op": "add", "path": "/trays/letters/-", "value": 1}]
-    assert race_of([(A, append)], append, state=state) == ["put (a) at /trays/letters/-"]
-    assert race_of([(A, append)], ADD, state=state) == []
-    assert race_of([(A, [])], append, state=state) == []
+@pytest.mark.parametrize(("first", "races"), [(0, True), ("-", True), (None, False)])
+def test_calls_of_one_message_that_change_one_list_race(question, first, races):
+    def append(place):
+        return outcome([{"op": "add", "path": f"/trays/letters/{place}", "value": 1}] if place is not None else ADD)
 
-
-def test_items_of_one_list_race(state):
-    first, second = ([{"op": "add", "path": f"/trays/letters/{index}", "value": 1}] for index in (0, 1))
-    assert race_of([(A, first)], second, state=state)
-
-
-def test_a_patch_that_is_none_races_with_nothing(state):
-    assert race_of([(A, ADD)], [{"op": "add", "path": "x", "value": 1}], state=state) == []
-    assert race_of([(A, ADD)], [{"op": "add"}], state=state) == []
+    done = [{"v": 1, "call": A, "outcome": append(first)}]
+    marked = mark_race(question(), append(0), done)
+    assert [each.partition(" at ")[0] for each in marked.get("race", [])] == (["put (a)"] if races else [])
+    strict = mark_race(question(parallel_calls="strict"), append(0), done)
+    assert ("refused" in strict) is races
 
 
 OPERATIONS = st.fixed_dictionaries(
@@ -259,16 +202,8 @@ OPERATIONS = st.fixed_dictionaries(
     effect=st.sampled_from(["read", "write"]),
 )
 def test_any_patch_is_committed_whole_or_not_at_all(patch, status, effect):
-    from gecko_graph import GeckoContext
-    from gecko_graph.models.ask import Where
-    from gecko_graph.tools.spec import ToolSpec
-    from gecko_graph.world.rung import RungRequest
-
     state = {"trays": {"letters": ["from mum"]}, "count": 0}
-    asked = RungRequest(
-        tool=ToolSpec(name="put", effect=effect), call=A, state=state, facts={}, context=GeckoContext(), where=Where()
-    )
-    booked = commit(asked, outcome(patch, status=status))
+    booked = commit(rung_request(effect=effect, state=state), outcome(patch, status=status))
     assert state == {"trays": {"letters": ["from mum"]}, "count": 0}
     assert isinstance(booked.state, dict)
     assert booked.state == apply_patch(state, booked.outcome["patch"])
@@ -278,26 +213,50 @@ def test_any_patch_is_committed_whole_or_not_at_all(patch, status, effect):
         assert booked.outcome["patch"] == patch
 
 
-@pytest.mark.parametrize("mode", ["snapshot", "strict"])
-def test_what_calls_of_the_same_message_have_made_inadmissible_is_refused(mode):
-    book = {
-        "requires": [{"check": "state.orders | length < 1", "error": "one order only", "id": "single"}],
-        "effects": [{"op": "add", "path": ["orders", "{{ args.id }}"], "value": {}}],
-        "returns": "booked",
-    }
-    count = {
-        "effects": [{"op": "add", "path": ["counts", "{{ args.id }}"], "value": "{{ state.counts | length }}"}],
-        "returns": "counted",
-        "ensures": [{"check": "state.counts[args.id] == before.counts | length", "error": "counted twice"}],
-    }
-    parameters = {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}
-    tools = [{"name": name, "description": name, "parameters": parameters} for name in ("book", "count")]
-    toolkit = Toolkit.from_tools(tools, contracts={"book": book, "count": count})
-    world = World(toolkit, state={"orders": {}, "counts": {}}, context=GeckoContext(parallel_calls=mode))
-    calls = [{"name": name, "args": {"id": id_}} for name in ("book", "count") for id_ in "ab"]
-    first, second, third, fourth = (step["outcome"] for step in world.call_all(calls))
-    assert [first["status"], third["status"]] == ["ok", "ok"]
-    assert second["result"] == 'not done: after the calls before it in its message: "one order only"'
-    assert second["violations"][0]["clause"] == "single"
-    assert fourth["refused"] == "counted twice"
-    assert world.state == {"orders": {"a": {}}, "counts": {"a": 0}}
+CHECKS = [
+    "state.a is not defined or state.a is not string",
+    "not state.a or not state.b",
+    "'ab' not in state",
+    "state.a is not mapping or 'b' not in state.a",
+    "at(state, ['b', 'c'], none) != 1",
+    "state['c'] is not defined or (state['c'] | string | length) < 9",
+    "state | length < 4",
+    "(state.b if state.a else state.c) is not sequence",
+    "many(state.a) < 3",
+    "size < 4",
+    "not any(x in (state.c if state.c is sequence and state.c is not string else []), x == state.b)",
+    "(state | length) >= (before | length)",
+    "1 / (state.c if state.c is number else 1) > 0",
+]
+LETS = {"size": "{{ state.ab | default('') | string | length }}", "many(x)": "{{ x | default('') | string | length }}"}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_verdict_is_that_of_all_invariants(seed):
+    chance, seen = random.Random(seed), [0, 0]
+    invariants = [Invariant.load({"check": check, "error": check}, lets=LETS, where="test") for check in CHECKS]
+    while sum(seen) < 600:
+        rules = StateRules({}, chance.sample(invariants, 3))
+        state = {name: random_value(chance, 1) for name in ("a", "b", "ab", "c") if chance.random() < 0.6}
+        if rules.broken(state):
+            continue
+        for _ in range(20):
+            try:
+                after = apply_patch(state, random_patch(chance, state, lambda: random_value(chance, 1)))
+            except PatchConflict:
+                continue
+            if not isinstance(after, dict):
+                continue
+            whole = [one.data["check"] for one in rules.invariants if is_broken(one, state, after)]
+            found = [one["error"] for one in rules.violations(state, after)]
+            assert bool(found) == bool(whole), (state, after, found, whole)
+            seen[bool(whole)] += 1
+            state = state if whole else after
+    assert min(seen) > 60, seen
+
+
+def is_broken(invariant, before, after):
+    try:
+        return invariant.violation(before, after) is not None
+    except EvaluationFailed:
+        return True

@@ -7,9 +7,10 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gecko_graph import GeckoContext, Toolkit
+from gecko_graph import GeckoContext, Tool, Toolkit
 from gecko_graph.values.digest import digest
-from gecko_graph.world.facts import fact_key, format_facts, merge_facts
+from gecko_graph.world.model import fact_key, format_facts
+from gecko_graph.world.reducers import gather_facts
 from tests import desk
 
 JSON = st.recursive(
@@ -32,28 +33,6 @@ def test_equal_arguments_have_equal_keys_in_any_order_and_others_have_not(a, b):
     assert (key(a) == key(b)) == (json.dumps(a, sort_keys=True) == json.dumps(b, sort_keys=True))
 
 
-def test_type_tool_and_state_tell_keys_apart():
-    def key(args, name="rate", seen="d"):
-        return fact_key({"id": "1", "name": name, "args": args}, seen)
-
-    keys = {
-        key({"a": 1}),
-        key({"a": 1.0}),
-        key({"a": True}),
-        key({"a": "1"}),
-        key({"a": 1}, "other"),
-        key({"a": 1}, seen="e"),
-    }
-    assert len(keys) == 6
-
-
-def test_what_was_supposed_first_stays():
-    assert merge_facts({"k": fact(result=1)}, {"k": fact(result=2), "l": fact(result=3)}) == {
-        "k": fact(result=1),
-        "l": fact(result=3),
-    }
-
-
 def test_facts_are_told_within_the_budget_the_tool_s_own_first():
     facts = [fact("other", {"n": n}, "x" * 50) for n in range(100)] + [fact("rate", {"currency": "EUR"}, 1.25)]
     told = format_facts(facts, call=RATE, state={}, budget=1_000)
@@ -63,24 +42,6 @@ def test_facts_are_told_within_the_budget_the_tool_s_own_first():
     assert len(lines) > 5
 
 
-def test_a_budget_is_used_to_its_last_character():
-    facts = [fact("rate", {"n": n}) for n in range(9)]
-    size = len(format_facts(facts[:1], call=RATE, state={}, budget=1_000))
-    for count in (4, 5):
-        whole = count * size + count - 1
-        assert len(format_facts(facts, call=RATE, state={}, budget=whole)) == whole
-        assert len(format_facts(facts, call=RATE, state={}, budget=whole - 1).splitlines()) == count - 1
-
-
-def test_a_huge_fact_is_cut_and_hides_no_other():
-    told = format_facts(
-        [fact("rate", {}, "x" * 100_000), fact("rate", {"n": 2}, "small")], call=RATE, state={}, budget=3_000
-    )
-    assert len(told) <= 3_000
-    assert "small" in told
-    assert format_facts([], call=RATE, state={}, budget=100) == ""
-
-
 def test_what_was_supposed_before_a_write_is_marked_and_gives_way_to_a_later_answer():
     """After filling the tank the model went on from a fact that said 0.0."""
     empty, full = {"car": {"fuel": 0.0}}, {"car": {"fuel": 50.0}}
@@ -88,7 +49,7 @@ def test_what_was_supposed_before_a_write_is_marked_and_gives_way_to_a_later_ans
     other = fact("tyres", result={"bar": 2.1}) | {"digest": digest(full)}
     told = [json.loads(line) for line in format_facts([fuel, other], call=RATE, state=full, budget=1_000).splitlines()]
     assert [each.get("before_a_change") for each in told] == [None, True]
-    again = merge_facts({"a": fuel}, {"b": fuel | {"digest": digest(full), "result": {"fuel": 50.0}}})
+    again = gather_facts({"a": fuel}, [{"b": fuel | {"digest": digest(full), "result": {"fuel": 50.0}}}])
     lines = format_facts(again.values(), call=RATE, state=full, budget=1_000).splitlines()
     assert [json.loads(line)["result"] for line in lines] == [{"fuel": 50.0}]
 
@@ -108,7 +69,7 @@ def test_what_speaks_of_the_arguments_comes_first_and_is_told_in_full():
 
 def test_the_next_round_meets_the_same_invented_world():
     rate = desk.function("rate", "Rate of a currency.", "currency")
-    tools = Toolkit.from_tools([rate], effects={"rate": "read"})
+    tools = Toolkit.from_tools([Tool(rate, effect="read")])
     read = [{"call": "rate", "args": {"currency": "EUR"}}, {"say": "Read."}]
     turns = [{"planner": [read] * 4, "simulator": [{"status": "ok", "result": number} for number in (1.25, 7, 8, 9)]}]
     context = GeckoContext(parallel_attempts=2, max_retries=1)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gecko_graph.context import LADDER
-from gecko_graph.models.ask import Ask, Reply, Work
 from gecko_graph.tools.spec import ToolExample
 from gecko_graph.world.commit import commit
-from gecko_graph.world.ladder import climb, run_concurrently
+from gecko_graph.world.ladder import climb
 
 RESULT = {
     "type": "object",
@@ -46,14 +45,6 @@ def test_the_best_rung_of_the_ladder_answers_and_says_so(question, told, rung):
         assert outcome["result"] == {"rate": float(LADDER.index(rung) + 1)}
 
 
-def test_rungs_that_pass_say_why(question, told):
-    asked = question(effect="read", result=RESULT, has_simulator=True)
-    outcome = told(climb(asked), [Reply(None, "the server is down")]).value
-    assert outcome["rung"] == "schema"
-    assert [each["rung"] for each in outcome["passed"]] == ["real", "contract", "python", "example", "model"]
-    assert "the server is down" in outcome["passed"][-1]["reason"]
-
-
 @pytest.mark.parametrize("wrong", [{"rate": "high"}, {}, "1.25", None])
 @pytest.mark.parametrize("by", ["contract", "python"])
 def test_a_written_result_that_breaks_the_documented_schema_is_kept_and_marked(question, told, wrong, by):
@@ -63,26 +54,6 @@ def test_a_written_result_that_breaks_the_documented_schema_is_kept_and_marked(q
     (mark,) = outcome["undocumented"]
     assert mark.startswith("the result breaks its schema: ")
     assert "unclear" not in outcome  # that is a condition which cannot be evaluated
-
-
-@pytest.mark.parametrize("wrong", [{"rate": float("nan")}, {"rate": float("inf")}])
-def test_a_result_that_is_not_json_never_leaves_the_ladder(question, told, wrong):
-    asked = question(
-        **everything(simulate=lambda state: wrong, contract=None, opened=False, has_simulator=False),
-        ladder=("real", "python", "schema"),
-    )
-    outcome = told(climb(asked)).value
-    assert outcome["rung"] == "schema"
-    assert isinstance(outcome["result"]["rate"], int | float)
-    assert [each["rung"] for each in outcome["passed"]] == ["real", "python"]
-
-
-def test_an_error_has_a_form_of_its_own(question, told):
-    def fails(state):
-        raise ValueError("unknown currency")
-
-    outcome = told(climb(question(**everything(simulate=fails), ladder=("python",)))).value
-    assert (outcome["status"], outcome["result"]) == ("error", "ValueError: unknown currency")
 
 
 def test_where_no_rung_answers_the_call_is_an_error(question, told):
@@ -146,23 +117,10 @@ def test_other_arguments_and_another_state_are_asked_anew_with_the_facts_in_the_
         assert '"rate": 1.25' in ask.variables["facts"]
 
 
-def test_a_supposed_error_is_a_fact_too(question, told):
-    facts = climbed(question(**supposing()), told, {"status": "error", "result": "closed"}).facts
-    outcome = told(climb(question(**supposing(facts=facts)))).value
-    assert (outcome["status"], outcome["result"]) == ("error", "closed")
-
-
 def test_writes_and_answers_by_rule_suppose_nothing(question, told):
     write = question(**supposing(effect="write"))
     assert climbed(write, told, {"status": "ok", "result": ANSWER, "patch": CHANGE}).facts == {}
     assert climbed(question(**everything()), told).facts == {}
-
-
-def test_a_write_is_never_answered_from_a_fact(question, told):
-    facts = climbed(question(**supposing()), told, {"status": "ok", "result": ANSWER}).facts
-    write = question(**supposing(facts=facts, effect="write"))
-    outcome = told(climb(write), [{"status": "ok", "result": {"rate": 3}, "patch": CHANGE}]).value
-    assert outcome["result"] == {"rate": 3}
 
 
 @pytest.mark.parametrize(
@@ -184,48 +142,4 @@ def test_what_a_tool_of_unknown_effect_found_is_told_and_never_taken_for_an_answ
     assert again["status"] == reply["status"]
 
 
-def test_a_better_rung_goes_before_a_fact(question, told):
-    facts = climbed(question(**supposing()), told, {"status": "ok", "result": ANSWER}).facts
-    asked = question(**supposing(facts=facts, simulate=lambda state, currency: {"rate": 9}))
-    assert told(climb(asked)).value["rung"] == "python"
-
-
 # several at once
-
-
-def rounds(generator, answer):
-    """Drive `together` and collect what was asked in each round."""
-    asked, sent = [], None
-    while True:
-        try:
-            requests = generator.send(sent)
-        except StopIteration as done:
-            return done.value, asked
-        asked.append(requests)
-        sent = [answer(request) for request in requests]
-
-
-def test_climbs_ask_together_and_get_their_own_answers(question):
-    def answer(request):
-        if isinstance(request, Work):
-            return Reply(None, "did not answer", late=True)
-        wrong = request.variables["problems"] == "" and "USD" in request.variables["call"]
-        value = "much" if wrong else float(request.where.question)
-        return Reply(request.reply(status="ok", result={"rate": value}), None)
-
-    climbs = [
-        climb(question(**supposing(args={"currency": "EUR"}))),
-        climb(question(**supposing(args={"currency": "USD"}))),
-        climb(question(effect="read", contract={"returns": 1})),
-        climb(question(**supposing(args={"currency": "GBP"}, simulate=print))),
-    ]
-    outcomes, asked = rounds(run_concurrently(climbs, asked=10), answer)
-    assert [each["rung"] for each in outcomes] == ["model", "model", "contract", "model"]
-    assert [[type(request) for request in each] for each in asked] == [[Ask, Ask, Work], [Ask, Ask]]
-    questions = [request.where.question for each in asked for request in each if isinstance(request, Ask)]
-    assert questions == [10, 11, 12, 13], "no two questions have one number"
-    assert [each["result"] for each in outcomes] == [{"rate": 10.0}, {"rate": 12.0}, 1, {"rate": 13.0}]
-
-
-def test_nothing_to_climb_asks_nothing():
-    assert rounds(run_concurrently([]), None) == ([], [])

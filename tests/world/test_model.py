@@ -1,26 +1,26 @@
-"""The rung `model`: what the simulator is asked, how its reply is read and repaired, and what becomes of a bad one."""
+"""The rung `model`: what is asked, how a reply is read and repaired; its patch loses nothing that was not shown."""
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 
 import pytest
-from jsonschema import Draft202012Validator
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from gecko_graph.models.ask import Reply
-from gecko_graph.models.roles import SimulatedEffect, SimulatedResponse, SimulatedWrite
-from gecko_graph.models.structured import schema_of
+from gecko_graph.errors import PatchConflict
+from gecko_graph.models.reply import schema_of
+from gecko_graph.models.roles import SimulatedEffect, SimulatedResponse, SimulatedWrite, StateChange
+from gecko_graph.models.view import View
 from gecko_graph.world.ladder import climb
-from gecko_graph.world.model import model_rung
-from gecko_graph.world.reply_schema import form_of, reply_schema
+from gecko_graph.world.model import model_rung, reply_schema
+from gecko_graph.world.model_patch import read_patch, view_for
 from gecko_graph.world.rung import NO_ANSWER, Answer, Pass
+from tests.world.conftest import rung_request
 
 ADD = [{"op": "add", "path": "/trays/letters/-", "value": "bill"}]
-
-
-def test_no_model_passes_and_asks_nothing(question, told):
-    assert told(model_rung(question())) == (Pass("no model configured for role 'simulator'"), [])
 
 
 def test_a_write_s_result_and_change_come_in_one_reply(question, told):
@@ -37,16 +37,6 @@ def test_reads_and_separate_simulation_ask_for_the_response_only(question, told,
     value, (ask,) = told(model_rung(asked), [{"status": "ok", "result": 1}])
     assert value == Answer("ok", 1, patch)
     assert ask.reply is (SimulatedResponse if effect == "read" else SimulatedWrite)
-
-
-def test_an_error_changes_nothing(question, told):
-    reply = {"status": "error", "result": "no tray", "patch": ADD}
-    assert told(model_rung(question(has_simulator=True)), [reply]).value == Answer("error", "no tray", [])
-
-
-def test_a_read_with_a_patch_changes_nothing(question, told):
-    reply = SimulatedEffect(status="ok", result=1, patch=ADD)
-    assert told(model_rung(question(has_simulator=True, effect="read")), [reply]).value == Answer("ok", 1, [])
 
 
 RESULT = {"type": "object", "properties": {"papers": {"type": "integer"}}, "required": ["papers"]}
@@ -70,14 +60,6 @@ def test_an_answer_that_does_not_fit_is_repaired_once(question, told, first, pro
     assert asks[1].variables["problems"].startswith(json.dumps(first)[:-1]), "a repair is told the answer"
 
 
-def test_an_error_need_not_be_of_the_result_s_schema(question, told):
-    asked = question(has_simulator=True, result=RESULT, effect=None)
-    value, (ask,) = told(model_rung(asked), [{"status": "error", "result": "no tray"}])
-    assert value == Answer("error", "no tray", [])
-    assert '"effect": "unknown"' in ask.variables["tool"]
-    assert ask.reply is SimulatedEffect, "unknown means write: it may change something"
-
-
 def test_an_answer_that_never_fits_passes_for_a_read_and_ends_a_write(question, told):
     bad = {"status": "ok", "result": {"papers": math.nan}, "patch": []}
     said = told(model_rung(question(has_simulator=True, effect="read", result=RESULT)), [bad, bad]).value
@@ -85,12 +67,6 @@ def test_an_answer_that_never_fits_passes_for_a_read_and_ends_a_write(question, 
     assert not said.final
     assert said.reason.startswith("the simulator gave no usable answer: ")
     assert told(model_rung(question(has_simulator=True, result=RESULT)), [bad, bad]).value.final
-
-
-def test_a_simulator_that_fails_is_not_asked_again(question, told):
-    value, asks = told(model_rung(question(has_simulator=True)), [Reply(None, "the server is down")])
-    assert value == Pass("the simulator gave no usable answer: no reply: the server is down", final=True)
-    assert len(asks) == 1
 
 
 @pytest.mark.parametrize("effect", ["write", None])
@@ -106,14 +82,6 @@ def test_where_the_model_fails_for_a_write_the_call_fails_and_the_reason_is_only
     )
     assert "/none" in outcome["passed"][-1]["reason"]
     assert "/none" not in outcome["result"]
-
-
-def test_where_the_model_fails_for_a_read_another_rung_answers_and_the_outcome_says_so(question, told):
-    bad = {"status": "ok", "result": {"papers": "two"}}
-    outcome = told(climb(question(has_simulator=True, result=RESULT, effect="read")), [bad, bad]).value
-    assert (outcome["status"], outcome["rung"], outcome["invented"]) == ("ok", "schema", True)
-    assert outcome["passed"][-1]["rung"] == "model"
-    assert "$.papers" in outcome["passed"][-1]["reason"]
 
 
 def test_a_result_that_is_json_in_a_text_is_read(question, told):
@@ -144,12 +112,6 @@ def test_a_write_without_a_change_is_asked_about_once_then_an_error(question, to
     assert told(model_rung(asked), [empty, empty]).value.final
     assert told(model_rung(asked), [empty, {**empty, "unchanged": True}]).value == Answer("ok", 1, [])
     assert told(model_rung(asked), [{**empty, "unchanged": True}]).value == Answer("ok", 1, [])
-
-
-def test_where_nobody_said_that_a_tool_writes_an_empty_patch_is_taken_and_a_missing_one_is_not(question, told):
-    asked = question(has_simulator=True, effect=None)
-    assert told(model_rung(asked), [{"status": "ok", "result": 1, "patch": []}]).value == Answer("ok", 1, [])
-    assert len(told(model_rung(asked), [{"status": "ok", "result": 1}, {"status": "error", "result": "no"}]).asks) == 2
 
 
 def crowded():
@@ -189,42 +151,10 @@ def test_the_reply_s_schema_holds_the_form_of_the_tool_s_result(question, told):
     assert ask.schema is reply_schema(SimulatedEffect, asked.tool.result), "the same object: it is bound once"
 
 
-@pytest.mark.parametrize(
-    "result",
-    [
-        None, {}, {"description": "anything"}, {"$ref": "#/$defs/a", "$defs": {"a": {"type": "object"}}},
-        {"type": "object", "properties": {f"name {n}": {"type": "string"} for n in range(900)}},
-    ],
-)  # fmt: skip
-def test_where_the_form_is_unknown_or_too_long_the_class_s_schema_is_used(result):
-    assert reply_schema(SimulatedResponse, result) is None
-
-
-@pytest.mark.parametrize(
-    ("schema", "values"),
-    [
-        (
-            {"oneOf": [{"type": "null"}, {"type": "object", "properties": {"a": {"type": "string"}}}]},
-            [None, {"a": "x"}],
-        ),
-        ({"type": "array", "items": {"type": "integer", "minimum": 3}}, [[3, 4]]),
-        ({"type": "array", "prefixItems": [{"type": "string"}], "items": False}, [["a"]]),
-        ({"type": "object", "patternProperties": {"^x": {}}, "additionalProperties": False}, [{"x1": 1}]),
-        ({"allOf": [{"type": "object"}, {"required": ["a"]}]}, [{"a": 1}]),
-        ({"type": ["string", "null"], "enum": ["a", None]}, ["a", None]),
-    ],
-)
-def test_the_form_allows_whatever_the_schema_allows(schema, values):
-    for value in values:
-        Draft202012Validator(schema).validate(value)
-        Draft202012Validator(form_of(schema)).validate(value)
-
-
 def test_no_part_of_the_simulator_s_prompt_is_unbounded(question, told):
-    schema = {
-        "type": "object",
-        "properties": {f"a{n}": {"type": "string", "description": "d" * 200} for n in range(900)},
-    }
+    text = {"type": "string", "description": "d" * 200}
+    schema = {"type": "object", "properties": {f"a{n}": text for n in range(900)}}
+    fact = {"tool": "put", "status": "ok", "result": "w" * 9_000, "digest": "d"}
     asked = question(
         has_simulator=True,
         given={"files": {f"f{n}": "x" * 500 for n in range(2_000)}},
@@ -232,12 +162,144 @@ def test_no_part_of_the_simulator_s_prompt_is_unbounded(question, told):
         description="z" * 100_000,
         parameters=schema,
         result=schema,
-        facts={
-            str(n): {"tool": "put", "args": {"n": n}, "status": "ok", "result": "w" * 9_000, "digest": "d"}
-            for n in range(99)
-        },
+        facts={str(n): fact | {"args": {"n": n}} for n in range(99)},
     )
     fits = {"status": "ok", "result": {}, "unchanged": True}
     (ask,) = told(model_rung(asked), [fits]).asks
     assert sum(map(len, ask.variables.values())) < 45_000
     assert {name for name, text in ask.variables.items() if len(text) > 500} == {"tool", "call", "state", "facts"}
+
+
+SHOWN = View("", lambda path: True)
+HIDDEN = View("", lambda path: False)
+
+
+def read(patch, state, *, view=SHOWN, args=None):
+    return read_patch(StateChange(patch=patch), rung_request(state=state, args=args), view)
+
+
+def op(kind, path, value=None, **more):
+    return {"op": kind, "path": path, **({"value": value} if kind in ("add", "replace", "test") else {}), **more}
+
+
+def test_a_patch_that_does_not_apply_is_refused():
+    with pytest.raises(PatchConflict, match="it does not apply to the state"):
+        read([op("replace", "/a/b/c", 2)], {"a": 1})
+
+
+# removals from lists
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        [op("remove", "/a/0"), op("remove", "/a/1")],
+        [op("remove", "/a/0"), op("remove", "/a/0")],
+        [op("remove", "/a/0"), op("replace", "/a/1/n", 9)],
+        [op("add", "/a/0", {}), op("remove", "/a/1")],
+        [{"op": "move", "from": "/a/0", "path": "/b"}, op("remove", "/a/1")],
+    ],
+)
+def test_where_an_index_can_mean_two_items_the_model_is_told_the_order(patch):
+    with pytest.raises(PatchConflict, match="from the highest index down"):
+        read(patch, {"a": [{"n": n} for n in range(4)]})
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        [op("remove", "/a/2"), op("remove", "/a/0")],
+        [op("add", "/a/0", {}), op("add", "/a/1", 2), op("add", "/a/0/n", 3)],
+        [op("remove", "/a/1"), op("add", "/a/-", 1), op("replace", "/a/0/n", 5)],
+        [op("add", "/b", []), op("add", "/b/-", 1), op("remove", "/b/0")],
+    ],
+)
+def test_what_means_one_thing_passes(patch):
+    assert read(patch, {"a": [{"n": n} for n in range(4)]}) == patch
+
+
+# what was not shown
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        [op("replace", "/users", [])],
+        [op("remove", "/users")],
+        [op("replace", "/note", "short")],
+        [{"op": "copy", "from": "/n", "path": "/users"}],
+        [{"op": "move", "from": "/users", "path": "/old"}, op("remove", "/old")],
+        [{"op": "move", "from": "/users", "path": "/old"}, op("replace", "/old/0", 1)],
+        [op("add", "/b", {}), {"op": "move", "from": "/users", "path": "/b/c"}, op("remove", "/b")],
+        [
+            {"op": "move", "from": "/users", "path": "/x"},
+            op("add", "/b", {}),
+            {"op": "move", "from": "/x", "path": "/b/c"},
+            op("replace", "/b", {}),
+        ],
+        [op("remove", "/users/0")],
+    ],
+)
+def test_nothing_unseen_is_replaced_or_removed(patch):
+    with pytest.raises(PatchConflict, match="would lose parts that the view leaves out"):
+        read(patch, {"users": [{"id": 10}, {"id": 11}], "note": "long", "n": 1}, view=HIDDEN)
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        [op("replace", "", {})],
+        [op("add", "", {})],
+        [{"op": "move", "from": "/users", "path": ""}],
+        [{"op": "copy", "from": "", "path": "/old"}],
+    ],
+)
+def test_the_whole_state_is_never_replaced(patch):
+    with pytest.raises(PatchConflict, match="the whole state cannot be replaced"):
+        read(patch, {"users": {"a": 1}})
+
+
+@pytest.mark.parametrize(
+    ("patch", "args"),
+    [
+        ([op("add", "/users/-", {}), op("add", "/users/0", {}), op("add", "/new", 1)], {}),
+        ([{"op": "move", "from": "/users", "path": "/old"}], {}),
+        ([op("test", "/n", 1)], {}),
+        ([op("remove", "/users/1")], {"id": 11}),
+        ([op("remove", "/files/report.pdf")], {"path": "docs/report.pdf"}),
+        ([op("replace", "/note", "all new")], {"text": "all new"}),
+        ([op("replace", "/n", 21)], {"degrees": 21}),
+    ],
+)
+def test_what_loses_nothing_or_is_named_by_the_call_passes_unseen(patch, args):
+    state = {"users": [{"id": 10}, {"id": 11}], "files": {"report.pdf": {}}, "note": "long", "n": 1}
+    assert read([*patch, op("add", "/done", True)], state, view=HIDDEN, args=args)
+
+
+NAMES = st.sampled_from(["users", "mail", "box", "deep/er", "k~y"])
+RECORDS = st.integers(5, 60).map(lambda count: [{"id": n, "text": "lorem ipsum dolor " * 4} for n in range(count)])
+STATES = st.dictionaries(NAMES, RECORDS | st.dictionaries(NAMES, RECORDS, max_size=3), min_size=2, max_size=5)
+
+
+def places(value, path=""):
+    members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in members:
+        inner = f"{path}/{str(key).replace('~', '~0').replace('/', '~1')}"
+        yield inner
+        yield from places(each, inner)
+
+
+@settings(max_examples=60, deadline=None)
+@given(STATES, st.data())
+def test_a_patch_that_is_taken_loses_only_what_was_shown_whole(state, data):
+    request = rung_request(state=state, view_chars=1_000)
+    path = data.draw(st.sampled_from(list(places(state))))
+    patch = [op(data.draw(st.sampled_from(["remove", "replace"])), path, 1)]
+    view, before = view_for(request, []), copy.deepcopy(state)
+    tokens = [token.replace("~1", "/").replace("~0", "~") for token in path[1:].split("/")]
+    if view.shows(tokens):
+        assert read_patch(StateChange(patch=patch), request, view) == patch
+    else:
+        with pytest.raises(PatchConflict, match="would lose"):
+            read_patch(StateChange(patch=patch), request, view)
+    assert state == before

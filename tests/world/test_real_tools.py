@@ -5,13 +5,10 @@ from __future__ import annotations
 import time
 
 import pytest
-from langchain_core.messages import ToolMessage
-from langchain_core.tools import StructuredTool, ToolException, tool
-from langgraph.types import Command
+from langchain_core.tools import StructuredTool, ToolException
 
-from gecko_graph import GeckoContext, Toolkit
+from gecko_graph import Tool, Toolkit
 from gecko_graph.world.ladder import climb
-from tests import desk
 
 RESULT = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 
@@ -26,8 +23,7 @@ def boom():
         (boom, "LookupError: no such account"),
         (lambda: time.sleep(2), "the real function did not answer within 0.05 s"),
         (object, "the function's return value is not JSON"),
-        (lambda: {"n": float("nan")}, "the result: $.n is nan"),
-        (lambda: (_ for _ in ()).throw(SystemExit(1)), "SystemExit: 1"),
+        (lambda: {"n": float("nan")}, "the result: $.n is NaN"),
     ],
 )
 def test_an_opened_tool_never_falls_down_the_ladder(question, told, real, text):
@@ -40,17 +36,9 @@ def test_an_opened_tool_never_falls_down_the_ladder(question, told, real, text):
     assert "invented" not in outcome
 
 
-def test_a_real_answer_that_its_document_does_not_know_is_kept_and_marked_with_a_word_of_its_own(question, told):
-    asked = question(effect="read", opened=True, real=lambda: {"n": "three"}, result=RESULT)
-    outcome = told(climb(asked)).value
-    assert (outcome["status"], outcome["result"], outcome["simulated"]) == ("ok", {"n": "three"}, False)
-    assert outcome["undocumented"] == ['the result breaks its schema: at $.n: expected an integer, got "three"']
-    assert "unclear" not in outcome
-
-
 def answered(opened_tool, told, question):
     """The outcome of a LangChain tool that was opened."""
-    (spec,) = Toolkit.from_tools([opened_tool], effects={opened_tool.name: "read"}).open(opened_tool.name)
+    (spec,) = Toolkit.from_tools([Tool(opened_tool, effect="read")]).open(opened_tool.name)
     asked = question(effect="read", opened=True, real=spec.real, result=spec.result)
     outcome = told(climb(asked)).value
     assert outcome["rung"] == "real"
@@ -66,39 +54,10 @@ def failing(**more):
 
 @pytest.mark.parametrize(
     ("handler", "text"),
-    [
-        (False, "ToolException: db down"),
-        (True, "db down"),
-        ("try again", "try again"),
-        (lambda error: f"sorry, {error}", "sorry, db down"),
-    ],
+    [(False, "ToolException: db down"), (True, "db down"), (lambda error: f"sorry, {error}", "sorry, db down")],
 )
 def test_an_error_that_a_tool_handles_itself_is_an_error(question, told, handler, text):
     assert answered(failing(handle_tool_error=handler), told, question) == ("error", text)
-
-
-def test_what_a_tool_returns_keeps_its_form_whether_or_not_it_handles_errors(question, told):
-    for handler in (False, True):
-
-        @tool
-        def count() -> dict[str, int]:
-            """Count."""
-            return {"n": 3}
-
-        count.handle_tool_error = handler
-        assert answered(count, told, question) == ("ok", {"n": 3})
-
-
-def test_messages_and_commands_are_read(question, told):
-    message = ToolMessage("closed", status="error", tool_call_id="x")
-    for value in (message, Command(update={"messages": [message]})):
-
-        @tool
-        def look():
-            """Look."""
-            return value  # noqa: B023
-
-        assert answered(look, told, question) == ("error", "closed")
 
 
 def block(text):
@@ -117,14 +76,10 @@ IMAGE = {"type": "image", "base64": "aa", "mime_type": "image/png", "id": "lc_77
         ([block('{"n": 3}'), block('{"n": 4}')], None, [{"n": 3}, {"n": 4}]),
         ([block("three")], None, "three"),
         ([block("3")], None, "3"),
-        ([block("{not json")], None, "{not json"),
-        ([block("[" * 100_000)], None, "[" * 100_000),
         ([block("seen"), IMAGE], None, ["seen", {"type": "image", "base64": "aa", "mime_type": "image/png"}]),
         ("seen", [1, 2], "seen"),
         ("null", {"structured_content": None}, None),
-        ("null", [1, 2], "null"),
         ("", [1, 2], [1, 2]),
-        ([], None, []),
     ],
 )
 @pytest.mark.parametrize("is_async", [False, True])
@@ -139,25 +94,3 @@ def test_of_an_mcp_tool_counts_what_its_message_spells(question, told, content, 
     read = StructuredTool(name="read", description="d", args_schema={"type": "object", "properties": {}},
                           response_format="content_and_artifact", **more)  # fmt: skip
     assert answered(read, told, question) == ("ok", result)
-
-
-def test_an_mcp_error_is_an_error(question, told):
-    async def call():
-        raise ToolException("no such account")
-
-    read = StructuredTool(name="read", description="d", args_schema={"type": "object", "properties": {}},
-                          response_format="content_and_artifact", coroutine=call, handle_tool_error=True)  # fmt: skip
-    assert answered(read, told, question) == ("error", "no such account")
-
-
-@pytest.mark.parametrize("kind", ["invoke", "ainvoke"])
-async def test_a_failing_open_tool_is_in_no_plan(kind):
-    tools = Toolkit.from_tools([failing(handle_tool_error=True)], effects={"account_of": "read"}).open("account_of")
-    gecko = desk.gecko(
-        [{"call": "account_of"}, {"say": "It is the account."}], tools=tools, context=GeckoContext(max_retries=0)
-    )
-    given = desk.inputs(checklist=[{"description": "asked", "check": "calls[0].status == 'ok'"}])
-    run = gecko.invoke(given) if kind == "invoke" else await gecko.ainvoke(given)
-    rehearsal = run["rehearsal"]
-    assert rehearsal["verdict"]["status"] == "failed"
-    assert rehearsal["plan"] == []

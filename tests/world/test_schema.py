@@ -1,4 +1,4 @@
-"""The schema rung: any call is answered, the same call alike; what cannot be made up is passed on."""
+"""The schema rung answers any call, the same call alike; the body of an error is an error, whoever gave it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gecko_graph import GeckoContext, Toolkit
-from gecko_graph.models.ask import Where
-from gecko_graph.schemas.complaints import find_faults
-from gecko_graph.tools.spec import ToolSpec
-from gecko_graph.world.rung import Answer, Pass, RungRequest
-from gecko_graph.world.schema import schema_rung
+from gecko_graph import Toolkit
+from gecko_graph.schemas.complaints import find_faults, is_error_body
+from gecko_graph.schemas.made_up import make_value
+from gecko_graph.world.ladder import climb
+from gecko_graph.world.rung import Answer, Pass
+from gecko_graph.world.rungs import schema_rung
 from tests.any_schema import JUNK
+from tests.world.conftest import rung_request
 
 TEXT = {"type": "string"}
 USER = {
@@ -24,40 +25,15 @@ USER = {
 }
 
 
-def answer(name, result, args, *, effect="read", seed=0, state=None):
-    tool = ToolSpec(name=name, result=result, effect=effect)
-    call = {"id": "1", "name": name, "args": args}
-    context = GeckoContext(seed=seed)
-    return schema_rung(RungRequest(tool=tool, call=call, state=state or {}, facts={}, context=context, where=Where()))
+def answer(name, result, args, *, effect="read", state=None):
+    return schema_rung(rung_request(name=name, result=result, args=args, effect=effect, state=state or {}))
 
 
-def result(name, schema, args, **more):
-    said = answer(name, schema, args, **more)
-    assert isinstance(said, Answer)
-    assert said.status == "ok"
-    assert find_faults(schema, said.result) == []
-    return said.result
-
-
-class TestAlike:
-    def test_equal_arguments_whatever_their_order_and_the_state(self):
-        one = result("get_user", USER, {"user_id": "u1", "full": True})
-        assert one == result("get_user", USER, {"full": True, "user_id": "u1"}, state={"now": "2031-01-01", "a": [1]})
-
-    def test_other_arguments_seeds_and_tools_make_other_answers(self):
-        one = result("get_user", USER, {"user_id": "u1"})
-        for other in (
-            result("get_user", USER, {"user_id": "u2"}),
-            result("get_user", USER, {"user_id": "u1"}, seed=1),
-            result("find_user", USER, {"user_id": "u1"}),
-        ):
-            assert one != other
-
-
-def test_what_cannot_be_met_is_passed_on():
-    said = answer("get_thing", {"allOf": [TEXT, {"type": "integer"}]}, {})
-    assert isinstance(said, Pass)
-    assert said.reason.startswith("no made-up result fits the result schema: ")
+def test_equal_arguments_get_one_answer_whatever_their_order_and_the_state():
+    one = answer("get_user", USER, {"user_id": "u1", "full": True})
+    assert one == answer("get_user", USER, {"full": True, "user_id": "u1"}, state={"now": "2031-01-01", "a": [1]})
+    assert find_faults(USER, one.result) == []
+    assert one != answer("get_user", USER, {"user_id": "u2"})
 
 
 @given(JUNK, st.text(max_size=2))
@@ -66,20 +42,6 @@ def test_no_schema_breaks_a_run(schema, key):
     assert isinstance(said, Answer | Pass)
     if isinstance(said, Answer) and schema is not None:
         assert find_faults(schema, said.result) == []
-
-
-INNER = st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=8))
-ARGUMENTS = st.dictionaries(st.text(max_size=8), st.one_of(INNER, st.lists(INNER, max_size=3)), max_size=5)
-
-
-@given(
-    ARGUMENTS,
-    st.sampled_from(["get_thing", "list_things", "create_thing", "is_thing", "count_things", "", "é"]),
-    st.sampled_from(["read", "write", None]),
-)
-def test_any_arguments_are_fine(args, name, effect):
-    assert isinstance(answer(name, None, args, effect=effect), Answer)
-    assert isinstance(answer(name, USER, args, effect=effect), Answer)
 
 
 @pytest.mark.parametrize(
@@ -98,3 +60,55 @@ def test_every_response_of_the_benchmark_tools_is_met(shared_data):
         said = answer(tool.name, tool.result, {"name": "a"})
         assert isinstance(said, Answer), tool.name
         assert find_faults(tool.result, said.result) == [], tool.name
+
+
+ERROR = {"type": "object", "properties": {"error": TEXT}, "required": ["error"]}
+PET = {"type": "object", "properties": {"name": TEXT}, "required": ["name"]}
+OPEN = {"type": "object", "properties": {"name": TEXT}}
+BOTH = {"type": "object", "properties": {"name": TEXT, "error": {"type": ["string", "null"]}}, "required": ["error"]}
+REFERRED = {"$ref": "#/$defs/Answer", "$defs": {"Answer": {"oneOf": [{"$ref": "#/$defs/E"}, PET]}, "E": ERROR}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "is_error"),
+    [
+        ({"oneOf": [PET, ERROR]}, {"error": "no such pet"}, True),
+        ({"anyOf": [ERROR, OPEN]}, {"error": "no such pet"}, True),
+        (REFERRED, {"error": "no such pet"}, True),
+        ({"oneOf": [PET, ERROR]}, {"name": "Rex"}, False),
+        ({"anyOf": [PET, {**PET, "properties": {"name": TEXT, "error": TEXT}}, ERROR]},
+         {"name": "Rex", "error": "thin"}, False),
+        ({"anyOf": [PET, BOTH]}, {"name": "Rex", "error": None}, False),
+        (ERROR, {"error": "the only form there is"}, False),
+        ({"oneOf": [PET, None, {"$ref": "#/x"}, {"required": 3}]}, {"error": "x"}, False),
+    ],
+)  # fmt: skip
+def test_error_bodies(schema, value, is_error):
+    assert is_error_body(schema, value) is is_error
+
+
+@pytest.mark.parametrize("schema", [{"oneOf": [ERROR, PET]}, {"anyOf": [PET, ERROR]}, REFERRED])
+def test_a_made_up_result_is_a_success(schema):
+    for number in range(20):
+        assert "name" in make_value(schema, seed=number, key="get_pet", subject="get_pet")
+    inside = {"type": "object", "properties": {"pet": {"oneOf": [ERROR, PET]}}, "required": ["pet"]}
+    assert "name" in make_value(inside, seed=1, key="get_pet", subject="get_pet")["pet"]
+
+
+BODY = {"error": "no such pet"}
+REPLY = {"status": "ok", "result": BODY, "patch": [{"op": "add", "path": "/x", "value": 1}]}
+
+
+@pytest.mark.parametrize(
+    ("more", "replies", "changes"),
+    [
+        ({"contract": {"returns": BODY}}, [], False),
+        ({"simulate": lambda state: state.update(tries=1) or BODY}, [], True),
+        ({"real": lambda: BODY, "opened": True, "effect": "read"}, [], False),
+        ({"has_simulator": True}, [REPLY], False),
+    ],
+)
+def test_the_body_of_an_error_is_an_error_whoever_gave_it(question, told, more, replies, changes):
+    outcome = told(climb(question(result={"oneOf": [PET, ERROR]}, **more)), replies).value
+    assert (outcome["status"], outcome["result"]) == ("error", BODY)
+    assert bool(outcome["patch"]) is changes, "only rules know what a failed call changes"

@@ -6,14 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gecko_graph import GeckoContext, Toolkit
-from gecko_graph.contracts.contract import Contract
-from gecko_graph.models.ask import Where
-from gecko_graph.tools.spec import ToolSpec
-from gecko_graph.world.contract import gate
 from gecko_graph.world.ladder import climb
-from gecko_graph.world.rung import RungRequest
-from tests import desk
+from gecko_graph.world.rung import gate
+from tests.world.conftest import rung_request
 
 MISSPELT = {"check": "state.desk.open == true", "error": "the desk is closed"}
 NEVER = {"check": "state.count > 0", "error": "nothing is counted"}
@@ -54,12 +49,6 @@ def test_who_answers_decides_what_becomes_of_an_unclear_call(question, told, pol
         assert outcome["patch"] == []
 
 
-def test_an_unclear_call_of_an_opened_tool_runs_and_is_marked(question, told):
-    asked = question(effect="read", opened=True, real=lambda: "seen", contract=guarded(MISSPELT, returns="made"))
-    outcome = told(climb(asked)).value
-    assert (outcome["rung"], outcome["result"], outcome["unclear"]) == ("real", "seen", [WHY])
-
-
 def test_an_error_that_cannot_be_filled_in_still_refuses(question, told):
     effects = [{"op": "remove", "path": ["nowhere"]}]
     contract = guarded({"check": "false", "error": "{{ 1 / state.count }}", "effects": effects}, returns="done")
@@ -69,14 +58,6 @@ def test_an_error_that_cannot_be_filled_in_still_refuses(question, told):
     assert len(outcome["unclear"]) == 1
 
 
-def test_a_clause_that_uses_up_its_budget_leaves_the_next_one_its_own(question, told):
-    much = " + ".join(["(range(90000) | list | length)"] * 9)
-    after = {"check": "(range(90000) | list | length) < 0", "error": "still checked"}
-    outcome = told(climb(question(contract=guarded({"check": f"{much} > 0", "error": "no"}, after, returns=1)))).value
-    assert outcome["result"] == "still checked"
-    assert "builds more than 40 MB" in outcome["unclear"][0]
-
-
 CLAUSES = st.lists(st.sampled_from(["holds", "breaks", "unclear"]), max_size=6)
 CHECKS = {"holds": "true", "breaks": "false", "unclear": "1 / 0 > 0"}
 
@@ -84,15 +65,7 @@ CHECKS = {"holds": "true", "breaks": "false", "unclear": "1 / 0 > 0"}
 @given(CLAUSES, st.sampled_from([None, "pass", "refuse"]))
 def test_every_clause_is_checked_by_itself(kinds, policy):
     requires = [{"check": CHECKS[kind], "error": f"clause {number}"} for number, kind in enumerate(kinds)]
-    asked = RungRequest(
-        tool=ToolSpec(name="put", effect="write", contract=Contract.load({"requires": requires}, where="t")),
-        call={"id": "1", "name": "put", "args": {}},
-        state={},
-        facts={},
-        context=GeckoContext(unclear=policy),
-        where=Where(),
-    )
-    asked, refusal = gate(asked)
+    asked, refusal = gate(rung_request(contract={"requires": requires}, state={}, unclear=policy))
     if "breaks" in kinds:
         first = kinds.index("breaks")
         assert refusal.result == f"clause {first}"
@@ -100,18 +73,3 @@ def test_every_clause_is_checked_by_itself(kinds, policy):
     else:
         assert len(asked.unclear) == kinds.count("unclear")
         assert (refusal is not None) == (policy == "refuse" and "unclear" in kinds)
-
-
-def test_a_misspelt_condition_no_longer_lets_a_forbidden_call_into_an_accepted_plan():
-    contract = {
-        "requires": [MISSPELT, {"check": "args.tray in state.trays", "error": "no such tray"}],
-        "effects": [{"op": "add", "path": ["trays", "{{ args.tray }}", "-"], "value": "{{ args.paper }}"}],
-        "returns": "done",
-    }
-    tools = Toolkit.from_tools(desk.FUNCTIONS, contracts={"put": contract})
-    run = desk.gecko([{"call": "put", "args": {"tray": "bills", "paper": "invoice"}}, {"say": "Done."}], tools=tools)
-    rehearsal = run.invoke(desk.inputs())["rehearsal"]
-    (step,) = rehearsal["attempts"][0]["steps"]
-    assert step["outcome"]["result"] == "no such tray"
-    assert step["outcome"]["unclear"] == [WHY]
-    assert rehearsal["plan"] == []

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from langchain_core.language_models import BaseChatModel
 
+from gecko_graph import Models
 from gecko_graph.scenario import run_scenario
 from gecko_graph.state import JsonObject, Rehearsal, Role, Verdict
 
-from ...harness.figures import Cell, Table, rate
-from ...harness.options import Options
-from ...harness.rehearsed import rehearsed
-from ...harness.suite import Case, EvalError, Expectation, Record, Suite, Summary, by_group
+from ...harness.figures import Case, Cell, Record, Table, rate
+from ...harness.options import EvalError, Options
+from ...harness.suite import Expectation, Suite, Summary, by_group, rehearsed
 from .trajectories import JUDGE_ONLY, MARKS, Trajectory, trajectories
 
 BELIEVES_ALL = (
@@ -40,7 +40,7 @@ class Misled(Suite):
             raise EvalError(f"--role-model {others[0]}=...: only the judge is measured here, the others are recorded")
         model = options.model_names().get("judge")
         super().__init__(replace(options, model=None, role_models={"judge": model} if model else {}))
-        self._judge: Mapping[Role, BaseChatModel] = {"judge": options.chat(model)} if model else {}
+        self._judge: dict[Role, BaseChatModel] = {"judge": options.chat(model)} if model else {}
 
     def cases(self) -> Iterator[Case]:
         """Yield a case per trajectory; a twin and the one that it is a twin of count as one for --limit."""
@@ -51,7 +51,7 @@ class Misled(Suite):
     def run_case(self, case: Case) -> JsonObject:
         """Play a trajectory and return by what it was detected."""
         one: Trajectory = case.data
-        *_, turn = (each["rehearsal"] for each in run_scenario(one.scenario, models=self._judge))
+        *_, turn = (each["rehearsal"] for each in run_scenario(one.scenario, model=Models().replace(**self._judge)))
         values = rehearsed(turn)
         values["usage"] = {
             role: values["usage"][role] for role in self._judge if role in values["usage"]

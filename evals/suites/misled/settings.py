@@ -8,11 +8,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from gecko_graph import Toolkit
+from gecko_graph import Tool, Toolkit
 from gecko_graph.state import JsonObject
 from gecko_graph.values.documents import read_document
 
-from ...harness.datasets import ROOT
+from ...harness.options import ROOT
 from . import functions
 
 FILE = Path(__file__).with_name("settings.yaml")
@@ -38,27 +38,19 @@ def _toolkit(name: str, world: Mapping[str, Any]) -> Toolkit:
         return Toolkit.from_openapi(EXAMPLES / world["examples"])
     tools: Mapping[str, Mapping[str, Any]] = world["tools"]
     toolkit = Toolkit.from_tools(
-        [_described(tool, one) for tool, one in tools.items()],
-        contracts=_by_tool(tools, "contract"),
-        simulate={tool: getattr(functions, function) for tool, function in _by_tool(tools, "simulate").items()},
-        effects=_by_tool(tools, "does"),
-        invariants=world.get("invariants", ()),
-        title=name,
+        [_declared(name, one) for name, one in tools.items()], invariants=world.get("invariants", ()), title=name
     )
-    real = {tool: getattr(functions, function) for tool, function in _by_tool(tools, "real").items()}
+    real = {tool: getattr(functions, one["real"]) for tool, one in tools.items() if "real" in one}
     return toolkit.replace(*(replace(toolkit[tool], real=each) for tool, each in real.items())).open(*real)
 
 
-def _by_tool(tools: Mapping[str, Mapping[str, Any]], key: str) -> dict[str, Any]:
-    return {name: one[key] for name, one in tools.items() if key in one}
-
-
-def _described(name: str, one: Mapping[str, Any]) -> JsonObject:
+def _declared(name: str, one: Mapping[str, Any]) -> Tool:
     takes = one.get("takes", {})
     parameters = {"type": "object", "properties": takes, "required": list(takes)}
-    return {
-        "name": name,
-        "description": one["text"],
-        "parameters": parameters,
-        **({"response": one["gives"]} if "gives" in one else {}),
-    }
+    return Tool(
+        {"name": name, "description": one["text"], "parameters": parameters},
+        effect=one.get("does"),
+        contract=one.get("contract"),
+        simulate=getattr(functions, one["simulate"]) if "simulate" in one else None,
+        result=one.get("gives"),
+    )

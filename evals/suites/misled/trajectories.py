@@ -33,7 +33,7 @@ from gecko_graph.state import ChecklistItem, Json, JsonObject
 from gecko_graph.values.digest import clone
 from gecko_graph.values.documents import read_document
 
-from ...harness.suite import EvalError
+from ...harness.options import EvalError
 from .settings import settings
 
 FOLDER = Path(__file__).with_name("kinds")
@@ -118,7 +118,8 @@ def _scenario(name: str, case: Mapping[str, Any]) -> Scenario:
     setting = settings()[case["setting"]]
     turns = [*case.get("earlier", ()), case]
     state: JsonObject = clone(case.get("state", setting.state))
-    return Scenario(name, setting.toolkit, state, tuple(map(_turn, turns)), GeckoContext(**case.get("limits", {})))
+    limits = GeckoContext(**case.get("limits", {}))
+    return Scenario(name=name, tools=setting.toolkit, state=state, turns=tuple(map(_turn, turns)), limits=limits)
 
 
 def _turn(case: Mapping[str, Any]) -> Turn:

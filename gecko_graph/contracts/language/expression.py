@@ -1,25 +1,26 @@
-"""Expressions of the contract language: Jinja2's, one at a time, over JSON values.
+"""Expressions of the contract language, and their places: Jinja2's, one at a time, over JSON values.
 
 Checked and whitelisted when loaded, evaluated within limits, with no way from a value to Python. `syntax` defines what
-an expression may be, `operators`, `functions` and `filters` what it may use, `sandbox` what it may cost;
-`compiler` turns its tree into closures, those for operators are in `closures`.
+an expression may be, `operators`, `functions` and `filters` what it may use, `sandbox` what it may cost; `compiler`
+turns its tree into closures, `examine` says what is known of its value before any call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
 from ...errors import ContractError, EvaluationFailed, did_you_mean
 from ...state import Json
-from ...values.paths import shorten
-from .closures import QUANTIFIERS
+from ...values.places import shorten
 from .compiler import Code, compile_parts
+from .examine import ANY, TEXT, Inference, Names
 from .functions import FUNCTIONS
+from .operators import QUANTIFIERS
 from .sandbox import LIMITS, Fault, Limits, Missing, Scope, copy_json
-from .shapes import ANY
 from .syntax import SyntaxFault, parse_expression, parse_text
 
 __all__ = ["CHECK_NAMES", "LIMITS", "Expression", "Limits", "Missing", "Scope", "check_expression", "one_line"]
@@ -27,7 +28,7 @@ __all__ = ["CHECK_NAMES", "LIMITS", "Expression", "Limits", "Missing", "Scope", 
 CHECK_NAMES = ("state", "before", "calls", "answer")
 """Names available to a check of a checklist."""
 
-_FAULTS = (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
+_FAULTS = (Fault, ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 
 
 def one_line(source: str, limit: int = 120) -> str:
@@ -51,8 +52,8 @@ class Expression:
         self.code = code
         self.names = code.names
         self._run = code.run
-        self.shape = ANY
-        """What is known of its value, where it is examined."""
+        self.shape = ANY if len(code.parts) == 1 else TEXT
+        """What is known of its value; more where it is examined."""
 
     @classmethod
     def compile(cls, source: str, *, names: Collection[str], where: str, is_text: bool = False) -> Expression:
@@ -84,8 +85,6 @@ class Expression:
             if perf_counter() > scope.deadline:
                 scope.late()
             return self._run(scope)
-        except Fault as fault:
-            raise self.failed(str(fault)) from None
         except _FAULTS as fault:
             raise self.failed(_explain(fault)) from None
 
@@ -114,9 +113,7 @@ class Expression:
         """Convert a raw value of this expression to plain JSON. Raises EvaluationFailed."""
         try:
             return copy_json(scope, value)
-        except Fault as fault:
-            raise self.failed(str(fault)) from None
-        except (RecursionError, MemoryError) as fault:
+        except (Fault, RecursionError, MemoryError) as fault:
             raise self.failed(_explain(fault)) from None
 
     def failed(self, why: str) -> EvaluationFailed:
@@ -146,9 +143,111 @@ def _explain(fault: BaseException) -> str:
     }
     if isinstance(fault, KeyError):
         return f"{fault.args[0] if fault.args else 'a name'} is not available"
-    return known.get(type(fault), str(fault).split(";")[0][:200])
+    return known.get(type(fault), str(fault) if isinstance(fault, Fault) else str(fault).split(";")[0][:200])
 
 
 def check_expression(source: str, *, where: str) -> Expression:
     """Return a checklist item's check, over `state`, `before`, `calls` and `answer`. Raises ContractError."""
     return Expression.compile(source, names=CHECK_NAMES, where=where)
+
+
+Step = str | int
+
+
+def raise_error(error: ContractError) -> NoReturn:
+    """Raise it: what a location reports to where the first mistake ends everything."""
+    raise error
+
+
+class Origin(NamedTuple):
+    """Where a contract stands in a file; parts that begin with `x-contract-` stand at the file's root."""
+
+    file: str
+    tokens: tuple[Step, ...]
+
+    def find_line(self, path: tuple[Step, ...]) -> int | None:
+        """Return the line of a part of the contract; None where there is no such file."""
+        from ...values.documents import find_line  # here, because it imports yaml
+
+        if not path or not str(path[0]).startswith("x-contract-"):
+            return find_line(self.file, (*self.tokens, *path))
+        root = str(path[0]).removeprefix("x-contract-") if self.tokens[:1] == ("contracts",) else path[0]
+        return find_line(self.file, (root, *path[1:]))
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """The location of a part of a contract, and the names that expressions there may use.
+
+    Args:
+        where: Document, tool and part, for messages.
+        names: Each name with what is known of its value.
+        path: The part's keys and indexes in the contract.
+        origin: Where the contract stands.
+        report: Takes what can never be evaluated; without it expressions are not examined for that.
+    """
+
+    where: str
+    names: Names
+    path: tuple[Step, ...] = ()
+    origin: Origin | None = None
+    report: Callable[[ContractError], None] | None = None
+
+    def at(self, step: Step) -> Location:
+        """Return the location one step deeper."""
+        where = f"{self.where}[{step}]" if isinstance(step, int) else f"{self.where}.{step}"
+        return Location(where, self.names, (*self.path, step), self.origin, self.report)
+
+    def part(self, *steps: Step) -> Location:
+        """Return the location of a part of a whole contract."""
+        return Location(f"{self.where}: {'.'.join(map(str, steps))}", self.names, steps, self.origin, self.report)
+
+    def with_names(self, /, **names: Any) -> Location:
+        """Return the location with further names in scope."""
+        return Location(self.where, {**self.names, **names}, self.path, self.origin, self.report)
+
+    def error(self, why: str) -> ContractError:
+        """Build an error about this location."""
+        line = self.origin.find_line(self.path) if self.origin else None
+        return ContractError(f"{self.where}: {why}{f' (line {line})' if line else ''}")
+
+    def check_fields(self, data: Any, required: Collection[str], optional: Collection[str] = ()) -> Mapping[str, Any]:
+        """Check that `data` is an object with exactly these fields. Raises ContractError."""
+        found = self.check_object(data, f" with {', '.join((*required, *optional))}")
+        for key in data:
+            if key not in required and key not in optional:
+                allowed = (*required, *optional)
+                hint = did_you_mean(str(key), allowed) or f"; expected one of {', '.join(allowed)}"
+                raise self.error(f"unknown key {str(key)!r}{hint}")
+        for key in required:
+            if key not in data:
+                raise self.error(f"{key!r} is missing")
+        return found
+
+    def check_object(self, data: Any, of: str = "") -> dict[str, Any]:
+        """Check that `data` is an object. Raises ContractError."""
+        if not isinstance(data, Mapping):
+            raise self.error(f"expected an object{of}, got {type(data).__name__}")
+        return dict(data)
+
+    def compile(self, source: Any, *, is_text: bool = False) -> Expression:
+        """Compile a bare expression, or a text with `{{ }}`. Raises ContractError."""
+        if isinstance(source, bool | int | float):  # what YAML has made of it
+            source = str(source)
+        if not isinstance(source, str):
+            raise self.error(f"expected an expression as a text, got {type(source).__name__}; quote it")
+        try:
+            expression = Expression.compile(source, names=self.names, where="", is_text=is_text)
+        except ContractError as error:
+            raise self.error(str(error).removeprefix(": ")) from None
+        expression.where = self.where
+        if self.report is not None:
+            reader = Inference(self.names, lambda why: self.tell(f"{why}, in `{one_line(source)}`"))
+            shapes = [TEXT if isinstance(part, str) else reader.shape(part) for part in expression.code.parts]
+            expression.shape = shapes[0] if len(shapes) == 1 else TEXT
+        return expression
+
+    def tell(self, why: str) -> None:
+        """Report what can never be evaluated here."""
+        if self.report is not None:
+            self.report(self.error(why))

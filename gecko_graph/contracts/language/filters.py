@@ -35,29 +35,20 @@ _INTEGER = re.compile(r"\s*[-+]?[0-9]{1,40}\s*")
 _DECIMAL = re.compile(r"\s*[-+]?(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:[eE][-+]?[0-9]{1,5})?\s*")
 
 
-def attribute_of(value: Any, attribute: Any) -> Any:
-    """Return `attribute` of an item, dots for nested ones: `map(attribute='owner.name')`; undefined if absent."""
-    if type(attribute) is int:
-        return member(value, attribute, f"the item's {attribute}")
-    for name in a_text(attribute, "attribute").split("."):
-        value = member(value, int(name) if name.isdecimal() else name, f"the item's {attribute}")
-    return value
-
-
-def attributes_of(scope: Scope, values: list[Json], attribute: Any) -> list[Any]:
-    """Return the items, or that attribute of each. Raises Fault for undefined ones."""
+def _attributes_of(scope: Scope, values: list[Json], attribute: Any) -> list[Any]:
+    """Return the items, or that attribute of each, dots for nested ones: `map(attribute='owner.name')`."""
     if attribute is None:
         return values
+    keys = [attribute] if type(attribute) is int else a_text(attribute, "attribute").split(".")
     found = []
     for value in values:
         scope.tick()
-        found.append(given(attribute_of(value, attribute)))
+        for key in keys:
+            name = int(key) if isinstance(key, str) and key.isdecimal() else key
+            value = member(value, name, f"the item's {attribute}")
+        found.append(given(value))
     scope.take_items(len(found))
     return found
-
-
-def _default(_: Scope, value: Any, default_value: Any = "", boolean: Any = False) -> Any:
-    return default_value if type(value) is Missing or (boolean and not value) else value
 
 
 def _length(_: Scope, value: Any) -> int:
@@ -66,12 +57,11 @@ def _length(_: Scope, value: Any) -> int:
     raise Fault(f"length needs a list, a text or an object, not {kind(value)}")
 
 
-def _first(_: Scope, value: Any) -> Any:
-    return member(value if isinstance(value, str) else a_list(value, "first"), 0, "the first of nothing")
+def _end(name: str, index: int) -> Filter:
+    def apply(_: Scope, value: Any) -> Any:
+        return member(value if isinstance(value, str) else a_list(value, name), index, f"the {name} of nothing")
 
-
-def _last(_: Scope, value: Any) -> Any:
-    return member(value if isinstance(value, str) else a_list(value, "last"), -1, "the last of nothing")
+    return apply
 
 
 def _list(scope: Scope, value: Any) -> list[Json]:
@@ -87,7 +77,7 @@ def _list(scope: Scope, value: Any) -> list[Json]:
 
 
 def _order_keys(scope: Scope, values: list[Json], attribute: Any, case_sensitive: Any) -> list[Any]:
-    keys = attributes_of(scope, values, attribute)
+    keys = _attributes_of(scope, values, attribute)
     kinds = {"a number" if type(key) in NUMBERS else kind(key) for key in keys}
     if len(kinds) > 1 or not kinds <= {"a number", "a text", "true or false"}:
         raise Fault(f"only numbers or only texts have an order, not {' and '.join(sorted(kinds))}")
@@ -134,43 +124,21 @@ def _extreme(choose: Callable[..., int], name: str) -> Filter:
 
 def _sum(scope: Scope, value: Any, attribute: Any = None) -> int | float:
     total: int | float = 0
-    for amount in attributes_of(scope, a_list(value, "sum"), attribute):
+    for amount in _attributes_of(scope, a_list(value, "sum"), attribute):
         total += a_number(amount, "sum")
     return number(total)
 
 
-def _abs(_: Scope, value: Any) -> int | float:
-    return abs(a_number(value, "abs"))
+def _reader(name: str, convert: Callable[[Any], Any], form: re.Pattern[str]) -> Filter:
+    def apply(_: Scope, value: Any, default: Any = UNSET) -> Any:
+        if type(value) in (int, float, bool) or (isinstance(value, str) and form.fullmatch(value)):
+            return number(convert(value))
+        if default is UNSET:
+            shown = repr(value[:40]) if isinstance(value, str) else kind(value)
+            raise Fault(f"{name} cannot read {shown}; give a default: {name}(0)")
+        return default
 
-
-def _round(_: Scope, value: Any, precision: Any = 0) -> int | float:
-    return number(round(a_number(value, "round"), a_small_int(precision, "round", 20)))
-
-
-def _int(_: Scope, value: Any, default: Any = UNSET) -> Any:
-    if type(value) in (int, float, bool):
-        return number(int(value))
-    if isinstance(value, str) and _INTEGER.fullmatch(value):
-        return number(int(value))
-    if default is UNSET:
-        raise Fault(f"int cannot read {_shown(value)}; give a default: int(0)")
-    return default
-
-
-def _float(_: Scope, value: Any, default: Any = UNSET) -> Any:
-    if type(value) in NUMBERS or (isinstance(value, str) and _DECIMAL.fullmatch(value)):
-        return number(float(value))
-    if default is UNSET:
-        raise Fault(f"float cannot read {_shown(value)}; give a default: float(0.0)")
-    return default
-
-
-def _shown(value: Any) -> str:
-    return repr(value[:40]) if isinstance(value, str) else kind(value)
-
-
-def _fixed(_: Scope, value: Any, places: Any = 2) -> str:
-    return f"{a_number(value, 'fixed'):.{max(a_small_int(places, 'fixed', 20), 0)}f}"
+    return apply
 
 
 # texts ---------------------------------------------------------------------------------------------------------------
@@ -203,13 +171,6 @@ def _lines(scope: Scope, value: Any) -> list[str]:
     return found
 
 
-def _bytes(_: Scope, value: Any) -> int:
-    source = a_text(value, "bytes")
-    if source.isascii():
-        return len(source)
-    return len(source.encode(errors="surrogatepass"))
-
-
 # lists and objects ---------------------------------------------------------------------------------------------------
 
 
@@ -219,28 +180,32 @@ def _interleave(scope: Scope, value: Any, between: Any) -> list[Json]:
     return [part for item in values for part in (between, item)][1:]
 
 
-def _keys(scope: Scope, value: Any) -> list[str]:
-    scope.take_items(len(an_object(value, "keys")))
-    return list(value)
+def _members(name: str, size: int, read: Callable[[dict[str, Json]], list[Json]]) -> Filter:
+    def apply(scope: Scope, value: Any) -> list[Json]:
+        source = an_object(value, name)
+        scope.take_items(len(source))
+        if size:
+            scope.take(size * len(source))
+        return read(source)
 
-
-def _values(scope: Scope, value: Any) -> list[Json]:
-    scope.take_items(len(an_object(value, "values")))
-    return list(value.values())
-
-
-def _items(scope: Scope, value: Any) -> list[Json]:
-    scope.take_items(len(an_object(value, "items")))
-    scope.take(200 * len(value))
-    return [{"key": key, "value": member} for key, member in value.items()]
+    return apply
 
 
 FILTERS: dict[str, Filter] = {
-    "default": _default, "length": _length, "first": _first, "last": _last, "list": _list, "sort": _sort,
-    "unique": _unique, "min": _extreme(min, "min"), "max": _extreme(max, "max"), "sum": _sum, "abs": _abs,
-    "round": _round, "int": _int, "float": _float, "fixed": _fixed, "money": money, "join": _join, "string": text,
-    "tojson": json_text, "replace": _replace, "lower": lower, "lines": _lines, "bytes": _bytes,
-    "keys": _keys, "values": _values, "items": _items, "interleave": _interleave,
+    "default": lambda _, value, default_value="", boolean=False: (
+        default_value if type(value) is Missing or (boolean and not value) else value
+    ),
+    "length": _length, "first": _end("first", 0), "last": _end("last", -1), "list": _list, "sort": _sort,
+    "unique": _unique, "min": _extreme(min, "min"), "max": _extreme(max, "max"), "sum": _sum,
+    "abs": lambda _, value: abs(a_number(value, "abs")),
+    "round": lambda _, value, precision=0: number(round(a_number(value, "round"), a_small_int(precision, "round", 20))),
+    "int": _reader("int", int, _INTEGER), "float": _reader("float", float, _DECIMAL),
+    "fixed": lambda _, value, places=2: f"{a_number(value, 'fixed'):.{max(a_small_int(places, 'fixed', 20), 0)}f}",
+    "money": money, "join": _join, "string": text, "tojson": json_text, "replace": _replace, "lower": lower,
+    "lines": _lines, "bytes": lambda _, value: len(a_text(value, "bytes").encode(errors="surrogatepass")),
+    "interleave": _interleave, "keys": _members("keys", 0, list),
+    "values": _members("values", 0, lambda source: list(source.values())),
+    "items": _members("items", 200, lambda source: [{"key": key, "value": value} for key, value in source.items()]),
 }  # fmt: skip
 
 

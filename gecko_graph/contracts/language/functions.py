@@ -1,17 +1,145 @@
-"""The functions and text methods of the contract language; docs/contracts.md lists them."""
+"""The functions and text methods of the contract language; docs/contracts.md lists them.
+
+Dates and times are texts. A date without a time is its midnight. No time zone is guessed: only `Z`, `UTC`, `GMT` and
+offsets are read, and a time with an offset cannot be compared with one without.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import re
+from calendar import monthrange
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta, timezone
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from string import ascii_lowercase, ascii_uppercase, digits
-from typing import Any
+from typing import Any, Final
 
 from ...state import Json
-from . import dates
 from .operators import equal, member, number
 from .sandbox import MAX_DEPTH, Fault, Missing, Scope, a_list, a_number, a_small_int, a_text, given, kind
+
+_SECONDS: Final = {"weeks": 604_800, "days": 86_400, "hours": 3_600, "minutes": 60, "seconds": 1}
+_UNITS: Final = ("years", "months", *_SECONDS)
+_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_LONGEST = 60
+_WEEKDAY = r"(?:[A-Za-z]{3,9},?\s)?"
+_MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?"
+_DATES: Final = (
+    (re.compile(r"(\d{4})[-/](\d\d?)[-/](\d\d?)(?!\d)"), "ymd"),
+    (re.compile(rf"{_WEEKDAY}(\d\d?)[\s-]?{_MONTH},?[\s-]?(\d{{4}}|\d\d)(?!\d)", re.I), "dmy"),  # 15MAY24
+    (re.compile(rf"{_WEEKDAY}{_MONTH}\s(\d\d?)(?:st|nd|rd|th)?,?\s(\d{{4}})(?!\d)", re.I), "mdy"),
+)
+_CLOCK: Final = re.compile(r"(\d\d?):?(\d\d)(?::(\d\d)(\.\d{1,6})?)?(?:\s?([AP])M)?(?:\+(\d)(?![\d:]))?", re.I)
+_ZONE: Final = re.compile(r"Z|UTC|GMT|([+-])(\d\d):?(\d\d)")
+
+
+def _read(text: Any, what: str) -> tuple[datetime, bool]:
+    """Return the time in a text, and whether the text has more than a date. Raises Fault."""
+    source = a_text(text, what).strip()
+    if len(source) <= _LONGEST:
+        try:
+            for pattern, order in _DATES:
+                if found := pattern.match(source):
+                    day = dict(zip(order, found.groups(), strict=True))
+                    month = day["m"] if day["m"].isdigit() else _MONTHS.index(day["m"].lower()) + 1
+                    year = int(day["y"]) + (2000 if len(day["y"]) == 2 else 0)
+                    midnight = datetime(year, int(month), int(day["d"]))
+                    rest = source[found.end() :]
+                    return (_add_clock(midnight, rest.lstrip("T ,"), source), True) if rest else (midnight, False)
+        except (ValueError, OverflowError):
+            pass
+    raise _unreadable(what, source)
+
+
+def _add_clock(midnight: datetime, clock: str, source: str) -> datetime:
+    """Return the time of that day; a clock may end with the days that it is later, and with a zone."""
+    found = _CLOCK.match(clock)
+    zone = clock[found.end() :].strip() if found else clock
+    offset = _ZONE.fullmatch(zone) if zone else None
+    if found is None or (zone and offset is None):
+        raise _unreadable("a time", source)
+    hours, minutes, seconds, fraction, half, later = found.groups()
+    hour = int(hours) % 12 + (12 if half in "pP" else 0) if half else int(hours)
+    micro = round(float(fraction or 0) * 1_000_000)
+    moment = midnight.replace(hour=hour, minute=int(minutes), second=int(seconds or 0), microsecond=micro)
+    moment += timedelta(days=int(later or 0))
+    if offset is None:
+        return moment
+    sign, ahead, more = offset.groups()
+    span = timedelta(hours=int(ahead or 0), minutes=int(more or 0))
+    return moment.replace(tzinfo=timezone(-span if sign == "-" else span) if span else UTC)
+
+
+def _unreadable(what: str, source: str) -> Fault:
+    return Fault(
+        f"{what} cannot read {source[:_LONGEST]!r}: expected a date like 2024-05-15 or 15MAY24, perhaps with a time "
+        "like 15:00:00 and an offset like +02:00; names of time zones are not read"
+    )
+
+
+def _written(moment: datetime, with_time: bool = True) -> str:
+    return moment.isoformat().replace("+00:00", "Z") if with_time else moment.date().isoformat()
+
+
+def _time(_: Scope, x: Any, clock: Any = None) -> str:
+    moment, _has_time = _read(x, "time")
+    if clock is None:
+        return _written(moment)
+    day = datetime.combine(moment.date(), datetime.min.time())
+    try:
+        return _written(_add_clock(day, a_text(clock, "time").strip()[:_LONGEST], clock))
+    except (ValueError, OverflowError):
+        raise _unreadable("time", clock) from None
+
+
+def _between(_: Scope, a: Any, b: Any, unit: Any = "seconds") -> int | float:
+    first, last = _read(a, "between")[0], _read(b, "between")[0]
+    if (first.tzinfo is None) != (last.tzinfo is None):
+        raise Fault(f"between: one of {a!r} and {b!r} has an offset from UTC and the other has none")
+    if unit not in _UNITS:
+        raise Fault(f"between: expected one of {', '.join(_UNITS)} as unit, got {given(unit)!r:.40}")
+    if unit in _SECONDS:
+        length = (last - first).total_seconds() / _SECONDS[unit]
+        return number(int(length) if length.is_integer() else length)
+    months = _months(first, last.astimezone(first.tzinfo) if first.tzinfo else last)
+    return int(months / 12) if unit == "years" else months
+
+
+def _months(first: datetime, last: datetime) -> int:
+    if last < first:
+        return -_months(last, first)
+    begun = (last.year - first.year) * 12 + last.month - first.month
+    return begun - ((last.day, last.time()) < (first.day, first.time()))
+
+
+def _shift(  # noqa: PLR0913 - one for each unit
+    _: Scope,
+    x: Any,
+    *,
+    years: Any = 0,
+    months: Any = 0,
+    weeks: Any = 0,
+    days: Any = 0,
+    hours: Any = 0,
+    minutes: Any = 0,
+    seconds: Any = 0,
+) -> str:
+    moment, has_time = _read(x, "shift")
+    units = zip(_UNITS, (years, months, weeks, days, hours, minutes, seconds), strict=True)
+    amounts = {unit: a_number(amount, f"shift's {unit}") for unit, amount in units}
+    later = 12 * amounts.pop("years") + amounts.pop("months")
+    if type(later) is not int:
+        raise Fault("shift: years and months must be whole numbers")
+    try:
+        year, month = divmod(moment.year * 12 + moment.month - 1 + later, 12)
+        moment = moment.replace(year=year, month=month + 1, day=min(moment.day, monthrange(year, month + 1)[1]))
+        moment += timedelta(seconds=sum(amount * _SECONDS[unit] for unit, amount in amounts.items()))
+    except (ValueError, OverflowError):
+        raise Fault("shift: the time is outside the years 1 to 9999") from None
+    return _written(moment, has_time or any(amounts[unit] for unit in ("hours", "minutes", "seconds")))
+
 
 Function = Callable[..., Any]
 
@@ -41,14 +169,15 @@ def splice(scope: Scope, path: Any, depth: int = 0) -> list[str | int]:
     return tokens
 
 
-def at(scope: Scope, document: Any, path: Any, default: Any = UNSET) -> Any:
+def _at(scope: Scope, document: Any, path: Any, default: Any = UNSET) -> Any:
     """Return the value at a path, else the default, else undefined. Raises Fault for an invalid path."""
     value = document
     for token in splice(scope, path):
         if type(value) is dict:
             value = value.get(token if type(token) is str else str(token), UNSET)
         else:
-            value = member(value, _index(value, token), "")
+            is_index = isinstance(value, list) and isinstance(token, str) and token.isdecimal()
+            value = member(value, int(token) if is_index else token, "")
         if type(value) is Missing:
             if default is not UNSET:
                 return default
@@ -56,11 +185,7 @@ def at(scope: Scope, document: Any, path: Any, default: Any = UNSET) -> Any:
     return value
 
 
-def _index(value: Any, token: str | int) -> str | int:
-    return int(token) if isinstance(value, list) and isinstance(token, str) and token.isdecimal() else token
-
-
-def walk(scope: Scope, document: Any) -> list[Json]:
+def _walk(scope: Scope, document: Any) -> list[Json]:
     """Return everything below a document, parents before their members, as `{path, key, value}`. Raises Fault."""
     found: list[Json] = []
     open_ends: list[tuple[list[str | int], Any]] = [([], given(document))]
@@ -85,8 +210,7 @@ def _below(scope: Scope, path: list[str | int], value: Any) -> Iterator[tuple[li
         yield [*path, key], value[key]
 
 
-def zip_lists(scope: Scope, *lists: Any) -> list[Json]:
-    """Return items of several lists side by side, as many as the shortest has. Raises Fault."""
+def _zip(scope: Scope, *lists: Any) -> list[Json]:
     checked = [a_list(items, "zip") for items in lists]
     count = min((len(items) for items in checked), default=0)
     scope.take_items(count)
@@ -94,8 +218,7 @@ def zip_lists(scope: Scope, *lists: Any) -> list[Json]:
     return [list(row) for row in zip(*checked, strict=False)]
 
 
-def to_object(scope: Scope, pairs: Any) -> dict[str, Json]:
-    """Return an object of a list of `[key, value]`; a whole number as a key becomes text. Raises Fault."""
+def _object(scope: Scope, pairs: Any) -> dict[str, Json]:
     rows = a_list(pairs, "object")
     scope.take_items(2 * len(rows) + 1)
     found: dict[str, Json] = {}
@@ -107,8 +230,7 @@ def to_object(scope: Scope, pairs: Any) -> dict[str, Json]:
     return found
 
 
-def index(scope: Scope, values: Any, value: Any) -> Any:
-    """Return the first index of `value` in a list or a text; undefined where it is absent. Raises Fault."""
+def _index_of(scope: Scope, values: Any, value: Any) -> Any:
     missing = Missing("the index of what is not there")
     if isinstance(values, str):
         position = values.find(a_text(value, "index of a text"))
@@ -120,8 +242,7 @@ def index(scope: Scope, values: Any, value: Any) -> Any:
     return missing
 
 
-def whole_numbers(scope: Scope, *bounds: Any) -> list[int]:
-    """Return `range` as a list. Raises Fault."""
+def _range(scope: Scope, *bounds: Any) -> list[int]:
     if not 1 <= len(bounds) <= 3:
         raise Fault("range needs one to three numbers")
     numbers = range(*(a_small_int(bound, "range", 2**61) for bound in bounds))  # `len` raises beyond a machine word
@@ -129,16 +250,7 @@ def whole_numbers(scope: Scope, *bounds: Any) -> list[int]:
     return list(numbers)
 
 
-def new_id(scope: Scope, prefix: Any = "", shape: Any = None) -> str:
-    """Return an identifier that is unique among calls, seeds and uses of `new_id` in this call.
-
-    A let's identifiers do not depend on when the let is evaluated, so opening the call again gives the same ones.
-    In a shape `A` is a capital letter, `a` a small one, `9` a digit, `X` a capital or a digit, `x` a hexadecimal digit;
-    the rest is itself. A short shape has few identifiers: two calls may get the same.
-
-    Raises:
-        Fault: Prefix or shape is not a text, or the shape is longer than 40 characters.
-    """
+def _new_id(scope: Scope, prefix: Any = "", shape: Any = None) -> str:
     begin = a_text(prefix, "new_id")
     scope.take_text(begin)
     digest = _draw(scope, begin)
@@ -160,16 +272,14 @@ def _draw(scope: Scope, what: str) -> int:
     return int.from_bytes(hashlib.sha256(source.encode()).digest(), "big")
 
 
-def random_int(scope: Scope, low: Any, high: Any) -> int:
-    """Return a whole number from `low` to `high`, both included. Raises Fault."""
+def _random_int(scope: Scope, low: Any, high: Any) -> int:
     first, last = (a_small_int(bound, "random_int", 2**62) for bound in (low, high))
     if last < first:
         raise Fault(f"random_int: {last} is below {first}")
     return first + _draw(scope, "random_int") % (last - first + 1)
 
 
-def random_float(scope: Scope, low: Any, high: Any, places: Any = None) -> int | float:
-    """Return a number from `low` to `high`, rounded to so many places. Raises Fault."""
+def _random_float(scope: Scope, low: Any, high: Any, places: Any = None) -> int | float:
     first, last = (a_number(bound, "random_float") for bound in (low, high))
     if last < first:
         raise Fault(f"random_float: {last} is below {first}")
@@ -186,17 +296,17 @@ def money(_: Scope, value: Any) -> int | float:
         raise Fault("money needs a number of at most 26 digits") from None
 
 
-def trusted(scope: Scope, path: Any) -> bool:
-    """Return whether all that stands at a path of the state was established, not supposed. Raises Fault."""
+def _trusted(scope: Scope, path: Any) -> bool:
     if scope.trusts is None:
         raise Fault("trusted(path) is known only in a contract")
     return scope.trusts(splice(scope, path))
 
 
 FUNCTIONS: dict[str, Function] = {
-    "at": at, "walk": walk, "zip": zip_lists, "index": index, "range": whole_numbers, "new_id": new_id, "money": money,
-    "object": to_object, "random_int": random_int, "random_float": random_float, "trusted": trusted,
-    **dates.FUNCTIONS,
+    "at": _at, "walk": _walk, "zip": _zip, "index": _index_of, "range": _range, "new_id": _new_id, "money": money,
+    "object": _object, "random_int": _random_int, "random_float": _random_float, "trusted": _trusted,
+    "date": lambda _, x: _written(_read(x, "date")[0], False), "time": _time, "between": _between, "shift": _shift,
+    "weekday": lambda _, x: _DAYS[_read(x, "weekday")[0].weekday()],
 }  # fmt: skip
 TAKEN = frozenset(("at", "walk", "zip", "index", "range", "new_id", "money"))
 """Functions whose names no let may have; the others are words that a tool may have for its own values."""

@@ -1,14 +1,17 @@
-"""The operators of the contract language, on JSON values; costs are counted wherever a value could be large."""
+"""Operators and quantifiers of the contract language; costs are counted wherever a value could be large."""
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from jinja2 import nodes
+
 from ...state import Json
-from .sandbox import MAX_INT, Fault, Missing, Scope, a_number, given, kind
+from .sandbox import MAX_INT, Fault, Missing, Scope, a_list, a_number, given, kind
+from .syntax import NAMES, Run, SyntaxFault, check_name
 
 Operator = Callable[[Scope, Any, Any], Any]
 
@@ -163,3 +166,81 @@ def part(scope: Scope, value: Any, bounds: slice, what: str) -> Any:
         scope.take_items(len(value))
         return value[bounds]
     raise Fault(f"{what} needs a list or a text, not {kind(value)}")
+
+
+def constant(value: Any) -> Run:
+    """Return a closure with a constant value."""
+    return lambda _: value
+
+
+# for each item of a list, under a name: `all(x in list, condition)` ---------------------------------------------------
+
+Rounds = Callable[[Scope], Iterator[None]]
+"""Gives the name to each item in turn."""
+
+
+def _all(rounds: Rounds, condition: Run, _: Run | None) -> Run:
+    return lambda scope: all(given(condition(scope)) for _ in rounds(scope))
+
+
+def _any(rounds: Rounds, condition: Run, _: Run | None) -> Run:
+    return lambda scope: any(given(condition(scope)) for _ in rounds(scope))
+
+
+def _each(rounds: Rounds, value: Run, condition: Run | None) -> Run:
+    def run(scope: Scope) -> Any:
+        found: list[Any] = []
+        for _ in rounds(scope):
+            if condition is None or given(condition(scope)):
+                found.append(given(value(scope)))
+        scope.take_items(len(found))
+        return found
+
+    return run
+
+
+def _count(rounds: Rounds, condition: Run, _: Run | None) -> Run:
+    found = _each(rounds, lambda _: None, condition)
+    return lambda scope: len(found(scope))
+
+
+Quantifier = Callable[[Rounds, Run, Run | None], Run]
+QUANTIFIERS: dict[str, Quantifier] = {
+    "all": _all, "any": _any, "count": _count, "each": _each,
+}  # fmt: skip
+
+
+def read_items(name: str, node: nodes.Call) -> tuple[str, nodes.Node]:
+    """Return the name and the list of `x in list`, of a quantifier's call. Raises SyntaxFault."""
+    most = 3 if name == "each" else 2
+    if node.kwargs or not 2 <= len(node.args) <= most:
+        raise SyntaxFault(f"{name}: write {name}(x in LIST, {'VALUE' if most > 2 else 'CONDITION'})")
+    first: Any = node.args[0]
+    if (
+        isinstance(first, nodes.Compare)
+        and isinstance(first.expr, nodes.Name)
+        and [op.op for op in first.ops] == ["in"]
+    ):
+        variable = check_name(first.expr.name, "the name")
+        if variable in NAMES:
+            raise SyntaxFault(f"{name}: the name {variable!r} is reserved; choose another")
+        return variable, first.ops[0].expr
+    raise SyntaxFault(f"{name}: expected a name and a list first, as in {name}(x in state.orders, x.paid)")
+
+
+def find_rounds(name: str, variable: str, source: Run) -> Rounds:
+    """Return the loop over a list, with a name for its items."""
+
+    def rounds(scope: Scope) -> Iterator[None]:
+        items, values = a_list(source(scope), name), scope.values
+        outer = {variable: values[variable]} if variable in values else {}
+        try:  # not `bound`: a context manager would take as long as three items
+            for item in items:
+                scope.tick()
+                values[variable] = item
+                yield
+        finally:
+            values.pop(variable, None)
+            values.update(outer)
+
+    return rounds

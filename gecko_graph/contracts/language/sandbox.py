@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter, thread_time
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from ...state import Json
 
@@ -28,6 +28,9 @@ _ITEM = 64
 _GRACE = 0.03
 """Seconds added once when the time is over: with a thousand runs at once a garbage collection takes half a second,
 which is not the fault of the check that it interrupts."""
+
+
+Kind = TypeVar("Kind")
 
 
 class Fault(Exception):
@@ -191,34 +194,26 @@ def kind(value: Any) -> str:
     return _KINDS.get(type(value), type(value).__name__)
 
 
-def a_text(value: Any, what: str) -> str:
-    """Return `value` if it is a text. Raises Fault, naming `what`."""
-    if isinstance(value, str):
-        return value
-    raise Fault(f"{what} needs a text, not {kind(given(value))}")
+def _needs(name: str, wanted: type[Kind]) -> Callable[[Any, str], Kind]:
+    def check(value: Any, what: str) -> Kind:
+        if type(value) is wanted:
+            return value
+        raise Fault(f"{what} needs {name}, not {kind(given(value))}")
+
+    return check
+
+
+# each returns the value if it is one, and raises Fault, naming `what` it is for
+a_text = _needs("a text", str)
+a_list: Callable[[Any, str], list[Json]] = _needs("a list", list)
+an_object: Callable[[Any, str], dict[str, Json]] = _needs("an object", dict)
 
 
 def a_number(value: Any, what: str) -> int | float:
     """Return `value` if it is a number. Raises Fault, naming `what`."""
-    if type(value) in (int, float):
-        return value  # type: ignore[no-any-return]
+    if type(value) is int or type(value) is float:
+        return value
     raise Fault(f"{what} needs a number, not {kind(given(value))}")
-
-
-def a_list(value: Any, what: str) -> list[Json]:
-    """Return `value` if it is a list; texts and objects are not iterated implicitly. Raises Fault."""
-    if isinstance(value, list):
-        return value
-    hint = "; `| list` gives its letters" if isinstance(value, str) else ""
-    hint = "; use `| keys`, `| values` or `| items`" if isinstance(value, dict) else hint
-    raise Fault(f"{what} needs a list, not {kind(given(value))}{hint}")
-
-
-def an_object(value: Any, what: str) -> dict[str, Json]:
-    """Return `value` if it is an object. Raises Fault, naming `what`."""
-    if isinstance(value, dict):
-        return value
-    raise Fault(f"{what} needs an object, not {kind(given(value))}")
 
 
 def a_small_int(value: Any, what: str, limit: int) -> int:

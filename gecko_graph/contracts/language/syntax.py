@@ -1,4 +1,4 @@
-"""From source to tree: Jinja2's parser, and the checks that restrict its trees to the contract language.
+"""From source to tree, and what a tree reads: Jinja2's parser, and the checks that restrict it to the language.
 
 Everything else in a tree (statements, powers, calls of values, `*args`) is refused at load, and so are filter
 and test names that are not literal: nothing is looked up by name at run time. `compiler` makes closures of the rest.
@@ -10,7 +10,8 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any
+from itertools import takewhile
+from typing import Any, NamedTuple
 
 from jinja2 import Environment, TemplateError, nodes
 from jinja2.parser import Parser
@@ -53,7 +54,8 @@ def parse_expression(source: str) -> nodes.Expr:
 def parse_text(source: str) -> Sequence[str | nodes.Expr]:
     """Return the parts of a text with `{{ }}`: plain text and trees. Raises SyntaxFault."""
     with _explained():
-        if _has_statements(_bounded(source)):
+        tokens = _GRAMMAR.lex(source) if "{%" in _bounded(source) or "{#" in source else ()
+        if any(kind in ("block_begin", "comment_begin", "raw_begin") for _, kind, _ in tokens):
             raise SyntaxFault("only {{ }} is filled in; {% %} and {# #} are not part of the language")
         body = Parser(_GRAMMAR, source).parse().body
     parts: list[str | nodes.Expr] = []
@@ -86,13 +88,6 @@ def _bounded(source: str) -> str:
     if len(source) > MAX_SOURCE:
         raise SyntaxFault(f"it has more than {MAX_SOURCE:,} characters")
     return source
-
-
-def _has_statements(source: str) -> bool:
-    if "{%" not in source and "{#" not in source:
-        return False
-    begins = ("block_begin", "comment_begin", "raw_begin")
-    return any(kind in begins for _, kind, _ in _GRAMMAR.lex(source))
 
 
 def check_name(name: str, what: str) -> str:
@@ -151,9 +146,7 @@ def attribute_node(item: nodes.Expr, attribute: Any) -> nodes.Expr:
     return item
 
 
-@lru_cache(maxsize=256)
-def _signature(function: Callable[..., Any]) -> inspect.Signature:
-    return inspect.signature(function)
+_signature = lru_cache(maxsize=256)(inspect.signature)
 
 
 def check_arguments(name: str, function: Callable[..., Any], given: int, keywords: Iterable[str]) -> None:
@@ -188,3 +181,75 @@ def describe(node: nodes.Node) -> str:
     if isinstance(node, nodes.Call):
         return f"{describe(node.node)}(...)"
     return "the value"
+
+
+StatePath = tuple[str, ...]
+CALLS = nodes.Name("calls", "load")
+
+
+class Reads(NamedTuple):
+    """What one expression reads.
+
+    Attributes:
+        places: Paths of the state, each with the member that is tested, as in `'bills' in state.trays`, or with
+            None for all of it. A computed key ends a path: everything below counts as read.
+        calls: Whether it reads the calls.
+        texts: The text literals in it.
+        positions: The calls that it names by their position, as in `calls[0]`.
+    """
+
+    places: frozenset[tuple[StatePath, str | None]]
+    calls: bool
+    texts: frozenset[str]
+    positions: frozenset[int]
+
+
+@lru_cache(maxsize=8192)
+def reads_of(source: str) -> Reads:
+    """Return what an expression reads of `state` and `before`, which calls, and its text literals."""
+    tree = parse_expression(source)
+    names = {node.name for node in tree.find_all(nodes.Name)} | {getattr(tree, "name", None)}
+    texts = [node.value for node in tree.find_all(nodes.Const) if isinstance(node.value, str)]
+    items = [node for node in (tree, *tree.find_all(nodes.Getitem)) if isinstance(node, nodes.Getitem)]
+    keys = [item.arg.value for item in items if item.node == CALLS and isinstance(item.arg, nodes.Const)]
+    positions = frozenset(key for key in keys if type(key) is int)
+    return Reads(frozenset(_reads(tree)), "calls" in names, frozenset(texts), positions)
+
+
+def paths_in(parts: Iterable[str | nodes.Expr]) -> frozenset[StatePath]:
+    """Return all paths of `state` and `before` that the parts of an expression or a text read."""
+    return frozenset(path for part in parts if not isinstance(part, str) for path, _ in _reads(part))
+
+
+def _reads(node: nodes.Node) -> Iterator[tuple[StatePath, str | None]]:
+    member, inner = None, node
+    if isinstance(node, nodes.Compare) and [operand.op for operand in node.ops] in (["in"], ["notin"]):
+        member = _text(node.expr)
+        inner = node.ops[0].expr if member is not None else node
+    place = _state_path(inner)
+    if place is not None:
+        yield tuple(str(key) for key in takewhile(lambda key: key is not None, place[0])), member
+    for child in node.iter_child_nodes() if place is None else place[1]:
+        yield from _reads(child)
+
+
+def _state_path(node: nodes.Node) -> tuple[list[str | None], list[nodes.Node]] | None:
+    """Return the keys from the state to a value, None for a computed one, and the other expressions in its path."""
+    if isinstance(node, nodes.Name):
+        return ([], []) if node.name in ("state", "before") else None
+    keys: list[str | None]
+    if isinstance(node, nodes.Getattr | nodes.Getitem):
+        owner, others = node.node, [node.arg] if isinstance(node, nodes.Getitem) else []
+        keys = [node.attr if isinstance(node, nodes.Getattr) else _text(node.arg)]
+    elif isinstance(node, nodes.Call) and getattr(node.node, "name", "") == "at" and node.args:
+        owner, *others = [*node.args, *(named.value for named in node.kwargs)]
+        path = node.args[1] if len(node.args) > 1 else None
+        keys = [_text(item) for item in path.items] if isinstance(path, nodes.List) else [None]
+    else:
+        return None
+    found = _state_path(owner)
+    return found and ([*found[0], *keys], [*others, *found[1]])
+
+
+def _text(node: nodes.Node | None) -> str | None:
+    return node.value if isinstance(node, nodes.Const) and isinstance(node.value, str) else None

@@ -16,16 +16,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Self
 
 from ...errors import EvaluationFailed, NotKnown
-from ...schemas.partial import Partial, Tokens
 from ...state import Json
-from .closures import QUANTIFIERS, constant, find_rounds
-from .expression import Expression, one_line
-from .inference import LIST, TEXT
-from .location import Location
-from .operators import key_of
+from .examine import ANY, LIST, TEXT, Plain, Shape, either
+from .expression import Expression, Location, one_line
+from .operators import QUANTIFIERS, constant, find_rounds, key_of
 from .sandbox import MAX_DEPTH, Fault, Missing, Scope, a_text, copy_json, given, kind, text
-from .shapes import ANY, Plain, Shape, either
-from .syntax import is_template, parse_text
+from .syntax import is_template
 
 Raw = Callable[[Scope], Any]
 Loaded = tuple[Raw, Shape]
@@ -120,7 +116,7 @@ class _Loader:
     def _text(self, data: str, place: Location) -> Loaded:
         if not is_template(data):
             return constant(data), TEXT
-        expression = self._keep(place.compile_text(data))
+        expression = self._keep(place.compile(data, is_text=True))
         return expression.raw, expression.shape
 
     def _keep(self, expression: Expression) -> Expression:
@@ -208,35 +204,3 @@ def _member(value: Any, place: Location) -> Any:
     if type(value) is Missing:
         raise EvaluationFailed(f"{place.where}: {one_line(value.what, 300)} is undefined")
     return value
-
-
-# what is known before any call --------------------------------------------------------------------------------------
-
-
-def foresee(data: Json) -> list[Partial]:
-    """Return the known part of a checked value, one for each of its `cases`.
-
-    Expressions are not analysed: nothing is known of the value of one, and of a text with one only that it is a text.
-    """
-    if isinstance(data, Mapping) and "cases" in data and "for_each" not in data:
-        return [known for case in data["cases"] if "value" in case for known in foresee(case["value"])]
-    unknown: list[Tokens] = []
-    partly: list[Tokens] = []
-    value = _read(data, (), unknown, partly)
-    return [Partial(value, frozenset(unknown), frozenset(partly))]
-
-
-def _read(data: Any, path: Tokens, unknown: list[Tokens], partly: list[Tokens]) -> Json:
-    kind: Json = None
-    if isinstance(data, str) and is_template(data):
-        kind = None if len(parse_text(data)) == 1 else ""
-    elif isinstance(data, Mapping) and ("for_each" in data or "cases" in data or any(map(is_template, data))):
-        kind = [] if "for_each" in data else None if "cases" in data else {}
-    elif isinstance(data, Mapping):
-        return {key: _read(member, (*path, key), unknown, partly) for key, member in data.items()}
-    elif isinstance(data, list | tuple):
-        return [_read(item, (*path, index), unknown, partly) for index, item in enumerate(data)]
-    else:
-        return data
-    (unknown if kind is None else partly).append(path)
-    return kind

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from typing_extensions import TypedDict
 
 from ...state import JsonObject
-from .similarity import Measures, Tolerance, compare_tables, find_added, find_changed, is_same, subtract
+from .measures import Measures, Tolerance, compare_tables, find_added, find_changed, is_same, subtract
 from .tables import MESSAGE, Snapshot, Table
 
 Kind: TypeAlias = Literal["snapshot", "addition", "removal", "update", "includes", "lacks", "guardrail"]

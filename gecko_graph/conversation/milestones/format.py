@@ -1,16 +1,22 @@
-"""Milestones and minefields as a scenario's file has them, and the guardrails that follow from their order."""
+"""Milestones and minefields as a scenario's file has them, and the guardrails that follow from their order.
+
+Also what all parts of such a file have in common: `Entry`, and what is said of one that is wrong.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails
 
-from ...errors import did_you_mean
+from ...context import GeckoContext
+from ...contracts.language.expression import check_expression
+from ...errors import ContractError, GeckoError, did_you_mean
 from ...state import Json, JsonObject
 from .constraints import START, Constraint, Fill, Milestone
 from .goal import Goal
@@ -28,11 +34,92 @@ ALIKE = {"content": "rouge_l", "calls": "call", "attempts": "call"}
 DECIMALS = range(4)
 """An answer may show a number of a result with so many decimals."""
 
+PROBLEMS_SHOWN = 5
+
+# any entry ----------------------------------------------------------------------------------------------------------
+
 
 class Entry(BaseModel):
     """A part of a scenario's file: other keys and types than those named are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
+
+
+Model = TypeVar("Model", bound=Entry)
+
+
+def read_entry(kind: type[Model], data: Any, *, where: str, error: type[GeckoError] = GeckoError) -> Model:
+    """Return an entry. Raises the error, which names each place, such as `turns[0].checklist[1].check`."""
+    try:
+        return kind.model_validate(data)
+    except ValidationError as found:
+        raise join_problems(where, describe_problems(found), error) from None
+
+
+def join_problems(where: str, problems: Sequence[str], error: type[GeckoError]) -> GeckoError:
+    """Return the error of a file with these problems."""
+    shown = list(problems[:PROBLEMS_SHOWN])
+    if len(problems) > len(shown):
+        shown.append(f"and {len(problems) - len(shown)} more")
+    return error("\n".join(f"{where}: {problem}" for problem in shown))
+
+
+def describe_problems(error: ValidationError) -> list[str]:
+    """Return what pydantic has found wrong, a line each, with its place."""
+    found = error.errors(include_url=False, include_context=False)
+    return list(dict.fromkeys(f"{_format_place(each['loc'])}: {_format_reason(each)}" for each in found))
+
+
+def _format_reason(found: ErrorDetails) -> str:
+    if found["type"] == "extra_forbidden":
+        kinds: list[type[BaseModel]] = [GeckoContext, *Entry.__subclasses__()]
+        known = {field.alias or name for kind in kinds for name, field in kind.model_fields.items()}
+        return f"unknown key{did_you_mean(str(found['loc'][-1]), sorted(known))}"
+    message = found["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    return _MESSAGES.get(found["type"], message[:1].lower() + message[1:])
+
+
+_MESSAGES = {
+    "missing": "is missing",
+    "string_pattern_mismatch": "is empty",
+    "string_type": "expected text; put it in quotes",
+    "list_type": "expected a list",
+    "dict_type": "expected an object",
+    "model_type": "expected an object",
+    "too_short": "is empty",
+    "string_too_short": "is empty",
+}
+
+
+def _format_place(where: Sequence[str | int]) -> str:
+    place = ""
+    for part in where:
+        if part != "[key]":
+            place += f"[{part}]" if isinstance(part, int) else f".{part}" if place else part
+    return place or "the whole"
+
+
+def _check_expression(source: str) -> str:
+    try:
+        check_expression(source, where="expression")
+    except ContractError as error:
+        raise ValueError(str(error)) from None
+    return source
+
+
+Check: TypeAlias = Annotated[str, Field(min_length=1), AfterValidator(_check_expression)]
+"""An expression that holds or not."""
+
+
+def _check_measure(name: str) -> str:
+    if name not in MEASURES:
+        raise ValueError(f"unknown measure {name!r}; measures: {', '.join(MEASURES)}")
+    return name
+
+
+MeasureName: TypeAlias = Annotated[str, AfterValidator(_check_measure)]
+
+# milestones ---------------------------------------------------------------------------------------------------------
 
 
 class MessageEntry(Entry):
@@ -41,10 +128,16 @@ class MessageEntry(Entry):
     sender: Party | None = None
     recipient: Party | None = None
     content: str | None = None
-    measure: str | None = None
+    measure: MeasureName | None = None
     mentions: list[Json] | None = Field(None, min_length=1)
     seen: list[Json] | None = Field(None, min_length=1)
     unseen: list[str] | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if all(getattr(self, name) is None for name in COLUMNS):
+            raise ValueError(f"expected one of {', '.join(COLUMNS)}")
+        return self
 
 
 class CallEntry(Entry):
@@ -65,12 +158,19 @@ class TableEntry(Entry):
     includes: list[JsonObject] | None = None
     lacks: list[JsonObject] | None = None
     since: str | None = None
-    measures: dict[str, str] = Field(default_factory=dict)
+    measures: dict[str, MeasureName] = Field(default_factory=dict)
     tolerance: dict[str, float] = Field(default_factory=dict)
 
-    def changed(self) -> list[tuple[Changed, list[JsonObject]]]:
-        """Return the kinds of change that are written, with their rows."""
-        return [(kind, rows) for kind in KINDS if (rows := getattr(self, kind)) is not None]
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if sum(getattr(self, kind) is not None for kind in KINDS) != 1:
+            raise ValueError(f"expected exactly one of {', '.join(KINDS)}")
+        return self
+
+    @property
+    def change(self) -> tuple[Changed, list[JsonObject]]:
+        """The kind of change that is written, with its rows."""
+        return next((kind, rows) for kind in KINDS if (rows := getattr(self, kind)) is not None)
 
 
 class SourceEntry(Entry):
@@ -99,6 +199,15 @@ class MilestoneEntry(Entry):
     unchanged: list[str] | None = None
     last: bool = False
 
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if not (self.message or self.call or self.state or (self.last and self.unchanged)):
+            raise ValueError("expected one of message, call, state")
+        content = (self.message and self.message.content) or ""
+        if self.source and not self.call and f"{{{self.source.name}}}" not in content:
+            raise ValueError(f"from: expected a call, or a message whose content has {{{self.source.name}}}")
+        return self
+
 
 def name_entries(entries: Sequence[MilestoneEntry]) -> list[tuple[str, MilestoneEntry, list[str]]]:
     """Return entries with their ids and what they come after: the one before, unless they say otherwise."""
@@ -111,75 +220,39 @@ def name_entries(entries: Sequence[MilestoneEntry]) -> list[tuple[str, Milestone
 
 
 def find_problems(entries: Sequence[MilestoneEntry], state: JsonObject, *, part: str) -> Iterator[str]:
-    """Yield what is wrong with milestones beyond their form, each with its place."""
+    """Yield what is wrong with milestones beside each other and the state, each with its place."""
     named = name_entries(entries)
     ids = [id_ for id_, _, _ in named]
     for number, (id_, entry, after) in enumerate(named):
         place = f"{part}[{number}]"
-        if ids.count(id_) > 1:
+        if id_ in ids[:number]:
             yield f"{place}: id: {id_!r} stands twice"
-        if not (entry.message or entry.call or entry.state or (entry.last and entry.unchanged)):
-            yield f"{place}: expected one of message, call, state"
-        for key, wanted in _find_references(entry, after):
+        named_ids = [("after", each) for each in after]
+        named_ids += [("state: since", table.since) for table in entry.state if table.since]
+        named_ids += [("from: milestone", entry.source.milestone)] if entry.source else []
+        for key, wanted in named_ids:
             if wanted not in (*ids, START):
                 yield f"{place}: {key}: unknown milestone {wanted!r}{did_you_mean(wanted, ids)}"
         yield from (f"{place}: {problem}" for problem in _find_mistakes(entry, state))
-    if cycle := _find_cycle({id_: after for id_, _, after in named}):
-        yield f"{part}: after: a cycle: {' after '.join(cycle)}"
-
-
-def _find_references(entry: MilestoneEntry, after: Sequence[str]) -> Iterator[tuple[str, str]]:
-    yield from (("after", each) for each in after)
-    yield from (("state: since", table.since) for table in entry.state if table.since)
-    if entry.source:
-        yield "from: milestone", entry.source.milestone
+    try:
+        TopologicalSorter({id_: after for id_, _, after in named}).prepare()
+    except CycleError as error:
+        yield f"{part}: after: a cycle: {' after '.join(reversed(error.args[1]))}"
 
 
 def _find_mistakes(entry: MilestoneEntry, state: JsonObject) -> Iterator[str]:
-    measures = [entry.message.measure] if entry.message else []
-    for measure in (*measures, *(name for table in entry.state for name in table.measures.values())):
-        if measure not in (None, *MEASURES):
-            yield f"unknown measure {measure!r}; measures: {', '.join(MEASURES)}"
-    if entry.message and not entry.message.model_dump(exclude_none=True, exclude={"measure"}):
-        yield f"message: expected one of {', '.join(COLUMNS)}"
-    yield from _find_source_mistakes(entry)
-    for name in entry.unchanged or ():
-        if not name.startswith(REST) and name.partition(".")[0] not in state:
-            yield f"unchanged: the state has no {name!r}{did_you_mean(name, state)}"
-    for number, table in enumerate(entry.state):
-        yield from (f"state[{number}]: {problem}" for problem in _find_table_mistakes(table, state))
-
-
-def _find_source_mistakes(entry: MilestoneEntry) -> Iterator[str]:
-    content = entry.message.content if entry.message else None
-    if entry.source and not (entry.call or content):
-        yield "from: expected a call or a message with content beside it"
-    elif entry.source and content and not entry.call and f"{{{entry.source.name}}}" not in content:
-        yield f"from: name: the message's content has no {{{entry.source.name}}}"
-
-
-def _find_table_mistakes(table: TableEntry, state: JsonObject) -> Iterator[str]:
-    if len(table.changed()) != 1:
-        yield f"expected exactly one of {', '.join(KINDS)}"
-    if table.at.partition(".")[0] not in state:
-        yield f"at: the state has no {table.at.partition('.')[0]!r}{did_you_mean(table.at, state)}"
-        return
-    columns = {column for _, rows in table.changed() for row in rows for column in row}
-    for column in sorted({*table.measures, *table.tolerance} - columns):
-        yield f"measures, tolerance: no row has the column {column!r}{did_you_mean(column, columns)}"
-    known = {column for row in find_table(state, table.at) for column in row}
-    for column in sorted(columns if known else ()):
-        if column not in known:
-            hint = did_you_mean(column, known)
-            yield f"unknown column {column!r} of {table.at}{hint}; columns: {', '.join(sorted(known))}"
-
-
-def _find_cycle(after: Mapping[str, Sequence[str]]) -> list[str]:
-    try:
-        TopologicalSorter(after).prepare()
-    except CycleError as error:
-        return list(reversed(error.args[1]))
-    return []
+    """Yield the tables and columns that the state does not have."""
+    unchanged = [("unchanged", name) for name in entry.unchanged or () if not name.startswith(REST)]
+    for key, name in (*unchanged, *(("state: at", table.at) for table in entry.state)):
+        if name.partition(".")[0] not in state:
+            yield f"{key}: the state has no {name!r}{did_you_mean(name, state)}"
+    for table in entry.state:
+        columns = {column for row in table.change[1] for column in row}
+        known = {column for row in find_table(state, table.at) for column in row} or columns
+        for column in sorted(columns - known):
+            yield f"state: unknown column {column!r} of {table.at}{did_you_mean(column, known)}"
+        for column in sorted({*table.measures, *table.tolerance} - columns):
+            yield f"measures, tolerance: no row has the column {column!r}{did_you_mean(column, columns)}"
 
 
 def build_goal(milestones: Sequence[MilestoneEntry], minefields: Sequence[MilestoneEntry], state: JsonObject) -> Goal:
@@ -219,11 +292,11 @@ def _build(entry: MilestoneEntry, column: str) -> Iterator[Constraint]:
     if entry.message and entry.message.unseen is not None:
         yield Constraint(SEEN, rows=({"unseen": entry.message.unseen},))
     for table in entry.state:
-        for kind, rows in table.changed():
-            measures = table.measures | {name: "close" for name in table.tolerance}
-            tolerance = {name: {name: most} for name, most in table.tolerance.items()}
-            since = None if kind == "snapshot" else table.since or START
-            yield Constraint(table.at, kind, tuple(rows), measures, tolerance, since)
+        kind, rows = table.change
+        measures = table.measures | {name: "close" for name in table.tolerance}
+        tolerance = {name: {name: most} for name, most in table.tolerance.items()}
+        since = None if kind == "snapshot" else table.since or START
+        yield Constraint(table.at, kind, tuple(rows), measures, tolerance, since)
 
 
 def _build_row(entry: MilestoneEntry, column: str) -> tuple[JsonObject, dict[str, str]]:

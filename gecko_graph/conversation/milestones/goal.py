@@ -1,21 +1,38 @@
-"""What must and must not happen in a conversation, and its score (ToolSandbox, section 2.3, equations 1 and 2)."""
+"""What must and must not happen in a conversation, its score, and the best mapping of milestones to snapshots.
+
+ToolSandbox, section 2.3 and appendix A.7, equations 1 and 2. Each milestone is matched to a snapshot of its own or to
+none, and to a later one than the milestones before it. Where the best free assignment keeps the order, it is the
+answer. Else snapshots are gone through in turn: of the milestones that can no longer be matched, and what their
+references mean to those that can, only the best sum matters.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NotRequired
+from functools import cache, partial
+from graphlib import TopologicalSorter
+from itertools import accumulate
+from typing import NotRequired, TypeAlias
 
 from typing_extensions import TypedDict
 
 from ...state import VERSION
-from .constraints import Milestone, Reached
-from .matching import match
-from .tables import Snapshot
+from .constraints import Constraint, Milestone, Reached
+from .measures import check_installed
+from .tables import MESSAGE, Snapshot, number_versions
 
 FAINT = 0.5
 """A minefield less alike than this was not stepped on: one word in common is no offence."""
+WIDEST = 1_000
+"""States that are kept at a snapshot; where there were more, the score may be too low, and is marked."""
+
+_NARROW = 4
+_NOISE = 1e-12
+
+Seen: TypeAlias = tuple[tuple[int, int], ...]
+"""By milestone that later ones refer to, the snapshot that stands for those that are the same to them."""
 
 
 class Score(TypedDict):
@@ -55,29 +72,166 @@ class Goal:
         """
         reached, exact = _match(self.milestones, trajectory)
         stepped, sure = _match(self.minefields, trajectory)
-        plus = _mean([each["similarity"] for each in reached])
-        minus = _mean([each["similarity"] * (each["similarity"] >= FAINT) for each in stepped]) or 0.0
-        score: Score = {
-            "v": VERSION,
-            "similarity": 0.0 if minus else plus,
-            "milestone_similarity": plus,
-            "minefield_similarity": minus,
-            "milestones": reached,
-            "minefields": stepped,
-        }
+        minus = mean([each["similarity"] * (each["similarity"] >= FAINT) for each in stepped]) or 0.0
+        score = build_score(reached, stepped, mean([each["similarity"] for each in reached]), minus)
         return score if exact and sure else {**score, "inexact": True}
 
 
+def build_score(reached: list[Reached], stepped: list[Reached], plus: float | None, minus: float) -> Score:
+    """Return a score from what was reached and stepped on, and the means of their similarities."""
+    return {
+        "v": VERSION,
+        "similarity": 0.0 if minus else plus,
+        "milestone_similarity": plus,
+        "minefield_similarity": minus,
+        "milestones": reached,
+        "minefields": stepped,
+    }
+
+
 def _match(milestones: Sequence[Milestone], trajectory: Sequence[Snapshot]) -> tuple[list[Reached], bool]:
-    reached, exact = match([each for each in milestones if not each.last], trajectory)
-    found = {each["id"]: each for each in reached}
-    for each in milestones:
-        if each.last:
-            at = len(trajectory) - 1
-            similarity = each.compare(trajectory, at, {}) if trajectory else 0.0
-            found[each.id] = {"id": each.id, "similarity": similarity, "snapshot": at if trajectory else None}
-    return [found[each.id] for each in milestones], exact
+    """Return each milestone with its snapshot, and whether there is certainly no better mapping."""
+    if not trajectory:
+        return [{"id": each.id, "similarity": 0.0, "snapshot": None} for each in milestones], True
+    free, exact = [each for each in milestones if not each.last], True
+    found: dict[str, tuple[float, int | None]] = {
+        each.id: (each.compare(trajectory, -1, {}), len(trajectory) - 1) for each in milestones if each.last
+    }
+    if free:
+        table = _Similarities(free, trajectory)
+        places = table.assign()
+        if not table.is_allowed(places):
+            _, floor, _ = _search(table, widest=_NARROW, floor=-1.0)
+            places, _, exact = _search(table, widest=WIDEST, floor=floor - _NOISE)
+        found |= {each.id: (table.similarity(at, places), places.get(at)) for at, each in enumerate(free)}
+    return [
+        {"id": each.id, "similarity": found[each.id][0], "snapshot": found[each.id][1]} for each in milestones
+    ], exact
 
 
-def _mean(similarities: Sequence[float]) -> float | None:
+def mean(similarities: Sequence[float]) -> float | None:
+    """Return the mean; None of nothing."""
     return math.fsum(similarities) / len(similarities) if similarities else None
+
+
+class _Similarities:
+    """Similarities of milestones, by their numbers, to snapshots; `most` as if every reference were as it is best."""
+
+    def __init__(self, milestones: Sequence[Milestone], trajectory: Sequence[Snapshot]) -> None:
+        check_installed()
+        self._milestones, self._trajectory = milestones, trajectory
+        self._numbers = {each.id: index for index, each in enumerate(milestones)}
+        self._versions = cache(partial(number_versions, trajectory))
+        self._factors: dict[tuple[int, int | None], list[float]] = {}
+        self._rows: dict[tuple[int, tuple[int | None, ...]], list[float]] = {}
+        self.references = [sorted(self._numbers[name] for name in each.references) for each in milestones]
+        self.stands_for = {index: self._merge(index) for index in {each for all_ in self.references for each in all_}}
+        after = {index: {self._numbers[name] for name in each.after} for index, each in enumerate(milestones)}
+        before: dict[int, frozenset[int]] = {}
+        for index in TopologicalSorter(after).static_order():
+            before[index] = frozenset(after[index].union(*(before[each] for each in after[index])))
+        self.before = [before[index] for index in after]
+        self.most = [self._best_row(index) for index in range(len(milestones))]
+
+    def assign(self) -> dict[int, int]:
+        """Return the best assignment without regard to order and references."""
+        from scipy.optimize import linear_sum_assignment
+
+        rows, columns = linear_sum_assignment(self.most, maximize=True)
+        pairs = zip(rows.tolist(), columns.tolist(), strict=True)
+        return {row: column for row, column in pairs if self.most[row][column] > 0}
+
+    def row(self, index: int, seen: Mapping[int, int]) -> list[float]:
+        """Return a milestone's similarity to each snapshot, with its references matched as given."""
+        key = index, tuple(map(seen.get, self.references[index]))
+        if key not in self._rows:
+            factors = [
+                self._factor(each, 0 if (number := self._find_number(each)) is None else seen.get(number))
+                for each in self._milestones[index].constraints
+            ]
+            self._rows[key] = self._multiply(index, factors)
+        return self._rows[key]
+
+    def similarity(self, index: int, places: Mapping[int, int]) -> float:
+        """Return the similarity of a milestone to its snapshot, 0 without one."""
+        if index not in places:
+            return 0.0
+        # of a reference, the first snapshot that is the same as its own to all that refer to it
+        seen = {each: self.stands_for[each][places[each]] for each in self.references[index] if each in places}
+        return self.row(index, seen)[places[index]]
+
+    def is_allowed(self, places: Mapping[int, int]) -> bool:
+        """Return whether an assignment keeps the order, and loses nothing by what its references are matched to."""
+        return all(
+            all(places.get(before, -1) < place for before in self.before[index])
+            and self.similarity(index, places) >= self.most[index][place] - _NOISE
+            for index, place in places.items()
+        )
+
+    def _find_number(self, constraint: Constraint) -> int | None:
+        return self._numbers.get(constraint.reference or "")
+
+    def _factor(self, constraint: Constraint, place: int | None) -> list[float]:
+        """Return a constraint's similarity to each snapshot, its reference matched to a place; each version once."""
+        if (key := (id(constraint), place)) not in self._factors:
+            versions = self._versions(constraint.table)
+            then = None if place is None else self._trajectory[place]
+            firsts = (self._trajectory[versions.index(version)] for version in range(max(versions) + 1))
+            values = [constraint.compare(snapshot, then) for snapshot in firsts]
+            self._factors[key] = [values[version] for version in versions]
+        return self._factors[key]
+
+    def _multiply(self, index: int, factors: Sequence[Sequence[float]]) -> list[float]:
+        count = sum(each.kind != "guardrail" for each in self._milestones[index].constraints)
+        columns = zip(*factors, strict=True) if factors else ((),) * len(self._trajectory)
+        return [math.prod(column) ** (1 / max(count, 1)) for column in columns]
+
+    def _best_row(self, index: int) -> list[float]:
+        best = []
+        for constraint in self._milestones[index].constraints:
+            number = self._find_number(constraint)
+            places = [0] if number is None else [None, *sorted({*self.stands_for[number]})]
+            columns = zip(*(self._factor(constraint, place) for place in places), strict=True)
+            best.append([max(column) for column in columns])
+        return self._multiply(index, best)
+
+    def _merge(self, index: int) -> list[int]:
+        name = self._milestones[index].id
+        using = [one for each in self._milestones for one in each.constraints if one.reference == name]
+        tables = sorted({each.table for each in using} | {MESSAGE for each in using if each.fill is not None})
+        firsts: dict[tuple[int, ...], int] = {}
+        kinds = zip(*map(self._versions, tables), strict=True)
+        return [firsts.setdefault(kind, at) for at, kind in enumerate(kinds)]
+
+
+def _search(table: _Similarities, *, widest: int, floor: float) -> tuple[dict[int, int], float, bool]:
+    """Return the best mapping with a sum above the floor, its sum, and whether nothing was left out."""
+    ahead = [[*accumulate(reversed(row), max, initial=0.0)][::-1] for row in table.most]
+    layer: dict[tuple[frozenset[int], Seen], tuple[float, dict[int, int]]] = {(frozenset(), ()): (0.0, {})}
+    exact = True
+    for at in range(len(table.most[0])):
+        wider = dict(layer)
+        for (decided, seen), (total, places) in layer.items():
+            known = dict(seen)
+            for index, before in enumerate(table.before):
+                if index in decided or not (similarity := table.row(index, known)[at]):
+                    continue
+                more = decided | before | {index}
+                key = more, _find_needed(table, {**places, index: at}, more)
+                if total + similarity > wider.get(key, (-1.0,))[0]:
+                    wider[key] = total + similarity, {**places, index: at}
+        bounds = {
+            key: total + math.fsum(row[at + 1] for index, row in enumerate(ahead) if index not in key[0])
+            for key, (total, _) in wider.items()
+        }
+        kept = sorted((key for key, bound in bounds.items() if bound > floor), key=lambda key: -bounds[key])
+        exact = exact and len(kept) <= widest
+        layer = {key: wider[key] for key in kept[:widest]}
+    total, places = max(layer.values(), key=lambda one: one[0], default=(floor, {}))
+    return places, total, exact
+
+
+def _find_needed(table: _Similarities, places: Mapping[int, int], decided: frozenset[int]) -> Seen:
+    """Return what stands for the snapshots of matched milestones that undecided ones refer to."""
+    needed = {each for index, all_ in enumerate(table.references) if index not in decided for each in all_}
+    return tuple((each, table.stands_for[each][places[each]]) for each in sorted(needed) if each in places)

@@ -1,23 +1,69 @@
-"""Many conversations: several at once, each kept in a file as soon as it is done, so that a stopped run goes on."""
+"""Many conversations: found, held several at once, each kept in a file once done, so that a stopped run goes on."""
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from ...conversation.agent import AgentLike
 from ...conversation.milestones.measures import check_installed
-from ...errors import GeckoError
-from ...models.work import error_text
+from ...errors import GeckoError, did_you_mean
+from ...models.answer import error_text
+from ...models.factory import PROVIDERS
 from ...state import VERSION, JsonObject
 from ...values.digest import digest
 from .. import Scenario
+from .result import describe_case
 
 Run = Callable[["Planned"], JsonObject]
+PATTERN = "*.gecko.yaml"
+
+
+def find_cases(places: Sequence[str | Path]) -> list[Path]:
+    """Return the scenario files of folders (`*.gecko.yaml`, also in folders below) and files, each once, in order.
+
+    Raises:
+        GeckoError: A place does not exist, or a folder has none.
+    """
+    found: list[Path] = []
+    for place in map(Path, places):
+        if not place.exists():
+            raise GeckoError(f"{place}: no such file or folder")
+        files = sorted(place.rglob(PATTERN)) if place.is_dir() else [place]
+        if not files:
+            raise GeckoError(f"{place}: no {PATTERN} in it: a case is a scenario with a user (docs/conversations.md)")
+        found += [file for file in files if file not in found]
+    return found
+
+
+def load_agent(name: str) -> AgentLike:
+    """Return the agent of a name: `module:factory`, `provider:name`, or the address of a server.
+
+    `module` may be a file beside the caller: the working folder is searched first.
+
+    Raises:
+        GeckoError: The module cannot be imported, or has no such attribute.
+    """
+    module, _, attribute = name.partition(":")
+    if not attribute.isidentifier() or module in PROVIDERS:
+        return name
+    if (here := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        found = import_module(module)
+    except Exception as error:
+        raise GeckoError(f"agent {name}: {module} cannot be imported: {type(error).__name__}: {error}") from error
+    if not hasattr(found, attribute):
+        known = [each for each in dir(found) if not each.startswith("_")]
+        raise GeckoError(f"agent {name}: {module} has no {attribute!r}{did_you_mean(attribute, known)}")
+    return getattr(found, attribute)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,18 +158,9 @@ def failed_record(planned: Planned, error: BaseException) -> JsonObject:
         raise error
     score: JsonObject = {"v": VERSION, "similarity": 0.0, "end": "failed", "reason": error_text(error)}
     empty: Mapping[str, Any] = {"milestones": [], "minefields": [], "leaks": [], "usage": {}}
-    return {
-        "v": VERSION,
-        "case": planned.scenario.name,
-        "file": planned.scenario.where,
-        "categories": list(planned.scenario.categories),
-        "augmentation": planned.augmentation,
-        "trial": planned.trial,
-        "pass_at": 1.0,
-        "idle": None,
-        "score": {**score, **empty, "turns": 0, "calls": 0, "failed_calls": 0, "races": 0},
-        "messages": [],
-    }
+    counts = dict.fromkeys(("turns", "calls", "failed_calls", "races"), 0)
+    head = describe_case(planned.scenario, planned.augmentation, planned.trial, 1.0)
+    return {**head, "idle": None, "score": {**score, **empty, **counts}, "messages": []}
 
 
 def _append(file: Path, entry: JsonObject) -> None:

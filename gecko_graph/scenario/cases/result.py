@@ -1,32 +1,31 @@
-"""One conversation as a test: run, and what came of it in plain JSON."""
+"""One conversation as a test, and what came of it in plain JSON; what many come to: similarity, turns, pass^k, cost."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from math import comb, fsum
+from typing import Any, NamedTuple, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
-from ...conversation.agents import AgentLike
+from ...conversation.agent import AgentLike
+from ...conversation.channels import read_envelope
 from ...conversation.graph import create_conversation
-from ...conversation.messages import read_envelope
 from ...conversation.milestones.constraints import Reached
 from ...conversation.milestones.tables import MESSAGE, find_names, find_table
-from ...conversation.users import UserLike
+from ...conversation.user import UserLike
 from ...masking import mask
-from ...models.factory import ModelLike
+from ...models.factory import ModelsLike
 from ...models.formatting import format_calls, format_single_change, text_of
-from ...state import VERSION, JsonObject, Role
+from ...state import VERSION, JsonObject
 from ...tools.augment import augment
-from ...values.changes import net_changes
+from ...values.difference import net_changes
 from ...values.patch import booked_patch, fold_patches
 from .. import Scenario
 
 PASS_AT = 0.9
 """The similarity from which on a conversation counts as a success."""
-
-NO_ONE: Mapping[Role, ModelLike] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +109,12 @@ def is_passed(record: Mapping[str, Any]) -> bool:
     return bool(score["similarity"] >= record["pass_at"] - 1e-9)
 
 
-def run_case(  # noqa: PLR0913 - every one is a choice of its own, by keyword
+def run_case(
     scenario: Scenario,
     agent: AgentLike,
     *,
     user: UserLike | None = None,
-    model: ModelLike | None = None,
-    models: Mapping[Role, ModelLike] = NO_ONE,
+    model: ModelsLike = None,
     augmentation: str | None = None,
     trial: int = 0,
     pass_at: float = PASS_AT,
@@ -127,8 +125,7 @@ def run_case(  # noqa: PLR0913 - every one is a choice of its own, by keyword
         scenario: The case, with a user.
         agent: As for `create_conversation`.
         user: In the place of the scenario's.
-        model: Of the other roles.
-        models: Of single roles.
+        model: Of the other roles; or `Models`, by role.
         augmentation: One of `AUGMENTATIONS`; the needed tools are the scenario's `needs`.
         trial: Added to the seed.
         pass_at: From which similarity on it is a success.
@@ -138,24 +135,17 @@ def run_case(  # noqa: PLR0913 - every one is a choice of its own, by keyword
     """
     toolkit = augment(scenario.tools, scenario.needs or scenario.tools.names, augmentation) if augmentation else None
     limits = scenario.limits.model_copy(update={"seed": scenario.limits.seed + trial})
-    graph = create_conversation(
-        agent, toolkit, scenario=scenario, user=user, model=model, models=models, context=limits
-    )
+    graph = create_conversation(agent, toolkit, scenario=scenario, user=user, model=model, context=limits)
     output = graph.invoke({})
-    return CaseResult(
-        {
-            "v": VERSION,
-            "case": scenario.name,
-            "file": scenario.where,
-            "categories": list(scenario.categories),
-            "augmentation": augmentation or "",
-            "trial": trial,
-            "pass_at": pass_at,
-            "idle": score_idle(scenario),
-            "score": output["score"],
-            "messages": describe_messages(output["messages"], output["world"]),
-        }
-    )
+    head = describe_case(scenario, augmentation or "", trial, pass_at)
+    messages = describe_messages(output["messages"], output["world"])
+    return CaseResult({**head, "idle": score_idle(scenario), "score": output["score"], "messages": messages})
+
+
+def describe_case(scenario: Scenario, augmentation: str, trial: int, pass_at: float) -> JsonObject:
+    """Return what a conversation's record begins with: what it is of."""
+    named = {"case": scenario.name, "file": scenario.where, "categories": list(scenario.categories)}
+    return {"v": VERSION, **named, "augmentation": augmentation, "trial": trial, "pass_at": pass_at}
 
 
 def score_idle(scenario: Scenario) -> float | None:
@@ -187,3 +177,100 @@ def describe_messages(messages: Sequence[AnyMessage], world: JsonObject) -> list
             }
         )
     return described
+
+
+# many conversations (ToolSandbox, tables 5 and 11) ---------------------------------------------------------------
+
+ALL = "all"
+
+
+class Group(NamedTuple):
+    """The mean of some conversations; None where none of them counts. `idle` is the score of doing nothing."""
+
+    name: str
+    held: int
+    scored: int
+    similarity: float | None
+    idle: float | None
+    passed: int
+    turns: float | None
+    calls: float | None
+
+
+class Report(NamedTuple):
+    """All tables of a run."""
+
+    categories: list[Group]
+    augmentations: list[Group]
+    pass_k: list[float]
+    cost: float | None
+    tokens: int
+    leaks: int
+    at_fault: int
+    races: int
+    failed: int
+
+
+def build_report(records: Sequence[JsonObject]) -> Report:
+    """Return the tables of finished conversations."""
+    usages = [usage for record in records for usage in record["score"]["usage"].values()]
+    costs = [usage["cost"] for usage in usages if usage.get("cost") is not None]
+    return Report(
+        categories=_group(records, lambda record: record["categories"] or ["(none)"]),
+        augmentations=_group(records, lambda record: [record["augmentation"] or "as written"])[:-1],
+        pass_k=find_pass_k(records),
+        cost=fsum(costs) if costs else None,
+        tokens=sum(usage["input_tokens"] + usage["output_tokens"] for usage in usages),
+        leaks=sum(len(record["score"]["leaks"]) for record in records),
+        at_fault=sum(bool(find_fault(record)) for record in records),
+        races=sum(record["score"]["races"] for record in records),
+        failed=sum(record["score"]["end"] in ("failed", "agent_failed", "user_failed") for record in records),
+    )
+
+
+def _group(records: Sequence[JsonObject], names: Callable[[JsonObject], Iterable[str]]) -> list[Group]:
+    groups: dict[str, list[JsonObject]] = {}
+    for record in records:
+        for name in names(record):
+            groups.setdefault(str(name), []).append(record)
+    return [_mean(name, some) for name, some in (*sorted(groups.items()), (ALL, list(records)))]
+
+
+def _mean(name: str, records: Sequence[JsonObject]) -> Group:
+    scores = [record["score"] for record in records]
+    similarities = [score["similarity"] for score in scores if score["similarity"] is not None]
+    return Group(
+        name,
+        len(records),
+        len(similarities),
+        _average(similarities),
+        _average([record["idle"] for record in records if record["idle"] is not None]),
+        sum(map(is_passed, records)),
+        _average([score["turns"] for score in scores]),
+        _average([score["calls"] for score in scores]),
+    )
+
+
+def _average(values: Sequence[float]) -> float | None:
+    return fsum(values) / len(values) if values else None
+
+
+def find_pass_k(records: Sequence[JsonObject]) -> list[float]:
+    """Return pass^1 to pass^n: the chance that k trials of a case all succeed (tau-bench, arXiv 2406.12045).
+
+    n is the least number of trials that a case has; without bias over the choices of k trials.
+    """
+    trials: dict[tuple[str, str], list[bool]] = {}
+    for record in records:
+        trials.setdefault((record["file"], record["augmentation"]), []).append(is_passed(record))
+    least = min(map(len, trials.values()), default=0)
+    return [
+        fsum(comb(sum(each), k) / comb(len(each), k) for each in trials.values()) / len(trials)
+        for k in range(1, least + 1)
+    ]
+
+
+def as_json(report: Report, records: Sequence[JsonObject]) -> Mapping[str, object]:
+    """Return report and records as plain JSON."""
+    tables = {name: [one._asdict() for one in getattr(report, name)] for name in ("categories", "augmentations")}
+    return {**report._asdict(), **tables, "conversations": list(records)}

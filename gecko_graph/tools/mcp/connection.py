@@ -1,7 +1,7 @@
 """The connection to one MCP server: both protocol eras, stdio, streamable HTTP, in process, or an open session.
 
-- It is opened at its first use and kept. A call that was certainly not sent (the server ended between two calls, or no
-  longer knows the session) is sent once more, over a new connection.
+- It is opened at its first use and kept. A call that was certainly not sent (the server ended between two
+  calls, or no longer knows the session) is sent once more, over a new connection.
 - A call that was sent and has no usable answer (time-out, connection lost, 5xx, an answer that is broken or too large)
   raises `InDoubt`, whatever the server claims of the tool, and is not sent again from here.
 - What the server refuses (4xx, an error of the request itself) is an error result. So is `isError`, which leaves open
@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -34,12 +34,12 @@ from mcp.client.streamable_http import streamable_http_client
 from pydantic import TypeAdapter
 
 from ...errors import GeckoError, InDoubt, NotMade
-from ...models.doubt import MCP_REFUSALS, REFUSED, refuses
+from ...models.failure import MCP_REFUSALS, REFUSED, refuses
 from ...state import JsonObject
 from ..openapi.client import MAX_BYTES
 from ..openapi.credentials import Credential, Secrets, read_credential
 
-_CLOSING_S = 10.0
+CLOSING_S = 10.0
 _RESULT: Any = TypeAdapter(dict[str, Any])  # the client would take an answer that breaks the tool's schema for none
 _SECRET = re.compile(r"auth|key|token|secret|cookie|passw|credential", re.IGNORECASE)
 _UNSENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
@@ -118,32 +118,22 @@ async def _watched(transport: AbstractAsyncContextManager[Any]) -> AsyncGenerato
         yield reading, _WatchedStream(writing)
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
+@dataclass(eq=False, repr=False)
 class McpConnection:
-    """The connection to one server, opened when it is needed, and again when it was lost.
-
-    Args:
-        label: The server's name in messages.
-        target: Address, command, a server in this process, or an open session.
-        sources: HTTP header, or environment variable of the command, to where its value comes from.
-        auth: An `httpx2.Auth` that signs HTTP requests.
-        timeout_s: Seconds for a call, and for opening the connection.
-    """
+    """The connection to one server, opened when it is needed, and again when it was lost."""
 
     label: str
     target: Any
+    """Address, command, a server in this process, or an open session."""
     sources: Mapping[str, Credential] = field(default_factory=dict)
+    """HTTP header, or environment variable of the command, to where its value comes from."""
     auth: Any = None
+    """An `httpx2.Auth` that signs HTTP requests."""
     timeout_s: float = 30.0
-    _task: asyncio.Task[None] | None = None
+    _held: asyncio.Task[None] | None = None
     _ready: asyncio.Future[ClientSession] | None = None
-    _live: ClientSession | None = None
     _stop: asyncio.Event = field(default_factory=asyncio.Event)
     _is_closed: bool = False
-    _ending: set[asyncio.Task[None]] = field(default_factory=set)
-
-    def __repr__(self) -> str:
-        return f"<MCP server {self.label}>"
 
     async def list_tools(self) -> list[JsonObject]:
         """Return the descriptions of all tools, page by page. Raises GeckoError."""
@@ -183,48 +173,44 @@ class McpConnection:
                 if isinstance(error, asyncio.CancelledError) and not self._is_closed:
                     raise  # no caller waits any more
                 failed = error
-            if is_last or session is None or not await self._can_repeat(failed, exchange, session):
+            if is_last or session is None or not self._can_repeat(failed, exchange, session):
                 break
         return self._read_failure(name, failed, exchange)
 
     async def close(self) -> None:
         """End the connection; calls under way are in doubt."""
         self._is_closed = True
-        self._drop()
-        if self._ending:
-            await asyncio.wait(self._ending, timeout=_CLOSING_S)
+        self._stop.set()
+        if self._held is not None:
+            await asyncio.wait([self._held], timeout=CLOSING_S)
 
     async def _session(self) -> ClientSession:
         if isinstance(self.target, ClientSession):
             return self.target
         if self._is_closed:
             raise NotMade(f"the connection to the MCP server {self.label} is closed: nothing was sent")
-        if self._ready is None or self._task is None or self._task.done():
+        if self._ready is None or self._held is None or self._held.done() or self._stop.is_set():
             self._ready, self._stop = asyncio.get_running_loop().create_future(), asyncio.Event()
             self._ready.add_done_callback(lambda ready: ready.cancelled() or ready.exception())
-            self._task = asyncio.create_task(self._hold(self._ready, self._stop))
+            self._held = asyncio.create_task(self._hold(self._ready, self._stop, self._held))
         return await asyncio.shield(self._ready)
 
-    def _drop(self) -> None:
-        self._stop.set()
-        if self._task is not None:
-            self._ending.add(self._task)
-            self._task.add_done_callback(self._ending.discard)
-            self._task = None
-
-    async def _hold(self, ready: asyncio.Future[ClientSession], stop: asyncio.Event) -> None:
+    async def _hold(
+        self, ready: asyncio.Future[ClientSession], stop: asyncio.Event, before: asyncio.Task[None] | None
+    ) -> None:
         """Open the connection and keep it: the client wants to be entered and left by one task."""
         _EXCHANGE.set(exchange := replace(_EXCHANGE.get()))
         try:
             async with asyncio.timeout(self.timeout_s) as limit, self._open(exchange) as session:
                 limit.reschedule(None)
-                self._live = session
                 ready.set_result(session)
                 await stop.wait()
         except BaseException as error:  # noqa: BLE001 - a lost connection ends so; the next call opens another
             if not ready.done():
                 why = self._reason(error, exchange)
                 ready.set_exception(NotMade(f"MCP server {self.label}: no connection, so nothing was sent: {why}"))
+        if before is not None:
+            await asyncio.wait([before], timeout=CLOSING_S)
 
     @asynccontextmanager
     async def _open(self, exchange: _Exchange) -> AsyncGenerator[ClientSession, None]:
@@ -257,26 +243,22 @@ class McpConnection:
                 raise NotMade(f"MCP server {self.label}: no value for {name}: {wanted}")
         return values
 
-    def _secrets(self, exchange: _Exchange) -> Secrets:
-        hidden = [value for _, value in parse_qsl(urlsplit(self.target).query)] if isinstance(self.target, str) else []
-        for name, value in exchange.secrets.items():
+    def _mask(self, value: Any, exchange: _Exchange) -> Any:
+        hidden = [one for _, one in parse_qsl(urlsplit(self.target).query)] if isinstance(self.target, str) else []
+        for name, one in exchange.secrets.items():
             source = self.sources[name]
             if callable(source) or source.startswith("env:") or _SECRET.search(name):
-                hidden.append(value)
-        return Secrets(({"in": "header"}, value) for value in hidden)
+                hidden.append(one)
+        return Secrets(({"in": "header"}, one) for one in hidden).remove(value)
 
-    async def _can_repeat(self, error: BaseException, exchange: _Exchange, session: ClientSession) -> bool:
+    def _can_repeat(self, error: BaseException, exchange: _Exchange, session: ClientSession) -> bool:
         """Return whether the call has certainly not been made, and may reach the server now."""
         code = error.code if isinstance(error, MCPError) else None
-        if code == protocol.HEADER_MISMATCH:  # the server wants arguments in headers; its list of tools says which
-            with suppress(Exception):
-                await _list_pages(session)
-            return True
         is_unknown = exchange.status == 404 and code == protocol.INVALID_REQUEST
         if not is_unknown and (code != protocol.CONNECTION_CLOSED or exchange.is_sent or exchange.failure):
             return False
-        if session is self._live:  # else another call has opened the next one already
-            self._drop()
+        if self._ready is not None and self._ready.done() and self._ready.result() is session:
+            self._stop.set()  # else another call has opened the next one already
         return True
 
     def _reason(self, error: BaseException, exchange: _Exchange) -> str:
@@ -287,7 +269,7 @@ class McpConnection:
         said = str(error) if isinstance(error, MCPError | GeckoError) else ""
         text = exchange.failure or ": ".join(filter(None, (status, said)))
         text = text or (f"no answer within {self.timeout_s:g} s" if isinstance(error, TimeoutError) else "")
-        return str(self._secrets(exchange).remove(text))[:500] or type(error).__name__
+        return str(self._mask(text, exchange))[:500] or type(error).__name__
 
     def _read_failure(self, name: str, error: BaseException, exchange: _Exchange) -> ToolMessage:
         where, why = f"MCP server {self.label}, {name}", self._reason(error, exchange)
@@ -296,21 +278,27 @@ class McpConnection:
         code = error.code if isinstance(error, MCPError) else None
         is_refused = code in MCP_REFUSALS or (code == protocol.INVALID_REQUEST and exchange.status is None)
         if code is not None and (is_refused or refuses(exchange.status)):
-            content = {"type": "text", "text": json.dumps({"error": why, "code": code})}
-            message = _message(name, {"content": [content], "isError": True})
-            message.additional_kwargs = {"http": {"http_status": exchange.status}, **REFUSED}
-            return message
+            content: list[Any] = [{"type": "text", "text": json.dumps({"error": why, "code": code})}]
+            more = {"http": {"http_status": exchange.status}, **REFUSED}
+            return ToolMessage(content, name=name, status="error", tool_call_id="", additional_kwargs=more)
         raise InDoubt(f"{where} may have taken effect: {why}")
 
     def _read_result(self, name: str, result: JsonObject, exchange: _Exchange) -> ToolMessage:
-        where = f"MCP server {self.label}, {name}"
-        if result.get("resultType", "complete") != "complete" or "content" not in result:
-            if result.get("inputRequests"):
-                raise InDoubt(f"{where} may have taken effect: it asks for input, which no call can give here")
-            raise InDoubt(f"{where} may have taken effect: the answer is no tool result")
-        if len(json.dumps(result)) > MAX_BYTES:
-            raise InDoubt(f"{where} may have taken effect: the answer is larger than {MAX_BYTES // 1_000_000} MB")
-        return _message(name, self._secrets(exchange).remove(result))
+        fault = None
+        if result.get("inputRequests"):
+            fault = "it asks for input, which no call can give here"
+        elif result.get("resultType", "complete") != "complete" or "content" not in result:
+            fault = "the answer is no tool result"
+        elif len(json.dumps(result)) > MAX_BYTES:
+            fault = f"the answer is larger than {MAX_BYTES // 1_000_000} MB"
+        if fault:
+            raise InDoubt(f"MCP server {self.label}, {name} may have taken effect: {fault}")
+        read = self._mask(result, exchange)
+        structured = read.get("structuredContent")
+        message = ToolMessage([_without_bytes(block) for block in read["content"]], name=name, tool_call_id="")
+        message.status = "error" if read.get("isError") else "success"
+        message.artifact = None if structured is None else {"structured_content": structured}
+        return message
 
 
 async def _list_pages(session: ClientSession) -> list[JsonObject]:
@@ -324,14 +312,6 @@ async def _list_pages(session: ClientSession) -> list[JsonObject]:
         if page.next_cursor in cursors:
             raise GeckoError("its pages go in a circle")
         cursors.append(page.next_cursor)
-
-
-def _message(name: str, result: JsonObject) -> ToolMessage:
-    structured = result.get("structuredContent")
-    message = ToolMessage([_without_bytes(block) for block in result["content"]], name=name, tool_call_id="")
-    message.status = "error" if result.get("isError") else "success"
-    message.artifact = None if structured is None else {"structured_content": structured}
-    return message
 
 
 def _without_bytes(block: JsonObject) -> JsonObject:

@@ -6,8 +6,7 @@ object (a list, text, a map, a choice of schemas, an object with further conditi
 binding says where each argument travels. Headers that the protocol or the security scheme sets (Accept, Content-Type,
 Authorization, API keys) are left out: the client sets them. So is an idempotency key's: the executor fills it.
 
-What a body requires is required, also where the document forgets to say that the body itself is; only where it says
-`required: false`, all of it may be left out, and any of it asks for the rest.
+What a body requires is required, also where the document forgets to say that the body itself is.
 """
 
 from __future__ import annotations
@@ -17,66 +16,22 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...errors import ToolkitError
 from ...schemas.subschemas import ANNOTATIONS, rebuild
 from ...state import Json, JsonObject
-from ..names import path_variables, unique_name
-from ..spec import ToolExample
-from .references import Documents, Place, error_at, expect_object, list_items, member
-from .request import CLIENT_HEADERS, JSON_MEDIA, STYLES
+from ..spec import ToolExample, path_variables, unique_name
+from .documents import Documents, Place, error_at, expect_object, list_items, member
+from .request import CLIENT_HEADERS, FORMS, JSON_MEDIA, STYLES
 from .schema_reader import Direction, SchemaReader
 from .simplify import PREFIX, defs_of
 
-
-def pair_examples(arguments: dict[str, Argument], response: Body) -> tuple[ToolExample, ...]:
-    """Return the examples whose arguments are known.
-
-    A response example belongs to the request examples of the same name; an optional argument without one is absent. One
-    without a partner of its name belongs to the examples without a name, if it is the only one, or to a call without
-    arguments. Of several answers to the same arguments the first counts. A text that holds JSON is opened unless the
-    result is text.
-    """
-    found: dict[str, ToolExample] = {}
-    for name, value in response.examples.items():
-        args = _example_args(arguments, name, only=len(response.examples) == 1)
-        if args is not None:
-            answer = value if _is_text(response.schema) else parse_if_json(value)
-            found.setdefault(json.dumps(args, sort_keys=True), ToolExample(args, answer))
-    return tuple(found.values())
-
-
-def _example_args(arguments: dict[str, Argument], name: str, *, only: bool) -> JsonObject | None:
-    """Return the arguments that an example of this name is for; None where that is not known."""
-    named = any(name in one.examples for one in arguments.values())
-    if name and not named and not only and any(one.examples for one in arguments.values()):
-        return None
-    chosen = name if named else ""
-    if any(one.required and chosen not in one.examples for one in arguments.values()):
-        return None
-    return {key: _as_schema_type(one, one.examples[chosen]) for key, one in arguments.items() if chosen in one.examples}
-
-
-def _as_schema_type(argument: Argument, value: Json) -> Json:
-    """Return the value as the schema wants it: numbers as text and text as JSON, where only the writing differs."""
-    if not _is_text(argument.schema):
-        return parse_if_json(value)
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return str(value) if is_number and argument.place != "body" else value
-
-
-def _is_text(schema: Any) -> bool:
-    return isinstance(schema, dict) and schema.get("type") == "string"
-
-
-PLACES = ("path", "query", "header", "cookie")
 _NOT_ARGUMENTS = CLIENT_HEADERS | {"accept", "content-type", "authorization"}
 _KEY_HEADER = re.compile(r"(?i)(x-)?idempotency[-_]?key")
 _SECRET_NAME = re.compile(
     r"(?i)(?:api|access|auth|secret|private|session|csrf|xsrf)[_-]?(?:key|token)|password|secret|credential"
 )
-_FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 _PLAIN_BODY = ANNOTATIONS | {"type", "properties", "required", "additionalProperties", "$defs"}
 
 
@@ -94,40 +49,23 @@ class Argument:
     """How it is written, as an `HttpBinding` has it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Arguments:
-    """All arguments of an operation, by their names."""
+class Arguments(NamedTuple):
+    """All arguments of an operation, by their names; its body as an `HttpBinding` has it; its idempotency header."""
 
     parameters: JsonObject
     named: dict[str, Argument]
     body: JsonObject
-    """How the body is written, as an `HttpBinding` has it."""
-    key_header: str | None = None
-    """The header that takes an idempotency key."""
-
-    @property
-    def styles(self) -> dict[str, JsonObject]:
-        """Argument name to style, where it is not the default."""
-        return {name: one.style for name, one in self.named.items() if one.style}
-
-    @property
-    def places(self) -> dict[str, tuple[str, str]]:
-        """Argument name to place and name on the wire, as an `HttpBinding` has it."""
-        return {name: (one.place, one.wire) for name, one in self.named.items()}
+    key_header: str | None
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
-    """A request body's or a response's schema, and its examples by name."""
+class Media:
+    """The schema of a request body, a response or a parameter, and its examples by name."""
 
+    kind: str
     schema: JsonObject | None
     examples: dict[str, Json]
-    where: Place
-
-    @property
-    def media(self) -> str:
-        """The media type."""
-        return str(self.where.tokens[-1])
+    encoding: JsonObject = field(default_factory=dict)
 
 
 class ArgumentReader:
@@ -136,10 +74,10 @@ class ArgumentReader:
     `keys` are place and lower-case name of parameters that are credentials.
     """
 
-    def __init__(self, documents: Documents, schemas: SchemaReader, *, keys: Iterable[tuple[str, str]] = ()) -> None:
+    def __init__(self, documents: Documents, schemas: SchemaReader, *, keys: Iterable[tuple[str, str]]) -> None:
         self._documents = documents
         self._schemas = schemas
-        self._keys = frozenset(keys)
+        self._left_out = {*keys, *(("header", name) for name in _NOT_ARGUMENTS)}
 
     def read(self, operation: JsonObject, place: Place, *, item: JsonObject, item_place: Place, path: str) -> Arguments:
         """Return the arguments of one operation; the parameters of the path item that holds it count too.
@@ -149,22 +87,17 @@ class ArgumentReader:
         found = {**self._parameters(item, item_place), **self._parameters(operation, place)}
         for name in path_variables(path):
             found.setdefault(("path", name), Argument("path", name, {"type": "string"}, True))
-        given = [one for key, one in found.items() if not self._is_credential(*key)]
+        given = [one for (where, name), one in found.items() if (where, name.lower()) not in self._left_out]
         headers = [one.wire for one in given if one.place == "header" and _KEY_HEADER.fullmatch(one.wire)]
         given = [one for one in given if one.place != "header" or one.wire not in headers]
-        body, rest, form = self._body(operation, place)
+        body, whole, form = self._body(operation, place)
         named = _name_arguments([*given, *body])
-        parameters = self._schemas.restore_names(self._schemas.simplify(_merge_arguments(named, rest)))
+        parameters = self._schemas.simplify(_merge_arguments(named, whole))
         return Arguments(parameters, named, form, headers[0] if headers else None)
 
-    def _is_credential(self, place: str, name: str) -> bool:
-        plain = name.lower()
-        return (place == "header" and plain in _NOT_ARGUMENTS) or (place, plain) in self._keys
-
     def _parameters(self, holder: JsonObject, place: Place) -> dict[tuple[str, str], Argument]:
-        here = place / "parameters"
         found: dict[tuple[str, str], Argument] = {}
-        for one, there in list_items(member(holder, "parameters", []), here):
+        for one, there in list_items(member(holder, "parameters", []), place / "parameters"):
             argument = self._parameter(*self._documents.follow(one, there))
             found[argument.place, argument.wire] = argument
         return found
@@ -174,62 +107,56 @@ class ArgumentReader:
         name, where = parameter.get("name"), parameter.get("in")
         if not isinstance(name, str) or not name:
             raise error_at(place, "a parameter must have a name")
-        if where not in PLACES:
-            raise error_at(place / "in", f"must be one of {', '.join(PLACES)}, not {where!r}")
-        media = self.media(parameter, place) if "content" in parameter else None
-        if media is not None:
-            schema, examples = dict(media.schema or {}), media.examples
+        if not isinstance(where, str) or where not in STYLES:
+            raise error_at(place / "in", f"must be one of {', '.join(STYLES)}, not {where!r}")
+        if media := self.media(parameter, place):
+            schema, examples, style = dict(media.schema or {}), media.examples, JsonObject(content=media.kind)
         else:
             schema = self._schemas.read(parameter.get("schema", {}), place / "schema", direction="request")
-            examples = self.examples(parameter, place)
+            examples, style = self._examples(parameter, place), _read_style(parameter, where)
+            if "" in examples:
+                schema = {**schema, "examples": schema.get("examples", [examples[""]])}
         for key in ("description", "deprecated"):
             if isinstance(parameter.get(key), str) or parameter.get(key) is True:
                 schema = {**schema, key: parameter[key]}
-        if "" in examples and media is None:
-            schema = {**schema, "examples": schema.get("examples", [examples[""]])}
         if where == "cookie" or (where in ("header", "query") and _SECRET_NAME.search(name)):
             schema, examples = _without_values(schema), {}
         required = where == "path" or parameter.get("required") is True
-        style = _read_style(parameter, str(where)) if media is None else {"content": media.media}
-        return Argument(str(where), name, schema, required, examples, style)
+        return Argument(where, name, schema, required, examples, style)
 
     def _body(self, operation: JsonObject, place: Place) -> tuple[list[Argument], JsonObject, JsonObject]:
-        """Return the body's arguments, the keywords that concern the whole, and how it is written."""
-        if operation.get("requestBody") is None:
-            return [], {}, {}
-        value, here = self._documents.follow(operation["requestBody"], place / "requestBody")
+        """Return the body's arguments, its schema where each is a member of it, and how it is written."""
+        value, here = self._documents.follow(member(operation, "requestBody", {}), place / "requestBody")
         request = expect_object(value, here)
         media = self.media(request, here)
         if media is None:
             return [], {}, {}
-        form: JsonObject = {"media": media.media} if media.media != JSON_MEDIA else {}
-        encoding = _read_encoding(self._documents.at(media.where))
-        form |= {"encoding": encoding} if encoding else {}
+        form: JsonObject = {"media": media.kind} if media.kind != JSON_MEDIA else {}
+        form |= {"encoding": media.encoding} if media.encoding else {}
         schema = _inline_root_ref(media.schema or {})
         required = request.get("required") is True
         if _is_plain(schema):
-            arguments, rest = _members(schema, media.examples, optional=request.get("required") is False)
+            arguments = _members(schema, media.examples)
             is_unsaid = required and not any(one.required for one in arguments)
-            return arguments, rest, form | ({"required": True} if is_unsaid else {})
+            return arguments, schema, form | ({"required": True} if is_unsaid else {})
         if isinstance(request.get("description"), str):
             schema.setdefault("description", request["description"])
         return [Argument("body", "", schema, required, media.examples)], {}, form
 
-    def media(self, holder: JsonObject, place: Place, *, direction: Direction = "request") -> Body | None:
+    def media(self, holder: JsonObject, place: Place, *, direction: Direction = "request") -> Media | None:
         """Return the best of the media types that a body comes in: JSON, then forms and text, then anything."""
         content = expect_object(member(holder, "content", {}), place / "content")
         if not content:
             return None
-        name = min(content, key=lambda one: _preference(one, list(content)))
-        here = place / "content" / name
-        media = expect_object(content[name] if content[name] is not None else {}, here)
-        schema = (
-            self._schemas.read(media["schema"], here / "schema", direction=direction) if "schema" in media else None
-        )
-        return Body(schema, self.examples(media, here), here)
+        kind = min(content, key=_preference)
+        here = place / "content" / kind
+        media = expect_object(member(content, kind, {}), here)
+        schema = None
+        if "schema" in media:
+            schema = self._schemas.read(media["schema"], here / "schema", direction=direction)
+        return Media(kind, schema, self._examples(media, here), _read_encoding(media))
 
-    def examples(self, holder: JsonObject, place: Place) -> dict[str, Json]:
-        """Return the examples of a parameter or media type, by name; an unnamed one under the empty name."""
+    def _examples(self, holder: JsonObject, place: Place) -> dict[str, Json]:
         found: dict[str, Json] = {"": self._example_value(holder["example"], place)} if "example" in holder else {}
         examples, here = self._documents.follow(holder.get("examples"), place / "examples")
         for name, one in examples.items() if isinstance(examples, dict) else ():
@@ -259,21 +186,21 @@ def _read_style(parameter: JsonObject, place: str) -> JsonObject:
     return read
 
 
-def _read_encoding(media: Any) -> JsonObject:
-    given = media.get("encoding") if isinstance(media, dict) else None
-    rules = {name: one for name, one in given.items() if isinstance(one, dict)} if isinstance(given, dict) else {}
-    read = {name: _read_style(one, "query") for name, one in rules.items()}
-    for name, one in rules.items():
-        if isinstance(one.get("contentType"), str):
-            read[name]["contentType"] = one["contentType"]
-    return {name: one for name, one in read.items() if one}
+def _read_encoding(media: JsonObject) -> JsonObject:
+    given = media.get("encoding")
+    read: JsonObject = {}
+    for name, rule in given.items() if isinstance(given, dict) else ():
+        if isinstance(rule, dict):
+            kind = rule.get("contentType")
+            style = _read_style(rule, "query") | ({"contentType": kind} if isinstance(kind, str) else {})
+            read |= {name: style} if style else {}
+    return read
 
 
-def _preference(media_type: str, listed: list[str]) -> tuple[int, int]:
+def _preference(media_type: str) -> int:
     plain = media_type.partition(";")[0].strip().lower()
     is_text = plain == "*/*" or (plain.startswith("text/") and "xml" not in plain)
-    kinds = [plain == JSON_MEDIA, plain.endswith("+json"), plain in _FORMS, is_text, True]
-    return kinds.index(True), listed.index(media_type)
+    return [plain == JSON_MEDIA, plain.endswith("+json"), plain in FORMS, is_text, True].index(True)
 
 
 def _inline_root_ref(schema: JsonObject) -> JsonObject:
@@ -281,18 +208,13 @@ def _inline_root_ref(schema: JsonObject) -> JsonObject:
     name = str(schema.get("$ref", "")).removeprefix(PREFIX)
     defs = schema.get("$defs", {})
     beside = schema.keys() - {"$ref", "$defs"}
-    if name not in defs or not isinstance(defs[name], dict) or not beside <= ANNOTATIONS:
+    if not isinstance(defs.get(name), dict) or not beside <= ANNOTATIONS:
         return dict(schema)
     return {**defs[name], **{key: schema[key] for key in beside}, "$defs": defs}
 
 
 def _is_plain(schema: JsonObject) -> bool:
-    return (
-        schema.keys() <= _PLAIN_BODY
-        and schema.get("type", "object") == "object"
-        and isinstance(schema.get("properties"), dict)
-        and bool(schema["properties"])
-    )
+    return schema.keys() <= _PLAIN_BODY and schema.get("type", "object") == "object" and bool(schema.get("properties"))
 
 
 def _without_values(schema: Any) -> Any:
@@ -303,75 +225,86 @@ def _without_values(schema: Any) -> Any:
     return rebuild(plain, _without_values)
 
 
-def _members(schema: JsonObject, examples: dict[str, Json], *, optional: bool) -> tuple[list[Argument], JsonObject]:
-    """Return an argument for each member of a plain body, and the keywords that concern the whole.
-
-    It is optional where the document says that the whole body may be left out.
-    """
+def _members(schema: JsonObject, examples: dict[str, Json]) -> list[Argument]:
+    """Return an argument for each member of a plain body."""
     names, listed = schema.get("required", []), schema["properties"]
-    arguments = [
-        Argument("body", name, _with_defs_of(one, schema), name in names and not optional, _examples_of(examples, name))
-        for name, one in listed.items()
-    ]
-    arguments += [Argument("body", name, {}, not optional) for name in names if name not in listed]
-    rest: JsonObject = {}
-    if "additionalProperties" in schema:
-        rest["additionalProperties"] = _with_defs_of(schema["additionalProperties"], schema)
-    if optional and names:
-        rest["dependentRequired"] = names
-    elif "required" in schema:
-        rest["required"] = []  # an empty list is kept, so that the tool reads back as it was written
-    return arguments, rest
+    opened = {key: open_json(value) for key, value in examples.items()}
+    arguments: list[Argument] = []
+    for name in dict.fromkeys([*listed, *names]):
+        own = {key: value[name] for key, value in opened.items() if isinstance(value, dict) and name in value}
+        arguments.append(Argument("body", name, _with_defs_of(listed.get(name, {}), schema), name in names, own))
+    return arguments
 
 
 def _with_defs_of(part: Any, whole: JsonObject) -> Any:
     """Return a part of a schema with the definitions of the whole that it needs."""
-    if isinstance(part, dict) and defs_of(part):
-        return {**part, "$defs": whole.get("$defs", {})}
-    return part
+    return {**part, "$defs": whole.get("$defs", {})} if isinstance(part, dict) and defs_of(part) else part
 
 
-def _examples_of(examples: dict[str, Json], name: str) -> dict[str, Json]:
-    """Return one property's part of the body's examples."""
-    opened = {key: parse_if_json(value) for key, value in examples.items()}
-    return {key: value[name] for key, value in opened.items() if isinstance(value, dict) and name in value}
-
-
-def _merge_arguments(named: dict[str, Argument], rest: JsonObject) -> JsonObject:
-    defs: dict[str, Any] = {}
-    properties = {name: _without_defs(one.schema, defs) for name, one in named.items()}
+def _merge_arguments(named: dict[str, Argument], body: JsonObject) -> JsonObject:
+    defs: JsonObject = {}
+    properties = {name: _take_defs(one.schema, defs) for name, one in named.items()}
     parameters: JsonObject = {"type": "object", "properties": properties}
     required = [name for name, one in named.items() if one.required]
-    if required or "required" in rest:
+    if required or "required" in body:  # an empty list is kept, so that the tool reads back as it was written
         parameters["required"] = required
-    parameters["additionalProperties"] = _without_defs(rest.get("additionalProperties", False), defs)
-    if "dependentRequired" in rest:
-        body = [name for name, one in named.items() if one.place == "body"]
-        needed = [name for name in body if named[name].wire in rest["dependentRequired"]]
-        parameters["dependentRequired"] = {name: [one for one in needed if one != name] for name in body}
-    return {**parameters, "$defs": defs}
+    more = _with_defs_of(body.get("additionalProperties", False), body)
+    return {**parameters, "additionalProperties": _take_defs(more, defs), "$defs": defs}
 
 
-def _without_defs(schema: Any, defs: dict[str, Any]) -> Any:
+def _take_defs(schema: Any, defs: JsonObject) -> Any:
+    """Return a schema without its definitions, which are added to the others."""
     if not isinstance(schema, dict):
         return schema
-    for name, one in schema.get("$defs", {}).items():
-        defs.setdefault(name, one)
+    defs |= schema.get("$defs", {})
     return {key: value for key, value in schema.items() if key != "$defs"}
 
 
 def _name_arguments(arguments: list[Argument]) -> dict[str, Argument]:
-    wanted = [one.wire or "body" for one in arguments]
-    often = Counter(wanted)
+    often = Counter(one.wire or "body" for one in arguments)
     alone = {name for name, times in often.items() if times == 1}
     named: dict[str, Argument] = {}
-    for name, one in zip(wanted, arguments, strict=True):
-        chosen = name if often[name] == 1 else unique_name(f"{name}_{one.place}", {*alone, *named})
-        named[chosen] = one
+    for one in arguments:
+        name = one.wire or "body"
+        named[name if name in alone else unique_name(f"{name}_{one.place}", {*alone, *named})] = one
     return named
 
 
-def parse_if_json(value: Json) -> Json:
+def pair_examples(arguments: dict[str, Argument], response: Media) -> tuple[ToolExample, ...]:
+    """Return the examples whose arguments are known.
+
+    A response example belongs to the request examples of the same name; an optional argument without one is absent. One
+    without a partner of its name belongs to the examples without a name, if it is the only one, or to a call without
+    arguments. Of several answers to the same arguments the first counts.
+    """
+    found: dict[str, ToolExample] = {}
+    shown = [one.examples for one in arguments.values() if one.examples]
+    for name, value in response.examples.items():
+        has_partner = any(name in examples for examples in shown)
+        if name and not has_partner and shown and len(response.examples) > 1:
+            continue
+        chosen = name if has_partner else ""
+        given = {key: one for key, one in arguments.items() if chosen in one.examples}
+        if all(key in given for key, one in arguments.items() if one.required):
+            args = {key: _as_schema_type(one, one.examples[chosen]) for key, one in given.items()}
+            answer = value if _is_text(response.schema) else open_json(value)
+            found.setdefault(json.dumps(args, sort_keys=True), ToolExample(args, answer))
+    return tuple(found.values())
+
+
+def _as_schema_type(argument: Argument, value: Json) -> Json:
+    """Return the value as the schema wants it: numbers as text and text as JSON, where only the writing differs."""
+    if not _is_text(argument.schema):
+        return open_json(value)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return str(value) if is_number and argument.place != "body" else value
+
+
+def _is_text(schema: Any) -> bool:
+    return isinstance(schema, dict) and schema.get("type") == "string"
+
+
+def open_json(value: Json) -> Json:
     """Return the value, or the JSON object or list that a text holds: many documents write their examples so."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:

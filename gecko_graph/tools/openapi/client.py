@@ -12,7 +12,6 @@
 
 from __future__ import annotations
 
-import codecs
 import json
 import time
 from collections.abc import Iterable, Mapping
@@ -25,7 +24,7 @@ import httpx
 from langchain_core.messages import ToolMessage
 
 from ...errors import InDoubt, ToolkitError
-from ...models.doubt import REFUSED, refuses
+from ...models.failure import REFUSED, refuses
 from ...state import Json, JsonObject
 from ..spec import ToolSpec
 from .credentials import Auth, Credentials, Secrets, Server, resolve_server
@@ -34,7 +33,6 @@ from .request import build_request
 TIMEOUT_S = 30.0
 MAX_BYTES = 5_000_000
 MAX_REDIRECTS = 5
-_SLOW_CHARSETS = ("idna", "punycode")  # decoders that take minutes for a few megabytes
 _UNSENT = (
     httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError, httpx.UnsupportedProtocol,
     httpx.LocalProtocolError,
@@ -197,17 +195,13 @@ def _follow_redirect(request: httpx.Request, answer: _Answer) -> httpx.Request |
 def _read_value(answer: _Answer) -> Json:
     if not answer.content:
         return None
-    media, _, options = answer.headers.get("content-type", "").partition(";")
-    media = media.strip().lower()
-    charset = options.lower().partition("charset=")[2].partition(";")[0].strip(' "')
+    media, _, options = answer.headers.get("content-type", "").lower().partition(";")
+    media, is_latin = media.strip(), "latin-1" in options or "iso-8859-1" in options
     try:
-        charset = codecs.lookup(charset).name if charset else "utf-8"
-        if charset in _SLOW_CHARSETS:
-            raise LookupError(charset)
-        text = answer.content.decode(charset).removeprefix("\ufeff")
+        text = answer.content.decode("latin-1" if is_latin else "utf-8-sig")
         if media.endswith("json") or not media:
             return json.loads(text, parse_constant=_refuse_constant)
-    except (LookupError, ValueError, RecursionError):
+    except (ValueError, RecursionError):
         return {"content_type": media, "bytes": len(answer.content)}
     is_text = media.startswith("text/") or media.endswith(("xml", "javascript", "x-www-form-urlencoded"))
     return text if is_text else {"content_type": media, "bytes": len(answer.content)}

@@ -20,8 +20,9 @@ import httpx
 from ...errors import NotMade, ToolkitError, did_you_mean
 from ...masking import MASK
 from ...state import Json, JsonObject
-from ...values.leaves import map_texts
+from ...values.places import map_texts
 from ..spec import ToolSpec
+from .documents import Documents, expect_object, member
 
 Credential = str | Callable[[], str]
 Auth = Mapping[str, Credential] | str
@@ -29,6 +30,7 @@ Server = str | Mapping[str, str]
 
 _VARIABLE = re.compile(r"\{([^{}]+)\}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_BEARER: JsonObject = {"type": "http", "scheme": "bearer"}
 _SHORTEST = 6
 """Characters of a credential that is removed from answers: shorter ones are part of too many words."""
 
@@ -116,8 +118,8 @@ class Credentials:
         self._sources: dict[str, Credential] = dict(auth or {})
         for name, source in self._sources.items():
             if name not in names:
-                there = f"; there are {', '.join(names)}" if names else "; the document has none"
-                raise ToolkitError(f"auth: no security scheme {name!r} is used{did_you_mean(name, names) or there}")
+                hint = did_you_mean(name, names) or f"; there are: {', '.join(names) or 'none'}"
+                raise ToolkitError(f"auth: no security scheme {name!r} is used{hint}")
             if not (isinstance(source, str) or callable(source)) or inspect.iscoroutinefunction(source):
                 raise ToolkitError(f"auth[{name!r}]: expected a text, 'env:NAME' or a plain function")
 
@@ -129,20 +131,12 @@ class Credentials:
         """
         alternatives = sorted(security, key=lambda one: not one) or [{}]
         for schemes in alternatives:
-            values = {name: self._value(name) for name in schemes}
+            values = {name: read_credential(self._sources.get(name, ""), f"auth[{name!r}]") for name in schemes}
             if all(values.values()):
                 return Secrets((schemes[name], value) for name, value in values.items())
-        wanted = " or ".join(" and ".join(map(self._wanted, schemes)) for schemes in alternatives)
-        raise NotMade(f"{where} needs a credential: {wanted}")
-
-    def _value(self, name: str) -> str:
-        return read_credential(self._sources.get(name, ""), f"auth[{name!r}]")
-
-    def _wanted(self, name: str) -> str:
-        source = self._sources.get(name)
-        if isinstance(source, str) and source.startswith("env:"):
-            return f"set the environment variable {source.removeprefix('env:')}"
-        return f"pass from_openapi(..., auth={{{name!r}: ...}})"
+        given = {name: one for name, one in self._sources.items() if isinstance(one, str) and one.startswith("env:")}
+        wanted = " or ".join(" and ".join(given.get(name, name) for name in schemes) for schemes in alternatives)
+        raise NotMade(f"{where} needs a credential (auth=): {wanted}")
 
 
 def read_credential(source: Any, where: str) -> str:
@@ -181,7 +175,7 @@ def resolve_server(given: JsonObject | None, server: Server | None) -> str | Non
         if (allowed := variables.get(name, {}).get("enum")) and value not in allowed:
             raise ToolkitError(f"server: {name!r} must be one of {', '.join(allowed)}, got {value!r}")
     values = {name: one["default"] for name, one in variables.items()} | dict(chosen)
-    url = _VARIABLE.sub(lambda match: str(values.get(match[1], match[0])), given["url"]) if given else ""
+    url = _VARIABLE.sub(lambda match: str(values.get(match[1], match[0])), str(given.get("url"))) if given else ""
     try:
         if isinstance(server, str):
             url = urljoin(server, url) if urlsplit(server).path in ("", "/") and "://" not in url else server
@@ -197,3 +191,67 @@ def resolve_server(given: JsonObject | None, server: Server | None) -> str | Non
             f"'https://api.example.com/v1', got {server.rpartition('@')[2].partition('?')[0][:80]!r}"
         )
     return None
+
+
+class ServerReader:
+    """Reads servers, security schemes and security requirements. OAuth 2 and OpenID Connect become bearer tokens."""
+
+    def __init__(self, documents: Documents, root: JsonObject) -> None:
+        self._root, self._address = root, documents.root.document
+        self._schemes: dict[str, JsonObject] = {}
+        self.broken: list[tuple[ToolkitError, str]] = []
+        """Schemes that cannot be read, each with its name."""
+        place = documents.root / "components"
+        components = expect_object(member(root, "components", {}), place)
+        given = expect_object(member(components, "securitySchemes", {}), place / "securitySchemes")
+        for name, scheme in given.items():
+            try:
+                self._schemes[name] = _read_scheme(documents.follow(scheme, place / "securitySchemes" / name)[0])
+            except ToolkitError as error:
+                self.broken.append((error, name))
+        self.is_remote = self._address.startswith(("https://", "http://"))
+
+    @property
+    def keys(self) -> list[tuple[str, str]]:
+        """Place and lower-case name of the parameters that carry API keys."""
+        return [(one["in"], one["name"].lower()) for one in self._schemes.values() if one["type"] == "apiKey"]
+
+    def security(self, operation: JsonObject) -> tuple[dict[str, JsonObject], ...]:
+        """Return the alternatives of an operation, as `HttpBinding` has them. A client certificate is left out."""
+        given = operation.get("security", self._root.get("security"))
+        alternatives = [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
+        known = [{name: self._schemes.get(name, _BEARER) for name in one} for one in alternatives]
+        return tuple({name: one for name, one in each.items() if one["type"] != "mutualTLS"} for each in known)
+
+    def server(self, *holders: JsonObject) -> JsonObject | None:
+        """Return the first server of the operation, else of its path, else of the document.
+
+        A relative address is resolved where the document was fetched from; a file's stays as it is.
+        """
+        for holder in (*holders, self._root):
+            listed = holder.get("servers")
+            for one in listed if isinstance(listed, list) else ():
+                if isinstance(one, dict) and isinstance(one.get("url"), str):
+                    url = urljoin(self._address, one["url"]) if self.is_remote else one["url"]
+                    variables = _read_variables(one.get("variables"))
+                    return {"url": url, **({"variables": variables} if variables else {})}
+        return {"url": urljoin(self._address, "/")} if self.is_remote else None
+
+
+def _read_variables(given: Any) -> JsonObject:
+    read: JsonObject = {}
+    for name, one in given.items() if isinstance(given, dict) else ():
+        if isinstance(one, dict) and "default" in one:
+            enum = one["enum"] if isinstance(one.get("enum"), list) else []
+            read[name] = {"default": str(one["default"])} | ({"enum": [*map(str, enum)]} if enum else {})
+    return read
+
+
+def _read_scheme(given: Any) -> JsonObject:
+    scheme = given if isinstance(given, dict) else {}
+    if scheme.get("type") == "apiKey" and isinstance(scheme.get("name"), str):
+        place = scheme.get("in")
+        return {"type": "apiKey", "in": place if place in ("query", "cookie") else "header", "name": scheme["name"]}
+    if scheme.get("type") == "http" and isinstance(scheme.get("scheme"), str):
+        return {"type": "http", "scheme": scheme["scheme"].lower()}
+    return {"type": "mutualTLS"} if scheme.get("type") == "mutualTLS" else _BEARER

@@ -13,33 +13,36 @@ own, `x-gecko`, an object with some of:
 | `binding` | the fields of an `HttpBinding`; null for a tool without an endpoint |
 | `lets` | those of the contract, where they are not the document's |
 
-At the root `x-gecko` holds the tools' `order`, and the other `documents` that this one referred to.
+At the root `x-gecko` holds the other `documents` that this one refers to, and the web `address` that they refer from.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, replace
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from ...contracts.contract import Invariant
 from ...errors import ToolkitError
+from ...schemas.complaints import find_faults
+from ...schemas.subschemas import mentions, rebuild
 from ...state import Json, JsonObject
-from ...values.leaves import scalars_of
-from ..names import provider_names
-from ..spec import ToolSpec
+from ..spec import ToolSpec, provider_names, unique_name
+from .documents import METHODS, to_json
 from .importer import read_openapi
-from .keywords import METHODS
-from .references import Place, to_json
 from .request import JSON_MEDIA
-from .schema_writer import SchemaWriter
+from .simplify import PREFIX
 
-_WHERE = Place("the toolkit")
+_WHERE = "the toolkit"
 _NEW: JsonObject = {"openapi": "3.1.0", "info": {}, "paths": {}}
 _WRITTEN = ("x-contract-let", "x-contract-requires", "x-contract-invariants", "x-state", "x-contract", "x-gecko")
 """Keys of a document that are not kept: they are written from the toolkit."""
+_NOT_WRITTEN = ("$schema", "$id", "$anchor", "$dynamicAnchor", "$dynamicRef", "$vocabulary", "$defs", "definitions")
+_COMPONENT = re.compile(r'"(?:#/components/(\w+)/)?([A-Za-z0-9._-]+)[/"]')
+_NOT_COMPONENT = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 def write_openapi(
@@ -85,10 +88,7 @@ class _Writer:
         self.document["info"] = {"version": "1", **(self.document.get("info") or {}), "title": title}
         others = [tool for tool in tools if tool.name not in self._slots]
         components = self.document.get("components") or {}
-        taken = components.get("schemas") or {}
-        self._schemas = SchemaWriter([one for tool in others for one in (tool.parameters, tool.result or {})], taken)
-        if shared := self._schemas.components:
-            self.document["components"] = {**components, "schemas": {**taken, **shared}}
+        self._schemas = SchemaWriter(components.get("schemas") or {})
         for tool in others:
             self._add(tool)
         for name, written in provider_names([tool.name for tool in tools]).items():
@@ -110,22 +110,20 @@ class _Writer:
         operation = {"responses": self._responses(tool)}
         parameters = tool.parameters
         if parameters.get("properties") or parameters.get("additionalProperties") is not False:
-            where = ("requestBody", "content", JSON_MEDIA)
-            media = self._media(tool, parameters, [one.args for one in tool.examples], where)
-            operation["requestBody"] = {"required": bool(parameters.get("required")), "content": {JSON_MEDIA: media}}
+            content = self._content(tool, parameters, [one.args for one in tool.examples])
+            operation["requestBody"] = {"required": bool(parameters.get("required")), **content}
         self.document["paths"][path] = {"post": operation}
         self.describe(tool, replace(tool, description="", tags=(), effect="write"))
 
-    def _media(self, tool: ToolSpec, schema: JsonObject | None, examples: list[Json], where: Sequence[str]) -> Any:
-        tokens = ("paths", *self._slots[tool.name], *where, "schema")
-        media = {} if schema is None else {"schema": self._schemas.write(schema, *tokens)}
-        shown = {str(number): {"value": value} for number, value in enumerate(examples, 1)} if tool.reads else {}
-        return to_json({**media, **({"examples": shown} if shown else {})}, _WHERE)
+    def _content(self, tool: ToolSpec, schema: JsonObject | None, examples: list[Json]) -> JsonObject:
+        media: JsonObject = {} if schema is None else {"schema": self._schemas.write(schema)}
+        if tool.reads and examples:
+            media["examples"] = {str(number): {"value": value} for number, value in enumerate(examples, 1)}
+        return {"content": {JSON_MEDIA: to_json(media, _WHERE)}} if media else {}
 
     def _responses(self, tool: ToolSpec) -> JsonObject:
-        where = ("responses", "200", "content", JSON_MEDIA)
-        media = self._media(tool, tool.result, [one.result for one in tool.examples], where)
-        return {"200": {"description": "What the tool answers.", **({"content": {JSON_MEDIA: media}} if media else {})}}
+        content = self._content(tool, tool.result, [one.result for one in tool.examples])
+        return {"200": {"description": "What the tool answers.", **content}}
 
     def describe(self, tool: ToolSpec, back: ToolSpec) -> bool:
         """Write what a tool is, does and answers where that is not what was read; return whether it was not."""
@@ -144,17 +142,17 @@ class _Writer:
 
     def read_back(self) -> dict[str, ToolSpec]:
         """Return the tools that are read from the document. Raises ToolkitError where one is missing."""
+        components = self.document.get("components") or {}
+        if shared := self._schemas.components:
+            self.document["components"] = {**components, "schemas": {**(components.get("schemas") or {}), **shared}}
         read = read_openapi(self.document)
-        back = dict(zip(read.operations, read.tools, strict=True))
+        back = {tool.source.slot: tool for tool in read.tools if tool.source}
         for tool in self._tools:
             if self._slots[tool.name] not in back:
                 noted = [one.message for one in read.problems if one.tool == tool.name]
                 why = noted[0] if noted else "its parameters are not a JSON Schema of an object"
                 raise ToolkitError(f"{tool.name}: cannot be written as OpenAPI: {why}")
-        names = [tool.name for tool in self._tools]
-        if [self._slots[name] for name in names] != list(read.operations):
-            self.document["x-gecko"] = {**self.document.get("x-gecko", {}), "order": names}
-        return {name: back[self._slots[name]] for name in names}
+        return {tool.name: back[self._slots[tool.name]] for tool in self._tools}
 
     def add_own_keys(self, tool: ToolSpec, back: ToolSpec, lets: JsonObject) -> None:
         """Add what makes a tool read back as it is; its contract last, which must find the tool's own arguments."""
@@ -167,11 +165,58 @@ class _Writer:
             operation["x-gecko"] = {**operation.get("x-gecko", {}), **to_json(own, _WHERE)}
 
 
+class SchemaWriter:
+    """Writes tools' schemas; their definitions become `components`. `taken` are other names."""
+
+    def __init__(self, taken: Collection[str]) -> None:
+        self._names = {*taken}
+        self._given: JsonObject = {}
+        self.components: JsonObject = {}
+
+    def write(self, schema: JsonObject) -> JsonObject:
+        """Return a schema as it is written; its definitions are shared where all of them are known already."""
+        defs = schema.get("$defs", {})
+        names = {name: name for name in defs}
+        if any(not self._is_free(name, one) for name, one in defs.items()):
+            for name in defs:
+                names[name] = unique_name(_NOT_COMPONENT.sub("_", name) or "schema", self._names | {*names.values()})
+        for name, one in defs.items():
+            self._names.add(names[name])
+            self._given[names[name]] = one
+            self.components[names[name]] = _write(one, names)
+        written: JsonObject = _write(schema, names)
+        return written
+
+    def _is_free(self, name: str, definition: Any) -> bool:
+        if name in self._given:
+            return _is_same_json(self._given[name], definition)
+        return name not in self._names and bool(name) and not _NOT_COMPONENT.search(name)
+
+
+def _write(schema: Any, names: dict[str, str]) -> Any:
+    """Return a schema without what validators of documents refuse, or take in different ways."""
+    if not isinstance(schema, dict):
+        return schema
+    plain = {key: one for key, one in schema.items() if key not in _NOT_WRITTEN}
+    target = names.get(str(plain.pop("$ref", "")).removeprefix(PREFIX))
+    if "default" in plain and not _is_sure_default(schema):
+        del plain["default"]
+    written = rebuild(plain, lambda one: _write(one, names))
+    return written | ({"$ref": f"#/components/schemas/{target}"} if target else {})
+
+
+def _is_sure_default(schema: JsonObject) -> bool:
+    """Return whether every validator accepts the default: they differ in formats, patterns and references."""
+    rest = {key: one for key, one in schema.items() if key != "default"}
+    unsure = any(mentions(schema, key) for key in ("$ref", "format", "pattern"))
+    return not unsure and not find_faults(rest, schema["default"])
+
+
 def _prune(document: JsonObject, kept: Collection[tuple[str, str]]) -> JsonObject:
     """Return a document with these operations alone; rules and keys of our own are written anew."""
-    left = {key: one for key, one in document.items() if key not in _WRITTEN}
-    documents = document.get("x-gecko", {}).get("documents")
-    left |= {"paths": {}, **({"x-gecko": {"documents": documents}} if documents else {})}
+    left = {key: one for key, one in document.items() if key not in _WRITTEN} | {"paths": {}}
+    bundled = {key: one for key, one in document.get("x-gecko", {}).items() if key in ("documents", "address")}
+    left |= {"x-gecko": bundled} if bundled else {}
     for path, method in kept:
         item = document["paths"][path]
         others = {key: one for key, one in item.items() if key not in METHODS}
@@ -185,17 +230,10 @@ def _used_components(document: JsonObject) -> JsonObject:
     """Return the components that are referred to, directly or by others, also by name alone; all security schemes."""
     components = {kind: some for kind, some in document["components"].items() if isinstance(some, dict)}
     found = {("securitySchemes", name) for name in components.get("securitySchemes", ())}
-    waiting: list[Json] = [{**document, "components": {}}]
-    while waiting:
-        texts = [one for one in scalars_of(waiting.pop()) if isinstance(one, str)]
-        tokens = [unquote(one).split("/") for one in texts if one.startswith("#/components/")]
-        named = {("schemas", one) for one in texts} | {
-            (kind, name.replace("~1", "/")) for _, _, kind, name, *_ in tokens
-        }
-        for kind, name in named - found:
-            if name in components.get(kind, ()):
-                found.add((kind, name))
-                waiting.append(components[kind][name])
+    text = json.dumps({**document, "components": {}})
+    while named := {(kind or "schemas", name) for kind, name in _COMPONENT.findall(text)} - found:
+        found |= named
+        text = json.dumps([components.get(kind, {}).get(name) for kind, name in named])
     used = {kind: {name: some[name] for name in some if (kind, name) in found} for kind, some in components.items()}
     return {kind: some for kind, some in used.items() if some}
 

@@ -40,6 +40,7 @@ STYLES = {
 
 DELIMITERS = {"form": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C"}
 JSON_MEDIA = "application/json"
+FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 _VARIABLE = re.compile(r"\{([^{}]+)\}")
 _RESERVED = ":/?[]@!$'()*,;"
@@ -74,20 +75,20 @@ def build_request(tool: ToolSpec, base: str, args: Mapping[str, Any], *, extra: 
         style = binding.styles.get(name, {})
         if place == "body":
             members[wire] = value
+        elif place == "header" and wire.lower() in CLIENT_HEADERS:
+            raise CannotSend(f"the header {wire!r} is set by the client")
         elif value is not None and place == "header":
-            headers[_header_name(wire)] = _format_simple("", value, style, format_scalar)
+            headers[wire.lower()] = _format_simple("", value, style, format_scalar)
         elif value is not None and place in ("query", "cookie"):
             pairs = [f"{key}={text}" for key, text in format_pairs(wire, value, style)]
             (query if place == "query" else cookies).extend(pairs)
-    if cookies:
-        headers["cookie"] = "; ".join(cookies)
+    headers |= {"cookie": "; ".join(cookies)} if cookies else {}
     body = _body(tool, binding, members)
     headers |= {"content-type": body.pop("media")} if "media" in body else {}
     coded = [(name.encode(), _check_header(name, value).encode()) for name, value in headers.items()]
+    url += f"?{'&'.join(query)}" if query else ""
     try:
-        return httpx.Request(
-            binding.method.upper(), "?".join([url, "&".join(query)][: 1 + bool(query)]), headers=coded, **body
-        )
+        return httpx.Request(binding.method.upper(), url, headers=coded, **body)
     except httpx.InvalidURL as error:
         raise CannotSend(f"the address cannot be used: {error}") from None
 
@@ -130,7 +131,7 @@ def _format_simple(name: str, value: Json, style: JsonObject, coder: Any = _quot
     """Return a value in a style of paths and headers."""
     if "content" in style:
         return str(coder(_format_content(value, style)))
-    first, separator, named = PATH_STYLES.get(style.get("style", "simple"), PATH_STYLES["simple"])
+    first, separator, named = PATH_STYLES.get(str(style.get("style")), PATH_STYLES["simple"])
     explode = style.get("explode", False)
     if isinstance(value, dict):
         pairs = [(coder(key), coder(member)) for key, member in value.items()]
@@ -144,7 +145,7 @@ def _format_simple(name: str, value: Json, style: JsonObject, coder: Any = _quot
 
 def format_pairs(name: str, value: Json, style: JsonObject) -> list[tuple[str, str]]:
     """Return the encoded names and values of a query parameter, cookie or form field."""
-    kind, safe = style.get("style", "form"), _RESERVED if style.get("allowReserved") else ""
+    kind, safe = str(style.get("style", "form")), _RESERVED if style.get("allowReserved") else ""
     key = _quote(name)
     if "content" in style:
         return [(key, _quote(_format_content(value, style), safe))]
@@ -164,7 +165,7 @@ def format_pairs(name: str, value: Json, style: JsonObject) -> list[tuple[str, s
 
 
 def _format_content(value: Json, style: JsonObject) -> str:
-    return json.dumps(value, ensure_ascii=False) if "json" in style["content"] else format_scalar(value)
+    return json.dumps(value, ensure_ascii=False) if "json" in str(style["content"]) else format_scalar(value)
 
 
 def _leaves(path: str, value: Json) -> Iterator[tuple[str, Json]]:
@@ -173,12 +174,6 @@ def _leaves(path: str, value: Json) -> Iterator[tuple[str, Json]]:
         return
     for key, member in value.items() if isinstance(value, dict) else enumerate(value):
         yield from _leaves(f"{path}[{key}]", member)
-
-
-def _header_name(name: str) -> str:
-    if name.lower() in CLIENT_HEADERS:
-        raise CannotSend(f"the header {name!r} is set by the client")
-    return name.lower()
 
 
 def _check_header(name: str, value: str) -> str:
@@ -197,10 +192,7 @@ def _body(tool: ToolSpec, binding: HttpBinding, members: JsonObject) -> dict[str
     if kind == "multipart/form-data" and isinstance(value, dict):
         return {"files": [part for name, one in value.items() for part in _parts(tool, binding, name, one)]}
     if kind == "application/x-www-form-urlencoded" and isinstance(value, dict):
-        rules = binding.body.get("encoding", {})
-        pairs = chain.from_iterable(
-            format_pairs(name, one, _style_of(rules.get(name, {}))) for name, one in value.items()
-        )
+        pairs = [pair for name, one in value.items() for pair in format_pairs(name, one, _field_style(binding, name))]
         return {"content": "&".join(f"{key}={text}" for key, text in pairs).encode(), "media": media}
     if kind == JSON_MEDIA or kind.endswith("+json") or ("*" in kind and not isinstance(value, str)):
         coded = json.dumps(value, ensure_ascii=False).encode()
@@ -210,8 +202,9 @@ def _body(tool: ToolSpec, binding: HttpBinding, members: JsonObject) -> dict[str
     return {"content": _octets(value)[0], "media": _OCTETS if "*" in kind else media}
 
 
-def _style_of(rule: JsonObject) -> JsonObject:
+def _field_style(binding: HttpBinding, name: str) -> JsonObject:
     """Return the style of a form's field: JSON where its encoding names only that content type."""
+    rule: JsonObject = binding.body.get("encoding", {}).get(name, {})
     is_json = not rule.keys() & {"style", "explode", "allowReserved"} and "json" in rule.get("contentType", "")
     return {"content": JSON_MEDIA} if is_json else rule
 
@@ -231,9 +224,9 @@ def _parts(tool: ToolSpec, binding: HttpBinding, name: str, value: Json) -> Iter
     named = {wire: argument for argument, (place, wire) in binding.places.items() if place == "body"}
     schema = tool.parameters.get("properties", {}).get(named.get(name, name), {})
     given = binding.body.get("encoding", {}).get(name, {}).get("contentType", "").partition(",")[0].strip()
+    is_file = _is_file(schema, tool.parameters)
     for one in value if isinstance(value, list) else [value]:
-        content, media = _octets(one) if _is_file(schema, tool.parameters) else (format_scalar(one).encode(), None)
-        is_file = media or _is_file(schema, tool.parameters)
+        content, media = _octets(one) if is_file else (format_scalar(one).encode(), None)
         default = _OCTETS if is_file else JSON_MEDIA if isinstance(one, dict | list) else "text/plain; charset=utf-8"
         kind = _check_header("content-type", given if given and "*" not in given else media or default)
         yield name, (name if is_file else None, content, kind)

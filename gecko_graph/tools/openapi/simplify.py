@@ -31,8 +31,7 @@ _MERGEABLE = ANNOTATIONS | {"type", "properties", "required"}
 
 def defs_of(schema: Any) -> list[str]:
     """Return the definitions that a schema refers to, one entry a reference; its own `$defs` are not searched."""
-    body = {key: value for key, value in schema.items() if key != "$defs"} if isinstance(schema, dict) else schema
-    references = (one.get("$ref") for one in walk(body))
+    references = (one.get("$ref") for one in walk(_without_defs(schema)))
     return [one.removeprefix(PREFIX) for one in references if isinstance(one, str) and one.startswith(PREFIX)]
 
 
@@ -50,18 +49,6 @@ def in_place_defs(schema: Any) -> set[str]:
     return found
 
 
-def closure(names: list[str], needs: dict[str, list[str]]) -> list[str]:
-    """Return the definitions that are met from these, directly or by others, in the order in which they are met."""
-    found: dict[str, None] = {}
-    waiting = deque(names)
-    while waiting:
-        name = waiting.popleft()
-        if name in needs and name not in found:
-            found[name] = None
-            waiting.extend(needs[name])
-    return list(found)
-
-
 def as_object(schema: Any) -> JsonObject:
     """Return a schema that may be true or false, as an object."""
     if isinstance(schema, bool):
@@ -70,36 +57,23 @@ def as_object(schema: Any) -> JsonObject:
     return found
 
 
-def rename_defs(schema: Any, names: dict[str, str]) -> Any:
-    """Return the schema with its definitions, and the references to them, under other names."""
-    if not isinstance(schema, dict):
-        return schema
-    other = rebuild(schema, lambda one: rename_defs(one, names))
-    if "$ref" in schema and str(schema["$ref"]).removeprefix(PREFIX) in names:
-        other["$ref"] = PREFIX + names[schema["$ref"].removeprefix(PREFIX)]
-    if "$defs" in schema:
-        other["$defs"] = {names.get(name, name): one for name, one in other["$defs"].items()}
-    return other
-
-
 class Simplifier:
-    """Simplifies the schemas of one document, whose tools share definitions: each is worked on, and kept, once."""
+    """Simplifies the schemas of one document, whose tools share definitions: each is looked at once."""
 
     def __init__(self) -> None:
-        self._done: dict[tuple[Any, ...], tuple[Any, Any]] = {}
-        """By function and identity of its arguments: the arguments, so that they live as long, and the value."""
+        self._done: dict[tuple[Any, int], tuple[Any, Any]] = {}
+        """By function and identity of its argument: the argument, so that it lives as long, and the value."""
 
     def simplify(self, schema: JsonObject) -> JsonObject:
         """Return a schema that means the same, with fewer definitions and without needless `allOf`."""
         if len(schema.get("$defs", ())) > MANY:
             return schema
-        schema = self.add_defs(_without_defs(schema), schema.get("$defs", {}))
+        schema = self._with_defs(_without_defs(schema), schema.get("$defs", {}))
         circular = self._circular(schema.get("$defs", {}))
         for _ in range(10):
-            simpler = self._merge(self._inline(schema, circular))
-            if simpler == schema:
+            before, schema = schema, self._merge(self._inline(schema, circular))
+            if schema == before:
                 break
-            schema = simpler
         return schema
 
     def _once(self, function: Callable[[Any], Any], value: Any) -> Any:
@@ -108,63 +82,62 @@ class Simplifier:
             self._done[key] = (value, function(value))
         return self._done[key][1]
 
-    def add_defs(self, body: JsonObject, defs: dict[str, Any]) -> JsonObject:
+    def _with_defs(self, body: JsonObject, defs: JsonObject) -> JsonObject:
         """Return a schema with those of the definitions that it needs."""
-        needed = closure(defs_of(body), {name: self._once(defs_of, one) for name, one in defs.items()})
+        needed = self._closure(defs_of(body), defs)
         return {**body, "$defs": {name: defs[name] for name in needed}} if needed else body
 
+    def _closure(self, names: list[str], defs: JsonObject) -> list[str]:
+        """Return the definitions that are met from these, directly or by others, in the order in which they are met."""
+        found: dict[str, None] = {}
+        waiting = deque(names)
+        while waiting:
+            name = waiting.popleft()
+            if name in defs and name not in found:
+                found[name] = None
+                waiting.extend(self._once(defs_of, defs[name]))
+        return list(found)
+
     def _inline(self, schema: JsonObject, circular: set[str]) -> JsonObject:
-        defs: dict[str, Any] = dict(schema.get("$defs", {}))
-        body = _without_defs(schema)
+        body, defs = _without_defs(schema), dict(schema.get("$defs", {}))
         uses = Counter(chain(defs_of(body), *(self._once(defs_of, one) for one in defs.values())))
-        gone: dict[str, Any] = {}
-        for name in self._leaves_first(defs, circular):
+        gone: JsonObject = {}
+        straight = defs.keys() - circular
+        needs = {name: straight.intersection(self._once(defs_of, defs[name])) for name in defs if name in straight}
+        for name in TopologicalSorter(needs).static_order():
             defs[name] = self._fill(defs[name], gone)
             if self._once(_is_shallow, defs[name]) and (uses[name] == 1 or self._once(_is_small, defs[name])):
                 gone[name] = defs[name]
         kept = {name: self._fill(one, gone) for name, one in defs.items() if name not in gone}
-        return self.add_defs(as_object(_inline_refs(body, gone)), kept)
+        return self._with_defs(as_object(_inline_refs(body, gone)), kept)
 
-    def _fill(self, definition: Any, gone: dict[str, Any]) -> Any:
+    def _fill(self, definition: Any, gone: JsonObject) -> Any:
         """Return a definition with those written out in it that are gone."""
-        names = [name for name in dict.fromkeys(self._once(defs_of, definition)) if name in gone]
-        bodies = {name: gone[name] for name in names}
-        key = (_inline_refs, id(definition), *((name, id(one)) for name, one in bodies.items()))
-        if names and key not in self._done:
+        bodies = {name: gone[name] for name in self._once(defs_of, definition) if name in gone}
+        key = (tuple((name, id(one)) for name, one in bodies.items()), id(definition))
+        if bodies and key not in self._done:
             self._done[key] = ((definition, bodies), _inline_refs(definition, bodies))
-        return self._done[key][1] if names else definition
+        return self._done[key][1] if bodies else definition
+
+    def _circular(self, defs: JsonObject) -> set[str]:
+        """Return the definitions that lead back to themselves; writing others out does not change it."""
+        for name, one in defs.items():
+            if ("circular", id(one)) not in self._done:
+                self._done["circular", id(one)] = (one, name in self._closure(self._once(defs_of, one), defs))
+        return {name for name, one in defs.items() if self._done["circular", id(one)][1]}
 
     def _merge(self, schema: JsonObject) -> JsonObject:
         body: JsonObject = _merge_all_of(_without_defs(schema))
         defs = {name: self._once(_merged_or_same, one) for name, one in schema.get("$defs", {}).items()}
         return {**body, "$defs": defs} if defs else body
 
-    def _circular(self, defs: dict[str, Any]) -> set[str]:
-        """Return the definitions that lead back to themselves; inlining others does not change it."""
-        needs = {name: self._once(defs_of, one) for name, one in defs.items()}
-        for name, one in defs.items():
-            if (closure, id(one)) not in self._done:
-                self._done[closure, id(one)] = (one, name in closure(needs[name], needs))
-        return {name for name, one in defs.items() if self._done[closure, id(one)][1]}
 
-    def _leaves_first(self, defs: dict[str, Any], circular: set[str]) -> list[str]:
-        """Return the definitions that are not circular, each after those that it refers to."""
-        names = defs.keys() - circular
-        needs = {name: names.intersection(self._once(defs_of, one)) for name, one in defs.items() if name in names}
-        return list(TopologicalSorter(needs).static_order())
-
-
-def _without_defs(schema: JsonObject) -> JsonObject:
-    return {key: value for key, value in schema.items() if key != "$defs"}
+def _without_defs(schema: Any) -> Any:
+    return {key: value for key, value in schema.items() if key != "$defs"} if isinstance(schema, dict) else schema
 
 
 def _is_small(schema: Any) -> bool:
     return len(json.dumps(schema)) <= SMALL
-
-
-def _merged_or_same(schema: Any) -> Any:
-    merged = _merge_all_of(schema)
-    return schema if merged == schema else merged
 
 
 def _is_shallow(schema: Any) -> bool:
@@ -176,7 +149,7 @@ def _is_shallow(schema: Any) -> bool:
     return False
 
 
-def _inline_refs(schema: Any, bodies: dict[str, Any]) -> Any:
+def _inline_refs(schema: Any, bodies: JsonObject) -> Any:
     if not isinstance(schema, dict):
         return schema
     name = str(schema.get("$ref", "")).removeprefix(PREFIX)
@@ -194,7 +167,9 @@ def combine(body: Any, around: JsonObject) -> Any:
     if isinstance(body, dict) and around.keys() <= ANNOTATIONS:
         return {**body, **around}
     if isinstance(body, dict) and _is_narrowing(body, around):
-        return _narrow(body, around)
+        narrower = {name: {**body["properties"][name], **one} for name, one in around["properties"].items()}
+        required = dict.fromkeys([*body.get("required", []), *around.get("required", [])])
+        return {**body, **around, "properties": {**body["properties"], **narrower}, "required": list(required)}
     return {"allOf": [body], **around} if "allOf" not in around else {**around, "allOf": [body, *around["allOf"]]}
 
 
@@ -216,13 +191,6 @@ def _is_narrower_enum(mine: Any, theirs: Any) -> bool:
     return theirs.keys() == {"enum"} and all(one in listed for one in theirs["enum"])
 
 
-def _narrow(body: JsonObject, around: JsonObject) -> JsonObject:
-    annotations = {key: value for key, value in around.items() if key in ANNOTATIONS}
-    narrower = {name: {**body["properties"][name], **one} for name, one in around["properties"].items()}
-    required = dict.fromkeys([*body.get("required", []), *around.get("required", [])])
-    return {**body, **annotations, "properties": {**body["properties"], **narrower}, "required": list(required)}
-
-
 def _merge_all_of(schema: Any) -> Any:
     """Merge `allOf` of plain objects into one object, and `allOf` of one schema into that schema."""
     if not isinstance(schema, dict):
@@ -232,26 +200,28 @@ def _merge_all_of(schema: Any) -> Any:
     if not isinstance(parts, list) or not parts or not all(isinstance(one, dict) for one in parts):
         return schema
     around = {key: value for key, value in schema.items() if key != "allOf"}
-    defs = {"$defs": around.pop("$defs")} if "$defs" in around else {}
-    merged = combine(parts[0], around) if len(parts) == 1 else merge_objects([*parts, around])
-    return schema if merged is None else {**merged, **defs}
+    merged = combine(parts[0], around) if len(parts) == 1 else _merge_objects([*parts, around])
+    return schema if merged is None else merged
 
 
-def merge_objects(parts: list[JsonObject]) -> JsonObject | None:
+def _merged_or_same(schema: Any) -> Any:
+    merged = _merge_all_of(schema)
+    return schema if merged == schema else merged
+
+
+def _merge_objects(parts: list[JsonObject]) -> JsonObject | None:
     """Return one object schema for all the parts; None if they are not plain objects or contradict each other."""
-    whole: JsonObject = {"type": "object", "properties": {}, "required": {}}
     if not any("properties" in part for part in parts) or not all(_is_plain_object(part) for part in parts):
         return None
-    if not any(part.get("type") == "object" for part in parts):
-        del whole["type"]
+    whole: JsonObject = {"type": "object"} if any(part.get("type") == "object" for part in parts) else {}
+    properties, required = JsonObject(), dict[str, None]()
     for part in parts:
         for name, one in part.get("properties", {}).items():
-            if whole["properties"].setdefault(name, one) != one:
+            if properties.setdefault(name, one) != one:
                 return None
-        whole["required"].update(dict.fromkeys(part.get("required", [])))
+        required.update(dict.fromkeys(part.get("required", [])))
         whole.update({key: value for key, value in part.items() if key in ANNOTATIONS})
-    whole["required"] = list(whole["required"])
-    return {key: value for key, value in whole.items() if key != "required" or value}
+    return {**whole, "properties": properties, **({"required": list(required)} if required else {})}
 
 
 def _is_plain_object(part: JsonObject) -> bool:

@@ -1,0 +1,324 @@
+"""BFCL's single-turn tasks as the package ships them, their right answers, and the official evaluator's word.
+
+The evaluator is asked through a process of its own (`single_worker.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import weakref
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import IO, Any
+
+from gecko_graph.models.recorded import RecordedModel
+from gecko_graph.schemas.complaints import find_faults
+from gecko_graph.state import Call, Json, JsonObject
+from gecko_graph.tools import Toolkit
+
+from ..harness.figures import Case
+from ..harness.options import EvalError, read_jsonl
+from . import package
+
+ANSWERED = (
+    "simple_python",
+    "multiple",
+    "parallel",
+    "parallel_multiple",
+    "live_simple",
+    "live_multiple",
+    "live_parallel",
+    "live_parallel_multiple",
+)
+IRRELEVANT = ("irrelevance", "live_irrelevance")
+"""Categories whose tasks no tool fits: right is to call none."""
+
+CATEGORIES = (*ANSWERED, *IRRELEVANT)
+
+ALL = "single_turn"
+"""Short for all of them."""
+
+LEFT_OUT = ""
+"""Among the values that are right for an argument: it may be left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A task.
+
+    Args:
+        id: Its official id, `live_simple_19-3-15`.
+        category: Its official category.
+        messages: The conversation.
+        functions: The tools as the benchmark writes them.
+        answers: For each right call, its name and each argument's right values; None where no tool fits.
+    """
+
+    id: str
+    category: str
+    messages: Sequence[JsonObject]
+    functions: Sequence[JsonObject]
+    answers: Sequence[Mapping[str, Mapping[str, Sequence[Json]]]] | None
+
+
+def category_of(task: str) -> str:
+    """Return the category that a task's id names."""
+    return task.rpartition("_")[0]
+
+
+def chosen(text: str) -> tuple[str, ...]:
+    """Return the categories that a list names, in the official order.
+
+    Raises:
+        EvalError: One is unknown.
+    """
+    named = [name for name in text.split(",") if name]
+    named = [each for name in named for each in (CATEGORIES if name == ALL else (name,))]
+    if unknown := sorted(set(named) - set(CATEGORIES)):
+        raise EvalError(
+            f"--category {','.join(unknown)}: the single-turn categories are {', '.join(CATEGORIES)}; {ALL} means all"
+        )
+    return tuple(name for name in CATEGORIES if name in named) or CATEGORIES
+
+
+def tasks_of(category: str) -> Iterator[Task]:
+    """Yield all tasks of a category, in the official order.
+
+    Raises:
+        EvalError: The official package is missing.
+    """
+    name = f"BFCL_v4_{category}.json"
+    answers: dict[str, Any] = {}
+    if category in ANSWERED:
+        rows = read_jsonl(package.data_file(f"possible_answer/{name}"))
+        answers = {row["id"]: row["ground_truth"] for row in rows}
+    for row in read_jsonl(package.data_file(name)):
+        yield Task(row["id"], category, row["question"][0], row["function"], answers.get(row["id"]))
+
+
+def right_calls(task: Task) -> list[JsonObject]:
+    """Return the right calls of a task, as a planner would make them: `{"call", "args"}`.
+
+    Of an argument's right values the first is taken that the tool's own schema allows.
+    """
+    toolkit = Toolkit.from_tools(task.functions)
+    return [
+        {"call": name, "args": _right_arguments(toolkit[name].parameters, values)}
+        for answer in task.answers or ()
+        for name, values in answer.items()
+    ]
+
+
+def _right_arguments(schema: JsonObject, values: Mapping[str, Sequence[Json]]) -> JsonObject:
+    known, required = schema.get("properties", {}), schema.get("required", ())
+    made: JsonObject = {}
+    for name, options in values.items():
+        right = [_plain(each) for each in options if each != LEFT_OUT]
+        allowed = [each for each in right if name in known and not find_faults(known[name], each)]
+        if allowed or (right and LEFT_OUT not in options):
+            made[name] = (allowed or right)[0]
+        elif name in required and options:
+            made[name] = (right or [LEFT_OUT])[0]
+    return made
+
+
+def _plain(value: Json) -> Json:
+    """Return one value out of a right one: members of objects, also of an array's, are lists of right values."""
+    if isinstance(value, dict):
+        firsts = {key: next((each for each in options if each != LEFT_OUT), LEFT_OUT) for key, options in value.items()}
+        return {key: one for key, one in firsts.items() if one != LEFT_OUT}
+    if isinstance(value, list) and value and all(isinstance(each, dict) for each in value):
+        return [_plain(each) for each in value]
+    return value
+
+
+OURS = "gecko-graph"
+
+
+def official_result(calls: Iterable[tuple[str, JsonObject]], *, text: str) -> Json:
+    """Return a function-calling model's result: each call's name with its arguments as JSON, or its text."""
+    made = [{name: json.dumps(arguments, ensure_ascii=False)} for name, arguments in calls]
+    return made or text
+
+
+def of_plan(plan: Sequence[Call], *, answer: str) -> Json:
+    """Return a rehearsal's plan, with the tools' names as the benchmark writes them; without calls its answer."""
+    return official_result(((call["name"], call["args"]) for call in plan), text=answer)
+
+
+def folder_name(*parts: str) -> str:
+    """Return a model's name that is safe in paths, and that the evaluator reads back as it is: it takes `_` for `/`."""
+    return re.sub(r"[^A-Za-z0-9.-]+", "-", "-".join(part for part in parts if part)).strip("-")
+
+
+def write_results(folder: Path, model: str, by_category: Mapping[str, Mapping[str, Json]]) -> None:
+    """Write one file a category, a result a line: `<model>/<live|non_live>/BFCL_v4_<category>_result.json`.
+
+    Args:
+        folder: The folder of all results.
+        model: The name of who answered.
+        by_category: Category to task to result.
+    """
+    for category, results in by_category.items():
+        place = folder / model / ("live" if category.startswith("live_") else "non_live")
+        place.mkdir(parents=True, exist_ok=True)
+        rows = (json.dumps({"id": task, "result": one}, ensure_ascii=False) for task, one in results.items())
+        (place / f"BFCL_v4_{category}_result.json").write_text("\n".join(rows) + "\n", encoding="utf-8")
+
+
+NONE_FITS = "None of the tools fits."
+NOTHING_MORE = "There is nothing more to call."
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A planner's recorded reply: its calls as `{"call", "args"}`, or without calls a text."""
+
+    calls: Sequence[JsonObject]
+    text: str
+
+    @property
+    def result(self) -> Json:
+        """Return the same in the official result format, as without a rehearsal."""
+        return official_result(((call["call"], call["args"]) for call in self.calls), text=self.text)
+
+    @property
+    def planner(self) -> RecordedModel:
+        """Return a planner that makes the calls in one message and then is done."""
+        said: list[JsonObject] = [{"calls": list(self.calls)}, {"say": NOTHING_MORE}]
+        return RecordedModel(turns=[{"planner": [said if self.calls else [{"say": self.text or NONE_FITS}]]}])
+
+
+def recorded_case(task: Task, row: Mapping[str, Any]) -> Case:
+    """Return a model's recorded answer as a case.
+
+    Args:
+        task: The task.
+        row: `model`, `calls` of `name` and `arguments`, `raw` where there are none, and where known `name_style`, the
+            `official` verdict and a `label`.
+
+    Raises:
+        KeyError: The row lacks something.
+    """
+    shown = {each["name"].replace(".", "_"): each["name"] for each in task.functions}
+    own = shown if row.get("name_style") == "underscore" else {}
+    calls = [{"call": own.get(call["name"], call["name"]), "args": call["arguments"]} for call in row["calls"]]
+    facts = {
+        "task": task.id,
+        "model": row["model"],
+        "recorded": (row.get("official") or {}).get("valid"),
+        "label": row.get("label"),
+    }
+    words = Words(calls, row.get("raw") or "")
+    return Case(f"{task.id}@{row['model']}", (task, words), group=task.category, facts=facts, unit=task.id)
+
+
+WORKER = Path(__file__).with_name("single_worker.py")
+
+
+class CheckerFailed(Exception):
+    """The official evaluator could not judge something; a case's failure, not the user's mistake."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The official verdict on one result.
+
+    Args:
+        valid: Whether it is right.
+        error_type: The evaluator's name for what is wrong; empty where nothing is.
+        error: Its messages.
+    """
+
+    valid: bool
+    error_type: str
+    error: Sequence[str]
+
+
+class Checker:
+    """The official evaluator. Its process starts with the first question and ends with this object."""
+
+    def __init__(self) -> None:
+        package.version()
+        self._lock = Lock()
+        self._process: subprocess.Popen[str] | None = None
+        self._errors: IO[bytes] | None = None
+
+    def check(self, category: str, task: str, result: Json) -> Checked:
+        """Return the verdict on one result, as it stands in a result file.
+
+        Raises:
+            EvalError: The evaluator cannot be started.
+            CheckerFailed: It raised.
+        """
+        reply = self._ask(category=category, id=task, result=result)
+        return Checked(reply["valid"], reply["error_type"] or "" if not reply["valid"] else "", reply["error"])
+
+    def _ask(self, **request: Any) -> Any:
+        with self._lock:
+            process = self._process or self._start()
+            reply = self._exchange(process, request)
+        if "failed" in reply:
+            raise CheckerFailed(f"the official evaluator: {reply['failed']}")
+        return reply["said"]
+
+    def _start(self) -> subprocess.Popen[str]:
+        root = tempfile.mkdtemp(prefix="bfcl-")  # the package makes folders in the project folder that it is given
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the process
+        process = subprocess.Popen(
+            [sys.executable, str(WORKER)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+            encoding="utf-8",
+            env={**os.environ, "BFCL_PROJECT_ROOT": root, "PYTHONIOENCODING": "utf-8"},
+        )
+        self._process = process
+        weakref.finalize(self, _end, process, self._errors, Path(root))
+        found = self._exchange(process, None).get("version")
+        if found != package.VERSION:
+            raise EvalError(f"{package.NAME} {found} is installed, {package.VERSION} was measured: {package.INSTALL}")
+        return process
+
+    def _exchange(self, process: subprocess.Popen[str], request: Any) -> Any:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            if request is not None:
+                process.stdin.write(json.dumps(request) + "\n")
+                process.stdin.flush()
+            line = process.stdout.readline()
+        except BrokenPipeError:
+            line = ""
+        if not line:
+            raise EvalError(f"the official evaluator ended: {self._last_words()}. {package.INSTALL}")
+        return json.loads(line)
+
+    def _last_words(self) -> str:
+        if self._errors is None:
+            return "it left no message"
+        self._errors.seek(0)
+        lines = self._errors.read().decode(errors="replace").split("\n")
+        return next((line.strip() for line in reversed(lines) if line.strip()), "it left no message")
+
+
+def _end(process: subprocess.Popen[str], errors: IO[bytes], root: Path) -> None:
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            pipe.close()
+    try:
+        process.wait(timeout=5)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    errors.close()
+    shutil.rmtree(root, ignore_errors=True)

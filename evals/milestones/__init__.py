@@ -1,1 +1,0 @@
-"""Milestones derived from one conversation, judged on others: `python -m evals milestones`."""

@@ -1,0 +1,153 @@
+"""answer, close: say what was really done, what was not, and what is in doubt; and keep the turn's record."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, HumanMessage
+
+from ..models.ask import PlannerAsk, Reply, Where
+from ..models.conversation import build_call_messages, build_conversation, merge_neighbours
+from ..models.formatting import cut, text_of
+from ..models.memory import NAME, recall_calls, remember_calls
+from ..models.node import NodeScope
+from ..models.prompts import Prompts, variables_of
+from ..real.claims import (
+    LONGEST_RESULT,
+    MADE,
+    Steps,
+    as_step,
+    find_claims,
+    format_call,
+    in_words,
+    tell_calls,
+)
+from ..real.ledger import CallLedger
+from ..state import VERSION, Call, Json, JsonObject
+from ..world.booking import in_reality
+from ..world.records import ExecutedCall, Execution, ExecutionWord
+from ..world.turn import task_of
+from .channels import AgentState, calls_left
+
+CONVERSATION_VIEWS = 10
+
+
+def answer(
+    state: AgentState, scope: NodeScope, *, prompts: Prompts
+) -> Generator[list[PlannerAsk], list[Reply], dict[str, Any]]:
+    """Give the planner's own answer, with what is real, or have one written from the real results; keep the record.
+
+    What was not done, and what is in doubt, is added by rule: no model can leave it out.
+    """
+    execution = execution_of(state)
+    facts = report(execution, state)
+    text = own_answer(state, execution)
+    if text is None:
+        (reply,) = yield [ask_answer(state, scope, prompts, facts)]
+        text = text_of(reply.value).strip() if isinstance(reply.value, AIMessage) else ""
+    lines = [*([text] if text else tell_calls(made_of(execution["calls"]))), *facts]
+    record: JsonObject = {"v": VERSION, "verdict": execution["status"], "made_up": 0}
+    before = [as_step(entry) for entry in state["unreported"]]
+    record |= remember_calls([*before, *state["steps"]], budget=scope.context.view_chars)
+    record["claims"], record["may_refuse"] = claimed_keys(state), state["rehearsal"]["verdict"].get("may_refuse", [])
+    message = AIMessage("\n".join(lines), name=NAME, response_metadata={NAME: record})
+    return {"execution": execution, "messages": [message], "next_rehearsal_reason": ""}
+
+
+def own_answer(state: AgentState, execution: Execution) -> str | None:
+    """Return the planner's own answer, with real values, where all that it speaks of was done as rehearsed, or None."""
+    rehearsal, preview, calls = state["rehearsal"], state.get("preview"), execution["calls"]
+    planned = {each["call"]["id"]: each for each in preview["calls"]} if preview else {}
+    given_up = any(entry["status"] in ("in_doubt", "refused", "answered") for entry in calls)
+    is_edited = any(each["call"] not in rehearsal["plan"] for each in planned.values())
+    results: list[tuple[Json, Json]] = []
+    for entry in (each for each in calls if each["call"]["id"] in planned):
+        given_up = given_up or entry["status"] != "ok" or bool(entry.get("drift")) or "departure" in entry
+        results.append((planned[entry["call"]["id"]]["predicted"]["result"], entry.get("result")))
+    made = {step["call"]["id"] for step in state["steps"]}
+    given_up = given_up or any(call["id"] not in made for call in rehearsal["plan"])  # it speaks of what was simulated
+    if calls and (is_edited or given_up or not rehearsal["answer"]):
+        return None
+    return in_reality(rehearsal["answer"], results)
+
+
+def made_of(calls: Sequence[ExecutedCall]) -> list[ExecutedCall]:
+    """Return the calls that have a result which counts."""
+    return [entry for entry in calls if entry["status"] in MADE]
+
+
+def claimed_keys(state: AgentState) -> list[str]:
+    """Return the claims of the calls that the answer tells of."""
+    return [entry["key"] for entry in (*state["unreported"], *state["journal"]) if entry["key"]]
+
+
+def close(state: AgentState, scope: NodeScope, *, ledger: CallLedger | None) -> Steps:
+    """Note that the turn's calls were told of: a node of its own, behind the checkpoint that has the answer."""
+    claims = yield from find_claims(state["messages"], ledger)
+    if claims:
+        yield from claims.close(claimed_keys(state))
+    return {"unreported": []}
+
+
+def ask_answer(state: AgentState, scope: NodeScope, prompts: Prompts, facts: Sequence[str]) -> PlannerAsk:
+    """Return the request for the answer: the conversation, the real calls with their results, what is not done."""
+    budget, task = scope.context.view_chars, task_of(state["messages"])
+    note = dict.fromkeys(variables_of("planner"), "") | {"outcome": "\n".join(facts) or "All is done."}
+    prompt = prompts.render("planner", note)
+    conversation = recall_calls(state["messages"])
+    seen = build_conversation(prompt.system, conversation, budget=CONVERSATION_VIEWS * budget)
+    made = build_call_messages(state["steps"], task=task, budget=budget)
+    messages = merge_neighbours([*seen, *made, HumanMessage(prompt.user)])
+    return PlannerAsk(messages=messages, tools=[], where=Where(turn=state["turn"] - 1, attempt=0))
+
+
+def execution_of(state: AgentState) -> Execution:
+    """Return the turn's record."""
+    calls, preview = list(state.get("journal") or []), state.get("preview")
+    left: list[Call] = [each["call"] for each in calls_left(state)]
+    return {
+        "v": VERSION,
+        "turn": state["turn"],
+        "status": word_of(calls, left, accepted=state["rehearsal"]["verdict"]["status"] == "accepted"),
+        "digest": preview["digest"] if preview and state.get("approval") else "",
+        "calls": calls,
+        "left": left,
+        "rehearsals": sum(state["rehearsals"].values()),
+        "fidelity": state.get("fidelity") or {},
+    }
+
+
+def word_of(calls: Sequence[ExecutedCall], left: Sequence[Call], *, accepted: bool) -> ExecutionWord:
+    """Return the turn's outcome in a word."""
+    if any(entry["status"] == "in_doubt" for entry in calls):
+        return "in_doubt"
+    if not any(entry["status"] in MADE for entry in calls):
+        return "done" if accepted and not left and not calls else "nothing"
+    refused = any(entry["status"] == "refused" for entry in calls)
+    return "done" if accepted and not left and not refused else "partial"
+
+
+def report(execution: Execution, state: AgentState) -> list[str]:
+    """Return a line for each thing that was not done or is in doubt; what an equal call did later is done."""
+    done = [entry["call"] for entry in made_of(execution["calls"])]
+    made = [(call["name"], call["args"]) for call in done]
+    before = tell_calls(made_of(state["unreported"]))
+    lines = ["Before, in a turn that was not finished:", *before] if before else []
+    for entry in [*state["unreported"], *execution["calls"]]:
+        if entry["status"] == "error" and (entry["call"]["name"], entry["call"]["args"]) in made:
+            continue
+        lines += tell_calls([entry]) if entry["status"] == "in_doubt" else []
+        named = format_call(entry["call"])
+        lines += [f"Undocumented answer: {named}: {in_words(each)}" for each in entry.get("undocumented", ())]
+        if entry["status"] not in (*MADE, "in_doubt"):
+            is_told = "departure" in entry and entry["departure"]["code"] != "error"
+            why = entry["departure"]["message"] if is_told else entry.get("result", "")
+            lines.append(f"Not done: {named}: {in_words(why)}")
+    lines += [f"Not done: {format_call(call)}" for call in execution["left"]]
+    verdict = state["rehearsal"]["verdict"]
+    if verdict["status"] == "failed":
+        lesson = None if execution["calls"] else state.get("lesson")
+        why = "\n".join([verdict["feedback"], *([lesson["feedback"]] if lesson else [])])
+        lines.append(f"{'Not finished' if done else 'Nothing was done'}: {cut(why, budget=2 * LONGEST_RESULT)}")
+    return lines

@@ -1,0 +1,240 @@
+"""Execution of an approved plan, one real call at a time: call_tool, resolve_doubt, sync (paper, step 5).
+
+What may change something is claimed in the ledger before it is called. Who finds the claim of a call without a result
+cannot know whether it took effect: it is in doubt, and never simply made again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from functools import partial
+from typing import Any
+
+from langgraph.errors import GraphInterrupt
+
+from ..errors import GeckoError
+from ..events import event
+from ..models.ask import AnyAsk, Reply
+from ..models.formatting import cut
+from ..models.node import NodeScope
+from ..real.bindings import find_difference, resolve
+from ..real.claims import (
+    BACKOFF_S,
+    DECIDED,
+    MADE,
+    MARGIN_S,
+    MOST_TRIES,
+    NOT_DURABLE,
+    Claims,
+    Steps,
+    entry_of,
+    find_claims,
+    running,
+    unmade_entry,
+    wait,
+)
+from ..real.decisions import settle_doubt
+from ..real.ledger import CallLedger
+from ..real.policy import WORDS, ReviewPolicy
+from ..real.preview import preview_digest
+from ..schemas.complaints import find_complaints
+from ..state import VERSION, Call, JsonObject, Outcome, Step
+from ..tools import Toolkit
+from ..tools.real import run_real
+from ..tools.spec import ToolSpec
+from ..values.digest import digest
+from ..values.patch import apply_patch, booked_patch
+from ..world.booking import REASON_CHARS, booked
+from ..world.records import Departure, ExecutedCall, PlannedCall, Preview
+from ..world.rung import gate, request_of
+from .channels import AgentState, as_attempt, calls_left, has_moved, last_entry
+
+MOST_DEPARTURES = 3
+"""How often in a turn what is left is rehearsed again because reality departed."""
+
+
+def call_tool(
+    state: AgentState, scope: NodeScope, *, toolkit: Toolkit, policy: ReviewPolicy, ledger: CallLedger | None
+) -> Steps:
+    """Make the plan's next call with its real arguments, once; or say why it is not made.
+
+    Raises GeckoError where there is nothing to claim it in, or another run makes it at this moment.
+    """
+    preview = state["preview"]
+    if preview is None or not is_approved(state, preview, policy):
+        return {"approval": None}
+    planned = calls_left(state)[0]
+    if "answered" in planned:
+        return {"journal": [unmade_entry(planned["call"], status="answered", result=planned["answered"], by="person")]}
+    made = [each for each in state["journal"] if each["status"] in MADE]
+    results = {each["call"]["id"]: each.get("result") for each in made}
+    sent, departure = resolve(planned, results)
+    call, tool = sent["call"], toolkit[sent["call"]["name"]]
+    word, reason = policy.word({**planned, "call": call}, tool, state["task_state"])
+    if WORDS.index(word) > WORDS.index(planned["review"]):  # it allows less
+        departure = departure or {"code": "policy", "message": reason}
+    departure = departure or find_departure(call, state, scope, toolkit) or find_difference(planned, call, results)
+    if departure:
+        return {"journal": [unmade_entry(call, status="skipped", departure=departure)]}
+    if tool.trusted:
+        row: JsonObject = {"call": call, "key": "", "owner": "", "tries": 1, "started_at": time.time()}
+        return (yield from make_call(tool, row, scope, None))
+    same = [each for each in (*state["unreported"], *state["journal"]) if is_equal(each["call"], call)]
+    if left := [each for each in same if each["status"] == "in_doubt" and "ended_at" in each]:
+        return {"journal": [{**left[0], "call": call}]}  # a person has left it so: it is not made again in this turn
+    claims = yield from claims_of(state, tool, ledger)
+    number = 1 + sum(is_equal(each["call"], call) for each in state["journal"] if each["key"])
+    row, is_ours = yield from claims.take(call, number, scope.context.tool_timeout_s)
+    if not is_ours:  # made before, by a run that this state does not know of
+        return {"journal": [{**entry_of(row), "call": call}]}
+    return (yield from make_call(tool, row, scope, claims))
+
+
+def claims_of(state: AgentState, tool: ToolSpec, ledger: CallLedger | None) -> Steps:
+    """Return the claims of the turn. Raises GeckoError where what is called would be forgotten."""
+    claims = yield from find_claims(state["messages"], ledger)
+    if claims is None or claims.standing.durability == "exit":
+        raise GeckoError(NOT_DURABLE.format(tool=tool.name))
+    return claims
+
+
+def is_equal(one: Call, other: Call) -> bool:
+    """Return whether two calls are the same, whatever their ids."""
+    return one["name"] == other["name"] and one["args"] == other["args"]
+
+
+def is_approved(state: AgentState, preview: Preview, policy: ReviewPolicy) -> bool:
+    """Return whether this very plan was approved, lately enough, for the task state that is there."""
+    approval, digest_now = state["approval"], preview_digest(preview["calls"], preview["start_digest"])
+    if approval is None or approval["digest"] != digest_now:
+        return False
+    return time.time() <= approval["at"] + policy.max_age and not has_moved(state)
+
+
+def find_departure(call: Call, state: AgentState, scope: NodeScope, toolkit: Toolkit) -> Departure | None:
+    """Return why a call must not be made now: its real arguments break the schema, or the state its precondition."""
+    if complaints := find_complaints(toolkit[call["name"]], call["args"]):
+        wrong = "; ".join(f"{each['path']}: expected {each['expected']}, got {each['got']}" for each in complaints[:3])
+        return {"code": "binding", "message": wrong}
+    _, refusal = gate(request_of(call, as_attempt(state), scope, toolkit))
+    return {"code": "precondition", "message": str(refusal.result)} if refusal else None
+
+
+def make_call(tool: ToolSpec, row: JsonObject, scope: NodeScope, claims: Claims | None) -> Steps:
+    """Make a call, write what became of it where it was claimed, and return its entry.
+
+    A read is tried again; so is what a service was too busy to do. With an idempotency key the error of a later try
+    leaves open what the first one did.
+    """
+    call, limit = row["call"], scope.context.tool_timeout_s
+    scope.emit(event("gecko.execute", attempt=0, call=call))
+    with running(row):
+        try:
+            for number in range(1, MOST_TRIES + 1):
+                answer, late = yield from run_real(tool, call["args"], limit, key=row["key"], call_id=call["id"])
+                is_free = answer.retry_after is not None or (late and tool.trusted)
+                if not is_free or number == MOST_TRIES:
+                    break
+                pause = max(answer.retry_after or 0, BACKOFF_S * 2 ** (number - 1))
+                if claims:
+                    row = yield from claims.settle(row, until=time.time() + pause + limit + MARGIN_S)
+                yield from wait(pause)
+        except GraphInterrupt:
+            if claims:
+                yield from claims.settle(row, status="paused")
+            raise
+        late = late or bool(tool.key_argument and answer.status == "error" and row["tries"] > 1)
+        fields = {"status": answer.status, "result": answer.result, "by": "tool", "ended_at": time.time()}
+        if claims:
+            row = yield from claims.settle(row, **({"status": "doubt"} if late else fields))
+    entry = entry_of(row if claims else row | fields)
+    if entry["status"] != "in_doubt":
+        scope.emit(event("gecko.executed", attempt=0, call=call, status=entry["status"], result=answer.result))
+    return {"journal": [entry]}
+
+
+def resolve_doubt(
+    state: AgentState, scope: NodeScope, *, toolkit: Toolkit, policy: ReviewPolicy, ledger: CallLedger | None
+) -> Steps:
+    """Resolve a call of which it is not known whether it took effect, by its key or by a person."""
+    entry = last_entry(state)
+    assert entry is not None
+    tool, limit = toolkit[entry["call"]["name"]], scope.context.tool_timeout_s
+    claims = yield from claims_of(state, tool, ledger)
+    row = yield from claims.look(entry["key"])
+    if row["status"] in DECIDED:  # by another run
+        return {"journal": [{**entry_of(row), "call": entry["call"]}]}
+    if row["status"] == "paused" and not state.get("found"):
+        row, is_ours = (yield from claims.retake(row, limit)), True
+    else:
+        settle = partial(settle_doubt, is_keyed=bool(tool.idempotency), needs_id=policy.needs_id)
+        row, is_ours = yield from settle(claims, row, toolkit, limit)
+    return (yield from make_call(tool, row, scope, claims)) if is_ours else {"journal": [entry_of(row)]}
+
+
+def sync(
+    state: AgentState, scope: NodeScope, *, toolkit: Toolkit
+) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
+    """Write what the last real call changed, how it drifted, and whether what is left must be rehearsed again.
+
+    The change is the tool's own contract's or `simulate` function's, on the real arguments in the real state, or the
+    rehearsed one where the real result agrees, with what was made up replaced by what it holds; else a model's. Reality
+    is never refused: what breaks a schema, a postcondition or an invariant is booked as far as it can be, and ends the
+    plan.
+    """
+    entry = last_entry(state)
+    assert entry is not None
+    preview = None if state.get("found") else state.get("preview")
+    calls = preview["calls"] if preview else []
+    planned = next((each for each in calls if each["call"]["id"] == entry["call"]["id"]), None)
+    if entry["status"] == "answered":
+        return answered(state, entry, planned)
+    if entry["status"] not in ("ok", "error"):
+        return departed(state, entry, entry.get("departure"))
+    request = request_of(entry["call"], as_attempt(state), scope, toolkit)
+    outcome, departure = yield from booked(request, entry, planned, scope, toolkit)
+    step: Step = {"v": VERSION, "call": entry["call"], "outcome": outcome}
+    after = apply_patch(state["task_state"], booked_patch(outcome))
+    scope.emit(event("gecko.sync", attempt=0, call=entry["call"], patch=outcome["patch"], drift=entry["drift"]))
+    update: dict[str, Any] = {
+        "task_state": after,
+        "steps": [*state["steps"], step],
+        "fidelity": {request.tool.name: {"calls": 1, "drifted": int(bool(entry["drift"]))}},
+    }
+    if "violations" in outcome or state.get("real_digest"):
+        update["real_digest"] = digest(after)
+    return {**update, "journal": [entry], **departed({**state, "steps": update["steps"]}, entry, departure)}
+
+
+def answered(state: AgentState, entry: ExecutedCall, planned: PlannedCall | None) -> dict[str, Any]:
+    """Return the update after a call that a person has answered: its result is known, and nothing has changed.
+
+    What is left is rehearsed again where a part of it rests on the result that was predicted.
+    """
+    outcome: Outcome = {
+        "status": "ok", "result": entry.get("result"), "patch": [], "rung": "person", "simulated": False, "passed": [],
+    }  # fmt: skip
+    steps: list[Step] = [*state["steps"], {"v": VERSION, "call": entry["call"], "outcome": outcome}]
+    departure: Departure | None = None
+    if planned and planned["rehearse_after"]:
+        departure = {"code": "result", "message": "the user has answered it, and later arguments rest on its result"}
+    return {"steps": steps, **departed({**state, "steps": steps}, entry, departure)}
+
+
+def departed(state: AgentState, entry: ExecutedCall, departure: Departure | None) -> dict[str, Any]:
+    """Return the update that stops the plan, and has what is left rehearsed again, a bounded number of times."""
+    if departure is None:
+        return {}
+    update: dict[str, Any] = {"journal": [{**entry, "departure": departure}]}
+    if state.get("found") or state["rehearsals"].get("departed", 0) >= MOST_DEPARTURES:
+        return update  # a call that was found is no part of a plan
+    feedback = (
+        f"The plan was being carried out. {entry['call']['name']} did not do what was expected: "
+        f"{cut(departure['message'], budget=REASON_CHARS)}"
+    )
+    return {
+        **update,
+        "next_rehearsal_reason": "departed",
+        "lesson": {"number": 0, "attempt_log": "", "feedback": feedback},
+    }

@@ -1,1 +1,0 @@
-"""The agent's nodes, one module each."""

@@ -1,0 +1,264 @@
+"""open_turn, recover, rehearse: a turn begins, or goes on, from all that was really done; one rehearsal from there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Overwrite
+
+from ..errors import GeckoError
+from ..models.answer import AT_ONCE, AWAITED, Driver, finish
+from ..models.memory import NAME, last_checklist, remember_calls, told_claims
+from ..models.node import NodeScope
+from ..real.claims import Steps, as_step, entry_of, find_claims, last_human, tell_calls
+from ..real.decisions import NO_SAVER
+from ..real.ledger import CallLedger
+from ..real.policy import ReviewPolicy
+from ..state import VERSION, JsonObject, Rehearsal, Step
+from ..tools import Toolkit
+from ..values.difference import json_equal
+from ..values.digest import digest
+from ..values.patch import apply_fitting
+from ..world.channels import Continued, GeckoInput, Ledger
+from ..world.records import ExecutedCall, Preview
+from ..world.turn import human_turns
+from .channels import (
+    AgentChannels,
+    AgentState,
+    booked_keys,
+    close_record,
+    is_edited,
+    last_entry,
+    open_record,
+    still_supposed,
+)
+
+REMEMBERED_CHARS = 8_000
+"""Characters of an interrupted turn's calls that the planner is shown."""
+
+MakePreview = Callable[[Rehearsal, JsonObject, list[Step], list[AnyMessage]], Preview | None]
+"""From the rehearsal, the state that its calls begin from, the steps really made and the conversation, what is left."""
+
+
+def open_turn(state: AgentState, scope: NodeScope) -> dict[str, Any]:
+    """Open the turn, or go on with it where its message was sent again.
+
+    A state that was given again as it was at the turn's start has none of its real calls: they are booked anew.
+    """
+    messages = state.get("messages", [])
+    last = last_human(messages)
+    turn_id = str(last.id or "") if last else ""
+    is_same = bool(turn_id) and state.get("turn_id") == turn_id
+    is_anew = (
+        "turn_start_state" in state
+        and is_edited(state)
+        and (is_same or json_equal(state["task_state"], state["turn_start_state"]))
+    )
+    known = booked_keys(state)
+    journal = [entry for entry in state.get("journal") or () if not entry["key"] or entry["key"] in known]
+    if is_same and not is_anew:
+        update: dict[str, Any] = {"next_rehearsal_reason": "resumed", "journal": Overwrite(journal)}
+    else:
+        update = begin(state, None if is_anew else journal)
+    update |= {"lesson": None, "preview": None, "approval": None}
+    return {**update, "turn": human_turns(messages), "turn_id": turn_id, "found": []}
+
+
+def begin(state: AgentState, journal: list[ExecutedCall] | None) -> dict[str, Any]:
+    """Return what a new turn clears and begins with; what was done before it without an answer is still to be told."""
+    turn = human_turns(state.get("messages", []))
+    unreported: list[ExecutedCall] = []
+    if journal is not None:
+        is_answered = (state.get("execution") or {"turn": 0})["turn"] == state.get("turn")
+        made = [entry for entry in journal if entry["tries"] and not is_answered]
+        unreported = [*(state.get("unreported") or ()), *made]
+    return {
+        "unreported": unreported,
+        "turn_start_state": state.get("task_state") or {},
+        "supposed": still_supposed(state),
+        "rehearsals": {},
+        "next_rehearsal_reason": "task",
+        "journal": Overwrite([]),
+        "steps": [],
+        "ledger": {"turn": turn, "started_at": time.time(), "usage": {}, "asked": {}},
+    }
+
+
+def recover(state: AgentState, scope: NodeScope, *, toolkit: Toolkit) -> dict[str, Any]:
+    """Bring the next real call that was found into the journal, for `sync` to book; none is left at the end.
+
+    A call of this turn becomes one of its steps; one of an earlier turn a part of the state that it begins from.
+    """
+    found, journal, entry = state["found"], [*state["journal"]], last_entry(state)
+    update: dict[str, Any] = {"unreported": state["unreported"]}
+    if entry is not None and entry["key"] == found[0]["key"]:
+        done, found = found[0], found[1:]
+        if done["turn"] != state["turn_id"]:
+            journal.pop()
+            update = {
+                "unreported": [*state["unreported"], entry],
+                "turn_start_state": state["task_state"],
+                "supposed": still_supposed(state),
+                "steps": [],
+            }
+        else:
+            left = [as_step(entry)] if entry["status"] == "in_doubt" else []
+            update |= {
+                "next_rehearsal_reason": "resumed"
+                if state["next_rehearsal_reason"] == "task"
+                else state["next_rehearsal_reason"],
+                "steps": [*state["steps"], *left],
+            }
+    while found and found[0]["call"]["name"] not in toolkit:
+        update["unreported"] = [*update["unreported"], entry_of(found[0])]
+        found = found[1:]
+    if found:
+        entry = entry_of(found[0])
+        if entry["call"]["id"] in {each["call"]["id"] for each in journal}:
+            entry["call"] = {**entry["call"], "id": f"{entry['call']['id']}-{entry['key'][:8]}"}
+        journal.append(entry)
+    return {**update, "found": found, "journal": Overwrite(journal)}
+
+
+def rehearse_node(
+    graph: CompiledStateGraph[Any, Any, Any, Any], preview: MakePreview, look: Runnable[Any, Any]
+) -> Runnable[Any, Any]:
+    """Return the node that runs the rehearsal `graph`, sync and async.
+
+    A wrapper, not the graph itself as a node: the state at its predicted end is no state that reality has come to.
+    It has a `look` into the ledger first: with LangGraph's own durability a process may have ended several calls after
+    the checkpoint that is gone on from, and no plan may be made without them.
+    """
+
+    async def rehearse(inner: Any, given: AgentChannels, config: RunnableConfig, driver: Driver) -> dict[str, Any]:
+        if found := await driver.do(look.invoke, look.ainvoke, given, config):
+            return found  # type: ignore[no-any-return]
+        state = open_record(given)
+        state = {**state, **opening(state)}
+        out = await driver.do(inner.invoke, inner.ainvoke, input_of(state), config)
+        return close_record(update_of(state, out, preview))
+
+    def run(state: AgentChannels, config: RunnableConfig) -> dict[str, Any]:
+        # LangGraph draws and streams a graph that a node's own function names
+        return finish(rehearse(graph, state, config, AT_ONCE))  # type: ignore[no-any-return]
+
+    async def arun(state: AgentChannels, config: RunnableConfig) -> dict[str, Any]:
+        return await rehearse(graph, state, config, AWAITED)
+
+    return RunnableLambda(run, afunc=arun, name="rehearse")
+
+
+def find_missing(
+    state: AgentState, scope: NodeScope, *, toolkit: Toolkit, policy: ReviewPolicy, ledger: CallLedger | None
+) -> Steps:
+    """Return the real calls of turns without an answer that the state does not have; nothing where it has all.
+
+    Any saver will do where no call can be claimed, and nobody is asked; none where a person is raises GeckoError.
+    """
+    needed = policy.may_ask or not all(tool.trusted for tool in toolkit)
+    claims = (yield from find_claims(state["messages"], ledger)) if needed else None
+    if claims is None and policy.may_ask:
+        raise GeckoError(NO_SAVER)
+    rows: list[JsonObject] = (yield from claims.find_open()) if claims else []
+    told = told_claims(state["messages"])
+    if claims and (late := [row["key"] for row in rows if row["key"] in told]):
+        yield from claims.close(late)  # the process ended behind the answer
+    known = booked_keys(state) | told
+    found = [row for row in rows if row["key"] not in known]
+    return {"found": sorted(found, key=lambda row: row["turn"] == state["turn_id"])} if found else {}
+
+
+def opening(state: AgentState) -> AgentState:
+    """Return what a rehearsal begins with: the task state as it is, where that was edited from outside."""
+    if state["next_rehearsal_reason"] != "stale":
+        return {}
+    nothing: Any = {"patch": [], "observed": []}
+    steps: list[Step] = [{**step, "outcome": {**step["outcome"], **nothing}} for step in state["steps"]]
+    return {"turn_start_state": state["task_state"], "supposed": still_supposed(state), "steps": steps}
+
+
+def input_of(state: AgentState) -> GeckoInput:
+    """Return the rehearsal's input: the conversation, the state at the turn's start, and what was done since."""
+    told = tell_before(state["messages"], state["unreported"])
+    given: GeckoInput = {"messages": told}
+    if state["turn_start_state"] or state.get("task_state") is not None:
+        given["task_state"] = state["turn_start_state"]
+    last = state.get("rehearsal") if state["rehearsals"] else None
+    items = state.get("checklist")  # given with the message, also where it is sent again
+    if items is None and last:
+        items = last["checklist"]
+    if items or (items is not None and not last):
+        given["checklist"] = items
+    mark = state.get("real_digest")
+    is_real = state["next_rehearsal_reason"] not in ("task", "stale") or bool(state["unreported"])
+    is_real = is_real or bool(mark and mark == digest(state["turn_start_state"]))
+    if last or is_real or state.get("supposed"):
+        going_on: Continued = {
+            "steps": state["steps"],
+            "lesson": state["lesson"],
+            "attempts": max(attempt["number"] for attempt in last["attempts"]) if last else 0,
+        }
+        given["continued"] = {**going_on, "real": is_real, "supposed": state.get("supposed") or []}
+    return given
+
+
+def tell_before(messages: Sequence[AnyMessage], calls: Sequence[ExecutedCall]) -> list[AnyMessage]:
+    """Return the conversation with the real calls of turns that have no answer, before the last human message."""
+    if not calls:
+        return [*messages]
+    place = messages.index(last_human(messages))
+    record = {"v": VERSION, "verdict": "partial", "made_up": 0, "checklist": last_checklist(messages)}
+    record |= remember_calls([as_step(entry) for entry in calls], budget=REMEMBERED_CHARS)
+    record.pop("whole", None)
+    first = "(This turn was interrupted. What was really done in it stays done.)"
+    text = "\n".join([first, *tell_calls(calls)])
+    return [*messages[:place], AIMessage(text, name=NAME, response_metadata={NAME: record}), *messages[place:]]
+
+
+def book_reads(rehearsal: Rehearsal, state: JsonObject, done: Sequence[Step]) -> tuple[JsonObject, list[Step]]:
+    """Return state and steps with what the chosen attempt has read for real, and no change of its own can be in."""
+    attempt = next(each for each in rehearsal["attempts"] if each["number"] == rehearsal["chosen"])
+    steps, known = [*done], {step["call"]["id"] for step in done}
+    for step in attempt["steps"]:
+        outcome = step.get("outcome")
+        if outcome is None or outcome["simulated"] or outcome.get("stale") or step["call"]["id"] in known:
+            continue
+        observed = outcome.get("observed", [])
+        after = apply_fitting(state, observed)
+        steps.append(step if not observed or after is not state else {**step, "outcome": {**outcome, "observed": []}})
+        state = after
+    return state, steps
+
+
+def update_of(state: AgentState, out: dict[str, Any], preview: MakePreview) -> dict[str, Any]:
+    """Return the agent's update after a rehearsal; what a model supposed of the state belongs to it from now on."""
+    rehearsal: Rehearsal = out["rehearsal"]
+    start, steps, why = state["turn_start_state"], state["steps"], state["next_rehearsal_reason"]
+    now, update = state["task_state"] if steps else start, dict[str, Any]()
+    supposed = rehearsal.get("supposed_state") if why in ("task", "resumed") else None
+    if supposed:
+        start, now = {**start, **supposed["state"]}, {**now, **supposed["state"]}
+    if supposed or why == "task":
+        update = {"supposed": supposed["paths"] if supposed else [], "task_state": now}
+    now, steps = book_reads(rehearsal, now, steps)
+    update |= {"task_state": now} if len(steps) > len(state["steps"]) else {}
+    accepted = rehearsal["verdict"]["status"] == "accepted"
+    ledger: Ledger = {"turn": state["turn"], "usage": rehearsal["usage"], "asked": {}}
+    return {
+        **update,
+        "checklist": None,
+        "turn_start_state": start,
+        "steps": steps,
+        "rehearsal": rehearsal,
+        "rehearsals": {**state["rehearsals"], why: state["rehearsals"].get(why, 0) + 1},
+        "next_rehearsal_reason": "",
+        "lesson": None if accepted else state["lesson"],
+        "preview": preview(rehearsal, now, steps, state["messages"]) if accepted else None,
+        "approval": None,
+        "ledger": {**ledger, "started_at": time.time()},
+    }

@@ -1,0 +1,200 @@
+"""review: asks a person about the plan, in the shape of LangChain's HumanInTheLoopMiddleware."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias, cast
+
+from ..models.ask import AnyAsk, Reply
+from ..models.formatting import cut, format_call, format_json, format_steps
+from ..models.node import NodeScope
+from ..real.bindings import fill
+from ..real.claims import find_claims, tell_calls, unmade_entry
+from ..real.decisions import Decision, ask_person, read_words
+from ..real.ledger import CallLedger
+from ..real.policy import ReviewPolicy
+from ..real.preview import apply_prediction, describe_calls, fence, finish_preview, predict, preview_digest
+from ..state import VERSION, Call, Json, Step
+from ..tools import Toolkit
+from ..values.difference import json_equal
+from ..values.places import value_at
+from ..world.records import Ambiguous, Effect, PlannedCall
+from .channels import AgentState, calls_left, has_moved
+
+MOST_REJECTS = 2
+"""How often in a turn the plan is rehearsed again because a person or a rule rejected a part of it."""
+MOST_STALE = 3
+"""How often in a turn it is rehearsed again because the task state was edited from outside."""
+MESSAGE_CHARS = 2_000
+RESTS = ("bindings", "expects", "ambiguous", "made_up")
+"""Keys of what a planned call's arguments rest on."""
+
+Updates: TypeAlias = Generator[Sequence[AnyAsk], list[Reply], dict[str, Any]]
+AnswerCall: TypeAlias = Callable[..., Generator[Sequence[AnyAsk], list[Reply], Step]]
+"""From a task state, the scope, a call, and the state `before` the plan's `steps`, the call's simulated step."""
+
+
+def review(
+    state: AgentState,
+    scope: NodeScope,
+    *,
+    policy: ReviewPolicy,
+    toolkit: Toolkit,
+    answer_call: AnswerCall,
+    ledger: CallLedger | None,
+) -> Updates:
+    """Approve the preview by rule or by a person's decisions; or renew it, or say what the planner must change.
+
+    Nothing is done before the question, so that a resume, which runs the node again, repeats nothing.
+    """
+    preview = state["preview"]
+    assert preview is not None
+    if has_moved(state):
+        is_bounded = state["rehearsals"].get("stale", 0) < MOST_STALE
+        return {"approval": None, "next_rehearsal_reason": "stale" if is_bounded else "", "lesson": None}
+    left = calls_left(state)
+    if refused := [each for each in left if each["review"] == "refuse"]:
+        return reject(state, {each["call"]["id"]: f"not allowed: {each['reason']}" for each in refused}, "", scope)
+    asked = [each for each in left if each["review"] == "ask" and "answered" not in each]
+    calls, decisions = [each["call"] for each in asked], list[Decision]()
+    if asked:
+        names = [call["name"] for call in calls]
+        texts = describe_calls(preview, left, state["task_state"])
+        first, *others = (texts[call["id"]] for call in calls)
+        claims = yield from find_claims(state["messages"], ledger)
+        told, allowed = [done_before(state) + first + unsupported(state), *others], [*map(policy.allowed, names)]
+        decisions = yield from ask_person(calls, told, toolkit, claims, allowed=allowed, needs_id=policy.needs_id)
+    decided = {call["id"]: decision for call, decision in zip(calls, decisions, strict=True)}
+    if any(each["type"] == "reject" for each in decisions):
+        return reject_by_person(state, decided, scope)
+    new = [apply_decision(each, decided.get(each["call"]["id"]), toolkit) for each in left]
+    if all(one["call"] == other["call"] for one, other in zip(new, left, strict=True)):
+        calls_now = [*preview["calls"][: -len(new)], *new]
+        digest = preview_digest(calls_now, preview["start_digest"])
+        approval = {"digest": digest, "at": time.time()}
+        return {
+            "preview": {**preview, "calls": calls_now, "digest": digest},
+            "approval": approval,
+            "next_rehearsal_reason": "",
+        }
+    renewed = yield from replay(new, state, scope, answer_call)
+    again = finish_preview(renewed, state["task_state"], toolkit=toolkit, policy=policy)
+    return {"preview": again, "approval": None, "next_rehearsal_reason": "edited"}
+
+
+def done_before(state: AgentState) -> str:
+    """Return what was really done already, in this turn or in earlier ones that have no answer, for the person."""
+    lines = tell_calls([*state["unreported"], *state["journal"]])
+    return "Already, for real:\n{}\n\n".format(fence("\n".join(lines))) if lines else ""
+
+
+def unsupported(state: AgentState) -> str:
+    """Return a line on what nothing real supports of the answer, without what real results will take the place of."""
+    found = state["rehearsal"]["verdict"].get("unsupported", ())
+    left = [each["text"] for each in found if each["origin"]["from"] != "result" or "attempt" in each["origin"]]
+    shown = cut(", ".join(map(format_json, left)), budget=MESSAGE_CHARS)
+    return f"\n- the answer: made up; nothing real supports {shown}." if left else ""
+
+
+def apply_decision(planned: PlannedCall, decision: Decision | None, toolkit: Toolkit) -> PlannedCall:
+    """Return a call as it was decided; what an edit has changed rests on nothing but the person."""
+    if decision and decision["type"] == "respond":
+        return {**planned, "answered": read_words(decision["message"])}
+    if not decision or decision["type"] != "edit":
+        return planned
+    old, edited, records = planned["call"], decision["edited_action"], cast("dict[str, Any]", planned)
+    call: Call = {**old, "name": edited["name"], "args": edited["args"]}
+
+    def same(argument: str) -> bool:
+        return json_equal(value_at(call["args"], argument), value_at(old["args"], argument))
+
+    kept: Any = {key: [each for each in records.get(key, ()) if same(each["argument"])] for key in RESTS}
+    effect: Effect = toolkit[call["name"]].effect or "unknown"
+    return planned if call == old else {**planned, **kept, "call": call, "effect": effect}
+
+
+def replay(
+    calls: Sequence[PlannedCall], state: AgentState, scope: NodeScope, answer_call: AnswerCall
+) -> Generator[Sequence[AnyAsk], list[Reply], list[PlannedCall]]:
+    """Return the calls with predictions of their own from the first one that was decided otherwise.
+
+    Values that an earlier call of the plan makes are taken from its new prediction.
+    """
+    old = {each["call"]["id"]: each for each in calls_left(state)}
+    quiet = replace(scope, context=scope.context.model_copy(update={"semantic_validation": False}))
+    results: dict[str, Json] = {entry["call"]["id"]: entry.get("result") for entry in state["journal"]}
+    before, changed = state["task_state"], False
+    renewed: list[PlannedCall] = []
+    steps: list[Step] = []
+    for planned in calls:
+        identifier = planned["call"]["id"]
+        changed = changed or planned != old[identifier]
+        if changed and "answered" not in planned:
+            filled, _ = fill(planned, results)
+            step = yield from answer_call(before, quiet, filled["call"], before=state["task_state"], steps=steps)
+            planned = renew(filled, step, results, old)
+        results[identifier] = planned.get("answered", planned["predicted"]["result"])
+        if "answered" not in planned:
+            before = apply_prediction(before, planned)
+            outcome: Any = {"passed": [], "simulated": planned["predicted"]["rung"] != "real", **planned["predicted"]}
+            steps = [*steps, {"v": VERSION, "call": planned["call"], "outcome": outcome}]
+        renewed.append(planned)
+    return renewed
+
+
+def renew(
+    planned: PlannedCall, step: Step, results: Mapping[str, Json], left: Mapping[str, PlannedCall]
+) -> PlannedCall:
+    """Return a call with its new prediction; values that real calls gave it are its own from now on.
+
+    An amount from a result that is predicted otherwise now is not supported by it any more: the person sees that.
+    """
+    expects = [each for each in planned.get("expects") or () if each["call"] in left]
+    holds = [each for each in expects if json_equal(value_at(results[each["call"]], each["path"]), each["predicted"])]
+    lost: list[Ambiguous] = [{"argument": each["argument"], "sources": [each]} for each in expects if each not in holds]
+    bindings = [each for each in planned["bindings"] if each["call"] in left]
+    ambiguous = [*planned["ambiguous"], *lost]
+    renewed: PlannedCall = {**planned, "bindings": bindings, "expects": holds, "ambiguous": ambiguous}
+    marks: Any = {key: step.get("outcome", renewed).get(key, []) for key in ("unclear", "may_refuse")}
+    return {**renewed, "predicted": predict(step), **marks}
+
+
+def reject_by_person(state: AgentState, decided: Mapping[str, Decision], scope: NodeScope) -> dict[str, Any]:
+    """Return the update after a person has rejected a part of the plan.
+
+    What else was decided is a wish for the next plan. Who rejects all without a word is not asked again.
+    """
+    rejected = {id_: each for id_, each in decided.items() if each["type"] == "reject"}
+    reasons = {id_: f"rejected by the user: {each.get('message', 'no reason')}" for id_, each in rejected.items()}
+    wishes = [
+        f"Instead of {format_call(planned['call'])}: {format_json(decided[planned['call']['id']])}"
+        for planned in calls_left(state)
+        if decided.get(planned["call"]["id"], {"type": "approve"})["type"] in ("edit", "respond")
+    ]
+    is_final = len(rejected) == len(decided) and not any(each.get("message") for each in rejected.values())
+    return reject(state, reasons, "\n".join(wishes), scope, is_final=is_final)
+
+
+def reject(
+    state: AgentState, reasons: Mapping[str, str], wishes: str, scope: NodeScope, *, is_final: bool = False
+) -> dict[str, Any]:
+    """Return the update after calls of the plan were rejected: it is rehearsed again, a bounded number of times."""
+    rejected = [each["call"] for each in calls_left(state) if each["call"]["id"] in reasons]
+    if is_final or state["rehearsals"].get("rejected", 0) >= MOST_REJECTS:
+        why = {id_: {"code": "policy", "message": reason} for id_, reason in reasons.items()}
+        journal = [unmade_entry(call, status="refused", departure=why[call["id"]]) for call in rejected]
+        return {"approval": None, "next_rehearsal_reason": "", "journal": journal}
+    lines = [f"{format_call(call)}: {reasons[call['id']]}" for call in rejected]
+    feedback = (
+        "This plan was not approved. It must not have these calls, nor what depends on them:\n"
+        + "\n".join(lines)
+        + f"\n{wishes}\nPlan again without them; where the task cannot be done without them, ask the user."
+    )
+    attempts = state["rehearsal"]["attempts"]
+    chosen = next(each for each in attempts if each["number"] == state["rehearsal"]["chosen"])
+    new = [step for step in chosen["steps"] if step not in state["steps"]]
+    log = format_steps(new, budget=scope.context.view_chars)
+    lesson = {"number": 0, "attempt_log": log, "feedback": cut(feedback, budget=MESSAGE_CHARS)}
+    return {"approval": None, "next_rehearsal_reason": "rejected", "lesson": lesson}

@@ -1,0 +1,209 @@
+"""The calls of an agent's message: the real ones claimed before they are made, and the answers to those that are not.
+
+Of a message that runs twice or is sent again each write is made once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, ToolCall, ToolMessage
+from langgraph.errors import GraphInterrupt
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
+from langgraph.types import Command
+
+from ..models.answer import Driver
+from ..models.conversation import build_complaint_message
+from ..real.claims import DECIDED, UNKNOWN, Claims, entry_of, find_claims, last_human, running
+from ..real.decisions import Decision, ask_doubts, ask_person, settle_doubt, settled_by
+from ..real.ledger import CallLedger
+from ..real.policy import ReviewPolicy
+from ..state import Call, JsonObject, Step
+from ..tools import Toolkit
+from ..tools.check import Rejection, check_by_rule
+from ..tools.real import CLAIMED, Answer, as_answer, block_value, drive
+from ..values.places import as_text
+from ..world.as_tools import add_marks, is_same, name_call
+from ..world.world import World
+
+ROOM = "middleware|"
+NOT_MADE: JsonObject = {"status": "error", "result": "It did not take effect.", "by": "person"}
+GIVEN_UP: JsonObject = {"status": "error", "result": "It was not carried out: the turn was interrupted."}
+NOT_APPROVED = "{name} was not carried out: this call was not approved as it is now."
+REJECTED = "{name} was not carried out: the user rejected it{reason}. Do not make the same call again."
+
+
+class Claimed(NamedTuple):
+    """The real calls of an agent, each claimed before it is made."""
+
+    ledger: CallLedger | None
+    toolkit: Toolkit
+    timeout_s: float
+
+    async def find(self, state: Any, driver: Driver) -> Claims | None:
+        """Return the claims of the turn; None without a checkpointer."""
+        claims: Claims | None = await drive(find_claims(state["messages"], self.ledger, room=ROOM), driver)
+        return claims
+
+    async def ask(
+        self, state: Any, calls: Sequence[Call], texts: Sequence[str], policy: ReviewPolicy, driver: Driver
+    ) -> Any:
+        """Ask a person about calls, as `ask_person`."""
+        claims, allowed = await self.find(state, driver), [policy.allowed(call["name"]) for call in calls]
+        asking = ask_person(calls, texts, self.toolkit, claims, allowed=allowed, needs_id=policy.needs_id)
+        return await drive(asking, driver)
+
+    async def make(
+        self, state: Any, call: Call, here: Sequence[JsonObject], run: Callable[[], Awaitable[Any]], driver: Driver
+    ) -> tuple[Any, str]:
+        """Return a call's result and its key: by making it, or from the ledger where it was made before.
+
+        `here` are the records of its message's calls so far. A call of which it is not known whether it took effect is
+        asked about first. One that only reads, or that nothing could claim, is simply made.
+        """
+        tool = self.toolkit[call["name"]]
+        claims = None if tool.trusted else await self.find(state, driver)
+        if claims is None:
+            return await run(), ""
+        done = [
+            *(state.get("gecko_journal") or ()),
+            *({**record["step"], **record["step"].get("outcome", {})} for record in here),
+        ]
+        same = [each for each in done if is_same(each["call"], call) and each["call"]["id"] != call["id"]]
+        number = 1 + sum(each.get("result") != UNKNOWN for each in same)  # one that is left in doubt is not made again
+        row, is_ours = await drive(claims.take(call, number, self.timeout_s), driver)
+        while True:
+            if is_ours:
+                result, row = await self._run(claims, row, run, driver)
+            if row["status"] in DECIDED:
+                return (result if is_ours else as_message(row, call)), row["key"]
+            is_keyed = bool(row.get("keyed") and tool.idempotency)
+            settling = settle_doubt(claims, row, self.toolkit, self.timeout_s, is_keyed=is_keyed)
+            row, is_ours = await drive(settling, driver)
+
+    async def _run(self, claims: Claims, row: JsonObject, run: Callable[[], Awaitable[Any]], driver: Driver) -> Any:
+        """Make a call; return its result, and its row: decided, or in doubt.
+
+        What raises, and an error that neither says that nothing was done nor refuses the arguments, is in doubt.
+        """
+        tool, known = self.toolkit[row["call"]["name"]], {"key": row["key"]}
+        token = CLAIMED.set(known)
+        with running(row):
+            try:
+                result = await run()
+            except Exception as error:  # a tool that asks something itself runs again when it is answered
+                status = "paused" if isinstance(error, GraphInterrupt) else "doubt"
+                await drive(claims.settle(row, status=status), driver)
+                raise
+            finally:
+                CLAIMED.reset(token)
+            came = read_result(result)
+            is_open = came.status == "error" and not tool.refuses and not check_by_rule(row["call"], tool)
+            fields = {"status": came.status, "result": came.result, "by": "tool", "ended_at": time.time()}
+            if known.get("doubt", is_open) or came.is_unread:
+                fields = {"status": "doubt"}
+            return result, await drive(claims.settle(row, keyed="doubt" in known, **fields), driver)
+
+    async def recover(self, state: Any, world: World, driver: Driver) -> JsonObject | None:
+        """Book the real calls that no state has, as their message was given up, and return the update that tells them.
+
+        Of those in doubt a person says what became of them; one to make now is the model's to make again. Calls that
+        the journal has are closed.
+        """
+        if (claims := await self.find(state, driver)) is None:
+            return None
+        rows = await drive(claims.find_open(), driver)
+        known = {entry["key"] for entry in state.get("gecko_journal") or ()}
+        if told := [row["key"] for row in rows if row["key"] in known]:
+            await drive(claims.close(told), driver)
+        lost = [row for row in rows if row["key"] not in known and row["call"]["name"] in self.toolkit]
+        if open_ := [row for row in lost if row["status"] not in DECIDED]:
+            asking = ask_doubts([row["call"] for row in open_], self.toolkit, claims)
+            decisions = await drive(asking, driver)
+            for row, decision in zip(open_, decisions, strict=True):
+                is_undone = decision["type"] == "make_now"
+                fields = NOT_MADE | {"ended_at": time.time()} if is_undone else settled_by(decision)
+                lost[lost.index(row)] = await drive(claims.settle(row, **fields), driver)
+        if not lost:
+            return None
+        for row in (row for row in lost if row["status"] != "left"):
+            await driver.do(world.record, world.arecord, row["call"], Answer(row["status"], row["result"]))
+        entries = [{**entry_of(row), "result": row.get("result", UNKNOWN)} for row in lost]
+        messages = [RemoveMessage(REMOVE_ALL_MESSAGES), *tell(state["messages"], lost, claims.turn)]
+        return {"gecko": world.snapshot(), "gecko_journal": entries, "messages": messages}
+
+
+def as_message(row: JsonObject, call: Call) -> ToolMessage:
+    """Return what a call came to that was made before."""
+    text = UNKNOWN if row["status"] == "left" else as_text(row["result"])
+    status: Any = "success" if row["status"] == "ok" else "error"
+    return ToolMessage(text, tool_call_id=call["id"], name=call["name"], status=status)
+
+
+def tell(messages: Sequence[AnyMessage], lost: Sequence[JsonObject], turn: str) -> list[AnyMessage]:
+    """Return a conversation with real calls that it does not have, and with no call that was given up unanswered.
+
+    A call whose message is there is answered behind it; others stand at the end of their turn, this one or the last.
+    """
+    left, told = {row["call"]["id"]: row for row in lost}, list[AnyMessage]()
+    answered = {each.tool_call_id for each in messages if isinstance(each, ToolMessage)}
+    for message in messages:
+        told.append(message)
+        calls: list[Any] = message.tool_calls if isinstance(message, AIMessage) else []
+        if any(call["id"] in left for call in calls):
+            given = [(call, left.pop(call["id"], None)) for call in calls if call["id"] not in answered]
+            told += [as_message(row or GIVEN_UP, call) for call, row in given]
+    for row in left.values():
+        last, call = last_human(told), row["call"]
+        place = told.index(last) if last and row["turn"] != turn else len(told)
+        made = {"name": call["name"], "args": call["args"], "id": call["id"]}
+        told[place:place] = [AIMessage("", tool_calls=[made]), as_message(row, call)]
+    return told
+
+
+def read_result(result: ToolMessage | Command[Any]) -> Answer:
+    """Return what a real tool answered; a text that is a JSON object or list is read as that."""
+    answer = as_answer(result)
+    if isinstance(answer.result, str):
+        return replace(answer, result=block_value({"type": "text", "text": answer.result}))
+    return answer
+
+
+def refuse(call: ToolCall, rejection: Rejection) -> ToolMessage:
+    """Return the answer to a call that must not be made."""
+    if complaints := rejection.get("complaints"):
+        message = build_complaint_message(name_call(call), complaints)
+    else:
+        content = as_text(rejection.get("error"))
+        message = ToolMessage(content, tool_call_id=call["id"], name=call["name"], status="error")
+    return add_marks(message, {"simulated": False, "rung": "contract", "made_up": False, "refused": True})
+
+
+def answer_as_decided(call: Call, decision: Decision) -> ToolMessage:
+    """Return the answer to a call that a person has rejected, or responded to in the tool's place."""
+    if decision["type"] == "respond":
+        return ToolMessage(decision["message"], tool_call_id=call["id"], name=call["name"])
+    return reject(call, f": {decision['message']}" if decision.get("message") else "")
+
+
+def reject(call: Call | ToolCall, reason: str | None) -> ToolMessage:
+    """Return the answer to a call that was not made: rejected, or where there is no reason, not approved as it is."""
+    content = (NOT_APPROVED if reason is None else REJECTED).format(name=call["name"], reason=reason)
+    return ToolMessage(content, tool_call_id=call["id"], name=call["name"], status="error")
+
+
+def as_edited(call: ToolCall, state: Any) -> Any:
+    """Return a call as LangChain's `HumanInTheLoopMiddleware` will make it: its message keeps the model's own."""
+    return {**call, **(state.get("hitl_edited_tool_calls") or {}).get(call["id"], {})}
+
+
+def find_rehearsed(state: Any, call: ToolCall) -> Step | None:
+    """Return the step that was simulated of this very call."""
+    for answer in (state.get("gecko_batch") or {"answers": ()})["answers"]:
+        if answer["call"]["id"] == call["id"] and is_same(answer["call"], call):
+            step: Step = answer["record"]["step"]
+            return step
+    return None

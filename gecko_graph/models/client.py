@@ -1,0 +1,250 @@
+"""A client that asks one chat model for messages and structured replies, and remembers what its server accepts.
+
+Output methods are tried in order: the provider's structured output, function calling, plain text. The one that the
+server does not refuse is remembered for the next ask. A reply that does not fit gets one repair round with what is
+wrong with it, then the ask has failed. A model may stand in `.bind()`, `.with_retry()`, `.with_fallbacks()`, or be a
+configurable one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from operator import itemgetter
+from typing import Any, TypeAlias
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig, RunnableSequence, RunnableWithFallbacks
+from langchain_core.runnables.base import RunnableBindingBase
+from langchain_core.runnables.configurable import DynamicRunnable
+from pydantic import BaseModel
+
+from ..errors import NoReply
+from ..schemas.rules import Same
+from ..state import JsonObject, RoleUsage
+from .ask import Ask, Dialogue, ModelCall, PlannerAsk, Reply
+from .conversation import read_message, sanitize_message
+from .failure import failure_of, find_setup_problem, is_refusal, name_of
+from .formatting import cut
+from .prompts import BLIND, Prompt, Prompts, hide_secrets
+from .reply import OUTPUT_METHODS, OutputMethod, Unreadable, is_closed, raw_text, read_reply, schema_of
+from .usage import Price, add_all, count, count_tokens, no_usage, tokens_of
+
+AnyRunnable: TypeAlias = Runnable[Any, Any]
+Bind: TypeAlias = Callable[[Any], AnyRunnable]
+
+
+def find_model(runnable: object) -> Any:
+    """Return the chat model within its wrappers, of fallbacks the first; None where there is none."""
+    if isinstance(runnable, RunnableWithFallbacks):
+        found = [find_model(each) for each in runnable.runnables]
+        return None if None in found else found[0]
+    if isinstance(runnable, RunnableBindingBase):
+        return find_model(runnable.bound)
+    if isinstance(runnable, DynamicRunnable):
+        return find_model(runnable.default)
+    # `init_chat_model`'s configurable one is no BaseChatModel
+    return runnable if isinstance(runnable, Runnable) and hasattr(type(runnable), "bind_tools") else None
+
+
+def bind_within(runnable: AnyRunnable, bind: Bind) -> AnyRunnable:
+    """Return a model with each chat model within its wrappers replaced by what `bind` makes of it."""
+    if isinstance(runnable, RunnableWithFallbacks):
+        first, *others = (bind_within(each, bind) for each in runnable.runnables)
+        return runnable.model_copy(update={"runnable": first, "fallbacks": others})
+    if isinstance(runnable, RunnableBindingBase):
+        return runnable.model_copy(update={"bound": bind_within(runnable.bound, bind)})
+    return _Configured(runnable, bind) if isinstance(runnable, DynamicRunnable) else bind(runnable)
+
+
+def _without_cache(model: Any) -> Any:
+    return model.model_copy(update={"cache": False}) if isinstance(model, BaseChatModel) else model
+
+
+class _Configured(Runnable[Any, Any]):
+    """A configurable model with something bound: which model that is, the config of each call says."""
+
+    def __init__(self, model: DynamicRunnable[Any, Any], bind: Bind) -> None:
+        self._model, self._bind = model, bind
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        model, config = self._model.prepare(config)
+        return bind_within(model, self._bind).invoke(input, config, **kwargs)
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        model, config = self._model.prepare(config)
+        return await bind_within(model, self._bind).ainvoke(input, config, **kwargs)
+
+
+_REPAIR_CHARS = 4_000
+_MOST_BOUND = 1_000
+"""Schemas that a model is kept bound with."""
+
+
+class StructuredClient:
+    """One chat model, with prices by model name. Shared by all its roles and by all runs: it keeps no trace of any."""
+
+    def __init__(self, model: Runnable[Any, Any], *, prices: Mapping[str, Price], prompts: Prompts) -> None:
+        self.model, self._inner = model, find_model(model)
+        self._prompts = prompts
+        self._prices = prices
+        self._method: OutputMethod = OUTPUT_METHODS[0]
+        self._methods: dict[type[BaseModel], OutputMethod] = {}
+        self._has_replied = False
+        self._structured: dict[tuple[OutputMethod, Same], AnyRunnable | None] = {}
+        self._tools: tuple[Sequence[JsonObject], AnyRunnable] | None = None
+
+    def ask(self, ask: Ask) -> Dialogue:
+        """Ask for an object of the reply's class: the first method that is not refused, with one repair round."""
+        variables = hide_secrets(ask.variables) if ask.role in BLIND else ask.variables
+        prompt = self._prompts.render(ask.role, variables)
+        spent: list[RoleUsage] = []
+        for method, schema in self._forms(ask):
+            runnable = self._by(method, schema, strict=is_closed(ask.reply))
+            if runnable is None:
+                continue
+            in_words = method == "text" or schema is not _schema_of(ask)
+            message = self._look((yield ModelCall(runnable, _messages(prompt, ask, in_words=in_words))))
+            spent.append(self._count(message))
+            if isinstance(message, Exception) and method != "text" and is_refusal(message):
+                if schema is ask.schema:
+                    self._structured[method, Same(schema)] = None
+                continue
+            if isinstance(message, Exception):
+                return Reply(None, failure_of(message), add_all(spent))
+            self._method = self._method if self._methods else method
+            self._methods[ask.reply] = method
+            value, problem = _read(message, ask)
+            if problem is None or problem.final:
+                return Reply(value, str(problem) if problem else None, add_all(spent))
+            again = self._look((yield ModelCall(runnable, _repair(prompt, ask, message, problem))))
+            spent.append(self._count(again))
+            return self._repaired(ask, problem, again, spent)
+        raise AssertionError("plain text is a method that is always there")
+
+    def plan(self, ask: PlannerAsk) -> Dialogue:
+        """Ask for a message, with the tools bound."""
+        try:
+            runnable = self._with_tools(ask.tools)
+            runnable = bind_within(runnable, _without_cache) if ask.uncached else runnable
+        except NotImplementedError:
+            return Reply(None, f"{type(self._inner).__name__} has no bind_tools, so it cannot plan tool calls")
+        except Exception as error:  # noqa: BLE001 - the boundary to models: a client that chokes on a tool is data
+            return Reply(None, f"the tools could not be bound: {failure_of(error)}")
+        message = self._look((yield ModelCall(runnable, ask.messages)))
+        usage = self._count(message)
+        if isinstance(message, Exception):
+            return Reply(None, failure_of(message), usage)
+        if not isinstance(message, AIMessage):
+            return Reply(None, f"the model replied with {type(message).__name__}, not with a message", usage)
+        message, failure = read_message(message)
+        return Reply(message, failure, usage)
+
+    def _look(self, message: Any) -> Any:
+        """Return what a call has come to, as it can be stored; raises NoReply where key, address or name is wrong."""
+        is_error = isinstance(message, Exception)
+        if is_error and (problem := find_setup_problem(message, self._inner, has_replied=self._has_replied)):
+            raise NoReply(problem) from message
+        self._has_replied = self._has_replied or not is_error
+        return sanitize_message(message) if isinstance(message, AIMessage) else message
+
+    def _repaired(self, ask: Ask, problem: Unreadable, again: Any, spent: Sequence[RoleUsage]) -> Reply:
+        if isinstance(again, Exception):
+            return Reply(None, failure_of(again), add_all(spent))
+        value, still = _read(again, ask, whole=False)
+        if still is None and problem.prose:  # the server ignores unknown options: put the schema into the prompt
+            self._methods[ask.reply] = self._method = "text"
+        return Reply(value, str(still) if still else None, add_all(spent))
+
+    def _forms(self, ask: Ask) -> Iterator[tuple[OutputMethod, JsonObject]]:
+        """Yield methods with the schema to bind: the ask's own, and where the server refuses that one, the class's."""
+        for method in OUTPUT_METHODS[OUTPUT_METHODS.index(self._methods.get(ask.reply, self._method)) :]:
+            if ask.schema is not None and method != "text":
+                yield method, ask.schema
+            yield method, schema_of(ask.reply)
+
+    def _by(self, method: OutputMethod, schema: JsonObject, *, strict: bool) -> AnyRunnable | None:
+        if method == "text":
+            return self.model
+        key = (method, Same(schema))
+        if key not in self._structured:
+            if len(self._structured) >= _MOST_BOUND:
+                self._structured.clear()
+            bind = partial(_structured_output, schema=schema, method=method, strict=strict)
+            try:
+                self._structured[key] = bind_within(self.model, bind)
+            except NotImplementedError:
+                self._structured[key] = None
+        return self._structured[key]
+
+    def _with_tools(self, tools: Sequence[JsonObject]) -> AnyRunnable:
+        if not tools:
+            return self.model
+        bound = self._tools
+        if bound is None or not _same(bound[0], tools):
+            self._tools = bound = (list(tools), bind_within(self.model, lambda model: model.bind_tools(tools)))
+        return bound[1]
+
+    def _count(self, message: Any) -> RoleUsage:
+        if isinstance(message, Exception):
+            if not any(spent := tokens_of(message)):
+                return no_usage()
+            return count_tokens(*spent, model_name=name_of(self._inner), prices=self._prices)
+        return count(message if isinstance(message, BaseMessage) else None, prices=self._prices)
+
+
+def _structured_output(model: Any, *, schema: JsonObject, method: OutputMethod, strict: bool) -> Runnable[Any, Any]:
+    """Return a chat model with the reply's schema bound, without the parser behind it: `_read` reads all replies.
+
+    Besides, the raw message is what tokens are counted from, and LangChain's own `include_raw` costs a thread a call.
+
+    Raises:
+        NotImplementedError: The model has no such method.
+    """
+    if not isinstance(model, BaseChatModel):  # a configurable one, whose model is made at each call
+        made: Runnable[Any, Any] = model.with_structured_output(schema, method=method, include_raw=True)
+        return made | itemgetter("raw")
+    for options in ({"method": method, "strict": strict}, {"method": method}):
+        try:
+            made = model.with_structured_output(schema, **options)
+        except AttributeError:
+            break
+        except (TypeError, ValueError):
+            continue
+        bare = made.first if isinstance(made, RunnableSequence) else None
+        return bare if isinstance(bare, (RunnableBinding, BaseChatModel)) else made
+    raise NotImplementedError
+
+
+def _messages(prompt: Prompt, ask: Ask, *, in_words: bool) -> list[BaseMessage]:
+    schema = json.dumps(_schema_of(ask), ensure_ascii=False) if in_words else ""
+    instructions = f"\n\nReply with one JSON object and nothing else. Its JSON Schema:\n{schema}" if in_words else ""
+    return [SystemMessage(prompt.system + instructions), HumanMessage(prompt.user)]
+
+
+def _schema_of(ask: Ask) -> JsonObject:
+    return ask.schema or schema_of(ask.reply)
+
+
+def _repair(prompt: Prompt, ask: Ask, message: Any, problem: Unreadable) -> list[BaseMessage]:
+    wrote = cut(raw_text(message), budget=_REPAIR_CHARS)
+    return [
+        *_messages(prompt, ask, in_words=True),
+        AIMessage(wrote if wrote.strip() else "(nothing)"),  # two human messages in a row are refused by some models
+        HumanMessage(
+            f"That cannot be used: {problem}. Reply again with the whole, corrected JSON object and nothing else."
+        ),
+    ]
+
+
+def _read(message: Any, ask: Ask, *, whole: bool = True) -> tuple[BaseModel | None, Unreadable | None]:
+    try:
+        return read_reply(message, ask.reply, ids=ask.ids, whole=whole), None
+    except Unreadable as problem:
+        return None, problem
+
+
+def _same(a: Sequence[JsonObject], b: Sequence[JsonObject]) -> bool:
+    return len(a) == len(b) and all(one is other for one, other in zip(a, b, strict=True))

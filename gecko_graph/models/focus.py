@@ -1,0 +1,248 @@
+"""The words to look for in a large state, and an index of it: its containers, and where words occur in them.
+
+Work per value runs at the speed of C: each container's keys and scalars are joined to one text, and words are looked
+for in the texts of all containers at once.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
+from itertools import accumulate, chain, islice
+from typing import Any, NamedTuple
+
+from ..state import Json
+from ..values.places import scalars_of
+
+MAX_WORDS = 120
+"""Words of a focus; the first ones count most."""
+
+_LONGEST = 80
+"""Characters up to which a text is searched as a whole: a name, an identifier, a title, not a message."""
+
+_START, _FIRST = 4_000, 400
+"""Characters read of a text, and texts read of a part: a result can be as large as a state."""
+
+_TERM = re.compile(r"\w+(?:[-.:@#&'+]+\w+)*")
+"""A term in a text: `final_report.pdf`, `2024-05-01`, `o'neil`; of a path each step."""
+
+_PART = re.compile(r"[^\W\d_]+|\d+")
+_CAMEL = re.compile(r"(?<=[a-z\d])(?=[A-Z])")
+
+_IDLE = frozenset(
+    """
+    a about above after again all also am an and any are around as at be because been before being below but by can
+    could currently did do does doing done down each either else every few first for from further get give go had
+    has have having he help her here hers him his how however i if in into is it its itself just kindly last let
+    like ll make may me might more most must my need needed next no nor not now of off ok okay on once one only onto
+    or other our out over own please re really same see set shall she should show since so some still such sure take
+    than thank thanks that the their them then there these they this those through to too two under until up us use
+    using ve very via want was we well were what when where whether which while who whom why will with within
+    without would yes yet you your
+    """.split()  # noqa: SIM905 - easier to read than two hundred quoted words
+)
+
+_MARGIN = "\x1f"
+"""Separates keys and scalars in the text. One inside a value only changes how relevant the value is."""
+
+_CONTAINERS = frozenset((dict, list))
+MOST_UPPER = 40
+_FEW, _MANY = 80, 400
+"""Occurrences read of a word, and of those where it is a whole key or scalar; more of them add little."""
+
+_CIRCUMSTANCE = re.compile(
+    r"(?<![a-z])(?:users?|username|account|owner|login|logged|auth|authenticated|session|token|active|current|selected"
+    r"|cwd|pwd|working|folder|directory|path|now|today|time|date|count|counter|next|last|id|ids|status|mode|version|balance"
+    r"|limit)(?![a-z])"
+)
+_NAMING = re.compile(r"(?:^|_)(?:id|name|title|key|code|symbol|number|email|slug|uuid|ref)$|[a-z](?:Id|Name|Key|Code)$")
+
+
+# the words ------------------------------------------------------------------------------------------
+
+
+def focus_words(*parts: Json) -> list[str]:
+    """Return the words to look for in a state, the most specific first; for `view`.
+
+    Args:
+        parts: What the view is for, the most specific first: a call's name and arguments, a result, the task, the items
+            of a checklist. Values come before their keys, whole texts before their words.
+
+    Returns:
+        At most `MAX_WORDS` different words in small letters, at most half of them of one part.
+    """
+    words: dict[str, None] = {}
+    for part in parts:
+        terms = dict.fromkeys(term for term in _terms(part) if term not in _IDLE)
+        words.update(dict.fromkeys(islice(terms, MAX_WORDS // 2)))
+    return list(words)[:MAX_WORDS]
+
+
+def _terms(part: Json) -> Iterator[str]:
+    """Yield short texts as they are, the terms in all texts, then the words in those and in the first keys."""
+    scalars = (str(each) for each in scalars_of(part) if each is not None and not isinstance(each, bool))
+    texts = [text[:_START] for text in islice(scalars, _FIRST)]
+    yield from (plain for text in texts if 0 < len(plain := text.strip().lower()) <= _LONGEST)
+    terms = [term for text in texts for term in _TERM.findall(text)]
+    yield from (term.lower() for term in terms if len(term) <= _LONGEST)
+    for term in chain(terms, islice(_keys(part), _FIRST)):
+        yield from split_term(term)
+
+
+def _keys(part: Json) -> Iterator[str]:
+    if isinstance(part, dict):
+        for key, value in part.items():
+            yield str(key)
+            yield from _keys(value)
+    elif isinstance(part, (list, tuple)):
+        yield from chain.from_iterable(map(_keys, part))
+
+
+def split_term(term: str) -> Iterator[str]:
+    """Yield the words in a term, in the singular too: `lockDoors` gives lock, doors, door."""
+    for piece in _PART.findall(_CAMEL.sub(" ", term)):
+        word = piece.lower()
+        if 3 <= len(word) <= _LONGEST:
+            yield word
+            if len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
+                yield word[:-1]
+
+
+def is_circumstance(key: object) -> bool:
+    """Return whether a key looks like a runtime variable: current folder, user, session, counter."""
+    return isinstance(key, str) and bool(_CIRCUMSTANCE.search(_CAMEL.sub("_", key).lower()))
+
+
+# the state ------------------------------------------------------------------------------------------
+
+
+class Node:
+    """A non-empty container.
+
+    Attributes:
+        value: The container itself.
+        parent: The container that it is in, under `key`; None at the root.
+        index: Its number among all containers of the state, breadth first.
+        depth: How far from the root it is.
+        kids: Those of its entries that are such containers.
+        size: About how many characters of JSON it takes, with all its content.
+        marks: Entries that were found, with their weight.
+        score: How much its own entries concern the focus; `named`: how much its name does.
+    """
+
+    def __init__(self, value: Any, parent: Node | None, key: str | int | None, index: int) -> None:
+        self.value, self.parent, self.key, self.index = value, parent, key, index
+        self.depth: int = parent.depth + 1 if parent else 0
+        self.size = 0
+        self.score = self.named = 0.0
+        self.kids: dict[Any, Node] = {}
+        self.marks: dict[Any, float] = {}
+
+    @cached_property
+    def keys(self) -> Sequence[Any]:
+        """The keys of its entries, or their indices."""
+        return list(self.value) if isinstance(self.value, dict) else range(len(self.value))
+
+    def way(self) -> list[Node]:
+        """Return the containers from the root to this one."""
+        return [*(self.parent.way() if self.parent else ()), self]
+
+
+class Found(NamedTuple):
+    """An occurrence of a word in a key or a scalar.
+
+    `fit` is 1 for the whole key or scalar, 0.5 for a word in it, less for a part of a word.
+    """
+
+    node: Node
+    key: Any
+    in_key: bool
+    fit: float
+
+    @property
+    def is_name(self) -> bool:
+        """Whether it names a record: a whole key, or all of an identifier."""
+        return self.fit == 1 and (self.in_key or (isinstance(self.key, str) and bool(_NAMING.search(self.key))))
+
+
+class Outline:
+    """The containers of a state, breadth first; `found` are those that concern the focus."""
+
+    def __init__(self, state: Json) -> None:
+        self.nodes: list[Node] = [Node(state, None, None, 0)]
+        self.found: dict[int, Node] = {}
+        texts = list(map(self._read, self.nodes))  # which grow as they are read
+        for node, text in zip(reversed(self.nodes), reversed(texts), strict=True):
+            node.size += len(text) + 4 * len(node.value)
+            if node.parent:
+                node.parent.size += node.size
+        self._text = _lowered(f"{_MARGIN}{_MARGIN.join(texts)}{_MARGIN}")
+        self._starts = list(accumulate((len(text) + 1 for text in texts), initial=1))
+
+    @property
+    def upper(self) -> list[Node]:
+        """The root and its first containers."""
+        return [self.nodes[0], *islice(self.nodes[0].kids.values(), MOST_UPPER)]
+
+    def _read(self, node: Node) -> str:
+        """Return the container's text; its containers join the queue."""
+        value = node.value
+        items = value.values() if isinstance(value, dict) else value
+        branches = not _CONTAINERS.isdisjoint(map(type, items))
+        text = _MARGIN.join(self._branch(node, items) if branches else map(str, items))
+        return _MARGIN.join((*value, text)) if isinstance(value, dict) else text
+
+    def _branch(self, node: Node, items: Collection[Any]) -> Iterator[str]:
+        value, count = node.value, len(self.nodes)
+        pairs = value.items() if isinstance(value, dict) else enumerate(value)
+        inner = [(key, item) for key, item in pairs if type(item) in _CONTAINERS and item]
+        node.kids = {key: Node(item, node, key, count + n) for n, (key, item) in enumerate(inner)}
+        self.nodes += node.kids.values()
+        return ("" if type(item) in _CONTAINERS else str(item) for item in items)
+
+    def find(self, word: str, *, whole: bool = False) -> list[Found]:
+        """Find a lower-case word, from the root outwards; of very many occurrences the first and the last."""
+        length = len(word)
+        starts = [found.start() for found in re.finditer(re.escape(word), self._text)]
+        exact = [start for start in starts if self._text[start - 1] == _MARGIN == self._text[start + length]]
+        if whole or len(starts) > _FEW:
+            starts = sorted({*ends(exact, _MANY), *(() if whole else ends(starts, _FEW))})
+        places: list[Found] = []
+        index, field, counted = 0, 0, 1
+        for start in starts:
+            if start >= self._starts[index + 1]:
+                index = bisect_right(self._starts, start) - 1
+                field, counted = 0, self._starts[index]
+            field += self._text.count(_MARGIN, counted, start)
+            counted = start
+            places += self._place(self.nodes[index], field, self._fit(start, start + length))
+        return places
+
+    def _place(self, node: Node, field: int, fit: float) -> list[Found]:
+        count, keyed = len(node.value), isinstance(node.value, dict)
+        entry = field - count if keyed and field >= count else field
+        return [Found(node, node.keys[entry], keyed and field < count, fit)] if fit and 0 <= entry < count else []
+
+    def _fit(self, start: int, end: int) -> float:
+        before, after = self._text[start - 1], self._text[end]
+        if before == after == _MARGIN:
+            return 1.0
+        inside = before.isalnum()
+        if not inside and not after.isalnum():
+            return 0.5
+        if end - start < 4 or self._text[start:end].isdigit():
+            return 0.0
+        return 0.2 if inside else 0.3
+
+
+def _lowered(text: str) -> str:
+    """Return a text in lower case, each letter in its place: a dotted capital I, which becomes two, stays."""
+    small = text.lower()
+    return small if len(small) == len(text) else "".join(min(each.lower(), each, key=len) for each in text)
+
+
+def ends(keys: Sequence[Any], count: int) -> Sequence[Any]:
+    """Return the first and the last of very many."""
+    return keys if len(keys) <= count else [*keys[: count - count // 2], *keys[-(count // 2) :]]

@@ -1,0 +1,385 @@
+"""What a prompt shows of a large JSON value: an outline and the relevant parts, within a budget of characters."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from math import log2
+from typing import Any, NamedTuple
+
+from ..state import Json
+from .drawing import Drawing, escape, folded, scalar, whole
+from .focus import MAX_WORDS, MOST_UPPER, Found, Node, Outline, ends, is_circumstance, split_term
+
+_SHORT = 200
+"""Characters up to which a text is always shown."""
+
+_SMALL = 300
+"""Characters up to which a container near the root is always shown: a current folder, a list of doors."""
+
+_LEAST, _MISSES = 60, 20
+"""Characters below which the search for more to show stops; successive parts that did not fit, after which it does."""
+
+_RECORD = 800
+"""Characters up to which a container is shown whole, together with the match in it."""
+
+_SEVERAL = 10
+"""Child containers up to which a container counts as a record, not as a collection."""
+
+_NAMED = 2.0
+"""Weight of a name from which a container counts as the one that is meant."""
+
+_MANY, _VERY_MANY = 200, 5_000
+"""Entries of one container that may be shown, and those that are searched for relevant ones."""
+
+_LENGTHENED = 5
+"""Containers whose texts may use the remaining room."""
+
+_ALONE = 20
+"""Occurrences up to which a reference is followed: a value that occurs more often does not identify anything."""
+
+_SMALL_RECORD = 2_000
+"""Characters below which a container counts as a record, not as a collection."""
+
+_REFERRERS = 6
+_IDENTITY = re.compile(r"user|account|owner|login|session|name|_id\b|\bid\b|active|current|selected", re.IGNORECASE)
+_STEP = re.compile(r"[^/\\]+")
+_LONGEST_WAY = 30
+_CLOSE = (3.0, 3.0, 2.5, 2.0)
+"""Factors for containers below an addressed one, by distance; the first is for the addressed one itself."""
+
+_MOST_KIDS = 1_000
+_FIELDS = 100
+
+
+class View(NamedTuple):
+    """The part of a state that a prompt shows.
+
+    Attributes:
+        text: The view.
+        shows: Whether all of the value at a path in the state (keys, and indices as text) is shown.
+    """
+
+    text: str
+    shows: Callable[[Sequence[str]], bool]
+
+
+def view(state: Json, *, focus: Sequence[str] = (), budget: int) -> str:
+    """Return the state as text of at most `budget` characters: all of it if it fits, else an outline of relevant parts.
+
+    It is JSON, with marks for omitted parts: `{… 12 keys: "a", "b", …}`, `… 214 more keys (of 220)`,
+    `… items 3 to 40 (of 44)`, `"start" … 900 of 1,200 characters left out … "end"`. Items of a list that is not whole
+    bear their index.
+
+    In this order and as far as the budget allows, it shows: short values at the root and in its containers (user,
+    session, counters); the containers that a path among these leads to (current folder); what the focus finds, with
+    the record it is in and the records that it refers to; and, up to a third of the budget, an outline of the rest.
+
+    Args:
+        state: A JSON document.
+        focus: Words to look for, the most specific first: see `focus_words`.
+        budget: Characters, at least 500.
+    """
+    return draw_view(state, focus=focus, budget=budget).text
+
+
+def draw_view(state: Json, *, focus: Sequence[str] = (), budget: int) -> View:
+    """Return the `view` of a state, with a test for what it shows."""
+    entire = escape(json.dumps(state, ensure_ascii=False, separators=(",", ":")))
+    if len(entire) <= budget:
+        spaced = whole(state)
+        return View(spaced if len(spaced) <= budget else entire, lambda path: True)
+    if not isinstance(state, (dict, list)):
+        texts = (scalar(state, max(limit, 0)) for limit in (budget - 100, budget // 6 - 100, 0))
+        return View(next((text for text in texts if len(text) <= budget), entire[:budget]), lambda path: False)
+    outline = Outline(state)
+    found = find_relevant(outline, focus[:MAX_WORDS])
+    drawing = _select_within(outline.nodes[0], found, budget)
+    if drawing is None:
+        return View(folded(state)[:budget], lambda path: False)
+    meant = [node for weight, node in found.ranked[:_LENGTHENED] if weight >= 0.5 * found.ranked[0][0]]
+    return View(drawing.lengthened(meant, budget), drawing.shows)  # such as a file to be read
+
+
+def _select_within(root: Node, found: Findings, budget: int) -> Drawing | None:
+    """Select within the budget; sizes are overestimated, so try a larger budget where something was refused."""
+    drawing, is_starved = _select(root, found, budget)
+    length = len(drawing.text())
+    rooms = [budget * tenths // 10 for tenths in (8, 6, 4, 2)] if length > budget else []
+    if length <= budget and is_starved:
+        more = min(2 * budget, budget * budget // length)
+        rooms = [more, (more + budget) // 2]
+    others = (_select(root, found, room)[0] for room in rooms)
+    fitting = next((other for other in others if len(other.text()) <= budget), None)
+    return fitting or (drawing if length <= budget else None)
+
+
+# what is shown --------------------------------------------------------------------------------------
+
+
+def _select(root: Node, found: Findings, budget: int) -> tuple[Drawing, bool]:
+    """Return the selected parts of a state that is too large, and whether something relevant did not fit."""
+    drawing = Drawing(root, budget)
+    drawing.limit(budget // 3)
+    _show_circumstances(drawing, root, budget)
+    drawing.limit(budget // 3)
+    for node in found.addressed:
+        if node.size > budget // 8 or not drawing.showwhole(node):
+            drawing.open(node, names=budget // 4)
+            _showscalars(drawing, node, limit=_SHORT)
+    drawing.limit(budget)
+    _show_relevant(drawing, found, budget)
+    is_starved = drawing.refused > 0
+    drawing.limit(max(drawing.room - budget * 2 // 3, budget // 8))
+    _showscalars(drawing, root, limit=_SHORT)
+    _show_kids(drawing, root)
+    for branch in found.branches:
+        _sketch(drawing, branch)
+    return drawing, is_starved
+
+
+def _show_circumstances(drawing: Drawing, root: Node, budget: int) -> None:
+    """Show entries of the root and of its containers: runtime variables first, then what was found."""
+    drawing.open(root)
+    entries: list[tuple[tuple[bool, bool, int, int], Node, Any]] = []
+    for node in [root, *islice(root.kids.values(), _MANY)]:
+        for place, key in enumerate(islice(node.keys, _VERY_MANY)):
+            is_likely = key in node.marks or is_circumstance(key)
+            is_collection = node.depth and key in node.kids and len(node.kids) > _SEVERAL
+            if not is_collection and (place < _MANY or is_likely):
+                rank = (not is_circumstance(key), key not in node.marks, node.depth, len(entries))
+                entries.append((rank, node, key))
+    for _, node, key in sorted(entries, key=lambda entry: entry[0]):
+        kid = node.kids.get(key)
+        if kid and kid.size <= _SMALL:
+            drawing.showwhole(kid)
+        elif kid or not isinstance(node.value[key], str) or len(node.value[key]) <= _SHORT or not node.depth:
+            drawing.show(node, key, limit=max(_SHORT, budget // 6) if key in node.marks else _SHORT)
+
+
+def _show_relevant(drawing: Drawing, found: Findings, budget: int) -> None:
+    misses = 0
+    for weight, node in found.ranked:
+        room, refused = drawing.room, drawing.refused
+        is_weak = weight < 0.1 * found.ranked[0][0] and room < budget * 3 // 4
+        if is_weak or room < _LEAST or misses > _MISSES:
+            break
+        record = node
+        while record.parent and record.parent.parent and record.parent.size <= _RECORD:
+            record = record.parent
+        is_small = record.size <= budget // (4 if node.named >= _NAMED else 8)
+        if not (is_small and drawing.showwhole(record)) and drawing.open(node):
+            for key in sorted(node.marks, key=lambda key: -node.marks[key])[:_MANY]:
+                drawing.show(node, key, limit=max(_SHORT, budget // 6))
+            _showscalars(drawing, node, limit=budget // 6 if node.named else _SHORT)
+            _show_kids(drawing, node)
+        misses = misses + 1 if drawing.refused > refused and drawing.room == room else 0
+
+
+def _showscalars(drawing: Drawing, node: Node, *, limit: int, count: int = 30) -> None:
+    for key in ends([key for key in node.keys if key not in node.kids], count):
+        drawing.show(node, key, limit=limit)
+
+
+def _show_kids(drawing: Drawing, node: Node) -> None:
+    kids = list(node.kids.values())
+    if len(kids) == 1:
+        drawing.open(kids[0], names=_SMALL)
+    for kid in kids if len(kids) <= _SEVERAL else [kids[0], kids[-1]]:
+        if kid.size > 2 * _SMALL or not drawing.showwhole(kid):
+            drawing.show(node, kid.key, limit=_SHORT)
+
+
+def _sketch(drawing: Drawing, branch: Node) -> None:
+    """Outline a branch from its top downwards."""
+    queue = [branch]
+    for node in queue:
+        if drawing.room <= drawing.floor:
+            return
+        if not (drawing.is_open(node) or (node.parent and drawing.is_open(node.parent))):
+            continue
+        if node.size > 2 * _SMALL or not drawing.showwhole(node):
+            _showscalars(drawing, node, limit=_SHORT // 2, count=30 if isinstance(node.value, dict) else 6)
+            _show_kids(drawing, node)
+        kids = list(node.kids.values())
+        queue += kids if len(kids) <= _SEVERAL else ends(kids, 2)
+
+
+# what is relevant -----------------------------------------------------------------------------------
+
+
+class Findings(NamedTuple):
+    """The parts of a state that concern a focus.
+
+    Attributes:
+        ranked: The found containers with their weight, the heaviest first.
+        addressed: Those to which a path at the root or below it leads (current folder), and in each the container of
+            its things, such as `contents`.
+        branches: The containers in the root, those with the most relevant content first.
+    """
+
+    ranked: list[tuple[float, Node]]
+    addressed: list[Node]
+    branches: list[Node]
+
+
+def find_relevant(outline: Outline, words: Sequence[str]) -> Findings:
+    """Find the parts of a state that concern a focus; sets `marks`, `score` and `named` of the outline's nodes.
+
+    A word counts for more the earlier it comes, the longer it is, the fewer places it occurs in, and if it is a whole
+    key or a whole value. What is found leads on by one step: the values of a record that was found, and those at the
+    root that identify the user, are looked up as the keys and identifiers of others.
+    """
+    wanted = dict.fromkeys(word.lower() for word in words if word)
+    weights = {word: 1 / (1 + rank / 25) for rank, word in enumerate(wanted)}
+    for word, weight in weights.items():
+        _weigh_word(outline, word, weight)
+    _weigh_names(outline, weights)
+    for reference, weight in list(_references(outline)):
+        if reference not in weights:
+            weights[reference] = weight
+            _follow(outline, reference, weight)
+    places = list(_addressed(outline))
+    near = {node.index for node in places}
+    weighed = ((_relevance(node, near), node) for node in outline.found.values())
+    ranked = sorted(weighed, key=lambda find: (-find[0], -find[1].index))  # of equal ones the latest
+    return Findings(ranked, places, _branches(outline))
+
+
+def _weigh_word(outline: Outline, word: str, weight: float) -> None:
+    """Add a word's weight; a name identifies a record, a field's name is the same in all records of a kind."""
+    kinds: dict[str, list[Found]] = defaultdict(list)
+    for place in outline.find(word):
+        is_field = place.fit == 1 and place.in_key and place.key not in place.node.kids
+        kinds["field" if is_field else "name" if place.is_name else str(place.fit == 1)].append(place)
+    length = min(max(len(word), 2), 10) / 5
+    for kind, places in kinds.items():
+        spread = len(places) if kind == "field" else 1 + log2(len(places))
+        _mark(outline, places, weight * (max(length, 1.0) if kind == "name" else length) / spread)
+
+
+def _weigh_names(outline: Outline, weights: dict[str, float]) -> None:
+    """Names near the root count without regard to how often their words occur further down.
+
+    They are found by their single words, too (door in `doorStatus`), and with other joints (watchlist is `watch_list`).
+    """
+    joined = {"".join(filter(str.isalnum, word)): weight for word, weight in weights.items() if len(word) > 4}
+    for node in outline.upper:
+        for key in islice(node.value, _FIELDS) if isinstance(node.value, dict) else ():
+            plain = "".join(filter(str.isalnum, key.lower()))
+            weight = sum(weights.get(word, 0.0) for word in set(split_term(key))) + 2 * joined.get(plain, 0.0)
+            if weight:
+                _mark(outline, [Found(node, key, in_key=True, fit=0.5)], weight)
+
+
+def _mark(outline: Outline, places: Sequence[Found], weight: float) -> None:
+    """Add weights; several occurrences of a word in one container count once."""
+    best: dict[int, float] = defaultdict(float)
+    for place in places:
+        node, fit = place.node, place.fit
+        worth = 4 * fit if place.in_key or place.is_name else 2.0 if fit == 1 else 2 * fit * fit
+        node.marks[place.key] = node.marks.get(place.key, 0.0) + weight * worth
+        if place.in_key and place.key in node.kids:
+            node = node.kids[place.key]
+            node.named += weight * worth
+        elif weight * worth > best[node.index]:
+            node.score += weight * worth - best[node.index]
+            best[node.index] = weight * worth
+        outline.found[node.index] = node
+
+
+def _references(outline: Outline) -> Iterator[tuple[str, float]]:
+    """Yield lower-case values that may refer to other records: those of the first records and of the user."""
+    records = [node for node in outline.found.values() if node.depth > 1 and node.size < _SMALL_RECORD]
+    for node in sorted(records, key=lambda node: -(node.score + node.named))[:_REFERRERS]:
+        values = node.value.values() if isinstance(node.value, dict) else node.value
+        for value in islice(values, MOST_UPPER):
+            yield from ((name, min(1.0, (node.score + node.named) / 4)) for name in _reference(value))
+    for node in outline.upper:
+        for key in islice(node.value, _MOST_KIDS) if isinstance(node.value, dict) else ():
+            if _IDENTITY.search(key):
+                yield from ((name, 0.5) for name in _reference(node.value[key]))
+
+
+def _reference(value: Json) -> Iterator[str]:
+    if isinstance(value, str) and 2 < len(value) <= 40 and " " not in value:
+        yield value.lower()
+    elif isinstance(value, int) and not isinstance(value, bool) and abs(value) > 99:
+        yield str(value)
+
+
+def _follow(outline: Outline, reference: str, weight: float) -> None:
+    places = outline.find(reference, whole=True)
+    if len(places) <= _ALONE:
+        keys = [place for place in places if place.in_key]
+        values = [place for place in places if not place.in_key]
+        _mark(outline, keys, 0.75 * weight / (1 + log2(len(keys) or 1)))
+        _mark(outline, values, 0.2 * weight / (1 + log2(len(values) or 1)))
+
+
+def _relevance(node: Node, near: set[int]) -> float:
+    """Return a container's relevance to the focus; `near` has the indices of addressed containers.
+
+    Of things of one name, as a file in many folders, the one in the current folder is meant rather than one below it.
+    """
+    own = node.score + node.named
+    names, close = 0.0, _CLOSE[0] if node.index in near else 1.0
+    for steps, above in enumerate(reversed(node.way()[:-1]), 1):
+        names += above.named / steps
+        if steps < len(_CLOSE) and above.index in near:
+            close = max(close, _CLOSE[steps])
+    return (own + min(own, 0.5 * names)) * close
+
+
+def _branches(outline: Outline) -> list[Node]:
+    weights: dict[int, float] = defaultdict(float)
+    for node in outline.found.values():
+        top = node.way()[1 if node.parent else 0]
+        weights[top.index] = max(weights[top.index], node.score + node.named)
+    return sorted(outline.nodes[0].kids.values(), key=lambda kid: -weights[kid.index])
+
+
+def _addressed(outline: Outline) -> Iterator[Node]:
+    seen = set[int]()
+    for node, steps in _ways(outline):
+        around = [node, node.parent] if node.parent else [node]
+        for place in (place for above in around for place in (above, *above.kids.values())):
+            if end := _walk(place, steps):
+                inner = max(end.kids.values(), key=lambda kid: kid.size) if 0 < len(end.kids) <= 3 else end
+                yield from (each for each in (end, inner) if each.index not in seen)
+                seen |= {end.index, inner.index}
+
+
+def _ways(outline: Outline) -> Iterator[tuple[Node, list[str]]]:
+    """Yield lists of names and paths at the root and in its containers."""
+    for node in outline.upper:
+        for key in node.keys[:MOST_UPPER] if isinstance(node.value, dict) else ():
+            value = node.value[key]
+            if isinstance(value, str) and len(value) < 300 and is_circumstance(key):
+                value = _STEP.findall(value)
+            if isinstance(value, list) and 0 < len(value) <= _LONGEST_WAY:
+                yield node, [step for step in value if isinstance(step, str)]
+
+
+def _walk(node: Node, steps: Sequence[str]) -> Node | None:
+    """Return where the steps lead from a container; wrappers such as `contents` may lie between two of them."""
+    here: Node | None = node
+    for step in steps:
+        here = _enter(here, step, 2) if here else None
+    return None if here is node else here
+
+
+def _enter(node: Node, step: str, slack: int) -> Node | None:
+    if step in node.kids:
+        return node.kids[step]
+    if isinstance(node.value, list):
+        return next((kid for kid in islice(node.kids.values(), _MOST_KIDS) if _is_called(kid, step)), None)
+    inner = node.kids.values() if slack and len(node.kids) < 10 else ()
+    return next((end for kid in inner if (end := _enter(kid, step, slack - 1))), None)
+
+
+def _is_called(node: Node, name: str) -> bool:
+    return isinstance(node.value, dict) and name in (node.value.get("name"), node.value.get("id"))

@@ -1,0 +1,364 @@
+"""Values made up from a schema: valid, and the same for the same key in every process (paper, A.4)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, islice, product
+from typing import Any
+
+from jsonschema.protocols import Validator
+
+from ..errors import RunFailure
+from ..state import Json, JsonObject
+from .complaints import find_faults, is_error_branch
+from .rules import accepts, canonical, rules_of
+from .specimens import (
+    COMPOSED,
+    Dice,
+    find_member_schema,
+    is_composed,
+    is_own_identifier,
+    list_types,
+    make_names,
+    make_numbers,
+    make_texts,
+    noun,
+    vocabulary,
+    words,
+)
+from .subschemas import follow
+
+MAX_ALTERNATIVES = 24
+
+_LARGER = vocabulary("minimum exclusiveMinimum minLength minItems minProperties minContains")
+_SMALLER = vocabulary("maximum exclusiveMaximum maxLength maxItems maxProperties maxContains")
+
+
+def flatten(schema: Any, root: Any, dice: Dice) -> Iterator[tuple[JsonObject, frozenset[str]]]:
+    """Yield the flat schemas that a schema reduces to, the likeliest first, each with the references that led to it.
+
+    A value of one of them is likely, not certain, to fit the schema: `oneOf` and `not` have to be checked afterwards.
+    """
+    return islice(_flat(schema, root, dice, frozenset()), MAX_ALTERNATIVES)
+
+
+def _flat(schema: Any, root: Any, dice: Dice, seen: frozenset[str]) -> Iterator[tuple[JsonObject, frozenset[str]]]:
+    if schema is True:
+        yield {}, seen
+    if not isinstance(schema, dict):
+        return
+    base = {key: value for key, value in schema.items() if key not in COMPOSED}
+    parts: list[list[tuple[JsonObject, frozenset[str]]]] = []
+    for options, followed in _groups(schema, root, dice, seen):
+        found = (flat for option in options for flat in _flat(option, root, dice, followed))
+        parts.append(list(islice(found, MAX_ALTERNATIVES)))
+    for combination in product(*parts):
+        merged: JsonObject | None = base
+        for flat, _ in combination:
+            merged = merge(merged, flat) if merged is not None else None
+        if merged is not None:
+            yield merged, seen.union(*(refs for _, refs in combination))
+
+
+def _groups(
+    schema: JsonObject, root: Any, dice: Dice, seen: frozenset[str]
+) -> Iterator[tuple[Sequence[Any], frozenset[str]]]:
+    """Yield groups of options: the target of a reference, a member of allOf, the branches of anyOf or oneOf."""
+    for key in ("$ref", "$dynamicRef"):
+        if isinstance(reference := schema.get(key), str) and reference not in seen:
+            target = follow(root, reference)
+            yield [True if target is None else target], seen | {reference}
+    yield from (([member], seen) for member in schema.get("allOf", ()))
+    for key in ("anyOf", "oneOf"):
+        if key in schema:
+            yield _order(schema[key], root, dice), seen
+    if "if" in schema:
+        yield [{"allOf": [schema["if"], schema.get("then", True)]}, schema.get("else", True)], seen
+
+
+def _order(options: Sequence[Any], root: Any, dice: Dice) -> list[Any]:
+    """Return the branches, starting at a random one; null comes last, error bodies after it."""
+
+    def rank(branch: Any) -> int:
+        return 2 if is_error_branch(branch, root) else isinstance(branch, Mapping) and branch.get("type") == "null"
+
+    start = dice.below(len(options))
+    return sorted([*options[start:], *options[:start]], key=rank)
+
+
+def merge(one: JsonObject, other: JsonObject) -> JsonObject | None:
+    """Return one schema for both; None where no value can fit both."""
+    merged = {**one, **other}
+    for key in one.keys() & other.keys():
+        both = _merge_value(key, one[key], other[key])
+        if both is None:
+            return None
+        merged[key] = both
+    return merged
+
+
+def _merge_value(key: str, one: Any, other: Any) -> Any:
+    if key in _LARGER or key in _SMALLER:
+        return max(one, other) if key in _LARGER else min(one, other)
+    if key == "type":
+        return _common_types(one, other)
+    if key == "enum":
+        listed = {canonical(value) for value in other}
+        return [value for value in one if canonical(value) in listed] or None
+    if key == "required":
+        return [*one, *(name for name in other if name not in one)]
+    if key in ("properties", "patternProperties"):
+        names = {**one, **other}
+        return {name: _both(one.get(name, True), other.get(name, True)) for name in names}
+    if key in ("items", "additionalProperties", "contains", "propertyNames"):
+        return _both(one, other) if one is not False and other is not False else False
+    return other
+
+
+def _both(one: Any, other: Any) -> Any:
+    if one is True or one == other:
+        return other
+    return one if other is True else {"allOf": [one, other]}
+
+
+def _common_types(one: Json, other: Json) -> list[str] | None:
+    first, second = ([types] if isinstance(types, str) else types for types in (one, other))
+    common = [kind for kind in first if kind in second]
+    if "integer" not in common and {"integer", "number"} <= {*first, *second}:
+        common.append("integer")
+    return common or None
+
+
+MAX_DEPTH = 24
+MAX_VALUES = 4_000
+MAX_ECHOED = 2_000
+"""Characters of an argument that may be repeated."""
+MAX_ROUNDS = 2
+"""How often a recursive reference is followed."""
+TRIES = 3
+
+_BAD = vocabulary(
+    "error errors failure failed exception warning warnings invalid deleted blocked expired cancelled canceled more"
+)
+"""Words of fields and values that would make a success look like none."""
+
+
+class Impossible(RunFailure):
+    """No value was found that fits the schema."""
+
+
+class TooLarge(RunFailure):
+    """A value of more than `MAX_VALUES` parts."""
+
+
+def make_value(
+    schema: JsonObject, *, seed: int, key: str, hints: Mapping[str, Json] | None = None, subject: str = ""
+) -> Json:
+    """Make up a value that fits a schema.
+
+    Args:
+        schema: JSON Schema 2020-12; references point into it.
+        seed: Another seed, another value.
+        key: Identity of the value; equal keys and seeds give equal values, different keys different identifiers.
+        hints: A call's arguments, repeated where the schema has fields of the same names.
+        subject: Name of the tool, for identifiers.
+
+    Raises:
+        Impossible: No fitting value was found.
+    """
+    reason, rules = "it allows nothing", rules_of(schema)
+    # at last without the arguments: an echoed number may be larger than a result may hold
+    for turn, (tight, args) in enumerate(((False, hints), (True, hints), (True, None))):
+        maker = _Maker(rules, key=f"{seed}\0{key}\0{turn}", args=args or {})
+        try:
+            value = maker.make(rules.schema, Position(owner=noun(subject), tight=tight))
+        except (Impossible, TooLarge) as failure:
+            reason = str(failure)
+            continue
+        wrong = find_faults(schema, value)
+        if not wrong:
+            return value
+        reason = wrong[0]
+    raise Impossible(reason)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """Where in the value a part is made: its trail from the root, the nearest field, and the object's name."""
+
+    trail: tuple[str | int, ...] = ()
+    name: str = ""
+    owner: str = ""
+    refs: tuple[str, ...] = ()
+    """References that led here, with repetitions."""
+    listed: bool = False
+    tight: bool = False
+    """Whether only required parts are made."""
+
+    def member(self, name: str) -> Position:
+        """Return the position of a member of the object here."""
+        return replace(self, trail=(*self.trail, name), name=name, owner=self.name or self.owner)
+
+
+class _Maker:
+    def __init__(self, rules: Validator, *, key: str, args: Mapping[str, Json]) -> None:
+        self._rules = rules
+        self._key = key
+        self._args = {words(name): value for name, value in args.items() if len(json.dumps(value)) <= MAX_ECHOED}
+        self._left = MAX_VALUES
+
+    def _dice(self, position: Position, what: str) -> Dice:
+        return Dice("\0".join([self._key, what, *map(str, position.trail)]))
+
+    def _fits(self, schema: Any, value: Json) -> bool:
+        return accepts(self._rules.evolve(schema=schema), value)
+
+    def _spend(self, parts: int) -> None:
+        self._left -= parts
+        if self._left < 0:
+            raise TooLarge(f"more than {MAX_VALUES} parts")
+
+    def make(self, schema: Any, position: Position) -> Json:
+        """Make a value for the schema or one of its parts. Raises Impossible, TooLarge."""
+        self._spend(1)
+        if len(position.trail) > MAX_DEPTH:
+            raise Impossible(f"more than {MAX_DEPTH} levels deep")
+        composed = is_composed(schema)
+        for turn in range(TRIES if composed else 1):
+            for flat, refs in flatten(schema, self._rules.schema, self._dice(position, f"choice {turn}")):
+                again = max((position.refs.count(ref) for ref in refs), default=0)
+                if again > MAX_ROUNDS:
+                    continue
+                here = replace(position, refs=(*position.refs, *refs), tight=position.tight or again > 0)
+                try:
+                    value = self._flat(flat, here, turn)
+                except Impossible:
+                    continue
+                if not composed or self._fits(schema, value):
+                    return value
+        raise Impossible(f"nothing fits at {'.'.join(map(str, position.trail)) or 'the top'}")
+
+    def _flat(self, flat: JsonObject, position: Position, turn: int) -> Json:
+        if "const" in flat:
+            return flat["const"]
+        asked, dice = words(position.name), self._dice(position, f"field {turn}")
+        own = is_own_identifier(position.name, position.owner)
+        for name in () if own and position.listed else (asked, (*words(position.owner), *asked) if own else ()):
+            if name in self._args and self._fits(flat, self._args[name]):
+                return self._args[name]
+        if "enum" in flat:
+            return self._listed(flat, dice)
+        for kind in list_types(flat):
+            try:
+                return self._of_kind(kind, flat, position, dice)
+            except Impossible:
+                continue
+        raise Impossible("no kind of value fits")
+
+    def _of_kind(self, kind: str, flat: JsonObject, position: Position, dice: Dice) -> Json:
+        if kind == "object":
+            return self._object(flat, position, dice)
+        if kind == "array":
+            return self._array(flat, position, dice)
+        for candidate in _scalars(kind, flat, position, dice):
+            if (candidate is not None or kind == "null") and self._fits(flat, candidate):
+                return candidate
+        raise Impossible(f"no {kind} fits")
+
+    def _listed(self, flat: JsonObject, dice: Dice) -> Json:
+        rest = {key: rule for key, rule in flat.items() if key != "enum"}
+        fitting = [value for value in flat["enum"] if self._fits(rest, value)]
+        if not fitting:
+            raise Impossible("no listed value fits")
+        return dice.pick([value for value in fitting if value is not None and not _is_bad(str(value))] or fitting)
+
+    def _array(self, flat: JsonObject, position: Position, dice: Dice) -> list[Json]:
+        first, unique = flat.get("prefixItems", []), bool(flat.get("uniqueItems"))
+        least, most = flat.get("minItems", 0), flat.get("maxItems", 3)
+        wanted = max(least, flat.get("minContains", 1) if "contains" in flat else 0)
+        self._spend(wanted)
+        count = wanted if position.tight else max(wanted, min(max(dice.between(1, 3), len(first)), most))
+        value: list[Json] = []
+        for index in range(count):
+            rule = first[index] if index < len(first) else flat.get("items", True)
+            if index < flat.get("minContains", 1) and "contains" in flat:
+                rule = {"allOf": [rule, flat["contains"]]}
+            try:
+                value.append(self._another(rule, position, value, unique=unique, needed=index < wanted))
+            except Impossible:
+                if len(value) < wanted:
+                    raise
+                break
+        return value
+
+    def _another(self, rule: Any, position: Position, value: list[Json], *, unique: bool, needed: bool) -> Json:
+        """Return one more item, another one than those before where the list asks for it, or where it can be."""
+        item: Json = None
+        seen = set(map(canonical, value))
+        for salt in range(2 * TRIES):
+            item = self.make(rule, replace(position, trail=(*position.trail, len(value), f"try {salt}"), listed=True))
+            if canonical(item) not in seen:
+                return item
+        if unique or not needed:
+            raise Impossible("no further item was found")
+        return item
+
+    def _object(self, flat: JsonObject, position: Position, dice: Dice) -> JsonObject:
+        rules, required = dict(flat.get("properties", {})), _all_required(flat)
+        for name in required:
+            rules.setdefault(name, find_member_schema(flat, name))
+        room = flat.get("maxProperties", len(rules)) - len(required)
+        value: JsonObject = {}
+        for name, rule in rules.items():
+            wanted = name in required
+            if not wanted and (
+                room <= 0 or position.tight or _is_bad(name) or name in flat.get("dependentRequired", {})
+            ):
+                continue
+            try:
+                value[name] = self.make(rule, position.member(name))
+            except Impossible:
+                if wanted:
+                    raise
+                continue
+            room -= not wanted
+        self._fill(value, flat, position, dice)
+        return value
+
+    def _fill(self, value: JsonObject, flat: JsonObject, position: Position, dice: Dice) -> None:
+        """Add missing members, and unlisted ones to a map."""
+        least = flat.get("minProperties", 0)
+        self._spend(least)
+        is_map = not flat.get("properties") and bool(flat.get("additionalProperties") or flat.get("patternProperties"))
+        wanted = max(least, len(value) + (dice.between(1, 2) if is_map and not position.tight else 0))
+        listed = [name for name, rule in flat.get("properties", {}).items() if name not in value and rule is not False]
+        for name in chain(listed, make_names(flat, dice, position.name or position.owner)):
+            if len(value) >= min(wanted, flat.get("maxProperties", wanted)):
+                return
+            if name not in value and (name in listed or self._fits(flat.get("propertyNames", True), name)):
+                value[name] = self.make(find_member_schema(flat, name), position.member(name))
+
+
+def _scalars(kind: str, flat: JsonObject, position: Position, dice: Dice) -> Iterator[Json]:
+    if kind == "null":
+        yield None
+    elif kind == "boolean":
+        yield from (not _is_bad(position.name), _is_bad(position.name))
+    elif kind == "string":
+        yield from make_texts(flat, dice, name=position.name, owner=position.owner)
+    else:
+        yield from make_numbers(flat, dice, name=position.name, whole=kind == "integer")
+
+
+def _is_bad(name: str) -> bool:
+    return not _BAD.isdisjoint(words(name))
+
+
+def _all_required(flat: JsonObject) -> list[str]:
+    names = list(flat.get("required", []))
+    beside = flat.get("dependentRequired", {})
+    for name in names:
+        names += (other for other in beside.get(name, ()) if other not in names)
+    return names

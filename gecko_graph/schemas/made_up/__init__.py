@@ -1,1 +1,0 @@
-"""Made-up values that fit a JSON Schema: seeded, the same in every process."""

@@ -1,0 +1,180 @@
+"""A schema that guards the task state: nothing in it may be ignored, and of a change only what it touches is checked.
+
+Patches are applied copy-on-write, so what a change leaves alone is the same object before and after: it fitted then,
+under the same rule, and fits now. This holds for rules that a value fits all of, each at one place (`properties`,
+`items`, `allOf`, `$ref`, ...). Every other keyword of a level that changed (`required`, `uniqueItems`, `anyOf`, `if`,
+`unevaluatedProperties`, ...) is checked there whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from itertools import compress, repeat
+from operator import is_not
+from typing import Any
+
+from jsonschema import Draft202012Validator, ValidationError
+from jsonschema.exceptions import best_match
+from jsonschema.protocols import Validator
+
+from ..errors import ContractError
+from ..state import RUNTIME, Json, JsonObject
+from ..values.places import path_tokens
+from .findings import Finding, find_unstorable, findings
+from .formats import compile_pattern
+from .rules import Same, check, member_rules
+from .subschemas import follow, mentions
+
+_META = Draft202012Validator(Draft202012Validator.META_SCHEMA)
+
+
+def check_schema(
+    schema: Any, *, where: str, line_of: Callable[[tuple[str, ...]], int | None] = lambda _: None
+) -> JsonObject:
+    """Return a JSON Schema 2020-12, checked: every part of it can be checked, and every reference stays inside it.
+
+    Args:
+        schema: The schema; a checked one is known by the object itself, so never change it in place.
+        where: Document and place of the schema, for messages.
+        line_of: Returns the line of a part of it in its file, for messages.
+
+    Raises:
+        ContractError: It is not one; the message names document, place, line and reason.
+    """
+    if not isinstance(schema, dict):
+        raise ContractError(f"{where}: expected a JSON Schema as an object, got {type(schema).__name__}")
+    if fault := _find_fault(Same(schema)):
+        line = line_of(tuple(fault.partition(": ")[0].split("/")[1:]))
+        raise ContractError(f"{where}{fault}{f' (line {line})' if line else ''}")
+    return schema
+
+
+def leave_room(schema: JsonObject) -> JsonObject:
+    """Return a schema of the task state; a closed one with room for the runtime variables."""
+    closed = {"additionalProperties", "unevaluatedProperties"} & schema.keys()
+    if not closed or RUNTIME in schema.get("properties", {}):
+        return schema
+    return {**schema, "properties": {**schema.get("properties", {}), RUNTIME: {"type": "object"}}}
+
+
+@lru_cache(maxsize=256)
+def _find_fault(key: Same) -> str:
+    """Return place and reason of what is wrong with a schema; an empty text where nothing is."""
+    found: Finding | None = find_unstorable(key.schema)
+    if found is None and (error := best_match(_META.iter_errors(key.schema))):
+        found = next(findings(error))
+    if found:
+        place = "".join(f"/{token}" for token in path_tokens(found.path))
+        return f"{place}: expected {found.expected}, got {found.got}"
+    if mentions(key.schema, "patternProperties") and mentions(key.schema, "unevaluatedProperties"):
+        return ": patternProperties and unevaluatedProperties together cannot be checked; use one of them"
+    return next(_find_unchecked(key.schema, key.schema, ""), "")
+
+
+def _find_unchecked(root: JsonObject, part: Any, place: str) -> Iterator[str]:
+    """Yield the keywords that validation would ignore, each with its place and the reason."""
+    for key, value in part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else ():
+        here = f"{place}/{key}"
+        if key in ("$ref", "$dynamicRef") and isinstance(value, str) and follow(root, value) is None:
+            is_inside = value.startswith("#")
+            why = "leads nowhere" if is_inside else "is outside of the schema, and is never fetched"
+            yield f"{here}: {value!r} {why}: write it under $defs, as #/$defs/NAME"
+        elif key == "$ref" and isinstance(value, str) and _is_circular(root, value):
+            yield f"{here}: {value!r} leads back to itself, through nothing but references"
+        elif key == "$id" and isinstance(value, str) and place:
+            yield f"{here}: only the whole schema may have an $id"
+        elif any(compile_pattern(source) is None for source in _patterns(key, value)):
+            yield f"{here}: this pattern cannot be checked: it is malformed, too large, or has a backreference"
+        else:
+            yield from _find_unchecked(root, value, here)
+
+
+def _is_circular(root: JsonObject, reference: str) -> bool:
+    seen: list[str] = []
+    while reference not in seen:
+        seen.append(reference)
+        target = follow(root, reference)
+        if not isinstance(target, dict) or not isinstance(target.get("$ref"), str):
+            return False
+        reference = target["$ref"]
+    return True
+
+
+def _patterns(key: object, value: Any) -> list[str]:
+    names = value if key == "patternProperties" and isinstance(value, dict) else ()
+    return [value] if key == "pattern" and isinstance(value, str) else list(names)
+
+
+_LOCAL = frozenset(
+    {"properties", "patternProperties", "additionalProperties", "items", "prefixItems", "allOf", "$ref", "$defs"}
+)
+_NOTHING = object()
+
+Place = tuple[str | int, ...]
+
+
+def check_change(rules: Validator, before: Json, after: Json) -> Iterator[ValidationError]:
+    """Yield the errors of a value, given that the one before had none; none exactly where the whole check finds none.
+
+    Args:
+        rules: What `rules_of` returns, for a schema that `check_schema` accepts.
+        before: A value that fits.
+        after: The value that it was changed to; what is unchanged in it is shared with `before`.
+    """
+    yield from _check(rules, rules.schema, before, after, (), frozenset())
+
+
+def _check(
+    rules: Validator, schema: Any, before: Any, after: Json, place: Place, seen: frozenset[int]
+) -> Iterator[ValidationError]:
+    """Yield the errors of one value under one schema; `seen` are the references followed at this very value."""
+    if before is after or schema is True or id(schema) in seen:
+        return
+    both = next((kind for kind in (dict, list) if isinstance(before, kind) and isinstance(after, kind)), None)
+    rest = schema if both is None or not isinstance(schema, dict) else _whole_part(Same(schema))
+    for error in check(rules.evolve(schema=rest), after):
+        error.path.extendleft(reversed(place))
+        yield error
+    if rest is schema:
+        return
+    for part in _in_place(rules, schema):
+        yield from _check(rules, part, before, after, place, seen | {id(schema)})
+    members = _changed_members(schema, before, after) if both is dict else _changed_items(schema, before, after)
+    for key, rule, old in members:
+        yield from _check(rules, rule, old, after[key], (*place, key), frozenset())
+
+
+@lru_cache(maxsize=4096)
+def _whole_part(key: Same) -> Any:
+    schema = key.schema
+    if {"unevaluatedProperties", "unevaluatedItems"} & schema.keys():  # they read what the others have found
+        return schema
+    return {keyword: value for keyword, value in schema.items() if keyword not in _LOCAL}
+
+
+def _in_place(rules: Validator, schema: JsonObject) -> Iterator[Any]:
+    yield from schema.get("allOf", ())
+    if "$ref" in schema:
+        yield follow(rules.schema, schema["$ref"])
+
+
+def _changed_members(schema: JsonObject, before: JsonObject, after: JsonObject) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the members of an object that changed, each with a rule for it and what it was."""
+    old = map(before.get, after, repeat(_NOTHING))
+    names = [*compress(after, map(is_not, after.values(), old))]  # an object may have very many members
+    for name, rule in member_rules(names, schema):
+        yield name, rule, before.get(name, _NOTHING)
+
+
+def _changed_items(schema: JsonObject, before: list[Json], after: list[Json]) -> Iterator[tuple[int, Any, Any]]:
+    """Yield the items of a list that changed, each with its rule and what stood there; items that moved did not."""
+    first = schema.get("prefixItems", [])
+    old = dict(enumerate(before))
+    for index, rule in enumerate(first[: len(after)]):
+        yield index, rule, old.get(index, _NOTHING)
+    if "items" in schema:
+        known = {id(item) for item in before[len(first) :]}
+        for index in range(len(first), len(after)):
+            if id(after[index]) not in known:
+                yield index, schema["items"], old.get(index, _NOTHING)

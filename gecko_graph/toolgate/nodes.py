@@ -1,0 +1,365 @@
+"""Forward execution's nodes, in the order of algorithm 1 (ToolGate): reasoner, reranker, arguments, verify, accept.
+
+The commit itself, with Q and the invariants, is `state_updater`'s, between verify and accept. `conclude` ends the turn.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias, cast
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall
+
+from ..context import GeckoContext
+from ..contracts.run import Admissibility
+from ..errors import ModelError, StateError
+from ..events import event
+from ..models.ask import AnyAsk, Ask, PlannerAsk, Reply, Where
+from ..models.conversation import (
+    build_call_messages,
+    build_complaint_message,
+    build_conversation,
+    build_result_message,
+    has_open_calls,
+    merge_neighbours,
+    replace_calls,
+)
+from ..models.focus import focus_words
+from ..models.formatting import (
+    cut,
+    format_complaint,
+    format_conversation,
+    format_json,
+    format_policy,
+    format_steps,
+    format_tool_lines,
+    text_of,
+)
+from ..models.memory import NAME, answer_message
+from ..models.node import NodeScope
+from ..models.prompts import Prompts, variables_of
+from ..models.roles import Ranking, Reasoning
+from ..models.view import view
+from ..nodes.threads import OTHER_RUN, look_for_other_runs
+from ..retrieval.search import ToolSearch
+from ..retrieval.words import document_of, split_words, texts_of
+from ..schemas.complaints import find_faults
+from ..state import VERSION, Call, Category, Complaint, JsonObject, Outcome, Role, Step, Verdict
+from ..tools import Toolkit
+from ..tools.spec import ToolSpec, valid_name
+from ..values.digest import digest
+from ..values.finding import Found
+from ..values.origins import find_untrusted, trusted_part
+from ..values.places import scalars_of
+from ..world.channels import Proposal
+from ..world.commit import category_of
+from ..world.provenance import is_planned
+from ..world.rung import find_closed, format_closed, refuse, untrusted_of
+from ..world.turn import (
+    TakenIds,
+    assign_id,
+    check_start,
+    earlier,
+    read_calls,
+    spent_budget,
+    states_of,
+    stop,
+)
+from .channels import Candidate, ForwardState, Need, Rejection, ToolGateState, build_record
+
+MOST_TRIES = 3
+"""Sets of arguments that a candidate may have refused for one need."""
+NEEDED: tuple[Role, ...] = ("reasoner", "planner")
+CONVERSATION_VIEWS = 4
+REASON_CHARS = 300
+ADMITTED = Admissibility("yes")
+
+Steps: TypeAlias = Generator[list[AnyAsk], list[Reply], dict[str, Any]]
+
+
+def reasoner(state: ForwardState, scope: NodeScope, *, toolkit: Toolkit, gated: Sequence[ToolSpec]) -> Steps:
+    """Ask for the next need, or end with the answer or the reason (ToolGate, section 3.3).
+
+    It sees the request, the conversation, the trusted state, and the committed calls with their results; what was
+    rejected is gone. Of more than `max_tools` tools it does not know what there is. `gated` are the tools that a task
+    state may not admit, whatever their arguments. After the last call that `max_steps` allows it is asked once more,
+    for its answer.
+
+    Raises:
+        ModelError: It has no model, or the planner, which writes the arguments, has none.
+    """
+    for role in NEEDED:
+        if not scope.has_model(role):
+            raise ModelError(f"no model configured for role {role!r}: pass model=... or model=Models({role}=...)")
+    if spent := spent_budget(state, scope.context):
+        return stop(spent["code"], spent["message"])
+    budget, now, steps = scope.context.view_chars, state["task_state"], state.get("steps", [])
+    untrusted = untrusted_of(state)
+    closed = find_closed(gated, now, seed=scope.context.seed, steps=steps, untrusted=untrusted)
+    known, committed = trusted_part(now, untrusted()), [step for step in steps if is_planned(step)]
+    lines = [(tool.name, tool.about) for tool in toolkit] if len(toolkit) <= scope.context.max_tools else []
+    variables = {
+        "task": state["task"],
+        "policy": format_policy(state["conversation"], budget=budget),
+        "conversation": format_conversation(earlier(state["conversation"]), budget=budget // 2),
+        "tools": format_tool_lines(lines, budget=budget // 2) if lines else "",
+        "state": view(known, focus=focus_words(state["task"]), budget=budget) if known else "",
+        "gated": format_closed(closed, budget=budget // 4),
+        "results": format_steps(committed, budget=budget) if committed else "",
+    }
+    (reply,) = yield [Ask("reasoner", variables, Reasoning, where_of(state, "reasoner"))]
+    if not isinstance(reply.value, Reasoning):
+        return stop("reasoner_failed", f"the reasoner did not answer: {reply.failure}")
+    if not (need := reply.value.need.strip()):
+        return {"need": "", **stop("answered", "answered", reply.value.answer.strip())}
+    if len(steps) >= scope.context.max_steps:
+        return stop("max_steps", f"max_steps: {scope.context.max_steps} calls were tried")
+    return {"need": need}
+
+
+def where_of(state: ForwardState, role: Role) -> Where:
+    """Return the place of a question to a role."""
+    return Where(turn=state["turn"], attempt=state["number"], question=state.get("asked", {}).get(role, 0))
+
+
+def reranker(
+    state: ForwardState, scope: NodeScope, *, toolkit: Toolkit, gated: Sequence[ToolSpec], search: ToolSearch
+) -> Steps:
+    """Rank the tools for the need, leave out those that the state does not admit, and put the others in their order.
+
+    ToolGate, equations 7 to 10. Without a model the order is that of retrieval. `gated` are as for `reasoner`; `search`
+    finds the tools for a need where there are many.
+    """
+    need, context, steps = state["need"], scope.context, state.get("steps", [])
+    closed = find_closed(gated, state["task_state"], seed=context.seed, steps=steps, untrusted=untrusted_of(state))
+    found = yield from retrieve(need, toolkit, closed, search, context)
+    if len(found) > 1 and scope.has_model("reranker"):
+        lines = format_tool_lines(((name, describe(toolkit[name])) for name in found), budget=2 * context.view_chars)
+        (reply,) = yield [Ask("reranker", {"need": need, "tools": lines}, Ranking, where_of(state, "reranker"))]
+        found = read_ranking(reply.value, found) if isinstance(reply.value, Ranking) else found
+    ranked = weigh(found, closed)
+    if context.selection == "sample":
+        ranked = draw(ranked, random.Random(f"{context.seed} {state['turn']} {len(steps)} {need}"))
+    rejections: list[Rejection] = [
+        {"tool": each["tool"], "phase": "P", "reason": each.get("reason", ""), "category": "state_dependency"}
+        for each in ranked
+        if each["admissible"] != "yes"
+    ]
+    left = [each["tool"] for each in ranked if each["admissible"] == "yes"]
+    scope.emit(event("gecko.need", attempt=state["number"], need=need, candidates=ranked, rejections=rejections))
+    update: dict[str, Any] = {"ranked": ranked, "candidates": left, "rejections": rejections, "tries": 0}
+    return update if left else {**update, **lose(need, ranked, rejections)}
+
+
+def retrieve(
+    need: str, toolkit: Toolkit, closed: Collection[str], search: ToolSearch, context: GeckoContext
+) -> Generator[list[AnyAsk], list[Reply], dict[str, float]]:
+    """Return the tools that may serve a need, the best first, with scores: of few tools all (equation 7).
+
+    Of many those that fit, and beside them as many that the state admits: a need whose best tool is closed shows why.
+    """
+    if not search.is_needed(context):
+        words = set(split_words(need))
+        shared = {tool.name: len(words.intersection(document_of(*texts_of(tool)))) for tool in toolkit}
+        return {name: 1.0 + score for name, score in sorted(shared.items(), key=lambda pair: -pair[1])}
+    names = yield from search.find(need, context.top_k, context)
+    if closed:
+        admitted = [name for name in toolkit.names if name not in closed]
+        names += yield from search.find(need, context.top_k, context, allowed=admitted)
+    return {name: 1 / place for place, name in enumerate(dict.fromkeys(names), 1)}
+
+
+def describe(tool: ToolSpec) -> str:
+    """Return a tool's description and its arguments."""
+    takes = ", ".join(tool.parameters.get("properties", {}))
+    return f"{tool.about} Takes {takes}." if takes else tool.about
+
+
+def read_ranking(ranking: Ranking, found: Mapping[str, float]) -> dict[str, float]:
+    """Return the scores of a model's ranking, the best first; of unknown tools, and of 0, none."""
+    scores = {each.name: each.score for each in reversed(ranking.tools) if each.name in found and each.score > 0}
+    return dict(sorted(reversed(scores.items()), key=lambda pair: -pair[1]))
+
+
+def weigh(scores: Mapping[str, float], closed: Mapping[str, Admissibility]) -> list[Candidate]:
+    """Return the candidates with their probabilities (equation 9); tools that the state does not admit have 0."""
+    total = sum(score for name, score in scores.items() if name not in closed)
+    ranked: list[Candidate] = []
+    for name, score in scores.items():
+        word, reason, _ = closed.get(name, ADMITTED)
+        p = score / total if word == "yes" else 0.0
+        ranked.append({"tool": name, "p": p, "admissible": word, **({"reason": reason} if reason else {})})  # type: ignore[typeddict-item]
+    return ranked
+
+
+def draw(ranked: Sequence[Candidate], dice: random.Random) -> list[Candidate]:
+    """Return the candidates in the order of draws without replacement, each by what is left of equation 9."""
+    left, drawn = [each for each in ranked if each["p"] > 0], list[Candidate]()
+    while left:
+        (chosen,) = dice.choices(range(len(left)), [each["p"] for each in left])
+        drawn.append(left.pop(chosen))
+    return [*drawn, *(each for each in ranked if each["p"] == 0)]
+
+
+def lose(need: str, ranked: list[Candidate], rejections: list[Rejection]) -> dict[str, Any]:
+    """Return the update where no tool is left for a need: forward execution has failed."""
+    over: Need = {"need": need, "candidates": ranked, "rejections": rejections}
+    why = "; ".join(f"{each['tool']}: {each['reason']}" for each in rejections[:3])
+    message = f"no tool can meet the need: {need}" + (f" ({why})" if why else "")
+    return {"needs": [over], **stop("no_candidate", message)}
+
+
+def close_need(state: ForwardState) -> Need:
+    """Return the record of the need at hand, as far as it has come."""
+    return {"need": state["need"], "candidates": state["ranked"], "rejections": state["rejections"]}
+
+
+def arguments(
+    state: ForwardState, scope: NodeScope, *, toolkit: Toolkit, tools: list[JsonObject], prompts: Prompts
+) -> Steps:
+    """Ask the planner's model for the call of the first candidate; where it declines, that is a step of its own.
+
+    `tools` are the toolkit's as function dicts: the model is shown that one.
+    """
+    context, steps, name = scope.context, state.get("steps", []), state["candidates"][0]
+    if spent := spent_budget(state, context):
+        return {"needs": [close_need(state)], **stop(spent["code"], spent["message"])}
+    if len(steps) >= context.max_steps:
+        return {
+            "needs": [close_need(state)],
+            **stop("max_steps", f"max_steps: {context.max_steps} calls were tried"),
+        }
+    bound = [tool for tool in tools if toolkit.resolve(tool["function"]["name"]) == name]
+    messages = build_messages(state, scope, prompts)
+    (reply,) = yield [PlannerAsk(messages=messages, tools=bound, where=where_of(state, "planner"))]
+    taken = TakenIds(state["conversation"], steps)
+    if not isinstance(reply.value, AIMessage):
+        return decline(name, reply.failure or "no reply", taken)
+    message, calls = read_calls(reply.value, taken=taken)
+    fitting = [call for call in calls if toolkit.resolve(call["name"]) == name]
+    if not fitting:
+        return decline(name, text_of(message).strip() or "no call was made", taken)
+    call: Call = {**fitting[0], "name": name}
+    scope.emit(event("gecko.call", attempt=state["number"], call=call))
+    sent = [each for each in message.tool_calls if each["id"] == call["id"]]
+    return {"pending": [call], "trace": [replace_calls(message, sent)]}
+
+
+def build_messages(state: ForwardState, scope: NodeScope, prompts: Prompts) -> list[BaseMessage]:
+    """Return what the model sees: the conversation, what was committed, the need, and what was wrong so far."""
+    budget, steps = scope.context.view_chars, state.get("steps", [])
+    prompt = prompts.render("planner", dict.fromkeys(variables_of("planner"), "") | {"need": state["need"]})
+    seen = build_conversation(prompt.system, state["conversation"], budget=CONVERSATION_VIEWS * budget)
+    done = build_call_messages([step for step in steps if is_planned(step)], task=state["task"], budget=budget)
+    messages = merge_neighbours([*seen, *done, HumanMessage(prompt.user)])
+    for step in steps[len(steps) - state["tries"] :]:
+        call = step["call"]
+        made = ToolCall(name=valid_name(call["name"]), args=call["args"], id=call["id"])
+        messages.append(AIMessage("", tool_calls=[made]))
+        if "outcome" in step:
+            messages.append(build_result_message(call, step["outcome"], task=state["task"], budget=budget))
+        else:
+            messages.append(build_complaint_message(call, step["complaints"]))
+    return messages
+
+
+def decline(name: str, why: str, taken: TakenIds) -> dict[str, Any]:
+    """Return the update where no call was made: a step without arguments, after which the tool is set aside."""
+    call: Call = {"id": assign_id(None, taken), "name": name, "args": {}}
+    got = cut(" ".join(why.split()), budget=REASON_CHARS)
+    complaint: Complaint = {"tool": name, "path": "$", "expected": "a call for the need", "got": got, "source": "model"}
+    step: Step = {"v": VERSION, "call": call, "complaints": [complaint]}
+    return {"pending": [], "steps": [step], "tries": MOST_TRIES}
+
+
+def verify(state: ForwardState, scope: NodeScope, *, toolkit: Toolkit) -> dict[str, Any]:
+    """Refuse a result that is not well-formed, and leave an error without effects: only what is accepted commits.
+
+    ToolGate, equations 11 and 12.
+    """
+    del scope
+    return {"proposals": [{**each, "outcome": check(each, state, toolkit)} for each in state["proposals"]]}
+
+
+def check(proposal: Proposal, state: ForwardState, toolkit: Toolkit) -> Outcome:
+    """Return the outcome as it may be committed."""
+    call, outcome = proposal["call"], proposal["outcome"]
+    if outcome["status"] == "ok":
+        schema = toolkit[call["name"]].result
+        faults = find_faults(schema, outcome["result"]) if schema is not None else []
+        reason = f"the result breaks its schema: {'; '.join(faults[:3])}"
+        return refuse(outcome, reason, category_of(outcome["result"])) if faults else outcome
+    kept = cast("Outcome", {key: value for key, value in outcome.items() if key != "observed"})
+    error: Outcome = {**kept, "patch": []}
+    return {**error, "category": category_of_refusal(proposal, state)} if outcome["rung"] == "contract" else error
+
+
+def category_of_refusal(proposal: Proposal, state: ForwardState) -> Category:
+    """Return whether a call that P refuses has values that neither request nor state nor results hold."""
+    done = [step["outcome"]["result"] for step in state.get("steps", []) if is_planned(step)]
+    sources = [state["task"], *map(text_of, state["conversation"]), *done, state["task_state"]]
+    known, args = Found(sources), list(proposal["call"]["args"].values())
+    values = [leaf for leaf in scalars_of(args, keys=True) if leaf is not None and not isinstance(leaf, bool)]
+    return "state_dependency" if all(known.holds(each, "verbatim") for each in values) else "hallucinated_value"
+
+
+def accept(state: ForwardState, scope: NodeScope) -> dict[str, Any]:
+    """Close the need that the last call has met; else go on with other arguments, or with the next candidate.
+
+    A result that was refused sets its tool aside at once, arguments only after several tries.
+    """
+    del scope
+    step, tries, ranked = state["steps"][-1], state["tries"], state["ranked"]
+    if is_planned(step):
+        tools = [each["tool"] for each in ranked]
+        before = tools[: tools.index(step["call"]["name"])]  # of what the state did not admit, only what came first
+        tried = [each for each in state["rejections"] if "call" in each or each["tool"] in before]
+        met: Need = {**close_need(state), "rejections": tried, "call": step["call"]["id"]}
+        return {"needs": [met], "need": "", "candidates": [], "rejections": [], "tries": 0}
+    rejections = [*state["rejections"], read_rejection(step, declined=tries >= MOST_TRIES)]
+    if tries + 1 < MOST_TRIES and "refused" not in step.get("outcome", {}):
+        return {"rejections": rejections, "tries": tries + 1}
+    update = {"rejections": rejections, "candidates": state["candidates"][1:], "tries": 0}
+    return update if update["candidates"] else {**update, **lose(state["need"], ranked, rejections)}
+
+
+def read_rejection(step: Step, *, declined: bool) -> Rejection:
+    """Return why a call was not committed, with its category (table 3)."""
+    call, outcome = step["call"], step.get("outcome")
+    about: Rejection = {"tool": call["name"], "phase": "P", "reason": "", "call": call["id"]}
+    if outcome is not None:
+        about["phase"] = "Q" if "refused" in outcome or outcome["rung"] != "contract" else "P"
+        about["reason"] = outcome.get("refused") or format_json(outcome["result"])
+        return {**about, "category": outcome["category"]} if "category" in outcome else about
+    about["reason"] = "; ".join(format_complaint(each) for each in step["complaints"])
+    if declined:
+        return about
+    by_model = all(each["source"] == "model" for each in step["complaints"])
+    return {**about, "category": "hallucinated_value" if by_model else "schema"}
+
+
+def conclude(state: ToolGateState, scope: NodeScope, *, toolkit: Iterable[ToolSpec] = ()) -> Steps:
+    """Return the record, the state with every committed call, and the answer; a failure's by rule.
+
+    Raises:
+        StateError: The task state is not the one that the execution began from, or another run has written to the
+            thread in the meantime.
+    """
+    look = look_for_other_runs()
+    if look and (yield [look])[0].value:
+        raise StateError(OTHER_RUN)
+    ran, before = state["bookkeeping"]["attempts_to_judge"][-1], state.get("task_state") or {}
+    check_start(digest(before), ran["start_digest"])
+    seen, after = states_of(before, ran)
+    kept = ran["steps"] if ran["stop"]["code"] != "broken" else []  # a broken attempt's changes are dropped
+    record = build_record(state, ran, kept, seen, toolkit)
+    verdict: Verdict = {"status": "accepted", "score": 1.0, "items": [], "feedback": "", "made_up": record["made_up"]}
+    supposed = find_untrusted(before, state.get("supposed") or [], kept)
+    done, budget = [step for step in kept if is_planned(step)], scope.context.view_chars
+    message = answer_message(record["answer"], verdict, done, budget=budget, supposed=supposed, state=after)
+    update: dict[str, Any] = {"record": record, "task_state": after, "supposed": supposed}
+    if message is None or has_open_calls(state["messages"]):
+        return update
+    message.response_metadata[NAME]["verdict"] = record["status"]
+    return {**update, "messages": [message]}

@@ -1,1 +1,0 @@
-"""The nodes of forward execution, one module each."""

@@ -1,0 +1,272 @@
+"""What a user declares of tools: one by one, in files of contracts, below a key of the task state, and together."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..contracts.contract import Contract, Invariant
+from ..contracts.language.examine import of_state
+from ..contracts.language.expression import Location, Origin
+from ..errors import ToolkitError, did_you_mean
+from ..schemas.strict import check_schema
+from ..schemas.subschemas import rebuild
+from ..state import JsonObject
+from ..values.patch import pointer
+from .spec import Effect, ToolExample, ToolSpec, format_names
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool, and what its source cannot say of itself; what is not given stays as the source has it.
+
+    Args:
+        source: A function, LangChain tool, Pydantic class, function dict (OpenAI, BFCL, MCP) or ToolSpec; or the name
+            of a tool that a toolkit has, for `Toolkit.declare`. A function is kept as the tool's real one and never run
+            unless you `open` it.
+        name: Another name.
+        effect: `read` or `write`.
+        contract: As `x-contract` has it.
+        simulate: `simulate(state, **args)`, which answers from a copy of the task state.
+        examples: Given answers, as `{"args": ..., "result": ...}`.
+        result: JSON Schema of the result.
+        idempotency: The argument that takes an idempotency key, or `header:<name>`: the executor fills it.
+        refuses: True where an error result of this write says that nothing was done; else it leaves that open.
+    """
+
+    source: Any
+    _: KW_ONLY
+    name: str | None = None
+    effect: Effect | None = None
+    contract: Mapping[str, Any] | None = None
+    simulate: Callable[..., Any] | None = None
+    examples: Iterable[ToolExample | Mapping[str, Any]] | None = None
+    result: JsonObject | None = None
+    idempotency: str | None = None
+    refuses: bool | None = None
+
+
+def _apply(tool: ToolSpec, said: Tool) -> ToolSpec:
+    if said.idempotency is not None:
+        tool = _with_key(tool, said.idempotency)
+    given: dict[str, Any] = {"name": said.name, "result": said.result, "refuses": said.refuses}
+    if said.effect is not None:
+        if said.effect not in ("read", "write"):
+            raise ToolkitError(f"{tool.name}: effect must be 'read' or 'write', not {said.effect!r}")
+        given |= {"effect": said.effect, "stated": True}
+    if said.examples is not None:
+        given["examples"] = tuple(_read_example(tool.name, one) for one in said.examples)
+    if said.simulate is not None:
+        _check_simulation(said.simulate, tool)
+        given["simulate"] = said.simulate
+    return replace(tool, **{key: value for key, value in given.items() if value is not None})
+
+
+def by_name(tools: Iterable[ToolSpec]) -> dict[str, ToolSpec]:
+    """Return the tools of a toolkit by name. Raises ToolkitError."""
+    found: dict[str, ToolSpec] = {}
+    for tool in tools:
+        if not isinstance(tool, ToolSpec):
+            raise ToolkitError(f"expected a ToolSpec, got {type(tool).__name__}; Toolkit.from_tools takes others")
+        if not tool.name.strip():
+            raise ToolkitError("a tool has no name")
+        if tool.name in found:
+            raise ToolkitError(f"two tools are called {tool.name!r}; rename one of them")
+        if tool.opened:
+            check_openable(tool)
+        found[tool.name] = _with_real_of(tool) if tool.binding and tool.real else tool
+    return found
+
+
+def _with_real_of(tool: ToolSpec) -> ToolSpec:
+    """Return the tool with an HTTP function that knows what has been said of the tool since it was made."""
+    from .openapi.client import HttpFunction  # here, because it imports yaml
+
+    real = tool.real.of(tool) if isinstance(tool.real, HttpFunction) else tool.real
+    return tool if real is tool.real else replace(tool, real=real)
+
+
+def check_known(name: str, known: Collection[str], action: str) -> None:
+    """Raise ToolkitError where there is no tool of that name."""
+    if name not in known:
+        hint = did_you_mean(name, known) or f"; known tools: {format_names(list(known))}"
+        raise ToolkitError(f"{action}: unknown tool {name!r}{hint}")
+
+
+def check_openable(tool: ToolSpec) -> None:
+    """Raise ToolkitError for a tool whose real function a rehearsal must not run."""
+    if not tool.reads:
+        hint = f"if it is one, declare it: Tool({tool.name!r}, effect='read')"
+        raise ToolkitError(f"cannot open {tool.name!r}: only reads can be opened; {hint}")
+    if tool.real is None:
+        hint = "; its document names no server: pass from_openapi(..., server='https://...')" if tool.binding else ""
+        raise ToolkitError(f"cannot open {tool.name!r}: it has no real function that its arguments can run{hint}")
+
+
+def _with_key(tool: ToolSpec, key: str) -> ToolSpec:
+    """Return a tool whose idempotency key is no longer among its arguments."""
+    places = tool.binding.places if tool.binding else {}
+    if key.startswith("header:") and tool.binding is None:
+        raise ToolkitError(f"idempotency: {tool.name!r} is called without headers: name one of its arguments")
+    taken = {key, *(name for name, (place, wire) in places.items() if f"{place}:{wire}" == key)}
+    properties = tool.parameters.get("properties", {})
+    if not key.startswith("header:") and key not in properties:
+        raise ToolkitError(f"idempotency: {tool.name!r} has no argument {key!r}{did_you_mean(key, properties)}")
+    parameters = {**tool.parameters, "properties": {name: one for name, one in properties.items() if name not in taken}}
+    if "required" in parameters:
+        parameters["required"] = [name for name in parameters["required"] if name not in taken]
+    return replace(tool, idempotency=key, parameters=parameters)
+
+
+def _check_simulation(function: Any, tool: ToolSpec) -> None:
+    """Raise ToolkitError where a function cannot be called with all of a tool's arguments, and with the required."""
+    if not callable(function):
+        raise ToolkitError(f"simulate for {tool.name!r}: expected a function, got {type(function).__name__}")
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return  # some functions written in C have no signature to read
+    known = tool.parameters.get("properties", {})
+    required = [name for name in tool.parameters.get("required", []) if name in known]
+    for names in (known, required):
+        try:
+            signature.bind({}, **dict.fromkeys(names))
+        except TypeError as error:
+            wanted = ", ".join(["state", *required, *(f"{name}=None" for name in known if name not in required)])
+            raise ToolkitError(f"simulate for {tool.name!r}: {error}; write it as def simulate({wanted})") from None
+
+
+def _read_example(name: str, example: ToolExample | Mapping[str, Any]) -> ToolExample:
+    if isinstance(example, ToolExample):
+        return example
+    known = example if isinstance(example, Mapping) else {}
+    if known.keys() != {"args", "result"} or not isinstance(known["args"], Mapping):
+        raise ToolkitError(f"examples: each of {name!r} must be {{'args': {{...}}, 'result': ...}}")
+    return ToolExample(dict(known["args"]), known["result"])
+
+
+Mount = str | Sequence[str]
+
+
+class Parts(NamedTuple):
+    """What a toolkit is made of."""
+
+    tools: Sequence[ToolSpec]
+    lets: Mapping[str, Any]
+    invariants: Sequence[Invariant]
+    state_schema: JsonObject | None = None
+
+
+def add_declared(parts: Parts, declared: Iterable[Tool], requires: Mapping[str, Any] | None = None) -> Parts:
+    """Return parts with what is declared of their tools by name.
+
+    Raises:
+        ToolkitError: There is no such tool, or something cannot be used.
+        ContractError: A contract is wrong.
+    """
+    made, contracts = by_name(parts.tools), dict[str, Any]()
+    for one in declared:
+        if not isinstance(one, Tool) or not isinstance(one.source, str):
+            raise ToolkitError(f"declare: expected Tool('name', ...) of a tool that is there, got {one!r:.80}")
+        check_known(one.source, made, "declare")
+        made[one.source] = tool = _apply(made[one.source], one)
+        if one.contract is not None:
+            contracts[tool.name] = one.contract
+    rules = {"contracts": contracts, "let": parts.lets, "requires": requires}
+    return parts._replace(tools=load_rules(parts._replace(tools=list(made.values())), rules).tools)
+
+
+def read_contracts(parts: Parts, source: str | Path | Mapping[str, Any], *, at: Mount | None) -> Parts:
+    """Return tools with the contracts of a file, and what else it holds. Raises ToolkitError, ContractError."""
+    from ..values.documents import read_document  # here, because it imports yaml
+
+    where = "contracts" if isinstance(source, Mapping) else str(source)
+    document = source if isinstance(source, Mapping) else read_document(source)
+    fields = ("contracts", "at", "let", "requires", "invariants", "state")
+    data = Location(where, {}).check_fields(document, (), fields)
+    for key, kind in (("contracts", Mapping), ("let", Mapping), ("requires", Mapping), ("invariants", list)):
+        if key in data and not isinstance(data[key], kind):
+            raise ToolkitError(f"{where}: {key}: expected {'a list' if kind is list else 'an object'}")
+    return load_rules(parts, data, at=data.get("at") if at is None else at, document=where)
+
+
+def load_rules(parts: Parts, data: Mapping[str, Any], *, at: Mount | None = None, document: str = "") -> Parts:
+    """Return tools with contracts, and what these share: `contracts`, `let`, `requires`, `invariants` and `state`.
+
+    `data` are the rules as they were written in `document`: their `state` is what stands at the keys `at` of the task
+    state. Where they have no schema of it, that of the parts counts.
+    """
+    begin, lets, schema, given = f"{document}: " if document else "", data.get("let") or {}, None, data.get("state")
+    if given is not None:
+        where = f"{begin}{'state' if document else 'state_schema'}"
+        lines = Origin(document, ("state",)).find_line
+        schema = _schema_below(check_schema(given, where=where, line_of=lines), at)
+    known, made = of_state(parts.state_schema if schema is None else schema), by_name(parts.tools)
+    for name, one in data.get("contracts", {}).items():
+        where, origin = f"{begin}contract of {name}", Origin(document, ("contracts", name))
+        check_known(name, made, f"{begin}contract")
+        contract = Contract.load(
+            _mounted(one, at), lets=lets, requires=data.get("requires"), where=where, origin=origin
+        ).fit(made[name].parameters, state=known)
+        # one that only guards a call states no effect: what a server claims of the tool stays a claim
+        is_read = {"returns", "observes"} & one.keys() and not one.get("effects")
+        made[name] = replace(made[name], contract=contract, stated=made[name].stated or bool(is_read))
+    invariants = [
+        Invariant.load(
+            _mounted(one, at),
+            lets=lets,
+            where=f"{begin}invariants[{index}]",
+            origin=Origin(document, ("invariants", index)),
+            state=known,
+        )
+        for index, one in enumerate(data.get("invariants") or [])
+    ]
+    return Parts(list(made.values()), lets, invariants, schema)
+
+
+def join(parts: Sequence[Parts], *, at: Mount | None = None) -> Parts:
+    """Return all parts as one, below some keys of the task state. Raises ContractError."""
+    rules = [{**({"let": one.lets} if one.lets else {}), **each.data} for one in parts for each in one.invariants]
+    loaded = [Invariant.load(_mounted(one, at), where=f"invariants[{number}]") for number, one in enumerate(rules)]
+    lets = {name: let for one in reversed(parts) for name, let in one.lets.items()}
+    tools = [_below(tool, at) for one in parts for tool in one.tools]
+    schemas = [one.state_schema for one in parts if one.state_schema is not None]
+    different = [one for number, one in enumerate(schemas) if one not in schemas[:number]]
+    schema = next(iter(different), None)
+    if len(different) > 1:
+        schema = {"allOf": [_moved(one, f"/allOf/{index}") for index, one in enumerate(different)]}
+    return Parts(tools, lets, loaded, _schema_below(schema, at))
+
+
+def _schema_below(schema: JsonObject | None, at: Mount | None) -> JsonObject | None:
+    """Return the schema of a state that fulfils this one below some keys."""
+    for key in reversed([at] if isinstance(at, str) else at or ()) if schema is not None else ():
+        below = {key: _moved(schema, pointer(["properties", key]))}
+        schema = {"type": "object", "properties": below, "required": [key]}
+    return schema
+
+
+def _moved(schema: Any, above: str) -> Any:
+    """Return a schema as it is to be written at a place of another one: its references lead from the root."""
+    if not isinstance(schema, dict):
+        return schema
+    moved = rebuild({key: one for key, one in schema.items() if key != "$id"}, lambda one: _moved(one, above))
+    return {**moved, "$ref": f"#{above}{moved['$ref'][1:]}"} if "$ref" in moved else moved
+
+
+def _below(tool: ToolSpec, at: Mount | None) -> ToolSpec:
+    if tool.contract is None or at is None:
+        return tool
+    data, where = _mounted(tool.contract.data, at), f"contract of {tool.name}"
+    return replace(tool, contract=Contract.load(data, lets=tool.contract.lets, where=where))
+
+
+def _mounted(data: Any, at: Mount | None) -> Any:
+    """Return a contract or an invariant below some keys; what is no object is left to be refused."""
+    if at is None or not isinstance(data, Mapping):
+        return data
+    outer, inner = ([one] if isinstance(one, str) else one for one in (at, data.get("at", [])))
+    return {**data, "at": [*outer, *inner]}

@@ -1,0 +1,396 @@
+"""Documents and the references between them: `$ref` to the same document, to a file beside it, to the web if allowed.
+
+A document is untrusted text, and what a reference brings in ends up in prompts. So a reference reads only `.yaml`,
+`.yml` and `.json` files inside the folder of the document that the user named (links followed). The web is refused
+unless the user allowed it, and then it is `https` only, with a time and a size limit. A document that the user names
+at plain `http` on this machine is read, and may refer to others of that server.
+
+Swagger 2.0 is read as OpenAPI 3.0: where the API lives, what its calls take and give, its credentials.
+
+A document that `to_openapi` wrote holds the others that it refers to in its `x-gecko`: `documents` by the paths that
+references lead to, and the `address` that it was read from on the web.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urljoin, urlsplit
+
+import httpx
+
+from ...errors import ToolkitError
+from ...state import Json, JsonObject
+from ...values.documents import parse_document, read_document
+from ...values.patch import pointer
+from .request import FORMS
+
+METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
+SUFFIXES = frozenset({".yaml", ".yml", ".json"})
+MAX_REMOTE = 100
+MAX_BYTES = 10_000_000
+TIMEOUT_S = 10.0
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_WEB = ("https://", "http://")
+MISSING = object()
+_KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
+_STYLES: dict[str, JsonObject] = {
+    "csv": {"explode": False},
+    "multi": {"explode": True},
+    "ssv": {"style": "spaceDelimited", "explode": False},
+    "pipes": {"style": "pipeDelimited", "explode": False},
+}
+_MOVED = {"definitions": '"#/components/schemas/', "responses": '"#/components/responses/'}
+_OLD = frozenset(
+    {"swagger", "schemes", "host", "basePath", "consumes", "produces"}
+    | {"parameters", "definitions", "responses", "securityDefinitions"}
+)
+_NO_SCHEMA = frozenset({"name", "in", "description", "required", "collectionFormat", "allowEmptyValue"})
+_VALUES = frozenset({"default", "enum", "example", "examples"})
+_URL_FORM, _PARTS_FORM = FORMS
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in a document: `petstore.yaml#/paths/~1pets/get`."""
+
+    document: str
+    tokens: tuple[str, ...] = ()
+
+    def __truediv__(self, token: str | int) -> Place:
+        return Place(self.document, (*self.tokens, str(token)))
+
+    def __str__(self) -> str:
+        return f"{self.document}#{pointer(self.tokens)}" if self.tokens else self.document
+
+
+def error_at(place: Place, why: str) -> ToolkitError:
+    """Return the error for something wrong at a place."""
+    return ToolkitError(f"{place}: {why}")
+
+
+def json_type(value: Any) -> str:
+    """Return the JSON type of a value, in words for messages."""
+    return _KINDS.get(type(value), "a number" if isinstance(value, int | float) else type(value).__name__)
+
+
+def expect_object(value: Any, place: Place) -> JsonObject:
+    """Return the value, if it is an object. Raises ToolkitError with the place."""
+    if not isinstance(value, dict):
+        raise error_at(place, f"must be an object, not {json_type(value)}")
+    return value
+
+
+def list_items(value: Any, place: Place) -> list[tuple[Any, Place]]:
+    """Return a list's items with their places. Raises ToolkitError with the place."""
+    if not isinstance(value, list):
+        raise error_at(place, f"must be a list, not {json_type(value)}")
+    return [(item, place / index) for index, item in enumerate(value)]
+
+
+def member(holder: JsonObject, key: str, default: Json) -> Json:
+    """Return an object's value under a key; the default where it is missing or null, as in YAML's `parameters:`."""
+    value = holder.get(key)
+    return default if value is None else value
+
+
+def to_json(value: Any, where: str) -> Any:
+    """Return a copy of a Python value as plain JSON: keys that are numbers, and dates, become text.
+
+    Raises:
+        ToolkitError: Something in it has no JSON value, or it is nested too deeply.
+    """
+    try:
+        text = json.dumps(value, default=_plain, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ToolkitError(f"{where}: it is not JSON: {error}") from None
+    return parse_document(text, where=where)
+
+
+def _plain(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime.date) else dict(value)
+
+
+class Documents:
+    """The user's document (a path, an `https` address, a dict) and those that it refers to, each read once.
+
+    `label` names a dict in messages; `parsed` is what the file holds, where it has been read already. Raises
+    ToolkitError where the document cannot be read.
+    """
+
+    def __init__(
+        self,
+        source: str | Path | Mapping[str, Any],
+        *,
+        allow_remote: bool = False,
+        label: str = "the document",
+        parsed: JsonObject | None = None,
+    ) -> None:
+        self._allow_remote = allow_remote
+        self._origin = ""
+        self._folder: Path | None = None
+        self._values: dict[str, Json] = {}
+        if isinstance(source, Mapping):
+            self.root = Place(label)
+            self._values[label] = to_json(source, label)
+        elif isinstance(source, str) and _SCHEME.match(source) and "//" in source[:12]:
+            self._origin = _local_origin(source)
+            self.root = Place(self._remote(source, Place(label)))
+        elif not isinstance(source, str | Path):
+            raise ToolkitError(f"expected a document's path, or the document as a dict, got {json_type(source)}")
+        else:
+            self.root = Place(str(source))
+            self._values[str(source)] = read_document(source) if parsed is None else parsed
+            self._folder = Path(source).parent.resolve()
+        self._open_bundle()
+
+    def _open_bundle(self) -> None:
+        """Take in the other documents that an exported one holds."""
+        value, place = self.at(self.root), self.root / "x-gecko"
+        own = member(value, "x-gecko", {}) if isinstance(value, dict) else {}
+        others = expect_object(member(expect_object(own, place), "documents", {}), place / "documents")
+        if str(own.get("address", "")).startswith(_WEB):
+            self.root = Place(own["address"])
+            self._values = {self.root.document: value}
+        for name, one in others.items():
+            self._values[name if name.startswith(_WEB) else self._beside(self.root, name)] = one
+
+    def bundle(self) -> JsonObject:
+        """Return what an export has under `x-gecko` to hold the other documents; nothing where there are none."""
+        root, folder = self.root.document, os.path.dirname(self.root.document) or "."
+        others = {name: one for name, one in self._values.items() if name != root}
+        if not others or root.startswith(_WEB):
+            return {"address": root, "documents": others} if others else {}
+        names = {name: name if name.startswith(_WEB) else os.path.relpath(name, folder) for name in others}
+        return {"documents": {names[name].replace(os.sep, "/"): one for name, one in others.items()}}
+
+    def replace_root(self, value: JsonObject) -> None:
+        """Put another value in the place of the user's document."""
+        self._values[self.root.document] = value
+
+    def follow(self, value: Any, place: Place) -> tuple[Any, Place]:
+        """Return the value, or what it refers to, directly or by other references. Raises ToolkitError as `resolve`."""
+        seen: list[Place] = []
+        while isinstance(value, dict) and isinstance(value.get("$ref"), str):
+            if place in seen:
+                raise error_at(place, f"$ref {value['$ref']!r} leads back to itself")
+            seen.append(place)
+            place = self.resolve(value["$ref"], place)
+            value = self.at(place)
+        return value, place
+
+    def resolve(self, reference: str, at: Place) -> Place:
+        """Return the place that a reference means. Raises ToolkitError where it stands, `at`, if it leads astray."""
+        address, _, fragment = reference.partition("#")
+        document = self._load(address, at) if address else at.document
+        tokens = tuple(unquote(one).replace("~1", "/").replace("~0", "~") for one in fragment.split("/")[1:])
+        target = Place(document, tokens)
+        if (fragment and not fragment.startswith("/")) or self.at(target) is MISSING:
+            raise error_at(at, f"$ref {reference!r} leads nowhere: {document} has no such place")
+        return target
+
+    def at(self, place: Place) -> Any:
+        """Return the value at a place; `MISSING` where there is none."""
+        value = self._values[place.document]
+        for token in place.tokens:
+            if isinstance(value, dict):
+                value = value.get(token, MISSING)
+            elif isinstance(value, list) and token.isdecimal() and int(token) < len(value):
+                value = value[int(token)]
+            else:
+                return MISSING
+        return value
+
+    def _load(self, address: str, at: Place) -> str:
+        if at.document.startswith(_WEB):
+            return self._remote(urljoin(at.document, address), at)
+        if _SCHEME.match(address) or address.startswith("//"):
+            return self._remote(address, at)
+        return self._file(unquote(address), at)
+
+    def _beside(self, at: Place, address: str) -> str:
+        if at.document.startswith(_WEB):
+            return urljoin(at.document, address)
+        return os.path.normpath(os.path.join(os.path.dirname(at.document), address))
+
+    def _file(self, address: str, at: Place) -> str:
+        shown = self._beside(at, address)
+        if shown in self._values:
+            return shown
+        if self._folder is None:
+            raise error_at(at, f"$ref {address!r}: a document given as a dict has no folder; give its path")
+        try:
+            path = Path(shown).resolve()
+            is_inside = path.is_relative_to(self._folder)
+        except (OSError, ValueError):
+            is_inside = False
+        if not is_inside:
+            raise error_at(at, f"$ref {address!r} leads out of the document's folder; only files inside it are read")
+        if path.suffix.lower() not in SUFFIXES:
+            raise error_at(at, f"$ref {address!r} must name a .yaml, .yml or .json file")
+        try:
+            self._values[shown] = read_document(shown)
+        except ToolkitError as error:
+            raise error_at(at, f"$ref {address!r}: {error}") from None
+        return shown
+
+    def _remote(self, address: str, at: Place) -> str:
+        url = address.partition("#")[0]
+        if url in self._values:
+            return url
+        is_local = self._origin and _local_origin(url) == self._origin and not at.document.startswith("https://")
+        if not is_local and not url.lower().startswith("https://"):
+            raise error_at(at, f"cannot read {url!r}: only files inside the document's folder and https addresses")
+        if not is_local and not self._allow_remote:
+            raise error_at(at, f"{url!r} is on the web: not read without allow_remote=True (--allow-remote)")
+        if sum(one.startswith(_WEB) for one in self._values) >= MAX_REMOTE:
+            raise error_at(at, f"more than {MAX_REMOTE} documents on the web refer to each other")
+        try:
+            self._values[url] = fetch_document(url)
+        except ToolkitError as error:
+            raise error_at(at, str(error)) from None
+        return url
+
+
+def _local_origin(url: str) -> str:
+    """Return scheme, host and port of a plain http address of this machine; empty for any other."""
+    try:
+        parts = urlsplit(url)
+        is_local = parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1", "::1")
+        return f"http://{parts.hostname}:{parts.port or 80}" if is_local else ""
+    except ValueError:
+        return ""
+
+
+def fetch_document(url: str) -> Json:
+    """Return a document on the web, by https, or by http of what this machine serves to itself. Raises ToolkitError."""
+    origin = _local_origin(url)
+
+    def check(request: httpx.Request) -> None:
+        if _local_origin(str(request.url)) != origin or (not origin and request.url.scheme != "https"):
+            raise ToolkitError(f"{url}: redirects to {str(request.url)!r}, which is not read")
+
+    raw = bytearray()
+    client = httpx.Client(follow_redirects=True, timeout=TIMEOUT_S, event_hooks={"request": [check]})
+    try:
+        with client, client.stream("GET", url, headers={"User-Agent": "gecko-graph"}) as reply:
+            reply.raise_for_status()
+            for chunk in reply.iter_bytes():
+                raw += chunk
+                if len(raw) > MAX_BYTES:
+                    raise ToolkitError(f"{url}: larger than {MAX_BYTES // 1_000_000} MB; is this the right address?")
+        return parse_document(raw.decode("utf-8-sig"), where=url)
+    except UnicodeDecodeError:
+        raise ToolkitError(f"{url}: not UTF-8") from None
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise ToolkitError(f"{url}: cannot be fetched: {str(error).partition(chr(10))[0]}") from None
+
+
+# Swagger 2.0 ---------------------------------------------------------------------------------------------------------
+
+
+def upgrade(root: JsonObject, documents: Documents) -> tuple[JsonObject, list[tuple[ToolkitError, str]]]:
+    """Put it as OpenAPI 3.0 in its place; return it, and the operations that it cannot say, each with its error."""
+    place, broken = documents.root, list[tuple[ToolkitError, str]]()
+    moved = re.sub(r'"#/(definitions|responses)/', lambda found: _MOVED[found[1]], json.dumps(root))
+    given: JsonObject = _modern(json.loads(moved))
+
+    def part(name: str) -> JsonObject:
+        return expect_object(member(given, name, {}), place / name)
+
+    schemes = [str(each) for each in member(given, "schemes", [])]
+    scheme = "https" if "https" in schemes or not schemes else schemes[0]
+    base = str(given.get("basePath") or "/").rstrip("/")
+    url = f"{scheme}://{given['host']}{base}" if given.get("host") else base
+    components = {
+        "schemas": part("definitions"),
+        "responses": {name: _response(one, given) for name, one in part("responses").items()},
+        "securitySchemes": part("securityDefinitions"),
+    }
+    new = {key: value for key, value in given.items() if key not in _OLD}
+    new |= {"openapi": "3.0.3", "servers": [{"url": url}] if url else [], "components": components}
+    documents.replace_root({**new, "parameters": part("parameters")})
+    for path, item in [(path, one) for path, one in part("paths").items() if isinstance(one, dict)]:
+        for method in [key for key in item if key in METHODS]:
+            here, old = place / "paths" / path / method, item.pop(method)
+            try:
+                item[method] = _operation(expect_object(old, here), item, given, documents, here)
+            except ToolkitError as error:
+                named = old.get("operationId") if isinstance(old, dict) else None
+                broken.append((error, str(named or f"{method} {path}")))
+        item.pop("parameters", None)
+    documents.replace_root(new)
+    return new, broken
+
+
+def _modern(value: Json) -> Any:
+    """Return a copy with what 2.0 writes otherwise: files, discriminators, null, basic authentication."""
+    if isinstance(value, list):
+        return [_modern(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    new = {key: each if key in _VALUES else _modern(each) for key, each in value.items()}
+    if new.get("type") == "file":
+        new |= {"type": "string", "format": "binary"}
+    if new.get("type") == "basic":
+        new |= {"type": "http", "scheme": "basic"}
+    if isinstance(name := new.get("discriminator"), str) and ("properties" in new or "allOf" in new):
+        new["discriminator"] = {"propertyName": name}
+    return {**new, "nullable": True} if new.get("x-nullable") is True else new
+
+
+def _operation(given: JsonObject, item: JsonObject, root: JsonObject, documents: Documents, place: Place) -> JsonObject:
+    own = dict[tuple[Any, Any], JsonObject]()
+    for listed in (item, given):
+        for one, there in list_items(member(listed, "parameters", []), place / "parameters"):
+            read = expect_object(documents.follow(one, there)[0], there)
+            own[read.get("name"), read.get("in")] = read
+    takes = [str(one) for one, _ in list_items(member({**root, **given}, "consumes", []), place / "consumes")]
+    new = {key: value for key, value in given.items() if key not in ("consumes", "produces", "schemes")}
+    new["parameters"] = []
+    names, styles, required = JsonObject(), JsonObject(), list[str]()
+    for (name, where), one in own.items():
+        schema = {key: each for key, each in one.items() if key not in _NO_SCHEMA and not key.startswith("x-")}
+        if where == "body":
+            types = [each for each in takes if each not in FORMS] or ["application/json"]
+            about = {key: one[key] for key in ("description", "required") if key in one}
+            new["requestBody"] = about | {"content": {each: {"schema": one.get("schema", {})} for each in types}}
+        elif where == "formData":
+            names[name], styles[name] = {**schema, "description": str(one.get("description", ""))}, _style(one, place)
+            required += [name] if one.get("required") is True else []
+        else:
+            kept = {key: one[key] for key in ("name", "in", "description", "required") if key in one}
+            new["parameters"].append(kept | {"schema": schema} | _style(one, place))
+    if names:
+        in_parts = takes == [_PARTS_FORM] or any(each.get("format") == "binary" for each in names.values())
+        form: JsonObject = {"schema": {"type": "object", "properties": names, "required": required}, "encoding": styles}
+        new["requestBody"] = {"content": {_PARTS_FORM if in_parts else _URL_FORM: form}}
+    answers = expect_object(member(given, "responses", {}), place / "responses")
+    return {**new, "responses": {code: _response(one, {**root, **given}) for code, one in answers.items()}}
+
+
+def _style(parameter: JsonObject, place: Place) -> JsonObject:
+    kind, where = parameter.get("collectionFormat", "csv"), parameter.get("in")
+    if parameter.get("type") != "array" or (kind == "csv" and where in ("path", "header")):
+        return {}
+    if kind not in _STYLES or where in ("path", "header"):
+        raise error_at(place, f"{parameter.get('name')!r}: the collectionFormat {kind!r} in {where} cannot be sent")
+    return _STYLES[kind]
+
+
+def _response(given: Any, holder: JsonObject) -> Any:
+    if not isinstance(given, dict) or "$ref" in given:
+        return given
+    examples = given["examples"] if isinstance(given.get("examples"), dict) else {}
+    types = [*map(str, member(holder, "produces", []))] or [*examples] or ["application/json"]
+    schema = {"schema": given["schema"]} if "schema" in given else {}
+    content = {each: schema | ({"example": examples[each]} if each in examples else {}) for each in types}
+    rest = {key: one for key, one in given.items() if key not in ("schema", "examples")}
+    return {**rest, "content": content} if schema or examples else rest

@@ -1,0 +1,135 @@
+"""Calls on a task state without a graph: the nodes that answer one as one function, and points of a world."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from functools import partial
+from itertools import chain, cycle
+from typing import Any, NamedTuple
+
+from ..errors import StateError
+from ..models.ask import AnyAsk, Reply
+from ..models.node import NodeScope, Update
+from ..state import VERSION, Call, Complaint, JsonObject, Step
+from ..tools import Toolkit
+from ..values.digest import check_json, clone
+from ..values.patch import booked_patch, fold_patches
+from .channels import AttemptState, apply_update
+from .check import validator
+from .commit import state_updater
+from .ladder import Rungs, simulator
+from .reducers import gather_facts
+
+NOTES = ("facts", "argument_verdicts", "asked")
+"""What a call of a world adds beside its step."""
+
+Given = tuple[Call, Complaint | None]
+Nodes = Sequence[partial[Any]]
+
+
+def answer_calls(
+    state: AttemptState, scope: NodeScope, *, given: Sequence[Given], nodes: Nodes
+) -> Generator[list[AnyAsk], list[Reply], Update]:
+    """Answer the calls of one message with validator, simulator and state_updater, as one node function."""
+    refused = [{"v": VERSION, "call": call, "complaints": [complaint]} for call, complaint in given if complaint]
+    writes: Update = {"steps": refused, "task_state": [], "facts": {}, "argument_verdicts": []}
+    state = apply_update(state, {"pending": [call for call, complaint in given if complaint is None]})
+    for node in chain(nodes, cycle(nodes[1:])):
+        if not state["pending"] and not state.get("proposals"):
+            break
+        update = yield from node(state, scope)
+        state = apply_update(state, update)
+        for key in writes.keys() & update.keys():
+            writes[key] = {**update[key], **writes[key]} if key == "facts" else writes[key] + update[key]
+    order = [call["id"] for call, _ in given]
+    writes["steps"].sort(key=lambda step: order.index(step["call"]["id"]))
+    return writes
+
+
+def simulate_call(
+    state: JsonObject, scope: NodeScope, call: Call, *, before: JsonObject, steps: list[Step], nodes: Nodes
+) -> Generator[Sequence[AnyAsk], list[Reply], Step]:
+    """Return the step of one call on a task state that these steps have made of the one before."""
+    values = Point.first(before).values | {"task_state": state, "steps": steps}
+    update = yield from answer_calls(values, scope, given=[(call, None)], nodes=nodes)
+    step: Step = update["steps"][0]
+    return step
+
+
+def build_nodes(toolkit: Toolkit, rungs: Rungs) -> list[partial[Any]]:
+    """Return the nodes that answer a call, in order."""
+    return [
+        partial(validator, toolkit=toolkit),
+        partial(simulator, toolkit=toolkit, rungs=rungs),
+        partial(state_updater, toolkit=toolkit),
+    ]
+
+
+class Point(NamedTuple):
+    """The attempt's keys that a world's nodes read, and what each call noted."""
+
+    values: AttemptState
+    notes: tuple[JsonObject, ...]
+
+    @classmethod
+    def first(cls, state: JsonObject) -> Point:
+        """Return the point before any call."""
+        values: AttemptState = {
+            "number": 1, "turn": 0, "task": "", "before": state, "conversation": [], "lesson": None,
+            "task_state": state, "trace": [], "steps": [], "facts": {}, "argument_verdicts": [],
+            "asked": {}, "usage": {},
+        }  # fmt: skip
+        return cls(values, ())
+
+    def after(self, update: Mapping[str, Any]) -> Point:
+        """Return the point after the calls of one message."""
+        note = {key: update[key] for key in NOTES if update.get(key)}
+        empty: list[JsonObject] = [{} for _ in update["steps"][1:]]
+        return Point(apply_update(self.values, update), (*self.notes, *empty, note))
+
+    def through(
+        self,
+        steps: list[Step],
+        notes: Collection[JsonObject],
+        *,
+        check: Callable[[JsonObject, JsonObject], None] | None = None,
+    ) -> Point:
+        """Return the point after these calls, as when they were made. Raises PatchConflict.
+
+        `check` raises for the states before and after a simulated call.
+        """
+        point = self
+        for step, note in zip(steps, notes, strict=True):
+            outcome = step.get("outcome")
+            patch = booked_patch(outcome) if outcome else []
+            before, point = point, point.after({"steps": [step], "task_state": patch, **note})
+            if check and outcome and outcome["simulated"]:
+                check(before.values["task_state"], point.values["task_state"])
+        return point
+
+
+def read_state(state: Any) -> JsonObject:
+    """Return a copy of a task state. Raises StateError where it is no JSON object."""
+    check_json(state, what="state")
+    if not isinstance(state, dict):
+        raise StateError(f"state: expected a JSON object (a dict with text keys), got {type(state).__name__}")
+    return clone(state)
+
+
+def fold_snapshot(old: JsonObject, writes: Sequence[JsonObject]) -> JsonObject:
+    """Return a world's snapshot after its writes (reducer): whole ones, or `{"records", "usage"}` of more calls."""
+    for write in writes:
+        old = write if "start" in write else _extend(old, write)
+    return old
+
+
+def _extend(old: JsonObject, write: JsonObject) -> JsonObject:
+    steps, notes = ([record[key] for record in write["records"]] for key in ("step", "note"))
+    patches = [booked_patch(step["outcome"]) for step in steps if "outcome" in step]
+    return old | {
+        "state": fold_patches(old["state"], patches),
+        "log": [*old["log"], *steps],
+        "facts": gather_facts(old["facts"], [note.get("facts", {}) for note in notes]),
+        "notes": [*old["notes"], *notes],
+        "usage": write["usage"],
+    }

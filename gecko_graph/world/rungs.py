@@ -1,0 +1,220 @@
+"""The rungs without a model: `real`, `contract`, `python`, `example`, `schema` (ToolGate, section 3.2; paper, A.4).
+
+A real read stands beside a rehearsal's own changes, which reality does not have. So its contract or `simulate` is asked
+twice, in the attempt's state and in `Reality`. Where it says the same, the real result stands; where not, the
+difference is laid over the real result. What cannot be decided so is marked `stale`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Sequence
+from dataclasses import replace
+from types import GeneratorType
+from typing import Any
+
+from langchain_core.messages import ToolMessage
+
+from ..errors import EvaluationFailed, NotKnown, PatchConflict, StateError
+from ..models.ask import Reply, Work
+from ..schemas.made_up import Impossible, make_value
+from ..state import Json, JsonObject, PassedRung, Patch
+from ..tools.real import as_answer, as_json, run_real
+from ..values.difference import json_equal, make_patch
+from ..values.digest import check_json, clone, pack, unpack
+from ..values.patch import apply_patch, overlap, tokens
+from .rung import Answer, Pass, RungRequest, RungResult, gate, open_contract, runs_for_real, unchecked
+
+
+def contract_rung(request: RungRequest) -> RungResult:
+    """Return the contract's own answer; pass where it has no effects and no result.
+
+    With a precondition that could not be evaluated it refuses the call: it would apply effects that nothing guards.
+    So it does where its answer cannot be evaluated: another rung would make one up.
+    """
+    run = request.contract
+    if run is None:
+        return Pass("the tool has no contract")
+    try:
+        answer = run.answer()
+    except NotKnown as unknown:
+        return Pass(f"the contract does not know: {unknown}")
+    except EvaluationFailed as failure:
+        return unchecked([*request.unclear, f"the contract cannot be evaluated: {failure}"])
+    if answer is None:
+        return Pass("the contract only guards the call")
+    if request.context.unclear is None and request.unclear:
+        return unchecked(request.unclear)
+    return Answer("ok", answer.result, answer.patch)
+
+
+def python_rung(request: RungRequest) -> Generator[list[Work], list[Reply], RungResult]:
+    """Call `simulate(state, **args)` on a copy: its changes there become the patch, what it raises the tool's error.
+
+    As a real function's, a `ToolMessage` with the status "error" is the tool's error too, with its content.
+    """
+    if request.tool.simulate is None:
+        return Pass("the tool has no simulate function")
+    before = pack(request.state)
+    state = unpack(before)
+    kwargs, timeout_s = clone(request.call["args"]), request.context.tool_timeout_s
+    work = Work(function=request.tool.simulate, args=(state,), kwargs=kwargs, timeout_s=timeout_s, then=_read)
+    (reply,) = yield [work]
+    if reply.late:
+        return Pass(f"the simulate function {reply.failure}")
+    if reply.failure is not None:
+        return Answer("error", reply.failure, [])
+    answer: RungResult = reply.value
+    if isinstance(answer, Pass):
+        return answer
+    try:
+        return replace(answer, patch=_changes(request.state, before, state))
+    except StateError as error:
+        return Pass(str(error))
+
+
+def _read(value: Any) -> RungResult:
+    return as_answer(value) if isinstance(value, ToolMessage) else as_json(value)
+
+
+def _changes(before: JsonObject, packed: bytes, after: JsonObject) -> Patch:
+    try:
+        if pack(after) == packed:  # a few times faster than the two walks, and most calls change nothing
+            return []
+    except TypeError:
+        pass
+    check_json(after, what="the state that the simulate function left")
+    return make_patch(before, after)
+
+
+def example_rung(request: RungRequest) -> RungResult:
+    """Answer a read with the first example whose arguments equal the call's; writes pass."""
+    if not request.tool.examples:
+        return Pass("the tool has no examples")
+    if not request.tool.reads:
+        return Pass("examples answer reads only")
+    for example in request.tool.examples:
+        if json_equal(example.args, request.call["args"]):
+            return Answer("ok", example.result, [])
+    return Pass("no example has these arguments")
+
+
+def schema_rung(request: RungRequest) -> RungResult:
+    """Answer any call: the same arguments get the same answer, in every process, whatever the state.
+
+    A successful write leaves its change open (`patch` None): no rule knows it.
+    """
+    tool, args = request.tool, request.call["args"]
+    key = f"{tool.name}\0{json.dumps(args, sort_keys=True, ensure_ascii=False)}"
+    schema = {"const": {"status": "ok"}} if tool.result is None else tool.result
+    try:
+        result = make_value(schema, seed=request.context.seed, key=key, hints=args, subject=tool.name)
+    except Impossible as reason:
+        return Pass(f"no made-up result fits the result schema: {reason}")
+    return Answer("ok", result, [] if tool.reads else None)
+
+
+def real_rung(request: RungRequest) -> Generator[list[Work], list[Reply], RungResult]:
+    """Run the real function of an opened read. Whatever goes wrong with it is the tool's own error."""
+    if not runs_for_real(request.tool, request.context):
+        return Pass("no real function was opened for this tool")
+    timeout_s = request.context.tool_timeout_s
+    real, _ = yield from run_real(request.tool, request.call["args"], timeout_s, call_id=request.call["id"])
+    reality = request.reality
+    if reality is None or not reality.is_whole:
+        return mark(request, real, stale=reality is not None)
+    shown = yield from decide(request)
+    if shown is None:
+        return mark(request, real, stale=None)
+    without = yield from decide(replace(request, state=reality.state))
+    known = without.status if without else "error"  # what cannot be evaluated there is not there
+    if known != shown.status:
+        only_here = "error" in (shown.status, real.status)  # deleted, or made, by the attempt alone
+        return shown if only_here else mark(request, real, stale=True if without else None)
+    if without is None or json_equal(shown.result, without.result):
+        return mark(request, real, stale=False)
+    laid = lay_over(real, without, shown)
+    return mark(request, real, stale=True) if laid is None else laid
+
+
+def decide(request: RungRequest) -> Generator[list[Work], list[Reply], Answer | None]:
+    """Return what contract or `simulate` says on the request's state, as that rung's; None if neither can answer."""
+    request, reply = gate(replace(request, contract=None, unclear=()))
+    if request.unclear:
+        return None
+    name = "contract"
+    for each, rung in (("contract", contract_rung), ("python", python_rung)):
+        if each in request.context.ladder and not isinstance(reply, Answer):
+            name, said = each, rung(request)
+            reply = (yield from said) if isinstance(said, GeneratorType) else said  # type: ignore[assignment]
+    if not isinstance(reply, Answer) or "unclear" in reply.more:
+        return None
+    passed: PassedRung = {"rung": "real", "reason": "the attempt's own changes: laid over what is real"}
+    return Answer(reply.status, reply.result, [], more={"rung": name, "simulated": True, "passed": [passed]})
+
+
+def lay_over(real: Answer, without: Answer, shown: Answer) -> Answer | None:
+    """Return `shown` with a real result and the attempt's own changes; None where these cannot be laid over it.
+
+    Each change is laid where the real result holds what the tool says without it; in a list, if the whole list is so.
+    """
+    if "error" in (real.status, without.status, shown.status):
+        return None
+    patch = make_patch(without.result, shown.result)
+    places = [tokens(operation["path"]) for operation in patch]
+    anchors = [(_anchor(real.result, place), _anchor(without.result, place)) for place in places]
+    if all(real_depth == depth and json_equal(there, known) for (real_depth, there), (depth, known) in anchors):
+        return replace(shown, result=apply_patch(real.result, patch))
+    return None
+
+
+def _anchor(value: Json, place: Sequence[str]) -> tuple[int, list[Json]]:
+    """Return the first list on the way to a place, else what stands there, with its depth; empty where nothing does."""
+    for depth, token in enumerate(place):
+        if not isinstance(value, dict):
+            return depth, [value]
+        if token not in value:
+            return depth, []
+        value = value[token]
+    return len(place), [value]
+
+
+def observes(request: RungRequest) -> bool:
+    """Return whether the tool's contract says what a real result shows of the task state."""
+    return request.tool.contract is not None and "observes" in request.tool.contract.data
+
+
+def observe(request: RungRequest, result: Json) -> JsonObject:
+    """Return marks of a real result: what it shows of the state that is not in it yet, or why that is not known."""
+    try:
+        found = make_patch(request.state, apply_patch(request.state, open_contract(request).observe(result)))
+    except EvaluationFailed as failure:
+        return {"unclear": [*request.unclear, f"what it shows cannot be evaluated: {failure}"]}
+    return {"observed": found} if found else {}
+
+
+def mark(request: RungRequest, real: Answer, *, stale: bool | None) -> Answer:
+    """Return a real answer with what it shows of the task state, and its mark.
+
+    What the attempt itself has changed is not overwritten: a result that shows it otherwise is stale. `stale` is
+    whether it may not show these changes; None where only the observation can decide.
+    """
+    more: JsonObject = {}
+    if real.status == "ok" and observes(request):
+        more = observe(request, real.result)
+        if "unclear" not in more:
+            hides = _hides(request, more.get("observed", []))
+            stale, more = bool(stale) or hides, {} if hides else more
+    return replace(real, more={**more, "stale": True} if stale is not False else more)
+
+
+def _hides(request: RungRequest, found: Patch) -> bool:
+    """Return whether an observation is about a place that the attempt itself has changed."""
+    if request.reality is None:
+        return False
+    reality = request.reality.state
+    try:
+        apply_patch(reality, found)
+    except PatchConflict:
+        return True
+    return bool(overlap(make_patch(reality, request.state), found, document=request.state))

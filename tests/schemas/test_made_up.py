@@ -1,0 +1,221 @@
+"""Made-up values fit their schema, or are said to be impossible; the same in every process, and plainly made up."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gecko_graph import Toolkit
+from gecko_graph.errors import ToolkitError
+from gecko_graph.schemas.complaints import find_complaints, find_faults
+from gecko_graph.schemas.made_up import Impossible, make_value
+from tests.any_schema import PATTERNS, SCHEMAS
+
+TEXT, WHOLE = {"type": "string"}, {"type": "integer"}
+
+
+def obj(**properties):
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"const": {"a": [1]}},
+        {"type": "number", "multipleOf": 0.05, "minimum": 0.12},
+        {"type": "integer", "format": "int32", "minimum": (1 << 31) - 1},
+        {"type": "string", "minLength": 300},
+        {"type": "string", "pattern": "^(?=.*[A-Z])(?=.*[0-9])[A-Za-z0-9]{8,}$"},
+        {"type": "string", "pattern": "^[a-z]+$", "minLength": 30, "maxLength": 30},
+        {"type": "array", "uniqueItems": True, "minItems": 3, "items": {"enum": ["a", "b", "c"]}},
+        {"type": "array", "prefixItems": [WHOLE, TEXT], "items": False, "minItems": 2},
+        {"type": "array", "contains": {"const": 7}, "minContains": 2, "items": WHOLE},
+        {"type": "object", "propertyNames": {"pattern": "^x_"}, "minProperties": 2},
+        {"type": "object", "patternProperties": {"^S_": WHOLE}, "additionalProperties": False, "minProperties": 1},
+        {"type": "object", "additionalProperties": WHOLE},
+        {"type": "object", "properties": {"a": {}}, "required": ["a"], "dependentRequired": {"a": ["b"]}},
+        {"type": "object", "properties": {"a": {}, "b": {}, "c": {}}, "maxProperties": 1},
+        {"anyOf": [False, {"type": "boolean"}]},
+        {"allOf": [{"type": ["integer", "string"]}, {"type": ["number", "null"]}, {"minimum": 3}, {"maximum": 3}]},
+        {"if": {"properties": {"k": {"const": 1}}}, "then": {"required": ["z"]}, **obj(k={"enum": [1, 2]})},
+        {"unevaluatedProperties": False, "allOf": [obj(a=WHOLE)], "type": "object"},
+        {
+            "$ref": "#/$defs/tree",
+            "$defs": {
+                "tree": {
+                    **obj(v=WHOLE),
+                    "properties": {
+                        "v": WHOLE,
+                        "kids": {"type": "array", "items": {"$ref": "#/$defs/tree"}},
+                        "up": {"$ref": "#/$defs/tree"},
+                    },
+                }
+            },
+        },
+        {"type": "object", "additionalProperties": {"$ref": "#"}},
+        {
+            "$ref": "#/$defs/pet",
+            "$defs": {
+                "pet": {"oneOf": [{"$ref": "#/$defs/cat"}, {"$ref": "#/$defs/dog"}]},
+                "cat": obj(kind={"const": "cat"}),
+                "dog": obj(kind={"const": "dog"}),
+            },
+        },
+        {},
+        True,
+    ],
+)
+def test_every_kind_of_rule_is_met(schema):
+    for key in ("a", "b", "c"):
+        assert find_faults(schema, make_value(schema, seed=0, key=key, subject="get_thing")) == []
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        False,
+        {"type": "integer", "minimum": 5, "maximum": 3},
+        {"not": {}},
+        {"type": "array", "uniqueItems": True, "minItems": 5, "items": {"enum": [1, 2]}},
+        {"type": "string", "minLength": 10**9},
+        {"$ref": "#/$defs/a", "$defs": {"a": obj(a={"$ref": "#/$defs/a"}, b={"$ref": "#/$defs/a"})}},
+        {"type": "array", "items": {"$ref": "#"}, "minItems": 2},
+        {"allOf": [TEXT, WHOLE]},
+    ],
+)
+def test_what_cannot_be_met_is_impossible_and_costs_little(schema, count_steps):
+    def make():
+        with pytest.raises(Impossible):
+            make_value(schema, seed=0, key="k")
+
+    assert count_steps(make) < 3_000_000
+
+
+@given(SCHEMAS, st.text(max_size=4), st.integers(0, 3))
+def test_any_schema_that_can_be_met_is_met(schema, key, seed):
+    made = make_value(schema, seed=seed, key=key)
+    assert find_faults(schema, made) == []
+    assert json.loads(json.dumps(made)) == made
+    assert made == make_value(schema, seed=seed, key=key)
+
+
+STRANGE = [
+    r"^\p{Lu}é[^a-zA-Z0-9]{3}$",
+    r"^[\u4e00-\u9fff]{2}$",
+    r"^(?!foo)[a-z]{4,8}$",
+    r"^[\x00-\x1f]$",
+    r"^(a|(?=b)[a-c])+$",
+]
+
+
+@given(st.sampled_from([*PATTERNS, *STRANGE]), st.text(max_size=4))
+def test_texts_match_patterns(source, key):
+    schema = {"type": "string", "pattern": source}
+    assert find_faults(schema, make_value(schema, seed=0, key=key)) == []
+
+
+@pytest.fixture(scope="module")
+def real_tools(shared_data):
+    found = []
+    for path in sorted((shared_data / "openapi").iterdir()):
+        try:
+            found += [(path.name, tool) for tool in Toolkit.from_openapi(path)]
+        except ToolkitError:
+            continue
+    return found
+
+
+def test_every_real_result_schema_is_met(real_tools):
+    with_result = [(document, tool) for document, tool in real_tools if tool.result is not None]
+    assert len(with_result) > 150
+    for document, tool in with_result:
+        made = make_value(tool.result, seed=1, key=tool.name, subject=tool.name)
+        assert find_faults(tool.result, made) == [], (document, tool.name)
+
+
+def test_every_real_argument_schema_is_met(real_tools):
+    for document, tool in real_tools:
+        made = make_value(tool.parameters, seed=1, key=tool.name, subject=tool.name)
+        assert find_faults(tool.parameters, made) == [], (document, tool.name)
+        assert find_complaints(tool, made) == [], (document, tool.name)
+
+
+# plain values --------------------------------------------------------------------------------------------------------
+
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def listed(**properties):
+    return {"type": "array", "minItems": 3, "items": obj(**properties)}
+
+
+def result(name, schema, args):
+    made = make_value(schema, seed=0, key=f"{name} {json.dumps(args)}", hints=args, subject=name)
+    assert find_faults(schema, made) == []
+    return made
+
+
+@pytest.mark.slow
+def test_in_every_process():
+    moment = {**TEXT, "format": "date-time"}
+    rows = listed(id=TEXT, n=WHOLE, at=moment, k={"enum": ["a", "b", "c"]}, p={"pattern": "^[A-Z]{4}$"})
+    code = (
+        "import json, sys; from gecko_graph.schemas.made_up import make_value\n"
+        "print(json.dumps(make_value(json.loads(sys.argv[1]), seed=7, key='k', subject='rows')))"
+    )
+    other = subprocess.run(
+        [sys.executable, "-c", code, json.dumps(rows)],
+        env={**os.environ, "PYTHONHASHSEED": "12345", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(other.stdout) == make_value(rows, seed=7, key="k", subject="rows")
+
+
+@pytest.mark.parametrize("rule", [TEXT, WHOLE, {"type": "string", "pattern": "^[A-Z]{2}[0-9]{4}$"}])
+def test_items_of_one_answer_do_not_share_theirs(rule):
+    rows = result("list_orders", listed(id=rule, user_id=TEXT), {"id": "o1", "user_id": "u7"})
+    assert len({row["id"] for row in rows}) == len(rows)
+    assert {row["user_id"] for row in rows} == {"u7"}
+
+
+@pytest.mark.parametrize(
+    ("args", "schema", "expected"),
+    [
+        ({"userId": "u1"}, obj(user_id=TEXT), {"user_id": "u1"}),
+        ({"email": "a@example.com"}, obj(data=obj(email=TEXT)), {"data": {"email": "a@example.com"}}),
+        ({"lines": [{"sku": "a"}]}, obj(lines={"type": "array"}), {"lines": [{"sku": "a"}]}),
+    ],
+)
+def test_an_argument_is_repeated_in_a_field_of_its_name(args, schema, expected):
+    assert result("get_user", schema, args) == expected
+
+
+@pytest.mark.parametrize("value", ["not a number", 1 << 70, [1] * 2_000])
+def test_one_that_does_not_fit_is_not(value):
+    assert result("get_user", obj(user_id={"type": ["integer", "array"]}), {"user_id": value})["user_id"] != value
+
+
+def test_a_success_tells_of_no_error():
+    schema = {"type": "object", "properties": {"error": TEXT, "id": TEXT}}
+    assert list(result("get_user", schema, {})) == ["id"]
+    state = {"enum": ["deleted", "failed", "open"]}
+    made = result("get_user", obj(ok={"type": "boolean"}, failed={"type": "boolean"}, state=state), {})
+    assert made == {"ok": True, "failed": False, "state": "open"}
+
+
+def test_examples_and_defaults_are_used():
+    schema = obj(title={**TEXT, "examples": ["Tea"]}, size={**WHOLE, "default": 7}, flight_number={"example": "HAT001"})
+    one, other = (result("get_flight", schema, {"n": number}) for number in (1, 2))
+    assert (one["title"], one["size"]) == ("Tea", 7)
+    assert one["flight_number"].startswith("HAT")
+    assert one["flight_number"] != other["flight_number"]
