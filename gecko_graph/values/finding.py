@@ -88,15 +88,16 @@ _Moment: TypeAlias = tuple[tuple[str, str], int, int]
 _CARDINALS = {**dict(zip(_ONES, range(13), strict=True)), **{word: 10 * n for n, word in enumerate(_TENS, 2)}}
 _CARDINALS |= {f"{word}teen": n for n, word in ((13, "thir"), (14, "four"), (15, "fif"), (16, "six"), (17, "seven"))}
 _CARDINALS |= {"eighteen": 18, "nineteen": 19}
-_CARDINAL = re.compile(rf"\b(?:(?P<tens>{'|'.join(_TENS[:-1])})[- ](?P<ones>{'|'.join(_ONES[1:10])})"
-                       rf"|(?P<one>{'|'.join(word for word in _CARDINALS if word != 'one')}))\b", _PLAIN)
+_CARDINAL = re.compile(
+    rf"\b(?:(?P<tens>{'|'.join(_TENS[:-1])})[- ](?P<ones>{'|'.join(_ONES[1:10])})"
+    rf"|(?P<one>{'|'.join(word for word in _CARDINALS if word != 'one')}))\b",
+    _PLAIN,
+)
 
 
 def number_words(text: str) -> str:
     """Return a text with cardinal numbers in figures: 12 for twelve, 25 for twenty-five; `one` is a pronoun too."""
-    return _CARDINAL.sub(
-        lambda found: str(sum(_CARDINALS[each.lower()] for each in found.groups() if each)), text
-    )
+    return _CARDINAL.sub(lambda found: str(sum(_CARDINALS[each.lower()] for each in found.groups() if each)), text)
 
 
 class Atom(NamedTuple):

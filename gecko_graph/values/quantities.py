@@ -37,7 +37,8 @@ _NUMBER = re.compile(
     r"(?P<number>(?<![\w.:/])\d{1,3}(?:,\d{3})+(?:\.\d+)?|(?<![\w.:/])\d+(?:\.\d+)?)(?![\w:/]*\d)(?P<after> ?[$€£])?"
 )
 _HEDGE = re.compile(
-    r"(?:about|around|approximately|approx|roughly|nearly|almost|just (?:over|under)|some|circa|close to|~|\u2248)\s*[$€£]?$", re.I
+    r"(?:about|around|approximately|approx|roughly|nearly|almost|just (?:over|under)|some|circa|close to|~|\u2248)\s*[$€£]?$",
+    re.I,
 )
 _HEDGED, _ROUNDED = 0.05, 0.05
 """How far off, as a share, a figure may be after a word such as `about`; and after rounding to the digits shown."""
@@ -129,7 +130,9 @@ def _quantities(text: str) -> Iterator[Figure]:
         if _HEDGE.search(text[: found.start()]):
             slack = max(slack, abs(number) * factor * _HEDGED)
         label = _LABEL.match(after) if kind == "number" else None
-        yield Figure(found[0].strip(), kind, (-1 if minus else 1) * number * factor, slack, label[1][:5] if label else "")
+        yield Figure(
+            found[0].strip(), kind, (-1 if minus else 1) * number * factor, slack, label[1][:5] if label else ""
+        )
 
 
 def is_said(wanted: Figure, figures: Sequence[Figure], said: Found) -> bool:
@@ -144,7 +147,7 @@ def is_said(wanted: Figure, figures: Sequence[Figure], said: Found) -> bool:
 def _is_written_otherwise(wanted: Figure, said: Found) -> bool:
     if wanted.kind == "date":
         wholes = [form for atom in atoms_of(wanted.text) for form in atom.wholes if "~" in form]
-        return any(said.has_form(f"?{form[form.index('~'):]}") for form in wholes)
+        return any(said.has_form(f"?{form[form.index('~') :]}") for form in wholes)
     digits = sum(map(str.isdigit, wanted.text))
     return bool(_PHONE.fullmatch(wanted.text)) and digits > 6 and said.holds(wanted.text, "loose")
 
@@ -162,4 +165,6 @@ def _is_same(wanted: Figure, said: Figure) -> bool:
     apart = abs(said.value - wanted.value)
     if apart <= said.slack + 1e-9:
         return True
-    return wanted.kind == "number" and said.kind == "share" and abs(said.value - 100 * wanted.value) <= said.slack + 1e-9
+    return (
+        wanted.kind == "number" and said.kind == "share" and abs(said.value - 100 * wanted.value) <= said.slack + 1e-9
+    )

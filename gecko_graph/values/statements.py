@@ -24,7 +24,10 @@ _CONCEPTS: Mapping[str, tuple[str, str]] = {
         "delete deleted deleting remove removed removing erase erased gone cleared discarded wiped purged trashed"
         " uninstalled dropped",
     ),
-    "valid": ("active stands stand", "cancel cancelled canceled cancelling expired voided void revoked withdrawn scrapped called_off"),
+    "valid": (
+        "active stands stand",
+        "cancel cancelled canceled cancelling expired voided void revoked withdrawn scrapped called_off",
+    ),
     "power": ("power_on enable enabled activate activated running", "power_off disable disabled deactivated inactive"),
     "know": (
         "know known knew tell find found determine determined locate located identify identified see saw available look"
@@ -74,7 +77,9 @@ PREDICATES: Mapping[str, tuple[str, int]] = {
     for sign, words in zip((1, -1), sides, strict=True)
     for word in words.split()
 }
-_NOUNS = frozenset("book charge transfer place order refund change update move power set schedule look check delay".split())
+_NOUNS = frozenset(
+    "book charge transfer place order refund change update move power set schedule look check delay".split()
+)
 """Predicates that are nouns too: they count as verbs after one of these words."""
 _BEFORE_VERB = frozenset("to not can could will would did do does i you we please shall may be".split())
 _STOP = frozenset(
@@ -101,8 +106,7 @@ _UNITS = frozenset(
     "metr meter kilometr kilometer km mil cm mm min minut hour second week month year kg kilo gram pound dollar euro cent usd eur"
     " gbp buck percent degre celsiu fahrenheit am pm o'clock oclock mb gb gigabyt megabyt monday tuesday wednesday thursday friday"
     " saturday sunday january february march april jun july august september october november december half quarter past"
-    " morn afternoon even night two thre four fiv six seven eight nin ten eleven twelv twenty thirty us inch foot feet liter litr"
-    .split()
+    " morn afternoon even night two thre four fiv six seven eight nin ten eleven twelv twenty thirty us inch foot feet liter litr".split()
 )
 """Words that belong to a figure."""
 _IDIOMS = (
@@ -150,7 +154,9 @@ _CLAUSE = re.compile(
     re.I,
 )
 _WORD = re.compile(r"[^\W\d_](?:[\w'-]*[^\W_])?")
-_CLEAN = str.maketrans({"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "*": "", "`": "", "#": " ", "\u00a0": " "})
+_CLEAN = str.maketrans(
+    {"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "*": "", "`": "", "#": " ", "\u00a0": " "}
+)
 _DOTTED = re.compile(r"\b([ap])\.m\.?|\b(e)\.g\.|\b(i)\.e\.|\b(Mr|Mrs|Ms|Dr|No|St|approx)\.(?= )")
 
 
@@ -183,7 +189,9 @@ def split_sentences(text: str) -> list[str]:
     """Return the sentences of a text, list items among them, without Markdown."""
     text = _QUOTED.sub(lambda found: found[0].replace("?", ""), text.translate(_CLEAN))
     plain = _DOTTED.sub(lambda found: next(filter(None, found.groups())) + ("m" if found[1] else ""), text)
-    parts = (re.sub(r"^\s*(?:[-\u2022]|\d{1,2}[.)](?=\s))\s*", "", part).strip() for part in _SENTENCE.split(plain[:LONGEST]))
+    parts = (
+        re.sub(r"^\s*(?:[-\u2022]|\d{1,2}[.)](?=\s))\s*", "", part).strip() for part in _SENTENCE.split(plain[:LONGEST])
+    )
     return [part for part in parts if any(map(str.isalnum, part))]
 
 

@@ -75,7 +75,9 @@ def _judge_question(claim: str, clauses: Sequence[Clause]) -> Judged:
         return Judged("broken", "", "nothing is asked")
     wanted = _topic([read_clauses(claim)])
     kinds = {word for word in wanted if word.startswith("(")}
-    best = max(asking, key=lambda each: len(wanted & _topic([[one for one in asking if one.sentence == each.sentence]])))
+    best = max(
+        asking, key=lambda each: len(wanted & _topic([[one for one in asking if one.sentence == each.sentence]]))
+    )
     found = _topic([[one for one in asking if one.sentence == best.sentence]])
     other = {word for word in found if word.startswith("(")} - kinds
     if kinds and not kinds & found:
@@ -89,7 +91,9 @@ def _judge_question(claim: str, clauses: Sequence[Clause]) -> Judged:
 
 def _topic(parts: Sequence[Sequence[Clause]]) -> set[str]:
     # a word may be spelt as it is, or without its ending
-    words = {word for part in parts for each in part for word in (*each.words, *each.signs, *_interrogatives(each.text))}
+    words = {
+        word for part in parts for each in part for word in (*each.words, *each.signs, *_interrogatives(each.text))
+    }
     return {_ASKED.get(word, word) for word in words}
 
 
@@ -134,7 +138,9 @@ class _Statement:
             if refused and all(each.negative for each in relevant):
                 return Judged("holds", refused[0].text)
         promised = [each for each in self._clauses if not each.question and _PROMISE.search(each.text)]
-        promised = [each for each in promised if set(each.signs) & set(self._signs) and each.words & (self._words | self._known)]
+        promised = [
+            each for each in promised if set(each.signs) & set(self._signs) and each.words & (self._words | self._known)
+        ]
         if self._turn > 0 and promised and not relevant:
             return Judged("broken", promised[0].text, "it is only promised or offered")
         return ruled
@@ -221,7 +227,9 @@ class _Statement:
         if missing & elsewhere and strange:
             return False
         placed = [each for wanted in self._figures for each in self._find(wanted, self._clauses)]
-        if placed and not any(clause.sentence - 2 < each.sentence <= clause.sentence + (self._turn > 0) for each in placed):
+        if placed and not any(
+            clause.sentence - 2 < each.sentence <= clause.sentence + (self._turn > 0) for each in placed
+        ):
             return False
         if clause in placed and missing_here & self._with_other_figures(clause):
             return False
