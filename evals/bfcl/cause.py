@@ -46,18 +46,14 @@ class Cause(NamedTuple):
 
 
 class Made(NamedTuple):
-    """A call on the real classes: how it is written, what it answers, and the state before and after."""
+    """A call on the real classes: how it is written, its parts, what it answers, the state before and after."""
 
     text: str
-    call: JsonObject
+    tool: str
+    args: JsonObject
     answer: str
     before: JsonObject
     after: JsonObject
-
-    @property
-    def tool(self) -> str:
-        """The tool's name."""
-        return str(self.call["call"])
 
     def effect(self, seen: _Seen) -> Sequence[Operation]:
         """Return what it changes of a part of the state."""
@@ -93,9 +89,9 @@ def _of_plan(task: Task, steps: Sequence[Step]) -> Cause:
     """Return how a wrong plan differs from the truth."""
     taken = [step for step in steps if step.get("outcome", {}).get("status") == "ok"]
     truth, made = _replay(task, task.turns[0].truth), _replay(task, [*map(_written, taken)])
-    refused = [each.call for each in truth if is_refusal(each.answer)]
+    refused = [(each.tool, each.args) for each in truth if is_refusal(each.answer)]
     for step, each in zip(taken, made, strict=True):
-        if difference(step, each.answer) == MISSING_REFUSAL and each.call not in refused:
+        if difference(step, each.answer) == MISSING_REFUSAL and (each.tool, each.args) not in refused:
             return Cause(MISSING_REFUSAL, each.text)
     texts = [*map(_written, steps)]
     if len(taken) < len(steps) and is_right(task, texts):
@@ -112,29 +108,21 @@ def _of_plan(task: Task, steps: Sequence[Step]) -> Cause:
 
 
 def _of_writes(truth: Sequence[Made], made: Sequence[Made], seen: _Seen) -> Cause | None:
-    (wanted, idle), (found, vain) = _parted(truth, seen), _parted(made, seen)
-    tools, others = (Counter(each.tool for each in some) for some in (wanted, found))
-    for some, more, beside, what in (
-        (wanted, tools - others, vain, MISSING_WRITE),
-        (found, others - tools, idle, EXTRA_WRITE),
-    ):
-        if more:
-            each = next(each for each in some if each.tool in more)
-            same = [one for one in beside if one.tool == each.tool and one.call != each.call]
-            if same:  # both make it, and with the arguments of one it changes nothing
-                return Cause(WRITE_ARGUMENTS, (same[0] if what == MISSING_WRITE else each).text)
-            return Cause(what, each.text)
-    waiting = [*wanted]
+    """Return the first difference of the calls of tools that change this part of the state, here or there."""
+    writing = {each.tool for each in (*truth, *made) if each.effect(seen)}
+    wanted, found = ([each for each in some if each.tool in writing] for some in (truth, made))
+    for some, others, what in ((wanted, found, MISSING_WRITE), (found, wanted, EXTRA_WRITE)):
+        more = Counter(each.tool for each in some) - Counter(each.tool for each in others)
+        for each in some:
+            if each.tool in more and each.effect(seen):
+                return Cause(what, each.text)
     for each in found:
-        right = waiting.pop([one.tool for one in waiting].index(each.tool))
-        if right.call != each.call and right.effect(seen) != each.effect(seen):
-            return Cause(WRITE_ARGUMENTS, each.text)
+        right = next((one for one in wanted if one.tool == each.tool), None)
+        if right is not None:
+            wanted.remove(right)
+            if right.args != each.args and right.effect(seen) != each.effect(seen):
+                return Cause(WRITE_ARGUMENTS, each.text)
     return None
-
-
-def _parted(calls: Sequence[Made], seen: _Seen) -> tuple[list[Made], list[Made]]:
-    """Return the calls that change something, and those that do not."""
-    return [each for each in calls if each.effect(seen)], [each for each in calls if not each.effect(seen)]
 
 
 def _of_rehearsal(task: Task, played: Played, *, is_real: bool) -> Cause:
@@ -173,7 +161,8 @@ def _replay(task: Task, calls: Sequence[str]) -> list[Made]:
         for text in calls:
             (answer,), instances = real.run([text])
             before, after = after, task.real.read(instances)
-            made.append(Made(text, task.read(text), answer, before, after))
+            call = task.read(text)
+            made.append(Made(text, call["call"], call["args"], answer, before, after))
     return made
 
 
