@@ -163,7 +163,7 @@ def test_a_leak_is_found_by_rule(scenario):
 def test_the_auditor_says_whether_the_user_was_at_fault(scenario):
     found = {"reason": "", "invented": False, "broke_instructions": True}
     output = converse(scripted(*GOOD), scenario(), model=Models(auditor=recorded(auditor=[found])))
-    assert output["score"]["audit"] == found
+    assert output["score"]["audit"] == {**found, "left_goal": False, "gave_away": False}
 
 
 def test_calls_of_one_message_that_depend_on_each_other_race(scenario):
