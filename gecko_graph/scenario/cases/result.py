@@ -116,7 +116,12 @@ def format_missed(missed: Missed) -> str:
     return f"  {where}: {'forbidden' if missed['similarity'] == 1 else 'wanted'} {wanted}, found {found}"
 
 
-_FAULTS = {"invented": "invented something", "broke_instructions": "broke the instructions"}
+_FAULTS = {
+    "invented": "invented something",
+    "left_goal": "left the goal",
+    "gave_away": "gave a secret away",
+    "broke_instructions": "broke the instructions",
+}
 
 
 def is_passed(record: Mapping[str, Any]) -> bool:
