@@ -159,7 +159,9 @@ class _Fold:
 
     def _find_attempts(self, message: AnyMessage, later: Sequence[AnyMessage]) -> list[JsonObject]:
         """Return the calls that a message makes, under the tools' own names where they were answered."""
-        made = read_calls(message)
+        answers = [each for each in later if isinstance(each, ToolMessage)]
+        aside = {each.tool_call_id for each in answers if read_envelope(each)["sender"] == "agent"}
+        made = [call for call in read_calls(message) if call["id"] not in aside]
         if not made:
             return []
         over = next((read_envelope(each)["steps"] for each in later if not isinstance(each, ToolMessage)), None)

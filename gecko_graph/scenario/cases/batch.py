@@ -14,6 +14,7 @@ from typing import Any
 
 from ...conversation.agent import AgentLike
 from ...conversation.milestones.measures import check_installed
+from ...conversation.outside import LeftWorld
 from ...errors import GeckoError, did_you_mean
 from ...models.answer import error_text
 from ...models.factory import PROVIDERS
@@ -147,6 +148,8 @@ def _run_at_once(left: Iterable[Planned], run: Run, at_once: int) -> Iterator[tu
                 each = futures.pop(future)
                 futures.update((pool.submit(run, one), one) for one in islice(waiting, 1))
                 error = future.exception()
+                if isinstance(error, LeftWorld):  # so will all others
+                    raise error
                 yield each, future.result() if error is None else failed_record(each, error)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
