@@ -28,7 +28,7 @@ Party: TypeAlias = Literal["user", "agent", "tools"]
 Changed: TypeAlias = Literal["snapshot", "addition", "removal", "update", "includes", "lacks"]
 
 KINDS: tuple[Changed, ...] = ("snapshot", "addition", "removal", "update", "includes", "lacks")
-COLUMNS = ("sender", "recipient", "content", "mentions", "seen", "unseen")
+COLUMNS = ("sender", "recipient", "content", "claims", "mentions", "seen", "unseen")
 DECIMALS = range(4)
 """An answer may show a number of a result with so many decimals."""
 
@@ -121,13 +121,28 @@ MeasureName: TypeAlias = Annotated[str, AfterValidator(_check_measure)]
 # milestones ---------------------------------------------------------------------------------------------------------
 
 
+class ClaimEntry(Entry):
+    """What an answer must say, deny, or ask the user for, as a plain sentence."""
+
+    says: str | None = Field(None, pattern=r"\w")
+    denies: str | None = Field(None, pattern=r"\w")
+    asks: str | None = Field(None, pattern=r"\w")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if sum(each is not None for each in (self.says, self.denies, self.asks)) != 1:
+            raise ValueError("expected exactly one of says, denies, asks")
+        return self
+
+
 class MessageEntry(Entry):
-    """What a message must be like."""
+    """What a message must be like; one with claims is the agent's to the user."""
 
     sender: Party | None = None
     recipient: Party | None = None
     content: str | None = None
     measure: MeasureName | None = None
+    claims: list[ClaimEntry] | None = Field(None, min_length=1)
     mentions: list[Json] | None = Field(None, min_length=1)
     seen: list[Json] | None = Field(None, min_length=1)
     unseen: list[str] | None = None
@@ -137,6 +152,12 @@ class MessageEntry(Entry):
         if all(getattr(self, name) is None for name in COLUMNS):
             raise ValueError(f"expected one of {', '.join(COLUMNS)}")
         return self
+
+    @property
+    def texts(self) -> str:
+        """Content and claims, in which values may be filled."""
+        claims = [each.says or each.denies or each.asks or "" for each in self.claims or ()]
+        return "\n".join([self.content or "", *claims])
 
 
 class CallEntry(Entry):
@@ -203,9 +224,11 @@ class MilestoneEntry(Entry):
     def _check(self) -> Self:
         if not (self.message or self.call or self.state or (self.last and self.unchanged)):
             raise ValueError("expected one of message, call, state")
-        content = (self.message and self.message.content) or ""
-        if self.source and not self.call and f"{{{self.source.name}}}" not in content:
-            raise ValueError(f"from: expected a call, or a message whose content has {{{self.source.name}}}")
+        texts = self.message.texts if self.message else ""
+        if self.source and not self.call and f"{{{self.source.name}}}" not in texts:
+            raise ValueError(
+                f"from: expected a call, or a message with {{{self.source.name}}} in its content or a claim"
+            )
         return self
 
 
@@ -295,8 +318,9 @@ def _build_all(entries: Sequence[MilestoneEntry], state: JsonObject, column: str
 
 
 def _build(entry: MilestoneEntry, column: str) -> Iterator[Constraint]:
-    source, filled = entry.source, column if entry.call else "content"
-    fill = Fill(partial(find_values, source=source), filled) if source else None
+    source = entry.source
+    filled = column if entry.call else "claims" if entry.message and entry.message.claims else "content"
+    fill = Fill(partial(find_values, source=source, rounded=filled == "content"), filled) if source else None
     row, measures = _build_row(entry, column)
     if row:
         tolerance = {column: entry.tolerance} if entry.tolerance else {}
@@ -319,14 +343,16 @@ def _build_row(entry: MilestoneEntry, column: str) -> tuple[JsonObject, dict[str
     row: JsonObject = {}
     if entry.message:
         row = entry.message.model_dump(exclude_none=True, exclude={"measure", "mentions", "seen", "unseen"})
+        row = {"sender": "agent", "recipient": "user", **row} if entry.message.claims else row
     if entry.call:
         row[column] = [{"name": call.name, "args": call.args} for call in entry.call]
     given = (entry.message and entry.message.measure) or ("rouge_l" if column == "calls" else "exact")
-    return row, {name: given if name == "content" else "call" for name in row if name in ("content", column)}
+    measures = {"content": given, column: "call", "claims": "claims"}
+    return row, {name: measures[name] for name in row if name in measures}
 
 
-def find_values(message: JsonObject, *, source: SourceEntry) -> list[JsonObject]:
-    """Return the values that the calls of a message returned at a path, each in every form that a text may show."""
+def find_values(message: JsonObject, *, source: SourceEntry, rounded: bool) -> list[JsonObject]:
+    """Return the values that the calls of a message returned at a path; rounded too, where a text is to hold them."""
     found = []
     for call in message.get("calls", ()):
         if source.call in (None, call["name"]):
@@ -336,8 +362,8 @@ def find_values(message: JsonObject, *, source: SourceEntry) -> list[JsonObject]
                     value = value[key]
             except (LookupError, TypeError):
                 continue
-            rounded = [f"{value:.{digits}f}" for digits in DECIMALS] if isinstance(value, float) else []
-            found += [{source.name: form} for form in (value, *rounded)]
+            digits = DECIMALS if rounded and isinstance(value, float) else ()
+            found += [{source.name: form} for form in (value, *(f"{value:.{each}f}" for each in digits))]
     return found
 
 

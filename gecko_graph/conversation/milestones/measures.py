@@ -11,9 +11,10 @@ from typing import Any, TypeAlias
 
 from ...errors import GeckoError
 from ...state import Json, JsonObject
-from ...values.digest import pack
+from ...values.digest import digest, pack
 from ...values.finding import Found, atoms_of, forms_of
 from ...values.patch import same_value
+from .claims import Judged, judge_claim
 from .tables import Table
 
 Measure: TypeAlias = Callable[[Json, Json, Mapping[str, float]], float]
@@ -88,6 +89,34 @@ def mentions(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float:
     return sum(held.holds(value, "loose") for value in wanted) / len(wanted) if wanted else 1.0
 
 
+CLAIM_SCORES: Mapping[str, float] = {"holds": 1.0, "unsure": 1e-3, "broken": 0.0}
+"""What is unsure keeps its milestone below any threshold, and is still matched before what is broken."""
+
+
+def claims(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float:
+    """Return 1.0 where an answer makes all claims, next to nothing where one is unsure, 0.0 where one is broken.
+
+    The cell is a message's `{"answer", "asked", "decided"}`, a claim `{"says"}`, `{"denies"}` or `{"asks"}`.
+    """
+    wanted = target if isinstance(target, list) else [target]
+    if not isinstance(cell, dict):
+        return 0.0
+    return min((CLAIM_SCORES[judge_answer(each, cell).verdict] for each in wanted), default=1.0)
+
+
+def judge_answer(claim: JsonObject, cell: JsonObject) -> Judged:
+    """Judge an answer by a claim: as the role `claim_judge` has decided, else by rule."""
+    kind: Any
+    ((kind, text),) = claim.items()
+    decided = cell["decided"].get(claim_key(claim, cell))
+    return Judged(*decided) if decided else judge_claim(kind, text, cell["answer"], tuple(cell["asked"]))
+
+
+def claim_key(claim: JsonObject, cell: JsonObject) -> str:
+    """Return what a verdict on a claim is found by."""
+    return digest([claim, cell["answer"], cell["asked"]])
+
+
 def call(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float:
     """Return 1.0 where one of the calls of a message is one of the target's: the same name, every argument equal.
 
@@ -125,6 +154,7 @@ MEASURES: Mapping[str, Measure] = {
     "contains": contains,
     "rouge_l": rouge_l,
     "call": call,
+    "claims": claims,
     "paraphrase": paraphrase,
     "mentions": mentions,
     "any": lambda cell, target, tolerance: 1.0,
