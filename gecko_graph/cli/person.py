@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -12,45 +12,31 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from rich.console import Console
 from rich.text import Text
 
-from ..conversation.user import UserEntry
+from ..conversation.user import UserEntry, describe_user
 from ..display.words import clean
 from ..errors import GeckoError
 
-HOW = "you write the user's messages; an empty line or Ctrl-D ends the conversation"
-
 
 class Person(BaseChatModel):
-    """Who sits at the terminal. Each line is a message; one that is empty, or none, ends the conversation.
-
-    `lines` are those that were piped in; None at a terminal.
-    """
+    """Who sits at the terminal, or has piped in `lines`: each is a message, an empty one ends the conversation."""
 
     console: Any
-    lines: list[str] | None = None
+    lines: Iterator[str] | None = None
+    _llm_type = "person"
 
     @classmethod
     def at(cls, console: Console, option: str) -> Person:
         """Return who can write. Raises GeckoError where there is neither a terminal nor a line."""
-        if sys.stdin.isatty():
-            return cls(console=console)
-        lines = sys.stdin.read().splitlines()
-        if not any(map(str.strip, lines)):
+        lines = None if sys.stdin.isatty() else sys.stdin.read().splitlines()
+        if lines is not None and not any(map(str.strip, lines)):
             raise GeckoError(f"{option}: there is no terminal to type at, and no lines were piped in")
-        return cls(console=console, lines=lines)
+        console.print(Text("you write the user's messages; an empty line or Ctrl-D ends the conversation", "bold"))
+        return cls(console=console, lines=None if lines is None else iter(lines))
 
-    def greet(self, spec: UserEntry, title: str) -> None:
-        """Show what the user of a case wants and knows, and what has been said for him."""
-        parts = {"goal": [spec.goal], "you know": spec.knows, "you must not say": spec.must_not_say}
-        self.console.print(Text(f"{clean(title)}: {HOW}", "bold"))
-        for name, texts in parts.items():
-            for text in texts:
-                self.console.print(Text(f"{name}: {clean(text)}", "dim"))
-        if spec.opening:
-            self._print("you", spec.opening)
-
-    @property
-    def _llm_type(self) -> str:
-        return "person"
+    def greet(self, spec: UserEntry, name: str) -> None:
+        """Show what the user of a case wants and knows, and what is said for them."""
+        about = {"case": name, **describe_user(spec), "you": spec.opening}
+        self.console.print(Text("\n".join(f"{key}: {clean(text)}" for key, text in about.items() if text), "dim"))
 
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Person:
         """Return the same: an empty line is the only tool."""
@@ -58,21 +44,12 @@ class Person(BaseChatModel):
 
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
         if len(messages) > 2 and isinstance(messages[-1], HumanMessage):  # the first two are what `greet` shows
-            self._print("agent", messages[-1].text)
-        text = self._read().strip()
-        calls = [] if text else [{"name": "end_conversation", "args": {}, "id": "end"}]
-        return ChatResult(generations=[ChatGeneration(message=AIMessage(text, tool_calls=calls))])
-
-    def _read(self) -> str:
-        if self.lines is None:
-            try:
-                return str(self.console.input(Text("you    ", "bold")))
-            except EOFError:  # Ctrl-D
-                self.console.print()
-                return ""
-        line = self.lines.pop(0) if self.lines else ""
-        self._print("you", line or "(ends the conversation)")
-        return line
-
-    def _print(self, by: str, text: str) -> None:
-        self.console.print(Text.assemble((f"{by:<7}", "bold"), clean(text, lines=True)))
+            self.console.print(Text.assemble(("agent: ", "bold"), clean(messages[-1].text, lines=True)))
+        try:
+            text = self.console.input(Text("you: ", "bold")) if self.lines is None else next(self.lines, "")
+        except EOFError:  # Ctrl-D
+            text = ""
+        if self.lines is not None:
+            self.console.print(Text.assemble(("you: ", "bold"), clean(text)))
+        calls = [] if text.strip() else [{"name": "end_conversation", "args": {}, "id": "end"}]
+        return ChatResult(generations=[ChatGeneration(message=AIMessage(text.strip(), tool_calls=calls))])

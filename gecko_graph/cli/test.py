@@ -36,10 +36,9 @@ def test(options: Options) -> int:
     planned = plan_cases(cases, _read_augmentations(options), options.trials)
     run = _make_run(options, planned, console)
     file = Path(options.save) if options.save else None
-    models = [options.model, sorted(options.role_model.items())]
-    by = "a person" if options.play else options.user_model
-    setting, at_once = json.dumps([options.agent, by, *models, options.pass_at]), 1 if options.play else options.at_once
-    held = run_cases(planned, run, setting=setting, file=file, at_once=at_once)
+    models = [options.model, options.simulator_model, sorted(options.role_model.items())]
+    setting = json.dumps([options.agent, "a person" if options.play else options.user_model, *models, options.pass_at])
+    held = run_cases(planned, run, setting=setting, file=file, at_once=1 if options.play else options.at_once)
     records = list(_watch(held, planned, file, console, bar=not options.play))
     report = build_report(records)
     show_report(report, records, console)
@@ -63,11 +62,11 @@ def _read_augmentations(options: Options) -> list[str]:
 def _make_run(options: Options, planned: Sequence[Planned], console: Console) -> Any:
     """Return the function that holds one conversation; mistakes are found here, before the first."""
     models = build_models(options)
+    if options.simulator_model:
+        models = models.replace(**dict.fromkeys(("simulator", "state_updater"), models.chat(options.simulator_model)))
     agent = read_agent(load_agent(options.agent), models)
-    if options.play and options.user_model:
-        raise GeckoError("--play or --user-model: the user is you, or a model")
     person = Person.at(console, "--play") if options.play else None
-    user = models.chat(options.user_model) if options.user_model else person
+    user = models.chat(options.user_model) if options.user_model and not person else person
     for each in planned:
         if user is None and not (each.scenario.user and each.scenario.user.script):
             raise GeckoError(f"{each.scenario.where}: its user has no script: give a --user-model")

@@ -18,6 +18,7 @@ from ...context import GeckoContext
 from ...contracts.language.expression import check_expression
 from ...errors import ContractError, GeckoError, did_you_mean
 from ...state import Json, JsonObject
+from ...values.places import scalars_of
 from .constraints import START, Constraint, Fill, Milestone
 from .goal import Goal
 from .measures import MEASURES
@@ -249,8 +250,9 @@ def _find_mistakes(entry: MilestoneEntry, state: JsonObject) -> Iterator[str]:
     for table in entry.state:
         columns = {column for row in table.change[1] for column in row}
         known = {column for row in find_table(state, table.at) for column in row} or columns
-        for column in sorted(columns - known):
-            yield f"state: unknown column {column!r} of {table.at}{did_you_mean(column, known)}"
+        for column in sorted(columns - known - {*map(str, scalars_of(state, keys=True))}):
+            if hint := did_you_mean(column, known):  # else a column that a write brings
+                yield f"state: unknown column {column!r} of {table.at}{hint}"
         for column in sorted({*table.measures, *table.tolerance} - columns):
             yield f"measures, tolerance: no row has the column {column!r}{did_you_mean(column, columns)}"
 
