@@ -40,8 +40,8 @@ def test(options: Options) -> int:
     file = Path(options.save) if options.save else None
     models = [options.model, options.simulator_model, sorted(options.role_model.items())]
     setting = json.dumps([options.agent, "a person" if options.play else options.user_model, *models])
-    held = run_cases(planned, run, setting=setting, file=file, at_once=1 if options.play else options.at_once)
-    records = list(_watch(held, planned, file, console, bar=not options.play))
+    conversations = run_cases(planned, run, setting=setting, file=file, at_once=1 if options.play else options.at_once)
+    records = list(_watch(conversations, planned, file, console, bar=not options.play))
     report = build_report(records)
     show_report(report, records, console)
     if options.html:
