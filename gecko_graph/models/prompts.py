@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from types import MappingProxyType
 
@@ -44,7 +44,7 @@ def is_secret(name: str) -> bool:
 
 def hide_secrets(variables: Mapping[str, str]) -> dict[str, str]:
     """Return a prompt's variables with each secret that they hold replaced by `(secret 1)`, the same one alike."""
-    found = dict.fromkeys(value for text in variables.values() for value in _find(text))
+    found = dict.fromkeys(value for text in variables.values() if text for value in _find(text))
     if not found:
         return {**variables}
     names = {value: f"(secret {number})" for number, value in enumerate(found, 1)}
@@ -53,10 +53,12 @@ def hide_secrets(variables: Mapping[str, str]) -> dict[str, str]:
     return {key: pattern.sub(lambda match: names[match[0]], text) for key, text in variables.items()}
 
 
-def _find(text: str) -> Iterator[str]:
-    yield from (first or second for first, second in _MEMBER.findall(text))
-    yield from (value.rstrip(".?)") for value in _SAID.findall(text))
-    yield from (match[0] for match in _CARD.finditer(text) if _is_card(match[0]))
+@lru_cache(maxsize=64)
+def _find(text: str) -> tuple[str, ...]:
+    """Return the secrets in a text; a task and a tool are shown again at every call."""
+    members = [first or second for first, second in _MEMBER.findall(text)]
+    said = [value.rstrip(".?)") for value in _SAID.findall(text)]
+    return *members, *said, *(match[0] for match in _CARD.finditer(text) if _is_card(match[0]))
 
 
 def _is_card(text: str) -> bool:
