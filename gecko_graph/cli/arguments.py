@@ -285,6 +285,7 @@ _pass_at = "Least similarity of a success (0.9)."
 @click.argument("cases", type=FILE, nargs=-1, required=True)
 @click.option("--agent", metavar="AGENT", required=True, help=_agent)
 @click.option("--user-model", metavar="NAME", help="provider:name that plays the users, in place of scripts.")
+@click.option("--simulator-model", metavar="NAME", help="provider:name that answers for tools that no rule answers.")
 @click.option("--trials", metavar="N", type=click.IntRange(1), default=1, help="Conversations a case (1).")
 @click.option("--augment", metavar="NAME", multiple=True, help="More or less telling tools, by name; or all.")
 @click.option("--pass-at", metavar="X", type=click.FloatRange(0, 1, min_open=True), default=0.9, help=_pass_at)
@@ -297,7 +298,7 @@ _pass_at = "Least similarity of a success (0.9)."
 def test(**given: Any) -> int:
     """Test an agent with simulated users and tools.
 
-    CASES are scenarios with a user, or folders of *.gecko.yaml. --model answers for simulated tools, and audits.
+    CASES are scenarios with a user, or folders of *.gecko.yaml. --model audits the users.
     """
     return _run_command("test", given)
 

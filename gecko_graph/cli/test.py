@@ -35,7 +35,7 @@ def test(options: Options) -> int:
     planned = plan_cases(cases, _read_augmentations(options), options.trials)
     run = _make_run(options, planned)
     file = Path(options.save) if options.save else None
-    models = [options.model, sorted(options.role_model.items())]
+    models = [options.model, options.simulator_model, sorted(options.role_model.items())]
     setting = json.dumps([options.agent, options.user_model, *models, options.pass_at])
     records = list(
         _watch(run_cases(planned, run, setting=setting, file=file, at_once=options.at_once), planned, file, console)
@@ -62,6 +62,8 @@ def _read_augmentations(options: Options) -> list[str]:
 def _make_run(options: Options, planned: Sequence[Planned]) -> Any:
     """Return the function that holds one conversation; mistakes are found here, before the first."""
     models = build_models(options)
+    if options.simulator_model:
+        models = models.replace(**dict.fromkeys(("simulator", "state_updater"), models.chat(options.simulator_model)))
     agent = read_agent(load_agent(options.agent), models)
     user = models.chat(options.user_model) if options.user_model else None
     for each in planned:

@@ -35,6 +35,8 @@ class Audit(TypedDict):
     """What the role `auditor` found in a finished conversation: the user's faults, not the agent's."""
 
     invented: bool
+    left_goal: bool
+    gave_away: bool
     broke_instructions: bool
     reason: str
 

@@ -11,6 +11,7 @@ from gecko_graph import Models
 from gecko_graph.cli import main
 from gecko_graph.scenario.cases.batch import read_finished
 from gecko_graph.scenario.cases.result import build_report, find_pass_k
+from tests.live_library import Live
 
 pytest.importorskip("scipy")
 pytest_plugins = ["pytester"]
@@ -127,6 +128,21 @@ def test_augmentations_and_trials(folder, capsys):
     assert report["pass_k"] == [1.0, 1.0]
     assert main(["test", "cases", "--agent", "my_agents:good", "--augment", "al_tools"]) == 2
     assert "known are no_distraction_tools" in capsys.readouterr().err
+
+
+def test_a_model_for_simulated_tools_is_named(folder, capsys):
+    """--model audits alone: the first command reaches no address but its own, and finds nobody there."""
+    for name in ("one", "two"):
+        (folder / "cases" / "deep" / f"{name}.gecko.yaml").unlink()
+    live = Live(lambda results: '{"status": "ok", "result": {"id": 7}, "patch": []}')
+    case = CASE.format(name="one", category="x").replace("{text: milk}}}", "{text: milk}}, unchanged: []}")
+    (folder / "cases" / "one.gecko.yaml").write_text(case, encoding="utf-8")
+    with live:
+        given = ["test", "cases", "--agent", "my_agents:good", "--base-url", live.url, "--json", "-"]
+        for option, asked in (("--model", 0), ("--simulator-model", 1)):
+            main([*given, option, "openai:x"])
+            roles = json.loads(capsys.readouterr().out)["conversations"][0]["score"]["usage"]
+            assert ("simulator" in roles) == bool(asked)
 
 
 def test_a_stopped_run_goes_on(folder, capsys):

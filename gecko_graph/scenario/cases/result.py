@@ -91,7 +91,12 @@ def find_fault(record: Mapping[str, Any]) -> str:
     return f"the user {' and '.join(faults)}: {audit['reason']}" if faults else ""
 
 
-_FAULTS = {"invented": "invented something", "broke_instructions": "broke the instructions"}
+_FAULTS = {
+    "invented": "invented something",
+    "left_goal": "left the goal",
+    "gave_away": "gave a secret away",
+    "broke_instructions": "broke the instructions",
+}
 
 
 def _format_reached(what: str, reached: Sequence[Reached]) -> list[str]:
