@@ -159,10 +159,16 @@ def failed_record(planned: Planned, error: BaseException) -> JsonObject:
     """Return the record of a conversation that could not be held. Raises what is no ordinary error."""
     if not isinstance(error, Exception):
         raise error
-    score: JsonObject = {"v": VERSION, "similarity": 0.0, "end": "failed", "reason": error_text(error)}
+    score: JsonObject = {
+        "v": VERSION,
+        "similarity": 0.0,
+        "status": "failed",
+        "end": "failed",
+        "reason": error_text(error),
+    }
     empty: Mapping[str, Any] = {"milestones": [], "minefields": [], "leaks": [], "usage": {}}
     counts = dict.fromkeys(("turns", "calls", "failed_calls", "races"), 0)
-    head = describe_case(planned.scenario, planned.augmentation, planned.trial, 1.0)
+    head = describe_case(planned.scenario, planned.augmentation, planned.trial)
     return {**head, "idle": None, "score": {**score, **empty, **counts}, "messages": []}
 
 
