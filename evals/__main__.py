@@ -42,6 +42,7 @@ SUITES = {
             ("tau", "real airline calls of gpt-4o through validator and state"),
             ("view", "what a prompt's view of a padded state still holds of what a call is about"),
             ("misled", "rehearsals that could be fooled, and legitimate ones that differ by one step"),
+            ("origins", "where the values of ground truths come from, by kind"),
             ("reality", "an agent on a real service with faults, killed at random: is all done, and done once?"),
             ("milestones", "milestones derived from one conversation: successes accepted, failures caught"),
             ("fidelity", "BFCL's recorded calls by contract beside the real classes, call by call"),

@@ -82,6 +82,7 @@ class Models:
         self.chat = partial(chat_model, base_url=base_url, timeout_s=timeout_s, temperature=temperature)
         self._prices = {**usage.PRICES, **(prices or {})}
         self._listen: Listener | None = None
+        self._named = frozenset(roles)
         self._clients: dict[str, StructuredClient] = {}
         self._chosen: dict[str, Models] = {}
         everyone: dict[str, ModelLike | None] = dict.fromkeys(ROLES, model)
@@ -103,10 +104,14 @@ class Models:
             for key, role in {key: role for role, key in keys.items()}.items()
         }
         models = copy(self)
-        models._chosen = {}
+        models._chosen, models._named = {}, self._named | roles.keys()
         others = {role: client for role, client in self._clients.items() if role not in roles}
         models._clients = {**others, **{role: clients[key] for role, key in keys.items()}}
         return models
+
+    def only_named(self, *roles: Role) -> Models:
+        """Return the same models, these roles' only where a role's own name gave it one."""
+        return self.replace(**dict.fromkeys(set(roles) - self._named))
 
     def chosen(self, model: str | None) -> Models:
         """Return the models of a run whose context names one for every role. Raises as the class does."""
