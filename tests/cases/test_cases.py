@@ -187,9 +187,10 @@ def test_without_the_extra_nothing_is_held(folder, capsys, monkeypatch):
 
 
 def test_pass_k_is_unbiased():
-    score = {"end": "ended", "leaks": [], "usage": {}, "races": 0, "turns": 1, "calls": 0}
-    base = {"file": "a", "augmentation": "", "categories": ["x"], "idle": 0.0, "pass_at": 0.9}
-    records = [{**base, "score": {**score, "similarity": value}} for value in (1.0, 1.0, 0.5)]
+    score = {"end": "ended", "leaks": [], "usage": {}, "races": 0, "turns": 1, "calls": 0, "status": "passed"}
+    base = {"file": "a", "augmentation": "", "categories": ["x"], "idle": 0.0}
+    values = [("passed", 1.0), ("passed", 1.0), ("failed", 0.5)]
+    records = [{**base, "score": {**score, "status": word, "similarity": value}} for word, value in values]
     assert find_pass_k(records) == pytest.approx([2 / 3, 1 / 3, 0.0])
     unscored = {**base, "score": {**score, "similarity": None}}
     group = build_report([*records, unscored]).categories[-1]
