@@ -92,7 +92,7 @@ def toolkit_of(tools: Any, *, folder: Path, where: str, allow_outside: bool = Fa
         try:
             return read_toolkit(tools, folder=folder)
         except GeckoError as error:
-            raise type(error)(f"{where}: {error}") from None
+            raise ScenarioError(f"{where}: {error}") from None
     if isinstance(tools, str):
         return read_toolkit(_find_file(tools, "tools", folder=folder, where=where, allow_outside=allow_outside))
     try:

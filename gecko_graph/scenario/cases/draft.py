@@ -113,7 +113,7 @@ _CHANGES = {
     "includes": "{at} has come to hold {rows}",
     "lacks": "{at} no longer holds {rows}",
 }
-_ANSWERS = {"content": "is like", "mentions": "names", "claims": "claims", "unseen": "has no figure of its own but"}
+_ANSWERS = {"content": "is like", "mentions": "names", "claims": "claims"}
 
 
 def explain(entry: JsonObject) -> str:
@@ -125,6 +125,7 @@ def explain(entry: JsonObject) -> str:
         kind = next(kind for kind in KINDS if kind in table)
         parts.append(_CHANGES[kind].format(at=f"the table {table['at']}", rows=_show(table[kind])))
     parts += [f"the answer {_ANSWERS[key]} {_show(message[key])}" for key in _ANSWERS if message.get(key)]
+    parts += ["the answer has no figure of its own"] if "unseen" in message else []
     parts += ["the agent answers"] if message and not parts and "seen" not in message else []
     parts += [f"a tool or the user has named {_show(message['seen'])}"] if "seen" in message else []
     parts += ["nothing else has changed"] if entry.get("last") and entry.get("unchanged") else []
