@@ -6,18 +6,19 @@ one in a test of your own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.outcomes import Skipped
 
 from .conversation.agent import AgentLike
 from .display.words import clean
 from .errors import GeckoError
 from .scenario import Scenario
 from .scenario.cases.batch import load_agent
-from .scenario.cases.result import PASS_AT, CaseResult, run_case
+from .scenario.cases.result import CaseResult, run_case
 
 AGENT = "gecko_agent"
 
@@ -26,7 +27,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options."""
     about = "agent under test: module:factory (from tools to an agent), provider:name, or a server's address"
     parser.addini(AGENT, about)
-    parser.addini("gecko_pass_at", f"least similarity of a success ({PASS_AT})", default=str(PASS_AT))
     parser.getgroup("gecko-graph").addoption("--gecko-agent", metavar="AGENT", help=about)
 
 
@@ -52,7 +52,9 @@ class CaseItem(pytest.Item):
     def runtest(self) -> None:
         """Hold the conversation, and fail where it is no success."""
         scenario = Scenario.load(self.path)
-        result = run_case(scenario, find_agent(self.config), pass_at=float(self.config.getini("gecko_pass_at")))
+        result = run_case(scenario, find_agent(self.config))
+        if result.status == "unknown":
+            raise CaseUnknown(result.explain())
         if not result.passed:
             raise CaseFailed(result.explain())
 
@@ -68,7 +70,31 @@ class CaseItem(pytest.Item):
 
 
 class CaseFailed(AssertionError):
-    """A conversation that is no success."""
+    """A conversation that failed."""
+
+
+class CaseUnknown(Skipped):
+    """A conversation that neither passed nor failed."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+    """Mark the report of an unknown conversation: pytest itself knows but passed, failed and skipped."""
+    report = yield
+    report.is_unknown = call.excinfo is not None and isinstance(call.excinfo.value, CaseUnknown)
+    return report
+
+
+def pytest_report_teststatus(report: Any) -> tuple[str, str, str] | None:
+    """Name the outcome of an unknown conversation."""
+    return ("unknown", "u", "UNKNOWN") if getattr(report, "is_unknown", False) else None
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print what could not be decided."""
+    for report in terminalreporter.stats.get("unknown", ()):
+        terminalreporter.section(f"unknown: {report.nodeid}")
+        terminalreporter.write_line(clean(report.longrepr[2], lines=True))
 
 
 def find_agent(config: pytest.Config) -> AgentLike:

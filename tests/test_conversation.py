@@ -163,7 +163,7 @@ def test_a_leak_is_found_by_rule(scenario):
 def test_the_auditor_says_whether_the_user_was_at_fault(scenario):
     found = {"reason": "", "invented": False, "broke_instructions": True}
     output = converse(scripted(*GOOD), scenario(), model=Models(auditor=recorded(auditor=[found])))
-    assert output["score"]["audit"] == found
+    assert output["score"]["audit"] == {**found, "left_goal": False, "gave_away": False}
 
 
 def test_calls_of_one_message_that_depend_on_each_other_race(scenario):
@@ -178,6 +178,29 @@ def test_calls_of_one_message_that_depend_on_each_other_race(scenario):
     notes = [{"call": "note", "args": {"text": text}} for text in "ab"]
     for apart in ([notes[0], WIFI], notes):
         assert converse(scripted({"calls": apart}, ANSWER), scenario())["score"]["races"] == 0
+
+
+@pytest.mark.parametrize("role", ["auditor", "user", "simulator", "state_updater", "model"])
+def test_whoever_watches_changes_no_score(scenario, role):
+    """Neither are races left untried, nor is a model asked for what rules answer."""
+    asked = failing(RuntimeError("nobody is to ask"))
+    given = {"model": asked} if role == "model" else {"model": Models(**{role: asked})}
+    one = scenario(user={**SCENARIO["user"], "script": [{"end": True}]})
+    output = converse(scripted({"calls": [WIFI, WEATHER]}, ANSWER), one, **given)
+    assert (output["score"]["races"], output["score"]["failed_calls"]) == (1, 1)
+    assert [step["outcome"]["rung"] for step in output["world"]["log"]] == ["contract"] * 2
+
+
+def test_a_simulated_tool_has_a_model_only_where_the_role_is_named():
+    one = Scenario.from_dict(SCENARIO | {"user": {**SCENARIO["user"], "script": [{"end": True}]}})
+    reply = {"status": "ok", "result": {"sky": "clear"}, "patch": []}
+    for models, rung in (
+        (Models(recorded(simulator=[reply] * 4)), "schema"),
+        (Models(simulator=recorded(simulator=[reply] * 4)), "model"),
+        (Models().replace(simulator=recorded(simulator=[reply] * 4)), "model"),
+    ):
+        log = converse(scripted({"calls": [WEATHER, WIFI]}, ANSWER), one, model=models)["world"]["log"]
+        assert [step["outcome"]["rung"] for step in log] == [rung] * 2
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from ..bfcl import MULTI_TURN
 from ..bfcl.calls import write_call
 from ..bfcl.official import check
 from ..bfcl.oracle import Truth, checklist, literal, truth_of
-from ..bfcl.sabotage import Scene, spoil
+from ..bfcl.sabotage import spoilt_turns
 from ..bfcl.single import ALL, CATEGORIES, Checker, chosen, of_plan, right_calls, tasks_of
 from ..bfcl.single import Task as SingleTask
 from ..bfcl.tasks import Task, read_tasks
@@ -178,15 +178,8 @@ class MultiTurnProblem(Problem):
 
     def speakers(self, seed: int) -> Mapping[Role, BaseChatModel]:
         """Return the ground truth, each turn's first attempt spoilt."""
-        replies: list[JsonObject] = []
-        state = self.state
-        for number, turn in enumerate(self.task.turns):
-            right = [self.task.read(call) for call in turn.truth]
-            wrong, scene = right, Scene(self.task, number, state)
-            if right:
-                _, wrong = spoil(right, scene=scene, first=self.number + number, seed=f"{seed}:{self.id}:{number}")
-            replies.append({"planner": [[*wrong, _DONE], *([[*right, _DONE]] * WRITTEN)]})
-            state = self._truth.states[number]
+        turns = spoilt_turns(self.task, self._truth, first=self.number, seed=seed)
+        replies = [{"planner": [[*each.spoilt, _DONE], *([[*each.right, _DONE]] * WRITTEN)]} for each in turns]
         return {"planner": RecordedModel(turns=replies)}
 
     def solved(self, turns: Sequence[Rehearsal]) -> bool:

@@ -1,4 +1,4 @@
-"""The verdict beside the official score: turn by turn, each judged alone on the truth of the turns before.
+"""The verdict beside the official score: turn by turn, each judged alone on the truth of the turns before, and why.
 
 The plan of a rehearsal is run on the real classes. A turn's official word is the checker's on its plan where the truth
 has led, whatever came of the turns before.
@@ -14,11 +14,10 @@ from gecko_graph.state import Json, JsonObject
 
 from ..harness.figures import Record, Table, rate, rungs_of, share, tools_of
 from ..harness.suite import by_group
-from .official import Replay, check, same_state
+from .cause import cause_of, is_right
 from .oracle import apart
 from .rehearse import Played, plan_of
 from .simulated import Stage
-from .tasks import Task
 
 _NOTE = (
     "The plan of each rehearsal was run on the real classes and scored by the official checker. Agrees: accepted where "
@@ -30,6 +29,7 @@ _ALONE = (
 )
 
 _UNITS = ("turns", "tasks")
+_MOST_CALL = 80
 
 
 def by_turn(stage: Stage, played: Sequence[Played]) -> list[JsonObject]:
@@ -37,30 +37,26 @@ def by_turn(stage: Stage, played: Sequence[Played]) -> list[JsonObject]:
 
     Returns:
         For each turn the verdict's `status`, `valid` (by the official checker, alone on the truth of the turns before),
-        `marks` (what the verdict lists beside its items, by kind), `rungs` and `classes` of its calls.
+        `marks` (what the verdict lists beside its items, by kind), `rungs` and `classes` of its calls, `cause` (the
+        first difference that matters, where the plan is wrong or a right one was not accepted) and `call` (where).
     """
     owners, records = stage.task.real.owners, list[JsonObject]()
     for task, each in zip(apart(stage.task), played, strict=False):
         verdict, steps = each.rehearsal["verdict"], each.chosen["steps"]
+        right = is_right(task, [call for step in plan_of([each])[0] for call in step])
+        cause = cause_of(task, each, right=right, is_real=stage.kind == "real")
         records.append(
             {
                 "status": verdict["status"],
-                "valid": is_right(task, [call for step in plan_of([each])[0] for call in step]),
+                "valid": right,
                 "marks": marks_of(verdict),
                 "rungs": dict(Counter(step["outcome"]["rung"] for step in steps if "outcome" in step)),
                 "classes": sorted({owners.get(step["call"]["name"], "unknown") for step in steps}),
+                "cause": cause.what,
+                "call": cause.call,
             }
         )
     return records
-
-
-def is_right(task: Task, calls: Sequence[str]) -> bool:
-    """Return whether a turn's calls alone are officially valid; where the truth has none, they must change nothing."""
-    if task.turns[0].truth:
-        return check(task, [[[call] for call in calls]]).valid
-    with Replay(task) as real:
-        _, instances = real.run(calls)
-        return same_state(instances, task.real.instances(task.real.initial_state))
 
 
 def marks_of(verdict: Mapping[str, Json]) -> JsonObject:
@@ -71,14 +67,15 @@ def marks_of(verdict: Mapping[str, Json]) -> JsonObject:
 
 
 def tables(records: Sequence[Record]) -> list[Table]:
-    """Return the verdict's agreement with the official score: by category, verdict, mark, rung and class."""
+    """Return the verdict's agreement with the official score: by category, verdict, mark, rung and class; causes."""
     done = [record for record in records if record.done]
     turns = [turn for record in done for turn in record.values["by_turn"]]
     facts = {
         "turns": [(turn["status"] == "accepted", turn["valid"], {*turn["marks"]}) for turn in turns],
         "tasks": [(_is_accepted(record), _is_valid(record), _marks(record)) for record in done],
     }
-    return [_by_category(records), _by_verdict(facts), _by_mark(facts, done), _by_rung_and_class(turns, done)]
+    parts = [_by_verdict(facts), _by_mark(facts, done), _by_rung_and_class(turns, done), _by_cause(done)]
+    return [_by_category(records), *(table for table in parts if table.rows)]
 
 
 def _by_category(records: Sequence[Record]) -> Table:
@@ -161,3 +158,18 @@ def _parts(turns: Sequence[JsonObject]) -> Iterator[tuple[str, list[JsonObject]]
         for name in [f"1 rungs: {rungs}", *(f"2 class: {each}" for each in turn["classes"]), "3 all"]:
             groups.setdefault(name, []).append(turn)
     yield from ((name[2:], some) for name, some in sorted(groups.items()))
+
+
+def _by_cause(done: Sequence[Record]) -> Table:
+    found: dict[tuple[str, str], list[str]] = {}
+    for record in done:
+        for number, turn in enumerate(record.values["by_turn"], 1):
+            if turn["cause"]:
+                verdict = "accepted" if turn["status"] == "accepted" else "refused"
+                plan = "right" if turn["valid"] else "wrong"
+                place = f"{record.id}, turn {number}: {turn['call'][:_MOST_CALL]}"
+                found.setdefault((f"{verdict}, {plan}", turn["cause"]), []).append(place)
+    table = Table("The first difference that matters", ["verdict, plan", "difference", "turns", "such as"], _ALONE)
+    for (verdict, cause), places in sorted(found.items(), key=lambda each: (each[0][0], -len(each[1]))):
+        table.add(verdict, cause, len(places), places[0])
+    return table

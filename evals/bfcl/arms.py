@@ -1,6 +1,6 @@
-"""How a multi-turn task is played: by the truth, by a recorded model, by a live one.
+"""How a multi-turn task is played: by the truth, by the truth spoilt, by a recorded model, by a live one.
 
-Each on real or on simulated tools (`Stage`); the plan that comes out runs on the real classes.
+Each but the spoilt truth on real or on simulated tools (`Stage`); the plan that comes out runs on the real classes.
 """
 
 from __future__ import annotations
@@ -20,34 +20,57 @@ from ..harness.options import Options
 from ..harness.suite import rehearsed
 from .acting import act, record_of
 from .agreement import by_turn
-from .official import check
-from .oracle import NOTHING, apart, as_json, checklist, public, truth_of
+from .official import check, really_done
+from .oracle import NOTHING, Truth, apart, as_json, checklist, public, truth_of
 from .redrawn import Seen
-from .rehearse import Checklist, Played, Player, plan_of, play
+from .rehearse import Checklist, Played, Player, plan_of, play, written
+from .sabotage import spoilt_turns
 from .simulated import Stage, ruled
 from .tasks import Task
 
 MOST_CALLS = 100
 """Calls in one attempt: the longest recorded turn has 63."""
 
+_DONE = {"say": "Done."}
+
 
 async def by_truth(stage: Stage, options: Options) -> JsonObject:
     """Play with the ground truth as planner; rule checks judge, or on simulated tools a given model."""
     task = stage.task
-    turns = [[*map(task.read, turn.truth), {"say": "Done."}] for turn in task.turns]
+    turns = [[*map(task.read, turn.truth), _DONE] for turn in task.turns]
     seen = seen_of(task, None)
-
-    def real_checks() -> Checklist:
-        truth = truth_of(task)
-        return lambda turn, before, seen: checklist(before, truth.states[turn], truth.answers[turn], seen=seen)
 
     def player(stage: Stage, number: int = 0) -> Player:
         stage.redrawn.seen = seen[number:]
-        return _written(stage, turns, options, stage.truthful, real_checks)
+        return _written(stage, turns, options, stage.truthful, lambda: _strict(truth_of(task)))
 
     if stage.acts:
         return record_of(stage, await act(stage, player(stage)))
     return {**_record(stage, await _played(stage, player), options), "errata": list(task.errata())}
+
+
+async def spoilt(task: Task, options: Options, *, first: int) -> JsonObject:
+    """Play on the real classes with the ground truth as planner, each turn's first attempt spoilt, the second right.
+
+    Args:
+        task: The task.
+        options: The seed of the choices.
+        first: Number of the kind of sabotage that the first turn begins with.
+    """
+    truth = truth_of(task)
+    ways = spoilt_turns(task, truth, first=first, seed=options.seed)
+    turns = [{"planner": [[*way.spoilt, _DONE], [*way.right, _DONE]]} for way in ways]
+    models: dict[Role, BaseChatModel] = {"planner": RecordedModel(turns=turns)}
+    stage = Stage(task)
+    played = await play(task, Player(models, knobs(options, 1, **stage.knobs), task.truthful, _strict(truth)))
+    plan, judged = plan_of(played), []
+    for number, (each, way) in enumerate(zip(played, ways, strict=True)):
+        if way.kind:
+            first_try = each.rehearsal["attempts"][0]
+            done = really_done(task, [*plan[:number], written(first_try)])
+            accepted = first_try["verdict"]["status"] == "accepted"
+            judged.append({"turn": number + 1, "kind": way.kind, "done": done, "accepted": accepted})
+    return {**_record(stage, played, options), "judged": judged}
 
 
 async def by_record(stage: Stage, options: Options, *, row: Mapping[str, Any]) -> JsonObject:
@@ -134,6 +157,11 @@ def judging(options: Options) -> dict[Role, BaseChatModel]:
     if "judge" in models:
         models.setdefault("checklist", models["judge"])
     return models
+
+
+def _strict(truth: Truth) -> Checklist:
+    """Return rule checks of the whole real end state, what the official checker does not compare included."""
+    return lambda turn, before, seen: checklist(before, truth.states[turn], truth.answers[turn], seen=seen)
 
 
 def ruled_by_record(task: Task) -> Checklist:

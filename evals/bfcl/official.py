@@ -81,6 +81,31 @@ def same_state(instances: dict[str, Any], real: dict[str, Any]) -> bool:
     return bool(package.load(package.CHECKER).state_checker(instances, real)["valid"])
 
 
+def really_done(task: Task, plan: Plan) -> bool:
+    """Return whether a plan's turns are valid and leave the real classes where the ground truth leaves them.
+
+    The official checker does not look at private attributes (the current folder, the place of the random source), with
+    which the next turn begins.
+    """
+    truth: Plan = [[turn.truth] for turn in task.turns[: len(plan)]]
+    return check(task, plan, turns=len(plan)).valid and _hidden(task, plan) == _hidden(task, truth)
+
+
+def _hidden(task: Task, plan: Plan) -> dict[str, Any]:
+    """Return the private attributes of the real classes after a plan, in a form that can be compared."""
+    with Replay(task) as real:
+        _, instances = real.run([call for turn in plan for step in turn for call in step])
+    found = {}
+    for name, instance in instances.items():
+        kept = {key: value for key, value in vars(instance).items() if key.startswith("_")}
+        if "_random" in kept:
+            kept["_random"] = kept["_random"].getstate()
+        if "_current_dir" in kept:
+            kept["_current_dir"] = instance.pwd()
+        found[name] = kept
+    return found
+
+
 @contextmanager
 def _private(task: Task) -> Iterator[str]:
     """Yield an unused model's name: the official code keeps instances by it, for ever, in its module.

@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from gecko_graph.schemas.complaints import find_complaints
 from gecko_graph.state import JsonObject
 from gecko_graph.values.difference import json_equal
 
+from .oracle import Truth
 from .tasks import Task
 
 Calls = list[JsonObject]
@@ -126,6 +127,27 @@ def spoil(calls: Calls, *, scene: Scene, first: int, seed: str) -> tuple[str, Ca
         if made is not None:
             return name, made
     raise AssertionError("calls can always be left whole")
+
+
+class Turn(NamedTuple):
+    """A turn's calls, spoilt and right; without calls there is no kind."""
+
+    kind: str
+    spoilt: Calls
+    right: Calls
+
+
+def spoilt_turns(task: Task, truth: Truth, *, first: int, seed: int) -> list[Turn]:
+    """Spoil the ground truth of each turn, each in the way that follows the one of the turn before."""
+    turns = []
+    for number, turn in enumerate(task.turns):
+        right, kind = [task.read(call) for call in turn.truth], ""
+        wrong = right
+        if right:
+            scene = Scene(task, number, truth.states[number - 1] if number else task.real.initial_state)
+            kind, wrong = spoil(right, scene=scene, first=first + number, seed=f"{seed}:{task.id}:{number}")
+        turns.append(Turn(kind, wrong, right))
+    return turns
 
 
 def _changed(

@@ -31,6 +31,7 @@ SUITES = {
     "toolsandbox": "toolsandbox",
     "scores": "toolsandbox --scores",
     "misled": "misled",
+    "origins": "origins",
     "reality": "reality --runs 60",
     "speed": "speed --only calls*,shop*",
 }

@@ -12,10 +12,11 @@ from pathlib import Path
 from gecko_graph.state import JsonObject
 
 from ..bfcl import MULTI_TURN, acting, agreement, package
-from ..bfcl.arms import by_model, by_record, by_truth
+from ..bfcl.arms import by_model, by_record, by_truth, spoilt
+from ..bfcl.sabotage import KINDS
 from ..bfcl.simulated import APART, LADDERS, Stage
 from ..bfcl.tasks import CATEGORY_HELP, RECORDED, categories_of, read_recorded, read_tasks
-from ..harness.figures import Case, Measured, Record, Table, Tools, mean, rate
+from ..harness.figures import Case, Measured, Record, Table, Tools, mean, rate, rungs_of, share
 from ..harness.options import EvalError, Options
 from ..harness.suite import Expectation, Suite, Summary, by_group
 
@@ -23,6 +24,8 @@ JUDGED_BY_RULE = (
     "no model judged, but rule checks from the real end state: an attempt is accepted where the simulation ends "
     "as the real tools end after the ground truth. That measures the simulation, not the accuracy of the method"
 )
+
+_ORACLE = "Judged by rule checks from the real classes' end state: never an accuracy of the method."
 
 
 class MultiTurn(Suite):
@@ -33,10 +36,11 @@ class MultiTurn(Suite):
     classes (`evals/bfcl/contracts`), each below its name in one state; all by a model; all by made-up values. With
     hybrid, reads run on the real classes, as the plans of the turns before have left them, and writes are as with
     contract. Either way the plan that comes out runs on the real classes and is scored officially. Each turn is judged
-    alone on the truth of the turns before: whether its plan is right, and which marks the verdict bears. Recorded turns
-    are rehearsed there too, others with --alone.
+    alone on the truth of the turns before: whether its plan is right, which marks the verdict bears, and the first
+    difference that matters. Recorded turns are rehearsed there too, others with --alone.
 
-    The planner is the ground truth, a file of recorded trajectories, or a model. Plans are left in the official result
+    The planner is the ground truth (with --sabotage each first attempt is spoilt in one of eight ways, and the judge by
+    rule must tell), a file of recorded trajectories, or a model. Plans are left in the official result
     format as `result/*_result.json` in the run's folder.
     """
 
@@ -45,6 +49,7 @@ class MultiTurn(Suite):
     planner = "ground-truth"
     examples = (
         "--category multi_turn_base,multi_turn_miss_func,multi_turn_miss_param",
+        "--category multi_turn_base --sabotage",
         "--category multi_turn_base --tools agent",
         f"--category multi_turn_base --planner recorded:../shared/data/{RECORDED}",
         "--category multi_turn_base --model openai:gpt-5-mini --limit 20",
@@ -54,7 +59,7 @@ class MultiTurn(Suite):
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Add categories, whose tools answer, and how recorded calls are met."""
+        """Add categories, whose tools answer, and sabotage."""
         add = parser.add_argument
         add("--category", default=MULTI_TURN[0], metavar="A,B", help=CATEGORY_HELP)
         ladders = "real, contract, hybrid (reads real, writes as contract), model, schema (made up); agent: the agent "
@@ -62,15 +67,15 @@ class MultiTurn(Suite):
         add("--tools", choices=tuple(LADDERS), default="real", help=f"whose tools answer the planner: {ladders} (real)")
         alone = "each turn alone, with state and conversation as the truth of the turns before made them"
         add("--alone", action="store_true", help=f"{alone}; recorded calls on simulated tools always are")
-        add("--recorded-model", default="", metavar="A,B", help="whose recorded calls speak (everybody's in the file)")
+        add("--sabotage", action="store_true", help="spoil the ground truth's first attempt at each turn")
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
         package.version()
         self._categories = categories_of(options.own.category)
         own, names = options.own, options.model_names()
-        if own.recorded_model and options.planner.kind != "recorded":
-            raise EvalError("--recorded-model is for recorded calls: --planner recorded:FILE")
+        if own.sabotage and (options.planner.kind != "ground-truth" or names or own.tools != "real"):
+            raise EvalError("--sabotage spoils the ground truth on the real classes: no --planner, --model, --tools")
         if own.alone and own.tools not in APART:
             raise EvalError(f"--alone is for --tools {', '.join(APART)}")
         if own.tools == "model" and "simulator" not in names:
@@ -81,22 +86,18 @@ class MultiTurn(Suite):
     def cases(self) -> Iterator[Case]:
         """Yield a case per task; a case per trajectory where the planner is recorded."""
         if self.options.planner.kind != "recorded":
-            for task in read_tasks(self.options.data, self._categories):
-                yield Case(task.id, (task, None), group=task.category, tools=self._whose)
+            for number, task in enumerate(read_tasks(self.options.data, self._categories)):
+                yield Case(task.id, (task, None, number), group=task.category, tools=self._whose)
             return
-        wanted = [each for each in self.options.own.recorded_model.split(",") if each]
-        models: set[str] = set()
         for task, row in read_recorded(self.options.data, self._categories, self.options.planner.file):
-            models.add(row["model"])
-            if not wanted or row["model"] in wanted:
-                name, facts = f"{task.id}:{row['model']}", {"model": row["model"]}
-                yield Case(name, (task, row), group=task.category, facts=facts, unit=task.id, tools=self._whose)
-        if unknown := sorted(set(wanted) - models):
-            raise EvalError(f"--recorded-model {','.join(unknown)}: there are calls of {', '.join(sorted(models))}")
+            name, facts = f"{task.id}:{row['model']}", {"model": row["model"]}
+            yield Case(name, (task, row, 0), group=task.category, facts=facts, unit=task.id, tools=self._whose)
 
     async def run_case(self, case: Case) -> JsonObject:
         """Play a task."""
-        (task, row), own = case.data, self.options.own
+        (task, row, number), own = case.data, self.options.own
+        if own.sabotage:
+            return await spoilt(task, self.options, first=number)
         stage = Stage(task, own.tools, alone=own.alone or (row is not None and own.tools in APART))
         match self.options.planner.kind:
             case "recorded":
@@ -110,8 +111,8 @@ class MultiTurn(Suite):
         return bool(record.values["valid"])
 
     def is_random(self) -> bool:
-        """Return true with a model, and where the seed makes up answers."""
-        return super().is_random() or self._whose == "simulated"
+        """Return true with a model, and where the seed makes up answers or spoils calls."""
+        return super().is_random() or self._whose == "simulated" or self.options.own.sabotage
 
     def summarise(self, records: Sequence[Record]) -> Summary:
         """Return the planner's tables and the verdict's agreement with the official score; write the plans out."""
@@ -120,6 +121,8 @@ class MultiTurn(Suite):
             return acting.summary(records, notes)
         if self.options.planner.kind != "recorded":
             write_results(records, self.options.out / "result")
+        if self.options.own.sabotage:
+            return sabotage_summary(records)
         made = self._summary(records, notes)
         return replace(made, figures=[*made.figures, *agreement.tables(records)])
 
@@ -148,14 +151,43 @@ class MultiTurn(Suite):
         """Return the official verdict and the judge's verdict on each turn."""
         values = record.values
         turns = "".join("+" if each else "-" for each in values["accepted"])
-        return f"{'valid' if values['valid'] else values['official']}, turns {turns}, {values['tool_calls']} calls"
+        word = "valid" if values["valid"] else values["official"]
+        by_turn = enumerate(values.get("by_turn", ()), 1)
+        causes = [f"turn {number}: {turn['cause']}" for number, turn in by_turn if turn["cause"]]
+        return "; ".join([f"{word}, turns {turns}, {values['tool_calls']} calls", *causes])
+
+
+def sabotage_summary(records: Sequence[Record]) -> Summary:
+    """Summarise the judge by kind of sabotage: right and wrong are the real classes' word on the attempt."""
+    done = [record for record in records if record.done]
+    turns = [(record.id, turn) for record in done for turn in record.values["judged"]]
+    heads = ["first attempt", "sensitivity (failed, where wrong)", "specificity (accepted, where right)", "turns"]
+    note = f"{_ORACLE} Right or wrong is the real classes' word, not the kind's: a call made twice may change nothing."
+    table = Table("The rule judge on spoilt first attempts", heads, note=note)
+    ended = Table(
+        "Tasks after the second attempt", ["category", "officially valid", "all turns accepted"], note=_ORACLE
+    )
+    expectations = [Expectation("every task ends officially valid", valid(records).value == 1)]
+    for kind in (*KINDS, "all"):
+        some = [turn for _, turn in turns if kind in (turn["kind"], "all")]
+        rated = []
+        for word, right in (("sensitivity", False), ("specificity", True)):
+            judged = [turn["accepted"] == right for turn in some if turn["done"] == right]
+            rated.append(share(sum(judged), len(judged), tools="real", rungs=rungs_of(done)) if judged else None)
+            if judged:
+                expectations.append(Expectation(f"{kind}: {word} of 99 %", sum(judged) >= 0.99 * len(judged)))
+        table.add(kind, *rated, len(some))
+    for name, group in groups(records):
+        ended.add(name, valid(group), rate(group, _all_accepted))
+    wrong = [(id_, turn) for id_, turn in turns if turn["done"] != turn["accepted"]]
+    notes = [f"misjudged: {id_}, turn {turn['turn']} ({turn['kind']})" for id_, turn in wrong]
+    return Summary([table, ended], expectations, notes)
 
 
 def truth_summary(records: Sequence[Record]) -> Summary:
     """Summarise the ground truth as planner: everything must be valid."""
-    note = "Judged by rule checks from the real classes' end state: never an accuracy of the method."
     heads = ["category", "officially valid", "all turns accepted", "tasks"]
-    table = Table("Ground truth as planner", heads, note=note)
+    table = Table("Ground truth as planner", heads, note=_ORACLE)
     for name, some in groups(records):
         table.add(name, valid(some), rate(some, _all_accepted), len(some))
     errata = [line for record in records if record.done for line in record.values["errata"]]

@@ -11,7 +11,7 @@ from struct import pack, unpack
 
 from gecko_graph.conversation.milestones import Goal, Score, Snapshot
 from gecko_graph.conversation.milestones.constraints import Constraint, Milestone, Reached
-from gecko_graph.conversation.milestones.goal import build_score, mean
+from gecko_graph.conversation.milestones.goal import build_reached, build_score, mean
 from gecko_graph.conversation.milestones.measures import least_mean, measure_cell, row_key
 from gecko_graph.conversation.milestones.tables import Table
 from gecko_graph.state import JsonObject
@@ -124,8 +124,8 @@ def match_publicly(milestones: Sequence[Milestone], trajectory: Sequence[Snapsho
     named = {name for each in milestones for name in each.after}
     linked = [each for each in milestones if each.after or each.id in named or len(milestones) == 1]
     placed: Mapping[str, tuple[int | None, float]] = _Search(linked, trajectory).run()
-    found = ((each.id, *placed.get(each.id, (None, 0.0))) for each in milestones)
-    return [{"id": id_, "similarity": similarity, "snapshot": place} for id_, place, similarity in found]
+    found = ((each, *placed.get(each.id, (None, 0.0))) for each in milestones)
+    return [build_reached(each, similarity, place) for each, place, similarity in found]
 
 
 _NOISE = 1e-9

@@ -8,15 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from gecko_graph import Scenario
+from gecko_graph.conversation.agent import AgentLike
 from gecko_graph.conversation.milestones.constraints import Reached
-from gecko_graph.scenario.cases.batch import find_cases
+from gecko_graph.models.factory import chat_model
+from gecko_graph.scenario.cases.batch import find_cases, load_agent
 from gecko_graph.scenario.cases.result import run_case
 from gecko_graph.state import JsonObject
 from gecko_graph.testing import scripted
+from gecko_graph.tools.augment import AUGMENTATIONS
 from gecko_graph.values.documents import read_document
 
 from ..harness.figures import Case, Record, Table, mean_of, share
-from ..harness.options import ROOT, read_jsonl
+from ..harness.options import ROOT, EvalError, read_jsonl
 from ..harness.suite import Expectation, Suite, Summary, by_group
 from .public_code import score_publicly
 from .scored import read_goal, read_trajectory
@@ -28,14 +31,17 @@ FILE = "toolsandbox_scores.jsonl.gz"
 CLOSE = 1e-6
 """The public code computes in Float32."""
 
+AS_WRITTEN = "as written"
+"""No augmentation."""
+
 _SCORES = ("similarity", "milestone_similarity", "minefield_similarity")
 
 
 class ToolSandbox(Suite):
     """Conversations on the phone of `examples/phone`; or the scorer beside ToolSandbox's public code (`--scores`).
 
-    Each case is held with its scripted agents: good ones, which reach all milestones, and bad ones. An agent of your
-    own is tried by `gecko-graph test examples/phone/cases --agent my_agent:build`.
+    Each case is held with its scripted agents: good ones, which reach all milestones, and bad ones; or with an agent of
+    your own (`--agent`), as by `gecko-graph test examples/phone/cases`.
     With `--scores` a case is a trajectory that the public code has scored. It is scored as the code does (similarities
     and mapping must agree), and as the paper defines it; without milestones it is unscored, and left out of the mean.
     """
@@ -45,20 +51,33 @@ class ToolSandbox(Suite):
     planner = None
     asks = False
     asides = ("differences",)
-    examples = ("", "--scores", "--scores more.jsonl.gz")
+    examples = ("", "--agent my_agent:build --augment all_tools", "--scores", "--scores more.jsonl.gz")
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Add the file of scores."""
+        """Add agent, users, augmentations, and the file of scores."""
         about = f"score trajectories again instead ({FILE} of the shared data)"
         parser.add_argument("--scores", metavar="FILE", nargs="?", const="", help=about)
+        parser.add_argument("--agent", metavar="AGENT", help="module:factory, provider:name, or a server's address")
+        parser.add_argument("--user-model", metavar="NAME", help="plays the users, in the place of their scripts")
+        parser.add_argument("--augment", metavar="NAME", action="append", default=[], help="as gecko-graph test has it")
         parser.add_argument("--differences", type=int, default=10, metavar="N", help="disagreements to list (10)")
+
+    def others(self) -> Mapping[str, str]:
+        """Return the agent and the users' model."""
+        named = {"agent": self.options.own.agent, "users": self.options.own.user_model}
+        return {who: name for who, name in named.items() if name}
 
     def cases(self) -> Iterator[Case]:
         """Yield a case per conversation, or per trajectory."""
-        given = self.options.own.scores
+        own = self.options.own
+        if unknown := next((each for each in own.augment if each not in AUGMENTATIONS), None):
+            raise EvalError(f"--augment {unknown}: there are {', '.join(AUGMENTATIONS)}")
+        if not own.agent and (own.augment or own.user_model):
+            raise EvalError("--augment and --user-model need an --agent: the scripted ones know their names and users")
+        given = own.scores
         if given is None:
-            yield from phone_cases()
+            yield from phone_cases(own.augment or [AS_WRITTEN]) if own.agent else phone_cases()
             return
         for number, row in enumerate(read_jsonl(Path(given) if given else self.options.dataset(FILE))):
             yield Case(f"{number}:{row['scenario']}:{row['variant']}", row, group=row["variant"], unit=row["scenario"])
@@ -66,7 +85,7 @@ class ToolSandbox(Suite):
     def run_case(self, case: Case) -> JsonObject:
         """Hold the conversation; or score the trajectory in both ways."""
         if "file" in case.data:
-            return hold(case.data)
+            return hold(case.data, self.options.own)
         goal, trajectory, expected = read_goal(case.data), read_trajectory(case.data), case.data["result"]
         public, paper = score_publicly(goal, trajectory), goal.score(trajectory)
         first = case.data["first_user_message_index"]
@@ -97,10 +116,10 @@ class ToolSandbox(Suite):
         done = [record for record in records if record.done]
         if self.options.own.scores is None:
             good = [record for record in done if record.group in GOOD and record.values["similarity"] != 1]
-            reached = Expectation("all good scripted agents score 1.0", not good)
-            return Summary(
-                list(phone_tables(done)), [reached], [f"{record.id}: {self.tell(record)}" for record in good]
+            reached = (
+                [Expectation("all good scripted agents score 1.0", not good)] if not self.options.own.agent else []
             )
+            return Summary(list(phone_tables(done)), reached, [f"{record.id}: {self.tell(record)}" for record in good])
         for name, some in (*by_group(done).items(), ("all", done)):
             _add(table, name, some)
         different = [record for record in done if not (record.values["scores"] and record.values["mapping"])]
@@ -131,11 +150,16 @@ def _is_same(reached: Sequence[Reached], mapping: Mapping[str, Any], first: int)
     )
 
 
-def phone_cases() -> Iterator[Case]:
-    """Yield a case for each scenario with each of its scripted agents."""
+def phone_cases(augmentations: Sequence[str] = ()) -> Iterator[Case]:
+    """Yield a case for each scenario under each augmentation; without any, with each of its scripted agents."""
     for file in find_cases([FOLDER / "cases"]):
         name = file.name.removesuffix(".gecko.yaml")
         facts = {"categories": list(Scenario.load(file).categories)}
+        for each in augmentations:
+            data = {"file": str(file), "augmentation": each}
+            yield Case(f"phone:{name}:{each}", data, group=each, unit=name, facts=facts)
+        if augmentations:
+            continue
         written: Any = read_document(FOLDER / "agents" / f"{name}.yaml")
         agents = {who: written[who] for who in GOOD if who in written}
         agents |= {f"bad {number}": each["does"] for number, each in enumerate(written["bad"], 1)}
@@ -144,16 +168,20 @@ def phone_cases() -> Iterator[Case]:
             yield Case(f"phone:{name}:{who}", data, group=group, facts=facts)
 
 
-def hold(data: Mapping[str, Any]) -> JsonObject:
+def hold(data: Mapping[str, Any], own: Any) -> JsonObject:
     """Hold one conversation and return its record."""
-    record = run_case(Scenario.load(data["file"]), scripted(*data["replies"])).record
+    agent: AgentLike = scripted(*data["replies"]) if "replies" in data else load_agent(own.agent)
+    user = chat_model(own.user_model) if own.user_model else None
+    augmentation = data.get("augmentation", AS_WRITTEN)
+    scenario, given = Scenario.load(data["file"]), None if augmentation == AS_WRITTEN else augmentation
+    record = run_case(scenario, agent, user=user, augmentation=given).record
     score = record["score"]
     kept = {key: score[key] for key in ("similarity", "end", "reason", "turns", "calls", "races")}
     return {**kept, "leaks": len(score["leaks"]), "idle": record["idle"], "messages": record["messages"]}
 
 
 def phone_tables(records: Sequence[Record]) -> Iterator[Table]:
-    """Yield mean similarity and turns by agent and by category (ToolSandbox, tables 5 and 11)."""
+    """Yield mean similarity and turns by agent or augmentation, and by category (ToolSandbox, tables 5 and 11)."""
     groups: dict[str, list[Record]] = {record.group: [] for record in records}
     for record in records:
         categories = () if record.group in ("also", "bad") else record.facts["categories"]

@@ -24,10 +24,12 @@ from ..tools.augment import AUGMENTATIONS
 from .inputs import build_models, check_files, screen, write_text
 
 MISSES_SHOWN = 20
+UNKNOWN = 5
+"""The exit code where nothing failed, but a conversation is neither passed nor failed."""
 
 
 def test(options: Options) -> int:
-    """Hold all conversations; exit code 0 if every one is a success."""
+    """Hold all conversations; exit code 0 if every one passed, 1 if one failed, else `UNKNOWN`."""
     cases = find_cases(options.cases)
     written = {f"--{name}": getattr(options, name) for name in ("save", "html", "json")}
     check_files([("CASES", file) for file in cases], written)
@@ -35,8 +37,8 @@ def test(options: Options) -> int:
     planned = plan_cases(cases, _read_augmentations(options), options.trials)
     run = _make_run(options, planned)
     file = Path(options.save) if options.save else None
-    models = [options.model, sorted(options.role_model.items())]
-    setting = json.dumps([options.agent, options.user_model, *models, options.pass_at])
+    models = [options.model, options.simulator_model, sorted(options.role_model.items())]
+    setting = json.dumps([options.agent, options.user_model, *models])
     records = list(
         _watch(run_cases(planned, run, setting=setting, file=file, at_once=options.at_once), planned, file, console)
     )
@@ -47,7 +49,8 @@ def test(options: Options) -> int:
     if options.json:
         text = json.dumps(as_json(report, records), ensure_ascii=False, indent=1)
         write_text("--json", options.json, text + "\n")
-    return 0 if all(map(is_passed, records)) else 1
+    held = {record["score"]["status"] for record in records}
+    return 1 if "failed" in held else UNKNOWN if "unknown" in held else 0
 
 
 def _read_augmentations(options: Options) -> list[str]:
@@ -62,6 +65,8 @@ def _read_augmentations(options: Options) -> list[str]:
 def _make_run(options: Options, planned: Sequence[Planned]) -> Any:
     """Return the function that holds one conversation; mistakes are found here, before the first."""
     models = build_models(options)
+    if options.simulator_model:
+        models = models.replace(**dict.fromkeys(("simulator", "state_updater"), models.chat(options.simulator_model)))
     agent = read_agent(load_agent(options.agent), models)
     user = models.chat(options.user_model) if options.user_model else None
     for each in planned:
@@ -73,8 +78,9 @@ def _make_run(options: Options, planned: Sequence[Planned]) -> Any:
             )
 
     def run(one: Planned) -> JsonObject:
-        more = {"augmentation": one.augmentation or None, "trial": one.trial, "pass_at": options.pass_at}
-        return run_case(one.scenario, agent, user=user, model=models, **more).record
+        return run_case(
+            one.scenario, agent, user=user, model=models, augmentation=one.augmentation or None, trial=one.trial
+        ).record
 
     return run
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from typing import Any, TypeAlias, cast
 
@@ -15,7 +15,7 @@ from langchain_core.tools import BaseTool
 from ..errors import GeckoError
 from ..models.ask import AnyAsk, PlannerAsk, Reply, Where, Work
 from ..models.client import find_model
-from ..models.conversation import read_message
+from ..models.conversation import read_message, sanitize_message
 from ..models.factory import ModelLike, Models, chat_model
 from ..models.formatting import text_of
 from ..models.node import NodeScope
@@ -25,6 +25,7 @@ from ..world.provenance import is_planned
 from ..world.world import World
 from .channels import ConversationState, Party, address, is_answer, read_calls, read_envelope, record_calls, select_view
 from .desk import Desk, Listener
+from .outside import HOW, LeftWorld, check_built, check_factory, find_aside
 from .user import UserEntry
 
 Factory: TypeAlias = Callable[[Sequence[BaseTool]], Runnable[Any, Any]]
@@ -38,7 +39,8 @@ def read_agent(agent: AgentLike, models: Models) -> Runnable[Any, Any] | Factory
     """Return a chat model or a factory. A model given as text is reached as the other roles' are.
 
     Raises:
-        GeckoError: It is neither: a graph or another Runnable must come as a function from tools to it.
+        GeckoError: It is neither: a graph or another Runnable must come as a function from tools to it. Or that takes
+            no tools.
     """
     if isinstance(agent, str) and agent.startswith(("http://", "https://")):
         return chat_model(f"openai:{ADDRESS_MODEL}", base_url=agent)
@@ -51,6 +53,7 @@ def read_agent(agent: AgentLike, models: Models) -> Runnable[Any, Any] | Factory
             f"agent: expected a chat model, 'provider:name', an address, or a function from tools to an agent, got "
             f"{type(agent).__name__}: write lambda tools: ..., so that its tools act on the conversation's world"
         )
+    check_factory(agent)
     return agent
 
 
@@ -85,11 +88,15 @@ def factory_agent(
     run = partial(run_turn, factory, desk, select_view(state["messages"], "agent"), checkpointed=checkpointed)
     (reply,) = yield [Work(function=run, timeout_s=timeout_s)]
     desk.close()
+    if isinstance(reply.error, LeftWorld):
+        raise reply.error
+    if desk.outside:
+        raise LeftWorld(f"agent: it has run {', '.join(sorted(desk.outside))} beside the tools that it is given: {HOW}")
     update: dict[str, Any] = {"races": desk.races, "usage": {"planner": add_all(desk.asked)} if desk.asked else {}}
     if len(here.log) > first:
         update["world"] = record_calls(here, first)
     made = desk.replay() if reply.failure is not None else reply.value
-    messages = _address_all(state, made, first, own=desk.own)
+    messages = _address_all(state, made, first, desk)
     if reply.failure is not None:
         failed = {"end": "agent_failed", "reason": f"the agent failed: {reply.failure}"}
         return {**update, "messages": messages, **({"end": "max_messages"} if desk.is_full else failed)}
@@ -115,6 +122,7 @@ async def run_turn(
     var_child_runnable_config.set(desk.config)
     tools = desk.tools()
     runnable = _check_runnable(factory(tools), tools, checkpointed=checkpointed)
+    check_built(runnable, desk)
     messages = [each.model_copy(deep=True) for each in view]
     result = await runnable.ainvoke({"messages": messages}, {"callbacks": [Listener(desk)]})
     return _read_messages(result, len(view), desk)
@@ -143,10 +151,11 @@ def _read_messages(result: Any, known: int, desk: Desk) -> list[AnyMessage]:
         raise GeckoError(f"agent: expected a message, or {{'messages': [...]}}, got {type(result).__name__}")
     new = messages[known:] if isinstance(result, dict) and len(messages) > known else messages[-1:]
     made = [_as_stored(each) for each in new if isinstance(each, AIMessage | ToolMessage)]
-    answers = [each.name for each in made if isinstance(each, ToolMessage)]
+    desk.aside |= find_aside(made, desk)
+    answers = [each for each in made if isinstance(each, ToolMessage)]
     called = sum(len(each.tool_calls) for each in made if isinstance(each, AIMessage))
     left = len(made[-1].tool_calls) if made and isinstance(made[-1], AIMessage) else 0
-    if called - left == len(answers) and sum(name not in desk.own for name in answers) == len(desk.steps()):
+    if called - left == len(answers) and sum(not desk.is_own(each) for each in answers) == len(desk.steps()):
         return made
     answer = next((each for each in reversed(made) if isinstance(each, AIMessage) and not each.tool_calls), None)
     return [*desk.replay(), *([answer] if answer else [])]
@@ -158,24 +167,31 @@ def _as_stored(message: AIMessage | ToolMessage) -> AnyMessage:
         text = text_of(message).encode("utf-8", "replace").decode()
         named = {"tool_call_id": message.tool_call_id, "name": message.name, "status": message.status, "id": message.id}
         return ToolMessage(text, **named)
-    kept, problem = read_message(message)
+    kept, problem = read_message(sanitize_message(message))
     if kept is None:
         raise GeckoError(f"agent: {problem}")
     return kept
 
 
 def _address_all(
-    state: ConversationState, messages: Sequence[AnyMessage], steps: int, own: Container[str | None] = ()
+    state: ConversationState,
+    messages: Sequence[AnyMessage],
+    steps: int,
+    desk: Desk | None = None,
 ) -> list[AnyMessage]:
-    """Return an agent's messages and their answers with envelopes, each with an id of its own."""
+    """Return an agent's messages and their answers with envelopes, each with an id of its own.
+
+    What the agent itself has answered has no call of the world.
+    """
     addressed: list[AnyMessage] = []
     taken = {each.id for each in state["messages"]}
     for message in messages:
         one = message.model_copy(update={"id": None}) if message.id in taken else message
         taken.add(one.id)
         if isinstance(one, ToolMessage):
-            steps += one.name not in own
-            addressed.append(address(one, "tools", "agent", steps=steps))
+            steps += desk is None or not desk.is_own(one)
+            sender: Party = "agent" if desk and one.tool_call_id in desk.aside else "tools"
+            addressed.append(address(one, sender, "agent", steps=steps))
         else:
             recipient: Party = "tools" if read_calls(one) else "user"
             named = _name_calls(one, len(taken)) if isinstance(one, AIMessage) else one

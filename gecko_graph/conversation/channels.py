@@ -23,6 +23,8 @@ SNAPSHOT_EVERY = 50
 
 End = Literal["", "ended", "max_messages", "failures", "agent_failed", "user_failed", "tools_failed"]
 
+Status = Literal["passed", "failed", "unknown"]
+
 
 class Leak(TypedDict):
     """A text of `must_not_say` in a message of the user."""
@@ -35,6 +37,8 @@ class Audit(TypedDict):
     """What the role `auditor` found in a finished conversation: the user's faults, not the agent's."""
 
     invented: bool
+    left_goal: bool
+    gave_away: bool
     broke_instructions: bool
     reason: str
 
@@ -42,10 +46,12 @@ class Audit(TypedDict):
 class ConversationScore(Score):
     """The result of a conversation.
 
-    `end` is why it ended, `reason` has more where a party failed. `turns` counts the messages between user, agent and
-    tools; `races` those in which the agent made calls at once whose order mattered.
+    `status` is unknown where nothing failed, but a claim could not be decided. `end` is why it ended, `reason` has more
+    where a party failed. `turns` counts the messages between user, agent and tools; `races` those in which the agent
+    made calls at once whose order mattered.
     """
 
+    status: Status
     end: End
     reason: str
     turns: int

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from langchain_core.callbacks import AsyncCallbackHandler
-from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from langchain_core.outputs import LLMResult
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import var_child_runnable_config
@@ -31,6 +31,9 @@ TOGETHER_S = 2.0
 
 THREADS = ThreadPoolExecutor(256, thread_name_prefix="gecko-graph agent")
 """Where calls wait that must not stop an event loop: more than the calls of messages that are answered at once."""
+
+GIVEN = "gecko_given"
+"""The key of a `WorldTool`'s metadata by which its runs are known."""
 
 CALL_ID: ContextVar[str | None] = ContextVar("gecko_call_id", default=None)
 """The id of the call that a `WorldTool` answers."""
@@ -88,6 +91,10 @@ class Desk:
         races: In how many messages their order mattered.
         asked: What each reply of the agent's models has cost.
         own: Names of the agent's own tools, which are none of the world's.
+        held: Names of the world's tools that the agent's `ToolNode`s call.
+        wrapped: Those of them that it calls by tools of its own.
+        aside: Ids of calls of the world's tools that the agent itself has answered.
+        outside: Names of tools that ran under a name of the world's, and called none of it.
         config: Callbacks of the world's models: the conversation's, not the agent's with its listener.
     """
 
@@ -96,6 +103,11 @@ class Desk:
     races: int = 0
     asked: list[RoleUsage] = field(default_factory=list)
     own: set[str] = field(default_factory=set)
+    held: set[str] = field(default_factory=set)
+    wrapped: set[str] = field(default_factory=set)
+    aside: set[str] = field(default_factory=set)
+    outside: set[str] = field(default_factory=set)
+    taken: int = 0
     config: RunnableConfig = field(default_factory=RunnableConfig)
     _first: int = 0
     _over: bool = False
@@ -117,10 +129,20 @@ class Desk:
                 description=each["function"].get("description") or each["function"]["name"],
                 args_schema=each["function"]["parameters"],
                 handle_tool_error=True,
+                metadata={GIVEN: True},
                 desk=self,
             )
             for each in self.world.toolkit.as_openai()
         ]
+
+    @property
+    def names(self) -> set[str]:
+        """Return the names of the world's tools: those that the agent sees, and their own."""
+        return {*self.world.toolkit.names, *(each["function"]["name"] for each in self.world.toolkit.as_openai())}
+
+    def is_own(self, message: ToolMessage) -> bool:
+        """Return whether a call's answer is the agent's own business."""
+        return message.name in self.own or message.tool_call_id in self.aside
 
     @property
     def is_full(self) -> bool:
@@ -160,6 +182,7 @@ class Desk:
         """
         future: Future[Step] = Future()
         with self._changed:
+            self.taken += 1
             if self._over or self.is_full:
                 raise TurnOver("agent: its turn is over: it has made as many calls as the conversation has messages")
             if call["id"] in self._expected:
@@ -222,7 +245,7 @@ class Listener(AsyncCallbackHandler):
     """
 
     def __init__(self, desk: Desk) -> None:
-        self._desk, self._rehearsed = desk, set[UUID]()
+        self._desk, self._rehearsed, self._running = desk, set[UUID](), dict[UUID, tuple[str, int]]()
 
     async def on_chat_model_start(self, *args: Any, run_id: UUID, **kwargs: Any) -> None:
         """Note the tools that a model is offered: those of a structured reply among them."""
@@ -232,9 +255,25 @@ class Listener(AsyncCallbackHandler):
             if isinstance(tool, dict):
                 self._desk.note_tool(str((tool.get("function") or tool).get("name", "")))
 
-    async def on_tool_start(self, serialized: dict[str, Any] | None, input_str: str, **kwargs: Any) -> None:
-        """Note that a tool runs."""
-        self._desk.note_tool(str((serialized or {}).get("name", "")))
+    async def on_tool_start(
+        self, serialized: dict[str, Any] | None, input_str: str, *, run_id: UUID, **kwargs: Any
+    ) -> None:
+        """Note that a tool runs, and how many calls the world has then."""
+        name = str((serialized or {}).get("name", ""))
+        self._desk.note_tool(name)
+        rehearsed = any(each.startswith("rung:") for each in kwargs.get("tags") or ())  # by `trace_calls`
+        if not rehearsed and GIVEN not in (kwargs.get("metadata") or {}):
+            self._running[run_id] = (name, self._desk.taken)
+
+    async def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:
+        """Note a tool that has run beside the world."""
+        name, before = self._running.pop(run_id, ("", 0))
+        if name in self._desk.names - self._desk.wrapped and before == self._desk.taken:
+            self._desk.outside.add(name)
+
+    async def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
+        """Note a tool that has failed beside the world."""
+        await self.on_tool_end(None, run_id=run_id)
 
     async def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
         """Note the calls of a message."""

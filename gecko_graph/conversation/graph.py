@@ -11,7 +11,7 @@ START ── open_world ──┬── user ──┐
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
@@ -25,6 +25,7 @@ from ..errors import GeckoError
 from ..models.factory import Models, ModelsLike
 from ..models.node import Router, as_node, refuse_unknown_keys
 from ..models.prompts import Prompts
+from ..state import Role
 from ..tools import Toolkit
 from ..world.world import World, check_setup
 from .agent import AgentLike, factory_agent, model_agent, read_agent
@@ -43,6 +44,9 @@ Conversation: TypeAlias = CompiledStateGraph[ConversationState, GeckoContext, Co
 Next: TypeAlias = Literal["user", "agent", "tools", "score"]
 
 TIMEOUT_S = 600.0
+
+SIMULATING: Sequence[Role] = ("simulator", "state_updater", "validator")
+"""Roles that change what the tools answer, and with it the score: asked only where they were named."""
 
 
 def create_conversation(  # noqa: PLR0913 - every one is a choice of its own, by keyword
@@ -68,8 +72,8 @@ def create_conversation(  # noqa: PLR0913 - every one is a choice of its own, by
         user: A script (texts and `{"say", "when", "end"}`), a chat model for the role, or all that a scenario's `user`
             may say; the scenario's where left out.
         scenario: The user, the state at the start, milestones and limits.
-        model: The model of the other roles, or `Models` by role: simulated tools, auditor; without it rules answer.
-            Agent and user given as text are reached as `Models` says.
+        model: The model that audits, or `Models` by role. Rules answer for the tools but where `Models` names the roles
+            `simulator`, `state_updater` or `validator`. Agent and user given as text are reached as `Models` says.
         checkpointer: Keeps each message: a conversation can be opened, forked and edited before any of them.
         context: Knobs of the world's answers; the scenario's limits where left out.
         timeout_s: Seconds that an agent of a function's may take for a turn, and the tools for a message's calls.
@@ -84,12 +88,13 @@ def create_conversation(  # noqa: PLR0913 - every one is a choice of its own, by
     spec, played_by = read_user(user, scenario.user if scenario else None)
     tools: Any = scenario.tools if toolkit is None and scenario else toolkit
     knobs = check_setup(tools, context or (scenario.limits if scenario else None))
-    roles = Models.of(model)
+    roles = Models.of(model).only_named(*SIMULATING)
     acts = read_agent(agent, roles)
     roles = roles if played_by is None else roles.replace(user=played_by)
     if not spec.script and not roles.has("user"):
         raise GeckoError("user: expected a script or a model, such as user=['Hello'], user='openai:gpt-5-mini'")
-    world = World(tools, state=scenario.state if scenario else None, model=roles, context=knobs)
+    own = knobs.model_copy(update={"model": None})  # that of every role
+    world = World(tools, state=scenario.state if scenario else None, model=roles, context=own)
     node = partial(as_node, models=roles, default=knobs)
     if isinstance(acts, Runnable):
         turn = node(partial(model_agent, tools=tools.as_openai(), spec=spec), models=Models(planner=acts))

@@ -22,9 +22,10 @@ from ..values.finding import NUMBERING, Found, atoms_of, spell
 from ..values.patch import booked_patch, fold_patches
 from ..values.places import scalars
 from ..world.provenance import Sources, is_planned, trace
-from .channels import ConversationState, read_calls, read_envelope, select_view
-from .milestones.goal import Goal
-from .milestones.tables import MESSAGE, REST, SEEN, Snapshot, Table, find_table
+from .channels import ConversationState, End, Leak, Status, read_calls, read_envelope, select_view
+from .milestones.constraints import is_reached
+from .milestones.goal import Goal, Score
+from .milestones.tables import MESSAGE, REST, SEEN, WRITES, Snapshot, Table, find_table
 from .user import CLOCK, UserEntry, describe_user, find_leaks
 
 CONVERSATION_CHARS = 40_000
@@ -38,17 +39,19 @@ def score(
     """Score the conversation by its milestones, and have the auditor look at the user where there is one."""
     messages, world = state.get("messages", []), state["world"]
     found = goal.score(build_trajectory(messages, world, tables, toolkit))
+    end, leaks = state.get("end") or "max_messages", find_leaks(state, spec.must_not_say)
     calls = [step for step in world["log"] if step["call"]["name"] != CLOCK]
     failed = sum("outcome" not in step or step["outcome"]["status"] == "error" for step in calls)
     result: Any = {
         **found,
-        "end": state.get("end") or "max_messages",
+        "status": find_status(found, end, leaks),
+        "end": end,
         "reason": state.get("reason", ""),
         "turns": sum(read_envelope(message)["sender"] != "system" for message in messages),
         "calls": len(calls),
         "failed_calls": failed,
         "races": state.get("races", 0),
-        "leaks": find_leaks(state, spec.must_not_say),
+        "leaks": leaks,
         "usage": add_usage(state.get("usage", {}), world["usage"]),
     }
     if scope.has_model("auditor"):
@@ -57,6 +60,20 @@ def score(
         if isinstance(reply.value, AuditReply):
             result["audit"] = reply.value.model_dump()
     return {"score": result}
+
+
+def find_status(found: Score, end: End, leaks: Sequence[Leak]) -> Status:
+    """Return whether a conversation is a success.
+
+    That is: every milestone is at its threshold, no minefield was stepped on, and the user has given nothing away;
+    without milestones, it has ended by itself. What only undecided claims keep below its threshold is unknown.
+    """
+    missed = [each for each in found["milestones"] if not is_reached(each)]
+    undecided = [each for each in missed if each.get("missed") and all(one.get("unsure") for one in each["missed"])]
+    early = not found["milestones"] and end != "ended"
+    if leaks or early or found["minefield_similarity"] or len(undecided) < len(missed):
+        return "failed"
+    return "unknown" if missed else "passed"
 
 
 def ask_audit(state: ConversationState, spec: UserEntry) -> Ask:
@@ -108,6 +125,7 @@ class _Fold:
         self._log: list[Step] = world["log"]
         self._state: JsonObject = world["start"]
         self._names, self._done = [name for name in tables if name != SEEN], 0
+        self._writes: list[JsonObject] = []
         self._tables = {name: find_table(self._state, name) for name in self._names}
         self._grounded, self._seen, self._guessed = grounded, list[Json](), list[Json]()
 
@@ -127,7 +145,7 @@ class _Fold:
             }
             if self._grounded is not None:
                 self._tables[SEEN] = [self._note_seen(row, steps, self._grounded)]
-            yield {**self._tables, MESSAGE: [row]}
+            yield {**self._tables, MESSAGE: [row], WRITES: self._writes}
 
     def _note_seen(self, message: JsonObject, steps: Sequence[Step], grounded: Collection[str]) -> JsonObject:
         """Return the row of `SEEN` after a message, and the calls that came with it."""
@@ -141,7 +159,9 @@ class _Fold:
 
     def _find_attempts(self, message: AnyMessage, later: Sequence[AnyMessage]) -> list[JsonObject]:
         """Return the calls that a message makes, under the tools' own names where they were answered."""
-        made = read_calls(message)
+        answers = [each for each in later if isinstance(each, ToolMessage)]
+        aside = {each.tool_call_id for each in answers if read_envelope(each)["sender"] == "agent"}
+        made = [call for call in read_calls(message) if call["id"] not in aside]
         if not made:
             return []
         over = next((read_envelope(each)["steps"] for each in later if not isinstance(each, ToolMessage)), None)
@@ -152,10 +172,14 @@ class _Fold:
         """Go on to the state after so many calls; returns the calls."""
         new = self._log[self._done : steps] if steps is not None else []
         self._done += len(new)
-        patches = [patch for step in new if "outcome" in step and (patch := booked_patch(step["outcome"]))]
-        if patches:
-            before, self._state = self._state, fold_patches(self._state, patches)
-            self._tables |= {name: self._same_or_new(name, before) for name in self._names}
+        self._writes = []
+        for step in new:
+            if "outcome" in step and (patch := booked_patch(step["outcome"])):
+                before, self._state, tables = self._state, fold_patches(self._state, [patch]), dict(self._tables)
+                self._tables |= {name: self._same_or_new(name, before) for name in self._names}
+                changed = {name: (rows, self._tables[name]) for name, rows in tables.items()}
+                changed = {name: both for name, both in changed.items() if both[0] is not both[1]}
+                self._writes += [{**_read_call(step["call"]), "tables": changed}] if is_planned(step) else []
         return new
 
     def _same_or_new(self, name: str, before: JsonObject) -> Table:

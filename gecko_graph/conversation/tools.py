@@ -1,7 +1,8 @@
 """The world's part: `open_world` begins it, `tools` answers the calls of the agent's last message in it.
 
 Calls that were made at once may come in any order, so a race is surfaced wherever there is one (ToolSandbox, appendix
-A.6): orders are tried on forks of the world, and the one in which most calls fail is what happens.
+A.6): orders are tried on forks of the world, and the one in which most calls fail is what happens. Where a model would
+be asked for one of the answers, the calls are made in their order.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from functools import partial
 from itertools import islice, permutations
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from langchain_core.messages import AnyMessage, ToolCall, ToolMessage
 
@@ -20,7 +21,7 @@ from ..state import Json, JsonObject, Step
 from ..tools.augment import HIDDEN, find_faces, show_text
 from ..values.digest import digest
 from ..world.as_tools import build_message
-from ..world.world import World
+from ..world.world import ModelNeeded, World
 from .channels import ConversationState, address, read_calls, record_calls
 
 MOST_ORDERS = 24
@@ -69,11 +70,10 @@ class Answered(NamedTuple):
 
 
 def answer_batch(world: World, calls: Sequence[JsonObject]) -> Answered:
-    """Answer the calls of one message (as `World.read_calls` returns them) in a world, in order where a model may."""
+    """Answer the calls of one message (as `World.read_calls` returns them) in a world."""
     order: Sequence[int] = range(len(calls))
     race = False
-    if len(calls) > 1 and not world.has_models:
-        tried = [_try_order(world, calls, each) for each in islice(permutations(order), MOST_ORDERS)]
+    if tried := _try_orders(world, calls) if len(calls) > 1 else []:
         _, words, fork = tried[0]
         race = any(other != words or not _is_alike(fork, at) for _, other, at in tried[1:])
         order = max(tried, key=lambda one: sum(word != "ok" for word in one[1]))[0]
@@ -81,11 +81,21 @@ def answer_batch(world: World, calls: Sequence[JsonObject]) -> Answered:
     return Answered([steps[at] for at in range(len(calls))], race)
 
 
-def _try_order(
-    world: World, calls: Sequence[JsonObject], order: Sequence[int]
-) -> tuple[Sequence[int], list[str], World]:
+Tried: TypeAlias = tuple[Sequence[int], list[str], World]
+
+
+def _try_orders(world: World, calls: Sequence[JsonObject]) -> list[Tried]:
+    """Return what comes of each order, the message's own first; nothing where rules do not answer all calls."""
+    orders = islice(permutations(range(len(calls))), MOST_ORDERS)
+    try:
+        return [_try_order(world, calls, each) for each in orders]
+    except ModelNeeded:
+        return []
+
+
+def _try_order(world: World, calls: Sequence[JsonObject], order: Sequence[int]) -> Tried:
     """Return an order, what becomes of each call, and the world after it."""
-    fork = world.fork()
+    fork = world.fork(by_rules=True)
     steps = {at: fork.call(calls[at]) for at in order}
     words = [step["outcome"]["status"] if "outcome" in step else "refused" for _, step in sorted(steps.items())]
     return order, words, fork

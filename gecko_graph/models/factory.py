@@ -25,6 +25,8 @@ from .prompts import Prompts
 
 TIMEOUT_S = 120.0
 MAX_RETRIES = 2
+MOST_CHOSEN = 16
+"""Models that contexts have named which are kept, with their connections."""
 
 # these take no temperature but their own
 _FIXED_TEMPERATURE = ("gpt-5", "o1", "o3", "o4")
@@ -80,6 +82,7 @@ class Models:
         self.chat = partial(chat_model, base_url=base_url, timeout_s=timeout_s, temperature=temperature)
         self._prices = {**usage.PRICES, **(prices or {})}
         self._listen: Listener | None = None
+        self._named = frozenset(roles)
         self._clients: dict[str, StructuredClient] = {}
         self._chosen: dict[str, Models] = {}
         everyone: dict[str, ModelLike | None] = dict.fromkeys(ROLES, model)
@@ -101,18 +104,25 @@ class Models:
             for key, role in {key: role for role, key in keys.items()}.items()
         }
         models = copy(self)
-        models._chosen = {}
+        models._chosen, models._named = {}, self._named | roles.keys()
         others = {role: client for role, client in self._clients.items() if role not in roles}
         models._clients = {**others, **{role: clients[key] for role, key in keys.items()}}
         return models
+
+    def only_named(self, *roles: Role) -> Models:
+        """Return the same models, these roles' only where a role's own name gave it one."""
+        return self.replace(**dict.fromkeys(set(roles) - self._named))
 
     def chosen(self, model: str | None) -> Models:
         """Return the models of a run whose context names one for every role. Raises as the class does."""
         if model is None:
             return self
-        if model not in self._chosen:
-            self._chosen[model] = self.replace(**dict.fromkeys(ROLES, model))
-        return self._chosen[model]
+        if (made := self._chosen.get(model)) is None:
+            made = self.replace(**dict.fromkeys(ROLES, model))
+            if len(self._chosen) >= MOST_CHOSEN:
+                self._chosen.clear()
+            self._chosen[model] = made
+        return made
 
     def listening(self, listen: Listener) -> Models:
         """Return the same models, each dialogue led through `listen`, which returns the reply that the node is sent."""

@@ -261,6 +261,8 @@ class AuditReply(_Reply):
 
     reason: str = ""
     invented: bool
+    left_goal: bool = False
+    gave_away: bool = False
     broke_instructions: bool
 
 

@@ -24,6 +24,9 @@ from .toolkit import Toolkit
 HIDDEN = "hidden tool "
 """What `resolve` puts before the own name of a tool that the agent knows under another one: no tool is called so."""
 
+TOLD = ("description", "title", "$comment")
+"""Keywords of a schema that hold prose."""
+
 
 @dataclass(frozen=True, slots=True)
 class Face:
@@ -54,7 +57,14 @@ class DisguisedToolkit(Toolkit):
     def as_openai(self) -> list[JsonObject]:
         """Return OpenAI function dicts of the faces."""
         faces = [self.faces[name] for name in self.names]
-        return [as_function(each.name, self.show(each.description), each.parameters) for each in faces]
+        return [as_function(each.name, self.show(each.description), self._show_all(each.parameters)) for each in faces]
+
+    def _show_all(self, schema: Any) -> Any:
+        """Return a schema with `show` applied to its descriptions."""
+        if not isinstance(schema, dict):
+            return schema
+        told = {key: self.show(schema[key]) for key in TOLD if isinstance(schema.get(key), str)}
+        return {**rebuild(schema, self._show_all), **told}
 
     def resolve(self, provider_name: str) -> str:
         """Return the tool's own name for the name that the agent sees; the own name is not one that it knows."""
@@ -146,7 +156,7 @@ def _change(toolkit: Toolkit, change: Callable[[Face], Face]) -> Toolkit:
 def _undescribed(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
-    return rebuild({key: one for key, one in schema.items() if key not in ("description", "title")}, _undescribed)
+    return rebuild({key: one for key, one in schema.items() if key not in TOLD}, _undescribed)
 
 
 AUGMENTATIONS: Mapping[str, tuple[int | None, Callable[[Toolkit], Toolkit] | None]] = {

@@ -9,16 +9,16 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from copy import copy
 from functools import partial
 from time import time
-from typing import Any
+from typing import Any, NoReturn
 
 from ..context import GeckoContext
 from ..errors import GeckoError, PatchConflict, RunFailure, StateError, ToolkitError
 from ..models.answer import AT_ONCE, AWAITED, Driver, WaitingLine, finish
-from ..models.ask import AnyAsk, Reply
+from ..models.ask import AnyAsk, Dialogue, ModelAsk, Reply
 from ..models.factory import Models, ModelsLike
 from ..models.node import NodeFunction, NodeScope, Update, book_attempt, run_node, silent
 from ..models.usage import add_usage
-from ..state import VERSION, Call, Json, JsonObject, Origin, Outcome, Role, Step, Usage
+from ..state import VERSION, Call, Json, JsonObject, Origin, Outcome, Step, Usage
 from ..tools import Toolkit
 from ..tools.check import LONGEST_ID, Rejection, read_call
 from ..values.digest import check_json, clone, digest
@@ -32,8 +32,9 @@ from .records import ExecutedCall
 from .rung import Answer, Rung, answered_calls, untrusted_of
 from .state_rules import StateRules
 
-ANSWERING: Sequence[Role] = ("validator", "simulator", "state_updater")
-"""The roles that an answer may ask."""
+
+class ModelNeeded(GeckoError):
+    """A world that answers by rules alone would have had to ask a model."""
 
 
 class World:
@@ -178,11 +179,6 @@ class World:
         )
 
     @property
-    def has_models(self) -> bool:
-        """Return whether a model may be asked for an answer."""
-        return any(self._models.has(role) for role in ANSWERING)
-
-    @property
     def toolkit(self) -> Toolkit:
         """The tools that can be called."""
         return self._toolkit
@@ -212,9 +208,14 @@ class World:
         """Return what models have cost in this world by role, undone calls included; a fork begins at nothing."""
         return dict(self._usage)
 
-    def fork(self) -> World:
-        """Return another world that begins as this one is now; neither sees the other's later calls."""
+    def fork(self, *, by_rules: bool = False) -> World:
+        """Return another world that begins as this one is now; neither sees the other's later calls.
+
+        With `by_rules` it raises ModelNeeded where a model would be asked.
+        """
         other = copy(self)
+        if by_rules:
+            other._models = self._models.listening(_refuse)
         other._line, other._usage = WaitingLine(), {}
         other._go_to(self._now)
         return other
@@ -333,6 +334,10 @@ class World:
     def _go_to(self, point: Point) -> None:
         self._now = point
         self._taken = {step["call"]["id"] for step in point.values["steps"]}
+
+
+def _refuse(ask: ModelAsk, dialogue: Dialogue) -> NoReturn:
+    raise ModelNeeded(f"a model is asked as {ask.role}")
 
 
 def check_setup(toolkit: Toolkit, context: GeckoContext | None) -> GeckoContext:

@@ -11,6 +11,7 @@ from gecko_graph import Models
 from gecko_graph.cli import main
 from gecko_graph.scenario.cases.batch import read_finished
 from gecko_graph.scenario.cases.result import build_report, find_pass_k
+from tests.live_library import Live
 
 pytest.importorskip("scipy")
 pytest_plugins = ["pytester"]
@@ -129,6 +130,21 @@ def test_augmentations_and_trials(folder, capsys):
     assert "known are no_distraction_tools" in capsys.readouterr().err
 
 
+def test_a_model_for_simulated_tools_is_named(folder, capsys):
+    """--model audits alone: the first command reaches no address but its own, and finds nobody there."""
+    for name in ("one", "two"):
+        (folder / "cases" / "deep" / f"{name}.gecko.yaml").unlink()
+    live = Live(lambda results: '{"status": "ok", "result": {"id": 7}, "patch": []}')
+    case = CASE.format(name="one", category="x").replace("{text: milk}}}", "{text: milk}}, unchanged: []}")
+    (folder / "cases" / "one.gecko.yaml").write_text(case, encoding="utf-8")
+    with live:
+        given = ["test", "cases", "--agent", "my_agents:good", "--base-url", live.url, "--json", "-"]
+        for option, asked in (("--model", 0), ("--simulator-model", 1)):
+            main([*given, option, "openai:x"])
+            roles = json.loads(capsys.readouterr().out)["conversations"][0]["score"]["usage"]
+            assert ("simulator" in roles) == bool(asked)
+
+
 def test_a_stopped_run_goes_on(folder, capsys):
     arguments = ["test", "cases", "--agent", "my_agents:good", "--save", "done.jsonl"]
     assert main(arguments) == 0
@@ -171,9 +187,10 @@ def test_without_the_extra_nothing_is_held(folder, capsys, monkeypatch):
 
 
 def test_pass_k_is_unbiased():
-    score = {"end": "ended", "leaks": [], "usage": {}, "races": 0, "turns": 1, "calls": 0}
-    base = {"file": "a", "augmentation": "", "categories": ["x"], "idle": 0.0, "pass_at": 0.9}
-    records = [{**base, "score": {**score, "similarity": value}} for value in (1.0, 1.0, 0.5)]
+    score = {"end": "ended", "leaks": [], "usage": {}, "races": 0, "turns": 1, "calls": 0, "status": "passed"}
+    base = {"file": "a", "augmentation": "", "categories": ["x"], "idle": 0.0}
+    values = [("passed", 1.0), ("passed", 1.0), ("failed", 0.5)]
+    records = [{**base, "score": {**score, "status": word, "similarity": value}} for word, value in values]
     assert find_pass_k(records) == pytest.approx([2 / 3, 1 / 3, 0.0])
     unscored = {**base, "score": {**score, "similarity": None}}
     group = build_report([*records, unscored]).categories[-1]

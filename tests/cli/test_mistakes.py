@@ -67,7 +67,6 @@ STRANGE = {
     ("run", SHOP_API, "Buy tea"): ("gecko-graph run", "Buy tea"),
     ("run", SHOP, "--timeout", "soon"): ("gecko-graph run", "--timeout", "'soon'"),
     ("test", "cases", "--agent", "a:b", "--trials", "0"): ("gecko-graph test", "--trials", "0"),
-    ("test", "cases", "--agent", "a:b", "--pass-at", "1.1"): ("gecko-graph test", "--pass-at", "1.1"),
 }
 
 

@@ -8,7 +8,7 @@ from argparse import Namespace
 
 import pytest
 
-from evals.bfcl import MULTI_TURN
+from evals.bfcl import MULTI_TURN, cause
 from evals.bfcl.agreement import marks_of
 from evals.bfcl.arms import by_model, by_record, by_truth
 from evals.bfcl.oracle import apart
@@ -23,6 +23,31 @@ BASE = "multi_turn_base"
 FILES_ONLY = "multi_turn_base_2"
 
 
+def outcome(result, *, status="ok"):
+    step = {"v": 1, "call": {"id": "1", "name": "cd", "args": {}}}
+    return {**step, "outcome": {"status": status, "result": result, "patch": [], "rung": "model", "passed": []}}
+
+
+@pytest.mark.parametrize(
+    ("step", "answer", "differs"),
+    [
+        (outcome({"a": 1}), '{"a": 1}', ""),
+        (outcome(None), "None", ""),
+        (outcome([1, 2]), "[1, 2]", ""),
+        (outcome({"error": "no"}), '{"error": "no"}', ""),
+        (outcome("busy", status="error"), '{"error": "no"}', ""),
+        (outcome({"a": 2}), '{"a": 1}', cause.WRONG_RESULT),
+        (outcome({"a": 1}), '{"error": "no such folder"}', cause.MISSING_REFUSAL),
+        (outcome({"a": 1}), "Error during execution: boom", cause.MISSING_REFUSAL),
+        (outcome("no", status="error"), '{"a": 1}', cause.FALSE_REFUSAL),
+        ({"call": {"id": "1", "name": "cd", "args": {}}, "complaints": []}, '{"a": 1}', cause.UNDOCUMENTED),
+        ({"call": {"id": "1", "name": "cd", "args": {}}, "complaints": []}, '{"error": "no"}', ""),
+    ],
+)
+def test_the_difference_of_a_call_from_the_real_answer(step, answer, differs):
+    assert cause.difference(step, answer) == differs
+
+
 def test_contracts_rehearse_the_file_system_as_the_real_classes_do(tasks):
     told = asyncio.run(by_truth(Stage(tasks[FILES_ONLY], "contract"), Options()))
     assert told["valid"]
@@ -31,7 +56,7 @@ def test_contracts_rehearse_the_file_system_as_the_real_classes_do(tasks):
     for turn in told["by_turn"]:
         assert turn["status"] == "accepted"
         assert turn["valid"]
-        assert turn["marks"] == {}
+        assert (turn["cause"], turn["marks"]) == ("", {})
     assert {name for turn in told["by_turn"] for name in turn["classes"]} <= {"GorillaFileSystem", "TicketAPI"}
 
 
@@ -98,6 +123,7 @@ def test_made_up_answers_are_refused_by_rule(tasks):
     assert told["valid"]  # the plan is the ground truth: on the real classes it is right
     assert not any(told["accepted"])
     assert set(told["rungs"]) == {"schema"}
+    assert {turn["cause"] for turn in told["by_turn"]} == {cause.WRONG_RESULT}
 
 
 def live(monkeypatch, task, planned, simulated):
@@ -123,10 +149,12 @@ def test_a_judge_that_is_fooled_disagrees_with_the_real_classes(tasks, monkeypat
     told = live(monkeypatch, task, [lost], [[{"current_working_directory": "F-7731"}]])
     assert not told["valid"]
     assert told["by_turn"][0]["status"] == "accepted"
+    assert told["by_turn"][0]["cause"] == cause.MISSING_REFUSAL  # that nobody spoke of it is a mark, and no cause
     assert [each["argument"] for each in told["by_turn"][0]["marks"]["made_up"]] == ["$.folder"]
     known = [{"call": "cd", "args": {"folder": "TeamNotes.txt"}}]  # the task's word, and no folder
     told = live(monkeypatch, task, [known], [[{"current_working_directory": "TeamNotes.txt"}]])
     assert "made_up" not in told["by_turn"][0]["marks"]
+    assert told["by_turn"][0]["cause"] == cause.MISSING_REFUSAL
 
 
 # the command
@@ -163,6 +191,39 @@ def recorded(shared_data, name, stage, **given):
     raise AssertionError(name)
 
 
+@pytest.mark.parametrize(
+    ("name", "number", "what", "call"),
+    [
+        ("miss_param_88 S", 3, cause.MISSING_REFUSAL, "startEngine("),  # accepted: the brake is not pressed
+        ("base_69 S", 1, cause.MISSING_REFUSAL, "estimate_distance("),  # three of its values are made up
+        ("miss_param_88 m", 2, cause.MISSING_WRITE, "lockDoors("),  # one is, and is right
+        ("miss_func_173 S", 2, cause.EXTRA_WRITE, "set_budget_limit("),  # the truth of this turn is empty
+        ("base_184 m", 4, cause.WRITE_ARGUMENTS, "send_message("),
+        ("miss_param_173 S", 3, cause.WRITE_ARGUMENTS, "set_budget_limit("),  # the truth's changes nothing
+        ("miss_func_42 m", 4, cause.MISSING_RESULT, "wc("),
+        ("miss_param_33 m", 1, cause.UNDOCUMENTED, "ls("),
+        ("base_121 S", 4, cause.LEFT_OUT, "make_transaction("),
+    ],
+)
+def test_a_wrong_plan_is_told_by_the_first_difference_that_matters(official, shared_data, name, number, what, call):
+    turn = recorded(shared_data, name, "schema", alone=True)["by_turn"][number - 1]
+    assert not turn["valid"]
+    assert turn["cause"] == what
+    assert turn["call"].startswith(call)
+
+
+def test_of_a_right_plan_that_is_refused_the_missing_refusal_comes_before_earlier_wrong_results(official, shared_data):
+    turn = recorded(shared_data, "miss_func_90 S", "schema", alone=True)["by_turn"][0]
+    assert (turn["status"], turn["valid"]) == ("failed", True)  # liters into gallons, fuel, the engine before the brake
+    assert (turn["cause"], turn["call"]) == (cause.MISSING_REFUSAL, "startEngine(ignitionMode='START')")
+
+
+def test_a_failing_call_of_the_truth_that_the_plan_leaves_out_is_a_cause_of_its_own(official, shared_data):
+    """Its echo fails on contracts as on the real classes, whose error text the official checker wants to see."""
+    told = recorded(shared_data, "miss_param_20 S", "contract")
+    assert [turn["cause"] for turn in told["by_turn"]] == ["", "", cause.LEFT_OUT]
+
+
 def test_a_turn_after_a_wrong_one_is_judged_alone(official, shared_data):
     turns = recorded(shared_data, "miss_param_113 m", "schema", alone=True)["by_turn"]
     assert [turn["valid"] for turn in turns] == [False, True, False]
@@ -185,6 +246,7 @@ def test_alone_contracts_go_on_from_the_truth_and_what_they_draw_is_scored_with_
     told = asyncio.run(by_truth(Stage(task, kind, alone=True), Options()))
     assert told["valid"]
     assert all(told["accepted"])
+    assert [turn["cause"] for turn in told["by_turn"]] == [""] * len(task.turns)
     assert "booking_id='3426812'" in str(told["plan"])
 
 
@@ -256,6 +318,7 @@ def test_the_command_plays_recorded_turns_alone_and_tells_marks_of_right_and_wro
     accepted = [turn for turn in wrong if turn["status"] == "accepted"]
     counts = [sum(bool(turn["marks"]) is is_marked for turn in accepted) for is_marked in (True, False)]
     assert f"| accepted, wrong | {counts[0]} | {counts[1]} |" in out
+    assert "| accepted, wrong | missing refusal: the real tool refuses the call | 1 |" in out
 
 
 # what the evaluation keeps for itself

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 
 from evals.__main__ import main
 from evals.bfcl import package
-from evals.bfcl.arms import by_truth
+from evals.bfcl.arms import by_truth, spoilt
 from evals.bfcl.classes import Classes
 from evals.bfcl.codec import encode
 from evals.bfcl.oracle import as_json, checklist, literal, public, truth_of
@@ -148,6 +148,16 @@ def test_a_truth_that_breaks_its_documents_is_allowed_and_told(tasks, name, why)
     assert why in told["errata"][0]
 
 
+@pytest.mark.parametrize("first", range(0, len(KINDS), 2))
+def test_a_spoilt_attempt_is_judged_as_the_real_classes_do(some_tasks, first):
+    for number, task in enumerate(some_tasks[:3]):
+        told = play(spoilt(task, Options(seed=first), first=first + number))
+        assert told["valid"], task.id
+        assert told["judged"]
+        for turn in told["judged"]:
+            assert turn["accepted"] == turn["done"], (task.id, turn)
+
+
 def test_each_kind_of_sabotage_does_what_it_says(tasks):
     task = tasks["multi_turn_base_2"]
     calls = [task.read(call) for call in task.turns[0].truth]
@@ -192,13 +202,20 @@ def test_the_command_leaves_plans_in_the_official_format(official, shared_data, 
     assert all(isinstance(call, str) for line in lines for turn in line["result"] for step in turn for call in step)
 
 
+def test_the_command_spoils_attempts(official, shared_data, tmp_path, capsys):
+    assert start_bfcl(shared_data, tmp_path, "--category", BASE, "--sabotage", "--limit", "3") == 0
+    out = capsys.readouterr().out
+    assert "sensitivity (failed, where wrong)" in out
+    assert "never an accuracy of the method" in out
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
+        (["--category", BASE, "--sabotage", "--planner", "openai:x"], "spoils the ground truth"),
         (["--category", "multi_turn_base,simple_python"], "two suites"),
         (["--category", "multi_turn_nothing"], "multi_turn_nothing: single-turn categories are simple_python"),
         (["--category", "all"], "multi-turn ones multi_turn_base, multi_turn_miss_func"),
-        (["--category", BASE, "--recorded-model", "x"], "is for recorded calls"),
         (["--category", BASE, "--alone"], "--alone is for --tools"),
         (["--category", BASE, "--tools", "model"], "nobody simulates"),
         (["--category", BASE, "--planner", "ground-truth", "--model", "openai:x"], "no model is asked"),
@@ -249,7 +266,7 @@ def test_a_live_planner_is_judged_by_a_model_and_checked_officially(tasks, tmp_p
         model="any:thing",
         only=(task.id,),
         out=tmp_path,
-        own=Namespace(category=BASE, tools="real", recorded_model="", alone=False),
+        own=Namespace(category=BASE, tools="real", alone=False, sabotage=False),
     )
     suite = MultiTurn(options)
     case = next(case for case in suite.cases() if case.id == task.id)

@@ -132,6 +132,19 @@ def test_scrambled_names_say_nothing_and_hide_the_own_ones():
     assert one.show("set_wifi: off, set_wifis stays") == f"{one.faces['set_wifi'].name}: off, set_wifis stays"
 
 
+def test_scrambled_names_stand_in_no_description_either():
+    about = {"type": "string", "description": "what find_contact returned", "$comment": "not find_contacts"}
+    listed = {"type": "array", "items": about, "enum": [["find_contact"]]}
+    parameters = {"type": "object", "properties": {"find_contact": listed}}
+    tools = [{"name": "find_contact"}, {"name": "call_contact", "description": "Call: see find_contact."}]
+    one = under_test.scramble_names(Toolkit.from_tools([{**each, "parameters": parameters} for each in tools]))
+    call = shown(one)["tool_0"]
+    assert call["description"] == "Call: see tool_1."
+    items = {**about, "description": "what tool_1 returned"}
+    assert call["parameters"]["properties"] == {"find_contact": {**listed, "items": items}}, "names and values stay"
+    assert one["call_contact"].parameters["properties"]["find_contact"]["items"] == about, "what answers stays"
+
+
 def test_a_disguise_stays_when_the_toolkit_is_changed():
     one = under_test.remove_descriptions(under_test.scramble_names(toolkit()))
     other = Toolkit.from_tools([{"name": "tool_0", "parameters": {"type": "object", "properties": {}}}])

@@ -2,20 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from functools import partial
+from typing import Literal, NotRequired, TypeAlias
 
 from typing_extensions import TypedDict
 
-from ...state import JsonObject
-from .measures import Measures, Tolerance, compare_tables, find_added, find_changed, is_same, subtract
-from .tables import MESSAGE, Snapshot, Table
+from ...state import Json, JsonObject
+from .measures import (
+    Measures,
+    Tolerance,
+    call,
+    compare_tables,
+    find_added,
+    find_changed,
+    is_same,
+    is_same_change,
+    measure_cell,
+    subtract,
+)
+from .tables import MESSAGE, REST, SEEN, WRITES, Snapshot, Table
 
 Kind: TypeAlias = Literal["snapshot", "addition", "removal", "update", "includes", "lacks", "guardrail"]
 
+THRESHOLD = 0.9
+"""The similarity from which on a milestone is reached, where it names no other."""
+NOISE = 1e-9
 START = "start"
 """The reference of a constraint that compares with the conversation's first snapshot."""
+
+
+class Missed(TypedDict):
+    """One part of a snapshot beside what is wanted; of a minefield, what is forbidden.
+
+    `part` is `call` (none of that name), `argument`, a column of the message, `seen`, `unseen`, `rows` (how many),
+    `column`, `guard` (a table changed) or `order`; `place` the tool, argument, column, or path in the task state.
+    """
+
+    part: str
+    place: str
+    wanted: Json
+    found: Json
+    similarity: float
+    unsure: NotRequired[bool]
+    """True for a claim that could not be decided."""
+
+
+class Reached(TypedDict):
+    """A milestone or minefield with the snapshot that was matched to it; None where there is none.
+
+    `missed` says what keeps it below its threshold, in the snapshot `nearest`; of a minefield what has stepped on it.
+    """
+
+    id: str
+    similarity: float
+    snapshot: int | None
+    threshold: float
+    nearest: NotRequired[int]
+    missed: NotRequired[list[Missed]]
+
+
+def is_reached(one: Reached) -> bool:
+    """Return whether a milestone is at its threshold."""
+    return one["similarity"] >= one["threshold"] - NOISE
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +81,10 @@ class Fill:
     column: str
 
 
+def _listed(value: Json) -> list[JsonObject]:
+    return value if isinstance(value, list) else [value]
+
+
 @dataclass(frozen=True, slots=True)
 class Constraint:
     """A condition on one table of a snapshot.
@@ -44,6 +98,8 @@ class Constraint:
         tolerance: How far numbers may be off, by column and name.
         reference: Id of the milestone that the table is compared with, or `START`.
         fill: Values of the reference's message to put into the row.
+        permits: Calls whose own changes a guardrail permits.
+        frees: Tools; where one of their calls has changed the table, the guardrail does not count.
     """
 
     table: str
@@ -53,6 +109,8 @@ class Constraint:
     tolerance: Tolerance = field(default_factory=dict)
     reference: str | None = None
     fill: Fill | None = None
+    permits: tuple[JsonObject, ...] = ()
+    frees: frozenset[str] = frozenset()
 
     def compare(self, now: Snapshot, then: Snapshot | None) -> float:
         """Return the similarity of a snapshot, from 0 to 1.
@@ -61,7 +119,7 @@ class Constraint:
         """
         table, before = now.get(self.table, ()), (then or {}).get(self.table, ())
         if self.kind == "guardrail":
-            return float(then is None or is_same(table, before))
+            return float(then is None or is_same(table, before) or self._is_permitted(now, before))
         found, among = self._select(table, before), self.kind in ("includes", "lacks")
         if found is None:
             return 0.0
@@ -69,6 +127,65 @@ class Constraint:
             compare_tables(found, rows, self.measures, self.tolerance, among=among) for rows in self.wanted(then)
         )
         return max(compared, default=0.0)
+
+    def _is_asked(self, made: JsonObject) -> bool:
+        rows = (each for row in self.rows for name in ("calls", "attempts") for each in _listed(row.get(name, [])))
+        return call([made], [*(self.permits or rows)], self.tolerance.get("calls", {})) == 1.0
+
+    def _is_permitted(self, now: Snapshot, before: Table) -> bool:
+        writes = (each for each in now.get(WRITES, ()) if self.permits and self._is_asked(each))
+        changes = (each["tables"].get(self.table, ((), ())) for each in writes)
+        return any(is_same_change((before, now.get(self.table, ())), change) for change in changes)
+
+    def explain(self, now: Snapshot, then: Snapshot | None) -> list[Missed]:
+        """Return what keeps a snapshot from being wholly alike, each part by the measure that compares it."""
+        if self.compare(now, then) >= 1 - NOISE:
+            return []
+        table, before = now.get(self.table, ()), (then or {}).get(self.table, ())
+        if self.kind == "guardrail":
+            return explain_change(self.table, before, table)
+        if then is None and self.reference is not None:
+            return [_miss("order", self.reference, "reached before", None)]
+        found, among = self._select(table, before), self.kind in ("includes", "lacks")
+        best = max(self.wanted(then), key=lambda rows: self._count(found or (), rows), default=None)
+        if best is None:
+            return [_miss("order", str(self.reference), "a result with the value", None)]
+        if found is None:
+            both: Json = {"added": subtract(table, before), "removed": subtract(before, table)}
+            return [_miss("rows", _path(self.table), {self.kind: [*best]}, both)]
+        if not found or len(found) < len(best) or (len(found) > len(best) and not among):
+            return [_miss("rows", _path(self.table), [*best], [*found])]
+        return [each for row in best for each in self._explain_row(row, max(found, key=partial(self._count_row, row)))]
+
+    def _count(self, found: Table, rows: Sequence[JsonObject]) -> float:
+        return sum(max((self._count_row(row, each) for each in found), default=0.0) for row in rows)
+
+    def _count_row(self, wanted: JsonObject, row: JsonObject) -> float:
+        return sum(self._measure(row, column, target) for column, target in wanted.items())
+
+    def _measure(self, row: JsonObject, column: str, target: Json) -> float:
+        return measure_cell(row[column], target, column, self.measures, self.tolerance) if column in row else 0.0
+
+    def _explain_row(self, wanted: JsonObject, row: JsonObject) -> Iterator[Missed]:
+        for column, target in wanted.items():
+            if (similarity := self._measure(row, column, target)) >= 1 - NOISE:
+                continue
+            if column in ("calls", "attempts"):
+                yield from _explain_call(row.get(column) or [], target, self.tolerance.get(column, {}))
+            elif self.table in (MESSAGE, SEEN):
+                part = "seen" if column == "texts" else "mentions" if isinstance(target, list) else column
+                yield _miss(part, "", target, None if part == "seen" else row.get(column), similarity)
+            else:
+                yield _miss("column", f"{_path(self.table)}/{column}", target, row.get(column), similarity)
+
+    def show(self, now: Snapshot, then: Snapshot | None) -> list[Missed]:
+        """Return what a minefield forbids, beside what is there."""
+        found = self._select(now.get(self.table, ()), (then or {}).get(self.table, ())) or ()
+        if self.table != MESSAGE or not found:
+            return [_miss("rows", _path(self.table), [*self.rows], [*found], 1.0)]
+        row = {**found[0], "attempts": [each for each in found[0].get("attempts", ()) if self._is_asked(each)]}
+        parts = [(column, target, row.get(column)) for column, target in self.rows[0].items()]
+        return [_miss({"attempts": "call"}.get(part, part), "", target, cell, 1.0) for part, target, cell in parts]
 
     def _select(self, table: Table, before: Table) -> Table | None:
         match self.kind:
@@ -99,11 +216,67 @@ def _fill(row: JsonObject, values: JsonObject, column: str) -> Sequence[JsonObje
         for name, value in values.items():
             text = text.replace(f"{{{name}}}", str(value))
         return [{**row, "content": text}]
-    calls = row[column] if isinstance(row[column], list) else [row[column]]
+    calls = _listed(row[column])
     filled = (
         args for call in calls for args in ((call, {**call["args"], **values}), (call, {**values, **call["args"]}))
     )
     return [{**row, column: {**call, "args": args}} for call, args in filled]
+
+
+# why a snapshot is not alike ----------------------------------------------------------------------------------------
+
+
+def _miss(part: str, place: str, wanted: Json, found: Json, similarity: float = 0.0) -> Missed:
+    return {"part": part, "place": place, "wanted": wanted, "found": found, "similarity": similarity}
+
+
+def _path(table: str) -> str:
+    return table if table == SEEN else "/" + table.replace(".", "/")
+
+
+def _name_calls(calls: Sequence[JsonObject]) -> str:
+    return " or ".join(dict.fromkeys(str(each["name"]) for each in calls))
+
+
+def _explain_call(made: Sequence[JsonObject], target: Json, tolerance: Mapping[str, float]) -> Iterator[Missed]:
+    """Yield the arguments that differ from those of the call that comes nearest; or that there is none of its name."""
+    wanted = _listed(target)
+    pairs = [(mine, one) for one in wanted for mine in made if mine["name"] == one["name"]]
+    if not pairs:
+        asked: Json = [{"name": each["name"], "args": each["args"]} for each in wanted]
+        yield _miss("call", _name_calls(wanted), asked, [each["name"] for each in made])
+        return
+    told = (list(_explain_arguments(mine["args"], one, tolerance)) for mine, one in pairs)
+    yield from min(told, key=len)
+
+
+def _explain_arguments(args: JsonObject, wanted: JsonObject, tolerance: Mapping[str, float]) -> Iterator[Missed]:
+    for name, value in wanted["args"].items():
+        part = {"name": wanted["name"], "args": {name: value}}
+        if not call([{"name": wanted["name"], "args": args}], [part], tolerance):
+            yield _miss("argument", f"{wanted['name']}.{name}", value, args.get(name))
+
+
+def explain_change(table: str, before: Table, now: Table) -> list[Missed]:
+    """Return how a table has changed that should not have: of rows that changed only what differs in them."""
+    gone, new = subtract(before, now), subtract(now, before)
+    if len(gone) != len(new):
+        return [_miss("guard", _path(table), gone, new)]
+    above = "" if table.startswith(REST) else _path(table)
+    return [
+        _miss(
+            "guard", "/".join(filter(None, [above, str(old.get("key", "")), column])), old.get(column), row.get(column)
+        )
+        for old, row in zip(gone, new, strict=True)
+        for column in {**old, **row}
+        if old.get(column) != row.get(column)
+    ]
+
+
+def distance(missed: Sequence[Missed]) -> tuple[int, float]:
+    """Return how far off a snapshot is: first by what is another thing altogether, then by how alike the rest is."""
+    strange = sum(each["part"] in ("call", "sender", "recipient", "rows", "order") for each in missed)
+    return strange, sum(1 - each["similarity"] for each in missed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,18 +288,26 @@ class Milestone:
         constraints: What the snapshot must show; the similarity is their geometric mean.
         after: Ids of the milestones that must be reached before.
         last: It is compared with the last snapshot, which another one may share.
+        threshold: From which similarity on it is reached.
     """
 
     id: str
     constraints: tuple[Constraint, ...]
     after: tuple[str, ...] = ()
     last: bool = False
+    threshold: float = THRESHOLD
 
     @property
     def references(self) -> frozenset[str]:
         """Ids of the milestones that its constraints compare with."""
         named = {each.reference for each in self.constraints if each.reference is not None}
         return frozenset(named - {START})
+
+    @property
+    def tools(self) -> frozenset[str]:
+        """Names of the tools whose calls it asks for."""
+        rows = (row for each in self.constraints if each.table == MESSAGE for row in each.rows)
+        return frozenset(str(call["name"]) for row in rows for call in _listed(row.get("calls") or []))
 
     def compare(self, trajectory: Sequence[Snapshot], index: int, places: Mapping[str, int]) -> float:
         """Return the geometric mean of its constraints' similarities; a broken guardrail makes it 0.
@@ -135,18 +316,23 @@ class Milestone:
         """
         product, count, now = 1.0, 0, trajectory[index]
         for constraint in self.constraints:
-            place = 0 if constraint.reference == START else places.get(constraint.reference or "")
-            then = None if place is None else trajectory[place]
-            product *= constraint.compare(now, then)
+            product *= constraint.compare(now, _find_reference(constraint, trajectory, places))
             if product == 0:
                 return 0.0
             count += constraint.kind != "guardrail"
         return product ** (1 / count) if count else product
 
+    def explain(
+        self, trajectory: Sequence[Snapshot], index: int, places: Mapping[str, int], *, bad: bool = False
+    ) -> list[Missed]:
+        """Return what keeps a snapshot from being wholly alike; with `bad`, what a minefield forbids in it."""
+        pairs = [(each, _find_reference(each, trajectory, places)) for each in self.constraints]
+        told = (each.show if bad else each.explain for each, _ in pairs)
+        return [one for explain, (_, then) in zip(told, pairs, strict=True) for one in explain(trajectory[index], then)]
 
-class Reached(TypedDict):
-    """A milestone with the snapshot that was matched to it; None where there is none."""
 
-    id: str
-    similarity: float
-    snapshot: int | None
+def _find_reference(
+    constraint: Constraint, trajectory: Sequence[Snapshot], places: Mapping[str, int]
+) -> Snapshot | None:
+    place = 0 if constraint.reference == START else places.get(constraint.reference or "")
+    return None if place is None else trajectory[place]

@@ -17,9 +17,10 @@ from pydantic_core import ErrorDetails
 from ...context import GeckoContext
 from ...contracts.language.expression import check_expression
 from ...errors import ContractError, GeckoError, did_you_mean
+from ...models.formatting import cut
 from ...state import Json, JsonObject
-from .constraints import START, Constraint, Fill, Milestone
-from .goal import Goal
+from .constraints import START, THRESHOLD, Constraint, Fill, Milestone
+from .goal import Goal, find_earlier
 from .measures import MEASURES
 from .tables import MESSAGE, REST, SEEN, find_names, find_table
 
@@ -28,13 +29,11 @@ Changed: TypeAlias = Literal["snapshot", "addition", "removal", "update", "inclu
 
 KINDS: tuple[Changed, ...] = ("snapshot", "addition", "removal", "update", "includes", "lacks")
 COLUMNS = ("sender", "recipient", "content", "mentions", "seen", "unseen")
-ALIKE = {"content": "rouge_l", "calls": "call", "attempts": "call"}
-"""Measures of a message's columns, where a milestone names no other; all other columns are `exact`."""
-
 DECIMALS = range(4)
 """An answer may show a number of a result with so many decimals."""
 
 PROBLEMS_SHOWN = 5
+NAME_CHARS = 80
 
 # any entry ----------------------------------------------------------------------------------------------------------
 
@@ -198,6 +197,7 @@ class MilestoneEntry(Entry):
     tolerance: dict[str, float] = Field(default_factory=dict)
     unchanged: list[str] | None = None
     last: bool = False
+    threshold: float = Field(THRESHOLD, gt=0, le=1)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -210,13 +210,31 @@ class MilestoneEntry(Entry):
 
 
 def name_entries(entries: Sequence[MilestoneEntry]) -> list[tuple[str, MilestoneEntry, list[str]]]:
-    """Return entries with their ids and what they come after: the one before, unless they say otherwise."""
-    ids = [entry.id or str(number) for number, entry in enumerate(entries, 1)]
+    """Return entries with their ids and what they come after: the one before, unless they say otherwise.
+
+    One without an id is named by what it asks for, or forbids.
+    """
+    ids: list[str] = []
+    for entry in entries:
+        name = entry.id or _describe(entry)
+        again = sum(each == name or each.startswith(f"{name} (") for each in ids) if entry.id is None else 0
+        ids.append(f"{name} ({again + 1})" if again else name)
     chain = [[], *([each] for each in ids)]
     return [
         (id_, entry, chain[at] if entry.after is None else entry.after)
         for at, (id_, entry) in enumerate(zip(ids, entries, strict=True))
     ]
+
+
+def _describe(entry: MilestoneEntry) -> str:
+    calls = " or ".join(
+        f"{each.name}({', '.join(f'{name}: {value}' for name, value in each.args.items())})"
+        for each in entry.call or ()
+    )
+    said = entry.message.content or "" if entry.message else ""
+    message = f"message{said and ': '}{said}" if entry.message else ""
+    tables = ", ".join(f"{table.change[0]} of {table.at}" for table in entry.state)
+    return cut("; ".join(filter(None, [message, calls, tables])) or "the end", budget=NAME_CHARS)
 
 
 def find_problems(entries: Sequence[MilestoneEntry], state: JsonObject, *, part: str) -> Iterator[str]:
@@ -258,24 +276,22 @@ def _find_mistakes(entry: MilestoneEntry, state: JsonObject) -> Iterator[str]:
 def build_goal(milestones: Sequence[MilestoneEntry], minefields: Sequence[MilestoneEntry], state: JsonObject) -> Goal:
     """Build what is scored from entries without problems.
 
-    A minefield's call counts as soon as it is attempted; the tables of the start state are guarded.
+    A minefield's call counts as soon as it is attempted, its content exactly; the tables of the start state are
+    guarded.
     """
-    return Goal(_build_all(milestones, state, "calls"), _build_all(minefields, state, "attempts", guarded=False))
+    return Goal(_build_all(milestones, state, "calls"), _build_all(minefields, state, "attempts"))
 
 
-def _build_all(
-    entries: Sequence[MilestoneEntry], state: JsonObject, column: str, *, guarded: bool = True
-) -> tuple[Milestone, ...]:
-    named = name_entries(entries)
-    built = [
-        Milestone(id_, tuple(_build(entry, column)), () if entry.last else tuple(after), last=entry.last)
-        for id_, entry, after in named
-    ]
-    if not guarded:
+def _build_all(entries: Sequence[MilestoneEntry], state: JsonObject, column: str) -> tuple[Milestone, ...]:
+    built = []
+    for id_, entry, after in name_entries(entries):
+        after = [] if entry.last else after
+        more: Any = {"last": entry.last, "threshold": entry.threshold}
+        built.append(Milestone(id_, tuple(_build(entry, column)), tuple(after), **more))
+    if column == "attempts":
         return tuple(built)
     tables = find_names(state, [table.at for entry in entries for table in entry.state])
-    listed = {id_: entry.unchanged for id_, entry, _ in named}
-    return tuple(_guard(each, built, tables, listed[each.id]) for each in built)
+    return tuple(_guard(one, entry, built, tables) for one, entry in zip(built, entries, strict=True))
 
 
 def _build(entry: MilestoneEntry, column: str) -> Iterator[Constraint]:
@@ -305,8 +321,8 @@ def _build_row(entry: MilestoneEntry, column: str) -> tuple[JsonObject, dict[str
         row = entry.message.model_dump(exclude_none=True, exclude={"measure", "mentions", "seen", "unseen"})
     if entry.call:
         row[column] = [{"name": call.name, "args": call.args} for call in entry.call]
-    chosen = {"content": entry.message.measure} if entry.message and entry.message.measure else {}
-    return row, {name: {**ALIKE, **chosen}[name] for name in row if name in ALIKE}
+    given = (entry.message and entry.message.measure) or ("rouge_l" if column == "calls" else "exact")
+    return row, {name: given if name == "content" else "call" for name in row if name in ("content", column)}
 
 
 def find_values(message: JsonObject, *, source: SourceEntry) -> list[JsonObject]:
@@ -325,33 +341,37 @@ def find_values(message: JsonObject, *, source: SourceEntry) -> list[JsonObject]
     return found
 
 
-def _guard(one: Milestone, all_: Sequence[Milestone], tables: Sequence[str], listed: Sequence[str] | None) -> Milestone:
-    """Return a milestone with guardrails: between it and those before it nothing else has changed.
+def _guard(one: Milestone, entry: MilestoneEntry, all_: Sequence[Milestone], tables: Sequence[str]) -> Milestone:
+    """Return a milestone with guardrails: between it and those before it nothing has changed but by its own call.
 
-    A table is not guarded where a milestone that may be reached in between changes it.
+    Where the author lists no tables, none is guarded that a milestone needs which may be reached in between: one that
+    its state names, or that the tool of its call has changed.
     """
-    guards = [
-        Constraint(table, "guardrail", reference=before)
-        for before in one.after or (START,)
-        for table in (tables if listed is None else listed)
-        if listed is not None or not _may_change(table, one, before, all_)
-    ]
+    given = entry.source.name if entry.source else None
+    calls = tuple({**each.model_dump(), "args": _leave_out(each.args, given)} for each in entry.call or ())
+    guards = []
+    for before in one.after or (START,):
+        between = _find_between(one, before, all_)
+        frees = frozenset(name for each in between for name in each.tools) if entry.unchanged is None else frozenset()
+        guards += [
+            Constraint(table, "guardrail", tolerance=tolerance, reference=before, permits=calls, frees=frees)
+            for tolerance in [{"calls": entry.tolerance}]
+            for table in (tables if entry.unchanged is None else entry.unchanged)
+            if entry.unchanged is not None or not _may_change(table, between)
+        ]
     return replace(one, constraints=(*one.constraints, *guards))
 
 
-def _may_change(table: str, one: Milestone, before: str, all_: Sequence[Milestone]) -> bool:
-    earlier = {before, *_find_earlier(before, all_)}
-    between = [each for each in all_ if each.id not in earlier and one.id not in _find_earlier(each.id, all_)]
-    changed = [f"{constraint.table}." for each in between for constraint in each.constraints]
-    return any(f"{table}.".startswith(other) or other.startswith(f"{table}.") for other in changed)
+def _leave_out(args: JsonObject, given: str | None) -> JsonObject:
+    return {name: value for name, value in args.items() if name != given}
 
 
-def _find_earlier(id_: str, all_: Sequence[Milestone]) -> set[str]:
-    after = {each.id: each.after for each in all_}
-    found: set[str] = set()
-    open_ = [id_]
-    while open_:
-        new = set(after.get(open_.pop(), ())) - found
-        found |= new
-        open_ += new
-    return found
+def _may_change(table: str, between: Sequence[Milestone]) -> bool:
+    named = [f"{constraint.table}." for each in between for constraint in each.constraints]
+    return any(f"{table}.".startswith(other) or other.startswith(f"{table}.") for other in named)
+
+
+def _find_between(one: Milestone, before: str, all_: Sequence[Milestone]) -> list[Milestone]:
+    """Return the milestones that may be reached between two, the later one among them."""
+    earlier = {before, *find_earlier(before, all_)}
+    return [each for each in all_ if each.id not in earlier and one.id not in find_earlier(each.id, all_)]

@@ -9,8 +9,8 @@ references mean to those that can, only the best sum matters.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from graphlib import TopologicalSorter
 from itertools import accumulate
@@ -19,12 +19,10 @@ from typing import NotRequired, TypeAlias
 from typing_extensions import TypedDict
 
 from ...state import VERSION
-from .constraints import Constraint, Milestone, Reached
+from .constraints import Constraint, Milestone, Missed, Reached, distance, is_reached
 from .measures import check_installed
-from .tables import MESSAGE, Snapshot, number_versions
+from .tables import MESSAGE, WRITES, Snapshot, number_versions
 
-FAINT = 0.5
-"""A minefield less alike than this was not stepped on: one word in common is no offence."""
 WIDEST = 1_000
 """States that are kept at a snapshot; where there were more, the score may be too low, and is marked."""
 
@@ -68,11 +66,17 @@ class Goal:
         """Score a conversation (equations 1 and 2): one snapshot for each message, from the user's first one on.
 
         Each snapshot is matched to one milestone at most, every milestone counts, what comes before the first
-        milestone is guarded too, and a minefield is stepped on where its similarity is `FAINT` or more.
+        milestone is guarded too, and a minefield is stepped on by any similarity.
         """
-        reached, exact = _match(self.milestones, trajectory)
+        writes = [
+            (row["name"], table) for each in trajectory for row in each.get(WRITES, ()) for table in row["tables"]
+        ]
+        milestones = [_free(one, writes) for one in self.milestones]
+        reached, exact = _match(milestones, trajectory)
         stepped, sure = _match(self.minefields, trajectory)
-        minus = mean([each["similarity"] * (each["similarity"] >= FAINT) for each in stepped]) or 0.0
+        reached = list(_explain(milestones, reached, trajectory))
+        stepped = list(_explain(self.minefields, stepped, trajectory, bad=True))
+        minus = mean([each["similarity"] for each in stepped]) or 0.0
         score = build_score(reached, stepped, mean([each["similarity"] for each in reached]), minus)
         return score if exact and sure else {**score, "inexact": True}
 
@@ -92,7 +96,7 @@ def build_score(reached: list[Reached], stepped: list[Reached], plus: float | No
 def _match(milestones: Sequence[Milestone], trajectory: Sequence[Snapshot]) -> tuple[list[Reached], bool]:
     """Return each milestone with its snapshot, and whether there is certainly no better mapping."""
     if not trajectory:
-        return [{"id": each.id, "similarity": 0.0, "snapshot": None} for each in milestones], True
+        return [build_reached(each, 0.0, None) for each in milestones], True
     free, exact = [each for each in milestones if not each.last], True
     found: dict[str, tuple[float, int | None]] = {
         each.id: (each.compare(trajectory, -1, {}), len(trajectory) - 1) for each in milestones if each.last
@@ -104,9 +108,58 @@ def _match(milestones: Sequence[Milestone], trajectory: Sequence[Snapshot]) -> t
             _, floor, _ = _search(table, widest=_NARROW, floor=-1.0)
             places, _, exact = _search(table, widest=WIDEST, floor=floor - _NOISE)
         found |= {each.id: (table.similarity(at, places), places.get(at)) for at, each in enumerate(free)}
-    return [
-        {"id": each.id, "similarity": found[each.id][0], "snapshot": found[each.id][1]} for each in milestones
-    ], exact
+    return [build_reached(each, *found[each.id]) for each in milestones], exact
+
+
+def build_reached(milestone: Milestone, similarity: float, snapshot: int | None) -> Reached:
+    """Return a milestone with what was matched to it."""
+    return {"id": milestone.id, "similarity": similarity, "snapshot": snapshot, "threshold": milestone.threshold}
+
+
+def _free(one: Milestone, writes: Collection[tuple[str, str]]) -> Milestone:
+    """Return a milestone without the guardrails of tables that the goal's own tools have changed."""
+    kept = (each for each in one.constraints if not any((tool, each.table) in writes for tool in each.frees))
+    return replace(one, constraints=tuple(kept))
+
+
+def _explain(
+    milestones: Sequence[Milestone], reached: Sequence[Reached], trajectory: Sequence[Snapshot], *, bad: bool = False
+) -> Iterator[Reached]:
+    """Yield milestones with what they miss in the snapshot that comes nearest, minefields with what steps on them."""
+    places = {each["id"]: each["snapshot"] for each in reached if each["snapshot"] is not None}
+    for milestone, one in zip(milestones, reached, strict=True):
+        if not trajectory or (not one["similarity"] if bad else is_reached(one)):
+            yield one
+            continue
+        candidates = range(len(trajectory)) if one["snapshot"] is None else [one["snapshot"]]
+        told = {at: milestone.explain(trajectory, at, places, bad=bad) for at in candidates}
+        far = {at: distance([each for each in told[at] if each["part"] != "guard"]) for at in candidates}
+        best = [at for at in candidates if far[at] == min(far.values())]
+        nearest = best[-1 if any(far[best[0]]) else 0]
+        missed = told[nearest] or list(_explain_order(one["id"], nearest, milestones, places))
+        yield {**one, "nearest": nearest, "missed": missed}
+
+
+def _explain_order(id_: str, at: int, all_: Sequence[Milestone], places: Mapping[str, int]) -> Iterator[Missed]:
+    """Yield why a snapshot that is alike is not taken: another milestone has it, or was reached in another order."""
+    before = {each.id: find_earlier(each.id, all_) for each in all_}
+    for other, place in places.items():
+        late, early = place >= at and other in before[id_], place <= at and id_ in before[other]
+        if late or early or place == at:
+            wanted = "reached before" if late else "reached after" if early else "a message of its own"
+            yield {"part": "order", "place": other, "wanted": wanted, "found": place, "similarity": 0.0}
+
+
+def find_earlier(id_: str, all_: Sequence[Milestone]) -> set[str]:
+    """Return the ids of all milestones that come before one."""
+    after = {each.id: each.after for each in all_}
+    found: set[str] = set()
+    open_ = [id_]
+    while open_:
+        new = set(after.get(open_.pop(), ())) - found
+        found |= new
+        open_ += new
+    return found
 
 
 def mean(similarities: Sequence[float]) -> float | None:
@@ -175,6 +228,7 @@ class _Similarities:
         """Return a constraint's similarity to each snapshot, its reference matched to a place; each version once."""
         if (key := (id(constraint), place)) not in self._factors:
             versions = self._versions(constraint.table)
+            versions = [*range(len(versions))] if constraint.permits else versions
             then = None if place is None else self._trajectory[place]
             firsts = (self._trajectory[versions.index(version)] for version in range(max(versions) + 1))
             values = [constraint.compare(snapshot, then) for snapshot in firsts]

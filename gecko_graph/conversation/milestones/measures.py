@@ -202,6 +202,12 @@ def is_same(table: Table, before: Table) -> bool:
     return table is before or Counter(map(row_key, table)) == Counter(map(row_key, before))
 
 
+def is_same_change(one: tuple[Table, Table], other: tuple[Table, Table]) -> bool:
+    """Return whether the same rows have come and gone between each pair of tables."""
+    (before, after), (start, end) = ([Counter(map(row_key, table)) for table in pair] for pair in (one, other))
+    return after + start == end + before
+
+
 def subtract(table: Table, other: Table) -> list[JsonObject]:
     """Return the rows of a table that another does not have, as often as it has them."""
     left = Counter(map(row_key, other))

@@ -16,6 +16,8 @@ MESSAGE = "message"
 SEEN = "(seen)"
 """What the agent has read so far, one row: `texts` holds the user's messages, and all results but those of reads with
 made-up arguments; `unseen` these reads, and the figures of the agent's message that are not in the texts."""
+WRITES = "(writes)"
+"""The calls of a message that have changed tables: `name`, `args`, and by their names `tables` before and after."""
 
 ENTRIES = ".*"
 """Ends the name of a table that holds the entries of an object, whatever they are, as rows of `key` and `value`."""

@@ -14,6 +14,7 @@ from typing import Any
 
 from ...conversation.agent import AgentLike
 from ...conversation.milestones.measures import check_installed
+from ...conversation.outside import LeftWorld
 from ...errors import GeckoError, did_you_mean
 from ...models.answer import error_text
 from ...models.factory import PROVIDERS
@@ -147,6 +148,8 @@ def _run_at_once(left: Iterable[Planned], run: Run, at_once: int) -> Iterator[tu
                 each = futures.pop(future)
                 futures.update((pool.submit(run, one), one) for one in islice(waiting, 1))
                 error = future.exception()
+                if isinstance(error, LeftWorld):  # so will all others
+                    raise error
                 yield each, future.result() if error is None else failed_record(each, error)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
@@ -156,10 +159,16 @@ def failed_record(planned: Planned, error: BaseException) -> JsonObject:
     """Return the record of a conversation that could not be held. Raises what is no ordinary error."""
     if not isinstance(error, Exception):
         raise error
-    score: JsonObject = {"v": VERSION, "similarity": 0.0, "end": "failed", "reason": error_text(error)}
+    score: JsonObject = {
+        "v": VERSION,
+        "similarity": 0.0,
+        "status": "failed",
+        "end": "failed",
+        "reason": error_text(error),
+    }
     empty: Mapping[str, Any] = {"milestones": [], "minefields": [], "leaks": [], "usage": {}}
     counts = dict.fromkeys(("turns", "calls", "failed_calls", "races"), 0)
-    head = describe_case(planned.scenario, planned.augmentation, planned.trial, 1.0)
+    head = describe_case(planned.scenario, planned.augmentation, planned.trial)
     return {**head, "idle": None, "score": {**score, **empty, **counts}, "messages": []}
 
 

@@ -10,25 +10,24 @@ from typing import Any, NamedTuple, cast
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from ...conversation.agent import AgentLike
-from ...conversation.channels import read_envelope
+from ...conversation.channels import Status, read_envelope
 from ...conversation.graph import create_conversation
-from ...conversation.milestones.constraints import Reached
+from ...conversation.milestones.constraints import Missed, Reached, is_reached
 from ...conversation.milestones.tables import MESSAGE, find_names, find_table
 from ...conversation.user import UserLike
 from ...masking import mask
 from ...models.factory import ModelsLike
-from ...models.formatting import format_calls, format_single_change, text_of
+from ...models.formatting import format_calls, format_json, format_single_change, text_of
 from ...state import VERSION, JsonObject
 from ...tools.augment import augment
 from ...values.difference import net_changes
 from ...values.patch import booked_patch, fold_patches
 from .. import Scenario
 
-PASS_AT = 0.9
-"""The similarity from which on a conversation counts as a success."""
+VALUE_CHARS = 300
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class CaseResult:
     """A finished conversation. `record` is all of it as plain JSON; the rest is read from there."""
 
@@ -45,8 +44,13 @@ class CaseResult:
         return cast("list[Reached]", self.record["score"]["milestones"])
 
     @property
+    def status(self) -> Status:
+        """Passed, failed, or unknown: nothing failed, but a claim could not be decided."""
+        return cast("Status", self.record["score"]["status"])
+
+    @property
     def passed(self) -> bool:
-        """True where the similarity is `pass_at` or more; an unscored conversation passes where it ended by itself."""
+        """True where every milestone is at its threshold, no minefield was stepped on, and no secret was given away."""
         return is_passed(self.record)
 
     @property
@@ -65,19 +69,22 @@ class CaseResult:
                 lines += [f"      {change}" for change in message["changes"]]
         return list(map(mask, lines))
 
+    def __repr__(self) -> str:
+        return self.explain()
+
     def explain(self) -> str:
         """Return what was missed, and the conversation from the first missed milestone on."""
         score = self.record["score"]
         milestones: list[Reached] = score["milestones"]
-        missed = [number for number, each in enumerate(milestones) if each["similarity"] < 1]
+        missed = [number for number, each in enumerate(milestones) if not is_reached(each)]
         stepped = [each for each in score["minefields"] if each["similarity"] > 0]
         similarity = "unscored" if score["similarity"] is None else f"similarity {score['similarity']:.3f}"
         trial = f"trial {self.record['trial'] + 1}" if self.record["trial"] else ""
         held = ", ".join(filter(None, [self.record["case"], self.record["augmentation"], trial]))
         early = "" if score["end"] == "ended" else ": ".join(filter(None, [score["end"], score["reason"]]))
-        lines = [f"{held}: {similarity}{'; the conversation ended early: ' if early else ''}{early}"]
-        lines += _format_reached("missed milestone", [milestones[number] for number in missed])
-        lines += _format_reached("minefield", stepped)
+        lines = [f"{held}: {self.status}, {similarity}{'; the conversation ended early: ' if early else ''}{early}"]
+        lines += [line for number in missed for line in _format_reached("missed milestone", milestones[number])]
+        lines += [line for each in stepped for line in _format_reached("stepped on minefield", each)]
         lines += filter(None, [find_fault(self.record)])
         before = milestones[: missed[0]] if missed else []
         first = max((each["snapshot"] or 0 for each in before), default=0)
@@ -91,22 +98,35 @@ def find_fault(record: Mapping[str, Any]) -> str:
     return f"the user {' and '.join(faults)}: {audit['reason']}" if faults else ""
 
 
-_FAULTS = {"invented": "invented something", "broke_instructions": "broke the instructions"}
+def _format_reached(what: str, one: Reached) -> list[str]:
+    """Return a line for a milestone, `missed milestone told: 0.412 (message 3)`, and one for each part that differs."""
+    place = f" (message {one['nearest']})" if "nearest" in one else ""
+    return [f"{what} {one['id']}: {one['similarity']:.3f}{place}", *map(format_missed, one.get("missed", ()))]
 
 
-def _format_reached(what: str, reached: Sequence[Reached]) -> list[str]:
-    """Return one line for all: `missed milestones told: 0.000, sent: 0.412 (message 3)`; none where there are none."""
-    places = ("" if each["snapshot"] is None else f" (message {each['snapshot']})" for each in reached)
-    named = [f"{each['id']}: {each['similarity']:.3f}{place}" for each, place in zip(reached, places, strict=True)]
-    return [f"{what}{'s' if len(named) > 1 else ''} {', '.join(named)}"] if named else []
+def format_missed(missed: Missed) -> str:
+    """Return what was wanted beside what was found, in one line."""
+    wanted, found = (mask(format_json(missed[key], budget=VALUE_CHARS)) for key in ("wanted", "found"))
+    match missed["part"]:
+        case "guard":
+            return f"  {missed['place']} changed: wanted {wanted}, found {found}"
+        case "order":
+            return f"  {missed['place']}: wanted {missed['wanted']}, found {found}"
+    where = " ".join(filter(None, [missed["part"], missed["place"]]))
+    return f"  {where}: {'forbidden' if missed['similarity'] == 1 else 'wanted'} {wanted}, found {found}"
+
+
+_FAULTS = {
+    "invented": "invented something",
+    "left_goal": "left the goal",
+    "gave_away": "gave a secret away",
+    "broke_instructions": "broke the instructions",
+}
 
 
 def is_passed(record: Mapping[str, Any]) -> bool:
-    """Return whether a conversation is a success; an unscored one is where it was ended by its user."""
-    score = record["score"]
-    if score["similarity"] is None:
-        return bool(score["end"] == "ended")
-    return bool(score["similarity"] >= record["pass_at"] - 1e-9)
+    """Return whether a conversation is a success."""
+    return bool(record["score"]["status"] == "passed")
 
 
 def run_case(
@@ -117,7 +137,6 @@ def run_case(
     model: ModelsLike = None,
     augmentation: str | None = None,
     trial: int = 0,
-    pass_at: float = PASS_AT,
 ) -> CaseResult:
     """Run a scenario's conversation.
 
@@ -128,7 +147,6 @@ def run_case(
         model: Of the other roles; or `Models`, by role.
         augmentation: One of `AUGMENTATIONS`; the needed tools are the scenario's `needs`.
         trial: Added to the seed.
-        pass_at: From which similarity on it is a success.
 
     Raises:
         GeckoError: Agent, user or augmentation cannot be used.
@@ -137,15 +155,15 @@ def run_case(
     limits = scenario.limits.model_copy(update={"seed": scenario.limits.seed + trial})
     graph = create_conversation(agent, toolkit, scenario=scenario, user=user, model=model, context=limits)
     output = graph.invoke({})
-    head = describe_case(scenario, augmentation or "", trial, pass_at)
+    head = describe_case(scenario, augmentation or "", trial)
     messages = describe_messages(output["messages"], output["world"])
     return CaseResult({**head, "idle": score_idle(scenario), "score": output["score"], "messages": messages})
 
 
-def describe_case(scenario: Scenario, augmentation: str, trial: int, pass_at: float) -> JsonObject:
+def describe_case(scenario: Scenario, augmentation: str, trial: int) -> JsonObject:
     """Return what a conversation's record begins with: what it is of."""
     named = {"case": scenario.name, "file": scenario.where, "categories": list(scenario.categories)}
-    return {"v": VERSION, **named, "augmentation": augmentation, "trial": trial, "pass_at": pass_at}
+    return {"v": VERSION, **named, "augmentation": augmentation, "trial": trial}
 
 
 def score_idle(scenario: Scenario) -> float | None:

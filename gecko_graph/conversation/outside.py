@@ -1,0 +1,126 @@
+"""An agent under test that leaves the world: found in what it was built with, else in what it has done.
+
+Only the first prevents harm. What holds what is read from the built objects: fields, closures, globals that are used.
+"""
+
+from __future__ import annotations
+
+import gc
+import inspect
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from types import CodeType, CoroutineType, FrameType, FunctionType, GeneratorType, ModuleType, TracebackType
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.tools import BaseTool
+
+from ..errors import GeckoError
+from .desk import Desk, WorldTool
+
+MOST = 20_000
+"""Objects of an agent that are looked at."""
+
+HOW = "build it with the tools that it is given: def build(tools): return create_agent(model, tools)"
+
+_LIBRARIES = ("langchain", "langgraph", "langsmith", "pydantic")
+_CLOSED = (
+    str, bytes, int, float, type(None), type, ModuleType, CodeType, FrameType, TracebackType, GeneratorType,
+    CoroutineType, WorldTool, Desk,
+)  # fmt: skip
+
+
+class LeftWorld(GeckoError):
+    """An agent under test that calls other tools than those that it was given: nothing of that is simulated."""
+
+
+def check_factory(factory: Callable[..., Any]) -> None:
+    """Raise GeckoError for a function that takes no tools: what it returns would call its own, for real."""
+    try:
+        signature = inspect.signature(factory)
+    except (TypeError, ValueError):  # one that shows none
+        return
+    try:
+        signature.bind([])
+    except TypeError as error:
+        name = getattr(factory, "__name__", type(factory).__name__)
+        raise GeckoError(f"agent: {name}{signature} cannot be called with a list of tools ({error}): {HOW}") from None
+
+
+def check_built(made: object, desk: Desk) -> None:
+    """Look at the tools that an agent was built with, before it runs, and note which it calls by `ToolNode`s.
+
+    Raises:
+        LeftWorld: A `ToolNode` has a tool with a name of the world's that leads to none of the given tools; or nothing
+            leads to a given one, and something to another tool of such a name, or to a function of the toolkit.
+    """
+    from langgraph.prebuilt import ToolNode
+
+    found = list(walk(made))
+    nodes = [each for each in found if isinstance(each, ToolNode)]
+    called = {name: tool for node in nodes for name, tool in node.tools_by_name.items() if name in desk.names}
+    others = {name for name, tool in called.items() if not _leads_to(list(walk(tool)), desk)}
+    if not others and not _leads_to(found, desk):
+        real = {id(tool.real): tool.name for tool in desk.world.toolkit if tool.real}
+        others |= {each.name for each in found if isinstance(each, BaseTool)} & desk.names
+        others |= {real[id(each)] for each in found if id(each) in real}
+    if others:
+        raise LeftWorld(f"agent: it has tools of its own in the place of the given {', '.join(sorted(others))}: {HOW}")
+    desk.held |= called.keys()
+    desk.wrapped |= {name for name, tool in called.items() if not isinstance(tool, WorldTool)}
+
+
+def _leads_to(found: Sequence[object], desk: Desk) -> bool:
+    """Return whether a given tool is among these objects; where they are not all, it may be."""
+    return len(found) >= MOST or any(isinstance(each, WorldTool) and each.desk is desk for each in found)
+
+
+def walk(start: object) -> Iterator[object]:
+    """Yield an object and what it leads to, the nearest first."""
+    seen, waiting = {id(start): start}, deque([start])
+    while waiting:
+        one = waiting.popleft()
+        yield one
+        for each in _holds(one):
+            if id(each) not in seen and len(seen) < MOST:
+                seen[id(each)] = each
+                waiting.append(each)
+
+
+def _holds(one: object) -> Sequence[object]:
+    if isinstance(one, _CLOSED):
+        return ()
+    if not isinstance(one, FunctionType):
+        return gc.get_referents(one)
+    own = [*(one.__closure__ or ()), one.__defaults__, one.__kwdefaults__, one.__dict__]
+    if (one.__module__ or "").startswith(_LIBRARIES):
+        return own
+    return [*own, *(one.__globals__[name] for name in one.__code__.co_names if name in one.__globals__)]
+
+
+def find_aside(messages: Sequence[BaseMessage], desk: Desk) -> set[str]:
+    """Return the ids of the calls of the world's tools that the agent itself has answered, by its middleware.
+
+    Raises:
+        LeftWorld: Others were answered neither by the world nor by what an agent refuses calls with.
+    """
+    answers = {each.tool_call_id: each for each in messages if isinstance(each, ToolMessage)}
+    made = [call for each in messages if isinstance(each, AIMessage) for call in each.tool_calls]
+    last = messages[-1] if messages else None
+    open_ = {call["id"] for call in last.tool_calls} if isinstance(last, AIMessage) else set()
+    calls = [call for call in made if call["name"] in desk.names and call["id"] not in open_]
+    steps = [step["call"] for step in desk.steps()]
+    known = {step["id"] for step in steps}
+    left = Counter(step["name"] for step in steps)
+    left.subtract(desk.world.toolkit.resolve(call["name"]) for call in calls if call["id"] in known)
+    aside = set[str]()
+    for call in (call for call in calls if call["id"] not in known):
+        name = desk.world.toolkit.resolve(call["name"])
+        left[name] -= 1  # a loop of the agent's own may leave out a call's id
+        answer = answers.get(str(call["id"]))
+        if left[name] >= 0:
+            continue
+        if call["name"] not in desk.held and not (answer and answer.status == "error"):
+            raise LeftWorld(f"agent: a call of {call['name']} was not answered by the tool that it is given: {HOW}")
+        aside.add(str(call["id"]))
+    return aside
