@@ -73,35 +73,48 @@ def bootstrapper(
     if asked:
         ask = build_ask(state, task, toolkit, scope.context, rules.schema)
         whole, unclear = yield from complete_state(whole, ask, toolkit, scope, rules)
-    added = [pointer([key]) for key in whole if key not in given and (whole[key] or key != RUNTIME)]
-    supposed = [*carry_supposed(state, given), *added]
-    made_up = clone({key: value for key, value in whole.items() if pointer([key]) in supposed})
-    shown: SupposedState = {"paths": supposed, "state": made_up, "unclear": unclear}
-    if supposed or unclear:
-        scope.emit(event("gecko.state", attempt=0, supposed=supposed, state=made_up, unclear=unclear))
+    shown = find_supposed(state, given, whole, unclear)
+    if shown["paths"] or unclear:
+        scope.emit(event("gecko.state", attempt=0, supposed=shown["paths"], state=shown["state"], unclear=unclear))
     if items is not None:
         scope.emit(event("gecko.checklist", attempt=0, items=items, failure=""))
     ledger: Ledger = {"turn": next_turn(state), "started_at": started_at, "usage": {}, "asked": {}}
     opened: Bookkeeping = {
-        "supposed_state": shown if supposed or unclear else None,
+        **go_on(state),
+        "supposed_state": shown if shown["paths"] or unclear else None,
         "ledger": ledger,
         "offered_tools": tools,
-        "round": -1,
-        "lesson": going_on["lesson"] if going_on else None,
-        "replayed": going_on["steps"] if going_on else [],
-        "numbered_from": going_on["attempts"] if going_on else 0,
         "real": real,
         "items_failure": used,
         "checklist_digest": mark,
-        "facts": (state.get("bookkeeping") or {}).get("facts", {}),
-        "argument_verdicts": [],
     }
     return {
         "task_state": whole,
-        "supposed": supposed,
+        "supposed": shown["paths"],
         "items": items,
         "attempts": Overwrite([]),
         "bookkeeping": Overwrite(opened),
+    }
+
+
+def find_supposed(state: GeckoState, given: JsonObject, whole: JsonObject, unclear: list[str]) -> SupposedState:
+    """Return what of the whole state a model has made up, in this turn or earlier, and what is `unclear` about it."""
+    added = [pointer([key]) for key in whole if key not in given and (whole[key] or key != RUNTIME)]
+    paths = [*carry_supposed(state, given), *added]
+    made_up = clone({key: value for key, value in whole.items() if pointer([key]) in paths})
+    return {"paths": paths, "state": made_up, "unclear": unclear}
+
+
+def go_on(state: GeckoState) -> Bookkeeping:
+    """Return the bookkeeping that a turn begins with: what was really done before, and what the thread knows."""
+    before = state.get("continued")
+    return {
+        "round": -1,
+        "lesson": before["lesson"] if before else None,
+        "replayed": before["steps"] if before else [],
+        "numbered_from": before["attempts"] if before else 0,
+        "facts": (state.get("bookkeeping") or {}).get("facts", {}),
+        "argument_verdicts": [],
     }
 
 
