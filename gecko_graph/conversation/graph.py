@@ -27,6 +27,8 @@ from ..models.node import Router, as_node, refuse_unknown_keys
 from ..models.prompts import Prompts
 from ..state import Role
 from ..tools import Toolkit
+from ..world.faults import build_faults
+from ..world.rung import Rung
 from ..world.world import World, check_setup
 from .agent import AgentLike, factory_agent, model_agent, read_agent
 from .channels import ConversationInput, ConversationOutput, ConversationState, read_envelope
@@ -93,8 +95,10 @@ def create_conversation(  # noqa: PLR0913 - every one is a choice of its own, by
     roles = roles if played_by is None else roles.replace(user=played_by)
     if not spec.script and not roles.has("user"):
         raise GeckoError("user: expected a script or a model, such as user=['Hello'], user='openai:gpt-5-mini'")
-    own = knobs.model_copy(update={"model": None})  # that of every role
-    world = World(tools, state=scenario.state if scenario else None, model=roles, context=own)
+    faults = _build_faults(scenario, tools, knobs.seed)
+    ladder = (*(each.name for each in faults), *knobs.ladder)
+    own = knobs.model_copy(update={"model": None, "ladder": ladder})  # the model would be that of every role
+    world = World(tools, state=scenario.state if scenario else None, model=roles, context=own, rungs=faults)
     node = partial(as_node, models=roles, default=knobs)
     if isinstance(acts, Runnable):
         turn = node(partial(model_agent, tools=tools.as_openai(), spec=spec), models=Models(planner=acts))
@@ -104,6 +108,13 @@ def create_conversation(  # noqa: PLR0913 - every one is a choice of its own, by
     others = _build_others(node, world, spec, scenario, prompts=roles.prompts, timeout_s=timeout_s)
     graph = connect({**others, "agent": turn}, most=spec.max_messages)
     return refuse_unknown_keys(graph.compile(checkpointer=checkpointer, name=name))
+
+
+def _build_faults(scenario: Case | None, tools: Toolkit, seed: int) -> list[Rung]:
+    if scenario is None:
+        return []
+    needed = [tool for tool in tools if tool.name in (scenario.needs or tools.names)]
+    return build_faults(scenario.faults, needed, seed=seed)
 
 
 def _build_others(
