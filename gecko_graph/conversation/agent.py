@@ -15,7 +15,7 @@ from langchain_core.tools import BaseTool
 from ..errors import GeckoError
 from ..models.ask import AnyAsk, PlannerAsk, Reply, Where, Work
 from ..models.client import find_model
-from ..models.conversation import read_message
+from ..models.conversation import read_message, sanitize_message
 from ..models.factory import ModelLike, Models, chat_model
 from ..models.formatting import text_of
 from ..models.node import NodeScope
@@ -167,7 +167,7 @@ def _as_stored(message: AIMessage | ToolMessage) -> AnyMessage:
         text = text_of(message).encode("utf-8", "replace").decode()
         named = {"tool_call_id": message.tool_call_id, "name": message.name, "status": message.status, "id": message.id}
         return ToolMessage(text, **named)
-    kept, problem = read_message(message)
+    kept, problem = read_message(sanitize_message(message))
     if kept is None:
         raise GeckoError(f"agent: {problem}")
     return kept
