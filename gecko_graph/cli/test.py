@@ -23,6 +23,7 @@ from ..state import JsonObject
 from ..tools.augment import AUGMENTATIONS
 from ..world.faults import FAULTS
 from .inputs import build_models, check_files, screen, write_text
+from .person import Person
 
 MISSES_SHOWN = 20
 UNKNOWN = 5
@@ -36,13 +37,12 @@ def test(options: Options) -> int:
     check_files([("CASES", file) for file in cases], written)
     console = screen(stderr=options.json == "-")
     planned = plan_cases(cases, _read_augmentations(options), options.trials)
-    run = _make_run(options, planned)
+    run = _make_run(options, planned, console)
     file = Path(options.save) if options.save else None
     models = [options.model, options.simulator_model, sorted(options.role_model.items())]
-    setting = json.dumps([options.agent, options.user_model, *models])
-    records = list(
-        _watch(run_cases(planned, run, setting=setting, file=file, at_once=options.at_once), planned, file, console)
-    )
+    setting = json.dumps([options.agent, "a person" if options.play else options.user_model, *models])
+    conversations = run_cases(planned, run, setting=setting, file=file, at_once=1 if options.play else options.at_once)
+    records = list(_watch(conversations, planned, file, console, bar=not options.play))
     report = build_report(records)
     show_report(report, records, console)
     if options.html:
@@ -63,13 +63,14 @@ def _read_augmentations(options: Options) -> list[str]:
     return given or [""]
 
 
-def _make_run(options: Options, planned: Sequence[Planned]) -> Any:
+def _make_run(options: Options, planned: Sequence[Planned], console: Console) -> Any:
     """Return the function that holds one conversation; mistakes are found here, before the first."""
     models = build_models(options)
     if options.simulator_model:
         models = models.replace(**dict.fromkeys(("simulator", "state_updater"), models.chat(options.simulator_model)))
     agent = read_agent(load_agent(options.agent), models)
-    user = models.chat(options.user_model) if options.user_model else None
+    person = Person.at(console, "--play") if options.play else None
+    user = models.chat(options.user_model) if options.user_model and not person else person
     for each in planned:
         if user is None and not (each.scenario.user and each.scenario.user.script):
             raise GeckoError(f"{each.scenario.where}: its user has no script: give a --user-model")
@@ -79,6 +80,8 @@ def _make_run(options: Options, planned: Sequence[Planned]) -> Any:
             )
 
     def run(one: Planned) -> JsonObject:
+        if person and one.scenario.user:
+            person.greet(one.scenario.user, one.scenario.name)
         return run_case(
             one.scenario, agent, user=user, model=models, augmentation=one.augmentation or None, trial=one.trial
         ).record
@@ -86,12 +89,12 @@ def _make_run(options: Options, planned: Sequence[Planned]) -> Any:
     return run
 
 
-def _watch(records: Any, planned: Sequence[Planned], file: Path | None, console: Console) -> Any:
+def _watch(records: Any, planned: Sequence[Planned], file: Path | None, console: Console, *, bar: bool) -> Any:
     """Yield the records, with progress on a terminal and a line for each that is no success."""
     if file is not None and (known := len(read_finished(file))):
         console.print(Text(f"{file}: {known} conversations were held before", "dim"))
     misses = 0
-    shown: dict[str, Any] = {"console": console, "transient": True, "disable": not console.is_terminal}
+    shown: dict[str, Any] = {"console": console, "transient": True, "disable": not (bar and console.is_terminal)}
     for record in track(records, "conversations", total=len(planned), **shown):
         misses += not is_passed(record)
         if not is_passed(record) and misses <= MISSES_SHOWN:

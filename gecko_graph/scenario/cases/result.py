@@ -64,7 +64,7 @@ class CaseResult:
         lines: list[str] = []
         for number, message in enumerate(self.record["messages"]):
             if number >= first:
-                calls = [f"calls {each}" for each in message["calls"]]
+                calls = [each.replace("called", "calls", 1) for each in message["calls"]]
                 text = " ".join(filter(None, [message["text"].strip(), *calls]))
                 lines.append(f"{number:>3} {message['sender']} -> {message['recipient']}: {text or '(nothing)'}")
                 lines += [f"      {change}" for change in message["changes"]]
