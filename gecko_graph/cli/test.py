@@ -21,6 +21,7 @@ from ..scenario.cases.batch import Planned, find_cases, load_agent, plan_cases, 
 from ..scenario.cases.result import CaseResult, Group, Report, as_json, build_report, is_passed, run_case
 from ..state import JsonObject
 from ..tools.augment import AUGMENTATIONS
+from ..world.faults import FAULTS
 from .inputs import build_models, check_files, screen, write_text
 from .person import Person
 
@@ -54,11 +55,11 @@ def test(options: Options) -> int:
 
 
 def _read_augmentations(options: Options) -> list[str]:
-    given = list(options.augment)
-    if given == ["all"]:
-        return [*AUGMENTATIONS]
-    if unknown := next((each for each in given if each not in AUGMENTATIONS), None):
-        raise GeckoError(f"--augment {unknown}: known are {', '.join(AUGMENTATIONS)}; or all")
+    groups: dict[str, list[str]] = {"all": [*AUGMENTATIONS], "faults": [*FAULTS]}
+    known = [*AUGMENTATIONS, *FAULTS]
+    given = [each for name in options.augment for each in groups.get(name, [name])]
+    if unknown := next((each for each in given if each not in known), None):
+        raise GeckoError(f"--augment {unknown}: known are {', '.join(known)}; all (of the tools), or faults")
     return given or [""]
 
 
@@ -73,7 +74,7 @@ def _make_run(options: Options, planned: Sequence[Planned], console: Console) ->
     for each in planned:
         if user is None and not (each.scenario.user and each.scenario.user.script):
             raise GeckoError(f"{each.scenario.where}: its user has no script: give a --user-model")
-        if any(each.augmentation for each in planned) and not each.scenario.needs:
+        if any(each.augmentation in AUGMENTATIONS for each in planned) and not each.scenario.needs:
             raise GeckoError(
                 f"{each.scenario.where}: needs: write which tools the task needs: the others are to distract"
             )
