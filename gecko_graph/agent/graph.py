@@ -26,7 +26,6 @@ from ..graph import Gecko, compose
 from ..models.factory import Models, ModelsLike
 from ..models.memory import is_answered
 from ..models.node import NodeFunction, NodeScope, Router, as_node, book_turn, refuse_unknown_keys
-from ..models.prompts import Prompts
 from ..real.ledger import CallLedger, check_ledger
 from ..real.policy import ReviewPolicy
 from ..real.preview import make_preview
@@ -93,15 +92,15 @@ def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by 
     rungs = tuple(rungs)
     gecko = compose(toolkit, models=bound, default=knobs, rungs=rungs, index=index, is_alone=False)
     bound.require("planner")
-    node = partial(_node, models=bound, default=knobs, book=book_turn)
-    nodes = _build_nodes(node, gecko, rungs, prompts=bound.prompts, toolkit=toolkit, policy=policy, ledger=ledger)
+    nodes = _build_nodes(gecko, bound, knobs, rungs, toolkit=toolkit, policy=policy, ledger=ledger)
     return refuse_unknown_keys(connect(nodes).compile(checkpointer=checkpointer, name=name))
 
 
 def _build_nodes(
-    node: Callable[..., Runnable[Any, Any]], gecko: Gecko, rungs: Iterable[Rung], *, prompts: Prompts, **deciding: Any
+    gecko: Gecko, models: Models, default: GeckoContext, rungs: Iterable[Rung], **deciding: Any
 ) -> dict[str, Runnable[Any, Any]]:
     """Return the nodes; what decides on a real call is `toolkit`, `policy` and `ledger`."""
+    node = partial(_node, models=models, default=default, book=book_turn)
     toolkit, policy, ledger = deciding["toolkit"], deciding["policy"], deciding["ledger"]
     predict = partial(simulate_call, nodes=build_nodes(toolkit, rungs_of(rungs)))
     preview = partial(make_preview, toolkit=toolkit, policy=policy)
@@ -113,7 +112,7 @@ def _build_nodes(
         "call_tool": node(partial(call_tool, **deciding)),
         "resolve_doubt": node(partial(resolve_doubt, **deciding)),
         "sync": node(partial(sync, toolkit=toolkit)),
-        "answer": node(partial(answer, prompts=prompts)),
+        "answer": node(partial(answer, prompts=models.prompts)),
         "close": node(partial(close, ledger=ledger)),
     }
 
