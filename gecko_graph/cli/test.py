@@ -137,14 +137,16 @@ def show_report(report: Report, records: Sequence[JsonObject], console: Console)
 
 
 def build_table(name: str, groups: Sequence[Group]) -> Table:
-    """Return a table of mean similarities, beside the score of doing nothing, and of turns."""
+    """Return a table of mean similarities, beside the score of doing nothing, and of turns; no column of zeros."""
     table = Table(box=None, pad_edge=False)
-    table.add_column(name)
-    for column in ("held", "similarity", "doing nothing", "passed", "unknown", "user's fault", "turns", "calls"):
+    table.add_column(name, no_wrap=True)
+    more = {"unknown": [one.unknown for one in groups], "user's fault": [one.at_fault for one in groups]}
+    more = {column: counts for column, counts in more.items() if any(counts)}
+    for column in ("held", "similarity", "doing nothing", "passed", *more, "turns", "calls"):
         table.add_column(column, justify="right")
-    for one in groups:
+    for number, one in enumerate(groups):
         similarity = _format(one.similarity) + (f" ({one.scored} scored)" if one.scored != one.held else "")
-        counts = [str(one.passed), str(one.unknown), str(one.at_fault)]
+        counts = [str(one.passed), *(str(counts[number]) for counts in more.values())]
         row = [similarity, _format(one.idle), *counts, _format(one.turns, 1), _format(one.calls, 1)]
         table.add_row(Text(clean(one.name)), str(one.held), *row)
     return table

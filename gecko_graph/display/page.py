@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader
@@ -12,8 +13,8 @@ from jinja2 import Environment, FileSystemLoader
 from ..scenario.cases.result import CaseResult, Report, build_report, is_passed, read_conversation
 from ..state import JsonObject
 from ..world.turn import task_of
-from . import is_conversation, rows, words
-from .records import Turn, pending_calls, rehearsal_of
+from . import RunText, rows, words
+from .records import Turn, is_conversation, pending_calls, rehearsal_of
 from .rows import Row
 
 MESSAGE_CHARS = 600
@@ -57,9 +58,16 @@ def conversations_page(report: Report, records: Sequence[Mapping[str, Any]], *, 
     return render("conversations.html", title=words.clean(title), report=report, cases=list(map(_view_case, records)))
 
 
-def conversation_part(result: CaseResult) -> str:
-    """Return a conversation as HTML for a notebook's cell."""
-    return render("chat.html", case=_view_case(result.record))
+class ConversationText(RunText):
+    """A readable conversation: `rehearsal` is the output of its graph."""
+
+    def __str__(self) -> str:
+        result = read_conversation(self.rehearsal)
+        lines = [*result.explain().partition("\n\n")[0].splitlines(), "", *result.lines()]
+        return "\n".join(fill(words.clean(line), self.width, subsequent_indent=" " * 6) for line in lines)
+
+    def _repr_html_(self) -> str:
+        return render("chat.html", case=_view_case(read_conversation(self.rehearsal).record))
 
 
 def render(template: str, *, folder: Path = _PAGES, **values: Any) -> str:
