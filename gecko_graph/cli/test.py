@@ -33,6 +33,7 @@ from ..scenario.cases.result import (
 from ..state import JsonObject
 from ..tools.augment import AUGMENTATIONS
 from .inputs import build_models, check_files, screen, write_text
+from .person import Person
 
 MISSES_SHOWN = 20
 UNKNOWN = 5
@@ -47,16 +48,15 @@ def test(options: Options) -> int:
     console = screen(stderr=options.json == "-")
     planned = plan_cases(cases, _read_augmentations(options), options.trials)
     models = read_models(options)
-    run = _make_run(options, planned, models)
+    run = _make_run(options, planned, models, console)
     invents = [name for each in planned for name in find_invented(each.scenario.tools, models)]
     if invented := format_invented([name for each in planned for name in each.scenario.tools.names], invents):
         console.print(Text(clean(invented), "yellow"))
     file = Path(options.save) if options.save else None
     named = [options.model, options.simulator_model, sorted(options.role_model.items())]
-    setting = json.dumps([options.agent, options.user_model, *named])
-    records = list(
-        _watch(run_cases(planned, run, setting=setting, file=file, at_once=options.at_once), planned, file, console)
-    )
+    setting = json.dumps([options.agent, "a person" if options.play else options.user_model, *named])
+    conversations = run_cases(planned, run, setting=setting, file=file, at_once=1 if options.play else options.at_once)
+    records = list(_watch(conversations, planned, file, console, bar=not options.play))
     report = build_report(records)
     show_report(report, records, console)
     if options.html:
@@ -85,10 +85,11 @@ def read_models(options: Options) -> Models:
     return models
 
 
-def _make_run(options: Options, planned: Sequence[Planned], models: Models) -> Any:
+def _make_run(options: Options, planned: Sequence[Planned], models: Models, console: Console) -> Any:
     """Return the function that holds one conversation; mistakes are found here, before the first."""
     agent = read_agent(load_agent(options.agent), models)
-    user = models.chat(options.user_model) if options.user_model else None
+    person = Person.at(console, "--play") if options.play else None
+    user = models.chat(options.user_model) if options.user_model and not person else person
     for each in planned:
         if user is None and not (each.scenario.user and each.scenario.user.script):
             raise GeckoError(f"{each.scenario.where}: its user has no script: give a --user-model")
@@ -98,6 +99,8 @@ def _make_run(options: Options, planned: Sequence[Planned], models: Models) -> A
             )
 
     def run(one: Planned) -> JsonObject:
+        if person and one.scenario.user:
+            person.greet(one.scenario.user, one.scenario.name)
         return run_case(
             one.scenario, agent, user=user, model=models, augmentation=one.augmentation or None, trial=one.trial
         ).record
@@ -105,12 +108,12 @@ def _make_run(options: Options, planned: Sequence[Planned], models: Models) -> A
     return run
 
 
-def _watch(records: Any, planned: Sequence[Planned], file: Path | None, console: Console) -> Any:
+def _watch(records: Any, planned: Sequence[Planned], file: Path | None, console: Console, *, bar: bool) -> Any:
     """Yield the records, with progress on a terminal and a line for each that is no success."""
     if file is not None and (known := len(read_finished(file))):
         console.print(Text(f"{file}: {known} conversations were held before", "dim"))
     misses = 0
-    shown: dict[str, Any] = {"console": console, "transient": True, "disable": not console.is_terminal}
+    shown: dict[str, Any] = {"console": console, "transient": True, "disable": not (bar and console.is_terminal)}
     for record in track(records, "conversations", total=len(planned), **shown):
         misses += not is_passed(record)
         if not is_passed(record) and misses <= MISSES_SHOWN:

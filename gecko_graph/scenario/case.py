@@ -3,7 +3,7 @@
 ```yaml
 version: 1
 name: file-the-report
-tools: files.openapi.yaml         # beside the scenario; or an OpenAPI document, or a list of function dicts, inline
+tools: files.openapi.yaml         # beside the scenario; or module:NAME, an OpenAPI document or function dicts
 contracts: more.yaml              # optional: contracts of these tools, or a list of such files
 state: {cwd: [documents]}
 turns:
@@ -50,7 +50,7 @@ from ..world.rung import answered_calls
 from ..world.state_rules import StateRules
 from ..world.world import check_setup
 from .format import ScenarioEntry, compile_reference, read_scenario
-from .tools import add_contracts, check_calls, check_names, toolkit_of
+from .tools import add_contracts, check_calls, check_names, is_in_module, toolkit_of
 
 FIRST = "files"
 """The example that `demo` runs by default."""
@@ -141,6 +141,7 @@ class Scenario(Case):
         check_calls(every, entry.minefields, where=f"{where}: minefields")
         if entry.state:
             StateRules.of(tools).check_start(entry.state, what=f"{where}: state")
+        is_file = isinstance(entry.tools, str) and not is_in_module(entry.tools)
         return cls(
             name=entry.name,
             tools=tools,
@@ -148,7 +149,7 @@ class Scenario(Case):
             turns=tuple(Turn(turn.user, turn.items(), turn.replies) for turn in entry.turns),
             limits=entry.limits,
             where=where,
-            tools_file=Path(folder) / entry.tools if isinstance(entry.tools, str) and tools is read else None,
+            tools_file=Path(folder) / entry.tools if is_file and tools is read else None,
             references=entry.references,
             user=entry.user,
             goal=build_goal(entry.milestones, entry.minefields, entry.state),

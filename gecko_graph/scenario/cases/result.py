@@ -65,7 +65,7 @@ class CaseResult:
         lines: list[str] = []
         for number, message in enumerate(self.record["messages"]):
             if number >= first:
-                calls = [f"calls {each}" for each in message["calls"]]
+                calls = [each.replace("called", "calls", 1) for each in message["calls"]]
                 source = (
                     f"({', made up'.join([message['rung'], *[''] * message['made_up']])})" if message["rung"] else ""
                 )
