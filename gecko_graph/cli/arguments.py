@@ -299,7 +299,7 @@ _agent = "module:factory (from tools to an agent), provider:name, or a server's 
 @click.option("--play", is_flag=True, help="You are the user of each case: type, or pipe in, the messages.")
 @click.option("--simulator-model", metavar="NAME", help="provider:name that answers for tools that no rule answers.")
 @click.option("--trials", metavar="N", type=click.IntRange(1), default=1, help="Conversations a case (1).")
-@click.option("--augment", metavar="NAME", multiple=True, help="More or less telling tools, by name; or all.")
+@click.option("--augment", metavar="NAME", multiple=True, help="Harder tools, by name; all, or faults.")
 @click.option("--at-once", metavar="N", type=click.IntRange(1), default=4, help="Conversations held at once (4).")
 @_model
 @_role_model

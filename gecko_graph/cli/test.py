@@ -32,6 +32,7 @@ from ..scenario.cases.result import (
 )
 from ..state import JsonObject
 from ..tools.augment import AUGMENTATIONS
+from ..world.faults import FAULTS
 from .inputs import build_models, check_files, screen, write_text
 from .person import Person
 
@@ -69,11 +70,11 @@ def test(options: Options) -> int:
 
 
 def _read_augmentations(options: Options) -> list[str]:
-    given = list(options.augment)
-    if given == ["all"]:
-        return [*AUGMENTATIONS]
-    if unknown := next((each for each in given if each not in AUGMENTATIONS), None):
-        raise GeckoError(f"--augment {unknown}: known are {', '.join(AUGMENTATIONS)}; or all")
+    groups: dict[str, list[str]] = {"all": [*AUGMENTATIONS], "faults": [*FAULTS]}
+    known = [*AUGMENTATIONS, *FAULTS]
+    given = [each for name in options.augment for each in groups.get(name, [name])]
+    if unknown := next((each for each in given if each not in known), None):
+        raise GeckoError(f"--augment {unknown}: known are {', '.join(known)}; all (of the tools), or faults")
     return given or [""]
 
 
@@ -93,7 +94,7 @@ def _make_run(options: Options, planned: Sequence[Planned], models: Models, cons
     for each in planned:
         if user is None and not (each.scenario.user and each.scenario.user.script):
             raise GeckoError(f"{each.scenario.where}: its user has no script: give a --user-model")
-        if any(each.augmentation for each in planned) and not each.scenario.needs:
+        if any(each.augmentation in AUGMENTATIONS for each in planned) and not each.scenario.needs:
             raise GeckoError(
                 f"{each.scenario.where}: needs: write which tools the task needs: the others are to distract"
             )

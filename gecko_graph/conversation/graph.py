@@ -27,6 +27,7 @@ from ..models.node import Router, as_node, refuse_unknown_keys
 from ..models.prompts import Prompts
 from ..state import Role
 from ..tools import Toolkit
+from ..world.faults import build_faults
 from ..world.world import World, check_setup
 from .agent import AgentLike, Factory, factory_agent, model_agent, read_agent
 from .channels import ConversationInput, ConversationOutput, ConversationState, read_envelope
@@ -91,13 +92,23 @@ def create_conversation(  # noqa: PLR0913 - every one is a choice of its own, by
     roles = Models.of(model).only_named(*SIMULATING)
     acts = read_agent(agent, roles)
     roles = _let_play(roles, spec, played_by)
-    own = knobs.model_copy(update={"model": None})  # that of every role
-    world = World(tools, state=scenario.state if scenario else None, model=roles, context=own)
+    world = _build_world(scenario, tools, roles, knobs)
     node = partial(as_node, models=roles, default=knobs)
     turn = _build_agent(node, acts, world, spec, timeout_s=timeout_s, checkpointed=bool(checkpointer))
     others = _build_others(node, world, spec, scenario, prompts=roles.prompts, timeout_s=timeout_s)
     graph = connect({**others, "agent": turn}, most=spec.max_messages)
     return refuse_unknown_keys(graph.compile(checkpointer=checkpointer, name=name))
+
+
+def _build_world(scenario: Case | None, tools: Toolkit, roles: Models, knobs: GeckoContext) -> World:
+    """Return the world, with a case's faults first on its ladder, and no model for every role."""
+    knobs = knobs.model_copy(update={"model": None})
+    if scenario is None:
+        return World(tools, model=roles, context=knobs)
+    needed = [tool for tool in tools if tool.name in (scenario.needs or tools.names)]
+    faults = build_faults(scenario.faults, needed, seed=knobs.seed)
+    knobs = knobs.model_copy(update={"ladder": (*scenario.faults, *knobs.ladder)})
+    return World(tools, state=scenario.state, model=roles, context=knobs, rungs=faults)
 
 
 def _let_play(roles: Models, spec: UserEntry, played_by: ModelLike | None) -> Models:

@@ -83,7 +83,6 @@ class Scenario(Case):
         continues: True if it resumes a thread whose start state it does not repeat.
         references: Whether its replies hold references (`fill`).
         categories: What a report groups conversations by.
-        needs: Names of the tools that the task needs; the others may distract (`tools/augment.py`).
     """
 
     name: str
@@ -93,7 +92,6 @@ class Scenario(Case):
     continues: bool = False
     references: bool = False
     categories: tuple[str, ...] = ()
-    needs: tuple[str, ...] = ()
 
     @classmethod
     def load(cls, path: str | Path, *, allow_outside: bool = False) -> Scenario:
@@ -155,6 +153,7 @@ class Scenario(Case):
             goal=build_goal(entry.milestones, entry.minefields, entry.state),
             categories=tuple(entry.categories),
             needs=tuple(entry.needs),
+            faults=tuple(entry.faults),
         )
 
     def models(self) -> Models:

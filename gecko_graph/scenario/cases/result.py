@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import comb, fsum
 from typing import Any, NamedTuple, cast
 
@@ -24,6 +24,7 @@ from ...tools.augment import augment
 from ...values.difference import net_changes
 from ...values.origins import is_supposed
 from ...values.patch import booked_patch, fold_patches
+from ...world.faults import FAULTS
 from .. import Scenario
 
 VALUE_CHARS = 300
@@ -154,13 +155,17 @@ def run_case(
         agent: As for `create_conversation`.
         user: In the place of the scenario's.
         model: Of the other roles; or `Models`, by role.
-        augmentation: One of `AUGMENTATIONS`; the needed tools are the scenario's `needs`.
+        augmentation: One of `AUGMENTATIONS` or `FAULTS`; the needed tools are the scenario's `needs`.
         trial: Added to the seed.
 
     Raises:
         GeckoError: Agent, user or augmentation cannot be used.
     """
-    toolkit = augment(scenario.tools, scenario.needs or scenario.tools.names, augmentation) if augmentation else None
+    toolkit = None
+    if fault := next((each for each in FAULTS if each == augmentation), None):
+        scenario = replace(scenario, faults=tuple(dict.fromkeys((*scenario.faults, fault))))
+    elif augmentation:
+        toolkit = augment(scenario.tools, scenario.needs or scenario.tools.names, augmentation)
     limits = scenario.limits.model_copy(update={"seed": scenario.limits.seed + trial})
     graph = create_conversation(agent, toolkit, scenario=scenario, user=user, model=model, context=limits)
     head = {**describe_case(scenario, augmentation or "", trial), "invents": find_invented(scenario.tools, model)}
@@ -171,7 +176,8 @@ def describe_case(scenario: Scenario, augmentation: str, trial: int) -> JsonObje
     """Return what a conversation's record begins with: what it is of."""
     named = {"case": scenario.name, "file": scenario.where, "categories": list(scenario.categories)}
     tools = {"tools": sorted(scenario.tools.names), "invents": []}
-    return {"v": VERSION, **named, "augmentation": augmentation, "trial": trial, **tools}
+    changed = dict.fromkeys(filter(None, (augmentation, *scenario.faults)))
+    return {"v": VERSION, **named, "augmentation": ", ".join(changed), "trial": trial, **tools}
 
 
 def find_invented(toolkit: Toolkit, model: ModelsLike) -> list[str]:
