@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import sys
 
 import pytest
 from langchain_core.messages import AIMessage, ToolMessage
@@ -222,7 +223,8 @@ def nothing():
 
 
 @pytest.mark.parametrize("name", ["build", "nothing"])
-def test_the_command_stops_at_the_first(folder, capsys, name):
+def test_the_command_stops_at_the_first(folder, capsys, monkeypatch, name):
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
     (folder / "mine.py").write_text(MINE, encoding="utf-8")
     assert main(["test", "cases", "--agent", f"mine:{name}"]) == 2
     shown = capsys.readouterr()
