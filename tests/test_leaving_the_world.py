@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import sys
 
 import pytest
 from langchain_core.messages import AIMessage, ToolMessage
@@ -223,10 +222,9 @@ def nothing():
 
 
 @pytest.mark.parametrize("name", ["build", "nothing"])
-def test_the_command_stops_at_the_first(folder, capsys, monkeypatch, name):
-    monkeypatch.delitem(sys.modules, "mine", raising=False)
-    (folder / "mine.py").write_text(MINE, encoding="utf-8")
-    assert main(["test", "cases", "--agent", f"mine:{name}"]) == 2
+def test_the_command_stops_at_the_first(folder, capsys, name):
+    (folder / f"mine_{name}.py").write_text(MINE, encoding="utf-8")
+    assert main(["test", "cases", "--agent", f"mine_{name}:{name}"]) == 2
     shown = capsys.readouterr()
     assert "def build(tools)" in shown.err
     assert not (folder / "REAL.txt").exists()

@@ -54,7 +54,7 @@ def new_case(options: Options) -> int:
     console.print(Text("\nthe conversation", "bold"))
     for line in CaseResult({"messages": describe_messages(held["messages"], held["world"])}).lines():
         console.print(Text(clean(line)))
-    folder = (target or Path()).absolute().parent if target else Path.cwd()
+    folder = target.absolute().parent if target else Path.cwd()
     draft = draft_case(toolkit, held, goal=goal, tools=_name_tools(options.tools, toolkit, folder))
     names = (f"{draft.head['name']}{f'-{number}' if number > 1 else ''}.gecko.yaml" for number in count(1))
     target = target or next(Path(name) for name in names if not Path(name).exists())
