@@ -30,7 +30,7 @@ from .changed import UNWATCHED, Rerun, TableChange, attribute, compare_table, fi
 from .channels import find_user_texts, is_answer, read_envelope
 from .milestones.format import MilestoneEntry, build_goal
 from .milestones.goal import Goal, Score
-from .milestones.measures import mentions
+from .milestones.measures import judge_answer, mentions
 from .milestones.tables import REST, find_names, find_table
 from .score import build_trajectory, find_computed, find_grounded, find_statements, find_taken
 from .user import CLOCK
@@ -242,15 +242,17 @@ class _Derivation:
         real = self._read_until(turn.stop, grounded=True).values()
         seen = [value for value in taken if mentions([*real], value, {}) == 1.0]
         used = {at for at, result in self._read.items() if any(mentions(result, value, {}) == 1.0 for value in taken)}
-        claims = self._find_claims(text, [*results, *known])
+        claims = self._find_claims(message, [*results, *known])
         parts = (("mentions", [*taken, *computed]), ("seen", seen), ("claims", claims))
         return {key: values for key, values in parts if values}, used
 
-    def _find_claims(self, text: str, known: Sequence[Json]) -> list[JsonObject]:
+    def _find_claims(self, message: AnyMessage, known: Sequence[Json]) -> list[JsonObject]:
         """Return the answer's sentences with a figure that a result or the user has: others must not contradict them."""
-        held = Found(known, keys=False)
-        told = ((each, find_figures(each)) for each in split_sentences(text))
-        return [{"agrees": each} for each, figures in told if any(held.holds(one.text, "loose") for one in figures)]
+        held, asked = Found(known, keys=False), self._user_texts
+        cell: JsonObject = {"answer": text_of(message), "asked": asked, "decided": {}}
+        told = ((each, find_figures(each)) for each in split_sentences(text_of(message)))
+        stated = [{"agrees": each} for each, all_ in told if any(held.holds(one.text, "loose") for one in all_)]
+        return [claim for claim in stated if judge_answer(claim, cell).verdict == "holds"]
 
     def _read_until(self, last: int, *, grounded: bool = False) -> dict[int, Json]:
         """Return the results of reads up to a step, by number; only those that rest on nothing made up if asked."""

@@ -15,6 +15,7 @@ from ...values.digest import digest, pack
 from ...values.finding import Found, atoms_of, forms_of
 from ...values.patch import same_value
 from ...values.quantities import find_figures
+from ...values.statements import split_sentences
 from .claims import Judged, judge_claim
 from .tables import Table
 
@@ -117,13 +118,16 @@ def judge_answer(claim: JsonObject, cell: JsonObject) -> Judged:
 
 
 def _judge_agreement(claim: str, answer: str, asked: Sequence[str]) -> Judged:
-    """Judge whether an answer contradicts a claim, or names other codes beside the claim's; it need not make it."""
+    """Judge whether an answer contradicts a claim, or names other codes beside the claim's in a sentence; it need not make it."""
     judged = judge_claim("says", claim, answer, asked)
     if judged.verdict == "broken" and judged.sentence:
         return judged
-    own, known = {*find_codes(claim)}, " ".join(asked)
-    others = [code for code in find_codes(answer) if code not in own and code not in find_codes(known)] if own else []
-    return Judged("broken", others[0], "something else is named beside it") if others else Judged("holds")
+    own, known = {*find_codes(claim)}, {*find_codes(" ".join(asked))}
+    for sentence in split_sentences(answer):
+        named = {*find_codes(sentence)}
+        if named & own and named - own - known:
+            return Judged("broken", sentence, "something else is named beside it")
+    return Judged("holds")
 
 
 def find_codes(text: str) -> list[str]:
