@@ -251,7 +251,9 @@ class _Derivation:
         held, asked = Found(known, keys=False), self._user_texts
         cell: JsonObject = {"answer": text_of(message), "asked": asked, "decided": {}}
         told = ((each, find_figures(each)) for each in split_sentences(text_of(message)))
-        stated = [{"agrees": each} for each, all_ in told if any(held.holds(one.text, "loose") for one in all_)]
+        stated = [
+            {"agrees": each} for each, all_ in told if all_ and all(held.holds(one.text, "loose") for one in all_)
+        ]
         return [claim for claim in stated if judge_answer(claim, cell).verdict == "holds"]
 
     def _read_until(self, last: int, *, grounded: bool = False) -> dict[int, Json]:
