@@ -39,7 +39,7 @@ class Live(NamedTuple):
     made: dict[str, Any]
     """What came of its calls, by task: an answer that is sent twice begins the same task in two runs."""
     booked: Mapping[str, ExecutedCall]
-    """Entries of the journal, by id of its calls that another run has booked: this one may still be told to make them."""
+    """The journal's entries, by id, of its calls that another run has booked: this one may be told to make them too."""
 
     def records(self) -> list[JsonObject]:
         """Return what became of the message's calls so far, with their places in the log and what models have cost."""
