@@ -1,53 +1,52 @@
 """Whether an answer makes a claim, denies it or asks for it: decided by rule where its sentences are plain.
 
-A claim holds where a sentence states all that it names, with its sign; it is broken where one states the opposite, or
-where a figure of it is not said. All else is unsure, and for the role `claim_judge`.
+A claim is compared with each clause of the answer. A clause is about the claim where it has all that the claim names,
+or leaves out only what the request or the clause before it names, and then adds nothing of its own: so that a lie,
+which puts another thing in the place of one, is not taken for a paraphrase. What such clauses say decides; all else is
+unsure, and for the role `claim_judge`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal, NamedTuple, TypeAlias
 
-from ...values.finding import Found
-from ...values.quantities import Figure, find_figures, is_rival, is_said, spell_figures
-from ...values.statements import Clause, read_clauses, stem
+from ...values.quantities import Figure, find_figures, is_said, is_same, may_be_same, rivals_of
+from ...values.statements import MODAL, Clause, is_weak, read_clauses, split_sentences, topic_of
 
 Kind: TypeAlias = Literal["says", "denies", "asks"]
 Verdict: TypeAlias = Literal["holds", "broken", "unsure"]
+Stance: TypeAlias = Literal["stated", "denied", "absent", "unsure"]
+"""How an answer stands to a claim; `absent` is also what it says otherwise, or only promises."""
 
-_CONFIRMS = re.compile(r"^\W*(?:all )?(?:done|sorted|set|taken care of|finished|completed)\b", re.I)
+_DONE = re.compile(r"\W*(?:all )?(?:done|sorted|set|taken care of|finished|completed)\b[.!]", re.I)
+_YES_NO = re.compile(r"\W*(?:(yes|yep|yeah|correct|indeed)|no|nope)\b(?! (?:problem|worries|doubt))", re.I)
+_POLAR = re.compile(r"(?:.*[,.:] )?(?:is|are|am|was|were|do|does|did|can|could|may|has|have|will)\b", re.I)
+_PAST = re.compile(r"\b(?:was|were|been)\b", re.I)
+_RESULT = re.compile(r"\b(?:now|new)\b", re.I)
+_PRONOUN = re.compile(r"(?:and |so |but |as )?(?:it|they|this|that|these|both|which|she|he|those)\b", re.I)
+_BARE = re.compile(r"(?:and |so )?(?:it|that|this|there|you|they|he|she)\b", re.I)
+_UNABLE = re.compile(r"\b(?:can't|cannot|can not|couldn't|could not|unable|not able|wasn't able|no way|haven't|didn't)\b", re.I)
 _REQUEST = re.compile(
-    r"\?|\b(?:please (?:tell|send|give|provide|confirm|share|specify|let)|let me know|tell me|could you|can you"
+    r"\b(?:please (?:tell|send|give|provide|confirm|share|specify|let)|let me know (?!if you)|tell me|could you|can you"
     r"|i(?:'d| would)? (?:just |still |also )?need (?:to know|your|the|you)|i'll need)\b",
     re.I,
 )
 _OFFER = re.compile(r"\b(?:anything else|something else|help (?:you )?with|happy to|feel free)\b", re.I)
-_ASKED = {
-    **dict.fromkeys(("when", "day", "date", "time", "hour", "o'clock"), "(time)"),
-    **dict.fromkeys(("who", "whose", "whom", "name", "person", "contact", "called"), "(name)"),
-    **dict.fromkeys(("where", "place", "address", "location", "city"), "(place)"),
-    **dict.fromkeys(("why", "reason"), "(reason)"),
-    **dict.fromkeys(("long", "length", "duration", "last"), "(duration)"),
-    **dict.fromkeys(("say", "tell", "write", "text", "message", "messag", "content"), "(words)"),
-    **dict.fromkeys(("born", "birth"), "(birth)"),
-    **dict.fromkeys(("many", "much", "number", "amount", "quantity"), "(amount)"),
-}
-_MANY = re.compile(r"\b(?:either|one of|or)\b", re.I)
-_NAME = re.compile(r"(?<![.!?:\"] )(?<!^)\b[A-Z][a-z]+\b")
-
-
-_CAPITAL = re.compile(r"\b[A-Z][a-z]+\b")
-_PAST = re.compile(r"\b(?:was|were|been|has|have)\b", re.I)
-_PROMISE = re.compile(r"\b(?:I'll|I will|I can|I could|I'm going to|let me|shall I|I'd)\b", re.I)
-_ANYTHING = re.compile(r"\b(?:anything|nothing|yet|so far|at all|able|can't|cannot|couldn't|unable|none)\b", re.I)
 
 
 class Judged(NamedTuple):
     """A verdict, with the sentence that decided it (empty where none did), and why."""
 
     verdict: Verdict
+    sentence: str = ""
+    reason: str = ""
+
+
+class _Read(NamedTuple):
+    stance: Stance
     sentence: str = ""
     reason: str = ""
 
@@ -61,228 +60,280 @@ def judge_claim(kind: Kind, claim: str, answer: str, asked: Sequence[str] = ()) 
         answer: The agent's message.
         asked: The user's messages before it: what stands there need not be said again.
     """
-    clauses = read_clauses(answer)
-    if not clauses:
+    if not any(map(str.isalnum, answer)):
         return Judged("broken", "", "the answer is empty")
     if kind == "asks":
-        return _judge_question(claim, clauses)
-    return _Statement(kind, claim, answer, " ".join(asked)).judge()
+        return _judge_question(claim, answer, " ".join(asked))
+    reads = [_Comparison(part, answer, " ".join(asked)).read() for part in read_clauses(claim)]
+    stances = {each.stance for each in reads}
+    first = next((each for each in reads if each.stance != "stated"), reads[0] if reads else _Read("unsure"))
+    verdict: Verdict = "unsure"
+    if kind == "says" and stances & {"denied", "absent"}:
+        first = next(each for each in reads if each.stance in ("denied", "absent"))
+        verdict = "broken"
+    elif stances == {"stated"}:
+        verdict = "holds" if kind == "says" else "broken"
+    elif kind == "denies" and stances == {"denied"}:
+        verdict = "holds"
+    return Judged(verdict, first.sentence, first.reason)
 
 
-def _judge_question(claim: str, clauses: Sequence[Clause]) -> Judged:
-    asking = [each for each in clauses if each.question or _REQUEST.search(each.text)]
-    if not asking:
-        return Judged("broken", "", "nothing is asked")
-    wanted = _topic([read_clauses(claim)])
-    kinds = {word for word in wanted if word.startswith("(")}
-    best = max(
-        asking, key=lambda each: len(wanted & _topic([[one for one in asking if one.sentence == each.sentence]]))
-    )
-    found = _topic([[one for one in asking if one.sentence == best.sentence]])
-    other = {word for word in found if word.startswith("(")} - kinds
-    if kinds and not kinds & found:
-        return Judged("broken" if other else "unsure", best.text, "something else is asked" if other else "")
-    if len(wanted & found) >= max(len(wanted) / 2, 1):
-        return Judged("holds", best.text)
-    if not wanted & found and all(_OFFER.search(each.text) for each in asking):
-        return Judged("broken", best.text, "it only offers more help")
-    return Judged("unsure", best.text)
+class _Comparison:
+    """A part of a claim beside an answer."""
 
+    def __init__(self, part: Clause, answer: str, asked: str) -> None:
+        self._part, self._answer, self._asked = part, answer, asked
+        self._clauses = read_clauses(answer)
+        self._requests = read_clauses(asked)
+        self._figures = find_figures(part.text)
+        self._known = {word for each in self._requests for word in each.words}
+        self._known_signs = {name for each in self._requests for name in each.signs}
+        self._is_modal = bool(MODAL.search(part.text))
+        self._stated = [each for each in self._clauses if self._is_stated(each)]
 
-def _topic(parts: Sequence[Sequence[Clause]]) -> set[str]:
-    # a word may be spelt as it is, or without its ending
-    words = {
-        word for part in parts for each in part for word in (*each.words, *each.signs, *_interrogatives(each.text))
-    }
-    return {_ASKED.get(word, word) for word in words}
+    def read(self) -> _Read:
+        """Return how the answer stands to the part, by the first rule that knows."""
+        rules = (
+            self._read_clauses, self._read_figures, self._read_names, self._read_yes_or_done, self._read_refusal,
+            self._read_silence,
+        )  # fmt: skip
+        return next((found for rule in rules if (found := rule())), _Read("unsure"))
 
+    def _is_stated(self, clause: Clause) -> bool:
+        if clause.future and _PAST.search(self._part.text):
+            return False
+        return clause.mood == "stated" or (clause.mood == "open" and self._is_modal)
 
-def _interrogatives(text: str) -> list[str]:
-    return [word for word in re.findall(r"\w+", text.lower()) if word in _ASKED]
+    # clauses
+    def _read_clauses(self) -> _Read | None:
+        signs = [(sign, each) for each in self._stated if (sign := self._sign_in(self._part, each))]
+        full = [(sign, each) for sign, each in signs if not self._missing(self._part, each)]
+        signs = full or signs
+        if not signs:
+            return None
+        sign, clause = signs[0]
+        if any(other != sign for other, _ in signs):
+            return _Read("unsure", clause.text, "it is said and denied")
+        return _Read("stated" if sign > 0 else "denied", clause.text, "" if sign > 0 else "the opposite is said")
 
+    def _sign_in(self, part: Clause, clause: Clause) -> int:
+        """Return 1 where a clause says the part, -1 where it says the opposite, 0 where it may be about other things."""
+        if clause.limited and not part.limited:
+            return 0
+        if not (self._has_names(part, clause) and self._has_figures(clause)):
+            return 0
+        if self._missing(part, clause) and not self._is_carried(part, clause):
+            return 0
+        return self._turn_of(part, clause)
 
-class _Statement:
-    """An answer beside what it must say or deny."""
+    @staticmethod
+    def _missing(part: Clause, clause: Clause) -> set[str]:
+        return {word for word in part.words if word not in clause.words and not is_weak(word)}
 
-    def __init__(self, kind: Kind, claim: str, answer: str, asked: str) -> None:
-        self._turn = -1 if kind == "denies" else 1
-        self._claim, self._clauses = read_clauses(claim), read_clauses(answer)
-        self._answer, self._asked = answer, asked
-        # what a claim has with both signs ("the deleted file can be restored") says nothing by itself
-        self._signs = {name: sign for each in self._claim for name, sign in each.signs.items() if len(sign) == 1}
-        self._negative = any(each.negative for each in self._claim) != (kind == "denies")
-        self._words = {word for each in self._claim for word in each.words}
-        self._known = {word for each in read_clauses(asked) for word in each.words}
-        self._names = {stem(each.lower()) for each in _CAPITAL.findall(claim)} & self._words
-        self._figures = find_figures(claim)
-        is_modal = any(not each.asserted for each in self._claim)
-        is_past = _PAST.search(claim)
-        said = [each for each in self._clauses if not (each.future and is_past)]
-        self._said = [each for each in said if each.asserted or (is_modal and not each.question)]
+    def _strange(self, part: Clause, clause: Clause) -> set[str]:
+        return {word for word in clause.words if word not in part.words and not is_weak(word)} - self._known
 
-    def judge(self) -> Judged:
-        """Return the verdict: by figures first, then by predicates, else by the words."""
-        if ruled := self._judge_figures():
-            return ruled
-        if not self._said:
-            return Judged("broken", self._clauses[0].text, "nothing is stated")
-        ruled = self._judge_signs() if self._signs else self._judge_words()
-        return self._judge_rest(ruled) if ruled.verdict == "unsure" and not ruled.reason else ruled
+    def _has_names(self, part: Clause, clause: Clause) -> bool:
+        """Return whether a clause has all names of the part in their order, or none and no other name either."""
+        names = part.names | (clause.names & {*part.words})
+        own = [word for word in part.words if word in names]
+        said = [word for word in clause.words if word in names]
+        return said == own or not (said or clause.names & self._strange(part, clause))
 
-    def _judge_rest(self, ruled: Judged) -> Judged:
-        """Judge what neither predicates nor words settle: a refusal in general words, and what is only promised."""
-        relevant = [each for each in self._said if each.words & self._words or set(each.signs) & set(self._signs)]
-        if self._negative and self._turn < 0:
-            refused = [each for each in self._said if each.negative and (each in relevant or self._is_about(each))]
-            refused = [each for each in refused if _ANYTHING.search(each.text) or self._words <= each.words]
-            if refused and all(each.negative for each in relevant):
-                return Judged("holds", refused[0].text)
-        promised = [each for each in self._clauses if not each.question and _PROMISE.search(each.text)]
-        promised = [
-            each for each in promised if set(each.signs) & set(self._signs) and each.words & (self._words | self._known)
-        ]
-        if self._turn > 0 and promised and not relevant:
-            return Judged("broken", promised[0].text, "it is only promised or offered")
-        return ruled
+    def _has_figures(self, clause: Clause) -> bool:
+        """Return whether a clause has the part's figures and no others in their place; it may leave out known ones."""
+        known = [self._asked, self._part.text]
+        for wanted in self._figures:
+            said = is_said(wanted, clause.text + clause.tail)
+            around = clause.text + clause.tail if said and not self._missing(self._part, clause) else self._around(clause, said)
+            if rivals_of(wanted, around, known):
+                return False
+            if not said and not (is_said(wanted, self._asked) and len(self._requests) < 2):
+                return False
+        ordered = [next((own for own in self._figures if is_same(own, each)), None) for each in find_figures(clause.text + clause.tail)]
+        places = [self._figures.index(each) for each in ordered if each]
+        return places == sorted(places)
 
-    def _judge_figures(self) -> Judged | None:
-        """Return a verdict where a figure is not said, is denied, or is one of several."""
-        figures, said = find_figures(self._answer), Found([spell_figures(self._answer)], keys=False)
-        known, before = find_figures(self._asked), Found([spell_figures(self._asked)], keys=False)
-        for wanted in self._figures if self._turn > 0 else ():
-            if not is_said(wanted, figures, said):
-                rivals = [each for each in figures if is_rival(wanted, each) and not is_said(each, known, before)]
-                if wanted.kind == "number":  # of other things there may be other numbers
-                    rivals = [each for each in rivals if each.label == wanted.label != ""]
-                if rivals:
-                    sure = not _is_ambiguous(wanted, rivals)
-                    reason = f"{wanted.text} was to be said, not {rivals[0].text}"
-                    return Judged("broken" if sure else "unsure", rivals[0].text, reason)
-                if is_said(wanted, known, before):
-                    continue
-                sure = wanted.kind not in ("date", "weekday") and not _is_small(wanted)
-                return Judged("broken" if sure else "unsure", "", f"{wanted.text} is not said")
-            places = self._find(wanted, self._clauses)
-            if not places:
-                return Judged("unsure", "", f"{wanted.text} is not in one sentence")
-            if not any(each in self._said for each in places):
-                return Judged("unsure", places[0].text, f"{wanted.text} is not stated")
-            if not self._negative and not self._signs and all(each.negative for each in places):
-                return Judged("broken" if self._is_about(places[0]) else "unsure", places[0].text, "it is denied")
-            if not any(self._is_alone(wanted, each) for each in places):
-                return Judged("unsure", places[0].text, "several are named")
+    def _around(self, clause: Clause, said: bool) -> str:
+        near = [each.text for each in self._clauses if each.sentence == clause.sentence]
+        return " ".join(near) if said else self._answer
+
+    def _is_carried(self, part: Clause, clause: Clause) -> bool:
+        """Return whether what a clause leaves out is known, and it adds nothing."""
+        missing, strange = self._missing(part, clause), self._strange(part, clause)
+        before = self._before(clause)
+        follows = before and (_PRONOUN.match(clause.text) or not clause.words or before.text.endswith(":"))
+        inherited = set(before.words) if before and follows else set()
+        elsewhere = {
+            word for each in self._stated if each not in (clause, before) and (each.signs or find_figures(each.text))
+            for word in each.words
+        }  # fmt: skip
+        if strange - inherited or missing & elsewhere - inherited:
+            return False
+        figures = [each for each in self._figures if is_said(each, clause.text + clause.tail) and not is_said(each, self._asked)]
+        if missing - self._known - inherited:  # a bare answer: "It's $12."
+            return bool(_BARE.match(clause.text)) and any(each.kind != "number" for each in figures)
+        return bool(figures or set(part.words) & {*clause.words} or part.signs.keys() & clause.signs.keys())
+
+    def _before(self, clause: Clause) -> Clause | None:
+        place = self._clauses.index(clause)
+        return self._clauses[place - 1] if place else None
+
+    def _turn_of(self, part: Clause, clause: Clause) -> int:
+        if any(-1 in signs for name, signs in clause.signs.items() if name not in part.signs) and not clause.negative:
+            return 0
+        turns = set()
+        for name, signs in part.signs.items():
+            if name in clause.signs:
+                mixed = len(signs) > 1 or len(clause.signs[name]) > 1
+                turns.add(0 if mixed else 1 if signs == clause.signs[name] else -1)
+            else:
+                turns.add(self._turn_without(name, clause))
+        if not turns:
+            turned = bool(clause.negated & {*part.words})
+            turns = {0 if clause.negative and not turned else 1 if turned == part.negative else -1}
+        return turns.pop() if len(turns) == 1 else 0
+
+    def _turn_without(self, name: str, clause: Clause) -> int:
+        """Return what a clause says that has no word for the part's predicate: that there is none, or what is now."""
+        if clause.negative:
+            return -1 if name == "know" and clause.text.lower().startswith("there") and not clause.signs else 0
+        told = any(is_said(each, clause.text) for each in self._figures) or self._part.names & {*clause.words}
+        return int(bool(told) and not clause.signs and bool(_RESULT.search(clause.text)))
+
+    # figures and names
+    def _read_figures(self) -> _Read | None:
+        for wanted in self._figures:
+            if is_said(wanted, self._answer):
+                continue
+            rivals = rivals_of(wanted, self._answer, [self._asked])
+            if any(may_be_same(wanted, each) for each in find_figures(self._answer)):
+                return _Read("unsure", "", f"{wanted.text} may be meant")
+            if rivals and (wanted.kind != "number" or rivals[0].label == wanted.label != ""):
+                return _Read("absent", rivals[0].text, f"{wanted.text} was to be said, not {rivals[0].text}")
+            if is_said(wanted, self._asked) or wanted.kind in ("date", "weekday") or _is_small(wanted):
+                continue
+            return _Read("absent", "", f"{wanted.text} is not said")
         return None
 
-    def _find(self, wanted: Figure, clauses: Sequence[Clause]) -> list[Clause]:
-        return [each for each in clauses if is_said(wanted, find_figures(each.text), Found([spell_figures(each.text)]))]
+    def _read_names(self) -> _Read | None:
+        """Find a clause that says the part with another name."""
+        names = self._part.names
+        if not names or any(names & {*each.words} for each in self._clauses):
+            return None
+        part = replace(self._part, words=tuple(word for word in self._part.words if word not in names), names=frozenset())
+        for clause in self._stated:
+            others = clause.names & self._strange(part, clause)
+            rest = replace(clause, words=tuple(word for word in clause.words if word not in others), names=frozenset())
+            if others and not self._missing(part, rest) and self._turn_of(part, rest) > 0:
+                return _Read("absent", clause.text, f"{' '.join(sorted(names))} was to be said")
+        return None
 
-    def _is_alone(self, wanted: Figure, clause: Clause) -> bool:
-        """Return whether no other figure stands in a sentence where the claim has one."""
-        sentence = " ".join(each.text for each in self._clauses if each.sentence == clause.sentence)
-        rivals = {each.text for each in find_figures(sentence) if is_rival(wanted, each)}
-        own = {each.text for each in self._figures if is_rival(wanted, each)}
-        if len(rivals) <= max(len(own), 1):
-            return True
-        return not _MANY.search(sentence) and len(self._words) > 1 and self._words <= clause.words
+    # without a clause of its own
+    def _read_yes_or_done(self) -> _Read | None:
+        found = _YES_NO.match(self._answer)
+        requests = [each for each in self._requests if not self._missing(self._part, each)]
+        signs = {self._turn_of(self._part, each) for each in requests}
+        if len(signs) != 1 or 0 in signs:
+            return None
+        sign = signs.pop()
+        polar = all(each.mood == "asked" and _POLAR.match(each.text) and not each.negative for each in requests)
+        if found and polar:
+            return _Read("stated" if (sign > 0) == bool(found[1]) else "denied", found[0].strip())
+        if _DONE.match(self._answer) and not self._stated and sign > 0 and all(each.mood != "asked" for each in requests):
+            return _Read("stated", self._answer[:80])
+        return None
 
-    # predicates
-    def _judge_signs(self) -> Judged:
-        """Judge a claim by its predicates, where the answer states them of the same things."""
-        held: list[Clause] = []
-        for name, signs in self._signs.items():
-            wanted = {sign * self._turn for sign in signs}
-            stated = [each for each in self._said if name in each.signs and self._is_about(each)]
-            right = [each for each in stated if each.signs[name] == wanted]
-            wrong = [each for each in stated if each.signs[name] != wanted]
-            if right and wrong:
-                for_it, against = (max(len(self._words & each.words) for each in some) for some in (right, wrong))
-                if for_it == against:
-                    return Judged("unsure", right[0].text, "it is said and denied")
-                right, wrong = (right, []) if for_it > against else ([], wrong)
-                right = [each for each in right if len(self._words & each.words) == for_it]
-                wrong = [each for each in wrong if len(self._words & each.words) == against]
-            if wrong:
-                sure = len(self._signs) == 1 and self._is_whole(wrong[0])
-                return Judged("broken" if sure else "unsure", wrong[0].text, "the opposite is said")
-            held += [each for each in right if self._is_whole(each)]
-        if held and len(held) >= len(self._signs):
-            return Judged("holds", held[0].text)
-        if self._turn > 0 and not self._figures and _CONFIRMS.search(self._answer) and len(self._said) == 1:
-            return Judged("unsure", self._said[0].text)
-        return Judged("unsure", held[0].text if held else "")
+    def _read_refusal(self) -> _Read | None:
+        """Find a clause that in general words says that it could not be done."""
+        relevant = [each for each in self._stated if self._touches(each)]
+        refused = [each for each in relevant if each.negative and _UNABLE.search(each.text)]
+        refused = [each for each in refused if not self._strange(self._part, each)]
+        if refused and all(each.negative for each in relevant) and not self._part.negative:
+            return _Read("denied", refused[0].text)
+        return None
 
-    def _is_about(self, clause: Clause) -> bool:
-        """Return whether a clause is about the same things: a word of its sentence is the claim's, or none is new."""
-        words = self._sentence(clause)
-        return bool(words & self._words) or not words - self._known - self._words
+    def _touches(self, clause: Clause) -> bool:
+        return bool({*clause.words} & {*self._part.words} or clause.signs.keys() & self._part.signs.keys())
 
-    def _is_whole(self, clause: Clause) -> bool:
-        """Return whether a clause leaves nothing of the claim open, and no word of it belongs to another sentence."""
-        words = self._sentence(clause)
-        missing_here = self._words - clause.words
-        missing, strange = self._words - words, clause.words - self._words - self._known
-        elsewhere = {word for each in self._clauses for word in each.words} - words
-        if missing & self._names - self._known or (missing & self._names and self._names_other(clause)):
-            return False
-        if missing & elsewhere and strange:
-            return False
-        placed = [each for wanted in self._figures for each in self._find(wanted, self._clauses)]
-        if placed and not any(
-            clause.sentence - 2 < each.sentence <= clause.sentence + (self._turn > 0) for each in placed
-        ):
-            return False
-        if clause in placed and missing_here & self._with_other_figures(clause):
-            return False
-        return len(missing - self._known) * 2 <= len(self._words) or not strange
-
-    def _with_other_figures(self, clause: Clause) -> set[str]:
-        """Return the words of the other clauses that have figures."""
-        return {word for each in self._clauses if each is not clause and find_figures(each.text) for word in each.words}
-
-    def _names_other(self, clause: Clause) -> bool:
-        return any(stem(each.lower()) not in self._words | self._known for each in _NAME.findall(clause.text))
-
-    def _sentence(self, clause: Clause) -> set[str]:
-        return {word for each in self._clauses if each.sentence == clause.sentence for word in each.words}
-
-    def _judge_words(self) -> Judged:
-        """Judge a claim without a predicate: all its words and figures in one sentence, and how that is turned."""
-        placed = self._said
-        for wanted in self._figures if self._turn > 0 else ():
-            placed = self._find(wanted, placed) or placed
-        size = len(self._words) + len(self._figures)
-        least = 1.0 if size < 3 else 0.6
-        full = [each for each in placed if self._is_whole(each) and self._share(each) >= least]
-        full = full or [each for each in placed if self._is_carried(each)]
-        right = [each for each in full if each.negative == self._negative]
-        if right and len(right) == len(full):
-            return Judged("holds", right[0].text)
-        if full and not right and size > 1 and all(self._share(each) == 1 for each in full):
-            return Judged("broken", full[0].text, "the opposite is said")
-        return Judged("unsure", full[0].text if full else "")
-
-    def _is_carried(self, clause: Clause) -> bool:
-        """Return whether a clause has the claim's figures, alone of their kinds, and hardly a word of it is missing."""
-        missing = self._words - clause.words - self._known
-        elsewhere = {word for each in self._clauses if each is not clause for word in each.words}
-        figures = find_figures(self._answer)
-        alone = all(sum(is_rival(wanted, each) for each in figures) == 1 for wanted in self._figures)
-        units = all(each.kind != "number" for each in self._figures)
-        own = not self._names_other(clause) and not (self._words - clause.words) & elsewhere
-        return bool(self._figures) and self._turn > 0 and alone and units and own and len(missing) < 2
-
-    def _share(self, clause: Clause) -> float:
-        """Return the share of the claim's words that a clause's sentence has."""
-        words = self._sentence(clause) if len(self._words) > 1 else clause.words
-        return len(self._words & words) / len(self._words) if self._words else 0.0
+    def _read_silence(self) -> _Read | None:
+        if _DONE.match(self._answer) or _YES_NO.match(self._answer):
+            return None
+        if not self._stated and not find_figures(self._answer):
+            return _Read("absent", self._answer[:80], "nothing is stated")
+        promised = [each for each in self._clauses if each.mood == "open" and self._sign_in(self._part, each) > 0]
+        if promised and not any(self._touches(each) for each in self._stated):
+            return _Read("absent", promised[0].text, "it is only promised or offered")
+        return None
 
 
 def _is_small(figure: Figure) -> bool:
     return figure.kind == "number" and figure.value is not None and abs(figure.value) <= 12
 
 
-def _is_ambiguous(wanted: Figure, others: Sequence[Figure]) -> bool:
-    """Return whether another figure may be the same: half a day apart, or without its sign."""
-    if wanted.value is None:
-        return False
-    return any(each.value in (-wanted.value, wanted.value - 720, wanted.value + 720) for each in others)
+# questions -----------------------------------------------------------------------------------------------------------
+
+_SLOTS = {
+    "birth": r"born|birth\w*",
+    "duration": r"how long|how much time|length|duration|how many (?:minutes|hours|days|weeks|nights)",
+    "time": r"when|(?:what|which) (?:time|day|date|hour|month|weekday)|(?:the|a|your) (?:\w+ )?(?:time|day|date|hour)",
+    "amount": r"how (?:much|many)|amount|number of|quantity|(?:what|which) sum",
+    "name": r"who|whose|whom|(?:full |last |first )?name",
+    "place": r"where|address|destination|location|(?:what|which) (?:place|city)",
+    "reason": r"why|reason|what for",
+    "content": r"(?:what|which words?) .*(?:say|tell|write|text|message)|content|wording",
+}
+_SLOT = {name: re.compile(rf"\b(?:{pattern})\b", re.I) for name, pattern in _SLOTS.items()}
+_SLOT_WORDS = re.compile(
+    r"\b(?:how|what|which|when|who|whose|why|where|long|much|many|amount|number of|length|duration|time|date|reason|lasts?"
+    r"|name|say|tell|write|plan(?:ning)?)\b",
+    re.I,
+)
+_FOCUS = re.compile(
+    r"\b(?:which|what) (?:of (?:the|these|those) )?(?:two |three |\d+ )?([\w-]+)|^(?:whether|if) (?:to |the )?([\w-]+)|^the (.+?)(?: (?:of|to|for)\b|$)",
+    re.I,
+)
+_WHICH_ONE = re.compile(r"\bwhich (?:ones?|of (?:them|these|those))\b", re.I)
+
+
+def _judge_question(claim: str, answer: str, asked: str) -> Judged:
+    sentences = [each for each in split_sentences(answer) if each.rstrip("\"') ").endswith("?") or _REQUEST.search(each)]
+    if not sentences:
+        return Judged("broken", "", "nothing is asked")
+    for sentence in sentences:
+        if _asks_for(claim, sentence, answer, asked):
+            return Judged("holds", sentence)
+    slot = _slot_of(claim)
+    others = [_slot_of(each) for each in sentences if not _OFFER.search(each)]
+    if all(other and slot and other != slot and not _SLOT[slot].search(each)
+           for other, each in zip(others, sentences, strict=False)):  # fmt: skip
+        return Judged("broken", sentences[0], "something else is asked" if others else "it only offers more help")
+    return Judged("unsure", sentences[0])
+
+
+def _slot_of(text: str) -> str:
+    return next((name for name, pattern in _SLOT.items() if pattern.search(text)), "")
+
+
+def _asks_for(claim: str, sentence: str, answer: str, asked: str) -> bool:
+    """Return whether a sentence asks for what a claim names, and for nothing that is strange beside it."""
+    slot, said = _slot_of(claim), _topics(_SLOT_WORDS.sub(" ", sentence))
+    wanted = _topics(_SLOT_WORDS.sub(" ", claim))
+    missing = {word for word in wanted if not _is_among(word, said)}
+    strange = {word for word in said if not _is_among(word, wanted | _topics(asked))}
+    if slot:
+        return slot == _slot_of(sentence) and (slot in ("reason", "birth", "content") or not (missing and strange))
+    if _WHICH_ONE.search(sentence) and claim.lower().startswith("which"):
+        return all(_is_among(word, _topics(answer) | _topics(asked)) for word in missing)
+    focus = _FOCUS.search(claim)
+    head = _topics(next(filter(None, focus.groups()))) if focus else wanted
+    return bool(head) and all(_is_among(word, said) for word in head)
+
+
+def _is_among(word: str, words: set[str]) -> bool:
+    return word in words or any(each[:5] == word[:5] and len(word) > 4 for each in words)
+
+
+def _topics(text: str) -> set[str]:
+    found = (topic_of(word.lower()) for word in re.findall(r"[^\W\d_][\w'.-]*[^\W_]", text))
+    return {*found} - {""}
