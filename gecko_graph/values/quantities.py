@@ -16,7 +16,7 @@ _UNITS = {
                  "weeks?": 604_800.0},
     "months": {"months?": 1.0, "years?": 12.0},
     "speed": {"km/h|kph|kilomet(?:re|er)s (?:an|per) hour": 1.0, "mph|miles (?:an|per) hour": 1.609344},
-    "mass": {"mg": 0.001, "g|grams?": 1.0, "kg|kilos?|kilogram(?:me)?s?": 1000.0, "lbs?": 453.592, "oz|ounces?": 28.3495,
+    "mass": {"mg": 0.001, "g|grams?": 1.0, "kg|kilos?|kilogram(?:me)?s?": 1000.0, "lbs?|pounds?": 453.592, "oz|ounces?": 28.3495,
              "tons?|tonnes?": 1e6},
     "volume": {"ml": 0.001, "l|lit(?:re|er)s?": 1.0, "gallons?": 3.78541},
     "size": {"kb|kilobytes?": 1.0, "mb|megabytes?": 1e3, "gb|gigabytes?|gigs?": 1e6, "tb|terabytes?": 1e9},
@@ -24,7 +24,8 @@ _UNITS = {
     "power": {"w|watts?": 1.0, "kw|kilowatts?": 1e3},
     "energy": {"wh": 1.0, "kwh|kilowatt[ -]hours?": 1e3},
     "share": {"%|per ?cent|percentage points?": 1.0},
-    "euro": {"eur(?:os?)?": 1.0, "cents?": 0.01}, "dollar": {"(?:us )?dollars?|usd|bucks": 1.0}, "pound": {"gbp|quid": 1.0},
+    "euro": {"eur(?:os?)?": 1.0, "cents?": 0.01}, "dollar": {"(?:us )?dollars?|usd|bucks": 1.0, "cents?": 0.01},
+    "pound": {"gbp|quid|pounds?": 1.0, "pence": 0.01},
     "degrees": {"degrees?|°": 1.0},
     "celsius": {"(?:degrees? |° ?)?c(?:elsius)?": 1.0}, "fahrenheit": {"(?:degrees? |° ?)?f(?:ahrenheit)?": 1.0},
 }  # fmt: skip
@@ -40,6 +41,7 @@ _NUMBER = re.compile(
     r"(?![\w:/]{0,20}\d|\.\d)(?P<after> ?[$€£])?",
     re.I,
 )
+_TIMES = re.compile(r" (thousand|million|billion)\b", re.I)
 _BELOW = re.compile(r"(?: degrees)? (?:below|in the red)")
 _HEDGE = re.compile(
     r"(?:about|around|approximately|approx|roughly|nearly|almost|just (?:over|under)|some|circa|close to|~|\u2248) ?[$€£]?$",
@@ -127,6 +129,7 @@ _SPELT = (
     (re.compile(r"(\d)(?: o'clock)? (?:in the morning|this morning)", re.I), r"\1 am"),
     (re.compile(r"(\d)(?: o'clock)? (?:in the (?:afternoon|evening)|at night|tonight|this evening)", re.I), r"\1 pm"),
     (re.compile(r"\b(\d{1,2}) o'clock", re.I), r"\1:00"),
+    (re.compile(r"\b(?:12 )?(?:noon|midday)\b", re.I), "12:00"), (re.compile(r"\b(?:12 )?midnight\b", re.I), "0:00"),
     (re.compile(r"\btwice\b", re.I), "2 times"), (re.compile(r"\ba (?:couple|pair) of\b", re.I), "2"),
     (re.compile(r"\ba dozen\b", re.I), "12"), (re.compile(r"\b(\d{1,5})k\b"), r"\g<1>000"),
 )  # fmt: skip
@@ -136,17 +139,23 @@ def _quantities(text: str) -> Iterator[Figure]:
     for found in _NUMBER.finditer(text):
         number = float(found["number"].replace(",", ""))
         minus = found["before"] or found["minus"] or _BELOW.match(text, found.end())
-        kind, factor = "number", 1.0
-        if money := found["money"] or (found["after"] or "").strip():
-            kind = _MONEY[money.lower()]
-        else:
-            hits = [(unit.match(text, found.end()), name, each) for unit, name, each in _KINDS]
-            _, kind, factor = max(((hit.end(), name, each) for hit, name, each in hits if hit), default=(0, kind, 1.0))
+        times = _TIMES.match(text, found.end())
+        scale = {"thousand": 1e3, "million": 1e6, "billion": 1e9}[times[1].lower()] if times else 1.0
         hedged = _HEDGE.search(text[max(found.start() - 20, 0) : found.start()])
-        label = _LABEL.match(text, found.end()) if kind == "number" else None
-        slack = _slack(found["number"].replace(",", ""), bool(hedged)) * factor
-        value = (-1 if minus else 1) * number * factor
-        yield Figure(found[0].strip(), kind, value, slack, label[1][:5] if label else "")
+        slack = _slack(found["number"].replace(",", ""), bool(hedged))
+        for kind, factor in _units_of(found, text, times.end() if times else found.end()):
+            label = _LABEL.match(text, found.end()) if kind == "number" else None
+            value = (-1 if minus else 1) * number * scale * factor
+            yield Figure(found[0].strip(), kind, value, slack * scale * factor, label[1][:5] if label else "")
+
+
+def _units_of(found: re.Match[str], text: str, end: int) -> list[tuple[str, float]]:
+    """Return the units that may be meant, with what one is in the first one of their kind: `pounds` are of two kinds."""
+    if money := found["money"] or (found["after"] or "").strip():
+        return [(_MONEY[money.lower()], 1.0)]
+    hits = [(hit.end(), name, each) for unit, name, each in _KINDS if (hit := unit.match(text, end))]
+    longest = max((each[0] for each in hits), default=0)
+    return [(name, each) for place, name, each in hits if place == longest] or [("number", 1.0)]
 
 
 def _slack(number: str, hedged: bool) -> float:
@@ -215,8 +224,24 @@ def _shape(text: str) -> str:
     return re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "0", text))
 
 
-def may_be_same(wanted: Figure, other: Figure) -> bool:
-    """Return whether two figures that differ may mean one: a time without its half of the day, an amount without its sign."""
+def may_say(wanted: Figure, text: str) -> bool:
+    """Return whether a text may say a figure in a way that is not read: with its digits grouped otherwise, or in words."""
+    digits = re.sub(r"\D", "", wanted.text)
+    if _VAGUE.search(text) or (len(digits) > 1 and digits.lstrip("0") in re.sub(r"\D", "", text)):
+        return True
+    if wanted.kind == "date" and _read(text).holds(wanted.text, "loose"):
+        return True
+    return any(_may_be_same(wanted, each) for each in find_figures(text))
+
+
+_VAGUE = re.compile(
+    r"\b(?:half|quarter|double|dozen|fortnight|couple|several|few|score|none|every|each|daily|weekly|monthly|yearly|annual"
+    r"|second|third|fourth|fifth|single|pair|both)\b|\b(?:mon|tue|tues|wed|thu|thur|thurs|fri|sat|sun)\b\.?",
+    re.I,
+)
+
+
+def _may_be_same(wanted: Figure, other: Figure) -> bool:
     if wanted.value is None or other.value is None:
         return False
     if wanted.kind == "time":

@@ -131,11 +131,13 @@ _UNIT_WORDS = (
     " thirty forty fifty sixty inch foot feet liter litre day date once twice time st nd rd th point zero dozen couple"
 )
 _IDIOMS = (
-    (r"\b(?:no (?:problem|worries|need|doubt|trouble)|not only|not just|don't (?:worry|hesitate)|why not|if not)\b", " "),
+    (r"\b(?:no (?:problem|worries|need|doubt|trouble|matter|issues?|idea why)|not to worry|not a problem|not only|not just|don't (?:worry|hesitate)|why not|if not)\b", " "),
     (r"\bnothing else\b[^.;,!?]*|\bno other\b[^.;,!?]*|\bnot (?:\w+ ){1,4}other\b[^.;,!?]*", " "),
     (r"^(?:no(?=[,.!:])|yes|sure|okay|ok|of course|certainly|absolutely|done|all set|alright)\b[,.!:]? ?", ""),
+    (r"\b(?:at|with|for|in|by) no\b", "without"), (r"\b(?:can't|couldn't) (?:wait|agree|be happier)\b", " "),
+    (r"\bi can (?:confirm|see|tell you|assure you|report)\b(?: that)?", "i"),
     (r"\b(?:free|available|open) (?=(?:time |appointment )?(?:slot|appointment|time|room|date|seat)s?\b)", ""),
-    (r"\b(?:is|are|was|were)?(?:n't| not) (?:possible|allowed|permitted)\b|\bimpossible\b(?! to)", "nothing can"),
+    (r"\b(?:is|are|was|were)?(?:n't| not) (?:possible|allowed|permitted)\b|\bimpossible\b(?! to)", "notall can"),
     (r"\b(?:possible|allowed|permitted)\b", "can"),
     (r"\b(?:failed|unable|refused|refuses|forgot|fails|impossible|declined|too late) to\b", "not"),
     (r"\b(?:wasn't|was not|am not|'m not|isn't|is not|not) able to\b|\bno way (?:to|of)\b", "not"),
@@ -271,15 +273,17 @@ def _read_clause(part: str, number: int) -> Clause:
     quoted = {place for found in _TITLE.finditer(plain) for place in range(*found.span())}
     found = [*_WORD.finditer(plain)]
     tokens = [f"={each[0].lower()}" if each.start() in quoted else each[0].lower() for each in found]
-    backward = tokens.count("nothing") % 2
     verbs = [_is_verb(before, word) for before, word in zip(["", *tokens], tokens, strict=False)]
     if not any(verbs) and _LIGHT & {*tokens}:
         verbs = [_base(word) in PREDICATES for word in tokens]
     signs: dict[str, set[int]] = {}
     words: dict[str, bool] = {}
-    turn = 1 - 2 * backward
-    for word, verb in zip(tokens, verbs, strict=True):
-        if word in ("not", "without"):
+    turn = 1
+    for place, (word, verb) in enumerate(zip(tokens, verbs, strict=True)):
+        if word in ("nothing", "notall") and (word == "notall" or (place and verbs[place - 1])):  # "I sent nothing"
+            signs = {concept: {-sign for sign in each} for concept, each in signs.items()}
+            words = {topic: not turned for topic, turned in words.items()}
+        if word in ("not", "without", "nothing", "notall"):
             turn = -turn
         elif verb:
             concept, sign = PREDICATES[_base(word)]
@@ -292,8 +296,8 @@ def _read_clause(part: str, number: int) -> Clause:
         words=tuple(words),
         signs={concept: frozenset(each) for concept, each in signs.items()},
         negated=frozenset(word for word, turned in words.items() if turned),
-        negative="not" in tokens or bool(backward),
-        mood="open" if _OPEN.search(part) else "stated",
+        negative=bool({"not", "nothing", "notall"} & {*tokens}),
+        mood="open" if _OPEN.search(plain) else "stated",
         future=bool(_FUTURE.search(part)),
         limited=bool(_LIMITS.search(part)),
         names=names_of(part) & {*words},
@@ -313,7 +317,7 @@ def topic_of(word: str) -> str:
     """Return a word as it is compared: without its ending, one for its synonyms; empty for one that says nothing."""
     word = word.partition("'")[0] or word
     one = stem(word)
-    if word in _STOP or one in _STOP or one in _UNITS or word[-1].isdigit() or word == "nothing":
+    if word in _STOP or one in _STOP or one in _UNITS or word[-1].isdigit() or word in ("nothing", "notall"):
         return ""
     return _ALIKE.get(one, one)
 

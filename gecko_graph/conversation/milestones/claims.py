@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple, TypeAlias
 
-from ...values.quantities import Figure, find_figures, is_said, is_same, may_be_same, rivals_of
+from ...values.quantities import Figure, find_figures, is_said, is_same, may_say, rivals_of
 from ...values.statements import MODAL, Clause, is_weak, read_clauses, split_sentences, topic_of
 
 Kind: TypeAlias = Literal["says", "denies", "asks"]
@@ -28,7 +28,16 @@ _PAST = re.compile(r"\b(?:was|were|been)\b", re.I)
 _RESULT = re.compile(r"\b(?:now|new)\b", re.I)
 _PRONOUN = re.compile(r"(?:and |so |but |as )?(?:it|they|this|that|these|both|which|she|he|those)\b", re.I)
 _BARE = re.compile(r"(?:and |so )?(?:it|that|this|there|you|they|he|she)\b", re.I)
+_HIM = re.compile(r"\b(?:him|her|them|his|their)\b", re.I)
 _UNABLE = re.compile(r"\b(?:can't|cannot|can not|couldn't|could not|unable|not able|wasn't able|no way|haven't|didn't)\b", re.I)
+_PROMISE = re.compile(
+    r"\b(?:i|we)(?:'ll| will| can| could|'d| would|'m going to| am going to)\b(?!'t| not)|\blet me\b|\bshall i\b|\bif you\b", re.I
+)
+_MAY_ASK = re.compile(
+    r"\b(?:please|need|tell me|let me know|give me|send me|specify|provide|confirm|choose|pick|waiting for|depends"
+    r"|(?:want|like|have|ought) to know|must know)\b",
+    re.I,
+)
 _REQUEST = re.compile(
     r"\b(?:please (?:tell|send|give|provide|confirm|share|specify|let)|let me know (?!if you)|tell me|could you|can you"
     r"|i(?:'d| would)? (?:just |still |also )?need (?:to know|your|the|you)|i'll need)\b",
@@ -107,11 +116,9 @@ class _Comparison:
     # clauses
     def _read_clauses(self) -> _Read | None:
         signs = [(sign, each) for each in self._stated if (sign := self._sign_in(self._part, each))]
-        full = [(sign, each) for sign, each in signs if not self._missing(self._part, each)]
-        signs = full or signs
         if not signs:
             return None
-        sign, clause = signs[0]
+        sign, clause = next((pair for pair in signs if self._is_full(self._part, pair[1])), signs[0])
         if any(other != sign for other, _ in signs):
             return _Read("unsure", clause.text, "it is said and denied")
         return _Read("stated" if sign > 0 else "denied", clause.text, "" if sign > 0 else "the opposite is said")
@@ -122,13 +129,18 @@ class _Comparison:
             return 0
         if not (self._has_names(part, clause) and self._has_figures(clause)):
             return 0
-        if self._missing(part, clause) and not self._is_carried(part, clause):
+        if not self._is_full(part, clause) and not self._is_carried(part, clause):
             return 0
         return self._turn_of(part, clause)
 
     @staticmethod
     def _missing(part: Clause, clause: Clause) -> set[str]:
         return {word for word in part.words if word not in clause.words and not is_weak(word)}
+
+    def _is_full(self, part: Clause, clause: Clause) -> bool:
+        """Return whether a clause has all words of the part, and one that says more than of what sort it is."""
+        shared = [word for word in part.words if word in clause.words]
+        return bool(shared) and not self._missing(part, clause)
 
     def _strange(self, part: Clause, clause: Clause) -> set[str]:
         return {word for word in clause.words if word not in part.words and not is_weak(word)} - self._known
@@ -145,7 +157,7 @@ class _Comparison:
         known = [self._asked, self._part.text]
         for wanted in self._figures:
             said = is_said(wanted, clause.text + clause.tail)
-            around = clause.text + clause.tail if said and not self._missing(self._part, clause) else self._around(clause, said)
+            around = clause.text + clause.tail if said and self._is_full(self._part, clause) else self._around(clause, said)
             if rivals_of(wanted, around, known):
                 return False
             if not said and not (is_said(wanted, self._asked) and len(self._requests) < 2):
@@ -203,29 +215,29 @@ class _Comparison:
 
     # figures and names
     def _read_figures(self) -> _Read | None:
+        """Find a clause that says another figure in the place of the part's, or an answer that says none."""
         for wanted in self._figures:
-            if is_said(wanted, self._answer):
+            if is_said(wanted, self._answer) or may_say(wanted, self._answer):
                 continue
-            rivals = rivals_of(wanted, self._answer, [self._asked])
-            if any(may_be_same(wanted, each) for each in find_figures(self._answer)):
-                return _Read("unsure", "", f"{wanted.text} may be meant")
-            if rivals and (wanted.kind != "number" or rivals[0].label == wanted.label != ""):
-                return _Read("absent", rivals[0].text, f"{wanted.text} was to be said, not {rivals[0].text}")
-            if is_said(wanted, self._asked) or wanted.kind in ("date", "weekday") or _is_small(wanted):
-                continue
-            return _Read("absent", "", f"{wanted.text} is not said")
+            for clause in self._stated:
+                rivals = rivals_of(wanted, clause.text, [self._asked])
+                if rivals and not clause.negative and (self._touches(clause) or _BARE.match(clause.text)):
+                    if wanted.kind != "number" or rivals[0].label == wanted.label != "":
+                        return _Read("absent", clause.text, f"{wanted.text} was to be said, not {rivals[0].text}")
+            if not find_figures(self._answer) and not is_said(wanted, self._asked) and wanted.kind not in ("date", "weekday"):
+                return _Read("absent", "", f"{wanted.text} is not said")
         return None
 
     def _read_names(self) -> _Read | None:
         """Find a clause that says the part with another name."""
         names = self._part.names
-        if not names or any(names & {*each.words} for each in self._clauses):
+        if not names or any(names & {*each.words} for each in self._clauses) or _HIM.search(self._answer):
             return None
         part = replace(self._part, words=tuple(word for word in self._part.words if word not in names), names=frozenset())
         for clause in self._stated:
             others = clause.names & self._strange(part, clause)
             rest = replace(clause, words=tuple(word for word in clause.words if word not in others), names=frozenset())
-            if others and not self._missing(part, rest) and self._turn_of(part, rest) > 0:
+            if others and self._is_full(part, rest) and self._turn_of(part, rest) > 0:
                 return _Read("absent", clause.text, f"{' '.join(sorted(names))} was to be said")
         return None
 
@@ -238,7 +250,7 @@ class _Comparison:
             return None
         sign = signs.pop()
         polar = all(each.mood == "asked" and _POLAR.match(each.text) and not each.negative for each in requests)
-        if found and polar:
+        if found and polar and len(self._requests) == 1:
             return _Read("stated" if (sign > 0) == bool(found[1]) else "denied", found[0].strip())
         if _DONE.match(self._answer) and not self._stated and sign > 0 and all(each.mood != "asked" for each in requests):
             return _Read("stated", self._answer[:80])
@@ -259,16 +271,13 @@ class _Comparison:
     def _read_silence(self) -> _Read | None:
         if _DONE.match(self._answer) or _YES_NO.match(self._answer):
             return None
-        if not self._stated and not find_figures(self._answer):
-            return _Read("absent", self._answer[:80], "nothing is stated")
-        promised = [each for each in self._clauses if each.mood == "open" and self._sign_in(self._part, each) > 0]
-        if promised and not any(self._touches(each) for each in self._stated):
+        related = [each for each in self._clauses if each.mood != "asked" and self._touches(each)]
+        promised = [each for each in related if each.mood == "open" and _PROMISE.search(each.text)]
+        if related and len(promised) == len(related) and any(self._sign_in(self._part, each) > 0 for each in promised):
             return _Read("absent", promised[0].text, "it is only promised or offered")
+        if not self._stated and not related and not find_figures(self._answer):
+            return _Read("absent", self._answer[:80], "nothing is stated")
         return None
-
-
-def _is_small(figure: Figure) -> bool:
-    return figure.kind == "number" and figure.value is not None and abs(figure.value) <= 12
 
 
 # questions -----------------------------------------------------------------------------------------------------------
@@ -284,6 +293,8 @@ _SLOTS = {
     "content": r"(?:what|which words?) .*(?:say|tell|write|text|message)|content|wording",
 }
 _SLOT = {name: re.compile(rf"\b(?:{pattern})\b", re.I) for name, pattern in _SLOTS.items()}
+_ALIKE = {name: {name} for name in _SLOTS} | dict.fromkeys(("birth", "time", "duration"), {"birth", "time", "duration"})
+"""Slots of which one may be asked for in the words of another."""
 _SLOT_WORDS = re.compile(
     r"\b(?:how|what|which|when|who|whose|why|where|long|much|many|amount|number of|length|duration|time|date|reason|lasts?"
     r"|name|say|tell|write|plan(?:ning)?)\b",
@@ -299,15 +310,15 @@ _WHICH_ONE = re.compile(r"\bwhich (?:ones?|of (?:them|these|those))\b", re.I)
 def _judge_question(claim: str, answer: str, asked: str) -> Judged:
     sentences = [each for each in split_sentences(answer) if each.rstrip("\"') ").endswith("?") or _REQUEST.search(each)]
     if not sentences:
-        return Judged("broken", "", "nothing is asked")
+        return Judged("unsure") if _MAY_ASK.search(answer) else Judged("broken", "", "nothing is asked")
     for sentence in sentences:
         if _asks_for(claim, sentence, answer, asked):
             return Judged("holds", sentence)
-    slot = _slot_of(claim)
-    others = [_slot_of(each) for each in sentences if not _OFFER.search(each)]
-    if all(other and slot and other != slot and not _SLOT[slot].search(each)
-           for other, each in zip(others, sentences, strict=False)):  # fmt: skip
-        return Judged("broken", sentences[0], "something else is asked" if others else "it only offers more help")
+    if all(_OFFER.search(each) for each in sentences):
+        return Judged("broken", sentences[0], "it only offers more help")
+    slot, other = _slot_of(claim), _slot_of(sentences[0])
+    if len(sentences) == 1 and slot and other and other not in _ALIKE[slot] and not _SLOT[slot].search(sentences[0]):
+        return Judged("broken", sentences[0], "something else is asked")
     return Judged("unsure", sentences[0])
 
 
