@@ -1,4 +1,4 @@
-"""Figures in texts with their units, and whether one stands for another: rounded, in another unit, written otherwise."""
+"""Figures in texts with their units, and whether one stands for another: rounded, in another unit, spelt otherwise."""
 
 from __future__ import annotations
 
@@ -15,19 +15,18 @@ _UNITS = {
     "duration": {"s|sec(?:ond)?s?": 1.0, "min(?:ute)?s?": 60.0, "h|hrs?|hours?": 3600.0, "days?|nights?": 86_400.0,
                  "weeks?": 604_800.0},
     "months": {"months?": 1.0, "years?": 12.0},
-    "speed": {"km/h|kph|kilomet(?:re|er)s (?:an|per) hour": 1.0, "mph|miles (?:an|per) hour": 1.609344},
-    "mass": {"mg": 0.001, "g|grams?": 1.0, "kg|kilos?|kilogram(?:me)?s?": 1000.0, "lbs?|pounds?": 453.592, "oz|ounces?": 28.3495,
+    "mass": {"g|grams?": 1.0, "kg|kilos?|kilogram(?:me)?s?": 1000.0, "lbs?|pounds?": 453.592, "oz|ounces?": 28.3495,
              "tons?|tonnes?": 1e6},
     "volume": {"ml": 0.001, "l|lit(?:re|er)s?": 1.0, "gallons?": 3.78541},
     "size": {"kb|kilobytes?": 1.0, "mb|megabytes?": 1e3, "gb|gigabytes?|gigs?": 1e6, "tb|terabytes?": 1e9},
     "pressure": {"bars?": 1.0, "psi": 0.0689476},
-    "power": {"w|watts?": 1.0, "kw|kilowatts?": 1e3},
-    "energy": {"wh": 1.0, "kwh|kilowatt[ -]hours?": 1e3},
     "share": {"%|per ?cent|percentage points?": 1.0},
-    "euro": {"eur(?:os?)?": 1.0, "cents?": 0.01}, "dollar": {"(?:us )?dollars?|usd|bucks": 1.0, "cents?": 0.01},
+    "euro": {"eur(?:os?)?": 1.0, "cents?": 0.01},
+    "dollar": {"(?:us )?dollars?|usd|bucks": 1.0, "cents?": 0.01},
     "pound": {"gbp|quid|pounds?": 1.0, "pence": 0.01},
     "degrees": {"degrees?|°": 1.0},
-    "celsius": {"(?:degrees? |° ?)?c(?:elsius)?": 1.0}, "fahrenheit": {"(?:degrees? |° ?)?f(?:ahrenheit)?": 1.0},
+    "celsius": {"(?:degrees? |° ?)?c(?:elsius)?": 1.0},
+    "fahrenheit": {"(?:degrees? |° ?)?f(?:ahrenheit)?": 1.0},
 }  # fmt: skip
 _KINDS = [
     (re.compile(rf"[ -]?(?:{words})(?!\w)", re.I), kind, factor)
@@ -36,27 +35,28 @@ _KINDS = [
 ]
 _MONEY = {"€": "euro", "$": "dollar", "£": "pound", "eur": "euro", "usd": "dollar", "gbp": "pound"}
 _NUMBER = re.compile(
-    r"(?P<before>[-\u2212](?=[\d$€£]))?(?P<minus>minus )?(?:(?P<money>[$€£]|\b(?:eur|usd|gbp)\b) ?)?"
+    r"(?P<minus>[-\u2212](?=[\d$€£])|minus )?(?:(?P<money>[$€£]|\b(?:eur|usd|gbp)\b) ?)?"
     r"(?P<number>(?<![\w.:/])\d{1,3}(?:,\d{3}){1,5}(?:\.\d{1,9})?|(?<![\w.:/])\d{1,15}(?:\.\d{1,9})?)"
     r"(?![\w:/]{0,20}\d|\.\d)(?P<after> ?[$€£])?",
     re.I,
 )
 _TIMES = re.compile(r" (thousand|million|billion)\b", re.I)
-_BELOW = re.compile(r"(?: degrees)? (?:below|in the red)")
 _HEDGE = re.compile(
-    r"(?:about|around|approximately|approx|roughly|nearly|almost|just (?:over|under)|some|circa|close to|~|\u2248) ?[$€£]?$",
-    re.I,
+    r"(?:about|around|approximately|roughly|nearly|almost|just (?:over|under)|some|~|\u2248) ?[$€£]?$", re.I
 )
 _CLOSE = 0.05
 """The share by which a rounded figure may be off at most."""
-WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_WEEKDAY = re.compile(rf"\b({'|'.join(WEEKDAYS)})s?\b", re.I)
+_WEEKDAY = re.compile(r"\b((?:mon|tues|wednes|thurs|fri|satur|sun)day)s?\b", re.I)
 _PHONE = re.compile(r"(?<![\w.])(?!\d{4}-\d\d?-\d)\+?\d[\d ()/-]{6,18}\d(?!\w)")
 _PLAIN_NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?(?:[A-Za-z%°]{1,5}|-[a-z]+)?|[\d,]+\.?")
 _LABEL = re.compile(r" (?!and|or|is|are|was|to|in|on|at|for|where|from|of|with|by)([a-z]{3,})")
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)")
-_HALF_OF_DAY = re.compile(r"[ap]m\b|\b(?:1[3-9]|2[0-3]|0):\d\d", re.I)
-_NOON = 720
+_HALF_OF_DAY = re.compile(r"[ap]m\b|\b(?:1[3-9]|2[0-3]|00?):\d\d", re.I)
+_VAGUE = re.compile(
+    r"\b(?:half|quarter|double|dozen|fortnight|couple|several|few|daily|weekly|monthly|yearly|annual|second|third|fourth"
+    r"|fifth|tomorrow|today|next|(?:mon|tues?|wed|thu(?:rs)?|fri|sat|sun)\b)",
+    re.I,
+)
 
 
 class Figure(NamedTuple):
@@ -64,7 +64,7 @@ class Figure(NamedTuple):
 
     Args:
         text: As it is written.
-        kind: `number`, a unit's dimension, `date`, `time`, `weekday`, `phone`, or `code` for what has digits and letters.
+        kind: `number`, a unit's dimension, `date`, `time`, `weekday`, `phone`, or `code` for digits with letters.
         value: The number in the dimension's first unit, minutes for a time; None for what is no quantity.
         slack: How far another one may be off from it: half of its last place.
         label: What is counted: the word after it.
@@ -87,12 +87,11 @@ def find_figures(text: str) -> tuple[Figure, ...]:
     found += [Figure(each, "phone") for each in _PHONE.findall(left)]
     left = _PHONE.sub(" ", left)
     for atom in atoms_of(left):
-        if _PLAIN_NUMBER.fullmatch(atom.text) or not any(map(str.isdigit, atom.text)):
-            continue
-        moment = _CLOCK.fullmatch(atom.wholes[0])
-        kind = "time" if moment else "date" if "~" in atom.wholes[0] else "code"
-        found.append(Figure(atom.text, kind, int(moment[1]) * 60 + int(moment[2]) if moment else None))
-        left = left.replace(atom.text, " _ ", 1)
+        if not _PLAIN_NUMBER.fullmatch(atom.text) and any(map(str.isdigit, atom.text)):
+            moment = _CLOCK.fullmatch(atom.wholes[0])
+            kind = "time" if moment else "date" if "~" in atom.wholes[0] else "code"
+            found.append(Figure(atom.text, kind, int(moment[1]) * 60 + int(moment[2]) if moment else None))
+            left = left.replace(atom.text, " _ ", 1)
     return (*found, *_quantities(left))
 
 
@@ -110,47 +109,41 @@ def _past(found: re.Match[str]) -> str:
     return f"{hour}:{minutes if found[2].lower() == 'past' else 60 - minutes:02}"
 
 
-def _duration(found: re.Match[str]) -> str:
-    return f"{int(found[1]) * 60 + int(found[2])} minutes"
-
-
 _SPELT = (
-    (re.compile(r"\b(?:3|three)[ -]quarters of an hour", re.I), "45 minutes"),
+    (re.compile(r"\b3[ -]quarters of an hour", re.I), "45 minutes"),
     (re.compile(r"\b(?:a )?quarter of an hour", re.I), "15 minutes"),
     (re.compile(r"\b(?:half an hour|a half[ -]hour)", re.I), "30 minutes"),
     (re.compile(r"\b(?:an|1|one) hour and a half", re.I), "90 minutes"),
     (re.compile(r"\b(\d{1,6})((?: [a-z]{3,9})?) and a half\b", re.I), r"\1.5\2"),
-    (re.compile(r"\b(?:an|one) hour(?= (?:and )?\d)", re.I), "1 hour"),
-    (re.compile(r"\b(\d{1,4}) ?h(?:ou)?r?s?(?: and |, ?| )?(\d{1,2}) ?m(?:in(?:ute)?s?)?\b", re.I), _duration),
-    (re.compile(r"\b(\d{1,2}) (?:feet|foot|ft)(?: and)? (\d{1,2})(?: inch(?:es)?)?\b|(\d)'(\d{1,2})\"", re.I),
-     lambda found: f"{int(found[1] or found[3]) * 12 + int(found[2] or found[4])} inches"),
+    (re.compile(r"\b(\d{1,4}) ?h(?:ou)?r?s?(?: and |, ?| )?(\d{1,2}) ?m(?:in(?:ute)?s?)?\b", re.I),
+     lambda found: f"{int(found[1]) * 60 + int(found[2])} minutes"),
+    (re.compile(r"\b(\d{1,2})(?: ?(?:feet|foot|ft)(?: and)? |')(\d{1,2})(?: ?inch(?:es)?|\")", re.I),
+     lambda found: f"{int(found[1]) * 12 + int(found[2])} inches"),
     (re.compile(r"\b(half|quarter|\d{1,2}) (past) (\d{1,2})\b", re.I), _past),
     (re.compile(r"\b(quarter|5|10|20|25) (to) (1?\d)\b(?= in the| [ap]m| at night| tonight|[.,!;]|$)", re.I), _past),
     (re.compile(r"(\d)(?: o'clock)? (?:in the morning|this morning)", re.I), r"\1 am"),
     (re.compile(r"(\d)(?: o'clock)? (?:in the (?:afternoon|evening)|at night|tonight|this evening)", re.I), r"\1 pm"),
     (re.compile(r"\b(\d{1,2}) o'clock", re.I), r"\1:00"),
     (re.compile(r"\b(?:12 )?(?:noon|midday)\b", re.I), "12:00"), (re.compile(r"\b(?:12 )?midnight\b", re.I), "0:00"),
-    (re.compile(r"\btwice\b", re.I), "2 times"), (re.compile(r"\ba (?:couple|pair) of\b", re.I), "2"),
-    (re.compile(r"\ba dozen\b", re.I), "12"), (re.compile(r"\b(\d{1,5})k\b"), r"\g<1>000"),
+    (re.compile(r"\btwice\b", re.I), "2 times"), (re.compile(r"\b(\d{1,5})k\b"), r"\g<1>000"),
 )  # fmt: skip
 
 
 def _quantities(text: str) -> Iterator[Figure]:
     for found in _NUMBER.finditer(text):
-        number = float(found["number"].replace(",", ""))
-        minus = found["before"] or found["minus"] or _BELOW.match(text, found.end())
+        written = found["number"].replace(",", "")
         times = _TIMES.match(text, found.end())
         scale = {"thousand": 1e3, "million": 1e6, "billion": 1e9}[times[1].lower()] if times else 1.0
-        hedged = _HEDGE.search(text[max(found.start() - 20, 0) : found.start()])
-        slack = _slack(found["number"].replace(",", ""), bool(hedged))
+        hedged = bool(_HEDGE.search(text[max(found.start() - 20, 0) : found.start()]))
         for kind, factor in _units_of(found, text, times.end() if times else found.end()):
             label = _LABEL.match(text, found.end()) if kind == "number" else None
-            value = (-1 if minus else 1) * number * scale * factor
-            yield Figure(found[0].strip(), kind, value, slack * scale * factor, label[1][:5] if label else "")
+            value = (-1 if found["minus"] else 1) * float(written) * scale * factor
+            slack = _slack(written, hedged) * scale * factor
+            yield Figure(found[0].strip(), kind, value, slack, label[1][:5] if label else "")
 
 
 def _units_of(found: re.Match[str], text: str, end: int) -> list[tuple[str, float]]:
-    """Return the units that may be meant, with what one is in the first one of their kind: `pounds` are of two kinds."""
+    """Return the units that may be meant, each with its size in the first one of its kind; `pounds` are of two kinds."""
     if money := found["money"] or (found["after"] or "").strip():
         return [(_MONEY[money.lower()], 1.0)]
     hits = [(hit.end(), name, each) for unit, name, each in _KINDS if (hit := unit.match(text, end))]
@@ -161,9 +154,7 @@ def _units_of(found: re.Match[str], text: str, end: int) -> list[tuple[str, floa
 def _slack(number: str, hedged: bool) -> float:
     """Return half of a number's last place, of its last one above 0 where it is called about right."""
     whole, _, places = number.partition(".")
-    last = -len(places)
-    if hedged:
-        last = -len(places.rstrip("0")) or len(whole) - len(whole.rstrip("0"))
+    last = -len(places.rstrip("0")) or len(whole) - len(whole.rstrip("0")) if hedged else -len(places)
     exact = not places and not hedged and float(number) < 10
     return 0.0 if exact else min(0.5 * 10.0**last, float(number) * _CLOSE)
 
@@ -175,16 +166,15 @@ def _read(text: str) -> Found:
 
 def is_said(wanted: Figure, text: str) -> bool:
     """Return whether a text has a figure that stands for the one that is wanted."""
-    figures = find_figures(text)
     if wanted.kind == "weekday":
-        return any(each[:2] == wanted[:2] for each in figures)
+        return any(each[:2] == wanted[:2] for each in find_figures(text))
     if wanted.kind == "date":
         wholes = [form for atom in atoms_of(wanted.text) for form in atom.wholes if "~" in form]
         without_year = any(_read(text).has_form(f"?{form[form.index('~') :]}") for form in wholes)
         return without_year or _read(text).holds(wanted.text, "normal")
     if wanted.kind in ("code", "phone"):
         return _read(text).holds(wanted.text, "loose" if wanted.kind == "phone" else "normal")
-    return any(is_same(wanted, each) for each in figures)
+    return any(is_same(wanted, each) for each in find_figures(text))
 
 
 def is_same(wanted: Figure, said: Figure) -> bool:
@@ -196,15 +186,13 @@ def is_same(wanted: Figure, said: Figure) -> bool:
 
 def _is_comparable(wanted: Figure, said: Figure) -> bool:
     kinds = {wanted.kind, said.kind}
-    if len(kinds) == 1:
+    if len(kinds) == 1 or ("degrees" in kinds and kinds & {"celsius", "fahrenheit", "number"}):
         return True
-    if "degrees" in kinds:
-        return bool(kinds & {"celsius", "fahrenheit", "number"})
     return "number" in kinds and "time" not in kinds and not said.label and not wanted.label
 
 
 def rivals_of(wanted: Figure, text: str, known: Sequence[str] = ()) -> list[Figure]:
-    """Return the figures of a text that say something else where another one is wanted, but for those of known texts."""
+    """Return the figures of a text, but for those of known texts, that say something else than the wanted one."""
     return [
         each
         for each in find_figures(text)
@@ -214,38 +202,27 @@ def rivals_of(wanted: Figure, text: str, known: Sequence[str] = ()) -> list[Figu
 
 def _is_rival(wanted: Figure, other: Figure) -> bool:
     if wanted.value is None or other.value is None:
-        alike = wanted.kind != "code" or _shape(wanted.text) == _shape(other.text)
-        return wanted.kind == other.kind and alike and not is_said(wanted, other.text)
-    labels = {wanted.label, other.label} - {""}
-    return _is_comparable(wanted, other) and len(labels) < 2 and not is_same(wanted, other)
+        return wanted.kind == other.kind and not is_said(wanted, other.text)
+    return _is_comparable(wanted, other) and len({wanted.label, other.label} - {""}) < 2 and not is_same(wanted, other)
 
 
-def _shape(text: str) -> str:
-    return re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "0", text))
-
-
-def may_say(wanted: Figure, text: str) -> bool:
-    """Return whether a text may say a figure in a way that is not read: with its digits grouped otherwise, or in words."""
+def may_say(wanted: Figure, text: str, *, vague: bool) -> bool:
+    """Return whether a text may say a figure in a way that is not read: grouped otherwise, or in vague words."""
     digits = re.sub(r"\D", "", wanted.text)
-    if _VAGUE.search(text) or (len(digits) > 1 and digits.lstrip("0") in re.sub(r"\D", "", text)):
-        return True
-    if wanted.kind == "date" and _read(text).holds(wanted.text, "loose"):
+    read = {re.sub(r"\D", "", each.text) for each in find_figures(text)}
+    grouped = len(digits) > 3 and digits not in read and digits in re.sub(r"(?<=\d)[ .,'/-]{1,2}(?=\d)", "", text)
+    if (
+        grouped
+        or (vague and _VAGUE.search(text))
+        or (wanted.kind == "date" and _read(text).holds(wanted.text, "loose"))
+    ):
         return True
     return any(_may_be_same(wanted, each) for each in find_figures(text))
 
 
-_VAGUE = re.compile(
-    r"\b(?:half|quarter|double|dozen|fortnight|couple|several|few|score|none|every|each|daily|weekly|monthly|yearly|annual"
-    r"|second|third|fourth|fifth|single|pair|both)\b|\b(?:mon|tue|tues|wed|thu|thur|thurs|fri|sat|sun)\b\.?",
-    re.I,
-)
-
-
 def _may_be_same(wanted: Figure, other: Figure) -> bool:
-    if wanted.value is None or other.value is None:
-        return False
-    if wanted.kind == "time":
-        vague = not _HALF_OF_DAY.search(other.text) or not _HALF_OF_DAY.search(wanted.text) and wanted.text[0] != "0"
-        minutes = other.value * 60 if other.kind == "number" else other.value
-        return vague and abs(minutes - wanted.value) in (0, _NOON)
-    return other.value == -wanted.value
+    """Return whether one is a time without its half of the day, or an amount without its sign."""
+    if wanted.value is None or other.value is None or wanted.kind != "time":
+        return wanted.value is not None and other.value == -wanted.value
+    minutes = other.value * 60 if other.kind == "number" else other.value
+    return not _HALF_OF_DAY.search(other.text) and abs(minutes - wanted.value) in (0, 720)

@@ -128,7 +128,7 @@ _UNIT_WORDS = (
     " usd eur gbp buck percent degree celsius fahrenheit c f am pm o'clock mb gb gigabyte megabyte monday tuesday wednesday"
     " thursday friday saturday sunday january february march april june july august september october november december"
     " half quarter past morning afternoon evening night two three four five six seven eight nine ten eleven twelve twenty"
-    " thirty forty fifty sixty inch foot feet liter litre day date once twice time st nd rd th point zero dozen couple"
+    " thirty forty fifty sixty inch foot feet liter litre day date once twice time st nd rd th point zero dozen couple first"
 )
 _IDIOMS = (
     (r"\b(?:no (?:problem|worries|need|doubt|trouble|matter|issues?|idea why)|not to worry|not a problem|not only|not just|don't (?:worry|hesitate)|why not|if not)\b", " "),
@@ -162,23 +162,28 @@ _IDIOMS = (
 _SUBSTITUTES = [(re.compile(pattern, re.I), to) for pattern, to in _IDIOMS]
 _OPEN = re.compile(
     r"\b(?:i|we)(?:'ll| will| would|'d| could| can| may| should|'m going to| am going to| are going to)\b(?! not|'t)"
-    r"|\b(?:you|it|they|that|this) (?:would|could|can|may|might|should)\b(?! not|'t| no longer| never| only)|\b(?:let me|shall|if|once|unless|as soon as|before (?:i|we))\b"
+    r"|\b(?:you|it|they|that|this) (?:would|could|can|may|might|should)\b(?! not|'t| no longer| never| only)|\b(?:let me|shall|if|whether|once|unless|as soon as|before (?:i|we))\b"
     r"|^(?:in order )?to (?!be\b)"
-    r"|\b(?:plan(?:ning)?|want(?:s|ed)?|try(?:ing)?|tried|about|going|ready|need|have|has|had) to\b(?! be\b)"
+    r"|\b(?:plan(?:ning)?|wants?|wanted|trying|try|tried|about|going|ready|needs?|have|has|had|yet|still|waiting|due|supposed) to\b"
     r"|\b(?:would|could|should) (?:be|have)\b|\bplease\b",
     re.I,
 )
 _FUTURE = re.compile(r"\bwill\b|'ll\b|\bgoing to\b", re.I)
-MODAL = re.compile(r"\b(?:can|could|may|might|must|will|should|possible|allowed|is going to|'ll)\b", re.I)
 _LIMITS = re.compile(
-    r"\b(?:only|except|apart from|other than|instead of|rather than|partly|used to|supposed|anything but|far from|as if)\b", re.I
+    r"\b(?:only|except|apart from|other than|instead of|rather than|partly|used to|supposed|anything but|far from|as if"
+    r"|needn't|(?:not|n't) (?:need|have) to)\b",
+    re.I,
 )
 _GUESS = re.compile(
     r"\b(?:maybe|perhaps|probably|might|possibly|likely|imagine|pretend|wondered|i (?:believe|think|guess)|either|one of|or"
-    r"|hopefully|apparently|not sure|not certain)\b",
+    r"|hopefully|apparently|(?:not|n't) (?:sure|certain|true|right|correct|the case)|doubt|wish|rumou?r|thought|believed|pretending"
+    r"|previously|originally|formerly)\b",
     re.I,
 )
-_VERBAL = re.compile(r"\b(?:is|are|was|were|be|has|have|had|do|does|did|will|can|i|you|it|they|we|he|she|there|that)\b|\w'(?:s|re|ve|ll|d)\b", re.I)
+_VERBAL = re.compile(
+    r"\b(?:is|are|was|were|be|has|have|had|do|does|did|will|can|i|you|it|they|we|he|she|there|that)\b|\w'(?:s|re|ve|ll|d)\b",
+    re.I,
+)
 _TITLE = re.compile(r"\"[^\"\n]{1,200}\"|(?<!\w)'[^'\n]{1,100}'(?!\w)")
 _QUOTED = re.compile(r"\"[^\"\n]{1,300}\"")
 _SENTENCE = re.compile(r"(?<=[.!?;])[\"')\]]{0,3}\s+|\n+")

@@ -1,49 +1,35 @@
 """Whether an answer makes a claim, denies it or asks for it: decided by rule where its sentences are plain.
 
-A claim is compared with each clause of the answer. A clause is about the claim where it has all that the claim names,
-or leaves out only what the request or the clause before it names, and then adds nothing of its own: so that a lie,
-which puts another thing in the place of one, is not taken for a paraphrase. What such clauses say decides; all else is
-unsure, and for the role `claim_judge`.
+A clause is about a claim where it has all that the claim names, or leaves out only what the request or the clause
+before it names and then adds nothing of its own: so that a lie, which puts one thing in the place of another, is not
+taken for a paraphrase. What such clauses say decides; all else is unsure, and for the role `claim_judge`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal, NamedTuple, TypeAlias
 
-from ...values.quantities import Figure, find_figures, is_said, is_same, may_say, rivals_of
-from ...values.statements import MODAL, Clause, is_weak, read_clauses, split_sentences, topic_of
+from ...values.quantities import find_figures, is_said, is_same, may_say, rivals_of
+from ...values.statements import Clause, is_weak, read_clauses, split_sentences, topic_of
 
 Kind: TypeAlias = Literal["says", "denies", "asks"]
 Verdict: TypeAlias = Literal["holds", "broken", "unsure"]
-Stance: TypeAlias = Literal["stated", "denied", "absent", "unsure"]
-"""How an answer stands to a claim; `absent` is also what it says otherwise, or only promises."""
 
 _DONE = re.compile(r"\W*(?:all )?(?:done|sorted|set|taken care of|finished|completed)\b[.!]", re.I)
 _YES_NO = re.compile(r"\W*(?:(yes|yep|yeah|correct|indeed)|no|nope)\b(?! (?:problem|worries|doubt))", re.I)
-_POLAR = re.compile(r"(?:.*[,.:] )?(?:is|are|am|was|were|do|does|did|can|could|may|has|have|will)\b", re.I)
+_POLAR = re.compile(r"(?:is|are|am|was|were|do|does|did|can|could|may|has|have|will)\b", re.I)
+_MODAL = re.compile(r"\b(?:can|could|may|might|must|will|should|possible|allowed|is going to)\b", re.I)
 _PAST = re.compile(r"\b(?:was|were|been)\b", re.I)
-_RESULT = re.compile(r"\b(?:now|new)\b", re.I)
+_NOW = re.compile(r"\b(?:now|new)\b", re.I)
 _PRONOUN = re.compile(r"(?:and |so |but |as )?(?:it|they|this|that|these|both|which|she|he|those)\b", re.I)
 _BARE = re.compile(r"(?:and |so )?(?:it|that|this|there|you|they|he|she)\b", re.I)
 _HIM = re.compile(r"\b(?:him|her|them|his|their)\b", re.I)
-_UNABLE = re.compile(r"\b(?:can't|cannot|can not|couldn't|could not|unable|not able|wasn't able|no way|haven't|didn't)\b", re.I)
+_UNABLE = re.compile(r"\b(?:can't|cannot|can not|couldn't|could not|unable|not able|no way|haven't|didn't)\b", re.I)
 _PROMISE = re.compile(
-    r"\b(?:i|we)(?:'ll| will| can| could|'d| would|'m going to| am going to)\b(?!'t| not)|\blet me\b|\bshall i\b|\bif you\b", re.I
+    r"\b(?:(?:i|we)(?:'ll| will| can| could|'d| would|'m going to)\b(?!'t| not)|let me|shall i|if you)\b", re.I
 )
-_MAY_ASK = re.compile(
-    r"\b(?:please|need|tell me|let me know|give me|send me|specify|provide|confirm|choose|pick|waiting for|depends"
-    r"|(?:want|like|have|ought) to know|must know)\b",
-    re.I,
-)
-_REQUEST = re.compile(
-    r"\b(?:please (?:tell|send|give|provide|confirm|share|specify|let)|let me know (?!if you)|tell me|could you|can you"
-    r"|i(?:'d| would)? (?:just |still |also )?need (?:to know|your|the|you)|i'll need)\b",
-    re.I,
-)
-_OFFER = re.compile(r"\b(?:anything else|something else|help (?:you )?with|happy to|feel free)\b", re.I)
 
 
 class Judged(NamedTuple):
@@ -55,7 +41,9 @@ class Judged(NamedTuple):
 
 
 class _Read(NamedTuple):
-    stance: Stance
+    """How an answer stands to a part of a claim; `absent` where it says something else, only promises, or is silent."""
+
+    stance: Literal["stated", "denied", "absent", "unsure"] = "unsure"
     sentence: str = ""
     reason: str = ""
 
@@ -73,18 +61,15 @@ def judge_claim(kind: Kind, claim: str, answer: str, asked: Sequence[str] = ()) 
         return Judged("broken", "", "the answer is empty")
     if kind == "asks":
         return _judge_question(claim, answer, " ".join(asked))
-    reads = [_Comparison(part, answer, " ".join(asked)).read() for part in read_clauses(claim)]
+    reads = [_Comparison(part, answer, " ".join(asked)).read() for part in read_clauses(claim)] or [_Read()]
     stances = {each.stance for each in reads}
-    first = next((each for each in reads if each.stance != "stated"), reads[0] if reads else _Read("unsure"))
     verdict: Verdict = "unsure"
     if kind == "says" and stances & {"denied", "absent"}:
-        first = next(each for each in reads if each.stance in ("denied", "absent"))
+        reads = [each for each in reads if each.stance in ("denied", "absent")]
         verdict = "broken"
-    elif stances == {"stated"}:
-        verdict = "holds" if kind == "says" else "broken"
-    elif kind == "denies" and stances == {"denied"}:
-        verdict = "holds"
-    return Judged(verdict, first.sentence, first.reason)
+    elif stances == {"stated"} or (kind == "denies" and stances == {"denied"}):
+        verdict = "holds" if (kind == "says") == (stances == {"stated"}) else "broken"
+    return Judged(verdict, *reads[0][1:])
 
 
 class _Comparison:
@@ -92,117 +77,114 @@ class _Comparison:
 
     def __init__(self, part: Clause, answer: str, asked: str) -> None:
         self._part, self._answer, self._asked = part, answer, asked
-        self._clauses = read_clauses(answer)
-        self._requests = read_clauses(asked)
-        self._figures = find_figures(part.text)
+        self._words, self._figures = {*part.words}, find_figures(part.text)
+        self._clauses, self._requests = read_clauses(answer), read_clauses(asked)
         self._known = {word for each in self._requests for word in each.words}
-        self._known_signs = {name for each in self._requests for name in each.signs}
-        self._is_modal = bool(MODAL.search(part.text))
-        self._stated = [each for each in self._clauses if self._is_stated(each)]
+        moods = ("stated", "open") if _MODAL.search(part.text) else ("stated",)
+        past = bool(_PAST.search(part.text))
+        self._stated = [each for each in self._clauses if each.mood in moods and not (each.future and past)]
 
     def read(self) -> _Read:
         """Return how the answer stands to the part, by the first rule that knows."""
         rules = (
-            self._read_clauses, self._read_figures, self._read_names, self._read_yes_or_done, self._read_refusal,
-            self._read_silence,
-        )  # fmt: skip
-        return next((found for rule in rules if (found := rule())), _Read("unsure"))
-
-    def _is_stated(self, clause: Clause) -> bool:
-        if clause.future and _PAST.search(self._part.text):
-            return False
-        return clause.mood == "stated" or (clause.mood == "open" and self._is_modal)
+            self._by_clauses,
+            self._by_figures,
+            self._by_names,
+            self._by_yes_or_done,
+            self._by_refusal,
+            self._by_silence,
+        )
+        return next((found for rule in rules if (found := rule())), _Read())
 
     # clauses
-    def _read_clauses(self) -> _Read | None:
-        signs = [(sign, each) for each in self._stated if (sign := self._sign_in(self._part, each))]
-        if not signs:
+    def _by_clauses(self) -> _Read | None:
+        turns = [(turn, each) for each in self._stated if (turn := self._turn_in(each))]
+        if not turns:
             return None
-        sign, clause = next((pair for pair in signs if self._is_full(self._part, pair[1])), signs[0])
-        if any(other != sign for other, _ in signs):
+        turn, clause = next((pair for pair in turns if self._is_full(pair[1])), turns[0])
+        signs = [(name, sign * turn) for name, signs in self._part.signs.items() for sign in signs]
+        others = [each for each in self._stated if any(-sign in each.signs.get(name, ()) for name, sign in signs)]
+        if any(other != turn for other, _ in turns) or any(self._is_near(each) for each in others):
             return _Read("unsure", clause.text, "it is said and denied")
-        return _Read("stated" if sign > 0 else "denied", clause.text, "" if sign > 0 else "the opposite is said")
+        return _Read("stated" if turn > 0 else "denied", clause.text, "" if turn > 0 else "the opposite is said")
 
-    def _sign_in(self, part: Clause, clause: Clause) -> int:
+    def _turn_in(self, clause: Clause) -> int:
         """Return 1 where a clause says the part, -1 where it says the opposite, 0 where it may be about other things."""
-        if clause.limited and not part.limited:
-            return 0
-        if not (self._has_names(part, clause) and self._has_figures(clause)):
-            return 0
-        if not self._is_full(part, clause) and not self._is_carried(part, clause):
-            return 0
-        return self._turn_of(part, clause)
+        about = self._is_full(clause) or self._is_carried(clause)
+        limited = clause.limited and not self._part.limited
+        return (
+            self._turn_of(clause)
+            if about and not limited and self._has_names(clause) and self._has_figures(clause)
+            else 0
+        )
 
-    @staticmethod
-    def _missing(part: Clause, clause: Clause) -> set[str]:
-        return {word for word in part.words if word not in clause.words and not is_weak(word)}
-
-    def _is_full(self, part: Clause, clause: Clause) -> bool:
+    def _is_full(self, clause: Clause) -> bool:
         """Return whether a clause has all words of the part, and one that says more than of what sort it is."""
-        shared = [word for word in part.words if word in clause.words]
-        return bool(shared) and not self._missing(part, clause)
+        return bool(self._words & {*clause.words}) and not self._missing(clause)
 
-    def _strange(self, part: Clause, clause: Clause) -> set[str]:
-        return {word for word in clause.words if word not in part.words and not is_weak(word)} - self._known
+    def _is_near(self, clause: Clause) -> bool:
+        """Return whether a clause may be about the part's things: it shares a word with it, or has none of its own."""
+        return bool(self._words & {*clause.words}) or not self._strange(clause)
 
-    def _has_names(self, part: Clause, clause: Clause) -> bool:
+    def _missing(self, clause: Clause) -> set[str]:
+        return {word for word in self._words if word not in clause.words and not is_weak(word)}
+
+    def _strange(self, clause: Clause) -> set[str]:
+        return {word for word in clause.words if word not in self._words and not is_weak(word)} - self._known
+
+    def _has_names(self, clause: Clause) -> bool:
         """Return whether a clause has all names of the part in their order, or none and no other name either."""
-        names = part.names | (clause.names & {*part.words})
-        own = [word for word in part.words if word in names]
-        said = [word for word in clause.words if word in names]
-        return said == own or not (said or clause.names & self._strange(part, clause))
+        names = self._part.names | (clause.names & self._words)
+        own, said = ([word for word in each.words if word in names] for each in (self._part, clause))
+        return said == own or not (said or clause.names & self._strange(clause))
 
     def _has_figures(self, clause: Clause) -> bool:
-        """Return whether a clause has the part's figures and no others in their place; it may leave out known ones."""
-        known = [self._asked, self._part.text]
+        """Return whether a clause has the part's figures in their order, and no others in their place."""
+        text, sentence = (
+            clause.text + clause.tail,
+            [each.text for each in self._clauses if each.sentence == clause.sentence],
+        )
         for wanted in self._figures:
-            said = is_said(wanted, clause.text + clause.tail)
-            around = clause.text + clause.tail if said and self._is_full(self._part, clause) else self._around(clause, said)
-            if rivals_of(wanted, around, known):
+            said = is_said(wanted, text)
+            around = self._answer if not said else text if self._is_full(clause) else " ".join(sentence)
+            if rivals_of(wanted, around, [self._asked, self._part.text]):
                 return False
             if not said and not (is_said(wanted, self._asked) and len(self._requests) < 2):
                 return False
-        ordered = [next((own for own in self._figures if is_same(own, each)), None) for each in find_figures(clause.text + clause.tail)]
-        places = [self._figures.index(each) for each in ordered if each]
+        own = [next((own for own in self._figures if is_same(own, each)), None) for each in find_figures(text)]
+        places = [self._figures.index(each) for each in own if each]
         return places == sorted(places)
 
-    def _around(self, clause: Clause, said: bool) -> str:
-        near = [each.text for each in self._clauses if each.sentence == clause.sentence]
-        return " ".join(near) if said else self._answer
-
-    def _is_carried(self, part: Clause, clause: Clause) -> bool:
+    def _is_carried(self, clause: Clause) -> bool:
         """Return whether what a clause leaves out is known, and it adds nothing."""
-        missing, strange = self._missing(part, clause), self._strange(part, clause)
-        before = self._before(clause)
-        follows = before and (_PRONOUN.match(clause.text) or not clause.words or before.text.endswith(":"))
-        inherited = set(before.words) if before and follows else set()
-        elsewhere = {
-            word for each in self._stated if each not in (clause, before) and (each.signs or find_figures(each.text))
-            for word in each.words
-        }  # fmt: skip
-        if strange - inherited or missing & elsewhere - inherited:
-            return False
-        figures = [each for each in self._figures if is_said(each, clause.text + clause.tail) and not is_said(each, self._asked)]
-        if missing - self._known - inherited:  # a bare answer: "It's $12."
-            return bool(_BARE.match(clause.text)) and any(each.kind != "number" for each in figures)
-        return bool(figures or set(part.words) & {*clause.words} or part.signs.keys() & clause.signs.keys())
-
-    def _before(self, clause: Clause) -> Clause | None:
         place = self._clauses.index(clause)
-        return self._clauses[place - 1] if place else None
+        before = self._clauses[place - 1] if place else None
+        follows = before and (_PRONOUN.match(clause.text) or not clause.words or before.text.endswith(":"))
+        inherited = {*before.words} if before and follows else set()
+        others = [
+            each for each in self._stated if each not in (clause, before) and (each.signs or find_figures(each.text))
+        ]
+        missing = self._missing(clause) - inherited
+        if self._strange(clause) - inherited or any(missing & {*each.words} for each in others):
+            return False
+        figures = [each for each in self._figures if is_said(each, clause.text) and not is_said(each, self._asked)]
+        if missing - self._known:  # a bare answer: "It's $12."
+            return bool(_BARE.match(clause.text)) and any(each.kind != "number" for each in figures)
+        return bool(figures) or self._touches(clause)
 
-    def _turn_of(self, part: Clause, clause: Clause) -> int:
+    def _touches(self, clause: Clause) -> bool:
+        return bool(self._words & {*clause.words} or self._part.signs.keys() & clause.signs.keys())
+
+    def _turn_of(self, clause: Clause) -> int:
+        part, turns = self._part, set()
         if any(-1 in signs for name, signs in clause.signs.items() if name not in part.signs) and not clause.negative:
             return 0
-        turns = set()
         for name, signs in part.signs.items():
-            if name in clause.signs:
-                mixed = len(signs) > 1 or len(clause.signs[name]) > 1
-                turns.add(0 if mixed else 1 if signs == clause.signs[name] else -1)
-            else:
-                turns.add(self._turn_without(name, clause))
+            said = clause.signs.get(name)
+            turns.add(self._turn_without(name, clause) if not said else 0 if len(said | signs) > 1 and len(said) + len(signs) > 2
+                      else 1 if signs == said else -1)  # fmt: skip
         if not turns:
-            turned = bool(clause.negated & {*part.words})
+            turned = bool(clause.negated & self._words)
             turns = {0 if clause.negative and not turned else 1 if turned == part.negative else -1}
         return turns.pop() if len(turns) == 1 else 0
 
@@ -211,71 +193,70 @@ class _Comparison:
         if clause.negative:
             return -1 if name == "know" and clause.text.lower().startswith("there") and not clause.signs else 0
         told = any(is_said(each, clause.text) for each in self._figures) or self._part.names & {*clause.words}
-        return int(bool(told) and not clause.signs and bool(_RESULT.search(clause.text)))
+        return int(bool(told and not clause.signs and _NOW.search(clause.text)))
 
     # figures and names
-    def _read_figures(self) -> _Read | None:
+    def _by_figures(self) -> _Read | None:
         """Find a clause that says another figure in the place of the part's, or an answer that says none."""
         for wanted in self._figures:
-            if is_said(wanted, self._answer) or may_say(wanted, self._answer):
+            if is_said(wanted, self._answer) or may_say(wanted, self._answer, vague=False):
                 continue
             for clause in self._stated:
-                rivals = rivals_of(wanted, clause.text, [self._asked])
-                if rivals and not clause.negative and (self._touches(clause) or _BARE.match(clause.text)):
-                    if wanted.kind != "number" or rivals[0].label == wanted.label != "":
-                        return _Read("absent", clause.text, f"{wanted.text} was to be said, not {rivals[0].text}")
-            if not find_figures(self._answer) and not is_said(wanted, self._asked) and wanted.kind not in ("date", "weekday"):
+                rivals = [each for each in rivals_of(wanted, clause.text, [self._asked]) if each not in self._figures]
+                known = any(is_said(each, clause.text) for each in self._figures)
+                near = known or self._touches(clause) or _BARE.match(clause.text)
+                if (
+                    rivals
+                    and near
+                    and not clause.negative
+                    and (wanted.kind != "number" or rivals[0].label == wanted.label != "")
+                ):
+                    return _Read("absent", clause.text, f"{wanted.text} was to be said, not {rivals[0].text}")
+            vague = may_say(wanted, self._answer, vague=True) or is_said(wanted, self._asked)
+            if not find_figures(self._answer) and not vague and wanted.kind not in ("date", "weekday"):
                 return _Read("absent", "", f"{wanted.text} is not said")
         return None
 
-    def _read_names(self) -> _Read | None:
-        """Find a clause that says the part with another name."""
+    def _by_names(self) -> _Read | None:
+        """Find a clause that says all of the part, but of another name."""
         names = self._part.names
         if not names or any(names & {*each.words} for each in self._clauses) or _HIM.search(self._answer):
             return None
-        part = replace(self._part, words=tuple(word for word in self._part.words if word not in names), names=frozenset())
         for clause in self._stated:
-            others = clause.names & self._strange(part, clause)
-            rest = replace(clause, words=tuple(word for word in clause.words if word not in others), names=frozenset())
-            if others and self._is_full(part, rest) and self._turn_of(part, rest) > 0:
+            others, shared = clause.names & self._strange(clause), (self._words - names) & {*clause.words}
+            if others and shared and not self._missing(clause) - names and self._turn_of(clause) > 0:
                 return _Read("absent", clause.text, f"{' '.join(sorted(names))} was to be said")
         return None
 
     # without a clause of its own
-    def _read_yes_or_done(self) -> _Read | None:
-        found = _YES_NO.match(self._answer)
-        requests = [each for each in self._requests if not self._missing(self._part, each)]
-        signs = {self._turn_of(self._part, each) for each in requests}
-        if len(signs) != 1 or 0 in signs:
+    def _by_yes_or_done(self) -> _Read | None:
+        """Read a yes, a no or a `done` as an answer to a request that has all of the part."""
+        requests = [each for each in self._requests if not self._missing(each)]
+        turn = self._turn_of(requests[0]) if len(requests) == len(self._requests) == 1 else 0
+        if not turn or requests[0].negative:
             return None
-        sign = signs.pop()
-        polar = all(each.mood == "asked" and _POLAR.match(each.text) and not each.negative for each in requests)
-        if found and polar and len(self._requests) == 1:
-            return _Read("stated" if (sign > 0) == bool(found[1]) else "denied", found[0].strip())
-        if _DONE.match(self._answer) and not self._stated and sign > 0 and all(each.mood != "asked" for each in requests):
-            return _Read("stated", self._answer[:80])
-        return None
+        if requests[0].mood == "asked":
+            found = _YES_NO.match(self._answer) if _POLAR.match(requests[0].text) else None
+            return _Read("stated" if (turn > 0) == bool(found[1]) else "denied", found[0].strip()) if found else None
+        done = _DONE.match(self._answer) and not self._stated and turn > 0
+        return _Read("stated", self._answer[:80]) if done else None
 
-    def _read_refusal(self) -> _Read | None:
+    def _by_refusal(self) -> _Read | None:
         """Find a clause that in general words says that it could not be done."""
-        relevant = [each for each in self._stated if self._touches(each)]
-        refused = [each for each in relevant if each.negative and _UNABLE.search(each.text)]
-        refused = [each for each in refused if not self._strange(self._part, each)]
-        if refused and all(each.negative for each in relevant) and not self._part.negative:
+        near = [each for each in self._stated if self._touches(each)]
+        refused = [each for each in near if _UNABLE.search(each.text) and not self._strange(each)]
+        if refused and all(each.negative for each in near) and not self._part.negative:
             return _Read("denied", refused[0].text)
         return None
 
-    def _touches(self, clause: Clause) -> bool:
-        return bool({*clause.words} & {*self._part.words} or clause.signs.keys() & self._part.signs.keys())
-
-    def _read_silence(self) -> _Read | None:
+    def _by_silence(self) -> _Read | None:
         if _DONE.match(self._answer) or _YES_NO.match(self._answer):
             return None
-        related = [each for each in self._clauses if each.mood != "asked" and self._touches(each)]
-        promised = [each for each in related if each.mood == "open" and _PROMISE.search(each.text)]
-        if related and len(promised) == len(related) and any(self._sign_in(self._part, each) > 0 for each in promised):
+        near = [each for each in self._clauses if each.mood != "asked" and self._touches(each)]
+        promised = [each for each in near if each.mood == "open" and _PROMISE.search(each.text)]
+        if near and len(promised) == len(near) and any(self._turn_in(each) > 0 for each in promised):
             return _Read("absent", promised[0].text, "it is only promised or offered")
-        if not self._stated and not related and not find_figures(self._answer):
+        if not self._stated and not near and not find_figures(self._answer):
             return _Read("absent", self._answer[:80], "nothing is stated")
         return None
 
@@ -293,49 +274,58 @@ _SLOTS = {
     "content": r"(?:what|which words?) .*(?:say|tell|write|text|message)|content|wording",
 }
 _SLOT = {name: re.compile(rf"\b(?:{pattern})\b", re.I) for name, pattern in _SLOTS.items()}
-_ALIKE = {name: {name} for name in _SLOTS} | dict.fromkeys(("birth", "time", "duration"), {"birth", "time", "duration"})
-"""Slots of which one may be asked for in the words of another."""
 _SLOT_WORDS = re.compile(
     r"\b(?:how|what|which|when|who|whose|why|where|long|much|many|amount|number of|length|duration|time|date|reason|lasts?"
     r"|name|say|tell|write|plan(?:ning)?)\b",
     re.I,
 )
 _FOCUS = re.compile(
-    r"\b(?:which|what) (?:of (?:the|these|those) )?(?:two |three |\d+ )?([\w-]+)|^(?:whether|if) (?:to |the )?([\w-]+)|^the (.+?)(?: (?:of|to|for)\b|$)",
+    r"\b(?:which|what) (?:of (?:the|these|those) )?(?:two |three |\d+ )?([\w-]+)|^whether (?:to |the )?([\w-]+)"
+    r"|^the ([\w' -]+?)(?: (?:of|to|for)\b|$)",
     re.I,
 )
-_WHICH_ONE = re.compile(r"\bwhich (?:ones?|of (?:them|these|those))\b", re.I)
+_REQUEST = re.compile(
+    r"\b(?:please (?:tell|send|give|provide|share|specify)|let me know (?!if you)|tell me|i(?:'ll| just| still| also)? need)\b",
+    re.I,
+)
+_MAY_ASK = re.compile(
+    r"\b(?:please|need|let me know|give me|send me|specify|provide|confirm|choose|waiting for|to know)\b", re.I
+)
+_OFFER = re.compile(r"\b(?:anything else|something else|help (?:you )?with|happy to|feel free)\b", re.I)
+_DIRECT = re.compile(r"\b(?:you|your|i|we|us|please|shall|should)\b", re.I)
+_RHETORICAL = re.compile(r"^\W*(?:did|didn't|do|don't|remember|guess)\b", re.I)
 
 
 def _judge_question(claim: str, answer: str, asked: str) -> Judged:
-    sentences = [each for each in split_sentences(answer) if each.rstrip("\"') ").endswith("?") or _REQUEST.search(each)]
-    if not sentences:
+    asking = [each for each in split_sentences(answer) if each.rstrip("\"') ").endswith("?") or _REQUEST.search(each)]
+    if not asking:
         return Judged("unsure") if _MAY_ASK.search(answer) else Judged("broken", "", "nothing is asked")
-    for sentence in sentences:
-        if _asks_for(claim, sentence, answer, asked):
-            return Judged("holds", sentence)
-    if all(_OFFER.search(each) for each in sentences):
-        return Judged("broken", sentences[0], "it only offers more help")
-    slot, other = _slot_of(claim), _slot_of(sentences[0])
-    if len(sentences) == 1 and slot and other and other not in _ALIKE[slot] and not _SLOT[slot].search(sentences[0]):
-        return Judged("broken", sentences[0], "something else is asked")
-    return Judged("unsure", sentences[0])
+    if all(_OFFER.search(each) for each in asking):
+        return Judged("broken", asking[0], "it only offers more help")
+    direct = [each for each in asking if _DIRECT.search(each) and not _RHETORICAL.match(each)]
+    if found := next((each for each in direct if _asks_for(claim, each, asked)), None):
+        return Judged("holds", found)
+    slot, other = _slot_of(claim), _slot_of(asking[0])
+    alike = {slot, other} <= {"birth", "time", "duration"}
+    if len(asking) == 1 and slot and other and not alike and not _SLOT[slot].search(asking[0]):
+        return Judged("broken", asking[0], "something else is asked")
+    return Judged("unsure", asking[0])
 
 
 def _slot_of(text: str) -> str:
     return next((name for name, pattern in _SLOT.items() if pattern.search(text)), "")
 
 
-def _asks_for(claim: str, sentence: str, answer: str, asked: str) -> bool:
+def _asks_for(claim: str, sentence: str, asked: str) -> bool:
     """Return whether a sentence asks for what a claim names, and for nothing that is strange beside it."""
     slot, said = _slot_of(claim), _topics(_SLOT_WORDS.sub(" ", sentence))
     wanted = _topics(_SLOT_WORDS.sub(" ", claim))
-    missing = {word for word in wanted if not _is_among(word, said)}
-    strange = {word for word in said if not _is_among(word, wanted | _topics(asked))}
     if slot:
-        return slot == _slot_of(sentence) and (slot in ("reason", "birth", "content") or not (missing and strange))
-    if _WHICH_ONE.search(sentence) and claim.lower().startswith("which"):
-        return all(_is_among(word, _topics(answer) | _topics(asked)) for word in missing)
+        strange = any(not _is_among(word, wanted | _topics(asked)) for word in said)
+        full = all(_is_among(word, said) for word in wanted) or not strange or slot in ("reason", "birth", "content")
+        return slot == _slot_of(sentence) and full
+    if re.search(r"\bwhich (?:ones?|of (?:them|these|those))\b", sentence, re.I) and claim.lower().startswith("which"):
+        return all(_is_among(word, said | _topics(asked)) for word in wanted)
     focus = _FOCUS.search(claim)
     head = _topics(next(filter(None, focus.groups()))) if focus else wanted
     return bool(head) and all(_is_among(word, said) for word in head)
@@ -346,5 +336,4 @@ def _is_among(word: str, words: set[str]) -> bool:
 
 
 def _topics(text: str) -> set[str]:
-    found = (topic_of(word.lower()) for word in re.findall(r"[^\W\d_][\w'.-]*[^\W_]", text))
-    return {*found} - {""}
+    return {topic_of(word.lower()) for word in re.findall(r"[^\W\d_](?:[\w'.-]*[^\W_])?", text)} - {""}
