@@ -53,10 +53,9 @@ _LABEL = re.compile(r" (?!and|or|is|are|was|to|in|on|at|for|where|from|of|with|b
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)")
 _HALF_OF_DAY = re.compile(r"[ap]m\b|\b(?:1[3-9]|2[0-3]|00?):\d\d", re.I)
 _VAGUE = re.compile(
-    r"\b(?:half|quarter|double|dozen|fortnight|couple|several|few|daily|weekly|monthly|yearly|annual|second|third|fourth"
-    r"|fifth|tomorrow|today|next|(?:mon|tues?|wed|thu(?:rs)?|fri|sat|sun)\b)",
-    re.I,
+    r"\b(?:half|quarter|double|dozen|fortnight|couple|several|few|third|fourth|fifth|(?<!per )second)\b", re.I
 )
+_VAGUE_DAY = re.compile(r"\b(?:tomorrow|today|tonight|next|mon|tues?|wed|thu(?:rs)?|fri|sat|sun)\b", re.I)
 
 
 class Figure(NamedTuple):
@@ -206,16 +205,13 @@ def _is_rival(wanted: Figure, other: Figure) -> bool:
     return _is_comparable(wanted, other) and len({wanted.label, other.label} - {""}) < 2 and not is_same(wanted, other)
 
 
-def may_say(wanted: Figure, text: str, *, vague: bool) -> bool:
+def may_say(wanted: Figure, text: str) -> bool:
     """Return whether a text may say a figure in a way that is not read: grouped otherwise, or in vague words."""
     digits = re.sub(r"\D", "", wanted.text)
     read = {re.sub(r"\D", "", each.text) for each in find_figures(text)}
     grouped = len(digits) > 3 and digits not in read and digits in re.sub(r"(?<=\d)[ .,'/-]{1,2}(?=\d)", "", text)
-    if (
-        grouped
-        or (vague and _VAGUE.search(text))
-        or (wanted.kind == "date" and _read(text).holds(wanted.text, "loose"))
-    ):
+    vague = _VAGUE_DAY if wanted.kind in ("date", "weekday") else _VAGUE
+    if grouped or vague.search(text) or (wanted.kind == "date" and _read(text).holds(wanted.text, "loose")):
         return True
     return any(_may_be_same(wanted, each) for each in find_figures(text))
 

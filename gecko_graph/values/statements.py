@@ -27,10 +27,10 @@ _CONCEPTS: Mapping[str, tuple[str, str]] = {
     "valid": ("active valid stands", "cancel cancelled canceled cancelling canceling cancellation expire expired voided void"
               " revoked withdrawn scrapped called_off scrap cancels"),
     "power": ("power_on enable enabled activate activated running", "power_off disable disabled deactivate deactivated inactive"),
-    "know": ("know known knew tell find found determine determined locate located identify identified see look_up have_it exist"
+    "know": ("know known knew tell find found determine determined locate located identify identified see have_it exist"
              " available in_stock", "unknown missing lack lacking unclear unavailable out_of_stock"),
     "open": ("open opened unlock unlocked opening", "close closed shut lock locked closing locking"),
-    "done": ("succeed succeeded success successful complete completed went_through pass passed",
+    "done": ("succeed succeeded success successful complete completed went_through worked pass passed",
              "fail failed unsuccessful incomplete crash crashed"),
     "grant": ("approve approved accept accepted allow allowed permit permitted eligible unblocked unfrozen",
               "reject rejected decline declined refuse refused denied ineligible forbidden block blocked blocking freeze frozen"
@@ -38,8 +38,7 @@ _CONCEPTS: Mapping[str, tuple[str, str]] = {
     "send": ("send sent text texted message messaged forward forwarded email emailed mailed notify notified deliver delivered"
              " informed let_know gone_out", "unsent undelivered"),
     "ship": ("ship shipped dispatched", ""),
-    "add": ("add added insert inserted save saved store stored record recorded register registered enter entered put write"
-            " wrote written noted create created creating schedule scheduled set sets plan planned", ""),
+    "add": ("add added insert inserted save saved store stored record recorded register registered enter entered create created creating schedule scheduled set sets", ""),
     "book": ("book booked booking reserve reserved reservation", ""),
     "order": ("order ordered place placed purchase purchased bought buy", ""),
     "upload": ("upload uploaded", ""), "copy": ("copy copied duplicate duplicated", ""), "merge": ("merge merged merging", ""),
@@ -99,7 +98,7 @@ _STOP = frozenset(
     " order_it following according above below about per amount amounts amounting comes coming stand standing cover covered"
     " run runs running holds hold contain contains keeps give given gave ask asked wish wished request_it use using used"
     " far away roughly precisely total altogether confirm confirmed confirmation done finished well nicely remaining left"
-    " works work seem seems look looks take takes taking stays put side called name named until till before after".split()
+    " lasts lasted lasting best suit suits works work seem seems look looks take takes taking stays put side called name named until till before after".split()
 )
 _ALIKE = {
     other: first
@@ -119,10 +118,12 @@ _ALIKE = {
     for other in others
 }  # fmt: skip
 _WEAK_WORDS = (
-    "number size item thing service entry phone event message code level state status mode amount list calendar contact inbox"
-    " system app record drive screen file reminder_ account_ section page version order issue"
+    "number size item thing service entry event code level state status mode amount message phone order issue version flight"
+    " file contact"
 )
-"""Words that say of what sort another word is, or where it is kept: they may be left out, and added."""
+"""Words that may be left out: they say of what sort another word is."""
+_PLACE_WORDS = "list calendar contacts inbox system app drive screen item thing"
+"""Words that may be added: they say where something is kept."""
 _UNIT_WORDS = (
     "metre meter kilometre kilometer km mile cm mm min minute hour second week month year kg kilo gram pound dollar euro cent"
     " usd eur gbp buck percent degree celsius fahrenheit c f am pm o'clock mb gb gigabyte megabyte monday tuesday wednesday"
@@ -157,7 +158,7 @@ _IDIOMS = (
     (r"\btak(?:es|ing) off\b|\btook off\b", "takeoff"), (r"\bstill (?:there|here)\b", "kept"),
     (r"\bturn(?:ed)? down\b", "declined"), (r"\bset up\b", "created"), (r"\btouch(?:es)? down\b|\bget(?:s)? in\b", "arrives"),
     (r"\b(?:not|nothing)(?: yet)? (?:have|has|had|having)\b(?! (?:been|to)\b)|\b(?:have|has|had) nothing\b", "not have_it"),
-    (r"\blook(?:ing|ed)? up\b|\bwork(?:ing|ed)? out\b", "look_up"),
+    (r"\bnot (?:look up|work out)\b", "unknown"),
 )  # fmt: skip
 _SUBSTITUTES = [(re.compile(pattern, re.I), to) for pattern, to in _IDIOMS]
 _OPEN = re.compile(
@@ -170,7 +171,7 @@ _OPEN = re.compile(
 )
 _FUTURE = re.compile(r"\bwill\b|'ll\b|\bgoing to\b", re.I)
 _LIMITS = re.compile(
-    r"\b(?:only|except|apart from|other than|instead of|rather than|partly|used to|supposed|anything but|far from|as if"
+    r"\b(?:only|except|apart from|other than|instead of|rather than|partly|used to|supposed|anything but|far from|as if|instead|by mistake|wrong|different|another"
     r"|needn't|(?:not|n't) (?:need|have) to)\b",
     re.I,
 )
@@ -189,7 +190,7 @@ _QUOTED = re.compile(r"\"[^\"\n]{1,300}\"")
 _SENTENCE = re.compile(r"(?<=[.!?;])[\"')\]]{0,3}\s+|\n+")
 _CLAUSE = re.compile(
     r"[()\u2014]|,? (?:and|as|so|then) (?=(?:i|you|he|she|it|we|they|this|that|there|the|your|my|not|is|was|has|have|are"
-    r"|\w+(?:'s|'ve|'re))\b)|,(?= (?!\d))|:(?! ?[$€£]?\d)| [-\u2013] |,? \b(?:but|however|although|though|because|since|while|yet|whereas|except|unless|until"
+    r"|\w+(?:'s|'ve|'re))\b)|,(?= (?!\d))|:(?! ?[$€£]?\d)| [-\u2013] |,? \b(?:but|however|although|though|because|since|while|yet|whereas|except|unless"
     r"|which|instead of|rather than|so)\b",
     re.I,
 )
@@ -337,6 +338,11 @@ def is_weak(word: str) -> bool:
     return word in _WEAK
 
 
+def is_place(word: str) -> bool:
+    """Return whether a word may be added."""
+    return word in _PLACES
+
+
 def stem(word: str) -> str:
     """Return a word without its ending: `reminders`, `reminder's` and `reminder` are one."""
     word = word.removesuffix("'s").replace("'", "")
@@ -346,5 +352,7 @@ def stem(word: str) -> str:
     return word.rstrip("e") if len(word) > 3 else word
 
 
-_WEAK = frozenset(_ALIKE.get(stem(word), stem(word)) for word in _WEAK_WORDS.split())
+_WEAK, _PLACES = (
+    frozenset(_ALIKE.get(stem(word), stem(word)) for word in words.split()) for words in (_WEAK_WORDS, _PLACE_WORDS)
+)
 _UNITS = frozenset(map(stem, _UNIT_WORDS.split()))

@@ -11,8 +11,8 @@ import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from ...values.quantities import find_figures, is_said, is_same, may_say, rivals_of
-from ...values.statements import Clause, is_weak, read_clauses, split_sentences, topic_of
+from ...values.quantities import Figure, find_figures, is_said, is_same, may_say, rivals_of
+from ...values.statements import Clause, is_place, is_weak, read_clauses, split_sentences, topic_of
 
 Kind: TypeAlias = Literal["says", "denies", "asks"]
 Verdict: TypeAlias = Literal["holds", "broken", "unsure"]
@@ -28,7 +28,7 @@ _BARE = re.compile(r"(?:and |so )?(?:it|that|this|there|you|they|he|she)\b", re.
 _HIM = re.compile(r"\b(?:him|her|them|his|their)\b", re.I)
 _UNABLE = re.compile(r"\b(?:can't|cannot|can not|couldn't|could not|unable|not able|no way|haven't|didn't)\b", re.I)
 _PROMISE = re.compile(
-    r"\b(?:(?:i|we)(?:'ll| will| can| could|'d| would|'m going to)\b(?!'t| not)|let me|shall i|if you)\b", re.I
+    r"\b(?:(?:i|we)(?:'ll| will| can|'d| would|'m going to)\b(?!'t| not)|let me|shall i|if you)\b", re.I
 )
 
 
@@ -103,8 +103,11 @@ class _Comparison:
             return None
         turn, clause = next((pair for pair in turns if self._is_full(pair[1])), turns[0])
         signs = [(name, sign * turn) for name, signs in self._part.signs.items() for sign in signs]
+        signs += [("done", turn)] if "done" not in self._part.signs else []
         others = [each for each in self._stated if any(-sign in each.signs.get(name, ()) for name, sign in signs)]
-        if any(other != turn for other, _ in turns) or any(self._is_near(each) for each in others):
+        if any(other != turn for other, _ in turns) or any(
+            each is not clause and self._is_near(each) for each in others
+        ):
             return _Read("unsure", clause.text, "it is said and denied")
         return _Read("stated" if turn > 0 else "denied", clause.text, "" if turn > 0 else "the opposite is said")
 
@@ -120,17 +123,25 @@ class _Comparison:
 
     def _is_full(self, clause: Clause) -> bool:
         """Return whether a clause has all words of the part, and one that says more than of what sort it is."""
-        return bool(self._words & {*clause.words}) and not self._missing(clause)
+        told = [
+            each
+            for each in self._figures
+            if is_said(each, clause.text) and (each.kind != "number" or len(each.text) > 2)
+        ]
+        shared = self._words & {*clause.words} or (told and self._part.signs.keys() & clause.signs.keys())
+        return bool(shared) and not self._missing(clause)
 
     def _is_near(self, clause: Clause) -> bool:
         """Return whether a clause may be about the part's things: it shares a word with it, or has none of its own."""
+        if any(rivals_of(wanted, clause.text, [self._part.text]) for wanted in self._figures):
+            return False
         return bool(self._words & {*clause.words}) or not self._strange(clause)
 
     def _missing(self, clause: Clause) -> set[str]:
         return {word for word in self._words if word not in clause.words and not is_weak(word)}
 
     def _strange(self, clause: Clause) -> set[str]:
-        return {word for word in clause.words if word not in self._words and not is_weak(word)} - self._known
+        return {word for word in clause.words if word not in self._words and not is_place(word)} - self._known
 
     def _has_names(self, clause: Clause) -> bool:
         """Return whether a clause has all names of the part in their order, or none and no other name either."""
@@ -147,13 +158,16 @@ class _Comparison:
         for wanted in self._figures:
             said = is_said(wanted, text)
             around = self._answer if not said else text if self._is_full(clause) else " ".join(sentence)
-            if rivals_of(wanted, around, [self._asked, self._part.text]):
+            if any(not self._is_own(each) for each in rivals_of(wanted, around, [self._asked, self._part.text])):
                 return False
             if not said and not (is_said(wanted, self._asked) and len(self._requests) < 2):
                 return False
         own = [next((own for own in self._figures if is_same(own, each)), None) for each in find_figures(text)]
         places = [self._figures.index(each) for each in own if each]
         return places == sorted(places)
+
+    def _is_own(self, figure: Figure) -> bool:
+        return any(is_same(each, figure) for each in self._figures)
 
     def _is_carried(self, clause: Clause) -> bool:
         """Return whether what a clause leaves out is known, and it adds nothing."""
@@ -199,10 +213,10 @@ class _Comparison:
     def _by_figures(self) -> _Read | None:
         """Find a clause that says another figure in the place of the part's, or an answer that says none."""
         for wanted in self._figures:
-            if is_said(wanted, self._answer) or may_say(wanted, self._answer, vague=False):
+            if is_said(wanted, self._answer) or may_say(wanted, self._answer):
                 continue
             for clause in self._stated:
-                rivals = [each for each in rivals_of(wanted, clause.text, [self._asked]) if each not in self._figures]
+                rivals = [each for each in rivals_of(wanted, clause.text, [self._asked]) if not self._is_own(each)]
                 known = any(is_said(each, clause.text) for each in self._figures)
                 near = known or self._touches(clause) or _BARE.match(clause.text)
                 if (
@@ -212,8 +226,11 @@ class _Comparison:
                     and (wanted.kind != "number" or rivals[0].label == wanted.label != "")
                 ):
                     return _Read("absent", clause.text, f"{wanted.text} was to be said, not {rivals[0].text}")
-            vague = may_say(wanted, self._answer, vague=True) or is_said(wanted, self._asked)
-            if not find_figures(self._answer) and not vague and wanted.kind not in ("date", "weekday"):
+            if (
+                not find_figures(self._answer)
+                and not is_said(wanted, self._asked)
+                and wanted.kind not in ("date", "weekday")
+            ):
                 return _Read("absent", "", f"{wanted.text} is not said")
         return None
 
@@ -234,6 +251,8 @@ class _Comparison:
         requests = [each for each in self._requests if not self._missing(each)]
         turn = self._turn_of(requests[0]) if len(requests) == len(self._requests) == 1 else 0
         if not turn or requests[0].negative:
+            return None
+        if any(each.limited or (each.negative and turn > 0) for each in self._clauses) and _YES_NO.match(self._answer):
             return None
         if requests[0].mood == "asked":
             found = _YES_NO.match(self._answer) if _POLAR.match(requests[0].text) else None
@@ -256,7 +275,8 @@ class _Comparison:
         promised = [each for each in near if each.mood == "open" and _PROMISE.search(each.text)]
         if near and len(promised) == len(near) and any(self._turn_in(each) > 0 for each in promised):
             return _Read("absent", promised[0].text, "it is only promised or offered")
-        if not self._stated and not near and not find_figures(self._answer):
+        rest = [each for each in split_sentences(self._answer) if not (each.endswith("?") or _OFFER.search(each))]
+        if not self._stated and not near and all(len(each.split()) < 4 for each in rest):
             return _Read("absent", self._answer[:80], "nothing is stated")
         return None
 
@@ -271,16 +291,19 @@ _SLOTS = {
     "name": r"who|whose|whom|(?:full |last |first )?name",
     "place": r"where|address|destination|location|(?:what|which) (?:place|city)",
     "reason": r"why|reason|what for",
-    "content": r"(?:what|which words?) .*(?:say|tell|write|text|message)|content|wording",
+    "content": r"(?:what|which words?) (?:[\w']+ ){0,6}(?:say|tell|write)|what(?:'s| is) the (?:text|message)|content|wording",
 }
 _SLOT = {name: re.compile(rf"\b(?:{pattern})\b", re.I) for name, pattern in _SLOTS.items()}
+_OPEN_SLOTS = ("reason", "birth", "content")
+"""Slots that are asked for in other words than the claim's: what was done wrong for the reason of a return."""
+_COUNTABLE = frozenset("time should would do are will of is shall can money minutes hours".split())
 _SLOT_WORDS = re.compile(
     r"\b(?:how|what|which|when|who|whose|why|where|long|much|many|amount|number of|length|duration|time|date|reason|lasts?"
     r"|name|say|tell|write|plan(?:ning)?)\b",
     re.I,
 )
 _FOCUS = re.compile(
-    r"\b(?:which|what) (?:of (?:the|these|those) )?(?:two |three |\d+ )?([\w-]+)|^whether (?:to |the )?([\w-]+)"
+    r"\b(?:which|what) (?:of (?:the|these|those) )?(?:two |three |the |\d+ )?([\w-]+)|^whether (?:to |the )?([\w-]+)"
     r"|^the ([\w' -]+?)(?: (?:of|to|for)\b|$)",
     re.I,
 )
@@ -289,7 +312,8 @@ _REQUEST = re.compile(
     re.I,
 )
 _MAY_ASK = re.compile(
-    r"\b(?:please|need|let me know|give me|send me|specify|provide|confirm|choose|waiting for|to know)\b", re.I
+    r"\b(?:please|need|let me know|give me|send me|specify|provide|confirm|choose|waiting for|to know|just say|missing|wonder)\b",
+    re.I,
 )
 _OFFER = re.compile(r"\b(?:anything else|something else|help (?:you )?with|happy to|feel free)\b", re.I)
 _DIRECT = re.compile(r"\b(?:you|your|i|we|us|please|shall|should)\b", re.I)
@@ -302,11 +326,13 @@ def _judge_question(claim: str, answer: str, asked: str) -> Judged:
         return Judged("unsure") if _MAY_ASK.search(answer) else Judged("broken", "", "nothing is asked")
     if all(_OFFER.search(each) for each in asking):
         return Judged("broken", asking[0], "it only offers more help")
-    direct = [each for each in asking if _DIRECT.search(each) and not _RHETORICAL.match(each)]
+    last = split_sentences(answer)[-1]
+    direct = [each for each in asking if (each is asking[-1] and each == last) or _DIRECT.search(each)]
+    direct = [each for each in direct if not _RHETORICAL.match(each)]
     if found := next((each for each in direct if _asks_for(claim, each, asked)), None):
         return Judged("holds", found)
     slot, other = _slot_of(claim), _slot_of(asking[0])
-    alike = {slot, other} <= {"birth", "time", "duration"}
+    alike = {slot, other} <= {"birth", "time", "duration"} or {slot, other} <= {"amount", "name", "place", "content"}
     if len(asking) == 1 and slot and other and not alike and not _SLOT[slot].search(asking[0]):
         return Judged("broken", asking[0], "something else is asked")
     return Judged("unsure", asking[0])
@@ -322,8 +348,15 @@ def _asks_for(claim: str, sentence: str, asked: str) -> bool:
     wanted = _topics(_SLOT_WORDS.sub(" ", claim))
     if slot:
         strange = any(not _is_among(word, wanted | _topics(asked)) for word in said)
-        full = all(_is_among(word, said) for word in wanted) or not strange or slot in ("reason", "birth", "content")
-        return slot == _slot_of(sentence) and full
+        missing = any(not _is_among(word, said) for word in wanted)
+        counted = {*re.findall(r"how (?:many|much) (\w+)", sentence.lower())} - {
+            *re.findall(r"\w+", f"{claim} {asked}".lower())
+        }
+        if slot != _slot_of(sentence) or counted - _COUNTABLE or (missing and strange and slot not in _OPEN_SLOTS):
+            return False
+        return not (missing and slot in ("name", "place")) or all(
+            _is_among(word, said | _topics(asked)) for word in wanted
+        )
     if re.search(r"\bwhich (?:ones?|of (?:them|these|those))\b", sentence, re.I) and claim.lower().startswith("which"):
         return all(_is_among(word, said | _topics(asked)) for word in wanted)
     focus = _FOCUS.search(claim)
