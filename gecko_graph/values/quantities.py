@@ -142,7 +142,7 @@ def _quantities(text: str) -> Iterator[Figure]:
 
 
 def _units_of(found: re.Match[str], text: str, end: int) -> list[tuple[str, float]]:
-    """Return the units that may be meant, each with its size in the first one of its kind; `pounds` are of two kinds."""
+    """Return the units that may be meant, each with its size in its kind's first one; `pounds` are of two."""
     if money := found["money"] or (found["after"] or "").strip():
         return [(_MONEY[money.lower()], 1.0)]
     hits = [(hit.end(), name, each) for unit, name, each in _KINDS if (hit := unit.match(text, end))]

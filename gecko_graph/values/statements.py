@@ -20,119 +20,112 @@ LONGEST = 20_000
 Mood: TypeAlias = Literal["stated", "open", "asked"]
 """`open` is what is promised, offered, guessed, tried, or holds on a condition."""
 
-_CONCEPTS: Mapping[str, tuple[str, str]] = {
-    "exist": ("keep kept keeping remain stay retain retained untouched intact safe restore restored recover recovered",
-              "delete deleted deleting remove removed removing removal erase erased erasing gone clear cleared discard"
-              " discarded wipe wiped purged trashed uninstalled dropped deletion unassigned"),
-    "valid": ("active valid stands", "cancel cancelled canceled cancelling canceling cancellation expire expired voided void"
-              " revoked withdrawn scrapped called_off scrap cancels"),
-    "power": ("power_on enable enabled activate activated running", "power_off disable disabled deactivate deactivated inactive"),
-    "know": ("know known knew tell find found determine determined locate located identify identified see have_it exist"
-             " available in_stock", "unknown missing lack lacking unclear unavailable out_of_stock"),
-    "open": ("open opened unlock unlocked opening", "close closed shut lock locked closing locking"),
-    "done": ("succeed succeeded success successful complete completed went_through worked pass passed",
-             "fail failed unsuccessful incomplete crash crashed"),
-    "grant": ("approve approved accept accepted allow allowed permit permitted eligible unblocked unfrozen",
-              "reject rejected decline declined refuse refused denied ineligible forbidden block blocked blocking freeze frozen"
-              " prohibited"),
-    "send": ("send sent text texted message messaged forward forwarded email emailed mailed notify notified deliver delivered"
-             " informed let_know gone_out", "unsent undelivered"),
-    "ship": ("ship shipped dispatched", ""),
-    "add": ("add added insert inserted save saved store stored record recorded register registered enter entered create created creating schedule scheduled set sets", ""),
-    "book": ("book booked booking reserve reserved reservation", ""),
-    "order": ("order ordered place placed purchase purchased bought buy", ""),
-    "upload": ("upload uploaded", ""), "copy": ("copy copied duplicate duplicated", ""), "merge": ("merge merged merging", ""),
-    "invite": ("invite invited", "uninvited disinvited"), "assign": ("assign assigned assignee reassigned", ""),
-    "deploy": ("deploy deployed release released", ""), "use": ("apply applied redeem redeemed", ""),
-    "request": ("request requested", ""), "play": ("play playing played", ""), "convert": ("convert converted", ""),
-    "include": ("include included includes", "exclude excluded excludes"),
-    "link": ("connect connected subscribe subscribed join joined pair paired link linked",
-             "disconnect disconnected unsubscribe unsubscribed unpaired"),
-    "run": ("start started starts resume resumed", "stop stopped stops pause paused end ended ends finish finished finishes"),
-    "arm": ("arm armed", "disarm disarmed unarmed"),
-    "show": ("show shown visible unmuted", "hide hidden mute muted"),
-    "pay": ("pay paid charge charged billed payment", "unpaid"), "transfer": ("transfer transferred", ""),
-    "refund": ("refund refunded refunding reimburse reimbursed", "nonrefundable"),
-    "return": ("returned", ""), "exchange": ("exchange exchanged swap swapped", ""),
-    "change": ("change changed update updated move moved moving reschedule rescheduled postpone postponed modify modified"
-               " edit edited correct corrected shifted adjust adjusted rebook rebooked switched edited push pushed", "unchanged"),
-    "rename": ("rename renamed", ""), "renew": ("renew renewed extend extended", ""),
-    "level": ("raise raised increase increased", "lower lowered decrease decreased reduce reduced"),
-    "size": ("biggest largest tallest longest highest most", "smallest shortest lowest least"),
-    "full": ("full sold_out occupied", "empty vacant free"),
-    "late": ("late delayed delay overdue", "on_time punctual early"),
-    "depart": ("depart departs leave leaves takeoff", "arrive arrives land lands"),
-    "check_in": ("checked_in", ""), "ready": ("ready", ""),
-}  # fmt: skip
+_CONCEPTS = """
+exist: keep kept keeping remain stay retain retained untouched intact safe restore restored recover recovered / delete
+deleted deleting remove removed removing removal erase erased erasing gone clear cleared discard discarded wipe wiped
+purged trashed uninstalled dropped deletion unassigned; valid: active valid stands / cancel cancelled canceled
+cancelling canceling cancellation expire expired voided void revoked withdrawn scrapped called_off scrap cancels;
+power: power_on enable enabled activate activated running / power_off disable disabled deactivate deactivated inactive;
+know: know known knew tell find found determine determined locate located identify identified see have_it exist
+available in_stock / unknown missing lack lacking unclear unavailable out_of_stock; open: open opened unlock unlocked
+opening / close closed shut lock locked closing locking; done: succeed succeeded success successful complete completed
+went_through worked pass passed / fail failed unsuccessful incomplete crash crashed; grant: approve approved accept
+accepted allow allowed permit permitted eligible unblocked unfrozen / reject rejected decline declined refuse refused
+denied ineligible forbidden block blocked blocking freeze frozen prohibited; send: send sent text texted message
+messaged forward forwarded email emailed mailed notify notified deliver delivered informed let_know gone_out / unsent
+undelivered; ship: ship shipped dispatched; add: add added insert inserted save saved store stored record recorded
+register registered enter entered create created creating schedule scheduled set sets; book: book booked booking
+reserve reserved reservation; order: order ordered place placed purchase purchased bought buy; upload: upload uploaded;
+copy: copy copied duplicate duplicated; merge: merge merged merging; invite: invite invited / uninvited disinvited;
+assign: assign assigned assignee reassigned; deploy: deploy deployed release released; use: apply applied redeem
+redeemed; request: request requested; play: play playing played; convert: convert converted; include: include included
+includes / exclude excluded excludes; link: connect connected subscribe subscribed join joined pair paired link linked
+/ disconnect disconnected unsubscribe unsubscribed unpaired; run: start started starts resume resumed / stop stopped
+stops pause paused end ended ends finish finished finishes; arm: arm armed / disarm disarmed unarmed; show: show shown
+visible unmuted / hide hidden mute muted; pay: pay paid charge charged billed payment / unpaid; transfer: transfer
+transferred; refund: refund refunded refunding reimburse reimbursed / nonrefundable; return: returned; exchange:
+exchange exchanged swap swapped; change: change changed update updated move moved moving reschedule rescheduled
+postpone postponed modify modified edit edited correct corrected shifted adjust adjusted rebook rebooked switched push
+pushed / unchanged; rename: rename renamed; renew: renew renewed extend extended; level: raise raised increase
+increased / lower lowered decrease decreased reduce reduced; size: biggest largest tallest longest highest most /
+smallest shortest lowest least; full: full sold_out occupied / empty vacant free; late: late delayed delay overdue /
+on_time punctual early; depart: depart departs leave leaves takeoff / arrive arrives land lands; check_in: checked_in;
+ready: ready
+"""
+"""Each with its predicates and, after the stroke, those that say the opposite."""
 PREDICATES: Mapping[str, tuple[str, int]] = {
-    word: (concept, sign)
-    for concept, sides in _CONCEPTS.items()
-    for sign, words in zip((1, -1), sides, strict=True)
-    for word in words.split()
+    word: (concept.strip(), sign)
+    for concept, _, words in (each.partition(":") for each in _CONCEPTS.split(";"))
+    for sign, side in zip((1, -1), words.split("/"), strict=False)
+    for word in side.split()
 }
-_NOUNS = frozenset(
-    "book booking charge transfer place order refund change update move schedule delay payment email text message copy"
-    " duplicate exchange request cancellation reservation release record store plan link release pass look play return"
-    " correct end complete full present set assignee removal deletion show land leave free most safe".split()
-)
-"""Predicates that may be something else: they count as verbs after one of `_BEFORE_VERB`, and where there is no other."""
-_BEFORE_VERB = frozenset(
-    "to not can could will would did do does i you we please shall may it's is are was were be been being get still".split()
-)
-_LIGHT = frozenset("made make making issued issue processed process initiated can".split())
+_NOUNS_TEXT = """
+book booking charge transfer place order refund change update move schedule delay payment email text message copy
+duplicate exchange request cancellation reservation release record store plan link pass look play return correct end
+complete full present set assignee removal deletion show land leave free most safe
+"""
+_NOUNS = frozenset(_NOUNS_TEXT.split())
+"""Predicates that may be something else: they count after one of `_BEFORE_VERB`, and beside one of `_LIGHT`."""
+_BEFORE_VERB_TEXT = """
+to not can could will would did do does i you we please shall may it's is are was were be been being get still
+"""
+_BEFORE_VERB = frozenset(_BEFORE_VERB_TEXT.split())
+_LIGHT = {"made", "make", "making", "issued", "issue", "processed", "process", "initiated", "can"}
 """Beside one of these the noun is the predicate: `a transfer was made`, `a refund is possible`."""
-_STOP = frozenset(
-    "a an the this that these those i you he she it we they me him her them my your his its our their mine yours is are"
-    " was were be been being am do does did done doing have has had having will would shall should can could may might"
-    " must of to in on at for by with from as into about over than then and or but so if when while there here not no any"
-    " some just now today very also too already which who whom whose what where how why please well ok okay sure yes up"
-    " down out off again one ones get got gets getting let per each more other such own s t re ve ll d m isn aren issued processed initiated process made make"
-    " makes making both successfully currently really actually right unfortunately sorry afraid thanks thank still yet"
-    " user customer passenger guest patient client assistant agent person people need want like go goes went going come"
-    " comes new total hi hello great good nice fine enjoy sure happy glad course problem worry all next upon via within"
-    " because since though although however except even else much many way it's i'm i've you've you're we've that's there's"
-    " exactly approximately roughly nearly around set_it is_now local time possible able says say said file_it stand stands"
-    " something anything everything nothing called named entire whole altogether together currently normally usually always"
-    " today tonight tomorrow yesterday morning instead anymore additional further extra full short long quite simply"
-    " regular normal due respectively fully already ever soon later earlier early ago since ago moment minute way ways"
-    " order_it following according above below about per amount amounts amounting comes coming stand standing cover covered"
-    " run runs running holds hold contain contains keeps give given gave ask asked wish wished request_it use using used"
-    " far away roughly precisely total altogether confirm confirmed confirmation done finished well nicely remaining left"
-    " lasts lasted lasting best suit suits works work seem seems look looks take takes taking stays put side called name named until till before after".split()
-)
-_ALIKE = {
-    other: first
-    for group in (
-        "day date", "invitation invit invite", "delivery deliver", "trash bin", "trunk boot", "mail e-mail", "larg big l",
-        "small s", "medium m", "picture photo pic imag", "balanc account", "phon mobil cell telephon cellular smartphon",
-        "wifi wi-fi wireles wlan", "cost pric valu worth sell rat", "meet appointment session", "addres", "bill invoic",
-        "trip journey", "flat apartment", "car vehicl", "movi film", "light lamp", "bag luggag suitcas baggag",
-        "pharmacy chemist", "doctor dr physician", "position location whereabout gps", "parcel packag shipment", "tv television",
-        "heat heater thermostat", "basket cart", "last latest recent", "freeze frost", "rain shower rainy wet",
-        "storag spac", "show display", "password passcod", "fee charg surcharg", "event entry", "issu ticket bug", "dry clear",
-        "pet dog cat animal", "discount rebat", "month monthly", "year yearly annual annually", "week weekly", "tyr tir",
-        "servic", "setting option", "hour hourly", "last lasts", "guest", "seat", "shop stor", "distanc far", "weigh weight heavy",
-        "night overnight", "deadlin du", "reason why", "coordinat latitud longitud", "tool function", "us",
-    )
-    for first, *others in [group.split()]
-    for other in others
-}  # fmt: skip
-_WEAK_WORDS = (
-    "number size item thing service entry event code level state status mode amount message phone order issue version flight"
-    " file contact"
-)
+_STOP_TEXT = """
+a an the this that these those i you he she it we they me him her them my your his its our their mine yours is are was
+were be been being am do does did done doing have has had having will would shall should can could may might must of to
+in on at for by with from as into about over than then and or but so if when while there here not no any some just now
+today very also too already which who whom whose what where how why please well ok okay sure yes up down out off again
+one ones get got gets getting let per each more other such own s t re ve ll d m isn aren issued processed initiated
+process made make makes making both successfully currently really actually right unfortunately sorry afraid thanks
+thank still yet user customer passenger guest patient client assistant agent person people need want like go goes went
+going come comes new total hi hello great good nice fine enjoy happy glad course problem worry all next upon via within
+because since though although however except even else much many way it's i'm i've you've you're we've that's there's
+exactly approximately roughly nearly around set_it is_now local time possible able says say said file_it stand stands
+something anything everything nothing called named entire whole altogether together normally usually always tonight
+tomorrow yesterday morning instead anymore additional further extra full short long quite simply regular normal due
+respectively fully ever soon later earlier early ago moment minute ways order_it following according above below amount
+amounts amounting coming standing cover covered run runs running holds hold contain contains keeps give given gave ask
+asked wish wished request_it use using used far away precisely confirm confirmed confirmation finished nicely remaining
+left lasts lasted lasting best suit suits almost works work seem seems look looks take takes taking stays put side name
+until till before after
+"""
+_STOP = frozenset(_STOP_TEXT.split())
+_SYNONYMS = """
+writ wrot written; day date;
+invitation invit invite; delivery deliver; trash bin; trunk boot; mail e-mail; larg big l; small s; medium m;
+picture photo pic imag; balanc account; phon mobil cell telephon cellular smartphon; wifi wi-fi wireless wlan; cost pric
+worth sell; meet appointment session; bill invoic; trip journey; flat apartment; car vehicl; movi film; light
+lamp; bag luggag suitcas baggag; pharmacy chemist; doctor dr physician; position location whereabout gps; parcel packag
+shipment; tv television; heat heater thermostat; basket cart; last latest recent; freeze frost; rain shower rainy wet;
+storag spac; show display; password passcod; fee charg surcharg; event entry; issu ticket bug; dry clear; pet animal;
+discount rebat; month monthly; year yearly annual annually;
+week weekly; tyr tir; setting option; hour hourly;
+shop stor; distanc far; weigh weight heavy; night overnight; deadlin du; reason why; coordinat latitud
+longitud; tool function
+"""
+"""Words in groups that are one."""
+_WEAK_WORDS = """
+number size item thing service entry event code level state status mode amount message phone order issue version flight
+file contact
+"""
 """Words that may be left out: they say of what sort another word is."""
-_PLACE_WORDS = "list calendar contacts inbox system app drive screen item thing"
+_PLACE_WORDS = """
+list calendar inbox system app drive screen item thing
+"""
 """Words that may be added: they say where something is kept."""
-_UNIT_WORDS = (
-    "metre meter kilometre kilometer km mile cm mm min minute hour second week month year kg kilo gram pound dollar euro cent"
-    " usd eur gbp buck percent degree celsius fahrenheit c f am pm o'clock mb gb gigabyte megabyte monday tuesday wednesday"
-    " thursday friday saturday sunday january february march april june july august september october november december"
-    " half quarter past morning afternoon evening night two three four five six seven eight nine ten eleven twelve twenty"
-    " thirty forty fifty sixty inch foot feet liter litre day date once twice time st nd rd th point zero dozen couple first"
-)
+_UNIT_WORDS = """
+metre meter kilometre kilometer km mile cm mm min minute hour second week month year kg kilo gram pound dollar euro
+cent usd eur gbp buck percent degree celsius fahrenheit c f am pm o'clock mb gb gigabyte megabyte monday tuesday
+wednesday thursday friday saturday sunday january february march april june july august september october november
+december half quarter past morning afternoon evening night two three four five six seven eight nine ten eleven twelve
+twenty thirty forty fifty sixty inch foot feet liter litre day date once twice time st nd rd th point zero dozen couple
+first
+"""
 _IDIOMS = (
-    (r"\b(?:no (?:problem|worries|need|doubt|trouble|matter|issues?|idea why)|not to worry|not a problem|not only|not just|don't (?:worry|hesitate)|why not|if not)\b", " "),
+    (r"\b(?:no (?:problem|worries|need|doubt|trouble|matter|issues?|idea why)|not to worry|not a problem|not only"
+     r"|not just|don't (?:worry|hesitate)|why not|if not)\b", " "),
     (r"\bnothing else\b[^.;,!?]*|\bno other\b[^.;,!?]*|\bnot (?:\w+ ){1,4}other\b[^.;,!?]*", " "),
     (r"^(?:no(?=[,.!:])|yes|sure|okay|ok|of course|certainly|absolutely|done|all set|alright)\b[,.!:]? ?", ""),
     (r"\b(?:at|with|for|in|by) no\b", "without"), (r"\b(?:can't|couldn't) (?:wait|agree|be happier)\b", " "),
@@ -142,7 +135,8 @@ _IDIOMS = (
     (r"\b(?:possible|allowed|permitted)\b", "can"),
     (r"\b(?:failed|unable|refused|refuses|forgot|fails|impossible|declined|too late) to\b", "not"),
     (r"\b(?:wasn't|was not|am not|'m not|isn't|is not|not) able to\b|\bno way (?:to|of)\b", "not"),
-    (r"\bheld off\b|\bholding off\b|\brefrained from\b|\bavoided\b|\bno longer (?:active|valid|available)\b", "not valid"),
+    (r"\bheld off\b|\bholding off\b|\brefrained from\b|\bavoided\b|\bno longer (?:active|valid"
+     r"|available)\b", "not valid"),
     (r"\bno longer (?=in|on|there|exist|part|listed|among|show)", "is deleted "),
     (r"\bnot (?:\w+ )?(?:more|less|later|earlier|longer|heavier) than\b|\bno (?:more|less|later|earlier) than\b", " "),
     (r"\b(?:can't|cannot|can not|won't|\w+n't|never|hardly|no longer)\b", "not"),
@@ -152,45 +146,57 @@ _IDIOMS = (
     (r"\b(is|are|was|were|be|now|'s|stays?|remains?|still|both|currently|not|already) (on|off)\b"
      r"(?=$|[.,;:!)]| (?:now|again|already|at level|as before|before|until|for now|in the))", r"\1 power_\2"),
     (r"\bcalled off\b", "called_off"), (r"\b(?:gone|went) out\b", "gone_out"), (r"\brun out\b", "expired"),
-    (r"\bfully booked\b|\bsold out\b|\b(?:all|is|are|was|already) taken\b(?! (?:by|on|with|once|twice|at|from|in|to)\b)", "sold_out"), (r"\bin stock\b", "in_stock"),
+    (r"\bfully booked\b|\bsold out\b|\b(?:all|is|are|was|already) taken\b(?! (?:by|on|with|once|twice|at|from|in"
+     r"|to)\b)", "sold_out"), (r"\bin stock\b", "in_stock"),
     (r"\bout of stock\b", "out_of_stock"), (r"\bon time\b", "on_time"), (r"\b(?:gone|went) through\b", "went_through"),
-    (r"\blet (?:him|her|them|\w+) know\b", "let_know"), (r"\bchecked (?:\w+ ){0,2}in\b|\bcheck (?:\w+ ){0,2}in\b", "checked_in"),
+    (r"\blet (?:him|her|them|\w+) know\b", "let_know"), (r"\bchecked (?:\w+ ){0,2}in\b"
+     r"|\bcheck (?:\w+ ){0,2}in\b", "checked_in"),
     (r"\btak(?:es|ing) off\b|\btook off\b", "takeoff"), (r"\bstill (?:there|here)\b", "kept"),
-    (r"\bturn(?:ed)? down\b", "declined"), (r"\bset up\b", "created"), (r"\btouch(?:es)? down\b|\bget(?:s)? in\b", "arrives"),
-    (r"\b(?:not|nothing)(?: yet)? (?:have|has|had|having)\b(?! (?:been|to)\b)|\b(?:have|has|had) nothing\b", "not have_it"),
+    (r"\bturn(?:ed)? down\b", "declined"), (r"\bset up\b", "created"), (r"\btouch(?:es)? down\b"
+     r"|\bget(?:s)? in\b", "arrives"),
+    (r"\b(?:not|nothing)(?: yet)? (?:have|has|had|having)\b(?! (?:been|to)\b)|\b(?:have|has"
+     r"|had) nothing\b", "not have_it"),
     (r"\bnot (?:look up|work out)\b", "unknown"),
 )  # fmt: skip
 _SUBSTITUTES = [(re.compile(pattern, re.I), to) for pattern, to in _IDIOMS]
 _OPEN = re.compile(
     r"\b(?:i|we)(?:'ll| will| would|'d| could| can| may| should|'m going to| am going to| are going to)\b(?! not|'t)"
-    r"|\b(?:you|it|they|that|this) (?:would|could|can|may|might|should)\b(?! not|'t| no longer| never| only)|\b(?:let me|shall|if|whether|once|unless|as soon as|before (?:i|we))\b"
+    r"|\b(?:you|it|they|that|this) (?:would|could|can|may|might|should)\b(?! not|'t| no longer| never| only)"
+    r"|\b(?:let me|shall|if|whether|once|unless|as soon as|before (?:i|we))\b"
     r"|^(?:in order )?to (?!be\b)"
-    r"|\b(?:plan(?:ning)?|wants?|wanted|trying|try|tried|about|going|ready|needs?|have|has|had|yet|still|waiting|due|supposed) to\b"
+    r"|\b(?:plan(?:ning)?|wants?|wanted|trying|try|tried|about|going|ready|needs?|have|has|had|yet|still|waiting"
+    r"|due|supposed) to\b"
     r"|\b(?:would|could|should) (?:be|have)\b|\bplease\b",
     re.I,
 )
 _FUTURE = re.compile(r"\bwill\b|'ll\b|\bgoing to\b", re.I)
 _LIMITS = re.compile(
-    r"\b(?:only|except|apart from|other than|instead of|rather than|partly|used to|supposed|anything but|far from|as if|instead|by mistake|wrong|different|another"
+    r"\b(?:only|except|apart from|other than|instead of|rather than|partly|used to|supposed|anything but|far from"
+    r"|as if|instead|by mistake|wrong|different|another"
     r"|needn't|(?:not|n't) (?:need|have) to)\b",
     re.I,
 )
 _GUESS = re.compile(
-    r"\b(?:maybe|perhaps|probably|might|possibly|likely|imagine|pretend|wondered|i (?:believe|think|guess)|either|one of|or"
-    r"|hopefully|apparently|(?:not|n't) (?:sure|certain|true|right|correct|the case)|doubt|wish|rumou?r|thought|believed|pretending"
+    r"\b(?:maybe|perhaps|probably|might|possibly|likely|imagine|pretend|wondered|i (?:believe|think|guess)|either"
+    r"|one of|or"
+    r"|hopefully|apparently|(?:not|n't) (?:sure|certain|true|right|correct|the case)|doubt|wish|rumou?r|thought"
+    r"|believed|pretending"
     r"|previously|originally|formerly)\b",
     re.I,
 )
 _VERBAL = re.compile(
-    r"\b(?:is|are|was|were|be|has|have|had|do|does|did|will|can|i|you|it|they|we|he|she|there|that)\b|\w'(?:s|re|ve|ll|d)\b",
+    r"\b(?:is|are|was|were|be|has|have|had|do|does|did|will|can|i|you|it|they|we|he|she|there|that)\b|\w'(?:s|re"
+    r"|ve|ll|d)\b",
     re.I,
 )
 _TITLE = re.compile(r"\"[^\"\n]{1,200}\"|(?<!\w)'[^'\n]{1,100}'(?!\w)")
 _QUOTED = re.compile(r"\"[^\"\n]{1,300}\"")
 _SENTENCE = re.compile(r"(?<=[.!?;])[\"')\]]{0,3}\s+|\n+")
 _CLAUSE = re.compile(
-    r"[()\u2014]|,? (?:and|as|so|then) (?=(?:i|you|he|she|it|we|they|this|that|there|the|your|my|not|is|was|has|have|are"
-    r"|\w+(?:'s|'ve|'re))\b)|,(?= (?!\d))|:(?! ?[$€£]?\d)| [-\u2013] |,? \b(?:but|however|although|though|because|since|while|yet|whereas|except|unless"
+    r"[()\u2014]|,? (?:and|as|so|then) (?=(?:i|you|he|she|it|we|they|this|that|there|the|your|my|not|is|was|has"
+    r"|have|are"
+    r"|\w+(?:'s|'ve|'re))\b)|,(?= (?!\d))|:(?! ?[$€£]?\d)| [-\u2013] |,? \b(?:but|however|although|though|because"
+    r"|since|while|yet|whereas|except|unless"
     r"|which|instead of|rather than|so)\b",
     re.I,
 )
@@ -199,7 +205,7 @@ _CLEAN = str.maketrans(
     {"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "*": "", "`": "", "#": " ", "\u00a0": " "}
 )
 _DOTTED = re.compile(r"\b([ap])\.m\.?|\b(e)\.g\.|\b(i)\.e\.|\b(Mr|Mrs|Ms|Dr|No|St|approx)\.(?= )")
-_ITEM = re.compile(r"^\s*(?:[-\u2022]|\d{1,2}[.)](?=\s))\s*")
+_ITEM = re.compile(r"^[^\S\n]*(?:[-\u2022]|\d{1,2}[.)](?=\s))[^\S\n]*", re.M)
 _NAME = re.compile(r"(?<=[\w,:\"'] )\"?([A-Z][\w'-]*[a-z])|^([A-Z][\w'-]*[a-z])(?= [A-Z])")
 
 
@@ -238,7 +244,7 @@ def split_sentences(text: str) -> list[str]:
     """Return the sentences of a text, list items among them, without Markdown."""
     text = _QUOTED.sub(lambda found: found[0].replace("?", ""), text[:LONGEST].translate(_CLEAN))
     plain = _DOTTED.sub(lambda found: next(filter(None, found.groups())) + ("m" if found[1] else ""), text)
-    parts = (_ITEM.sub("", part).strip() for part in _SENTENCE.split(plain))
+    parts = (part.strip() for part in _SENTENCE.split(_ITEM.sub("", plain)))
     return [part for part in parts if any(map(str.isalnum, part))]
 
 
@@ -352,6 +358,7 @@ def stem(word: str) -> str:
     return word.rstrip("e") if len(word) > 3 else word
 
 
+_ALIKE = {stem(other): stem(group.split()[0]) for group in _SYNONYMS.split(";") for other in group.split()[1:]}
 _WEAK, _PLACES = (
     frozenset(_ALIKE.get(stem(word), stem(word)) for word in words.split()) for words in (_WEAK_WORDS, _PLACE_WORDS)
 )

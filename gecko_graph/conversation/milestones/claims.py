@@ -112,7 +112,7 @@ class _Comparison:
         return _Read("stated" if turn > 0 else "denied", clause.text, "" if turn > 0 else "the opposite is said")
 
     def _turn_in(self, clause: Clause) -> int:
-        """Return 1 where a clause says the part, -1 where it says the opposite, 0 where it may be about other things."""
+        """Return 1 where a clause says the part, -1 for the opposite, 0 where it may be about other things."""
         about = self._is_full(clause) or self._is_carried(clause)
         limited = clause.limited and not self._part.limited
         return (
@@ -181,9 +181,10 @@ class _Comparison:
         missing = self._missing(clause) - inherited
         if self._strange(clause) - inherited or any(missing & {*each.words} for each in others):
             return False
-        figures = [each for each in self._figures if is_said(each, clause.text) and not is_said(each, self._asked)]
+        figures = [each for each in self._figures if is_said(each, clause.text + clause.tail)]
         if missing - self._known:  # a bare answer: "It's $12."
-            return bool(_BARE.match(clause.text)) and any(each.kind != "number" for each in figures)
+            new = [each for each in figures if each.kind != "number" and not is_said(each, self._asked)]
+            return bool(new and _BARE.match(clause.text))
         return bool(figures) or self._touches(clause)
 
     def _touches(self, clause: Clause) -> bool:
@@ -194,9 +195,9 @@ class _Comparison:
         if any(-1 in signs for name, signs in clause.signs.items() if name not in part.signs) and not clause.negative:
             return 0
         for name, signs in part.signs.items():
-            said = clause.signs.get(name)
-            turns.add(self._turn_without(name, clause) if not said else 0 if len(said | signs) > 1 and len(said) + len(signs) > 2
-                      else 1 if signs == said else -1)  # fmt: skip
+            said = clause.signs.get(name, frozenset())
+            clear = len(said) == len(signs) == 1
+            turns.add((1 if signs == said else -1) if clear else 0 if said else self._turn_without(name, clause))
         if not turns:
             turned = bool(clause.negated & self._words)
             turns = {0 if clause.negative and not turned else 1 if turned == part.negative else -1}
@@ -291,15 +292,15 @@ _SLOTS = {
     "name": r"who|whose|whom|(?:full |last |first )?name",
     "place": r"where|address|destination|location|(?:what|which) (?:place|city)",
     "reason": r"why|reason|what for",
-    "content": r"(?:what|which words?) (?:[\w']+ ){0,6}(?:say|tell|write)|what(?:'s| is) the (?:text|message)|content|wording",
+    "content": r"what (?:[\w']+ ){0,6}(?:say|tell|write)|what(?:'s| is) the (?:text|message)|content|wording",
 }
 _SLOT = {name: re.compile(rf"\b(?:{pattern})\b", re.I) for name, pattern in _SLOTS.items()}
 _OPEN_SLOTS = ("reason", "birth", "content")
 """Slots that are asked for in other words than the claim's: what was done wrong for the reason of a return."""
-_COUNTABLE = frozenset("time should would do are will of is shall can money minutes hours".split())
+_COUNTABLE = {"time", "should", "would", "do", "are", "will", "of", "is", "shall", "can", "money", "minutes", "hours"}
 _SLOT_WORDS = re.compile(
-    r"\b(?:how|what|which|when|who|whose|why|where|long|much|many|amount|number of|length|duration|time|date|reason|lasts?"
-    r"|name|say|tell|write|plan(?:ning)?)\b",
+    r"\b(?:how|what|which|when|who|whose|why|where|long|much|many|amount|number of|length|duration|time|date|reason"
+    r"|lasts?|name|say|tell|write|plan(?:ning)?)\b",
     re.I,
 )
 _FOCUS = re.compile(
@@ -308,11 +309,13 @@ _FOCUS = re.compile(
     re.I,
 )
 _REQUEST = re.compile(
-    r"\b(?:please (?:tell|send|give|provide|share|specify)|let me know (?!if you)|tell me|i(?:'ll| just| still| also)? need)\b",
+    r"\b(?:please (?:tell|send|give|provide|share|specify)|let me know (?!if you)|tell me"
+    r"|i(?:'ll| just| still| also)? need)\b",
     re.I,
 )
 _MAY_ASK = re.compile(
-    r"\b(?:please|need|let me know|give me|send me|specify|provide|confirm|choose|waiting for|to know|just say|missing|wonder)\b",
+    r"\b(?:please|need|let me know|give me|send me|specify|provide|confirm|choose|waiting for|to know"
+    r"|just say|missing|wonder)\b",
     re.I,
 )
 _OFFER = re.compile(r"\b(?:anything else|something else|help (?:you )?with|happy to|feel free)\b", re.I)
