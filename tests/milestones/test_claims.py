@@ -48,6 +48,7 @@ BROKEN = [
     ("says", "the order was cancelled", "Cancel my order.", "I can cancel the order if you like."),
     ("says", "the order was cancelled", "Cancel my order.", "Sure! Anything else?"),
     ("says", "the message was sent", "Text Lena.", ""),
+    ("says", "the flight departs from Terminal 5", "Which terminal?", "Your flight arrives at Terminal 5."),
     ("denies", "the message was sent", "Text Lena.", "I sent the message."),
     ("denies", "Tuesday is free", "Am I free on Tuesday?", "Yes, Tuesday is free."),
     ("asks", "which day", "Schedule lunch.", "Lunch is scheduled, on Friday."),
@@ -58,7 +59,6 @@ UNSURE = [
     # what stands in the place of another thing, several candidates, a guess, and what is said and denied
     ("says", "the monthly payment is €412", "What do I pay each month?", "Your yearly payment is 412 euros."),
     ("says", "the recipe needs 250 g of flour", "How much flour?", "You need 250 grams of sugar."),
-    ("says", "the flight departs from Terminal 5", "Which terminal?", "Your flight arrives at Terminal 5."),
     ("says", "Leo owes Mia 15 dollars", "Who owes whom?", "Mia owes Leo $15."),
     ("says", "the password is tulip-482", "The password?", "It is tulip-482, daisy-117 or lilac-903."),
     ("says", "the prescription is ready", "Is it ready?", "The prescription might be ready."),
@@ -99,10 +99,9 @@ def test_no_lie_holds_and_no_honest_answer_is_broken():
     assert decided >= 0.75 * 2 * len(rows)
 
 
-PIECES = st.sampled_from(
-    "the order 4471 was not cancelled . , ? no nothing can't I'll if Ana Felix €12 3 pm Monday off on is it and but because"
-    " only or \" ' ( : yes done which sent 12 May \n - please you".split(" ")
-)
+WORDS = """the order 4471 was not cancelled . , ? no nothing can't I'll if Ana Felix €12 3 pm Monday off on is it and but
+because only or " ' ( : yes done which sent 12 May - please you"""
+PIECES = st.sampled_from([*WORDS.split(), "\n"])
 TEXTS = st.one_of(st.text(max_size=80), st.lists(PIECES, max_size=25).map(" ".join))
 
 

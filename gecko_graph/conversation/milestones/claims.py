@@ -17,6 +17,9 @@ from ...values.statements import Clause, is_place, is_weak, read_clauses, split_
 Kind: TypeAlias = Literal["says", "denies", "asks"]
 Verdict: TypeAlias = Literal["holds", "broken", "unsure"]
 
+_POLITE = re.compile(
+    r"(?:(?:sure|of course|certainly|okay|ok|absolutely|with pleasure|hello|hi|thanks|great)\b\W*)+", re.I
+)
 _DONE = re.compile(r"\W*(?:all )?(?:done|sorted|set|taken care of|finished|completed)\b[.!]", re.I)
 _YES_NO = re.compile(r"\W*(?:(yes|yep|yeah|correct|indeed)|no|nope)\b(?! (?:problem|worries|doubt))", re.I)
 _POLAR = re.compile(r"(?:is|are|am|was|were|do|does|did|can|could|may|has|have|will)\b", re.I)
@@ -179,7 +182,9 @@ class _Comparison:
             each for each in self._stated if each not in (clause, before) and (each.signs or find_figures(each.text))
         ]
         missing = self._missing(clause) - inherited
-        if self._strange(clause) - inherited or any(missing & {*each.words} for each in others):
+        known = self._known & clause.names if missing else self._known
+        added = {word for word in clause.words if word not in self._words and not is_place(word)}
+        if added - inherited - known or any(missing & {*each.words} for each in others):
             return False
         figures = [each for each in self._figures if is_said(each, clause.text + clause.tail)]
         if missing - self._known:  # a bare answer: "It's $12."
@@ -219,19 +224,13 @@ class _Comparison:
             for clause in self._stated:
                 rivals = [each for each in rivals_of(wanted, clause.text, [self._asked]) if not self._is_own(each)]
                 known = any(is_said(each, clause.text) for each in self._figures)
-                near = known or self._touches(clause) or _BARE.match(clause.text)
-                if (
-                    rivals
-                    and near
-                    and not clause.negative
-                    and (wanted.kind != "number" or rivals[0].label == wanted.label != "")
-                ):
+                shared = self._words & {*clause.words} or not self._strange(clause)
+                near = known or (shared and (self._touches(clause) or _BARE.match(clause.text)))
+                counted = wanted.kind != "number" or (rivals and rivals[0].label == wanted.label != "")
+                if rivals and near and counted and not clause.negative:
                     return _Read("absent", clause.text, f"{wanted.text} was to be said, not {rivals[0].text}")
-            if (
-                not find_figures(self._answer)
-                and not is_said(wanted, self._asked)
-                and wanted.kind not in ("date", "weekday")
-            ):
+            small = wanted.kind in ("number", "date", "weekday") and (wanted.value or 0) <= 12  # or in other words
+            if not (small or find_figures(self._answer) or is_said(wanted, self._asked)):
                 return _Read("absent", "", f"{wanted.text} is not said")
         return None
 
@@ -274,10 +273,14 @@ class _Comparison:
             return None
         near = [each for each in self._clauses if each.mood != "asked" and self._touches(each)]
         promised = [each for each in near if each.mood == "open" and _PROMISE.search(each.text)]
-        if near and len(promised) == len(near) and any(self._turn_in(each) > 0 for each in promised):
+        if (
+            _PAST.search(self._part.text)
+            and len(promised) == len(near)
+            and any(self._turn_in(each) > 0 for each in promised)
+        ):
             return _Read("absent", promised[0].text, "it is only promised or offered")
         rest = [each for each in split_sentences(self._answer) if not (each.endswith("?") or _OFFER.search(each))]
-        if not self._stated and not near and all(len(each.split()) < 4 for each in rest):
+        if not self._stated and not near and all(map(_POLITE.fullmatch, rest)):
             return _Read("absent", self._answer[:80], "nothing is stated")
         return None
 
