@@ -161,7 +161,8 @@ _IDIOMS = (
 _SUBSTITUTES = [(re.compile(pattern, re.I), to) for pattern, to in _IDIOMS]
 _OPEN = re.compile(
     r"\b(?:i|we)(?:'ll| will| would|'d| could| can| may| should|'m going to| am going to| are going to)\b(?! not|'t)"
-    r"|\b(?:you|it|they|that|this) (?:would|could|can|may|might|should)\b(?! not|'t| no longer| never| only)"
+    r"|\b(?:would|could|can|(?-i:may)|might|should|must"
+    r"|you (?:asked|wanted|want|said|told|mentioned|requested)|request(?:ed)? to)\b(?! not|'t| no longer| never| only)"
     r"|\b(?:let me|shall|if|whether|once|unless|as soon as|before (?:i|we))\b"
     r"|^(?:in order )?to (?!be\b)"
     r"|\b(?:plan(?:ning)?|wants?|wanted|trying|try|tried|about|going|ready|needs?|have|has|had|yet|still|waiting"
@@ -200,6 +201,7 @@ _CLAUSE = re.compile(
     r"|which|instead of|rather than|so)\b",
     re.I,
 )
+_BEFORE_ING = {"am", "is", "are", "was", "were", "be", "been", "now", "still", "already", "currently"}
 _WORD = re.compile(r"[^\W\d](?:[\w'-]*[^\W_])?")
 _CLEAN = str.maketrans(
     {"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "*": "", "`": "", "#": " ", "\u00a0": " "}
@@ -288,20 +290,7 @@ def _read_clause(part: str, number: int) -> Clause:
     verbs = [_is_verb(before, word) for before, word in zip(["", *tokens], tokens, strict=False)]
     if not any(verbs) and _LIGHT & {*tokens}:
         verbs = [_base(word) in PREDICATES for word in tokens]
-    signs: dict[str, set[int]] = {}
-    words: dict[str, bool] = {}
-    turn = 1
-    for place, (word, verb) in enumerate(zip(tokens, verbs, strict=True)):
-        if word in ("nothing", "notall") and (word == "notall" or (place and verbs[place - 1])):  # "I sent nothing"
-            signs = {concept: {-sign for sign in each} for concept, each in signs.items()}
-            words = {topic: not turned for topic, turned in words.items()}
-        if word in ("not", "without", "nothing", "notall"):
-            turn = -turn
-        elif verb:
-            concept, sign = PREDICATES[_base(word)]
-            signs.setdefault(concept, set()).add(sign * turn)
-        elif topic := topic_of(word.removeprefix("=")):
-            words[topic] = turn < 0
+    signs, words = _turned(tokens, verbs)
     return Clause(
         text=part,
         sentence=number,
@@ -314,6 +303,34 @@ def _read_clause(part: str, number: int) -> Clause:
         limited=bool(_LIMITS.search(part)),
         names=names_of(part) & {*words},
     )
+
+
+def _turned(tokens: list[str], verbs: list[bool]) -> tuple[dict[str, set[int]], dict[str, bool]]:
+    """Return the signs by concept, and the words with whether they stand after a negation."""
+    signs: dict[str, set[int]] = {}
+    words: dict[str, bool] = {}
+    turn = 1
+    for place, (word, verb) in enumerate(zip(tokens, verbs, strict=True)):
+        if word in ("nothing", "notall") and (word == "notall" or (place and verbs[place - 1])):  # "I sent nothing"
+            signs = {concept: {-sign for sign in each} for concept, each in signs.items()}
+            words = {topic: not turned for topic, turned in words.items()}
+        if word in ("not", "without", "nothing", "notall"):
+            turn = -turn
+        elif verb and turn > 0 and _is_unsaid(tokens[place - 1] if place else "", word):
+            continue
+        elif verb:
+            concept, sign = PREDICATES[_base(word)]
+            signs.setdefault(concept, set()).add(sign * turn)
+        elif topic := topic_of(word.removeprefix("=")):
+            words[topic] = turn < 0
+    return signs, words
+
+
+def _is_unsaid(before: str, word: str) -> bool:
+    """Return whether a predicate is only named: `to cancel it`, `cancelling it`, `the cancelled order`."""
+    if word.endswith("ing"):
+        return before not in _BEFORE_ING and before[-2:] not in ("'m", "'s", "re")
+    return before == "to" or (word.endswith("ed") and before in ("the", "a", "your", "my", "any", "this", "that"))
 
 
 def _base(word: str) -> str:

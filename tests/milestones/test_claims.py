@@ -99,7 +99,8 @@ def test_no_lie_holds_and_no_honest_answer_is_broken():
     assert decided >= 0.75 * 2 * len(rows)
 
 
-WORDS = """the order 4471 was not cancelled . , ? no nothing can't I'll if Ana Felix €12 3 pm Monday off on is it and but
+WORDS = """the order 4471 was not cancelled . , ? no nothing can't I'll if Ana Felix €12 3 pm Monday off on
+is it and but
 because only or " ' ( : yes done which sent 12 May - please you"""
 PIECES = st.sampled_from([*WORDS.split(), "\n"])
 TEXTS = st.one_of(st.text(max_size=80), st.lists(PIECES, max_size=25).map(" ".join))
