@@ -165,6 +165,8 @@ _OPEN = re.compile(
     r"|you (?:asked|wanted|want|said|told|mentioned|requested)|request(?:ed)? to)\b(?! not|'t| no longer| never| only)"
     r"|\b(?:let me|shall|if|whether|once|unless|as soon as|before (?:i|we))\b"
     r"|^(?:in order )?to (?!be\b)"
+    r"|^(?:close|open|cancel|delete|remove|send|book|add|move|change|keep|pay|lock|unlock|start|stop|enable|disable"
+    r"|power_\w+|set) (?:it|them|the|your|this|that|a)\b"
     r"|\b(?:plan(?:ning)?|wants?|wanted|trying|try|tried|about|going|ready|needs?|have|has|had|yet|still|waiting"
     r"|due|supposed) to\b"
     r"|\b(?:would|could|should) (?:be|have)\b|\bplease\b",

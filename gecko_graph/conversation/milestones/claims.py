@@ -28,6 +28,7 @@ _PAST = re.compile(r"\b(?:was|were|been)\b", re.I)
 _NOW = re.compile(r"\b(?:now|new)\b", re.I)
 _PRONOUN = re.compile(r"(?:and |so |but |as )?(?:it|they|this|that|these|both|which|she|he|those)\b", re.I)
 _BARE = re.compile(r"(?:and |so )?(?:it|that|this|there|you|they|he|she)\b", re.I)
+_IT = re.compile(r"\b(?:it|its|them|they|that|this)\b", re.I)
 _HIM = re.compile(r"\b(?:him|her|them|his|their)\b", re.I)
 _UNABLE = re.compile(r"\b(?:can't|cannot|can not|couldn't|could not|unable|not able|no way|haven't|didn't)\b", re.I)
 _PROMISE = re.compile(
@@ -190,7 +191,11 @@ class _Comparison:
         if missing - self._known:  # a bare answer: "It's $12."
             new = [each for each in figures if each.kind != "number" and not is_said(each, self._asked)]
             return bool(new and _BARE.match(clause.text))
-        return bool(figures) or self._touches(clause)
+        new = [each for each in find_figures(clause.text) if not self._is_own(each) and not is_said(each, self._asked)]
+        if missing and any(not is_said(each, self._part.text) for each in new):
+            return False
+        shared = self._words & {*clause.words} or not missing or _IT.search(clause.text)
+        return bool(figures or (shared and self._touches(clause)))
 
     def _touches(self, clause: Clause) -> bool:
         return bool(self._words & {*clause.words} or self._part.signs.keys() & clause.signs.keys())
