@@ -247,7 +247,7 @@ class _Derivation:
         return {key: values for key, values in parts if values}, used
 
     def _find_claims(self, message: AnyMessage, known: Sequence[Json]) -> list[JsonObject]:
-        """Return the answer's sentences with a figure that a result or the user has: others must not contradict them."""
+        """Return the answer's sentences with a figure of a result or of the user: others must not contradict them."""
         held, asked = Found(known, keys=False), self._user_texts
         cell: JsonObject = {"answer": text_of(message), "asked": asked, "decided": {}}
         told = ((each, find_figures(each)) for each in split_sentences(text_of(message)))

@@ -21,6 +21,7 @@ from ..tools import Toolkit
 from ..values.finding import NUMBERING, Found, atoms_of, spell
 from ..values.patch import booked_patch, fold_patches
 from ..values.places import scalars
+from ..values.quantities import find_figures
 from ..world.provenance import Sources, is_planned, trace
 from .channels import ConversationState, End, JudgedClaim, Leak, Status, read_calls, read_envelope, select_view
 from .milestones.constraints import is_reached
@@ -277,7 +278,10 @@ def find_taken(answer: str, results: Sequence[Json], known: Sequence[Json]) -> l
 
 def find_computed(answer: str, known: Sequence[Json]) -> list[Json]:
     """Return the numbers of an answer that stand nowhere: it has computed them."""
-    parts, before = (spell(atom.wholes[0]) for atom in atoms_of(answer) if atom.is_specific), _read(known)
+    before = _read(known)
+    for phone in (each.text for each in find_figures(answer) if each.kind == "phone"):
+        answer = answer.replace(phone, " ") if before.holds(phone, "loose") else answer  # its groups are no numbers
+    parts = (spell(atom.wholes[0]) for atom in atoms_of(answer) if atom.is_specific)
     numbers = (part for part in parts if part and part.replace(".", "", 1).isdecimal())
     return [number for number in dict.fromkeys(numbers) if not before.holds(number, "loose")]
 

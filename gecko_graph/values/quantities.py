@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from .finding import Found, atoms_of, number_words
+from .finding import Found, atoms_of, canonical, number_words
 
 _UNITS = {
     "length": {"mm": 0.001, "cm": 0.01, "m|met(?:re|er)s?": 1.0, "km|kilomet(?:re|er)s?": 1000.0, "mi|miles?": 1609.344,
@@ -56,6 +56,9 @@ _VAGUE = re.compile(
     r"\b(?:half|quarter|double|dozen|fortnight|couple|several|few|third|fourth|fifth|(?<!per )second)\b", re.I
 )
 _VAGUE_DAY = re.compile(r"\b(?:tomorrow|today|tonight|next|mon|tues?|wed|thu(?:rs)?|fri|sat|sun)\b", re.I)
+
+
+_DIGITS = re.compile(r"[^\d.,]")
 
 
 class Figure(NamedTuple):
@@ -174,6 +177,14 @@ def is_said(wanted: Figure, text: str) -> bool:
     if wanted.kind in ("code", "phone"):
         return _read(text).holds(wanted.text, "loose" if wanted.kind == "phone" else "normal")
     return any(is_same(wanted, each) for each in find_figures(text))
+
+
+def is_given(wanted: Figure, text: str) -> bool:
+    """Return whether a text has a figure itself: one that only comes to the same in another unit gives it away."""
+    if wanted.value is None or wanted.kind == "time":
+        return is_said(wanted, text)
+    figures = [each for each in find_figures(text) if is_same(wanted, each)]
+    return any(canonical(_DIGITS.sub("", each.text)) == canonical(_DIGITS.sub("", wanted.text)) for each in figures)
 
 
 def is_same(wanted: Figure, said: Figure) -> bool:

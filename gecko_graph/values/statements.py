@@ -80,16 +80,16 @@ today very also too already which who whom whose what where how why please well 
 one ones get got gets getting let per each more other such own s t re ve ll d m isn aren issued processed initiated
 process made make makes making both successfully currently really actually right unfortunately sorry afraid thanks
 thank still yet user customer passenger guest patient client assistant agent person people need want like go goes went
-going come comes new total hi hello great good nice fine enjoy happy glad course problem worry all next upon via within
-because since though although however except even else much many way it's i'm i've you've you're we've that's there's
-exactly approximately roughly nearly around set_it is_now local time possible able says say said file_it stand stands
-something anything everything nothing called named entire whole altogether together normally usually always tonight
-tomorrow yesterday morning instead anymore additional further extra full short long quite simply regular normal due
-respectively fully ever soon later earlier early ago moment minute ways order_it following according above below amount
-amounts amounting coming standing cover covered run runs running holds hold contain contains keeps give given gave ask
-asked wish wished request_it use using used far away precisely confirm confirmed confirmation finished nicely remaining
-left lasts lasted lasting best suit suits almost works work seem seems look looks take takes taking stays put side name
-until till before after
+going come comes new total hi hello great good nice fine enjoy happy glad course problem worry all next upon via
+within us because since though although however except even else much many way it's i'm i've you've you're we've
+that's there's exactly approximately roughly nearly around set_it is_now local time possible able says say said
+file_it stand stands something anything everything nothing called named entire whole altogether together normally
+usually always tonight tomorrow yesterday morning instead anymore additional further extra full short long quite
+simply regular normal due respectively fully ever soon later earlier early ago moment minute ways order_it following
+according above below amount amounts amounting coming standing cover covered run runs running holds hold contain
+contains keeps give given gave ask asked wish wished request_it use using used far away precisely confirm confirmed
+confirmation finished nicely remaining left lasts lasted lasting best suit suits almost works work seem seems look
+looks take takes taking stays put side name until till before after
 """
 _STOP = frozenset(_STOP_TEXT.split())
 _SYNONYMS = """
@@ -100,7 +100,7 @@ worth sell; meet appointment session; bill invoic; trip journey; flat apartment;
 lamp; bag luggag suitcas baggag; pharmacy chemist; doctor dr physician; position location whereabout gps; parcel packag
 shipment; tv television; heat heater thermostat; basket cart; last latest recent; freeze frost; rain shower rainy wet;
 storag spac; show display; password passcod; fee charg surcharg; event entry; issu ticket bug; dry clear; pet animal;
-discount rebat; month monthly; year yearly annual annually;
+discount rebat; likely likelihood chanc probability odd; text messag sms; month monthly; year yearly annual annually;
 week weekly; tyr tir; setting option; hour hourly;
 shop stor; distanc far; weigh weight heavy; night overnight; deadlin du; reason why; coordinat latitud
 longitud; tool function
@@ -112,7 +112,7 @@ file contact
 """
 """Words that may be left out: they say of what sort another word is."""
 _PLACE_WORDS = """
-list calendar inbox system app drive screen item thing
+list calendar inbox system app drive screen item thing tool function
 """
 """Words that may be added: they say where something is kept."""
 _UNIT_WORDS = """

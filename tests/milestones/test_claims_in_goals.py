@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gecko_graph import GeckoError, Models, Scenario
-from gecko_graph.conversation.milestones.format import MilestoneEntry, read_entry
+from gecko_graph.conversation.milestones.entry import read_entry
+from gecko_graph.conversation.milestones.format import MilestoneEntry
 from gecko_graph.scenario.cases.result import run_case
 from gecko_graph.testing import recorded, scripted
 

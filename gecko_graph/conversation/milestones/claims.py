@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from ...values.quantities import Figure, find_figures, is_said, is_same, may_say, rivals_of
+from ...values.quantities import Figure, find_figures, is_given, is_said, is_same, may_say, rivals_of
 from ...values.statements import Clause, is_place, is_weak, read_clauses, split_sentences, topic_of
 
 Kind: TypeAlias = Literal["says", "denies", "asks"]
@@ -151,7 +151,11 @@ class _Comparison:
         """Return whether a clause has all names of the part in their order, or none and no other name either."""
         names = self._part.names | (clause.names & self._words)
         own, said = ([word for word in each.words if word in names] for each in (self._part, clause))
-        return said == own or not (said or clause.names & self._strange(clause))
+        # of a name that the user has given a part may be said, as of "City Library"
+        parts = [f"{one} {other}" for one in own for other in own if {one, other} & {*said}]
+        whole = {word for each in parts if each in self._part.text.lower() for word in each.split()}
+        left = [word for word in own if word in said or word not in self._known & whole]
+        return said in (own, left) or not (said or clause.names & self._strange(clause))
 
     def _has_figures(self, clause: Clause) -> bool:
         """Return whether a clause has the part's figures in their order, and no others in their place."""
@@ -164,7 +168,7 @@ class _Comparison:
             around = self._answer if not said else text if self._is_full(clause) else " ".join(sentence)
             if any(not self._is_own(each) for each in rivals_of(wanted, around, [self._asked, self._part.text])):
                 return False
-            if not said and not (is_said(wanted, self._asked) and len(self._requests) < 2):
+            if not said and not (is_given(wanted, self._asked) and len(self._requests) < 2):
                 return False
         own = [next((own for own in self._figures if is_same(own, each)), None) for each in find_figures(text)]
         places = [self._figures.index(each) for each in own if each]
@@ -189,9 +193,9 @@ class _Comparison:
             return False
         figures = [each for each in self._figures if is_said(each, clause.text + clause.tail)]
         if missing - self._known:  # a bare answer: "It's $12."
-            new = [each for each in figures if each.kind != "number" and not is_said(each, self._asked)]
+            new = [each for each in figures if each.kind != "number" and not is_given(each, self._asked)]
             return bool(new and _BARE.match(clause.text))
-        new = [each for each in find_figures(clause.text) if not self._is_own(each) and not is_said(each, self._asked)]
+        new = [each for each in find_figures(clause.text) if not self._is_own(each) and not is_given(each, self._asked)]
         if missing and any(not is_said(each, self._part.text) for each in new):
             return False
         shared = self._words & {*clause.words} or not missing or _IT.search(clause.text)
@@ -235,7 +239,7 @@ class _Comparison:
                 if rivals and near and counted and not clause.negative:
                     return _Read("absent", clause.text, f"{wanted.text} was to be said, not {rivals[0].text}")
             small = wanted.kind in ("number", "date", "weekday") and (wanted.value or 0) <= 12  # or in other words
-            if not (small or find_figures(self._answer) or is_said(wanted, self._asked)):
+            if not (small or find_figures(self._answer) or is_given(wanted, self._asked)):
                 return _Read("absent", "", f"{wanted.text} is not said")
         return None
 

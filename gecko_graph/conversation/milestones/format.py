@@ -1,7 +1,4 @@
-"""Milestones and minefields as a scenario's file has them, and the guardrails that follow from their order.
-
-Also what all parts of such a file have in common: `Entry`, and what is said of one that is wrong.
-"""
+"""Milestones and minefields as a scenario's file has them, and the guardrails that follow from their order."""
 
 from __future__ import annotations
 
@@ -9,18 +6,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
-from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
-from pydantic_core import ErrorDetails
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from ...context import GeckoContext
-from ...contracts.language.expression import check_expression
-from ...errors import ContractError, GeckoError, did_you_mean
+from ...errors import did_you_mean
 from ...models.formatting import cut
 from ...state import Json, JsonObject
 from ...values.places import scalars_of
 from .constraints import START, THRESHOLD, Constraint, Fill, Milestone
+from .entry import Entry
 from .goal import Goal, find_earlier
 from .measures import MEASURES
 from .tables import MESSAGE, REST, SEEN, find_names, find_table
@@ -33,82 +28,7 @@ COLUMNS = ("sender", "recipient", "content", "claims", "mentions", "seen", "unse
 DECIMALS = range(4)
 """An answer may show a number of a result with so many decimals."""
 
-PROBLEMS_SHOWN = 5
 NAME_CHARS = 80
-
-# any entry ----------------------------------------------------------------------------------------------------------
-
-
-class Entry(BaseModel):
-    """A part of a scenario's file: other keys and types than those named are refused."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
-
-
-Model = TypeVar("Model", bound=Entry)
-
-
-def read_entry(kind: type[Model], data: Any, *, where: str, error: type[GeckoError] = GeckoError) -> Model:
-    """Return an entry. Raises the error, which names each place, such as `turns[0].checklist[1].check`."""
-    try:
-        return kind.model_validate(data)
-    except ValidationError as found:
-        raise join_problems(where, describe_problems(found), error) from None
-
-
-def join_problems(where: str, problems: Sequence[str], error: type[GeckoError]) -> GeckoError:
-    """Return the error of a file with these problems."""
-    shown = list(problems[:PROBLEMS_SHOWN])
-    if len(problems) > len(shown):
-        shown.append(f"and {len(problems) - len(shown)} more")
-    return error("\n".join(f"{where}: {problem}" for problem in shown))
-
-
-def describe_problems(error: ValidationError) -> list[str]:
-    """Return what pydantic has found wrong, a line each, with its place."""
-    found = error.errors(include_url=False, include_context=False)
-    return list(dict.fromkeys(f"{_format_place(each['loc'])}: {_format_reason(each)}" for each in found))
-
-
-def _format_reason(found: ErrorDetails) -> str:
-    if found["type"] == "extra_forbidden":
-        kinds: list[type[BaseModel]] = [GeckoContext, *Entry.__subclasses__()]
-        known = {field.alias or name for kind in kinds for name, field in kind.model_fields.items()}
-        return f"unknown key{did_you_mean(str(found['loc'][-1]), sorted(known))}"
-    message = found["msg"].removeprefix("Value error, ").removeprefix("Input ")
-    return _MESSAGES.get(found["type"], message[:1].lower() + message[1:])
-
-
-_MESSAGES = {
-    "missing": "is missing",
-    "string_pattern_mismatch": "is empty",
-    "string_type": "expected text; put it in quotes",
-    "list_type": "expected a list",
-    "dict_type": "expected an object",
-    "model_type": "expected an object",
-    "too_short": "is empty",
-    "string_too_short": "is empty",
-}
-
-
-def _format_place(where: Sequence[str | int]) -> str:
-    place = ""
-    for part in where:
-        if part != "[key]":
-            place += f"[{part}]" if isinstance(part, int) else f".{part}" if place else part
-    return place or "the whole"
-
-
-def _check_expression(source: str) -> str:
-    try:
-        check_expression(source, where="expression")
-    except ContractError as error:
-        raise ValueError(str(error)) from None
-    return source
-
-
-Check: TypeAlias = Annotated[str, Field(min_length=1), AfterValidator(_check_expression)]
-"""An expression that holds or not."""
 
 
 def _check_measure(name: str) -> str:
@@ -118,8 +38,6 @@ def _check_measure(name: str) -> str:
 
 
 MeasureName: TypeAlias = Annotated[str, AfterValidator(_check_measure)]
-
-# milestones ---------------------------------------------------------------------------------------------------------
 
 
 class ClaimEntry(Entry):

@@ -15,7 +15,7 @@ from ...values.digest import digest, pack
 from ...values.finding import Found, atoms_of, forms_of
 from ...values.patch import same_value
 from ...values.quantities import find_figures
-from ...values.statements import split_sentences
+from ...values.statements import read_clauses, split_sentences
 from .claims import Judged, judge_claim
 from .tables import Table
 
@@ -118,7 +118,7 @@ def judge_answer(claim: JsonObject, cell: JsonObject) -> Judged:
 
 
 def _judge_agreement(claim: str, answer: str, asked: Sequence[str]) -> Judged:
-    """Judge whether an answer contradicts a claim, or names other codes beside the claim's in a sentence; it need not make it."""
+    """Judge whether an answer contradicts a claim, or names other codes beside the claim's: it need not make it."""
     judged = judge_claim("says", claim, answer, asked)
     if judged.verdict == "broken" and judged.sentence:
         return judged
@@ -127,12 +127,16 @@ def _judge_agreement(claim: str, answer: str, asked: Sequence[str]) -> Judged:
         named = {*find_codes(sentence)}
         if named & own and named - own - known:
             return Judged("broken", sentence, "something else is named beside it")
-    return Judged("holds")
+    denied = [each.text for each in read_clauses(answer) if each.negative and own & {*find_codes(each.text)}]
+    return Judged("broken", denied[0], "it is denied") if denied else Judged("holds")
+
+
+KINDS = ("code", "phone")
 
 
 def find_codes(text: str) -> list[str]:
     """Return identifiers and telephone numbers in a text, without what groups their digits."""
-    return ["".join(filter(str.isalnum, each.text)).casefold() for each in find_figures(text) if each.kind == "code"]
+    return ["".join(filter(str.isalnum, each.text)).casefold() for each in find_figures(text) if each.kind in KINDS]
 
 
 def claim_key(claim: JsonObject, cell: JsonObject) -> str:
