@@ -39,7 +39,7 @@ SUITES = {
             ("compare", "the rehearsal beside its parts, fewer retries (figures 4, 5) and four other methods"),
             ("speed", "model calls, prompt tokens, own time, throughput, bytes checkpointed, import time"),
             ("validation", "recorded calls of real models against the argument rules, by error type"),
-            ("tau", "real airline calls of gpt-4o through validator and state"),
+            ("tau", "real airline calls of gpt-4o through validator and state; --live: tau2-bench with rehearsals"),
             ("view", "what a prompt's view of a padded state still holds of what a call is about"),
             ("misled", "rehearsals that could be fooled, and legitimate ones that differ by one step"),
             ("origins", "where the values of ground truths come from, by kind"),

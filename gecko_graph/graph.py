@@ -32,7 +32,7 @@ from langgraph.types import Checkpointer, Send
 from .context import GeckoContext
 from .errors import GeckoError
 from .models.factory import Models, ModelsLike
-from .models.node import NodeFunction, Router, as_node, book_attempt, book_turn, refuse_unknown_keys
+from .models.node import NodeFunction, Router, add_router, as_node, book_attempt, book_turn, refuse_unknown_keys
 from .nodes.attempt import attempt_node, begin, next_attempt
 from .nodes.bootstrapper import bootstrapper
 from .nodes.checklist import checklist
@@ -159,10 +159,10 @@ def create_attempt(
     builder.add_node("state_updater", node(partial(state_updater, toolkit=toolkit)))
     builder.add_edge(START, "begin")
     builder.add_edge("begin", "planner")
-    builder.add_conditional_edges("planner", Router(after_planner))
-    builder.add_conditional_edges("validator", Router(after_validator))
+    add_router(builder, "planner", after_planner)
+    add_router(builder, "validator", after_validator)
     builder.add_edge("simulator", "state_updater")
-    builder.add_conditional_edges("state_updater", Router(after_state_updater))
+    add_router(builder, "state_updater", after_state_updater)
     return builder.compile(name="attempt")
 
 
@@ -192,7 +192,7 @@ def after_decide(state: Kept) -> Literal["retry", "finish"]:
 
 def after_planner(state: Pending) -> Literal["validator", "planner", "__end__"]:
     """Return the next node: without calls the planner has searched, or answered, or the attempt was stopped."""
-    return "validator" if state["pending"] else "planner" if state.get("searching") else "__end__"
+    return "validator" if state["pending"] else "__end__" if state.get("stop_reason") else "planner"
 
 
 def after_validator(state: Pending) -> Literal["simulator", "planner"]:

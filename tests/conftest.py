@@ -17,6 +17,8 @@ os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
 os.environ["LANGSMITH_TRACING"] = "false"
 os.environ.pop("OPENAI_API_KEY", None)
 
+gc.set_threshold(50_000, 20, 20)  # imports and graphs are many objects that stay: at 700 it took a tenth of the time
+
 # compile each module once, not once a process and run: the workers of `-n 3` would rewrite all asserts each time
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -32,7 +34,8 @@ SHARED = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 BUSY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy machine is no failure
 settings.register_profile("gecko", BUSY)
 settings.register_profile("gecko-ci", BUSY, derandomize=True)  # the same examples: nothing fails by luck
-settings.register_profile("gecko-fast", BUSY, max_examples=25)  # for the fast loop; all of them in the whole
+FAST = settings(BUSY, max_examples=25)  # for the fast loop; all of them in the whole
+settings.register_profile("gecko-fast", FAST)
 settings.load_profile("gecko")
 
 
@@ -89,15 +92,28 @@ SLOW = frozenset((Path(__file__).with_name("slow.txt")).read_text(encoding="utf-
 """Tests of over a third of a second (`pytest -m "not slow" -n 3 --durations=200`): not in the fast loop."""
 
 
+def is_fast(config):
+    return config.getoption("markexpr") == "not slow" and not config.getoption("hypothesis_profile", None)
+
+
+def pytest_cmdline_main(config):
+    if getattr(config.option, "numprocesses", None) and config.option.dist == "no":
+        config.option.dist = "worksteal"  # neighbours in one process: what they load is loaded once
+
+
 def pytest_configure(config):
-    if config.getoption("markexpr") == "not slow":
+    if is_fast(config):
         settings.load_profile("gecko-fast")
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     for item in items:
         if item.nodeid in SLOW:
             item.add_marker(pytest.mark.slow)
+        test = getattr(item, "function", None)
+        own = getattr(test, "_hypothesis_internal_use_settings", None)  # also where a test says how many it wants
+        if own and own.max_examples > FAST.max_examples and is_fast(config):
+            test._hypothesis_internal_use_settings = settings(own, max_examples=FAST.max_examples)
 
 
 def pytest_collection_finish():

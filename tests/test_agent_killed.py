@@ -227,6 +227,7 @@ def test_a_parents_retry_policy_repeats_no_real_call(shop, monkeypatch):
     agent = create_gecko_agent(shop.toolkit(), model=Models(planner=recorded(planner=[PLAN])), interrupt_on="none")
     parent = embedded(agent, FailingSaver(), retry_policy=RetryPolicy(initial_interval=0.01, jitter=False))
     assert parent.invoke(TASK, thread())["execution"]["status"] == "done"
+    assert FailingSaver.failed
     assert shop.calls == ["order pen", "cancel real-1001", "order ink"]
 
 
@@ -250,3 +251,30 @@ def test_a_task_of_the_functional_api_makes_the_calls_once(shop):
     with pytest.raises(StateError, match="a retry policy"):
         flow.invoke(True, thread("2"))
     assert len(shop.calls) == 6
+
+
+class CountingSaver(InMemorySaver):
+    """Counts the checkpoints that are read."""
+
+    read = 0
+
+    def list(self, *args: Any, **kwargs: Any) -> Any:
+        for each in super().list(*args, **kwargs):
+            CountingSaver.read += 1
+            yield each
+
+
+def test_before_a_call_only_what_is_new_in_the_thread_is_looked_at(monkeypatch):
+    def count(calls: int) -> int:
+        monkeypatch.setattr(CountingSaver, "read", 0)
+        items = [f"pen{number}" for number in range(calls)]
+        plan = [{"call": "order", "args": {"item": item, "quantity": 1}} for item in items]
+        model = Models(planner=recorded(planner=[[*plan, {"say": "Ordered."}]]))
+        agent = create_gecko_agent(Shop().toolkit(), model=model, interrupt_on="none", checkpointer=CountingSaver())
+        checks = [{"description": "ordered", "check": f"state.orders | length == {calls}"}]
+        task = {**TASK, "messages": [("user", " ".join(["order 1", *items]))], "checklist": checks}
+        assert agent.invoke(task, thread())["execution"]["status"] == "done"
+        return CountingSaver.read
+
+    few, many = count(4), count(12)
+    assert many - few <= 8 * 4

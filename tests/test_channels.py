@@ -181,7 +181,7 @@ def test_every_state_survives_a_checkpoint(saver, caplog):
     seen = {(): {}}
     for part in gecko.stream(given, thread, stream_mode="values", subgraphs=True, version="v2"):
         seen[tuple(part["ns"])] = part["data"]
-    missing = {"searching", "searches", "gate_note"}  # of many tools, and of contracts that gate
+    missing = {"searches", "gate_note"}  # of many tools, and of contracts that gate
     assert {key for state in seen.values() for key in state} >= {*AttemptState.__annotations__} - missing
     kept = dict(namespaces(gecko, thread))
     assert len(kept) == len(seen) == 3, "the turn and its two attempts"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from langchain_core.language_models import FakeMessagesListChatModel
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -16,8 +16,10 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import interrupt
 
 from gecko_graph import Models, Scenario, create_conversation
-from gecko_graph.testing import scripted
-from tests.test_conversation import ANSWER, GOOD, SCENARIO, WEATHER, converse, factory, scenario, senders
+from gecko_graph.conversation.channels import read_envelope
+from gecko_graph.testing import recorded, scripted
+from gecko_graph.tools.augment import augment
+from tests.test_conversation import ANSWER, GOOD, SCENARIO, WEATHER, WIFI, converse, factory, scenario, senders
 
 pytest.importorskip("scipy")
 __all__ = ["scenario"]
@@ -145,3 +147,126 @@ async def test_the_tools_of_an_agent_may_be_simulated_by_a_model(scenario, kind,
     assert [step["outcome"]["rung"] for step in output["world"]["log"]] == ["model"] * len(calls)
     spent = {role: each["calls"] for role, each in output["score"]["usage"].items()}
     assert spent == {"planner": 2, "simulator": len(calls)}
+
+
+@pytest.mark.parametrize("made", [scripted, lambda *replies: factory(scripted(*replies))])
+def test_the_same_words_after_calls_that_worked_are_no_failure(scenario, made):
+    output = converse(made(*[NOTE, {"say": "Done."}] * 5), scenario(user=with_script("a", "b", "c", "d")))
+    assert (output["score"]["end"], output["score"]["calls"]) == ("ended", 5)
+
+
+def test_what_an_agent_did_before_it_failed_is_scored(scenario):
+    def agent(tools):
+        async def fail(values):
+            await next(each for each in tools if each.name == "note").ainvoke({"text": "x"})
+            raise RuntimeError("out of order")
+
+        return RunnableLambda(fail)
+
+    output = converse(agent, scenario())
+    assert senders(output) == ["user", "agent", "tools"]
+    assert output["score"]["minefields"][0]["similarity"] == 1.0
+
+
+def test_a_system_prompt_does_not_open_the_conversation(scenario):
+    output = converse(scripted(*GOOD), scenario(), values={"messages": [SystemMessage("Be brief.")]})
+    assert senders(output)[:3] == ["system", "user", "agent"]
+    assert output["score"]["similarity"] == 1.0
+    assert output["world"]["state"]["now"] == "2026-11-22T10:01"
+
+
+def test_an_agent_may_leave_its_calls_to_the_conversation(scenario):
+    def call(values):
+        number = sum(isinstance(each, AIMessage) for each in values["messages"])
+        calls = [{"name": one["call"], "args": one["args"], "id": str(number)} for one in (WIFI, WEATHER)]
+        return AIMessage("", tool_calls=calls[number : number + 1]) if number < 2 else AIMessage(ANSWER["say"])
+
+    output = converse(lambda tools: RunnableLambda(call), scenario())
+    assert (output["score"]["similarity"], output["score"]["calls"]) == (1.0, 2)
+
+
+def test_calls_in_a_blocking_agent_race_too(scenario):
+    def agent(tools):
+        inner = factory(scripted({"calls": [WIFI, WEATHER]}, ANSWER))(tools)
+        return RunnableLambda(lambda values: inner.invoke(values))
+
+    assert converse(agent, scenario())["score"]["races"] == 1
+
+
+def test_arguments_that_cannot_be_read_are_refused_by_the_tools(scenario):
+    broken = {"name": "weather", "args": "{", "id": None, "error": "no JSON", "type": "invalid_tool_call"}
+    agent = Repeating(responses=[AIMessage("", invalid_tool_calls=[broken]), AIMessage("Sorry.")])
+    output = converse(agent, scenario(user=with_script({"end": True})))
+    (answer,) = [each for each in output["messages"] if isinstance(each, ToolMessage)]
+    assert "arguments" in answer.text
+    assert answer.tool_call_id == output["messages"][1].invalid_tool_calls[0]["id"]
+    assert (output["score"]["calls"], output["score"]["failed_calls"]) == (1, 1)
+
+
+def test_what_the_agent_and_the_tools_cost_is_counted(scenario):
+    usage = {"input_tokens": 5, "output_tokens": 2, "total_tokens": 7}
+    agent = factory(Repeating(responses=[AIMessage("Hm.", usage_metadata=usage)]))
+    judge = recorded(auditor=[{"reason": "", "invented": False, "broke_instructions": False}])
+    spent = converse(agent, scenario(user=with_script({"end": True})), model=Models(auditor=judge))["score"]["usage"]
+    assert (spent["planner"]["calls"], spent["planner"]["input_tokens"], spent["auditor"]["calls"]) == (1, 5, 1)
+
+
+def test_disguised_names_change_errors_and_descriptions_but_no_data(scenario):
+    one = scenario()
+    tools = augment(one.tools, ["set_wifi", "weather"], "tool_names_scrambled")
+    shown = {each["function"]["name"]: each["function"]["description"] for each in tools.as_openai()}
+    assert list(shown) == list(shown.values())
+    weather = tools.faces["weather"].name
+    agent = scripted({"call": tools.faces["note"].name, "args": {"text": "the weather"}}, {"say": "So."})
+    output = converse(agent, one, toolkit=tools)
+    assert output["world"]["state"]["notes"] == [{"text": "the weather"}]
+    assert weather not in "".join(each.text for each in output["messages"])
+
+
+def test_parallel_calls_are_answered_in_the_order_of_the_log(scenario):
+    output = converse(scripted({"calls": [WIFI, WEATHER]}, ANSWER), scenario(user=with_script({"end": True})))
+    answers = [each for each in output["messages"] if isinstance(each, ToolMessage)]
+    assert [each.name for each in answers] == [step["call"]["name"] for step in output["world"]["log"]]
+    assert [read_envelope(each)["steps"] for each in answers] == [1, 2]
+    assert isinstance(output["messages"][0], HumanMessage)
+
+
+def test_the_user_s_model_gets_no_two_messages_of_one_side_in_a_row(scenario):
+    heard = []
+
+    class User(Repeating):
+        def _generate(self, messages, *args, **kwargs):
+            heard.append([type(each) for each in messages])
+            return super()._generate(messages, *args, **kwargs)
+
+    spec = {key: value for key, value in SCENARIO["user"].items() if key not in ("script", "opening")}
+    user = User(
+        responses=[AIMessage("Go on."), AIMessage("", tool_calls=[{"name": "end_conversation", "args": {}, "id": "1"}])]
+    )
+    started = {"messages": [AIMessage("Welcome!"), AIMessage("How can I help?")]}
+    converse(scripted({"say": "So."}), scenario(user=spec), values=started, user=user)
+    assert heard[0] == [SystemMessage, HumanMessage]
+    assert heard[1] == [SystemMessage, HumanMessage, AIMessage, HumanMessage]
+
+
+def test_a_reply_of_an_agent_s_model_is_counted_whatever_it_holds(scenario):
+    odd = AIMessage("").model_copy(update={"tool_calls": [{"name": "note", "args": {}, "id": ["a"]}, {"args": {}}]})
+    model = Repeating(responses=[odd])
+
+    def agent(tools):
+        return RunnableLambda(lambda values: (model.invoke(values["messages"]), AIMessage("So."))[1])
+
+    output = converse(agent, scenario(user=with_script({"end": True})))
+    assert output["messages"][-1].text == "So."
+    assert output["score"]["usage"]["planner"]["calls"] == 1
+
+
+def test_calls_of_one_message_have_ids_of_their_own(scenario):
+    wanted = (("note", {"text": "x"}), ("weather", {"city": "Rome"}))
+    twice = [{"name": name, "args": args, "id": "1"} for name, args in wanted]
+    agent = Repeating(responses=[AIMessage("", tool_calls=twice), AIMessage("So.")])
+    output = converse(agent, scenario(user=with_script({"end": True})))
+    made = [call["id"] for call in output["messages"][1].tool_calls]
+    assert len(set(made)) == 2
+    answers = [each for each in output["messages"] if isinstance(each, ToolMessage)]
+    assert sorted(each.tool_call_id for each in answers) == sorted(made)

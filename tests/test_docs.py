@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import shlex
@@ -62,7 +63,7 @@ paths:
 """
 
 
-NAMED = re.compile(r"# ([\w.-]+\.yaml)\n")
+NAMED = re.compile(r"# ([\w.-]+\.(?:yaml|py))\n")
 
 
 def blocks(path: Path, language: str) -> list[str]:
@@ -74,7 +75,7 @@ def write_files(path: Path, folder: Path) -> None:
     (folder / "examples").symlink_to(ROOT / "examples")
     (folder / "api.yaml").write_text(API)
     (folder / "state.yaml").write_text("books: {}")
-    for text in blocks(path, "yaml"):
+    for text in [*blocks(path, "yaml"), *blocks(path, "python")]:
         if named := NAMED.match(text):
             (folder / named[1]).write_text(text)
 
@@ -170,6 +171,24 @@ def test_the_results_in_the_docs_are_what_a_terminal_shows(words, page, line, ca
     shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().out)
     block = next(text for text in blocks(ROOT / page, "") if line in text)
     assert [line for line in block.splitlines() if line not in shown] == []
+
+
+def test_the_recording_of_a_first_case_is_what_a_terminal_shows(tmp_path, monkeypatch, capsys):
+    """What is typed behind `you: ` is piped in; of what is printed the page may leave lines out."""
+    pytest.importorskip("langchain")
+    page = ROOT / "docs" / "conversations.md"
+    write_files(page, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    (recording,) = (text for text in blocks(page, "") if text.startswith("$ gecko-graph new-case"))
+    codes = []
+    for part in re.split(r"^\$ gecko-graph ", recording, flags=re.MULTILINE)[1:]:
+        command, *told = part.splitlines()
+        typed = [line.removeprefix("you:").strip() for line in told if line.startswith("you:")]
+        monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(typed)))
+        codes.append(main(shlex.split(command)))
+        shown = iter(line.rstrip() for line in capsys.readouterr().out.splitlines())
+        assert [line for line in told if line and line not in shown] == [], command
+    assert codes == [0, 1, 0]
 
 
 def test_the_first_screen_of_the_readme():

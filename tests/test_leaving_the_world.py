@@ -223,8 +223,8 @@ def nothing():
 
 @pytest.mark.parametrize("name", ["build", "nothing"])
 def test_the_command_stops_at_the_first(folder, capsys, name):
-    (folder / "mine.py").write_text(MINE, encoding="utf-8")
-    assert main(["test", "cases", "--agent", f"mine:{name}"]) == 2
+    (folder / f"mine_{name}.py").write_text(MINE, encoding="utf-8")
+    assert main(["test", "cases", "--agent", f"mine_{name}:{name}"]) == 2
     shown = capsys.readouterr()
     assert "def build(tools)" in shown.err
     assert not (folder / "REAL.txt").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from types import SimpleNamespace
 from typing import Any
@@ -342,3 +343,40 @@ def test_a_call_that_was_given_up_before_the_plan_may_leave_its_id_to_another(st
     preview: Any = {"calls": [{"call": call}], "made_at": 2}
     journal: Any = [{"call": call, "status": status, "started_at": started_at}]
     assert len(calls_left({"preview": preview, "journal": journal})) == left
+
+
+def test_an_edit_to_another_tool_and_one_that_changes_nothing(shop):
+    agent = agent_of(shop, PLAN)
+    ask(agent)
+    same = edit("order", item="pen", quantity=3)
+    again = ask(agent, Command(resume={"decisions": [same, edit("order", item="cap", quantity=1), APPROVE]}))
+    assert [each["name"] for each in again["action_requests"]] == ["order"] * 3
+    assert decide(agent, same, APPROVE, APPROVE)["execution"]["status"] == "done"
+    assert shop.calls == ["order pen", "order cap", "order ink"]
+
+
+def test_a_person_may_edit_one_call_and_answer_another(shop):
+    agent = agent_of(shop, PLAN)
+    ask(agent)
+    shop.orders["desk-77"] = "pen"
+    answered = {"type": "respond", "message": '{"id": "desk-77"}'}
+    edited = edit("order", item="chalk", quantity=1)
+    again = ask(agent, Command(resume={"decisions": [answered, APPROVE, edited]}))
+    assert [each["args"] for each in again["action_requests"]] == [{"id": "desk-77"}, {"item": "chalk", "quantity": 1}]
+    decide(agent, APPROVE, APPROVE)
+    assert shop.calls == ["cancel desk-77", "order chalk"]
+
+
+def test_the_same_without_blocking(shop):
+    async def run() -> dict:
+        agent = agent_of(shop, PLAN)
+        asked = await agent.ainvoke(TASK, thread())
+        assert len(asked["__interrupt__"][0].value["action_requests"]) == 3
+        wrong = await agent.ainvoke(Command(resume="yes"), thread())
+        assert "could not be used" in wrong["__interrupt__"][0].value["action_requests"][0]["description"]
+        edited = answer(agent, edit("order", item="quill", quantity=2), APPROVE, APPROVE)
+        await agent.ainvoke(edited, thread())
+        return await agent.ainvoke(answer(agent, *[APPROVE] * 3), thread())
+
+    assert asyncio.run(run())["execution"]["status"] == "done"
+    assert shop.calls == ["order quill", "cancel real-1001", "order ink"]

@@ -11,11 +11,11 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from gecko_graph import GeckoError, Models, Tool, Toolkit, create_gecko_agent
+from gecko_graph import GeckoError, Models, Refused, Tool, Toolkit, create_gecko_agent
 from gecko_graph.testing import recorded
 from tests.crash_run import connect
 from tests.test_agent import APPROVE, PLAN, TASK, Shop, agent_of, shop, thread
-from tests.test_review import ask, decide, words
+from tests.test_review import INK, ask, decide, words
 
 __all__ = ["shop"]
 ALLOW = {"tool": "*", "then": "allow"}
@@ -197,4 +197,33 @@ def test_another_process_may_resume(shop, tmp_path):
     assert done.stdout.strip() == "3", done.stderr
     out = decide(stored(file, shop), APPROVE, APPROVE, APPROVE)
     assert shop.calls == ["order pen", "cancel real-1001", "order ink"]
+    assert out["execution"]["status"] == "done"
+
+
+def test_what_was_done_before_someone_says_something_else_is_in_the_next_answer(shop):
+    pen = [PLAN[0], {"call": "order", "args": {"item": "ink", "quantity": 1}}, {"say": "Ordered."}]
+    order = shop.order
+
+    def fail(item: str, quantity: int) -> dict:
+        """Order an item."""
+        if item == "pen":
+            return order(item, quantity)
+        raise Refused("no ink")
+
+    fail.__name__, shop.order = "order", fail
+    model = Models(planner=recorded({"planner": [pen, pen]}, {"planner": [[{"say": "Fine."}]]}))
+    agent = create_gecko_agent(shop.toolkit(), model=model, checkpointer=InMemorySaver())
+    ask(agent, {**TASK, "checklist": [{"description": "ordered", "check": "state.orders"}]})
+    decide(agent, APPROVE, APPROVE)
+    nothing = [{"description": "nothing", "check": "true"}]
+    out = agent.invoke({"messages": [("user", "Leave it")], "checklist": nothing}, thread())
+    text = out["messages"][-1].text
+    assert "Done: order (item pen, quantity 3)" in text
+    assert "Not done: order (item ink, quantity 1): no ink" in text
+
+
+def test_what_a_rule_refuses_is_a_lesson_for_the_planner(shop):
+    rules = [ALLOW, {"tool": "cancel", "then": "refuse", "reason": "orders are final"}]
+    out = run(agent_of(shop, PLAN, INK, interrupt_on=rules))
+    assert shop.calls == ["order ink"]
     assert out["execution"]["status"] == "done"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import sys
 
 import pytest
 import yaml
@@ -138,3 +139,26 @@ def test_broken_tools_name_the_scenario_and_the_place():
     broken["paths"]["/box"]["post"]["x-contract"]["returns"] = "{{ nothing }}"
     with pytest.raises(ToolkitError, match=r"^s: tools: .*~1box/post/x-contract.*: returns: .*nothing"):
         Scenario.from_dict(case(tools=broken), where="s")
+
+
+MODULE = """
+def look(place: str) -> str:
+    'Look.'
+
+TOOLS = [look]
+"""
+
+
+def test_tools_of_a_module_in_the_scenarios_folder(tmp_path, monkeypatch):
+    (tmp_path / "cases").mkdir()
+    (tmp_path / "cases" / "looking_tools.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [*sys.path])
+    case = {"version": 1, "name": "a", "tools": "looking_tools:TOOLS", "turns": [{"user": "Look."}]}
+    read = Scenario.from_dict(case, folder="cases")
+    assert (read.tools.names, read.tools_file) == (("look",), None)
+    with pytest.raises(ScenarioError, match=r"case.yaml: tools looking_tools:TOLS: .*did you mean TOOLS"):
+        Scenario.from_dict({**case, "tools": "looking_tools:TOLS"}, folder="cases", where="case.yaml")
+    (tmp_path / "looking_tools.py").write_text(MODULE)
+    with pytest.raises(ScenarioError, match="is hidden by"):
+        Scenario.from_dict(case, folder="cases")

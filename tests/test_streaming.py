@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
 
 from gecko_graph.state import ROLES
 from tests import desk
@@ -95,9 +95,23 @@ class Trace(BaseCallbackHandler):
         self.runs[run_id].append(output)
 
 
+class AsyncTrace(AsyncCallbackHandler):
+    """The same, by a handler whose hooks are awaited."""
+
+    def __init__(self):
+        self.runs = {}
+
+    async def on_tool_start(self, *args, **kwargs):
+        Trace.on_tool_start(self, *args, **kwargs)
+
+    async def on_tool_end(self, *args, **kwargs):
+        Trace.on_tool_end(self, *args, **kwargs)
+
+
+@pytest.mark.parametrize("kind", [Trace, AsyncTrace])
 @pytest.mark.parametrize("use", ["invoke", "ainvoke"])
-async def test_simulated_calls_are_tool_runs_in_a_trace_tagged_with_their_rung(use):
-    trace, gecko = Trace(), desk.gecko(desk.WRONG, desk.RIGHT)
+async def test_simulated_calls_are_tool_runs_in_a_trace_tagged_with_their_rung(use, kind):
+    trace, gecko = kind(), desk.gecko(desk.WRONG, desk.RIGHT)
     run = getattr(gecko, use)(desk.inputs(), {"callbacks": [trace]})
     rehearsal = (run if use == "invoke" else await run)["rehearsal"]
     steps = [step for each in rehearsal["attempts"] for step in each["steps"] if "outcome" in step]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evals.costing import case
@@ -94,11 +94,17 @@ def assert_agreement(toolkit: Toolkit, messages: list, state: dict, models: dict
     told = [{"name": name, "args": args, "id": each} for (name, args), each in zip(made, ids, strict=True)]
     # the graph refuses a message's bad calls before it answers the others
     by_id = {step["call"]["id"]: step for step in attempt["steps"]}
+    if attempt["stop"]["code"] == "repeated_calls":  # a planner that repeats refused calls is stopped; World has none
+        told = [call for call in told if call["id"] in by_id]
     assert [world.call(call) for call in told] == [by_id[call["id"]] for call in told]
     assert world.state == apply_patch(state, attempt["change"])
     return world
 
 
+REFUSED = [("sell", '{"name": ')]
+
+
+@example([REFUSED, REFUSED, REFUSED, [("opening_hours", {})]], [], "fused")  # stopped before the last
 @given(MESSAGES, st.lists(st.sampled_from(WRITES), min_size=40, max_size=40), st.sampled_from(["fused", "separate"]))
 @settings(max_examples=60)
 def test_random_calls_come_to_the_same(messages, writes, simulation):

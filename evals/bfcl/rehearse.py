@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import MessageLikeRepresentation
 from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 
 from gecko_graph import GeckoContext, Models, Toolkit
-from gecko_graph.graph import compose
+from gecko_graph.graph import Gecko, compose
 from gecko_graph.models.ask import Ask, Reply
 from gecko_graph.models.node import NodeFunction, NodeScope
 from gecko_graph.nodes.judge import judge
@@ -80,33 +82,59 @@ class Played:
 
 
 async def play(task: Task, player: Player) -> list[Played]:
-    """Rehearse a task, turn after turn, on one thread.
+    """Rehearse a task, turn after turn, on one thread."""
+    made: dict[str, Any] = {}
 
-    A turn that was not accepted leaves the thread's state as it was; what counts is the plan that it returned, so the
-    next turn is then given the state that this plan leads to, as real tools would have it.
-    """
-    saver = InMemorySaver()
-    config: RunnableConfig = {"configurable": {"thread_id": task.id}}
-    state = task.real.initial_state if player.start is None else player.start
-    given: JsonObject = {"task_state": state}
-    played: list[Played] = []
-    seen: list[Json] = []
-    tools: Toolkit | None = None
-    for number, turn in enumerate(task.turns):
-        if (offered := player.toolkit(number)) is not tools:
-            tools = offered
+    def graph(turn: int, saver: BaseCheckpointSaver[Any]) -> Gecko:
+        if (tools := player.toolkit(turn)) is not made.get("tools"):
             nodes = {"judge": unseeing(tools)} if player.checklist is None else {}
             models = Models().replace(**dict(player.models))
             gecko = compose(tools, models=models, default=player.context, checkpointer=saver, replace=nodes)
-        inputs: JsonObject = {"messages": [*turn.before, *turn.said], **given}
-        if player.checklist is not None:
-            inputs["checklist"] = player.checklist(number, state, seen)
-        run = await gecko.ainvoke(inputs, config)
-        played.append(finished(run, state))
-        if player.after is not None:
-            player.after(played[-1])
+            made.update(tools=tools, gecko=gecko)
+        return cast("Gecko", made["gecko"])
+
+    said = [[*turn.before, *turn.said] for turn in task.turns]
+    start = task.real.initial_state if player.start is None else player.start
+    return await play_turns(task.id, said, start, graph, checklist=player.checklist, after=player.after)
+
+
+async def play_turns(
+    thread: str,
+    said: Sequence[Sequence[MessageLikeRepresentation]],
+    start: JsonObject,
+    graph: Callable[[int, BaseCheckpointSaver[Any]], Gecko],
+    *,
+    checklist: Checklist | None = None,
+    finish: Callable[[Mapping[str, Any], JsonObject], Played] | None = None,
+    after: Callable[[Played], None] | None = None,
+) -> list[Played]:
+    """Play turn after turn on one thread.
+
+    A turn that was not accepted leaves the thread's state as it was; what counts is the plan that it returned, so the
+    next turn is then given the state that this plan leads to, as real tools would have it.
+
+    Args:
+        thread: The thread's name.
+        said: The messages of each turn.
+        start: The task state that the first turn begins with.
+        graph: The graph of a turn, on this saver.
+        checklist: What must hold at a turn's end; None: the checklist's model decides.
+        finish: From a run and the state before it to the turn; None for a rehearsal's.
+        after: Called with each turn that was played, before the next one.
+    """
+    saver, played, seen = InMemorySaver(), list[Played](), list[Json]()
+    config: RunnableConfig = {"configurable": {"thread_id": thread}}
+    state, given = start, {"task_state": start}
+    for number, messages in enumerate(said):
+        inputs: JsonObject = {"messages": [*messages], **given}
+        if checklist is not None:
+            inputs["checklist"] = checklist(number, state, seen)
+        run = await graph(number, saver).ainvoke(inputs, config)
+        played.append((finish or finished)(run, state))
+        if after is not None:
+            after(played[-1])
         state = played[-1].after
-        given = {} if played[-1].accepted else {"task_state": state}
+        given = {} if state is run["task_state"] else {"task_state": state}
         seen += answers(played[-1].chosen)
     return played
 

@@ -132,13 +132,14 @@ def create_empty(calls: int) -> Callable[[], Any]:
 
     def planner(state: AttemptState) -> dict[str, Any]:
         asked = state.get("asked", {}).get("planner", 0)
-        return {"pending": [CALL] if asked < calls else [], "asked": {"planner": 1}}
+        is_over = asked >= calls
+        return {"pending": [] if is_over else [CALL], "asked": {"planner": 1}, "stop_reason": "over" if is_over else ""}
 
     def simulator(state: AttemptState) -> dict[str, Any]:
         return {"pending": []}
 
     def nothing(state: AttemptState) -> dict[str, Any]:
-        return {"stop_reason": ""}
+        return {"answer": ""}
 
     builder = StateGraph(AttemptState)
     builder.add_node("planner", planner)

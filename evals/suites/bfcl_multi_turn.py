@@ -59,7 +59,7 @@ class MultiTurn(Suite):
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Add categories, whose tools answer, sabotage, and how recorded calls are met."""
+        """Add categories, whose tools answer, and sabotage."""
         add = parser.add_argument
         add("--category", default=MULTI_TURN[0], metavar="A,B", help=CATEGORY_HELP)
         ladders = "real, contract, hybrid (reads real, writes as contract), model, schema (made up); agent: the agent "
@@ -68,15 +68,12 @@ class MultiTurn(Suite):
         alone = "each turn alone, with state and conversation as the truth of the turns before made them"
         add("--alone", action="store_true", help=f"{alone}; recorded calls on simulated tools always are")
         add("--sabotage", action="store_true", help="spoil the ground truth's first attempt at each turn")
-        add("--recorded-model", default="", metavar="A,B", help="whose recorded calls speak (everybody's in the file)")
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
         package.version()
         self._categories = categories_of(options.own.category)
         own, names = options.own, options.model_names()
-        if own.recorded_model and options.planner.kind != "recorded":
-            raise EvalError("--recorded-model is for recorded calls: --planner recorded:FILE")
         if own.sabotage and (options.planner.kind != "ground-truth" or names or own.tools != "real"):
             raise EvalError("--sabotage spoils the ground truth on the real classes: no --planner, --model, --tools")
         if own.alone and own.tools not in APART:
@@ -92,15 +89,9 @@ class MultiTurn(Suite):
             for number, task in enumerate(read_tasks(self.options.data, self._categories)):
                 yield Case(task.id, (task, None, number), group=task.category, tools=self._whose)
             return
-        wanted = [each for each in self.options.own.recorded_model.split(",") if each]
-        models: set[str] = set()
         for task, row in read_recorded(self.options.data, self._categories, self.options.planner.file):
-            models.add(row["model"])
-            if not wanted or row["model"] in wanted:
-                name, facts = f"{task.id}:{row['model']}", {"model": row["model"]}
-                yield Case(name, (task, row, 0), group=task.category, facts=facts, unit=task.id, tools=self._whose)
-        if unknown := sorted(set(wanted) - models):
-            raise EvalError(f"--recorded-model {','.join(unknown)}: there are calls of {', '.join(sorted(models))}")
+            name, facts = f"{task.id}:{row['model']}", {"model": row["model"]}
+            yield Case(name, (task, row, 0), group=task.category, facts=facts, unit=task.id, tools=self._whose)
 
     async def run_case(self, case: Case) -> JsonObject:
         """Play a task."""

@@ -54,15 +54,13 @@ class SingleTurn(Suite):
     planner = "ground-truth"
     examples = (
         "--category simple_python,live_irrelevance --planner openai:gpt-5-mini --model openai:gpt-5-mini",
-        "--category parallel --planner recorded:../shared/data/bfcl_calls.jsonl.gz --recorded-model Qwen_Qwen3-8B-FC",
+        "--category parallel --planner recorded:../shared/data/bfcl_calls.jsonl.gz --only '*@Qwen_Qwen3-8B-FC'",
     )
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Add what to run, and which recorded models."""
-        add = parser.add_argument
-        add("--category", default=ALL, metavar="A,B", help=f"official names, {ALL} for all ten ({ALL})")
-        add("--recorded-model", default="", metavar="A,B", help="whose recorded calls speak (everybody's in the file)")
+        """Add what to run."""
+        parser.add_argument("--category", default=ALL, metavar="A,B", help=f"official names, {ALL} for all ten ({ALL})")
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
@@ -85,20 +83,15 @@ class SingleTurn(Suite):
     def _recorded(self) -> Iterator[Case]:
         file = self.options.planner.file
         assert file is not None, "a planner of this kind has a file"
-        wanted = [each for each in self.options.own.recorded_model.split(",") if each]
-        models: set[str] = set()
         found = False
         for row in read_jsonl(file):
             try:
-                models.add(row["model"])
                 task = self._tasks.get(row["task_id"])
-                if task is not None and (not wanted or row["model"] in wanted):
+                if task is not None:
                     found = True
                     yield recorded_case(task, row)
             except (KeyError, TypeError) as error:
                 raise EvalError(f"{file}: a row is no recorded answer (task_id, model, calls): {error!r}") from None
-        if unknown := sorted(set(wanted) - models):
-            raise EvalError(f"--recorded-model {','.join(unknown)}: {file} has calls of {', '.join(sorted(models))}")
         if not found:
             raise EvalError(f"{file} has no calls for {', '.join(self._categories)}")
 

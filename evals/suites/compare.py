@@ -12,17 +12,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from gecko_graph import GeckoContext, Models
-from gecko_graph.state import Json, JsonObject, Role
+from gecko_graph.graph import Gecko
+from gecko_graph.state import JsonObject, Role
 
 from ..baselines.methods import BASELINES, CRITICAL
 from ..baselines.problems import MOST_CALLS, Problem, add_set, problems
 from ..baselines.trials import Create
 from ..baselines.without import PARTS, without
-from ..bfcl.rehearse import Played, answers, finished
+from ..bfcl.rehearse import play_turns
 from ..harness.figures import Case, Measured, Published, Record, Table, mean, rate
 from ..harness.options import EvalError, Options
 from ..harness.suite import Suite, Summary, by_group, rehearsed
@@ -174,42 +174,20 @@ async def contend(problem: Problem, create: Create, options: Options, *, context
         `solved` by the independent word, and what `rehearsed` returns; `usage` where a model was asked.
     """
     models = speakers(problem, options)
-    played = await play(
-        problem, create, models=Models().replace(**models), context=context, ruled="judge" not in models
-    )
+    speaking = Models().replace(**models)
+    said = [problem.said(turn) for turn in range(problem.turns)]
+
+    def graph(turn: int, saver: BaseCheckpointSaver[Any]) -> Gecko:
+        return create(problem.toolkit(turn), models=speaking, default=context, checkpointer=saver)
+
+    checks = None if "judge" in models else problem.checks  # the oracle's, where no model judges
+    played = await play_turns(problem.id, said, problem.state, graph, checklist=checks)
     record = rehearsed(*(each.rehearsal for each in played))
     if not is_live(options):
         record["usage"].pop("planner", None)  # what was written down costs nothing
     if not record["usage"]:
         del record["usage"]
     return {**record, "solved": problem.solved([each.rehearsal for each in played])}
-
-
-async def play(problem: Problem, create: Create, *, models: Models, context: GeckoContext, ruled: bool) -> list[Played]:
-    """Play turn after turn on one thread; after each, the state is the one that the returned plan leads to.
-
-    Args:
-        problem: The task.
-        create: The method.
-        models: Who speaks.
-        context: The knobs.
-        ruled: Give the oracle's checks, because no model judges.
-    """
-    saver = InMemorySaver()
-    config: RunnableConfig = {"configurable": {"thread_id": problem.id}}
-    state, given = problem.state, {"task_state": problem.state}
-    played: list[Played] = []
-    seen: list[Json] = []
-    for turn in range(problem.turns):
-        graph = create(problem.toolkit(turn), models=models, default=context, checkpointer=saver)
-        inputs: dict[str, Any] = {"messages": list(problem.said(turn)), **given}
-        if ruled:
-            inputs["checklist"] = problem.checks(turn, state, seen)
-        played.append(finished(await graph.ainvoke(inputs, config), state))
-        state = played[-1].after
-        given = {} if played[-1].accepted else {"task_state": state}
-        seen += answers(played[-1].chosen)
-    return played
 
 
 def solved(records: Sequence[Record]) -> Measured:

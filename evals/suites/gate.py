@@ -13,9 +13,7 @@ from typing import Any, cast
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
-from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import Field
 
 from gecko_graph import Contract, GeckoContext, Models, Toolkit, ToolSpec
@@ -23,7 +21,7 @@ from gecko_graph.graph import Gecko, compose
 from gecko_graph.models.node import NodeFunction, NodeScope
 from gecko_graph.models.recorded import RecordedModel, planner_message
 from gecko_graph.retrieval.search import ToolSearch
-from gecko_graph.state import Json, JsonObject, Outcome
+from gecko_graph.state import JsonObject, Outcome
 from gecko_graph.toolgate import graph as toolgate
 from gecko_graph.toolgate.channels import ForwardState, ToolGateRecord
 from gecko_graph.toolgate.nodes import category_of_refusal, reranker, verify
@@ -34,7 +32,7 @@ from ..baselines.without import nodes_without
 from ..bfcl import MULTI_TURN, package
 from ..bfcl.arms import judging, knobs, recorded_steps, seen_of, speaker
 from ..bfcl.official import check
-from ..bfcl.rehearse import Played, Player, answers, finished, plan_of, unseeing
+from ..bfcl.rehearse import Played, Player, finished, plan_of, play_turns, unseeing
 from ..bfcl.simulated import Stage, ruled
 from ..bfcl.tasks import CATEGORY_HELP, Task, categories_of, read_recorded, read_tasks
 from ..harness.figures import Case, Record, Table, mean, rate
@@ -322,36 +320,32 @@ async def play_arm(
         player: Who plays, as for `rehearse.play`.
         written: The calls of each turn, for forward execution without a live model.
     """
-    config: RunnableConfig = {"configurable": {"thread_id": stage.task.id}}
-    saver, state, played, seen = InMemorySaver(), stage.start, list[Played](), list[Json]()
-    given: JsonObject = {"task_state": state}
-    for number, turn in enumerate(stage.task.turns):
+
+    def graph(turn: int, saver: BaseCheckpointSaver[Any]) -> Gecko:
         models = dict(player.models)
         if arm in GATED and written:
-            follower: BaseChatModel = Follower(calls=list(written[number]), fill=stage.redrawn.fill)
+            follower: BaseChatModel = Follower(calls=list(written[turn]), fill=stage.redrawn.fill)
             models |= dict.fromkeys(("reasoner", "reranker", "planner"), follower)
         # the documents' result schemas are not what the classes answer: no arm checks them
-        tools = Toolkit((replace(tool, result=None) for tool in player.toolkit(number)), lets={})
-        graph = create(arm, tools, models=Models().replace(**models), default=player.context, checkpointer=saver)
-        inputs: JsonObject = {"messages": turn.said, **given}
-        if arm == GATS and player.checklist is not None:
-            inputs["checklist"] = player.checklist(number, state, seen)
-        run = await graph.ainvoke(inputs, config)
-        played.append(gated_turn(run["record"], state, run["task_state"]) if arm in GATED else finished(run, state))
-        stage.advance(played[-1])
-        state = played[-1].after
-        given = {} if played[-1].accepted or arm in GATED else {"task_state": state}
-        seen += answers(played[-1].chosen)
-    return played
+        tools = Toolkit((replace(tool, result=None) for tool in player.toolkit(turn)), lets={})
+        return create(arm, tools, models=Models().replace(**models), default=player.context, checkpointer=saver)
+
+    said = [turn.said for turn in stage.task.turns]
+    checks = player.checklist if arm == GATS else None
+    finish = gated_turn if arm in GATED else finished
+    return await play_turns(
+        stage.task.id, said, stage.start, graph, checklist=checks, finish=finish, after=stage.advance
+    )
 
 
-def gated_turn(record: ToolGateRecord, before: JsonObject, after: JsonObject) -> Played:
+def gated_turn(run: Mapping[str, Any], before: JsonObject) -> Played:
     """Return a turn of forward execution in the form of a rehearsal: one attempt, accepted where it has answered."""
+    record: ToolGateRecord = run["record"]
     word = "accepted" if record["status"] == "answered" else "failed"
     verdict: Any = {"status": word, "score": float(word == "accepted"), "items": [], "feedback": record["reason"]}
     attempt = {**record, "number": 1, "stop_reason": record["reason"], "verdict": verdict}
     rehearsal: Any = {**record, "verdict": verdict, "attempts": [attempt], "chosen": 1}
-    return Played(rehearsal, before, after)
+    return Played(rehearsal, before, run["task_state"])
 
 
 SUITE = Gate

@@ -22,7 +22,7 @@ from langgraph.types import Checkpointer
 
 from ..context import GeckoContext
 from ..errors import ToolkitError
-from ..graph import compose
+from ..graph import Gecko, compose
 from ..models.factory import Models, ModelsLike
 from ..models.memory import is_answered
 from ..models.node import NodeFunction, NodeScope, Router, as_node, book_turn, refuse_unknown_keys
@@ -90,13 +90,21 @@ def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by 
     bound = Models.of(model)
     bound.prompts.check_shows("planner", "outcome")
     rungs = tuple(rungs)
-    predict = partial(simulate_call, nodes=build_nodes(toolkit, rungs_of(rungs)))
     gecko = compose(toolkit, models=bound, default=knobs, rungs=rungs, index=index, is_alone=False)
     bound.require("planner")
-    node = partial(_node, models=bound, default=knobs, book=book_turn)
+    nodes = _build_nodes(gecko, bound, knobs, rungs, toolkit=toolkit, policy=policy, ledger=ledger)
+    return refuse_unknown_keys(connect(nodes).compile(checkpointer=checkpointer, name=name))
+
+
+def _build_nodes(
+    gecko: Gecko, models: Models, default: GeckoContext, rungs: Iterable[Rung], **deciding: Any
+) -> dict[str, Runnable[Any, Any]]:
+    """Return the nodes; what decides on a real call is `toolkit`, `policy` and `ledger`."""
+    node = partial(_node, models=models, default=default, book=book_turn)
+    toolkit, policy, ledger = deciding["toolkit"], deciding["policy"], deciding["ledger"]
+    predict = partial(simulate_call, nodes=build_nodes(toolkit, rungs_of(rungs)))
     preview = partial(make_preview, toolkit=toolkit, policy=policy)
-    deciding: Any = {"toolkit": toolkit, "policy": policy, "ledger": ledger}
-    nodes = {
+    return {
         "open_turn": node(open_turn),
         "recover": node(partial(recover, toolkit=toolkit)),
         "rehearse": rehearse_node(gecko, preview, node(partial(find_missing, **deciding))),
@@ -104,10 +112,9 @@ def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by 
         "call_tool": node(partial(call_tool, **deciding)),
         "resolve_doubt": node(partial(resolve_doubt, **deciding)),
         "sync": node(partial(sync, toolkit=toolkit)),
-        "answer": node(partial(answer, prompts=bound.prompts)),
+        "answer": node(partial(answer, prompts=models.prompts)),
         "close": node(partial(close, ledger=ledger)),
     }
-    return refuse_unknown_keys(connect(nodes).compile(checkpointer=checkpointer, name=name))
 
 
 def connect(nodes: Mapping[str, Runnable[Any, Any]]) -> StateGraph[Any, GeckoContext, Any, Any]:

@@ -80,6 +80,17 @@ A case is a scenario with a user, in a file NAME.gecko.yaml. With --save the sam
 Exit code 0 if every conversation passes, 1 if one fails, 5 if none fails and one is unknown.
 """
 
+_NEW_CASE = """\
+examples:
+  gecko-graph new-case my_tools:TOOLS --agent my_agent:build      you type the user's messages
+  gecko-graph new-case api.yaml --agent my_agent:build --state state.json -o first.gecko.yaml
+  gecko-graph new-case my_tools:TOOLS --agent my_agent:build --user-model openai:gpt-5-mini --goal TEXT
+  gecko-graph new-case my_tools:TOOLS --agent my_agent:build --from first.gecko.yaml
+  gecko-graph new-case api.yaml --from runs.sqlite --thread monday
+
+The case is run again at once with the same agent. Exit code 0 if it passes, 1 if it does not.
+"""
+
 _TOOLS = """\
 examples:
   gecko-graph tools api.yaml                       an OpenAPI 3.0 or 3.1 document
@@ -159,7 +170,7 @@ def _run_command(module: str, given: dict[str, Any]) -> int:
     context = click.get_current_context()
     name = str(context.info_name)
     try:
-        return int(getattr(import_module(f".{module}", __package__), name)(Options(**given)))
+        return int(getattr(import_module(f".{module}", __package__), name.replace("-", "_"))(Options(**given)))
     except KeyboardInterrupt as interrupted:
         message = _format_interruption(name, context.obj, given, saved=any(interrupted.args))
         raise KeyboardInterrupt(message) from None
@@ -285,9 +296,10 @@ _agent = "module:factory (from tools to an agent), provider:name, or a server's 
 @click.argument("cases", type=FILE, nargs=-1, required=True)
 @click.option("--agent", metavar="AGENT", required=True, help=_agent)
 @click.option("--user-model", metavar="NAME", help="provider:name that plays the users, in place of scripts.")
+@click.option("--play", is_flag=True, help="You are the user of each case: type, or pipe in, the messages.")
 @click.option("--simulator-model", metavar="NAME", help="provider:name that answers for tools that no rule answers.")
 @click.option("--trials", metavar="N", type=click.IntRange(1), default=1, help="Conversations a case (1).")
-@click.option("--augment", metavar="NAME", multiple=True, help="More or less telling tools, by name; or all.")
+@click.option("--augment", metavar="NAME", multiple=True, help="Harder tools, by name; all, or faults.")
 @click.option("--at-once", metavar="N", type=click.IntRange(1), default=4, help="Conversations held at once (4).")
 @_model
 @_role_model
@@ -302,6 +314,24 @@ def test(**given: Any) -> int:
     return _run_command("test", given)
 
 
+@cli.command("new-case", epilog=_NEW_CASE)
+@click.argument("tools", type=FILE)
+@click.option("--agent", metavar="AGENT", help=_agent)
+@click.option("--user-model", metavar="NAME", help="provider:name that plays the user, in place of you.")
+@click.option("--base-url", metavar="URL", help="Address of an OpenAI-compatible server.")
+@click.option("--goal", metavar="TEXT", help="What the user wants (what is said first).")
+@click.option("--state", metavar="FILE", type=FILE, help="The task state at the start, as JSON or YAML.")
+@click.option("--from", "source", metavar="FILE", type=FILE, help="A case whose lines are said again, or saved runs.")
+@click.option("--thread", metavar="NAME", help="Which saved run (the last one).")
+@click.option("-o", "output", metavar="FILE", type=FILE, help="The case, NAME.gecko.yaml (named by what is wanted).")
+def new_case(**given: Any) -> int:
+    """Make a case of one conversation that went well.
+
+    TOOLS are module:NAME (a list of tools, or a Toolkit), an OpenAPI document, or a file of function descriptions.
+    """
+    return _run_command("new_case", given)
+
+
 @cli.command(epilog=_TOOLS)
 @click.argument("spec", type=FILE)
 @click.option("--state", metavar="FILE", type=FILE, help="An example of the task state: try every contract on it.")
@@ -309,7 +339,7 @@ def test(**given: Any) -> int:
 def tools(**given: Any) -> int:
     """Show tools, and what their source does not define.
 
-    SPEC is an OpenAPI document, or a file of function descriptions.
+    SPEC is an OpenAPI document, a file of function descriptions, or module:NAME.
     """
     return _run_command("tools", given)
 

@@ -21,7 +21,9 @@ from ..scenario.cases.batch import Planned, find_cases, load_agent, plan_cases, 
 from ..scenario.cases.result import CaseResult, Group, Report, as_json, build_report, is_passed, run_case
 from ..state import JsonObject
 from ..tools.augment import AUGMENTATIONS
+from ..world.faults import FAULTS
 from .inputs import build_models, check_files, screen, write_text
+from .person import Person
 
 MISSES_SHOWN = 20
 UNKNOWN = 5
@@ -35,13 +37,12 @@ def test(options: Options) -> int:
     check_files([("CASES", file) for file in cases], written)
     console = screen(stderr=options.json == "-")
     planned = plan_cases(cases, _read_augmentations(options), options.trials)
-    run = _make_run(options, planned)
+    run = _make_run(options, planned, console)
     file = Path(options.save) if options.save else None
     models = [options.model, options.simulator_model, sorted(options.role_model.items())]
-    setting = json.dumps([options.agent, options.user_model, *models])
-    records = list(
-        _watch(run_cases(planned, run, setting=setting, file=file, at_once=options.at_once), planned, file, console)
-    )
+    setting = json.dumps([options.agent, "a person" if options.play else options.user_model, *models])
+    conversations = run_cases(planned, run, setting=setting, file=file, at_once=1 if options.play else options.at_once)
+    records = list(_watch(conversations, planned, file, console, bar=not options.play))
     report = build_report(records)
     show_report(report, records, console)
     if options.html:
@@ -54,30 +55,33 @@ def test(options: Options) -> int:
 
 
 def _read_augmentations(options: Options) -> list[str]:
-    given = list(options.augment)
-    if given == ["all"]:
-        return [*AUGMENTATIONS]
-    if unknown := next((each for each in given if each not in AUGMENTATIONS), None):
-        raise GeckoError(f"--augment {unknown}: known are {', '.join(AUGMENTATIONS)}; or all")
+    groups: dict[str, list[str]] = {"all": [*AUGMENTATIONS], "faults": [*FAULTS]}
+    known = [*AUGMENTATIONS, *FAULTS]
+    given = [each for name in options.augment for each in groups.get(name, [name])]
+    if unknown := next((each for each in given if each not in known), None):
+        raise GeckoError(f"--augment {unknown}: known are {', '.join(known)}; all (of the tools), or faults")
     return given or [""]
 
 
-def _make_run(options: Options, planned: Sequence[Planned]) -> Any:
+def _make_run(options: Options, planned: Sequence[Planned], console: Console) -> Any:
     """Return the function that holds one conversation; mistakes are found here, before the first."""
     models = build_models(options)
     if options.simulator_model:
         models = models.replace(**dict.fromkeys(("simulator", "state_updater"), models.chat(options.simulator_model)))
     agent = read_agent(load_agent(options.agent), models)
-    user = models.chat(options.user_model) if options.user_model else None
+    person = Person.at(console, "--play") if options.play else None
+    user = models.chat(options.user_model) if options.user_model and not person else person
     for each in planned:
         if user is None and not (each.scenario.user and each.scenario.user.script):
             raise GeckoError(f"{each.scenario.where}: its user has no script: give a --user-model")
-        if any(each.augmentation for each in planned) and not each.scenario.needs:
+        if any(each.augmentation in AUGMENTATIONS for each in planned) and not each.scenario.needs:
             raise GeckoError(
                 f"{each.scenario.where}: needs: write which tools the task needs: the others are to distract"
             )
 
     def run(one: Planned) -> JsonObject:
+        if person and one.scenario.user:
+            person.greet(one.scenario.user, one.scenario.name)
         return run_case(
             one.scenario, agent, user=user, model=models, augmentation=one.augmentation or None, trial=one.trial
         ).record
@@ -85,12 +89,12 @@ def _make_run(options: Options, planned: Sequence[Planned]) -> Any:
     return run
 
 
-def _watch(records: Any, planned: Sequence[Planned], file: Path | None, console: Console) -> Any:
+def _watch(records: Any, planned: Sequence[Planned], file: Path | None, console: Console, *, bar: bool) -> Any:
     """Yield the records, with progress on a terminal and a line for each that is no success."""
     if file is not None and (known := len(read_finished(file))):
         console.print(Text(f"{file}: {known} conversations were held before", "dim"))
     misses = 0
-    shown: dict[str, Any] = {"console": console, "transient": True, "disable": not console.is_terminal}
+    shown: dict[str, Any] = {"console": console, "transient": True, "disable": not (bar and console.is_terminal)}
     for record in track(records, "conversations", total=len(planned), **shown):
         misses += not is_passed(record)
         if not is_passed(record) and misses <= MISSES_SHOWN:

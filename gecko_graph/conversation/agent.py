@@ -15,7 +15,7 @@ from langchain_core.tools import BaseTool
 from ..errors import GeckoError
 from ..models.ask import AnyAsk, PlannerAsk, Reply, Where, Work
 from ..models.client import find_model
-from ..models.conversation import read_message
+from ..models.conversation import read_message, sanitize_message
 from ..models.factory import ModelLike, Models, chat_model
 from ..models.formatting import text_of
 from ..models.node import NodeScope
@@ -67,7 +67,7 @@ def model_agent(
     if not isinstance(reply.value, AIMessage):
         return {"end": "agent_failed", "reason": f"the agent did not answer: {reply.failure}"}
     log: list[Step] = state["world"]["log"]
-    messages = _address_all(state, [reply.value], len(log))
+    messages = as_sent(state, [reply.value], len(log))
     return {"messages": messages, **_count_silence(state, messages, log, spec)}
 
 
@@ -96,7 +96,7 @@ def factory_agent(
     if len(here.log) > first:
         update["world"] = record_calls(here, first)
     made = desk.replay() if reply.failure is not None else reply.value
-    messages = _address_all(state, made, first, desk)
+    messages = as_sent(state, made, first, desk)
     if reply.failure is not None:
         failed = {"end": "agent_failed", "reason": f"the agent failed: {reply.failure}"}
         return {**update, "messages": messages, **({"end": "max_messages"} if desk.is_full else failed)}
@@ -167,13 +167,13 @@ def _as_stored(message: AIMessage | ToolMessage) -> AnyMessage:
         text = text_of(message).encode("utf-8", "replace").decode()
         named = {"tool_call_id": message.tool_call_id, "name": message.name, "status": message.status, "id": message.id}
         return ToolMessage(text, **named)
-    kept, problem = read_message(message)
+    kept, problem = read_message(sanitize_message(message))
     if kept is None:
         raise GeckoError(f"agent: {problem}")
     return kept
 
 
-def _address_all(
+def as_sent(
     state: ConversationState,
     messages: Sequence[AnyMessage],
     steps: int,

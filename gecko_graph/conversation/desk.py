@@ -261,7 +261,8 @@ class Listener(AsyncCallbackHandler):
         """Note that a tool runs, and how many calls the world has then."""
         name = str((serialized or {}).get("name", ""))
         self._desk.note_tool(name)
-        if GIVEN not in (kwargs.get("metadata") or {}):
+        rehearsed = any(each.startswith("rung:") for each in kwargs.get("tags") or ())  # by `trace_calls`
+        if not rehearsed and GIVEN not in (kwargs.get("metadata") or {}):
             self._running[run_id] = (name, self._desk.taken)
 
     async def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:

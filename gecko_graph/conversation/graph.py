@@ -22,13 +22,14 @@ from langgraph.types import Checkpointer
 
 from ..context import GeckoContext
 from ..errors import GeckoError
-from ..models.factory import Models, ModelsLike
+from ..models.factory import ModelLike, Models, ModelsLike
 from ..models.node import Router, as_node, refuse_unknown_keys
 from ..models.prompts import Prompts
 from ..state import Role
 from ..tools import Toolkit
+from ..world.faults import build_faults
 from ..world.world import World, check_setup
-from .agent import AgentLike, factory_agent, model_agent, read_agent
+from .agent import AgentLike, Factory, factory_agent, model_agent, read_agent
 from .channels import ConversationInput, ConversationOutput, ConversationState, read_envelope
 from .milestones.goal import Goal
 from .milestones.measures import check_installed
@@ -90,20 +91,49 @@ def create_conversation(  # noqa: PLR0913 - every one is a choice of its own, by
     knobs = check_setup(tools, context or (scenario.limits if scenario else None))
     roles = Models.of(model).only_named(*SIMULATING)
     acts = read_agent(agent, roles)
-    roles = roles if played_by is None else roles.replace(user=played_by)
-    if not spec.script and not roles.has("user"):
-        raise GeckoError("user: expected a script or a model, such as user=['Hello'], user='openai:gpt-5-mini'")
-    own = knobs.model_copy(update={"model": None})  # that of every role
-    world = World(tools, state=scenario.state if scenario else None, model=roles, context=own)
+    roles = _let_play(roles, spec, played_by)
+    world = _build_world(scenario, tools, roles, knobs)
     node = partial(as_node, models=roles, default=knobs)
-    if isinstance(acts, Runnable):
-        turn = node(partial(model_agent, tools=tools.as_openai(), spec=spec), models=Models(planner=acts))
-    else:
-        theirs = partial(factory_agent, factory=acts, world=world, spec=spec, timeout_s=timeout_s)
-        turn = node(partial(theirs, checkpointed=bool(checkpointer)))
+    turn = _build_agent(node, acts, world, spec, timeout_s=timeout_s, checkpointed=bool(checkpointer))
     others = _build_others(node, world, spec, scenario, prompts=roles.prompts, timeout_s=timeout_s)
     graph = connect({**others, "agent": turn}, most=spec.max_messages)
     return refuse_unknown_keys(graph.compile(checkpointer=checkpointer, name=name))
+
+
+def _build_world(scenario: Case | None, tools: Toolkit, roles: Models, knobs: GeckoContext) -> World:
+    """Return the world, with a case's faults first on its ladder, and no model for every role."""
+    knobs = knobs.model_copy(update={"model": None})
+    if scenario is None:
+        return World(tools, model=roles, context=knobs)
+    needed = [tool for tool in tools if tool.name in (scenario.needs or tools.names)]
+    faults = build_faults(scenario.faults, needed, seed=knobs.seed)
+    knobs = knobs.model_copy(update={"ladder": (*scenario.faults, *knobs.ladder)})
+    return World(tools, state=scenario.state, model=roles, context=knobs, rungs=faults)
+
+
+def _let_play(roles: Models, spec: UserEntry, played_by: ModelLike | None) -> Models:
+    """Return the models with that of the user. Raises GeckoError where neither a script nor a model plays it."""
+    roles = roles if played_by is None else roles.replace(user=played_by)
+    if not spec.script and not roles.has("user"):
+        raise GeckoError("user: expected a script or a model, such as user=['Hello'], user='openai:gpt-5-mini'")
+    return roles
+
+
+def _build_agent(
+    node: Callable[..., Runnable[Any, Any]],
+    acts: Runnable[Any, Any] | Factory,
+    world: World,
+    spec: UserEntry,
+    *,
+    timeout_s: float,
+    checkpointed: bool,
+) -> Runnable[Any, Any]:
+    """Return the agent's node: a model that is shown the tools, or what a function makes of them."""
+    if isinstance(acts, Runnable):
+        tools = world.toolkit.as_openai()
+        return node(partial(model_agent, tools=tools, spec=spec), models=Models(planner=acts))
+    theirs = partial(factory_agent, factory=acts, world=world, spec=spec, timeout_s=timeout_s)
+    return node(partial(theirs, checkpointed=checkpointed))
 
 
 def _build_others(

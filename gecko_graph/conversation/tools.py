@@ -21,6 +21,7 @@ from ..state import Json, JsonObject, Step
 from ..tools.augment import HIDDEN, find_faces, show_text
 from ..values.digest import digest
 from ..world.as_tools import build_message
+from ..world.faults import FAULTS
 from ..world.world import ModelNeeded, World
 from .channels import ConversationState, address, read_calls, record_calls
 
@@ -81,24 +82,29 @@ def answer_batch(world: World, calls: Sequence[JsonObject]) -> Answered:
     return Answered([steps[at] for at in range(len(calls))], race)
 
 
+_REFUSED: Any = {"status": "refused", "rung": ""}
 Tried: TypeAlias = tuple[Sequence[int], list[str], World]
 
 
 def _try_orders(world: World, calls: Sequence[JsonObject]) -> list[Tried]:
-    """Return what comes of each order, the message's own first; nothing where rules do not answer all calls."""
+    """Return what comes of each order, the message's own first; nothing where rules do not answer all calls.
+
+    Nor where a fault strikes: which call it meets is no race.
+    """
     orders = islice(permutations(range(len(calls))), MOST_ORDERS)
     try:
-        return [_try_order(world, calls, each) for each in orders]
+        tried = [_try_order(world, calls, each) for each in orders]
     except ModelNeeded:
         return []
+    return [] if any({*words} & {*FAULTS} for _, words, _ in tried) else tried
 
 
 def _try_order(world: World, calls: Sequence[JsonObject], order: Sequence[int]) -> Tried:
     """Return an order, what becomes of each call, and the world after it."""
     fork = world.fork(by_rules=True)
     steps = {at: fork.call(calls[at]) for at in order}
-    words = [step["outcome"]["status"] if "outcome" in step else "refused" for _, step in sorted(steps.items())]
-    return order, words, fork
+    ends = [steps[at].get("outcome", _REFUSED) for at in range(len(calls))]
+    return order, [end["rung"] if end["rung"] in FAULTS else end["status"] for end in ends], fork
 
 
 def _is_alike(one: World, other: World) -> bool:

@@ -23,6 +23,7 @@ from ..models.prompts import Prompts
 from ..nodes.checks import judge_by_rule
 from ..state import VERSION, Json, JsonObject, Step
 from ..tools import Toolkit
+from ..world.faults import Fault
 from .channels import ConversationState, Leak, address, read_envelope, select_view
 from .milestones.format import Check, Entry, read_entry
 from .milestones.goal import Goal
@@ -99,6 +100,8 @@ class Case:
         limits: Knobs of the world's answers.
         user: The simulated user; None where the file has turns.
         goal: Milestones and minefields.
+        needs: Names of the tools that the task needs; the others may distract (`tools/augment.py`).
+        faults: What goes wrong with them (`world/faults.py`).
     """
 
     tools: Toolkit
@@ -106,6 +109,8 @@ class Case:
     limits: GeckoContext = field(default_factory=GeckoContext)
     user: UserEntry | None = None
     goal: Goal = field(default_factory=Goal)
+    needs: tuple[str, ...] = ()
+    faults: tuple[Fault, ...] = ()
 
 
 def read_user(user: UserLike | None, scenario: UserEntry | None) -> tuple[UserEntry, ModelLike | None]:

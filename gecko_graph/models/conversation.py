@@ -31,11 +31,10 @@ _SERDE = JsonPlusSerializer()
 
 
 def read_message(message: AIMessage) -> tuple[AIMessage | None, str | None]:
-    """Return the message as it can be stored, or why it cannot be used.
+    """Return a sanitized message as the planner's, or why it cannot be used.
 
     A refusal that the provider sends beside an empty text becomes the text.
     """
-    message = sanitize_message(message)
     size = len(text_of(message)) + sum(len(str(each["args"])) for each in _all_calls(message))
     if size > MAX_REPLY_CHARS:
         return None, f"the reply is {size:,} characters long, {MAX_REPLY_CHARS:,} are allowed"

@@ -25,6 +25,8 @@ from .prompts import Prompts
 
 TIMEOUT_S = 120.0
 MAX_RETRIES = 2
+MOST_CHOSEN = 16
+"""Models that contexts have named which are kept, with their connections."""
 
 # these take no temperature but their own
 _FIXED_TEMPERATURE = ("gpt-5", "o1", "o3", "o4")
@@ -115,9 +117,12 @@ class Models:
         """Return the models of a run whose context names one for every role. Raises as the class does."""
         if model is None:
             return self
-        if model not in self._chosen:
-            self._chosen[model] = self.replace(**dict.fromkeys(ROLES, model))
-        return self._chosen[model]
+        if (made := self._chosen.get(model)) is None:
+            made = self.replace(**dict.fromkeys(ROLES, model))
+            if len(self._chosen) >= MOST_CHOSEN:
+                self._chosen.clear()
+            self._chosen[model] = made
+        return made
 
     def listening(self, listen: Listener) -> Models:
         """Return the same models, each dialogue led through `listen`, which returns the reply that the node is sent."""

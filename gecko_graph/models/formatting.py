@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
@@ -126,7 +126,7 @@ def line_of(step: Step, *, sources: bool = False) -> Callable[[int], str]:
     Each value is written as JSON once, and has at most so many characters.
     """
     call = step["call"]
-    name, args = cut(one_line(call["name"]), budget=NAME_CHARS), _encode(call.get("malformed", call["args"]))
+    name, args = _shown_name(call["name"]), _encode(call.get("malformed", call["args"]))
     if "complaints" in step:
         complaints = "; ".join(format_complaint(complaint) for complaint in step["complaints"])
         return lambda share: f"{name}({cut(args, budget=share)}) -> refused: {cut(complaints, budget=2 * share)}"
@@ -143,7 +143,12 @@ def source_of(outcome: Outcome) -> str:
 def format_call(call: Mapping[str, Any], *, share: int = RESULT_CHARS) -> str:
     """Return a call, its arguments within `share` characters."""
     args = call["malformed"] if "malformed" in call else call["args"]
-    return f"{cut(one_line(call['name']), budget=NAME_CHARS)}({format_json(args, budget=share)})"
+    return f"{_shown_name(call['name'])}({format_json(args, budget=share)})"
+
+
+@lru_cache(maxsize=1024)
+def _shown_name(name: str) -> str:
+    return cut(one_line(name), budget=NAME_CHARS)
 
 
 def format_complaint(complaint: Complaint) -> str:

@@ -15,6 +15,8 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langgraph.config import get_config
 from langgraph.constants import START
 from langgraph.errors import GraphInterrupt
+from langgraph.graph import StateGraph
+from langgraph.graph._branch import BranchSpec  # what `StateGraph.branches` holds
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import get_runtime
 from langgraph.types import Overwrite
@@ -262,6 +264,30 @@ class Router(RunnableLambda[Any, Any]):
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Return the next node."""
         return self.func(input)
+
+
+def add_router(builder: StateGraph[Any, Any, Any, Any], source: str, route: Callable[[Any], str]) -> None:
+    """Let a function choose the node that follows; its annotations say which keys it reads and where it leads.
+
+    For nodes that run at every call: to show a router the state LangGraph copies all channels, which takes longer than
+    most nodes. Where the update of the node holds what the function needs, it is shown that.
+    """
+    builder.add_conditional_edges(source, Router(route))
+    builder.branches[source].update({name: _Branch(*each) for name, each in builder.branches[source].items()})
+
+
+class _Branch(BranchSpec):
+    """A branch that reads the state only where the node's update says too little, as an edit from outside does."""
+
+    def _route(self, input: Any, config: RunnableConfig, *, reader: Any, writer: Any) -> Any:
+        return super()._route(input, config, reader=self._needed(reader, input), writer=writer)
+
+    async def _aroute(self, input: Any, config: RunnableConfig, *, reader: Any, writer: Any) -> Any:
+        return await super()._aroute(input, config, reader=self._needed(reader, input), writer=writer)
+
+    def _needed(self, reader: Any, update: Any) -> Any:
+        needed: frozenset[str] = getattr(self.input_schema, "__required_keys__", frozenset())
+        return None if needed and isinstance(update, dict) and needed <= update.keys() else reader
 
 
 def silent(event: dict[str, Any]) -> None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from types import MappingProxyType
 
@@ -28,6 +28,8 @@ _NAMES = (
     r"pass(?:word|wd|code|phrase)|pwd|pin(?:[_ -]?code)?|cv[vc]2?|(?:client|shared)[_ -]?secret|secret[_ -]?key"
     r"|(?:api|access|private)[_ -]?key|(?:credit|debit)?[_ -]?card[_ -]?(?:number|no)"
 )
+_NAME_PARTS = ("pass", "pwd", "pin", "cvv", "cvc", "secret", "key", "card")
+"""Each of the names holds one of these."""
 _BEFORE = r"(?:\w{1,40}[_-]|[a-z0-9]{1,40}(?=[A-Z]))?"
 _NAMED = re.compile(rf"^{_BEFORE}(?i:{_NAMES})$")
 _MEMBER = re.compile(rf"\"{_BEFORE}(?i:{_NAMES})\": (?:\"((?:[^\"\\]|\\.){{3,200}})\"|(\d{{3,20}}))")
@@ -44,7 +46,7 @@ def is_secret(name: str) -> bool:
 
 def hide_secrets(variables: Mapping[str, str]) -> dict[str, str]:
     """Return a prompt's variables with each secret that they hold replaced by `(secret 1)`, the same one alike."""
-    found = dict.fromkeys(value for text in variables.values() for value in _find(text))
+    found = dict.fromkeys(value for text in variables.values() if text for value in _find(text))
     if not found:
         return {**variables}
     names = {value: f"(secret {number})" for number, value in enumerate(found, 1)}
@@ -53,10 +55,16 @@ def hide_secrets(variables: Mapping[str, str]) -> dict[str, str]:
     return {key: pattern.sub(lambda match: names[match[0]], text) for key, text in variables.items()}
 
 
-def _find(text: str) -> Iterator[str]:
-    yield from (first or second for first, second in _MEMBER.findall(text))
-    yield from (value.rstrip(".?)") for value in _SAID.findall(text))
-    yield from (match[0] for match in _CARD.finditer(text) if _is_card(match[0]))
+@lru_cache(maxsize=64)
+def _find(text: str) -> tuple[str, ...]:
+    """Return the secrets in a text; a task and a tool are shown again at every call."""
+    cards = [match[0] for match in _CARD.finditer(text) if _is_card(match[0])]
+    low = text.lower()
+    if text.isascii() and not any(part in low for part in _NAME_PARTS):
+        return tuple(cards)  # the patterns with names take ten times as long
+    members = [first or second for first, second in _MEMBER.findall(text)]
+    said = [value.rstrip(".?)") for value in _SAID.findall(text)]
+    return *members, *said, *cards
 
 
 def _is_card(text: str) -> bool:

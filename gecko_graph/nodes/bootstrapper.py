@@ -35,7 +35,7 @@ from ..tools import Toolkit, ToolSpec
 from ..tools.descriptions import member_names, pick_tools
 from ..values.digest import check_json, clone, digest
 from ..values.patch import pointer
-from ..world.channels import Bookkeeping, GeckoState, Ledger
+from ..world.channels import Bookkeeping, GeckoState
 from ..world.rung import runs_for_real
 from ..world.state_rules import StateRules, try_contracts
 from ..world.turn import earlier, human_turns, next_turn, read_checklist, task_of
@@ -58,13 +58,12 @@ def bootstrapper(
     task, started_at = task_of(state.get("messages", [])), time.time()
     items, mark, used = given_checklist(state, embedded=scope.embedded)
     given, rules = read_state(state), StateRules.of(toolkit)
-    going_on = state.get("continued")
     reads, is_missing = [tool for tool in toolkit if tool.reads], state.get("task_state") is None
     real = bool(reads) and all(runs_for_real(tool, scope.context) for tool in reads)
     lacks = bool(given) or is_missing  # an empty one that is given lacks nothing
     asked = lacks and not real and not is_whole(given, toolkit) and scope.has_model("bootstrapper")
     is_due = given or (rules.schema is not None and not asked and not (real and is_missing))
-    if is_due and not (going_on and going_on.get("real")):
+    if is_due and not was_accepted(state):
         rules.check_start(given, what="task_state", is_whole=not asked)
     tools = yield from find_tools(state, task, scope, toolkit, search)
     if tools is not None:
@@ -73,35 +72,53 @@ def bootstrapper(
     if asked:
         ask = build_ask(state, task, toolkit, scope.context, rules.schema)
         whole, unclear = yield from complete_state(whole, ask, toolkit, scope, rules)
-    added = [pointer([key]) for key in whole if key not in given and (whole[key] or key != RUNTIME)]
-    supposed = [*carry_supposed(state, given), *added]
-    made_up = clone({key: value for key, value in whole.items() if pointer([key]) in supposed})
-    shown: SupposedState = {"paths": supposed, "state": made_up, "unclear": unclear}
-    if supposed or unclear:
-        scope.emit(event("gecko.state", attempt=0, supposed=supposed, state=made_up, unclear=unclear))
+    shown = find_supposed(state, given, whole, unclear)
+    if shown["paths"] or unclear:
+        scope.emit(event("gecko.state", attempt=0, supposed=shown["paths"], state=shown["state"], unclear=unclear))
     if items is not None:
         scope.emit(event("gecko.checklist", attempt=0, items=items, failure=""))
-    ledger: Ledger = {"turn": next_turn(state), "started_at": started_at, "usage": {}, "asked": {}}
     opened: Bookkeeping = {
-        "supposed_state": shown if supposed or unclear else None,
-        "ledger": ledger,
+        **go_on(state),
+        "supposed_state": shown if shown["paths"] or unclear else None,
+        "ledger": {"turn": next_turn(state), "started_at": started_at, "usage": {}, "asked": {}},
         "offered_tools": tools,
-        "round": -1,
-        "lesson": going_on["lesson"] if going_on else None,
-        "replayed": going_on["steps"] if going_on else [],
-        "numbered_from": going_on["attempts"] if going_on else 0,
         "real": real,
         "items_failure": used,
         "checklist_digest": mark,
-        "facts": (state.get("bookkeeping") or {}).get("facts", {}),
-        "argument_verdicts": [],
     }
     return {
         "task_state": whole,
-        "supposed": supposed,
+        "supposed": shown["paths"],
         "items": items,
         "attempts": Overwrite([]),
         "bookkeeping": Overwrite(opened),
+    }
+
+
+def was_accepted(state: GeckoState) -> bool:
+    """Return whether the given task state was accepted before, or reality has left it: what it breaks stays."""
+    before = state.get("continued")
+    return bool(before and before.get("real"))
+
+
+def find_supposed(state: GeckoState, given: JsonObject, whole: JsonObject, unclear: list[str]) -> SupposedState:
+    """Return what of the whole state a model has made up, in this turn or earlier, and what is `unclear` about it."""
+    added = [pointer([key]) for key in whole if key not in given and (whole[key] or key != RUNTIME)]
+    paths = [*carry_supposed(state, given), *added]
+    made_up = clone({key: value for key, value in whole.items() if pointer([key]) in paths})
+    return {"paths": paths, "state": made_up, "unclear": unclear}
+
+
+def go_on(state: GeckoState) -> Bookkeeping:
+    """Return the bookkeeping that a turn begins with: what was really done before, and what the thread knows."""
+    before = state.get("continued")
+    return {
+        "round": -1,
+        "lesson": before["lesson"] if before else None,
+        "replayed": before["steps"] if before else [],
+        "numbered_from": before["attempts"] if before else 0,
+        "facts": (state.get("bookkeeping") or {}).get("facts", {}),
+        "argument_verdicts": [],
     }
 
 

@@ -69,11 +69,9 @@ def planner(
     """
     if not scope.has_model("planner"):
         raise ModelError("no model configured for role 'planner': pass model=... or model=Models(planner=...)")
-    if spent := spent_budget(state, scope.context):
-        return stop(spent["code"], spent["message"])
+    if (ended := find_end(state, scope.context)) is not None:
+        return ended
     trace, steps = state.get("trace", []), state.get("steps", [])
-    if len(find_refused_run(trace)) >= MOST_REFUSED:
-        return stop("repeated_calls", f"repeated_calls: the same call was refused {MOST_REFUSED} times in a row")
     shown, searches = state.get("offered_tools"), state.get("searches", 0)
     search = None if shown is None else search
     # beside one message a step and a search, the trace holds the planner's own, and one with what was done before
@@ -92,6 +90,15 @@ def planner(
         return {"trace": [message], **take_answer(state, text_of(message).strip())}
     named: list[Call] = [{**call, "name": resolve(call["name"])} for call in calls]
     return {**noted, **(yield from take_calls(state, scope, message, named, search))}
+
+
+def find_end(state: AttemptState, context: GeckoContext) -> dict[str, Any] | None:
+    """Return the end of an attempt that has spent its budget, or makes one refused call again and again; else None."""
+    if spent := spent_budget(state, context):
+        return stop(spent["code"], spent["message"])
+    if len(find_refused_run(state.get("trace", []))) >= MOST_REFUSED:
+        return stop("repeated_calls", f"repeated_calls: the same call was refused {MOST_REFUSED} times in a row")
+    return None
 
 
 def take_answer(state: AttemptState, answer: str) -> dict[str, Any]:

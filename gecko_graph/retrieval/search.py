@@ -97,7 +97,7 @@ class ToolSearch:
             answers.append(ToolMessage(text, tool_call_id=call["id"], name=call["name"]))
             shown += new
         found = {"trace": answers, "offered_tools": shown, "searches": searches + len(asked)}
-        return others, found if others else {**found, "searching": True}
+        return others, found
 
     def _format(self, new: Sequence[str], given: Sequence[str], room: int) -> str:
         functions = [self._dicts[name]["function"] for name in new if name in self._dicts]

@@ -3,7 +3,7 @@
 ```yaml
 version: 1
 name: file-the-report
-tools: files.openapi.yaml         # beside the scenario; or an OpenAPI document, or a list of function dicts, inline
+tools: files.openapi.yaml         # beside the scenario; or module:NAME, an OpenAPI document or function dicts
 contracts: more.yaml              # optional: contracts of these tools, or a list of such files
 state: {cwd: [documents]}
 turns:
@@ -50,7 +50,7 @@ from ..world.rung import answered_calls
 from ..world.state_rules import StateRules
 from ..world.world import check_setup
 from .format import ScenarioEntry, compile_reference, read_scenario
-from .tools import add_contracts, check_calls, check_names, toolkit_of
+from .tools import add_contracts, check_calls, check_names, is_in_module, toolkit_of
 
 FIRST = "files"
 """The example that `demo` runs by default."""
@@ -83,7 +83,6 @@ class Scenario(Case):
         continues: True if it resumes a thread whose start state it does not repeat.
         references: Whether its replies hold references (`fill`).
         categories: What a report groups conversations by.
-        needs: Names of the tools that the task needs; the others may distract (`tools/augment.py`).
     """
 
     name: str
@@ -93,7 +92,6 @@ class Scenario(Case):
     continues: bool = False
     references: bool = False
     categories: tuple[str, ...] = ()
-    needs: tuple[str, ...] = ()
 
     @classmethod
     def load(cls, path: str | Path, *, allow_outside: bool = False) -> Scenario:
@@ -141,6 +139,7 @@ class Scenario(Case):
         check_calls(every, entry.minefields, where=f"{where}: minefields")
         if entry.state:
             StateRules.of(tools).check_start(entry.state, what=f"{where}: state")
+        is_file = isinstance(entry.tools, str) and not is_in_module(entry.tools)
         return cls(
             name=entry.name,
             tools=tools,
@@ -148,12 +147,13 @@ class Scenario(Case):
             turns=tuple(Turn(turn.user, turn.items(), turn.replies) for turn in entry.turns),
             limits=entry.limits,
             where=where,
-            tools_file=Path(folder) / entry.tools if isinstance(entry.tools, str) and tools is read else None,
+            tools_file=Path(folder) / entry.tools if is_file and tools is read else None,
             references=entry.references,
             user=entry.user,
             goal=build_goal(entry.milestones, entry.minefields, entry.state),
             categories=tuple(entry.categories),
             needs=tuple(entry.needs),
+            faults=tuple(entry.faults),
         )
 
     def models(self) -> Models:

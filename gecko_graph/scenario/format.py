@@ -24,6 +24,7 @@ from ..models.roles import REPLIES
 from ..state import ChecklistItem, Json, JsonObject, Role
 from ..values.digest import check_json
 from ..values.places import scalars_of
+from ..world.faults import Fault
 
 VERSION = 1
 
@@ -101,6 +102,7 @@ class ScenarioEntry(Entry):
     minefields: list[MilestoneEntry] = Field(default_factory=list)
     categories: list[str] = Field(default_factory=list)
     needs: list[str] = Field(default_factory=list)
+    faults: list[Fault] = Field(default_factory=list)
     without: list[str] = Field(default_factory=list)
     limits: GeckoContext = Field(default_factory=GeckoContext, strict=False)
     references: bool = False

@@ -1,31 +1,71 @@
-"""Toolkits from files: OpenAPI documents, and lists of tool descriptions."""
+"""Toolkits from files and modules: OpenAPI documents, lists of tool descriptions, and `module:NAME`."""
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from ..conversation.milestones.format import MilestoneEntry
-from ..errors import ScenarioError, ToolkitError, did_you_mean
+from ..errors import GeckoError, ScenarioError, ToolkitError, did_you_mean
 from ..tools import Toolkit
 from ..tools.function_dicts import tool_descriptions
 from ..values.documents import parse_document, read_document, read_text
 
 _OPENAPI = frozenset({"openapi", "swagger", "asyncapi"})
+_IN_MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 
 
-def read_toolkit(path: str | Path, *, allow_remote: bool = False) -> Toolkit:
+def is_in_module(name: object) -> bool:
+    """Return whether something is written `module:NAME`."""
+    return isinstance(name, str) and bool(_IN_MODULE.fullmatch(name))
+
+
+def load_name(name: str, *, what: str, folder: Path | None = None) -> Any:
+    """Return what a module has under a name, for `module:NAME`; the working folder and `folder` are searched first.
+
+    Raises:
+        GeckoError: The module cannot be imported or is another one than the file that lies there, or has no such name.
+    """
+    module, _, attribute = name.partition(":")
+    places = [Path.cwd(), *([folder.resolve()] if folder else [])]
+    sys.path[:0] = [place for place in map(str, places) if place not in sys.path]
+    try:
+        found = import_module(module)
+    except Exception as error:
+        raise GeckoError(f"{what} {name}: {module} cannot be imported: {type(error).__name__}: {error}") from error
+    files = (place / f"{module.replace('.', '/')}.py" for place in places)
+    file, imported = next((each for each in files if each.is_file()), None), getattr(found, "__file__", None)
+    if file and (imported is None or not file.samefile(imported)):
+        raise GeckoError(f"{what} {name}: {file} is hidden by {imported or 'a module of Python'}: give it another name")
+    if not hasattr(found, attribute):
+        known = [each for each in dir(found) if not each.startswith("_")]
+        raise GeckoError(f"{what} {name}: {module} has no {attribute!r}{did_you_mean(attribute, known)}")
+    return getattr(found, attribute)
+
+
+def read_toolkit(path: str | Path, *, folder: Path | None = None, allow_remote: bool = False) -> Toolkit:
     """Read the tools of a file: an OpenAPI document, or tool descriptions (function dicts) as YAML, JSON or JSON lines.
 
     Args:
-        path: The file; `-` for the standard input; with `allow_remote` also an `https` address of an OpenAPI document.
+        path: The file; `-` for the standard input; with `allow_remote` also an `https` address of an OpenAPI document;
+            or `module:NAME`, of a Toolkit or of what `Toolkit.from_tools` takes.
+        folder: Where modules are searched besides the working folder.
         allow_remote: Whether an address, and references to the web, are followed.
 
     Raises:
-        ToolkitError: The file is missing or broken, or is neither.
+        GeckoError: A module cannot be imported, or has no such name.
+        ToolkitError: The file is missing or broken, or is neither; or what a module has are no tools.
     """
+    if is_in_module(path):
+        found = load_name(str(path), what="tools", folder=folder)
+        try:
+            return found if isinstance(found, Toolkit) else Toolkit.from_tools(found, title=str(path).partition(":")[0])
+        except ToolkitError as error:
+            raise ToolkitError(f"tools {path}: {error}") from None
     if "://" in str(path):
         return Toolkit.from_openapi(str(path), allow_remote=allow_remote)
     file = Path(path)
@@ -42,12 +82,17 @@ def read_toolkit(path: str | Path, *, allow_remote: bool = False) -> Toolkit:
 
 
 def toolkit_of(tools: Any, *, folder: Path, where: str, allow_outside: bool = False) -> Toolkit:
-    """Read the tools of a scenario: a path relative to its folder, an OpenAPI document, or a list of function dicts.
+    """Read the tools of a scenario: a path relative to its folder, `module:NAME`, a document, or function dicts.
 
     Raises:
-        ScenarioError: There is no such file, or it is outside the folder and `allow_outside` is False.
+        ScenarioError: There is no such file or name, or it is outside the folder and `allow_outside` is False.
         ToolkitError: They cannot be read.
     """
+    if is_in_module(tools) and not (folder / tools).exists():
+        try:
+            return read_toolkit(tools, folder=folder)
+        except GeckoError as error:
+            raise ScenarioError(f"{where}: {error}") from None
     if isinstance(tools, str):
         return read_toolkit(_find_file(tools, "tools", folder=folder, where=where, allow_outside=allow_outside))
     try:

@@ -194,9 +194,14 @@ def find_chosen(parameters: JsonObject, args: JsonObject, places: Sequence[str])
 
 def prescribes_format(parameters: JsonObject, place: str) -> bool:
     """Return whether the schema of the argument at, or around, a JSON path prescribes how its value is written."""
-    rules = parameters.get("properties", {}).items()
-    rule = next((rule for name, rule in rules if leads_into(place, json_path((name,)))), None)
-    return _FORMAT.search(json.dumps(rule, default=str)) is not None
+    rules = parameters.get("properties", {})
+    name = next((name for name in rules if leads_into(place, json_path((name,)))), None)
+    return name is not None and _names_format(Same(rules[name]))
+
+
+@lru_cache(maxsize=4096)
+def _names_format(key: Same) -> bool:
+    return _FORMAT.search(json.dumps(key.schema, default=str)) is not None
 
 
 def leads_into(place: str, outer: str) -> bool:

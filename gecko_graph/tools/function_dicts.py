@@ -2,7 +2,7 @@
 
 BFCL writes its own types: `dict`, `float`, `tuple`, `any` (and names from Python, Java and JavaScript); they become
 JSON Schema's. Its `response` becomes the result schema. A `default` outside its own `enum` is kept as it is and never
-filled in; `Toolkit.problems` lists it.
+filled in; `Toolkit.problems` lists it. Besides, a function dict may hold what a `Tool` around it would say.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..errors import ToolkitError
+from ..errors import ToolkitError, did_you_mean
 from ..schemas.subschemas import IN_PLACE
 from ..state import JsonObject
 from .openapi.documents import Documents, Place, error_at, expect_object, json_type, to_json
@@ -31,6 +31,13 @@ TYPES: dict[str, str | None] = {
 
 _PARAMETERS = ("parameters", "input_schema", "inputSchema")
 _RESULTS = ("response", "output_schema", "outputSchema")
+_DECLARED = {
+    **{key: key for key in ("effect", "contract", "simulate", "examples", "result", "idempotency", "refuses")},
+    "x-contract": "contract",
+}
+"""Keys of a function dict that say what a `Tool` says, with its word."""
+
+_KNOWN = ("type", "function", "name", "description", "annotations", "tags", *_PARAMETERS, *_RESULTS, *_DECLARED)
 _NOT_PLAIN = IN_PLACE | {"$ref", "if", "dependentSchemas", "unevaluatedProperties"}
 
 
@@ -59,6 +66,22 @@ def spec_of_dict(tool: Mapping[str, Any], *, where: str) -> ToolSpec:
         effect=effect_of_annotations(plain.get("annotations")),
         tags=read_tags(plain.get("tags")),
     )
+
+
+def split_declared(tool: Mapping[str, Any], *, where: str) -> tuple[JsonObject, JsonObject]:
+    """Return a function dict without what it declares, and that by the words of a `Tool`.
+
+    Raises:
+        ToolkitError: A key is nearly one that is known. What else others keep in their function dicts is left out.
+    """
+    for key in tool:
+        if key not in _KNOWN and (hint := did_you_mean(str(key), _KNOWN, cutoff=0.8)):
+            raise error_at(Place(where), f"unknown key {key!r}{hint}")
+    inner = tool.get("function")
+    plain, declared = split_declared(inner, where=f"{where}.function") if isinstance(inner, Mapping) else ({}, {})
+    declared |= {_DECLARED[key]: one for key, one in tool.items() if key in _DECLARED}
+    kept = {key: one for key, one in tool.items() if key not in _DECLARED}
+    return {**kept, **({"function": plain} if plain else {})}, declared
 
 
 def as_schema(schema: Any, *, where: str) -> JsonObject:

@@ -29,7 +29,14 @@ from ..models.failure import REFUSED, is_in_doubt
 from ..schemas.subschemas import MAPS, rebuild
 from ..state import JsonObject
 from .declaration import Tool
-from .function_dicts import as_parameters, as_schema, effect_of_annotations, spec_of_dict, tool_descriptions
+from .function_dicts import (
+    as_parameters,
+    as_schema,
+    effect_of_annotations,
+    spec_of_dict,
+    split_declared,
+    tool_descriptions,
+)
 from .real import CALL_ID
 from .spec import ToolSpec, read_tags
 
@@ -47,10 +54,18 @@ def read_tools(tools: Any) -> tuple[list[ToolSpec], list[Tool]]:
     if isinstance(tools, str | bytes) or not isinstance(tools, Iterable):
         raise ToolkitError(f"expected a list of tools, got {type(tools).__name__}; for a file use Toolkit.from_openapi")
     listed = tool_descriptions(tools, where="tools") if isinstance(tools, Mapping) else tools
-    given = [one if isinstance(one, Tool) else Tool(one) for one in listed]
+    given = [_with_declared(one if isinstance(one, Tool) else Tool(one), f"tools[{n}]") for n, one in enumerate(listed)]
     read = [spec_of(one.source, where=f"tools[{index}]") for index, one in enumerate(given)]
     specs = [replace(spec, name=one.name or spec.name) for spec, one in zip(read, given, strict=True)]
     return specs, [replace(one, source=spec.name, name=None) for spec, one in zip(specs, given, strict=True)]
+
+
+def _with_declared(tool: Tool, where: str) -> Tool:
+    """Return a tool with what its function dict declares, where the `Tool` around it says nothing of it."""
+    if not isinstance(tool.source, Mapping):
+        return tool
+    source, declared = split_declared(tool.source, where=where)
+    return replace(tool, source=source, **{key: one for key, one in declared.items() if getattr(tool, key) is None})
 
 
 def spec_of(tool: Any, *, where: str) -> ToolSpec:

@@ -15,7 +15,7 @@ import re
 from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ..state import Json
 from .places import scalars_of
@@ -297,8 +297,12 @@ class Found:
 
     def __init__(self, documents: Iterable[Json], *, keys: bool = True) -> None:
         """Read the values, with `keys` also the names of members."""
-        found = (leaf for each in documents for leaf in islice(scalars_of(each, keys=keys), MAX_VALUES))
-        self._leaves = [leaf for leaf in found if leaf is not None]
+        self._leaves: list[Any] = []
+        for each in documents:
+            if isinstance(each, dict | list | tuple):
+                self._leaves += [leaf for leaf in islice(scalars_of(each, keys=keys), MAX_VALUES) if leaf is not None]
+            elif each is not None:
+                self._leaves.append(each)
         self._forms: set[str] | None = None
         self._digits = ""
 

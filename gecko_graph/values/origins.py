@@ -54,8 +54,7 @@ class Mark(NamedTuple):
         """Return the record, without what is not known."""
         write = json_path if self.source == "result" else pointer
         path = self.place if isinstance(self.place, str) else write(self.place)
-        names = ("step", "rung", "attempt", "shown", "turn", "call", "tool")
-        known: Any = {name: value for name in names if (value := getattr(self, name))}
+        known: Any = {name: value for name, value in zip(self._fields[3:], self[3:], strict=True) if value}
         return {"kind": self.kind, "from": self.source, "path": path, **known}  # type: ignore[typeddict-item]
 
 

@@ -253,8 +253,6 @@ class AttemptState(TypedDict, total=False):
     """`planner`: what it was last told that the task state does not admit."""
     searches: int
     """`planner`: searches for tools, each answered by a message of the trace."""
-    searching: Annotated[bool, EphemeralValue(bool)]
-    """`planner`: True after a message that only searched, gone after the next superstep."""
     answer: str
     """`planner`."""
     stop_reason: str
@@ -267,7 +265,7 @@ class Pending(TypedDict):
     """What the attempt's routers read: a router is passed the keys of its annotation, and each costs time."""
 
     pending: list[Call]
-    searching: NotRequired[bool]
+    stop_reason: NotRequired[str]
 
 
 class Kept(TypedDict):

@@ -60,10 +60,8 @@ class _Checked:
     complaints: list[Complaint]
     places: list[str] = field(default_factory=list)
     """Of arguments that no rule decides and no source gives."""
-
-    @property
-    def key(self) -> str:
-        return semantic_key(self.call["name"], self.call["args"])
+    key: str = ""
+    """`semantic_key`, where there are such places."""
 
 
 def validator(
@@ -137,6 +135,7 @@ def _check_by_model(
         # what a tool that runs for real finds tells more
         if each.tool and not each.complaints and not runs_for_real(each.tool, scope.context):
             each.places = sources.find_unsupported(each.tool.parameters, each.call["args"])
+            each.key = semantic_key(each.call["name"], each.call["args"]) if each.places else ""
     known = state.get("argument_verdicts", [])
     questions = {each.key: each for each in checked if each.places and not _find(known, each.key)}
     records: list[SemanticRecord] = []

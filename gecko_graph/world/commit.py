@@ -59,6 +59,7 @@ def state_updater(
         "trace": [build_result_message(each["call"], each["outcome"], task=task, budget=budget) for each in done],
         "task_state": [operation for each in done for operation in booked_patch(each["outcome"])],
         "proposals": [],
+        "pending": state["pending"],  # for the router behind it
         "facts": facts,
     }
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from ..context import GeckoContext
@@ -67,6 +67,7 @@ class RungRequest:
         untrusted: Returns the places of the state that are only supposed.
         writes: Names of the turn's tools that may change something.
         earlier: What real calls of earlier turns have shown.
+        before: The task state before the steps; not to be changed.
     """
 
     tool: ToolSpec
@@ -83,6 +84,7 @@ class RungRequest:
     untrusted: Untrusted = tuple
     writes: Sequence[str] = ()
     earlier: Sequence[SupposedFact] = ()
+    before: JsonObject = field(default_factory=dict)
 
     @property
     def calls(self) -> list[JsonObject]:
@@ -109,6 +111,7 @@ def request_of(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolk
         untrusted=untrusted_of(state),
         writes=[each.name for each in others if not each.reads],
         earlier=real_results(state.get("conversation", ())) if asked else (),
+        before=state["before"],
     )
 
 

@@ -216,7 +216,6 @@ def test_the_command_spoils_attempts(official, shared_data, tmp_path, capsys):
         (["--category", "multi_turn_base,simple_python"], "two suites"),
         (["--category", "multi_turn_nothing"], "multi_turn_nothing: single-turn categories are simple_python"),
         (["--category", "all"], "multi-turn ones multi_turn_base, multi_turn_miss_func"),
-        (["--category", BASE, "--recorded-model", "x"], "is for recorded calls"),
         (["--category", BASE, "--alone"], "--alone is for --tools"),
         (["--category", BASE, "--tools", "model"], "nobody simulates"),
         (["--category", BASE, "--planner", "ground-truth", "--model", "openai:x"], "no model is asked"),
@@ -267,7 +266,7 @@ def test_a_live_planner_is_judged_by_a_model_and_checked_officially(tasks, tmp_p
         model="any:thing",
         only=(task.id,),
         out=tmp_path,
-        own=Namespace(category=BASE, tools="real", recorded_model="", alone=False, sabotage=False),
+        own=Namespace(category=BASE, tools="real", alone=False, sabotage=False),
     )
     suite = MultiTurn(options)
     case = next(case for case in suite.cases() if case.id == task.id)

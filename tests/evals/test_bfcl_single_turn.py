@@ -215,7 +215,7 @@ def test_a_right_answer_that_its_schema_forbids_is_told(official, run, tmp_path,
 
 
 def test_recorded_calls_speak_and_are_judged_as_they_were(official, run, tmp_path, calls_file):
-    words = ["--planner", f"recorded:{calls_file}", "--recorded-model", "Qwen_Qwen3-8B-FC,uiuc-convai_CoALM-8B"]
+    words = ["--planner", f"recorded:{calls_file}", "--only", "*@Qwen_Qwen3-8B-FC,*@uiuc-convai_CoALM-8B"]
     assert run(SUITE, "--category", "live_simple,parallel", "--limit", 6, *words) == 0
     records = records_of(tmp_path / "out")
     assert len(records) == 12
@@ -273,7 +273,7 @@ def test_recorded_calls_alone_have_one_attempt_that_a_model_judges(official, run
 
 def test_users_mistakes_say_what_to_do(official, run, calls_file, capsys, monkeypatch):
     assert run(SUITE, "--category", "simple_cobol") == 2
-    assert run(SUITE, "--planner", f"recorded:{calls_file}", "--recorded-model", "nobody") == 2
+    assert run(SUITE, "--planner", f"recorded:{calls_file}", "--only", "*@nobody") == 2
     assert run(SUITE, "--category", "irrelevance", "--planner", f"recorded:{calls_file}") == 2
     told = capsys.readouterr().err
     assert "simple_cobol" in told

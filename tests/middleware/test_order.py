@@ -186,3 +186,18 @@ def test_what_follows_an_edited_call_is_simulated_in_the_state_that_it_leaves(ru
     out = run(agent, Command(resume={"decisions": [{"type": "approve"}, edit, {"type": "approve"}]}), THREAD)
     assert out["gecko"]["state"]["balance"] == 35
     assert next(message for message in answers(out) if message.tool_call_id == "c").text == '{"balance": 40}'
+
+
+def test_a_person_between_by_langchains_own_middleware(run):
+    """Edited and rejected calls are simulated as they are made, whatever was simulated before."""
+    bank, saver = Bank(), InMemorySaver()
+    person = HumanInTheLoopMiddleware({"transfer": True})
+    made = calls(pay("a", 80), pay("b", 80), look("c"))
+    agent = agent_of(bank, made, others=[person], saver=saver)
+    run(agent, task(), THREAD)
+    edit = {"type": "edit", "edited_action": {"name": "transfer", "args": {"to": "bob", "amount": 90}}}
+    out = run(agent, Command(resume={"decisions": [{"type": "reject"}, edit]}), THREAD)
+    by_id = {message.tool_call_id: message for message in answers(out)}
+    assert '"left": 10' in by_id["b"].content
+    assert out["gecko"]["state"]["balance"] == 10
+    assert bank.calls == []

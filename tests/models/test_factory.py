@@ -118,6 +118,15 @@ def test_one_name_is_built_once(monkeypatch):
     assert models.get("planner").model_name == "gpt-4.1"
 
 
+def test_a_model_that_contexts_name_is_built_once_and_only_so_many_are_kept(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    models = Models()
+    assert models.chosen("openai:gpt-5-mini") is models.chosen("openai:gpt-5-mini")
+    for number in range(2 * factory.MOST_CHOSEN):
+        models.chosen(f"openai:gpt-{number}")
+    assert len(models._chosen) <= factory.MOST_CHOSEN
+
+
 def test_the_time_that_a_model_may_take_can_be_given(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "unused")
     assert chat_model("openai:gpt-5-mini", timeout_s=7).request_timeout == 7

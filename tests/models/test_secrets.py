@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gecko_graph import Tool, Toolkit
+from gecko_graph.models import prompts
 from gecko_graph.models.prompts import hide_secrets, is_secret
 from tests.test_prompts_in_runs import listen
 
@@ -16,6 +17,11 @@ SECRETS = ["password", "user_password", "newPassword", "card_number", "cardNumbe
 @pytest.mark.parametrize("name", [*SECRETS, "passenger", "spin", "card", "token", "key", "pinned", "number"])
 def test_names_of_secrets_and_of_none(name):
     assert is_secret(name) is (name in SECRETS)
+
+
+@given(st.from_regex(prompts._NAMED, fullmatch=True).filter(str.isascii))
+def test_the_quick_look_passes_by_no_name_of_a_secret(name):
+    assert hide_secrets({"steps": f'{{"{name}": "hunter2!"}}'}) == {"steps": f'{{"{name}": "(secret 1)"}}'}
 
 
 def test_one_secret_has_one_name_in_all_parts_of_a_prompt():

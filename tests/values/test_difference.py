@@ -166,6 +166,23 @@ def test_overlap(a, b, expected):
     assert sorted(overlap([operation(b)], [operation(a)], document=document)) == expected
 
 
+def test_what_a_patch_changes_is_both_ends_of_a_move_and_of_a_copy_the_new_one():
+    patch = [
+        {"op": "add", "path": "/a", "value": 1},
+        {"op": "move", "from": "/b", "path": "/c"},
+        {"op": "copy", "from": "/d", "path": "/e"},
+        {"op": "test", "path": "/f", "value": 1},
+        {"op": "remove", "path": "/g~1h/0"},
+    ]
+    readers = [{"op": "test", "path": path, "value": 1} for path in ("/a", "/b", "/c", "/d", "/e", "/f", "/g~1h/0")]
+    assert overlap(patch, readers) == ["/a", "/b", "/c", "/e", "/g~1h/0"]
+
+
+def test_overlap_without_the_document_knows_lists_by_their_end_only():
+    assert overlap([operation("remove /l/0")], [operation("replace /l/2")]) == []
+    assert overlap([operation("add /l/-")], [operation("add /l/2")]) == ["/l/2"]
+
+
 def operation(words):
     name, *paths = words.split(" ")
     return {"op": name, "path": paths[-1], "value": 0} | ({"from": paths[0]} if len(paths) == 2 else {})

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+import timeit
+from functools import reduce
 
 import jsonpatch
 import jsonpointer
@@ -242,3 +244,39 @@ def test_recorded_changes(read_jsonl, name):
         assert json_equal(apply_patch(start, make_patch(start, end)), end)
         changes += len(run)
     assert changes > 1_000
+
+
+def test_folding_a_patch_that_does_not_apply_is_a_conflict_in_every_batch():
+    good, bad = [{"op": "add", "path": "/a", "value": 1}], [{"op": "remove", "path": "/x"}]
+    for batches in ([[good, bad, good]], [[good], [bad], [good]], [[good, bad], [good]]):
+        with pytest.raises(PatchConflict):
+            reduce(fold_patches, batches, {})
+
+
+def test_copies_go_separate_ways():
+    patch = [
+        {"op": "add", "path": "/a/-", "value": 1},
+        {"op": "copy", "from": "/a", "path": "/b"},
+        {"op": "add", "path": "/b/-", "value": 2},
+        {"op": "add", "path": "/a/-", "value": 3},
+    ]
+    assert apply_patch({"a": []}, patch) == {"a": [1, 3], "b": [1, 2]}
+
+
+def test_a_part_that_stands_in_two_places_of_the_document():
+    shared = {"n": [0]}
+    document = {"a": shared, "b": shared}
+    patch = [{"op": "add", "path": "/a/n/-", "value": 1}, {"op": "move", "from": "/b/n", "path": "/c"}]
+    assert apply_patch(document, patch) == {"a": {"n": [0, 1]}, "b": {}, "c": [0]}
+    assert document == {"a": {"n": [0]}, "b": {"n": [0]}}
+
+
+def test_many_operations_on_one_long_list_copy_it_once():
+    document = {"list": list(range(200_000))}
+    patch = [{"op": "add", "path": "/list/-", "value": n} for n in range(2_000)]
+    assert len(apply_patch(document, patch)["list"]) == 202_000
+    many, one = (
+        min(timeit.repeat(lambda part=part: apply_patch(document, part), number=1, repeat=5))
+        for part in (patch, patch[:1])
+    )
+    assert many < 1000 * one  # 2000 if each copied it

@@ -14,6 +14,7 @@ from gecko_graph.contracts.contract import Invariant
 from gecko_graph.errors import EvaluationFailed, PatchConflict
 from gecko_graph.testing import recorded
 from gecko_graph.values.patch import apply_patch
+from gecko_graph.world.calls import fold_snapshot
 from gecko_graph.world.commit import category_of, commit, mark_race
 from gecko_graph.world.state_rules import StateRules
 from tests.schemas.test_strict import random_patch, random_value
@@ -260,3 +261,13 @@ def is_broken(invariant, before, after):
         return invariant.violation(before, after) is not None
     except EvaluationFailed:
         return True
+
+
+def test_a_snapshot_is_the_last_whole_one_with_what_came_after_it():
+    whole = {"start": {}, "state": {"a": 1}, "log": [], "facts": {}, "notes": [], "usage": {}}
+    step = {"call": {}, "outcome": {"patch": [{"op": "add", "path": "/b", "value": 2}]}}
+    more = {"records": [{"step": step, "note": {}}], "usage": {"simulator": {"calls": 1}}}
+    assert fold_snapshot({"start": {}, "state": {}}, [whole]) is whole
+    assert fold_snapshot({}, [whole, more]) == whole | {
+        "state": {"a": 1, "b": 2}, "log": [step], "notes": [{}], "usage": more["usage"]
+    }  # fmt: skip

@@ -19,6 +19,7 @@ from ...contracts.language.expression import check_expression
 from ...errors import ContractError, GeckoError, did_you_mean
 from ...models.formatting import cut
 from ...state import Json, JsonObject
+from ...values.places import scalars_of
 from .constraints import START, THRESHOLD, Constraint, Fill, Milestone
 from .goal import Goal, find_earlier
 from .measures import MEASURES
@@ -290,8 +291,9 @@ def _find_mistakes(entry: MilestoneEntry, state: JsonObject) -> Iterator[str]:
     for table in entry.state:
         columns = {column for row in table.change[1] for column in row}
         known = {column for row in find_table(state, table.at) for column in row} or columns
-        for column in sorted(columns - known):
-            yield f"state: unknown column {column!r} of {table.at}{did_you_mean(column, known)}"
+        for column in sorted(columns - known - {*map(str, scalars_of(state, keys=True))}):
+            if hint := did_you_mean(column, known):  # else a column that a write brings
+                yield f"state: unknown column {column!r} of {table.at}{hint}"
         for column in sorted({*table.measures, *table.tolerance} - columns):
             yield f"measures, tolerance: no row has the column {column!r}{did_you_mean(column, columns)}"
 

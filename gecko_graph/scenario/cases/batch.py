@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,12 +13,13 @@ from typing import Any
 from ...conversation.agent import AgentLike
 from ...conversation.milestones.measures import check_installed
 from ...conversation.outside import LeftWorld
-from ...errors import GeckoError, did_you_mean
+from ...errors import GeckoError
 from ...models.answer import error_text
 from ...models.factory import PROVIDERS
 from ...state import VERSION, JsonObject
 from ...values.digest import digest
 from .. import Scenario
+from ..tools import load_name
 from .result import describe_case
 
 Run = Callable[["Planned"], JsonObject]
@@ -55,16 +54,7 @@ def load_agent(name: str) -> AgentLike:
     module, _, attribute = name.partition(":")
     if not attribute.isidentifier() or module in PROVIDERS:
         return name
-    if (here := str(Path.cwd())) not in sys.path:
-        sys.path.insert(0, here)
-    try:
-        found = import_module(module)
-    except Exception as error:
-        raise GeckoError(f"agent {name}: {module} cannot be imported: {type(error).__name__}: {error}") from error
-    if not hasattr(found, attribute):
-        known = [each for each in dir(found) if not each.startswith("_")]
-        raise GeckoError(f"agent {name}: {module} has no {attribute!r}{did_you_mean(attribute, known)}")
-    return getattr(found, attribute)  # type: ignore[no-any-return]
+    return load_name(name, what="agent")  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, slots=True)

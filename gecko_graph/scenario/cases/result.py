@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import comb, fsum
 from typing import Any, NamedTuple, cast
 
@@ -22,6 +22,7 @@ from ...state import VERSION, JsonObject
 from ...tools.augment import augment
 from ...values.difference import net_changes
 from ...values.patch import booked_patch, fold_patches
+from ...world.faults import FAULTS
 from .. import Scenario
 
 VALUE_CHARS = 300
@@ -63,7 +64,7 @@ class CaseResult:
         lines: list[str] = []
         for number, message in enumerate(self.record["messages"]):
             if number >= first:
-                calls = [f"calls {each}" for each in message["calls"]]
+                calls = [each.replace("called", "calls", 1) for each in message["calls"]]
                 text = " ".join(filter(None, [message["text"].strip(), *calls]))
                 lines.append(f"{number:>3} {message['sender']} -> {message['recipient']}: {text or '(nothing)'}")
                 lines += [f"      {change}" for change in message["changes"]]
@@ -148,13 +149,17 @@ def run_case(
         agent: As for `create_conversation`.
         user: In the place of the scenario's.
         model: Of the other roles; or `Models`, by role.
-        augmentation: One of `AUGMENTATIONS`; the needed tools are the scenario's `needs`.
+        augmentation: One of `AUGMENTATIONS` or `FAULTS`; the needed tools are the scenario's `needs`.
         trial: Added to the seed.
 
     Raises:
         GeckoError: Agent, user or augmentation cannot be used.
     """
-    toolkit = augment(scenario.tools, scenario.needs or scenario.tools.names, augmentation) if augmentation else None
+    toolkit = None
+    if fault := next((each for each in FAULTS if each == augmentation), None):
+        scenario = replace(scenario, faults=tuple(dict.fromkeys((*scenario.faults, fault))))
+    elif augmentation:
+        toolkit = augment(scenario.tools, scenario.needs or scenario.tools.names, augmentation)
     limits = scenario.limits.model_copy(update={"seed": scenario.limits.seed + trial})
     graph = create_conversation(agent, toolkit, scenario=scenario, user=user, model=model, context=limits)
     output = graph.invoke({})
@@ -166,7 +171,8 @@ def run_case(
 def describe_case(scenario: Scenario, augmentation: str, trial: int) -> JsonObject:
     """Return what a conversation's record begins with: what it is of."""
     named = {"case": scenario.name, "file": scenario.where, "categories": list(scenario.categories)}
-    return {"v": VERSION, **named, "augmentation": augmentation, "trial": trial}
+    changed = dict.fromkeys(filter(None, (augmentation, *scenario.faults)))
+    return {"v": VERSION, **named, "augmentation": ", ".join(changed), "trial": trial}
 
 
 def score_idle(scenario: Scenario) -> float | None:

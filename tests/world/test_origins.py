@@ -8,7 +8,7 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
 from gecko_graph.world.provenance import Sources, trace
-from tests.test_provenance import marked, source, step, traced
+from tests.world.test_provenance import marked, source, step, traced
 
 
 def unsupported(answer, *steps, **more):

@@ -7,7 +7,8 @@ import json
 import pytest
 from hypothesis import given
 
-from gecko_graph.values.finding import Found
+from gecko_graph.values.finding import Found, durations_of
+from gecko_graph.values.places import scalars
 from tests.any_schema import JSON
 
 
@@ -79,3 +80,16 @@ def test_strictness_says_what_counts_as_the_same(value, document, strictness):
     ways = ["verbatim", "normal", "loose"]
     held = [each for each in ways if Found([document]).holds(value, each)]
     assert held == (ways[ways.index(strictness) :] if strictness else [])
+
+
+def test_scalars_stand_in_order_with_their_places_and_only_where_asked_with_the_names_of_members():
+    value = {"a": [1, {"b": None}], "c": {}}
+    assert list(scalars(value)) == [(("a", 0), 1), (("a", 1, "b"), None)]
+    assert [each for _, each in scalars(value, keys=True)] == ["a", "c", 1, "b", None]
+
+
+@pytest.mark.parametrize(
+    ("text", "minutes"), [("an hour", {60}), ("half an hour", {30}), ("an hour and a half, 45 minutes", {90, 45})]
+)
+def test_durations_are_read_from_words(text, minutes):
+    assert durations_of(text) == minutes

@@ -1,0 +1,144 @@
+"""A case from one conversation: its user, what it has come to as milestones, and a sentence on each."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from ...conversation.channels import find_user_texts
+from ...conversation.derive import SUCCESS, describe_milestones, score_conversation
+from ...conversation.milestones.format import KINDS, MilestoneEntry, build_goal, find_problems
+from ...conversation.milestones.measures import mentions
+from ...conversation.user import CLOCK
+from ...errors import GeckoError
+from ...masking import mask
+from ...models.formatting import cut
+from ...state import VERSION, Json, JsonObject
+from ...tools import Toolkit
+from ...values.documents import format_document
+from ...values.places import map_texts
+from ...world.provenance import is_planned
+
+INVENTED = ("schema", "model")
+"""Rungs whose answers nothing stands behind."""
+
+LONGEST_VALUE = 120
+
+_UNKNOWN = (
+    "what {names} answered is invented.\nLet their own functions answer (gecko_graph.tools.with_data, "
+    "docs/conversations.md), or give them a contract\nor simulate=; then make the case again, with --from THIS FILE."
+)
+
+
+class Draft(NamedTuple):
+    """A case that can be written: `head` is all but its milestones, `obstacle` why these do not say more."""
+
+    head: JsonObject
+    milestones: list[JsonObject]
+    obstacle: str
+
+    def format(self) -> str:
+        """Return the file's text: each milestone below the sentence that explains it."""
+        notes = ["From one conversation, by gecko-graph new-case. It is yours: edit it.", *self.obstacle.splitlines()]
+        text = "".join(f"# {_plain(line)}\n" for line in notes) + _format(self.head)
+        text += "milestones:\n" if self.milestones else ""
+        return text + "".join(f"# {_plain(explain(entry))}\n{_format([entry])}" for entry in self.milestones)
+
+
+def _format(value: Json) -> str:
+    return format_document(map_texts(value, mask, keys=True), ".yaml")
+
+
+def _plain(text: str) -> str:
+    """Return a text that a comment can hold."""
+    return mask("".join(letter if letter.isprintable() else " " for letter in text))
+
+
+def draft_case(toolkit: Toolkit, conversation: Mapping[str, Any], *, goal: str, tools: Json) -> Draft:
+    """Return a conversation (as `create_conversation` does) as a case: what its user has said, and what it has come to.
+
+    `goal` is what the user wants, else the first message; `tools` is how the file names the tools. Raises GeckoError
+    where the user has said nothing.
+    """
+    if not (said := find_user_texts(conversation["messages"])):
+        raise GeckoError("no case: the user has said nothing")
+    name = "-".join(re.findall(r"\w+", (goal or said[0]).casefold())[:6]) or "case"
+    user = {"goal": goal or said[0], "opening": said[0], "script": [*said[1:], {"end": True}]}
+    head = {"version": VERSION, "name": name, "tools": tools, "state": conversation["world"]["start"], "user": user}
+    score = conversation.get("score", {"end": "ended"})
+    if score["end"] != "ended":
+        return Draft(head, [], f"No milestones: the conversation ended early ({score['end']}: {score['reason']}).")
+    try:
+        return Draft(head, _derive(toolkit, conversation), "")
+    except GeckoError as error:
+        return Draft(head, [*_find_calls(conversation)], f"The milestones only say which calls are made: {error}")
+
+
+def _derive(toolkit: Toolkit, conversation: Mapping[str, Any]) -> list[JsonObject]:
+    """Return milestones that the conversation meets. Raises GeckoError, with what stands in the way."""
+    answered = [step for step in conversation["world"]["log"] if is_planned(step)]
+    if names := {step["call"]["name"] for step in answered if step["outcome"]["rung"] in INVENTED}:
+        raise GeckoError(_UNKNOWN.format(names=", ".join(sorted(names))))
+    start, milestones = conversation["world"]["start"], describe_milestones(toolkit, conversation)
+    entries = [MilestoneEntry.model_validate(each) for each in milestones]
+    if problems := [*find_problems(entries, start, part="milestones")]:
+        raise GeckoError("\n".join(problems))
+    score = score_conversation(build_goal(entries, [], start), toolkit, conversation)
+    if missed := [each["id"] for each in score["milestones"] if each["similarity"] < SUCCESS]:
+        raise GeckoError(f"its own conversation does not meet {', '.join(missed)}")
+    return milestones
+
+
+def _find_calls(conversation: Mapping[str, Any]) -> Iterator[JsonObject]:
+    """Yield a milestone for each call that worked, without arguments that come from results alone."""
+    said, results = find_user_texts(conversation["messages"]), list[Json]()
+    for number, step in enumerate(conversation["world"]["log"], 1):
+        name, args = step["call"]["name"], step["call"]["args"]
+        if is_planned(step) and name != CLOCK:
+            own = {key for key, one in args.items() if mentions(said, one, {}) == 1 or mentions(results, one, {}) < 1}
+            call = {"name": name, "args": {key: value for key, value in args.items() if key in own}}
+            yield {"id": f"{name}_{number}", "after": [], "call": call, "unchanged": []}
+            results.append(step["outcome"]["result"])
+
+
+# in words -----------------------------------------------------------------------------------------------------------
+
+_CHANGES = {
+    "snapshot": "{at} is exactly {rows}",
+    "addition": "{at} has gained exactly {rows}",
+    "removal": "{at} has lost exactly {rows}",
+    "update": "{at} has changed exactly to {rows}",
+    "includes": "{at} has come to hold {rows}",
+    "lacks": "{at} no longer holds {rows}",
+}
+_ANSWERS = {"content": "is like", "mentions": "names", "claims": "claims"}
+
+
+def explain(entry: JsonObject) -> str:
+    """Return one sentence on what a milestone wants, as a file has it."""
+    begin = "At the end" if entry.get("last") else f"After {' and '.join(entry['after'])}" if entry.get("after") else ""
+    message = entry.get("message") or {}
+    parts = [f"the agent calls {call['name']}{_show(call.get('args', {}))}" for call in _list(entry.get("call"))]
+    for table in _list(entry.get("state")):
+        kind = next(kind for kind in KINDS if kind in table)
+        parts.append(_CHANGES[kind].format(at=f"the table {table['at']}", rows=_show(table[kind])))
+    parts += [f"the answer {_ANSWERS[key]} {_show(message[key])}" for key in _ANSWERS if message.get(key)]
+    parts += ["the answer has no figure of its own"] if "unseen" in message else []
+    parts += ["the agent answers"] if message and not parts and "seen" not in message else []
+    parts += [f"a tool or the user has named {_show(message['seen'])}"] if "seen" in message else []
+    parts += ["nothing else has changed"] if entry.get("last") and entry.get("unchanged") else []
+    sentence = f"{begin} {', and '.join(parts)}.".strip()
+    return sentence[:1].upper() + sentence[1:]
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def _show(value: Json) -> str:
+    if isinstance(value, dict):
+        return cut(f"({', '.join(f'{name} = {_show(each)}' for name, each in value.items())})", budget=LONGEST_VALUE)
+    texts = map(_show, value) if isinstance(value, list) else [json.dumps(value, ensure_ascii=False)]
+    return cut(" and ".join(texts), budget=LONGEST_VALUE)

@@ -1,0 +1,76 @@
+"""Tools whose own functions answer for the world: on the dict that they keep their data in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, MutableMapping
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from inspect import iscoroutinefunction
+from threading import RLock
+from typing import Any
+
+from ..errors import ToolkitError
+from ..state import JsonObject
+from .declaration import Tool
+
+_ONE_AT_A_TIME = RLock()
+
+
+@dataclass(frozen=True, slots=True)
+class OwnAnswer:
+    """A `simulate`: the tool's own function, while its data is the task state's."""
+
+    function: Callable[..., Any]
+    data: MutableMapping[str, Any]
+
+    def __call__(self, state: JsonObject, /, **args: Any) -> Any:
+        """Answer a call, and leave in the state what the function has left in its data."""
+        with _ONE_AT_A_TIME:
+            held = deepcopy(dict(self.data))
+            _fill(self.data, state)
+            try:
+                return self.function(**args)
+            finally:
+                state.clear()
+                state.update(deepcopy(dict(self.data)))
+                _fill(self.data, held)
+
+
+def with_data(tools: Iterable[Any], data: MutableMapping[str, Any]) -> list[Tool]:
+    """Return tools that are simulated by their own functions, for `Toolkit.from_tools`.
+
+    For a call the dict holds the task state, then again what it held. Only for tools that touch nothing but this dict:
+    whatever else they do is really done.
+
+    Args:
+        tools: As `Toolkit.from_tools` takes them; each has a function.
+        data: What the functions read and change: their dict, or one of their dicts and lists by name. It holds JSON.
+
+    Raises:
+        ToolkitError: A tool has no function that its arguments can run, or an async one.
+    """
+    from .functions import read_tools  # here, because it is slow to import
+
+    made = []
+    for spec, said in zip(*read_tools(tools), strict=True):
+        if spec.real is None or iscoroutinefunction(spec.real):
+            raise ToolkitError(
+                f"with_data: {spec.name!r} has no function to run at once: write Tool(..., simulate=...)"
+            )
+        made.append(replace(said, source=spec, simulate=said.simulate or OwnAnswer(spec.real, data)))
+    return made
+
+
+def _fill(data: MutableMapping[str, Any], values: JsonObject) -> None:
+    """Let the dict hold these values; lists and dicts in it stay the objects that functions know by other names."""
+    for key in [*data]:
+        if key not in values:
+            del data[key]
+    for key, value in values.items():
+        if isinstance(known := data.get(key), list) and isinstance(value, list):
+            known[:] = value
+        elif isinstance(known, dict) and isinstance(value, dict):
+            known.clear()
+            known.update(value)
+        else:
+            data[key] = value
