@@ -32,7 +32,7 @@ def test_a_bad_agent_loses_what_it_should(name, number):
     bad = agents(name)["bad"][number]
     score = converse(scripted(*bad["does"]), load(name))["score"]
     assert (lost(score), stepped_on(score)) == (bad["loses"], bad.get("steps_on", [])), bad["what"]
-    assert score["similarity"] == pytest.approx(bad["score"], abs=0.001)
+    assert score["status"] != "passed"
     assert score["races"] == bad.get("races", 0)
 
 

@@ -16,8 +16,8 @@ from gecko_graph.scenario.cases.result import run_case
 from gecko_graph.state import JsonObject
 from gecko_graph.testing import scripted
 from gecko_graph.tools.augment import AUGMENTATIONS
-from gecko_graph.values.documents import read_document
 
+from ..fair.player import read_agents
 from ..harness.figures import Case, Record, Table, mean_of, share
 from ..harness.options import ROOT, EvalError, read_jsonl
 from ..harness.suite import Expectation, Suite, Summary, by_group
@@ -160,7 +160,7 @@ def phone_cases(augmentations: Sequence[str] = ()) -> Iterator[Case]:
             yield Case(f"phone:{name}:{each}", data, group=each, unit=name, facts=facts)
         if augmentations:
             continue
-        written: Any = read_document(FOLDER / "agents" / f"{name}.yaml")
+        written = read_agents(FOLDER / "agents" / f"{name}.yaml")
         agents = {who: written[who] for who in GOOD if who in written}
         agents |= {f"bad {number}": each["does"] for number, each in enumerate(written["bad"], 1)}
         for who, replies in agents.items():
