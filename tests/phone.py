@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from threading import Lock
 
 from langchain_core.runnables import RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
@@ -71,11 +72,16 @@ def hasty(tools):
     return _agent(tools, lambda name: agents(name)["bad"][1]["does"])
 
 
+BUILDING = Lock()
+"""One after the other: LangChain silences warnings while it builds, which threads undo for each other."""
+
+
 def _agent(tools, choose):
     from langchain.agents import create_agent
 
     def run(values):
-        return create_agent(scripted(*choose(case_of(values["messages"][0].text))), tools)
+        with BUILDING:
+            return create_agent(scripted(*choose(case_of(values["messages"][0].text))), tools)
 
     return RunnableLambda(run)
 

@@ -15,7 +15,7 @@ from tests.phone import CASES, FOLDER, agents, converse, hasty, load, rehearsing
 
 pytest.importorskip("scipy")
 pytest.importorskip("rouge_score")
-pytest.importorskip("langchain")
+pytest.importorskip("langchain.agents")  # here, not in a thread: its import silences warnings of its own
 
 EACH_ONCE = [(name, [*AUGMENTATIONS][number % len(AUGMENTATIONS)]) for number, name in enumerate(CASES)]
 

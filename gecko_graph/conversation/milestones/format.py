@@ -123,16 +123,17 @@ MeasureName: TypeAlias = Annotated[str, AfterValidator(_check_measure)]
 
 
 class ClaimEntry(Entry):
-    """What an answer must say, deny, or ask the user for, as a plain sentence."""
+    """What an answer must say, deny, ask the user for, or at least not contradict, as a plain sentence."""
 
     says: str | None = Field(None, pattern=r"\w")
     denies: str | None = Field(None, pattern=r"\w")
     asks: str | None = Field(None, pattern=r"\w")
+    agrees: str | None = Field(None, pattern=r"\w")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if sum(each is not None for each in (self.says, self.denies, self.asks)) != 1:
-            raise ValueError("expected exactly one of says, denies, asks")
+        if len(self.model_dump(exclude_none=True)) != 1:
+            raise ValueError("expected exactly one of says, denies, asks, agrees")
         return self
 
 
@@ -157,7 +158,7 @@ class MessageEntry(Entry):
     @property
     def texts(self) -> str:
         """Content and claims, in which values may be filled."""
-        claims = [each.says or each.denies or each.asks or "" for each in self.claims or ()]
+        claims = [text for each in self.claims or () for text in each.model_dump(exclude_none=True).values()]
         return "\n".join([self.content or "", *claims])
 
 

@@ -14,6 +14,8 @@ from ...state import Json, JsonObject
 from ...values.digest import digest, pack
 from ...values.finding import Found, atoms_of, forms_of
 from ...values.patch import same_value
+from ...values.quantities import find_figures
+from ...values.statements import split_sentences
 from .claims import Judged, judge_claim
 from .tables import Table
 
@@ -108,8 +110,29 @@ def judge_answer(claim: JsonObject, cell: JsonObject) -> Judged:
     """Judge an answer by a claim: as the role `claim_judge` has decided, else by rule."""
     kind: Any
     ((kind, text),) = claim.items()
+    answer, asked = cell["answer"], tuple(cell["asked"])
+    if kind == "agrees":
+        return _judge_agreement(text, answer, asked)
     decided = cell["decided"].get(claim_key(claim, cell))
-    return Judged(*decided) if decided else judge_claim(kind, text, cell["answer"], tuple(cell["asked"]))
+    return Judged(*decided) if decided else judge_claim(kind, text, answer, asked)
+
+
+def _judge_agreement(claim: str, answer: str, asked: Sequence[str]) -> Judged:
+    """Judge whether an answer contradicts a claim, or names other codes beside the claim's in a sentence; it need not make it."""
+    judged = judge_claim("says", claim, answer, asked)
+    if judged.verdict == "broken" and judged.sentence:
+        return judged
+    own, known = {*find_codes(claim)}, {*find_codes(" ".join(asked))}
+    for sentence in split_sentences(answer):
+        named = {*find_codes(sentence)}
+        if named & own and named - own - known:
+            return Judged("broken", sentence, "something else is named beside it")
+    return Judged("holds")
+
+
+def find_codes(text: str) -> list[str]:
+    """Return identifiers and telephone numbers in a text, without what groups their digits."""
+    return ["".join(filter(str.isalnum, each.text)).casefold() for each in find_figures(text) if each.kind == "code"]
 
 
 def claim_key(claim: JsonObject, cell: JsonObject) -> str:
