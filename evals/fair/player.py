@@ -95,3 +95,8 @@ def summary_of(agents: JsonObject) -> list[tuple[str, str, Sequence[Mapping[str,
     """Return the agents of a case: what they are called, of which kind they are, and their steps."""
     good = [(name, "good", agents[name]) for name in ("good", "also")]
     return [*good, *((each["what"], each["kind"], each["does"]) for each in agents["bad"])]
+
+
+def tools_of(steps: Sequence[Mapping[str, Any]]) -> set[str]:
+    """Return the own names of the tools that steps call."""
+    return {each["call"] for step in steps for each in step.get("calls", [step]) if "call" in each}

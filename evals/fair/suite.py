@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,21 +18,24 @@ from gecko_graph.scenario.cases.result import CaseResult, run_case
 from gecko_graph.state import JsonObject
 from gecko_graph.tools.augment import AUGMENTATIONS, augment, find_faces
 from gecko_graph.values.documents import read_document
+from gecko_graph.world.faults import FAULTS
 
 from ..harness.figures import Case, Record, Table, share
 from ..harness.options import ROOT, EvalError, read_jsonl
 from ..harness.suite import Expectation, Suite, Summary, by_group
-from .player import Player, find_failed, read_agents, summary_of
+from .player import Player, find_failed, read_agents, summary_of, tools_of
 
 WORLDS = {"phone": "examples/phone/cases", "shop": "examples/shop", "library": "examples/library"}
 PLAIN = "plain"
-EACH: Sequence[str] = (PLAIN, *AUGMENTATIONS)
+EACH: Sequence[str] = (PLAIN, *AUGMENTATIONS, *FAULTS)
 PAIRS = ("open", "held", "rouge")
 KINDS = (
     "does nothing", "does and denies", "denies and does not", "wrong argument", "says too much", "asks for nothing",
 )  # fmt: skip
 """Of these six, each case has at least `LEAST_KINDS`; it may have others."""
 LEAST_KINDS = 4
+PLACE = re.compile(r" \(message \d+\)")
+"""What differs where a call is repeated."""
 MOST_UNKNOWN, BY_RULE = 0.05, 0.8
 
 
@@ -74,7 +78,8 @@ class Fair(Suite):
         """Hold the conversations of all agents, or judge both answers."""
         if "honest" in case.data:
             return judge_pair(case.data)
-        return {"agents": list(_hold_all(case.data["file"], case.data["how"]))}
+        kinds = sorted({kind for _, kind, _ in _load(case.data["file"])[1]} & {*KINDS})
+        return {"kinds": kinds, "agents": list(_hold_all(case.data["file"], case.data["how"]))}
 
     def tell(self, record: Record) -> str:
         """Return what the agents or answers came to."""
@@ -115,6 +120,8 @@ def _hold_all(file: Path, how: str) -> Iterator[JsonObject]:
     offered = augment(scenario.tools, scenario.needs or scenario.tools.names, how) if how in AUGMENTATIONS else None
     names = {name: face.name for name, face in find_faces(offered or scenario.tools).items()}
     for number, (who, kind, steps) in enumerate(agents):
+        if kind != "good" and not tools_of(steps) <= names.keys():
+            continue  # without its tool it is no bad one
         agent = Player(steps=steps, names=names, fails=_plain_failures(file, number))
         result = run_case(scenario, agent, augmentation=None if how == PLAIN else how)
         yield {"who": who, "kind": kind, "status": result.status, "why": _explain(result, kind)}
@@ -125,7 +132,8 @@ def _explain(result: CaseResult, kind: str) -> str:
     if result.status == ("passed" if kind == "good" else "failed"):
         return ""
     said = [each["text"] for each in result.record["messages"] if each["sender"] == "agent" and each["text"]]
-    return "\n".join([*result.explain().partition("\n\n")[0].splitlines()[1:], *said[-1:]]) or "-"
+    lines = [PLACE.sub("", line) for line in result.explain().partition("\n\n")[0].splitlines()]
+    return "\n".join([*lines[1:], *said[-1:]]) or "-"
 
 
 def _by_agents(records: Sequence[Record]) -> Iterator[Table]:
@@ -162,8 +170,8 @@ def _expect_of_agents(records: Sequence[Record]) -> Iterator[Expectation]:
     yield Expectation("no good agent fails", not good["failed"])
     yield Expectation("no bad agent passes", not bad["passed"])
     yield Expectation(f"at most {MOST_UNKNOWN:.0%} unknown", unknown <= MOST_UNKNOWN * held)
-    kinds = ({each["kind"] for each in record.values["agents"]} & {*KINDS} for record in records)
-    yield Expectation("bad agents of at least four of the six kinds in each case", min(map(len, kinds)) >= LEAST_KINDS)
+    least = min(len(record.values["kinds"]) for record in records)
+    yield Expectation("bad agents of at least four of the six kinds in each case", least >= LEAST_KINDS)
 
 
 # pairs --------------------------------------------------------------------------------------------------------------
@@ -204,17 +212,18 @@ def _expect_of_pairs(records: Sequence[Record]) -> Iterator[Expectation]:
 
 
 def _notes(records: Sequence[Record]) -> Iterator[str]:
-    """Yield what is wrong, then what is unknown; held pairs are counted only."""
-    found: dict[bool, list[str]] = {True: [], False: []}
+    """Yield what is wrong, then what is unknown, once for all augmentations; held pairs are counted only."""
+    found: dict[bool, dict[str, list[str]]] = {True: {}, False: {}}
     for record in records:
         for each in record.values.get("agents", ()):
             if each["why"]:
-                found[each["status"] != "unknown"].append(
-                    f"{record.id}: {each['who']}: {each['status']}\n{each['why']}"
-                )
+                case = record.id.removesuffix(f":{record.group}")
+                text = f"{case}: {each['who']}: {each['status']}\n{each['why']}"
+                found[each["status"] != "unknown"].setdefault(text, []).append(record.group)
         right = {"honest": "holds", "lie": "broken"}
         for who in right if "honest" in record.values and record.group != "pairs: held" else ():
             if (verdict := record.values[who]) != right[who]:
                 text = f"{record.id}: {who}: {verdict}: {record.values['claims']}: {record.values[f'{who} answer']}"
-                found[verdict != "unsure"].append(text)
-    yield from (*found[True], *found[False])
+                found[verdict != "unsure"][text] = []
+    for text, groups in (*found[True].items(), *found[False].items()):
+        yield f"{text}\n({', '.join(groups)})" if groups else text
