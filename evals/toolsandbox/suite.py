@@ -26,7 +26,7 @@ from .scored import read_goal, read_trajectory
 
 FOLDER = ROOT / "examples" / "phone"
 GOOD = ("good", "also")
-"""The scripted agents that reach all milestones; the others lose what their file says."""
+"""The scripted agents that reach all milestones, the second in words that no rule may be sure of."""
 FILE = "toolsandbox_scores.jsonl.gz"
 CLOSE = 1e-6
 """The public code computes in Float32."""
@@ -116,10 +116,12 @@ class ToolSandbox(Suite):
         done = [record for record in records if record.done]
         if self.options.own.scores is None:
             good = [record for record in done if record.group in GOOD and record.values["similarity"] != 1]
-            reached = (
-                [Expectation("all good scripted agents score 1.0", not good)] if not self.options.own.agent else []
-            )
-            return Summary(list(phone_tables(done)), reached, [f"{record.id}: {self.tell(record)}" for record in good])
+            reached = [
+                Expectation("all good scripted agents score 1.0", all(record.group != GOOD[0] for record in good)),
+                Expectation("no other good route fails", all(record.values["status"] != "failed" for record in good)),
+            ]
+            shown = [f"{record.id}: {self.tell(record)}" for record in good]
+            return Summary(list(phone_tables(done)), [] if self.options.own.agent else reached, shown)
         for name, some in (*by_group(done).items(), ("all", done)):
             _add(table, name, some)
         different = [record for record in done if not (record.values["scores"] and record.values["mapping"])]
@@ -176,7 +178,7 @@ def hold(data: Mapping[str, Any], own: Any) -> JsonObject:
     scenario, given = Scenario.load(data["file"]), None if augmentation == AS_WRITTEN else augmentation
     record = run_case(scenario, agent, user=user, augmentation=given).record
     score = record["score"]
-    kept = {key: score[key] for key in ("similarity", "end", "reason", "turns", "calls", "races")}
+    kept = {key: score[key] for key in ("similarity", "status", "end", "reason", "turns", "calls", "races")}
     return {**kept, "leaks": len(score["leaks"]), "idle": record["idle"], "messages": record["messages"]}
 
 
