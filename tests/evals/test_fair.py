@@ -81,5 +81,5 @@ def test_a_pair_is_judged_by_all_its_claims():
 def test_the_suite_tells_good_agents_from_bad_ones(run, capsys):
     assert run(suite.Fair, "--augment", "plain", "--augment", "times_out", "--only", "phone:wifi-off:*") == 0
     shown = capsys.readouterr().out
-    assert "| all | 4 | 4 | 0 | 0 | 12 | 12 | 0 | 0 |" in shown
+    assert "| all | 4 | 4 | 0 | 0 | 14 | 14 | 0 | 0 |" in shown
     assert run(suite.Fair, "--augment", "unheard_of") == 2
