@@ -124,6 +124,7 @@ twenty thirty forty fifty sixty inch foot feet liter litre day date once twice t
 first
 """
 _IDIOMS = (
+    (r"\b(?:from|in|to) (?:your|the|my) contacts\b", " "),
     (r"\b(?:no (?:problem|worries|need|doubt|trouble|matter|issues?|idea why)|not to worry|not a problem|not only"
      r"|not just|don't (?:worry|hesitate)|why not|if not)\b", " "),
     (r"\bnothing else\b[^.;,!?]*|\bno other\b[^.;,!?]*|\bnot (?:\w+ ){1,4}other\b[^.;,!?]*", " "),

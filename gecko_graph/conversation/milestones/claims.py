@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from ...values.quantities import Figure, find_figures, is_given, is_said, is_same, may_say, rivals_of
+from ...values.quantities import Figure, find_figures, is_given, is_said, is_same, may_say, rivals_of, spell_figures
 from ...values.statements import Clause, is_place, is_weak, read_clauses, split_sentences, topic_of
 
 Kind: TypeAlias = Literal["says", "denies", "asks"]
@@ -228,6 +228,8 @@ class _Comparison:
     def _by_figures(self) -> _Read | None:
         """Find a clause that says another figure in the place of the part's, or an answer that says none."""
         for wanted in self._figures:
+            if hedged := self._find_alternative(wanted):
+                return _Read("absent", hedged, f"{wanted.text} is one of several")
             if is_said(wanted, self._answer) or may_say(wanted, self._answer):
                 continue
             for clause in self._stated:
@@ -242,6 +244,17 @@ class _Comparison:
             if not (small or find_figures(self._answer) or is_given(wanted, self._asked)):
                 return _Read("absent", "", f"{wanted.text} is not said")
         return None
+
+    def _find_alternative(self, wanted: Figure) -> str:
+        """Return a sentence that says a figure or another one of its kind: `284 dollars or 270 dollars`."""
+        for sentence in map(spell_figures, split_sentences(self._answer)):
+            own = [each for each in find_figures(sentence) if is_same(wanted, each)]
+            others = [each for each in rivals_of(wanted, sentence, [self._asked]) if not self._is_own(each)]
+            for one, other in ((one, other) for one in own for other in others):
+                pair = rf"{re.escape(one.text)}\W*(?:\w+\W+){{0,3}}?or {re.escape(other.text)}"
+                if re.search(pair, sentence):
+                    return sentence
+        return ""
 
     def _by_names(self) -> _Read | None:
         """Find a clause that says all of the part, but of another name."""
