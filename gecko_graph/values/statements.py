@@ -199,7 +199,8 @@ _SENTENCE = re.compile(r"(?<=[.!?;])[\"')\]]{0,3}\s+|\n+")
 _CLAUSE = re.compile(
     r"[()\u2014]|,? (?:and|as|so|then) (?=(?:i|you|he|she|it|we|they|this|that|there|the|your|my|not|is|was|has"
     r"|have|are"
-    r"|\w+(?:'s|'ve|'re))\b)|,(?= (?!\d))|:(?! ?[$€£]?\d)| [-\u2013] |,? \b(?:but|however|although|though|because"
+    r"|\w+(?:'s|'ve|'re))\b)|,(?= (?!\d))|:(?! ?[$€£]?\d)"
+    r"|:(?= \d+ \w+ (?:is|are|was|were)\b)| [-\u2013] |,? \b(?:but|however|although|though|because"
     r"|since|while|yet|whereas|except|unless"
     r"|which|instead of|rather than|so)\b",
     re.I,

@@ -21,9 +21,8 @@ from tests.phone import CASES, agents, converse, load
 
 DENIED = ("answer-the-last-one", "dinner-at-eight", "forget-the-plumber", "home-safely", "late-text", "past-reminders")
 UNSEEN = {
-    *((name, "does and denies") for name in (*DENIED, "wifi-off")),
+    *((name, "does and denies") for name in (*DENIED, "wifi-off", "sisters-new-number")),
     ("wifi-off", "takes back what it has said"),
-    ("rain-in-lisbon", "names two figures"),
     ("where-am-i", "names two addresses"),
     ("dinner-at-eight", "writes another hour"),
     ("late-text", "writes another figure"),
