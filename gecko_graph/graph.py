@@ -193,7 +193,9 @@ def after_decide(state: Kept) -> Literal["retry", "finish"]:
 
 def after_planner(state: Pending) -> Literal["validator", "planner", "__end__"]:
     """Return the next node: without calls the planner has searched, or answered, or the attempt was stopped."""
-    return "validator" if state["pending"] else "__end__" if state.get("stop_reason") else "planner"
+    if state["pending"]:
+        return "validator"
+    return "__end__" if state.get("bookkeeping", {}).get("stop_reason") else "planner"
 
 
 def after_validator(state: Pending) -> Literal["simulator", "planner"]:

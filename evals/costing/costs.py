@@ -132,8 +132,8 @@ def create_empty(calls: int) -> Callable[[], Any]:
 
     def planner(state: AttemptChannels) -> dict[str, Any]:
         is_over = state.get("bookkeeping", {}).get("asked", {}).get("planner", 0) >= calls
-        asked = {"asked": {"planner": 1}}
-        return {"pending": [] if is_over else [CALL], "bookkeeping": asked, "stop_reason": "over" if is_over else ""}
+        kept = {"asked": {"planner": 1}, "stop_reason": "over" if is_over else ""}
+        return {"pending": [] if is_over else [CALL], "bookkeeping": kept}
 
     def simulator(state: AttemptChannels) -> dict[str, Any]:
         return {"pending": []}
@@ -154,4 +154,4 @@ def create_empty(calls: int) -> Callable[[], Any]:
     builder.add_conditional_edges("state_updater", Router(after_state_updater))
     graph = builder.compile()
     limit = 4 * calls + 20
-    return lambda: graph.invoke({"task": ""}, {"recursion_limit": limit})
+    return lambda: graph.invoke({"bookkeeping": {"task": ""}}, {"recursion_limit": limit})

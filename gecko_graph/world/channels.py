@@ -158,8 +158,11 @@ class Bookkeeping(TypedDict, total=False):
 
 
 def fold_bookkeeping(old: Bookkeeping, writes: Sequence[Bookkeeping]) -> Bookkeeping:
-    """Merge writes key by key (reducer): costs and facts add up, lists grow, the last write of any other key stands."""
-    folded = cast("dict[str, Any]", {**old})
+    """Merge writes key by key (reducer): costs and facts add up, lists grow, the last write of any other key stands.
+
+    The attempt's bookkeeping is folded alike.
+    """
+    folded: dict[str, Any] = {**old}
     for write in writes:
         if "round" in write:
             folded["attempts_to_judge"] = []
@@ -212,6 +215,7 @@ class AttemptRecord(TypedDict, total=False):
 
     number: int
     turn: int
+    task: str
     start_digest: str
     before: JsonObject
     """The task state at the attempt's start."""
@@ -243,6 +247,8 @@ class AttemptRecord(TypedDict, total=False):
     """`planner`: what it was last told that the task state does not admit."""
     searches: int
     """`planner`: searches for tools, each answered by a message of the trace."""
+    stop_reason: str
+    """`planner`: the message of `stop`, once the attempt is over."""
     proposals: list[Proposal]
     """`simulator`, then `state_updater`, which commits them."""
 
@@ -250,8 +256,6 @@ class AttemptRecord(TypedDict, total=False):
 class AttemptChannels(TypedDict, total=False):
     """The attempt graph's keys: LangGraph visits each in every superstep, so they are few."""
 
-    task: str
-    """Input."""
     task_state: Annotated[JsonObject, delta(fold_state, dict)]
     """`begin`, `state_updater`: patches, folded."""
     trace: Annotated[list[AnyMessage], delta(extend, list)]
@@ -261,8 +265,6 @@ class AttemptChannels(TypedDict, total=False):
     pending: list[Call]
     """`planner`, then `validator` (calls that passed), then `simulator` (calls left)."""
     answer: str
-    """`planner`."""
-    stop_reason: str
     """`planner`."""
     stop: Stop
     """`planner`."""
@@ -278,7 +280,7 @@ class Pending(TypedDict):
     """What the attempt's routers read: a router is passed the keys of its annotation, and each costs time."""
 
     pending: list[Call]
-    stop_reason: NotRequired[str]
+    bookkeeping: NotRequired[AttemptRecord]
 
 
 class Kept(TypedDict):
