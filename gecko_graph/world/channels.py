@@ -292,8 +292,7 @@ class Kept(TypedDict):
 def apply_update(state: AttemptState, update: Mapping[str, Any]) -> AttemptState:
     """Return the attempt's state after a node's update, folded as in the graph; keys with a reducer must be there."""
     values = cast("dict[str, Any]", state)
-    folds = _reducers()
-    news = {key: folds[key](values[key], write) if key in folds else write for key, write in update.items()}
+    news = {key: _reducers()[key](values[key], write) if key in _reducers() else write for key, write in update.items()}
     return cast("AttemptState", {**values, **news})
 
 
