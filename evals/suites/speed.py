@@ -142,7 +142,9 @@ def world_cases(database: Path, *, quick: bool) -> Iterator[Case]:
 def compared(folder: Path, *, calls: int, quick: bool) -> Iterator[Case]:
     """Yield the cases that measure another checkout as well."""
     turns = {"turns": 1} if quick else {}
-    yield _case("against", "own time", partial(against.own_time, folder, calls=calls, **turns), {"size": calls})
+    own = partial(against.own_time, folder, calls=calls, **turns)
+    yield _case("against", "own time", own, {"size": calls})
+    yield _case("against", "own time, ms", partial(own, measure="ms"), {"size": calls})
     yield _case("against", "a further real call", partial(against.real_call, folder, **turns), {"size": calls})
 
 
