@@ -141,7 +141,7 @@ def world_cases(database: Path, *, quick: bool) -> Iterator[Case]:
 
 def compared(folder: Path, *, calls: int, quick: bool) -> Iterator[Case]:
     """Yield the cases that measure another checkout as well."""
-    turns = {"turns": 1} if quick else {}
+    turns: dict[str, Any] = {"turns": 1} if quick else {}
     own = partial(against.own_time, folder, calls=calls, **turns)
     yield _case("against", "own time", own, {"size": calls})
     yield _case("against", "own time, ms", partial(own, measure="ms"), {"size": calls})
