@@ -1,0 +1,249 @@
+"""Conditions: what may hold of a call, as a check of the contract language and as bits over the rows."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, Literal
+
+from ..state import Json
+from .terms import MISSING, Term, derive, is_key, quote, test_of
+
+Kind = Literal["existence", "membership", "flag", "comparison", "equality", "constant", "set"]
+TRUSTED: tuple[Kind, ...] = ("existence", "membership", "flag", "comparison")
+"""Kinds that may refuse a call once they are established: the others were refuted too often (facts of the issue)."""
+
+TIERS: dict[Kind, int] = {
+    "existence": 0, "membership": 0, "flag": 0, "comparison": 1, "equality": 2, "constant": 3, "set": 4,
+}  # fmt: skip
+"""What is tried first: a rival of a later tier is none."""
+
+MOST_PAIRS, MOST_NUMBERS, MOST_SEEN = 40, 24, 12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Condition:
+    """A check that rows fulfil or not.
+
+    Args:
+        check: The check.
+        kind: Its form.
+        true: Bits of the rows in which it holds.
+        known: Bits of those in which it can be evaluated.
+        cost: How long a description it is.
+        needs: Checks that must hold before it can be evaluated, in their order.
+        reads: Whether it speaks of the arguments.
+    """
+
+    check: str
+    kind: Kind
+    true: int
+    known: int
+    cost: int
+    needs: tuple[str, ...] = ()
+    reads: bool = False
+
+    def negated(self) -> Condition:
+        """Return the opposite, of the same kind."""
+        check = _OPPOSITE.get(self.check.split(" ")[1], "") if self.check.count(" ") == 2 else ""
+        first, _, last = self.check.split(" ") if check else ("", "", "")
+        text = f"{first} {check} {last}" if check else f"not ({self.check})"
+        return replace(self, check=text, true=self.known & ~self.true)
+
+
+_OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
+Test = Callable[..., bool | None]
+
+
+def bits(answers: Iterable[bool | None]) -> tuple[int, int]:
+    """Return the bits of what is true, and of what is known, of three-valued answers."""
+    digits = [("1" if each else "0", "0" if each is None else "1") for each in answers]
+    true, known = ("".join(pair[at] for pair in reversed(digits)) or "0" for at in (0, 1))
+    return int(true, 2), int(known, 2)
+
+
+def build_conditions(terms: Sequence[Term]) -> list[Condition]:
+    """Return conditions over these terms, both ways round, each once."""
+    found = [*_existing(terms), *_members(terms), *_flags(terms), *_compared(terms), *_equal(terms)]
+    both = [one for each in found for one in (each, each.negated())]
+    unique: dict[str, Condition] = {}
+    for one in both:
+        if one.true != one.known or one.known.bit_count() > 0:
+            unique.setdefault(one.check, one)
+    return list(unique.values())
+
+
+def _of(check: str, kind: Kind, test: Test, terms: Sequence[Term], needs: Sequence[str], cost: int = 0) -> Condition:
+    rows = zip(*(term.values for term in terms), strict=True)
+    true, known = bits(None if MISSING in row else test(*row) for row in map(tuple, rows))
+    cost += sum(term.cost for term in terms)
+    return Condition(check, kind, true, known, cost, tuple(dict.fromkeys(needs)), "args." in check or "args[" in check)
+
+
+def _existing(terms: Sequence[Term]) -> Iterator[Condition]:
+    """Yield whether something is there at all: an argument that may be left out, a value that may be none, items."""
+    for term in terms:
+        values = [value for value in term.values if value is not MISSING]
+        if any(value is None for value in values):
+            needs = (*term.needs, f"{term.text} is defined")
+            yield _of(f"{term.text} is not none", "existence", lambda value: value is not None, [term], needs)
+        if any(isinstance(value, list | dict | str) and not value for value in values):
+            needs = (*term.needs, f"({term.text} is sequence or {term.text} is string)")
+            test = lambda value: None if not isinstance(value, list | dict | str) else bool(value)  # noqa: E731
+            yield _of(f"({term.text} | length) > 0", "existence", test, [term], needs, 1)
+
+
+def _members(terms: Sequence[Term]) -> Iterator[Condition]:
+    holders = [term for term in terms if term.of != "argument" and any(isinstance(v, dict | list) for v in term.values)]
+    keys = [term for term in terms if any(is_key(value) for value in term.values)]
+    for holder in holders:
+        is_holder = f"({holder.text} is mapping or {holder.text} is sequence and {holder.text} is not string)"
+        for key in keys:
+            if key.text.startswith(holder.text) or holder.text in key.text:
+                continue
+            needs = (*holder.needs, is_holder, *key.needs, f"({key.text} is string or {key.text} is integer)")
+            one = _of(f"{key.text} in {holder.text}", "membership", _is_in, [key, holder], needs)
+            if one.true:  # never there: nobody's keys
+                yield one
+        for many in (term for term in terms if term.of == "argument"):
+            if any(isinstance(value, list) and value for value in many.values):
+                needs = (*holder.needs, is_holder, f"{many.text} is sequence", f"{many.text} is not string")
+                check = f"all(one in {many.text}, one in {holder.text})"
+                one = _of(check, "membership", _are_in, [many, holder], needs, 1)
+                if one.true:
+                    yield one
+
+
+def _is_in(key: Any, holder: Any) -> bool | None:
+    if not is_key(key) or not isinstance(holder, dict | list):
+        return None
+    return str(key) in holder if isinstance(holder, dict) else key in holder
+
+
+def _are_in(keys: Any, holder: Any) -> bool | None:
+    if not isinstance(keys, list) or not all(map(is_key, keys)) or not isinstance(holder, dict | list):
+        return None
+    return all(_is_in(key, holder) for key in keys)
+
+
+def _flags(terms: Sequence[Term]) -> Iterator[Condition]:
+    for term in terms:
+        if any(isinstance(value, bool) for value in term.values):
+            needs = (*term.needs, f"(true if {term.text} is not defined else {term.text} in [true, false])")
+            needs = (*term.needs, f"{term.text} is defined", f"{term.text} in [true, false]")
+            yield _of(term.text, "flag", lambda value: value if isinstance(value, bool) else None, [term], needs)
+
+
+def numbers(terms: Sequence[Term]) -> list[Term]:
+    """Return the terms that are numbers, the simple ones first."""
+    return [term for term in terms if any(is_number(value) for value in term.values)][:MOST_NUMBERS]
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a value is a number."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _compared(terms: Sequence[Term]) -> Iterator[Condition]:
+    """Yield comparisons of two numbers, of a product and a number, and of one with nothing."""
+    known = numbers(terms)
+    products = [_product(a, b) for a, b in combinations(known, 2) if "argument" in (a.of, b.of)][:MOST_PAIRS]
+    for left, right in [*combinations(known, 2), *((a, b) for a in products for b in known if b.text not in a.text)]:
+        for sign, compare in (("<=", operator.le), ("<", operator.lt)):
+            needs = (*left.needs, *right.needs, f"{left.text} is number" * (left not in products), f"{right.text} is number")
+            yield _of(f"{left.text} {sign} {right.text}", "comparison", _number_test(compare), [left, right], [n for n in needs if n])
+    for term in known:
+        for sign, compare in ((">", operator.gt), (">=", operator.ge)):
+            test = lambda value, compare=compare: compare(value, 0) if is_number(value) else None  # noqa: E731
+            yield _of(f"{term.text} {sign} 0", "constant", test, [term], (*term.needs, f"{term.text} is number"))
+
+
+def _number_test(compare: Callable[[Any, Any], bool]) -> Test:
+    return lambda a, b: compare(a, b) if is_number(a) and is_number(b) else None
+
+
+def _product(a: Term, b: Term) -> Term:
+    values = [x * y if is_number(x) and is_number(y) else MISSING for x, y in zip(a.values, b.values, strict=True)]
+    needs = (*a.needs, *b.needs, f"{a.text} is number", f"{b.text} is number")
+    return Term(f"({a.text} * {b.text})", values, a.cost + b.cost + 1, "lookup", needs)
+
+
+def _equal(terms: Sequence[Term]) -> Iterator[Condition]:
+    scalars = [term for term in terms if any(is_key(value) for value in term.values)][:MOST_PAIRS]
+    for left, right in combinations(scalars, 2):
+        if left.of == right.of == "state":
+            continue
+        needs = (*left.needs, *right.needs, f"{left.text} is defined", f"{right.text} is defined")
+        one = _of(f"{left.text} == {right.text}", "equality", _equality, [left, right], needs)
+        if one.true.bit_count() > 1:
+            yield one
+
+
+def _equality(a: Any, b: Any) -> bool | None:
+    return a == b if is_key(a) and is_key(b) else None
+
+
+def constants(terms: Sequence[Term], failed: int, lawful: int) -> Iterator[Condition]:
+    """Yield conditions with a constant that hold in the lawful rows and not in the failed ones."""
+    for term in [*terms, *derive([each for each in terms if each.of == "argument"], " | length", _length)]:
+        pairs = [(value, 1 << at) for at, value in enumerate(term.values) if value is not MISSING]
+        bad = {quote(value) for value, bit in pairs if bit & failed and _is_scalar(value)}
+        good = {quote(value) for value, bit in pairs if bit & lawful and _is_scalar(value)}
+        needs = (*term.needs, f"{term.text} is defined")
+        if bad and good and not bad & good:
+            for few, word in ((good, "in"), (bad, "not in")):
+                if len(few) <= MOST_SEEN:
+                    check = f"{term.text} {word} [{', '.join(sorted(few))}]"
+                    if len(few) == 1:
+                        check = f"{term.text} {'==' if word == 'in' else '!='} {min(few)}"
+                    test = lambda value, few=few, word=word: (quote(value) in few) == (word == "in") if _is_scalar(value) else None  # noqa: E731, E501
+                    yield _of(check, "constant" if len(few) == 1 else "set", test, [term], needs, len(few))
+        yield from _threshold(term, failed, lawful)
+
+
+def _threshold(term: Term, failed: int, lawful: int) -> Iterator[Condition]:
+    pairs = [(value, 1 << at) for at, value in enumerate(term.values) if is_number(value)]
+    bad, good = ([value for value, bit in pairs if bit & rows] for rows in (failed, lawful))
+    for sign, compare, edge in ((">=", operator.ge, min(good, default=0)), ("<=", operator.le, max(good, default=0))):
+        if bad and good and not any(compare(value, edge) for value in bad):
+            test = lambda value, compare=compare, edge=edge: compare(value, edge) if is_number(value) else None  # noqa: E731
+            needs = (*term.needs, f"{term.text} is number")
+            yield _of(f"{term.text} {sign} {quote(edge)}", "constant", test, [term], needs, 2)
+
+
+def _length(value: Any) -> Any:
+    return len(value) if isinstance(value, str | list | dict) else MISSING
+
+
+def _is_scalar(value: Json) -> bool:
+    return value is None or isinstance(value, bool | int | float) or (isinstance(value, str) and len(value) <= 60)
+
+
+def forms_of(values: Sequence[Any], text: str) -> Iterator[Condition]:
+    """Yield what is always so of an argument in these rows: its type, its sign, signs that it lacks or has."""
+    given = [value for value in values if value is not MISSING]
+    tests = sorted({test_of(value) for value in given})
+    if tests:
+        check = " or ".join(f"{text} is {test}" for test in tests)
+        yield Condition(check, "flag", 0, 0, 1, reads=True)
+    if any(is_number(value) for value in given):
+        for check, test in ((f"{text} > 0", lambda v: v > 0), (f"{text} >= 0", lambda v: v >= 0)):
+            if all(test(value) for value in given if is_number(value)):
+                yield Condition(f"({check} if {text} is number else true)", "constant", 0, 0, 1, reads=True)
+                break
+    texts = [value for value in given if isinstance(value, str)]
+    if texts:
+        if all(texts):
+            yield Condition(f"{text} != ''", "constant", 0, 0, 1, reads=True)
+        for sign in "/-*. ":
+            if not any(sign in value for value in texts):
+                yield Condition(f"({quote(sign)} not in {text} if {text} is string else true)", "constant", 0, 0, 1, reads=True)
+            elif len(texts) >= 3 and all(sign in value for value in texts):
+                yield Condition(f"({quote(sign)} in {text} if {text} is string else true)", "constant", 0, 0, 1, reads=True)
+        if len({len(value) for value in texts}) == 1 and len(set(texts)) >= 3:
+            yield Condition(f"(({text} | length) == {len(texts[0])} if {text} is string else true)", "constant", 0, 0, 1, reads=True)
+    lists = [value for value in given if isinstance(value, list)]
+    if lists and all(lists):
+        yield Condition(f"{text} != []", "constant", 0, 0, 1, reads=True)

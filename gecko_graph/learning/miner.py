@@ -1,0 +1,300 @@
+"""The miner: what one tool's rows say of it, as a contract with its evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..errors import ContractError
+from ..contracts.contract import Contract
+from ..state import Json, JsonObject
+from ..tools import ToolSpec
+from ..values.places import as_text
+from .changes import Program, cover, find_effects, find_results
+from .conditions import Condition, build_conditions, forms_of
+from .explain import Explainer, richer
+from .observation import Observation
+from .rules import EXCEPTIONS, PROPOSED, Rule, Sample, find_doubt, find_rules, places, separate
+from .terms import MISSING, ROOT, Term, build_terms
+from .texts import HOLE, loosen
+
+CHUNK = 12
+"""Conditions in one clause: an expression has a limit."""
+
+
+@dataclass(slots=True)
+class Mined:
+    """A tool's contract as it was learned, and what its rows have not shown."""
+
+    contract: JsonObject = field(default_factory=dict)
+    unknown: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Rows:
+    """The rows of a tool, and what is drawn from them."""
+
+    tool: ToolSpec
+    branches: Sequence[str]
+    rows: Sequence[Observation]
+    args: list[JsonObject]
+    sample: Sample
+
+    @classmethod
+    def of(cls, tool: ToolSpec, found: Sequence[tuple[str, Observation]]) -> _Rows:
+        branches, rows = [branch for branch, _ in found], [row for _, row in found]
+        properties = tool.parameters.get("properties", {})
+        defaults = {name: rule.get("default") if isinstance(rule, dict) else None for name, rule in properties.items()}
+        args = [{**defaults, **row.args} for row in rows]
+        states = [MISSING if row.before is None else row.before for row in rows]
+        terms = [_rooted(term, "state") for term in build_terms(args, states)]
+        lawful = sum(1 << at for at, branch in enumerate(branches) if not branch)
+        starts = [row.question if row.before is None else str(hash_of(row.before)) for row in rows]
+        sample = Sample(lawful, [row.digest[:12] for row in rows], starts, terms, build_conditions(terms))
+        return cls(tool, branches, rows, args, sample)
+
+    def kinds(self) -> list[tuple[str, int]]:
+        """Return the kinds of refusals with their rows, the most frequent first."""
+        found: dict[str, int] = {}
+        for at, branch in enumerate(self.branches):
+            if branch:
+                found[branch] = found.get(branch, 0) | 1 << at
+        return sorted(found.items(), key=lambda pair: (-pair[1].bit_count(), pair[0]))
+
+
+def hash_of(state: JsonObject) -> str:
+    """Return a digest of a state."""
+    from ..values.digest import digest  # noqa: PLC0415
+
+    return digest(state)
+
+
+def _rooted(term: Term, root: str) -> Term:
+    return replace(term, text=term.text.replace(ROOT, root), needs=tuple(need.replace(ROOT, root) for need in term.needs))
+
+
+def mine(tool: ToolSpec, found: Sequence[tuple[str, Observation]]) -> Mined:
+    """Return what a tool's rows say of it.
+
+    Args:
+        tool: The tool.
+        found: Its rows, each with its branch: "" for a lawful one, else the kind of its refusal.
+    """
+    whole, mined = _Rows.of(tool, found), Mined()
+    refusing, doubts = _requirements(whole, mined)
+    seen = whole.sample.lawful.bit_count()
+    evidence: JsonObject = {
+        "rows": len(found),
+        "lawful": seen,
+        "refusals": {kind: rows.bit_count() for kind, rows in whole.kinds()},
+    }
+    if seen < PROPOSED:
+        doubts = ["false"]
+        mined.unknown.append(f"only {seen} lawful calls were seen")
+        parts: JsonObject = {}
+    else:
+        doubts += _forms(whole)
+        parts = _answers(whole, mined, evidence, doubts)
+    requires = [*refusing, *_passing(doubts)]
+    mined.contract = _loadable(tool, {**parts, "requires": requires}, evidence, mined)
+    return mined
+
+
+def _requirements(whole: _Rows, mined: Mined) -> tuple[list[JsonObject], list[str]]:
+    """Return the clauses of refusals, and conditions outside of which nothing is known."""
+    clauses: list[JsonObject] = []
+    doubts: list[str] = []
+    explainer = Explainer(whole.sample.terms, tables=False, may_draw=False)
+    rare = 0
+    for number, (kind, rows) in enumerate(whole.kinds()):
+        rules, left = find_rules(whole.sample, rows) if rows.bit_count() >= PROPOSED else ([], rows)
+        error = _error(whole, rows, explainer)
+        for at, rule in enumerate(rules):
+            made, more = _clauses(rule, error, f"refusal-{number + 1}{chr(97 + at)}")
+            clauses += made
+            doubts += more
+        if left.bit_count() > EXCEPTIONS * rows.bit_count():
+            if not rules and rows.bit_count() >= PROPOSED:
+                mined.unknown.append(f"{rows.bit_count()} refusals without a known reason: {kind}")
+            rare |= left
+    if rare:
+        doubts += _doubtful(whole.sample, rare)
+    return clauses, list(dict.fromkeys(doubts))
+
+
+def _clauses(rule: Rule, error: Json, name: str) -> tuple[list[JsonObject], list[str]]:
+    """Return a rule's clauses, and the conditions under which it can be evaluated at all."""
+    some = [rule.best, *(rule.rivals if rule.status != "refuted" else ())]
+    needs = list(dict.fromkeys(need for one in some for need in one.needs))
+    guard = {"when": " and ".join(needs)} if needs else {}
+    checks = [f"({one.check})" if " " in one.check else one.check for one in some]
+    head: JsonObject = {"id": name, **guard, "check": " or ".join(checks)}
+    says: JsonObject = {"error": error} if rule.status == "established" else {"pass": f"perhaps refused: {as_text(error)}"}
+    made = [{**head, **says, "evidence": rule.evidence}]
+    if len(some) > 1:
+        made.append({"id": f"{name}-rivals", **guard, "check": " and ".join(checks), "pass": "rival rules disagree"})
+    return made, needs
+
+
+def _error(whole: _Rows, rows: int, explainer: Explainer) -> Json:
+    """Return the error of refusals of one kind as a template, `…` where nothing explains a part."""
+    seen = {at: whole.rows[at].result for at in places(rows)}
+    value = explainer.explain(seen)
+    if value is not None and (not value.needs or all("args" in need for need in value.needs)):
+        return value.template
+    return _loose(list(seen.values()), list(seen), explainer)
+
+
+def _loose(values: Sequence[Json], rows: Sequence[int], explainer: Explainer) -> Json:
+    first = values[0]
+    if all(value == first for value in values):
+        return first if "{{" not in as_text(first) else HOLE
+    if all(isinstance(value, dict) and isinstance(first, dict) and value.keys() == first.keys() for value in values):
+        assert isinstance(first, dict)
+        return {key: _loose([value[key] for value in values], rows, explainer) for key in first}  # type: ignore[index,call-overload]
+    if all(isinstance(value, str) for value in values):
+        found = explainer.explain(dict(zip(rows, values, strict=True)))
+        if found is not None:
+            return found.template
+        return loosen([str(value) for value in values]).replace("{{", HOLE).replace("{%", HOLE)
+    return HOLE
+
+
+def _doubtful(sample: Sample, rare: int) -> list[str]:
+    """Return what must hold, or a call may meet refusals that nothing explains."""
+    share = rare.bit_count() / (rare.bit_count() + sample.lawful.bit_count())
+    one = find_doubt(sample, rare)
+    if one is not None:
+        return [*one.needs, one.check]
+    return ["false"] if share > EXCEPTIONS / 2 else []
+
+
+def _forms(whole: _Rows) -> list[str]:
+    """Return what all lawful calls have in common in their forms: outside of it nothing is known."""
+    lawful = list(places(whole.sample.lawful))
+    checks = []
+    for term in whole.sample.terms:
+        values = [term.values[at] for at in lawful]
+        if term.of == "argument":
+            checks += [one.check for one in forms_of(values, term.text)]
+        elif term.of == "state" and term.cost == 1 and values and len(set(map(repr, values))) == 1:
+            if isinstance(values[0], bool):
+                checks.append(f"{term.text} == {'true' if values[0] else 'false'}")
+    return [f"({check})" if " or " in check else check for check in checks]
+
+
+def _passing(doubts: Sequence[str]) -> Iterator[JsonObject]:
+    unique = list(dict.fromkeys(doubts))
+    for number in range(0, len(unique), CHUNK):
+        check = " and ".join(unique[: number + CHUNK] if number == 0 else unique[number : number + CHUNK])
+        yield {"id": f"forms-{number // CHUNK + 1}", "check": check, "pass": "outside of what was seen"}
+
+
+def _answers(whole: _Rows, mined: Mined, evidence: JsonObject, doubts: list[str]) -> JsonObject:
+    """Return effects and result, as far as they are known; what effects need is added to the doubts."""
+    sample, rows = whole.sample, whole.rows
+    lawful = list(places(sample.lawful))
+    afters = {at: rows[at].after if rows[at].change is not None or not whole.tool.reads else rows[at].before for at in lawful}
+    known = {at: after for at, after in afters.items() if after is not None}
+    after_terms = build_terms(whole.args, [known.get(at, MISSING) for at in range(len(rows))])
+    before_terms = build_terms(whole.args, [MISSING if row.before is None else row.before for row in rows])
+    own = [_rooted(term, "before") for term in before_terms]
+    unique = {term.text: term for term in [*richer([_rooted(term, "state") for term in after_terms]), *richer(own)]}
+    results = Explainer(list(unique.values()))
+    returned, left = cover(find_results({at: rows[at].result for at in lawful}, results), sample.lawful)
+    branched = _branched(sample, returned, left, "value") if returned else None
+    befores = {at: rows[at].before or {} for at in known}
+    effects = find_effects(befores, known, Explainer([*results.drawn, *own], tables=False))  # type: ignore[arg-type]
+    chosen, rest = cover(effects, sample.lawful)
+    changes = _branched(sample, chosen, rest, "do") if chosen else None
+    evidence["effects"] = _said(changes, chosen, rest, sample)
+    evidence["returns"] = _said(branched, returned, left, sample)
+    lets = {name: let for one in [*returned, *chosen] for name, let in one.lets.items()}
+    if changes is None:
+        mined.unknown.append("what it changes")
+    if branched is None:
+        mined.unknown.append("what it returns")
+    if changes is None:
+        return {}
+    doubts += [need.replace("before", "state") for one in chosen for need in one.needs if "new" not in need]
+    made: JsonObject = {"effects": _effects(changes)} if any(program.data for _, program in changes) else {}
+    made |= {"returns": _returns(branched) if branched else {"cases": [{"pass": "its result was not learned"}]}}
+    return {"let": lets, **made} if lets else made
+
+
+Branches = list[tuple[str, Program]]
+
+
+def _branched(sample: Sample, programs: Sequence[Program], left: int, _: str) -> Branches | None:
+    """Return programs, each with the condition that leads to it ("" for the last); None where none is known."""
+    lawful = sample.lawful
+    if left.bit_count() > EXCEPTIONS * lawful.bit_count():
+        return None
+    found: Branches = []
+    remaining = lawful & ~left
+    for number, program in enumerate(programs):
+        rows = program.rows & remaining
+        others = remaining & ~program.rows
+        if number == len(programs) - 1 or not others:
+            found.append(("", program))
+            break
+        one = separate(sample, rows, others)
+        if one is None:
+            return None
+        text = " and ".join([*one.needs, f"({one.check})"]).replace("state.", "before.").replace("state[", "before[")
+        found.append((text, program))
+        remaining = others
+    return found
+
+
+def _effects(branches: Branches) -> list[JsonObject]:
+    if len(branches) == 1:
+        return list(branches[0][1].data)
+    made, before = [], list[str]()
+    for when, program in branches:
+        guard = " and ".join([*(f"not ({each})" for each in before), *([when] if when else [])])
+        if program.data:
+            made.append({"when": guard, "do": list(program.data)})
+        before.append(when)
+    return made
+
+
+def _returns(branches: Branches) -> Json:
+    if len(branches) == 1 and not branches[0][1].needs:
+        data: Json = branches[0][1].data
+        return data
+    cases: list[JsonObject] = []
+    for when, program in branches:
+        needs = " and ".join([*([when] if when else []), *program.needs])
+        cases.append({"when": needs or "true", "value": program.data})
+    return {"cases": [*cases, {"pass": "outside of what was seen"}]}
+
+
+def _said(branches: Branches | None, programs: Sequence[Program], left: int, sample: Sample) -> JsonObject:
+    if branches is None:
+        return {"status": "unknown", "for": 0}
+    count = sample.lawful.bit_count() - left.bit_count()
+    return {
+        "status": "established" if count >= 10 else "proposed",
+        "for": count,
+        "branches": len(branches),
+        "against": sample.named(left),
+    }
+
+
+def _loadable(tool: ToolSpec, contract: JsonObject, evidence: JsonObject, mined: Mined) -> JsonObject:
+    """Return the contract, or the part of it that can be loaded: what does not suit the tool's document is left out."""
+    for part in ("", "returns", "effects", "requires"):
+        if part:
+            contract = {key: value for key, value in contract.items() if key != part}
+            if part == "effects":
+                contract.pop("let", None)
+            mined.unknown.append(f"its {part} do not load")
+        try:
+            Contract.load(contract, where=tool.name).fit(tool.parameters)
+        except ContractError as error:
+            mined.unknown.append(str(error)[:200])
+            continue
+        break
+    return {**contract, "evidence": {**evidence, "unknown": mined.unknown}}

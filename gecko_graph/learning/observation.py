@@ -1,0 +1,237 @@
+"""Observations: what a real call came to, one JSON line each; written masked, read without losing the rest."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, get_args
+
+from ..errors import PatchConflict, StateError
+from ..masking import MASK, mask
+from ..state import CallStatus, Json, JsonObject, Patch, Step
+from ..values.digest import check_json, digest
+from ..values.origins import find_untrusted, trusted_part
+from ..values.patch import apply_patch, booked_patch
+from ..values.places import map_texts
+from ..world.world import World
+
+ROW_VERSION = 1
+NAMED = 20
+"""Bad rows of each cause that are named; the others are counted."""
+
+_FIELDS = ("tool", "args", "status", "result", "before", "change", "shown", "later", "source", "versions")
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One call that was really made.
+
+    Args:
+        tool: The tool's name.
+        args: The arguments as they were sent.
+        status: `ok` or `error`.
+        result: The result, or the error.
+        before: The trusted part of the task state before; None where nothing is known of it.
+        change: The JSON Patch by which `before` is known to have changed; None where that is not known.
+        shown: The reads of the same thread before it, each `{"name", "args", "result"}`.
+        later: Those after it, until something was written.
+        source: Where the row comes from: a file, a thread.
+        versions: What answered, such as `{"api": "1.2"}`: rows of different versions may contradict one another.
+    """
+
+    tool: str
+    args: JsonObject
+    status: CallStatus
+    result: Json
+    before: JsonObject | None = None
+    change: Patch | None = None
+    shown: Sequence[JsonObject] = ()
+    later: Sequence[JsonObject] = ()
+    source: str = ""
+    versions: JsonObject = field(default_factory=dict)
+
+    @property
+    def after(self) -> JsonObject | None:
+        """The state after the call; None where it is not known."""
+        if self.before is None or self.change is None:
+            return None
+        after: JsonObject = apply_patch(self.before, self.change)
+        return after
+
+    @property
+    def digest(self) -> str:
+        """The same for two observations of the same call in the same state with the same answer."""
+        return digest([self.tool, self.args, self.before, self.status, self.result, self.change])
+
+    @property
+    def question(self) -> str:
+        """The same for two observations of the same call in the same state."""
+        return digest([self.tool, self.args, self.before])
+
+    def to_row(self) -> JsonObject:
+        """Return the row, masked; keys that say nothing are left out."""
+        row = {key: getattr(self, key) for key in _FIELDS}
+        kept = {key: value for key, value in row.items() if key in _FIELDS[:4] or not _says_nothing(key, value)}
+        masked: JsonObject = mask_values({"v": ROW_VERSION, **kept})
+        return masked
+
+    @classmethod
+    def from_row(cls, row: Any) -> Observation:
+        """Return what a row holds. Raises ValueError with the cause where it is none."""
+        if not isinstance(row, dict):
+            raise ValueError("no object")
+        if row.get("v") != ROW_VERSION:
+            raise ValueError("another version of the format")
+        kinds = {"tool": str, "args": dict, "status": str, "source": str, "versions": dict, "shown": list}
+        kinds |= {"before": dict, "change": list, "later": list}
+        for key, kind in kinds.items():
+            if (key in row or key in _FIELDS[:3]) and not isinstance(row.get(key), kind):
+                raise ValueError(f"no usable `{key}`")
+        if row["status"] not in get_args(CallStatus):
+            raise ValueError("no usable `status`")
+        with suppress(StateError):
+            check_json(row, what="row")
+            made = cls(**{key: row[key] for key in _FIELDS if key in row}, **({} if "result" in row else {"result": None}))
+            try:
+                _ = made.after
+            except PatchConflict:
+                raise ValueError("its change does not apply") from None
+            return made
+        raise ValueError("no JSON that can be stored")
+
+
+def _says_nothing(key: str, value: Any) -> bool:
+    return value is None if key in ("before", "change") else not value
+
+
+def mask_values(value: Json) -> Json:
+    """Return JSON with `…` in place of what looks like a secret, also by the name it stands under."""
+    if isinstance(value, dict):
+        return {key: _mask_member(key, each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [mask_values(each) for each in value]
+    return mask(value) if isinstance(value, str) else value
+
+
+def _mask_member(key: str, value: Json) -> Json:
+    if not isinstance(value, str):
+        return mask_values(value)
+    line = f"{key}={value}"
+    masked = mask(line)
+    return mask(value) if masked == line else MASK
+
+
+def is_masked(value: Json) -> bool:
+    """Return whether something in a value was masked, so that equal values may have been different ones."""
+    found: list[bool] = []
+    map_texts(value, lambda text: found.append(MASK in text))
+    return any(found)
+
+
+@dataclass(slots=True)
+class BadRows:
+    """Rows that cannot be used: how many by cause, and the first of each by name."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    named: dict[str, list[str]] = field(default_factory=dict)
+
+    def add(self, cause: str, where: str) -> None:
+        """Count a row."""
+        self.counts[cause] += 1
+        if len(known := self.named.setdefault(cause, [])) < NAMED:
+            known.append(where)
+
+    def lines(self) -> list[str]:
+        """Return a line on each cause."""
+        more = {cause: self.counts[cause] - len(names) for cause, names in self.named.items()}
+        return [
+            f"{count:,} rows: {cause}: {', '.join(self.named[cause])}{f' and {more[cause]:,} more' * bool(more[cause])}"
+            for cause, count in self.counts.most_common()
+        ]
+
+
+def read_rows(file: str | Path, bad: BadRows) -> Iterator[Observation]:
+    """Yield the observations of a file; what is none is counted in `bad`, whatever it is. Raises OSError."""
+    with Path(file).open(encoding="utf-8", errors="replace") as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                yield Observation.from_row(json.loads(line))
+            except (ValueError, RecursionError, TypeError) as error:
+                cause = "no JSON" if isinstance(error, json.JSONDecodeError | RecursionError) else str(error)
+                bad.add(cause, f"{file}:{number}")
+
+
+def write_rows(file: str | Path, rows: Iterable[Observation], *, add: bool = False) -> int:
+    """Write observations, or add them to a file; return how many. Raises OSError."""
+    count = 0
+    with Path(file).open("a" if add else "w", encoding="utf-8") as target:
+        for row in rows:
+            target.write(json.dumps(row.to_row(), ensure_ascii=False) + "\n")
+            count += 1
+    return count
+
+
+def observe_world(world: World, *, source: str = "", versions: Mapping[str, Any] | None = None) -> list[Observation]:
+    """Return the calls of a world that were really made (`World.record`), each with what is trusted of its state."""
+    return observe_steps(world.snapshot()["start"], world.log, world, source=source, versions=versions)
+
+
+def observe_steps(
+    start: JsonObject,
+    steps: Sequence[Step],
+    world: World,
+    *,
+    source: str = "",
+    versions: Mapping[str, Any] | None = None,
+) -> list[Observation]:
+    """Return the real calls among the steps of a thread, whose task state began as `start`."""
+    made: list[Observation] = []
+    state, reads = start, list[tuple[int, JsonObject]]()
+    writes = [number for number, step in enumerate(steps) if _is_real(step) and not _reads(world, step)]
+    for number, step in enumerate(steps):
+        if _is_real(step) and _reads(world, step):
+            reads.append((number, {**_shown(step)}))
+    for number, step in enumerate(steps):
+        if "outcome" not in step:
+            continue
+        outcome = step["outcome"]
+        if _is_real(step):
+            trusted = trusted_part(state, find_untrusted(start, [], steps[:number]))
+            until = min((at for at in writes if at > number), default=len(steps))
+            knows = outcome["status"] == "error" or not outcome.get("supposed") and outcome["patch"] is not None
+            change = [*(outcome["patch"] or [])] if knows and (outcome["patch"] or _reads(world, step)) else None
+            made.append(
+                Observation(
+                    tool=step["call"]["name"],
+                    args=step["call"]["args"],
+                    status=outcome["status"],
+                    result=outcome["result"],
+                    before=trusted,
+                    change=change,
+                    shown=[shown for at, shown in reads if at < number],
+                    later=[shown for at, shown in reads if number < at < until],
+                    source=source,
+                    versions=dict(versions or {}),
+                )
+            )
+        state = apply_patch(state, booked_patch(outcome))
+    return made
+
+
+def _is_real(step: Step) -> bool:
+    return "outcome" in step and not step["outcome"]["simulated"]
+
+
+def _reads(world: World, step: Step) -> bool:
+    tool = world.toolkit.get(step["call"]["name"])
+    return tool is not None and tool.reads
+
+
+def _shown(step: Step) -> JsonObject:
+    return {"name": step["call"]["name"], "args": step["call"]["args"], "result": step["outcome"]["result"]}
