@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..errors import PatchConflict
@@ -15,7 +15,7 @@ from .explain import LEAST, Explainer, Value
 from .terms import MISSING, Term, is_key
 
 APPEND = "-"
-MOST_CHANGES = 8
+MOST_CHANGES, DEEP = 8, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,11 @@ def changes_of(before: JsonObject, after: JsonObject) -> list[Change]:
         if isinstance(holder, list) and op == "add" and path[-1] in (APPEND, str(len(holder))):
             path = [*path[:-1], APPEND]
         elif op == "replace" and isinstance(holder, dict):
-            op = "add"
+            op, old, new = "add", holder.get(path[-1]), one["value"]
+            if isinstance(old, list) and isinstance(new, list) and 0 <= len(new) - len(old) <= 2 and new[: len(old)] == old:
+                found += [Change("add", (*path, APPEND), item) for item in new[len(old) :]]
+                state = apply_patch(state, [one])
+                continue
         found.append(Change(op, tuple(path), one.get("value", MISSING)))
         state = apply_patch(state, [one])
     return found
@@ -87,10 +91,16 @@ def find_effects(
 
 
 def _shape(changes: Sequence[Change]) -> tuple[Any, ...]:
+    if len(changes) == 1 and len(changes[0].path) > DEEP:
+        return ((changes[0].op, changes[0].path[0], changes[0].path[-1] == APPEND, _kind(changes[0].value)),)
     rough = [(one.op, one.path[0] if one.path else "", len(one.path), one.path[-1] == APPEND) for one in changes]
     if len(set(rough)) == len(rough):
         return tuple(sorted(rough))
     return tuple(sorted((one.op, len(one.path), *one.path) for one in changes))
+
+
+def _kind(value: Any) -> str:
+    return ",".join(sorted(value)) if isinstance(value, dict) else type(value).__name__
 
 
 def _program(
@@ -128,7 +138,7 @@ def _program(
 def _run(state: Json, row: int, effects: Sequence[tuple[str, list[Value], Value | None]]) -> Any:
     """Return what effects make of a row's state, MISSING where they cannot be applied."""
     for op, path, value in effects:
-        place, new = [part.at(row) for part in path], value.at(row) if value else None
+        place, new = _spliced(path, row), value.at(row) if value else None
         if new is MISSING or not all(is_key(token) for token in place):
             return MISSING
         try:
@@ -139,13 +149,22 @@ def _run(state: Json, row: int, effects: Sequence[tuple[str, list[Value], Value 
     return state
 
 
+def _spliced(path: Sequence[Value], row: int) -> list[Any]:
+    """Return the tokens of a path in a row; the first of a cursor's gives all of them."""
+    place: list[Any] = []
+    for part in path:
+        token = part.at(row)
+        place += token if isinstance(token, list) else [] if token is None else [token]
+    return place
+
+
 def _explain_path(
     paths: Mapping[int, tuple[str, ...]], befores: Mapping[int, JsonObject], explainer: Explainer
 ) -> list[Value] | None:
     """Return how each token of a path comes about: a constant, a term's value, the place of one in a list."""
     lengths = {len(path) for path in paths.values()}
-    if len(lengths) > 1:
-        return _explain_cursor(paths, explainer)
+    if (below := _explain_cursor(paths, explainer)) is not None or len(lengths) > 1:
+        return below
     found = []
     for place in range(max(lengths)):
         column = {row: path[place] for row, path in paths.items()}
@@ -156,7 +175,7 @@ def _explain_path(
             continue
         part = _named(column, explainer.terms) or _indexed(column, paths, place, befores, explainer.terms)
         if part is None:
-            return _explain_cursor(paths, explainer)
+            return None
         found.append(part)
     return found
 
@@ -208,8 +227,35 @@ def _is_at(holder: Any, index: int, value: Any) -> bool:
 
 
 def _explain_cursor(paths: Mapping[int, tuple[str, ...]], explainer: Explainer) -> list[Value] | None:
-    """Paths of different lengths, as in a tree that one works in, are not learned yet."""
+    """Return a path that begins where the state says that one works, as in a tree of folders."""
+    for cursor in (term for term in explainer.terms if term.path):
+        said, steps = cursor.path or ("", [])
+        depth = {row: len(steps[row] or ()) for row in paths}
+        if not all(steps[row] and list(path[: depth[row]]) == steps[row] for row, path in paths.items()):
+            continue
+        rest = {row: path[depth[row] :] for row, path in paths.items()}
+        if len({len(each) for each in rest.values()}) != 1 or any(not each for each in rest.values()):
+            continue
+        tail = _explain_tokens(rest, explainer.terms)
+        if tail is not None:
+            tokens_of = [Value(token, lambda row: None, cursor.typed()) for token in said.split("\n")]
+            whole = replace(tokens_of[0], at=lambda row, steps=steps: steps[row] or MISSING)  # type: ignore[misc]
+            return [whole, *tokens_of[1:], *tail]
     return None
+
+
+def _explain_tokens(paths: Mapping[int, tuple[str, ...]], terms: Sequence[Term]) -> list[Value] | None:
+    found = []
+    for place in range(len(next(iter(paths.values())))):
+        column = {row: path[place] for row, path in paths.items()}
+        token = next(iter(column.values()))
+        part = _named(column, terms)
+        if part is None and len(set(column.values())) == 1:
+            part = Value(token, lambda _, token=token: token)  # type: ignore[misc]
+        if part is None:
+            return None
+        found.append(part)
+    return found
 
 
 def cover(programs: Sequence[Program], rows: int) -> tuple[list[Program], int]:

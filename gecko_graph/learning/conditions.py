@@ -131,7 +131,6 @@ def _are_in(keys: Any, holder: Any) -> bool | None:
 def _flags(terms: Sequence[Term]) -> Iterator[Condition]:
     for term in terms:
         if any(isinstance(value, bool) for value in term.values):
-            needs = (*term.needs, f"(true if {term.text} is not defined else {term.text} in [true, false])")
             needs = (*term.needs, f"{term.text} is defined", f"{term.text} in [true, false]")
             yield _of(term.text, "flag", lambda value: value if isinstance(value, bool) else None, [term], needs)
 
@@ -155,6 +154,10 @@ def _compared(terms: Sequence[Term]) -> Iterator[Condition]:
             needs = (*left.needs, *right.needs, f"{left.text} is number" * (left not in products), f"{right.text} is number")
             yield _of(f"{left.text} {sign} {right.text}", "comparison", _number_test(compare), [left, right], [n for n in needs if n])
     for term in known:
+        if term.of != "argument" and all(type(value) is int for value in term.values if is_number(value)):
+            # a count: whether there are any is a flag
+            test = lambda value: value != 0 if is_number(value) else None  # noqa: E731
+            yield _of(f"{term.text} != 0", "flag", test, [term], (*term.needs, f"{term.text} is integer"))
         for sign, compare in ((">", operator.gt), (">=", operator.ge)):
             test = lambda value, compare=compare: compare(value, 0) if is_number(value) else None  # noqa: E731
             yield _of(f"{term.text} {sign} 0", "constant", test, [term], (*term.needs, f"{term.text} is number"))
@@ -187,7 +190,8 @@ def _equality(a: Any, b: Any) -> bool | None:
 
 def constants(terms: Sequence[Term], failed: int, lawful: int) -> Iterator[Condition]:
     """Yield conditions with a constant that hold in the lawful rows and not in the failed ones."""
-    for term in [*terms, *derive([each for each in terms if each.of == "argument"], " | length", _length)]:
+    given = [each for each in terms if each.of == "argument"]
+    for term in [*terms, *derive(given, " | length", _length), *_sums_with(given, terms)]:
         pairs = [(value, 1 << at) for at, value in enumerate(term.values) if value is not MISSING]
         bad = {quote(value) for value, bit in pairs if bit & failed and _is_scalar(value)}
         good = {quote(value) for value, bit in pairs if bit & lawful and _is_scalar(value)}
@@ -201,6 +205,15 @@ def constants(terms: Sequence[Term], failed: int, lawful: int) -> Iterator[Condi
                     test = lambda value, few=few, word=word: (quote(value) in few) == (word == "in") if _is_scalar(value) else None  # noqa: E731, E501
                     yield _of(check, "constant" if len(few) == 1 else "set", test, [term], needs, len(few))
         yield from _threshold(term, failed, lawful)
+
+
+def _sums_with(given: Sequence[Term], terms: Sequence[Term]) -> Iterator[Term]:
+    """Yield sums of an argument and a field of the state."""
+    known = [(a, b) for a in numbers(given) for b in numbers([each for each in terms if each.of == "state"])]
+    for a, b in known[:MOST_PAIRS]:
+        values = [x + y if is_number(x) and is_number(y) else MISSING for x, y in zip(a.values, b.values, strict=True)]
+        needs = (*a.needs, *b.needs, f"{a.text} is number", f"{b.text} is number")
+        yield Term(f"({a.text} + {b.text})", values, a.cost + b.cost + 1, "lookup", needs)
 
 
 def _threshold(term: Term, failed: int, lawful: int) -> Iterator[Condition]:
@@ -237,11 +250,9 @@ def forms_of(values: Sequence[Any], text: str) -> Iterator[Condition]:
     if texts:
         if all(texts):
             yield Condition(f"{text} != ''", "constant", 0, 0, 1, reads=True)
-        for sign in "/-*. ":
+        for sign in "/*\n":
             if not any(sign in value for value in texts):
                 yield Condition(f"({quote(sign)} not in {text} if {text} is string else true)", "constant", 0, 0, 1, reads=True)
-            elif len(texts) >= 3 and all(sign in value for value in texts):
-                yield Condition(f"({quote(sign)} in {text} if {text} is string else true)", "constant", 0, 0, 1, reads=True)
         if len({len(value) for value in texts}) == 1 and len(set(texts)) >= 3:
             yield Condition(f"(({text} | length) == {len(texts[0])} if {text} is string else true)", "constant", 0, 0, 1, reads=True)
     lists = [value for value in given if isinstance(value, list)]

@@ -190,7 +190,11 @@ def _is_plain(value: Any) -> bool:
 
 
 def _of_term(term: Term) -> Value:
-    return Value("{{ " + term.text + " }}", lambda row: term.values[row] if row < len(term.values) else MISSING, term.typed())
+    needs = term.typed()
+    texts = [value for value in term.values if isinstance(value, str)]
+    if term.of != "argument" and texts and not any("\n" in value for value in texts):
+        needs = (*needs, f"('\\n' not in {term.text} if {term.text} is string else true)")  # what lines are for was not seen
+    return Value("{{ " + term.text + " }}", lambda row: term.values[row] if row < len(term.values) else MISSING, needs)
 
 
 def _whole(template: Json, parts: Mapping[str, Value]) -> Value:
@@ -258,8 +262,10 @@ def richer(terms: Sequence[Term]) -> list[Term]:
     """Return terms with what results are often made of: keys, values, lengths."""
     holders = [term for term in terms if any(isinstance(value, dict) for value in term.values)]
     lists = [term for term in terms if any(isinstance(value, list | str) for value in term.values)]
+    counts = [term for term in terms if any(type(value) is int for value in term.values)]
     return [
         *terms,
+        *derive(counts, " | float", lambda value: float(value) if is_number(value) else MISSING),
         *derive(holders, " | keys", lambda value: list(value) if isinstance(value, dict) else MISSING),
         *derive(holders, " | values", lambda value: list(value.values()) if isinstance(value, dict) else MISSING),
         *derive([*holders, *lists], " | length", lambda value: len(value) if isinstance(value, list | dict | str) else MISSING),

@@ -71,7 +71,9 @@ def hash_of(state: JsonObject) -> str:
 
 
 def _rooted(term: Term, root: str) -> Term:
-    return replace(term, text=term.text.replace(ROOT, root), needs=tuple(need.replace(ROOT, root) for need in term.needs))
+    path = (term.path[0].replace(ROOT, root), term.path[1]) if term.path else None
+    needs = tuple(need.replace(ROOT, root) for need in term.needs)
+    return replace(term, text=term.text.replace(ROOT, root), needs=needs, path=path)
 
 
 def mine(tool: ToolSpec, found: Sequence[tuple[str, Observation]]) -> Mined:

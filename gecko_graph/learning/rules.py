@@ -111,7 +111,11 @@ def _find_rule(sample: Sample, failed: int, least: int) -> Rule | None:
     rivals = [
         one
         for one, hit in sorted(fitting, key=lambda pair: (pair[0].cost, pair[0].check))
-        if one is not best and TIERS[one.kind] <= TIERS[best.kind] and hit & rows == rows and not sample.lawful & one.known & ~one.true
+        if one is not best
+        and TIERS[one.kind] <= TIERS[best.kind]
+        and one.cost <= best.cost + (best.kind in TRUSTED)
+        and hit & rows == rows
+        and not sample.lawful & one.known & ~one.true
     ]
     return Rule(best, rivals[:MOST_RIVALS], rows, against, _evidence(sample, best, rows, against, chance, len(rivals)))
 

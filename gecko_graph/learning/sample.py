@@ -9,7 +9,7 @@ from heapq import heappush, heappushpop
 
 from ..schemas.complaints import find_complaints
 from ..tools import Toolkit
-from ..values.digest import pack, unpack
+from ..values.digest import find_non_json, pack, unpack
 from .observation import BadRows, Observation, is_masked
 from .texts import kind_of
 
@@ -50,6 +50,8 @@ class Sampler:
         tool = self.toolkit.get(row.tool)
         if tool is None:
             return "its tool is not among these"
+        if find_non_json(row.to_row()):
+            return "no JSON that can be stored"
         if is_masked(row.args):
             return "its arguments were masked"
         if find_complaints(tool, row.args):

@@ -11,6 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, Final
 
 from ..state import Json
@@ -43,6 +44,8 @@ class Term:
     cost: int
     of: str
     needs: tuple[str, ...] = ()
+    path: tuple[str, Sequence[Any]] | None = None
+    """Of a cursor: its path in the state as a template's tokens, joined by a new line, and the tokens in each row."""
 
     def typed(self) -> tuple[str, ...]:
         """Return conditions under which it has a value of a type that it had in the rows."""
@@ -105,12 +108,13 @@ def build_terms(args: Sequence[Any], states: Sequence[Any], root: str = ROOT) ->
     containers = [term for term in (*fields, *cursors) if _holds(term, dict)]
     lists = [term for term in fields if _holds(term, list)]
     keys = [term for term in arguments if _is_key(term)]
+    pairs = list(_pairs(keys))
     own = [term for term in fields if _is_key(term)]
     first = [one for key in (*keys, *own) for one in _lookups(key, containers, lists)]
     further = [term for term in first if _is_key(term)][:12]
     roots = [term for term in containers if term.cost <= 2]
     second = [one for key in further for one in _lookups(key, roots, []) if one.text.count("at(") < 3]
-    found = [*arguments, *fields, *cursors, *first, *second]
+    found = [*arguments, *pairs, *fields, *cursors, *first, *second]
     unique = {term.text: term for term in found}
     return sorted(unique.values(), key=lambda term: term.cost)[:TERMS]
 
@@ -124,6 +128,15 @@ def _arguments(args: Sequence[Any]) -> Iterator[Term]:
             for key in stable_fields(inner):
                 text = member("args", name)
                 yield Term(member(text, key), values_at(inner, key), 2, "argument", (f"{text} is mapping",))
+
+
+def _pairs(keys: Sequence[Term]) -> Iterator[Term]:
+    """Yield two short texts as one: what a hidden table may be looked up by."""
+    texts = [term for term in keys if all(value is None or isinstance(value, str) and len(value) < 30 for value in term.values)]
+    for a, b in list(combinations(texts, 2))[:6]:
+        both = [f"{x}|{y}" if x is not None and y is not None else MISSING for x, y in zip(a.values, b.values, strict=True)]
+        needs = (f"{a.text} is string", f"{b.text} is string")
+        yield Term(f"({a.text} ~ '|' ~ {b.text})", both, 3, "argument", needs)
 
 
 def _fields(values: Sequence[Any], text: str, of: str, depth: int, cost: int, needs: tuple[str, ...] = ()) -> Iterator[Term]:
@@ -147,7 +160,9 @@ def _cursors(fields: Sequence[Term]) -> Iterator[Term]:
                 if sum(each is not MISSING for each in found) >= STABLE * len(found):
                     text = f"at({tree.text}, [{path.text} | interleave({quote(key)}), {quote(key)}])"
                     needs = (*path.needs, *tree.needs, f"{path.text} is sequence")
-                    yield Term(text, found, 2, "lookup", needs)
+                    steps = [[*_root_path(tree), *_steps(place, key)] if _is_path(place) else None for place in path.values]
+                    said = "\n".join([*_root_path(tree), f"{{{{ {path.text} | interleave({quote(key)}) }}}}", key])
+                    yield Term(text, found, 2, "lookup", needs, (said, steps))
 
 
 def _keys_between(place: Any, whole: Any) -> list[str]:
@@ -159,10 +174,18 @@ def _is_path(place: Any) -> bool:
     return isinstance(place, list) and bool(place) and all(isinstance(key, str) for key in place)
 
 
+def _root_path(tree: Term) -> list[str]:
+    return tree.text.removeprefix(ROOT + ".").split(".")
+
+
+def _steps(place: list[str], between: str) -> list[str]:
+    return [token for key in place for token in (key, between)]
+
+
 def _walk(whole: Any, place: Any, between: str) -> Any:
     if not _is_path(place):
         return MISSING
-    for token in (token for key in place for token in (key, between)):
+    for token in _steps(place, between):
         whole = whole.get(token, MISSING) if isinstance(whole, dict) else MISSING
     return whole
 
