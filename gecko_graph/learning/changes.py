@@ -12,7 +12,7 @@ from ..state import Json, JsonObject
 from ..values.difference import json_equal, make_patch
 from ..values.patch import apply_patch, find, pointer, tokens
 from .explain import LEAST, Explainer, Value
-from .terms import MISSING, Term, is_key
+from .terms import MISSING, Term, is_key, quote, stable_fields
 
 APPEND = "-"
 MOST_CHANGES, DEEP = 8, 3
@@ -74,7 +74,10 @@ def _holder(state: Json, path: list[str]) -> Json:
 
 
 def find_effects(
-    befores: Mapping[int, JsonObject], afters: Mapping[int, JsonObject], explainer: Explainer
+    befores: Mapping[int, JsonObject],
+    afters: Mapping[int, JsonObject],
+    explainer: Explainer,
+    parts: Sequence[int] = (),
 ) -> list[Program]:
     """Return programs of effects, those that give most rows first; together they may not give all."""
     seen = {row: changes_of(before, afters[row]) for row, before in befores.items()}
@@ -85,8 +88,11 @@ def find_effects(
             groups.setdefault(_shape(changes), []).append(row)
     programs = [Program([], (), still)] if still else []
     for rows in groups.values():
-        if len(rows) >= LEAST:
-            programs += _program(rows, seen, befores, afters, explainer)
+        for some in _whole_or_parts(dict.fromkeys(rows), parts) if len(rows) >= LEAST else ():
+            made = list(_program(list(some), seen, befores, afters, explainer))
+            programs += made
+            if made and len(some) == len(rows):
+                break
     return sorted(programs, key=lambda one: (-one.rows.bit_count(), len(one.data)))
 
 
@@ -204,6 +210,11 @@ def _indexed(
             needs = (*whole.typed(), f"{whole.text} != []")
             return Value("{{ (" + whole.text + " | length) - 1 }}", _last(whole), needs)
         for term in terms:
+            for key in stable_fields([item for row in column for item in holders[row]]):  # type: ignore[union-attr]
+                if all(_find_at(holders[row], key, term.values[row]) == int(token) for row, token in column.items()):
+                    keys = f"({whole.text} | map(attribute={quote(key)}))"
+                    needs = (*whole.typed(), *term.needs, f"{term.text} in {keys}")
+                    return Value("{{ index(" + keys + f", {term.text}) }}}}", _index(whole, term, key), needs)
             if all(_is_at(holders[row], int(token), term.values[row]) for row, token in column.items()):
                 needs = (*whole.typed(), *term.needs, f"{term.text} in {whole.text}")
                 return Value("{{ index(" + whole.text + f", {term.text}) }}}}", _index(whole, term), needs)
@@ -214,12 +225,20 @@ def _last(whole: Term) -> Callable[[int], Any]:
     return lambda row: len(whole.values[row]) - 1 if isinstance(whole.values[row], list) else MISSING
 
 
-def _index(whole: Term, term: Term) -> Callable[[int], Any]:
+def _index(whole: Term, term: Term, key: str = "") -> Callable[[int], Any]:
     def at(row: int) -> Any:
         items, one = whole.values[row], term.values[row]
+        if key:
+            return MISSING if (found := _find_at(items, key, one)) is None else found
         return items.index(one) if isinstance(items, list) and one in items else MISSING
 
     return at
+
+
+def _find_at(items: Any, key: str, value: Any) -> int | None:
+    """Return the place of the first record of a list that has a value as a field."""
+    keys = [item.get(key) if isinstance(item, dict) else None for item in items] if isinstance(items, list) else []
+    return keys.index(value) if is_key(value) and value in keys else None
 
 
 def _is_at(holder: Any, index: int, value: Any) -> bool:
@@ -271,19 +290,32 @@ def cover(programs: Sequence[Program], rows: int) -> tuple[list[Program], int]:
     return chosen, left
 
 
-def find_results(seen: Mapping[int, Any], explainer: Explainer) -> list[Program]:
-    """Return programs of results by their shapes, those that give most rows first."""
+def find_results(seen: Mapping[int, Any], explainer: Explainer, parts: Sequence[int] = ()) -> list[Program]:
+    """Return programs of results by their shapes, those that give most rows first.
+
+    Where one shape has no program, `parts` of the rows are tried: bits, such as the calls with one value of an argument.
+    """
     groups: dict[str, dict[int, Any]] = {}
     for row, value in seen.items():
         groups.setdefault(_result_shape(value), {})[row] = value
     programs = []
-    common = Counter({shape: len(rows) for shape, rows in groups.items()}).most_common(6)
-    for shape, _ in common:
-        value = explainer.explain(groups[shape], "new")
-        if value is not None:
-            rows = sum(1 << row for row, each in seen.items() if _fits(value.at(row), each))
-            programs.append(Program(value.template, value.needs, rows, value.lets))
+    for shape, _ in Counter({shape: len(rows) for shape, rows in groups.items()}).most_common(6):
+        for rows in _whole_or_parts(groups[shape], parts):
+            value = explainer.explain(rows, "new")
+            if value is not None:
+                fitting = sum(1 << row for row, each in seen.items() if _fits(value.at(row), each))
+                programs.append(Program(value.template, value.needs, fitting, value.lets))
+                if len(rows) == len(groups[shape]):
+                    break
     return sorted(programs, key=lambda one: -one.rows.bit_count())
+
+
+def _whole_or_parts(rows: Mapping[int, Any], parts: Sequence[int]) -> Iterator[dict[int, Any]]:
+    yield dict(rows)
+    for part in parts:
+        some = {row: value for row, value in rows.items() if part >> row & 1}
+        if LEAST <= len(some) < len(rows):
+            yield some
 
 
 def _fits(made: Any, seen: Json) -> bool:

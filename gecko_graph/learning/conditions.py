@@ -97,9 +97,15 @@ def _existing(terms: Sequence[Term]) -> Iterator[Condition]:
 
 def _members(terms: Sequence[Term]) -> Iterator[Condition]:
     holders = [term for term in terms if term.of != "argument" and any(isinstance(v, dict | list) for v in term.values)]
+    plain = [term for term in holders if term.of == "state" and all(map(_is_flat, term.values))]
+    holders += derive(plain, " | values", lambda value: list(value.values()))
     keys = [term for term in terms if any(is_key(value) for value in term.values)]
     for holder in holders:
-        is_holder = f"({holder.text} is mapping or {holder.text} is sequence and {holder.text} is not string)"
+        kinds = {type(value) for value in holder.values}
+        is_list = f"{holder.text} is sequence and {holder.text} is not string and {holder.text} is not mapping"
+        is_holder = f"{holder.text} is mapping" if list not in kinds else is_list
+        if {list, dict} <= kinds:
+            is_holder = f"({holder.text} is mapping or {is_list})"
         for key in keys:
             if key.text.startswith(holder.text) or holder.text in key.text:
                 continue
@@ -114,6 +120,10 @@ def _members(terms: Sequence[Term]) -> Iterator[Condition]:
                 one = _of(check, "membership", _are_in, [many, holder], needs, 1)
                 if one.true:
                     yield one
+
+
+def _is_flat(value: Any) -> bool:
+    return value is MISSING or (isinstance(value, dict) and all(map(is_key, value.values())))
 
 
 def _is_in(key: Any, holder: Any) -> bool | None:
@@ -185,7 +195,7 @@ def _equal(terms: Sequence[Term]) -> Iterator[Condition]:
 
 
 def _equality(a: Any, b: Any) -> bool | None:
-    return a == b if is_key(a) and is_key(b) else None
+    return a == b if (is_key(a) or a is None) and (is_key(b) or b is None) else None
 
 
 def constants(terms: Sequence[Term], failed: int, lawful: int) -> Iterator[Condition]:

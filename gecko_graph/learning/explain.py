@@ -91,6 +91,10 @@ class Explainer:
         ][:30]
         for text, values, needs in _sums(known, seen):
             if all(_close(values[row], value) for row, value in seen.items()):
+                if any(type(values[row]) is not type(value) for row, value in seen.items()):
+                    if not all(isinstance(value, float) for value in seen.values()):
+                        continue
+                    text, values = f"({text}) | float", [each if each is MISSING else float(each) for each in values]
                 return Value("{{ " + text + " }}", lambda row, values=values: values[row], needs)  # type: ignore[misc]
         return None
 
@@ -181,7 +185,8 @@ def _reader(term: Term, table: JsonObject) -> Callable[[int], Any]:
 
 
 def _is_small(table: JsonObject) -> bool:
-    plain = all(_is_plain(value) and value is not None and not isinstance(value, bool) for value in table.values())
+    values = [each for value in table.values() for each in (value if isinstance(value, list) else [value])]
+    plain = all(_is_plain(value) and value is not None and not isinstance(value, bool) for value in values)
     return plain and "{{" not in json.dumps(table)
 
 
@@ -215,7 +220,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _close(a: Any, b: Any) -> bool:
-    return a is not MISSING and type(a) is type(b) and bool(a == b) or (a is not MISSING and is_number(a) and a == b)
+    return a is not MISSING and is_number(a) and bool(a == b)
 
 
 def escape(value: Json) -> Json:
@@ -262,6 +267,7 @@ def richer(terms: Sequence[Term]) -> list[Term]:
     """Return terms with what results are often made of: keys, values, lengths."""
     holders = [term for term in terms if any(isinstance(value, dict) for value in term.values)]
     lists = [term for term in terms if any(isinstance(value, list | str) for value in term.values)]
+    texts = [term for term in terms if term.of == "lookup" and any(isinstance(value, str) for value in term.values)]
     counts = [term for term in terms if any(type(value) is int for value in term.values)]
     return [
         *terms,
@@ -269,5 +275,7 @@ def richer(terms: Sequence[Term]) -> list[Term]:
         *derive(holders, " | keys", lambda value: list(value) if isinstance(value, dict) else MISSING),
         *derive(holders, " | values", lambda value: list(value.values()) if isinstance(value, dict) else MISSING),
         *derive([*holders, *lists], " | length", lambda value: len(value) if isinstance(value, list | dict | str) else MISSING),
+        *derive(texts, ".split() | length", lambda value: len(value.split()) if isinstance(value, str) else MISSING),
+        *derive(texts, " | lines | length", lambda value: len(value.splitlines()) if isinstance(value, str) else MISSING),
         *derive(lists, " | last", lambda value: value[-1] if isinstance(value, list | str) and value else MISSING),
     ]

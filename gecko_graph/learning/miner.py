@@ -19,7 +19,7 @@ from .rules import EXCEPTIONS, PROPOSED, Rule, Sample, find_doubt, find_rules, p
 from .terms import MISSING, ROOT, Term, build_terms
 from .texts import HOLE, loosen
 
-CHUNK = 12
+CHUNK, MOST_PARTS = 12, 6
 """Conditions in one clause: an expression has a limit."""
 
 
@@ -199,17 +199,20 @@ def _answers(whole: _Rows, mined: Mined, evidence: JsonObject, doubts: list[str]
     lawful = list(places(sample.lawful))
     afters = {at: rows[at].after if rows[at].change is not None or not whole.tool.reads else rows[at].before for at in lawful}
     known = {at: after for at, after in afters.items() if after is not None}
+    # only lawful calls: what is looked up has other fields where it is refused
     after_terms = build_terms(whole.args, [known.get(at, MISSING) for at in range(len(rows))])
-    before_terms = build_terms(whole.args, [MISSING if row.before is None else row.before for row in rows])
+    own_states = [row.before if at in afters and row.before is not None else MISSING for at, row in enumerate(rows)]
+    before_terms = build_terms(whole.args, own_states)
+    parts = list(_parts(sample))
     own = [_rooted(term, "before") for term in before_terms]
     unique = {term.text: term for term in [*richer([_rooted(term, "state") for term in after_terms]), *richer(own)]}
     results = Explainer(list(unique.values()))
-    returned, left = cover(find_results({at: rows[at].result for at in lawful}, results), sample.lawful)
-    branched = _branched(sample, returned, left, "value") if returned else None
+    returned, left = cover(find_results({at: rows[at].result for at in lawful}, results, parts), sample.lawful)
+    branched = _branched(sample, returned, left) if returned else None
     befores = {at: rows[at].before or {} for at in known}
-    effects = find_effects(befores, known, Explainer([*results.drawn, *own], tables=False))  # type: ignore[arg-type]
+    effects = find_effects(befores, known, Explainer([*results.drawn, *richer(own)], tables=False), parts)
     chosen, rest = cover(effects, sample.lawful)
-    changes = _branched(sample, chosen, rest, "do") if chosen else None
+    changes = _branched(sample, chosen, rest) if chosen else None
     evidence["effects"] = _said(changes, chosen, rest, sample)
     evidence["returns"] = _said(branched, returned, left, sample)
     lets = {name: let for one in [*returned, *chosen] for name, let in one.lets.items()}
@@ -225,28 +228,48 @@ def _answers(whole: _Rows, mined: Mined, evidence: JsonObject, doubts: list[str]
     return {"let": lets, **made} if lets else made
 
 
+def _parts(sample: Sample) -> Iterator[int]:
+    """Yield parts of the lawful rows that may be branches: by an argument's few values, by the plainest conditions."""
+    lawful = sample.lawful
+    for term in sample.terms:
+        if term.of == "argument":
+            values: dict[str, int] = {}
+            for at in places(lawful):
+                values[repr(term.values[at])] = values.get(repr(term.values[at]), 0) | 1 << at
+            if 1 < len(values) <= MOST_PARTS:
+                yield from values.values()
+    plain = [one for one in sample.conditions if one.kind in ("membership", "flag", "existence")]
+    sides = [one.true & lawful for one in sorted(plain, key=lambda one: (one.cost, one.check))]
+    yield from [side for side in dict.fromkeys(sides) if PROPOSED <= side.bit_count() < lawful.bit_count()][:2 * MOST_PARTS]
+
+
 Branches = list[tuple[str, Program]]
 
 
-def _branched(sample: Sample, programs: Sequence[Program], left: int, _: str) -> Branches | None:
+def _branched(sample: Sample, programs: Sequence[Program], left: int) -> Branches | None:
     """Return programs, each with the condition that leads to it ("" for the last); None where none is known."""
-    lawful = sample.lawful
-    if left.bit_count() > EXCEPTIONS * lawful.bit_count():
+    if left.bit_count() > EXCEPTIONS * sample.lawful.bit_count():
         return None
     found: Branches = []
-    remaining = lawful & ~left
-    for number, program in enumerate(programs):
-        rows = program.rows & remaining
-        others = remaining & ~program.rows
-        if number == len(programs) - 1 or not others:
-            found.append(("", program))
-            break
-        one = separate(sample, rows, others)
-        if one is None:
+    remaining, waiting = sample.lawful & ~left, list(programs)
+    while waiting:
+        if not remaining & ~waiting[0].rows or len(waiting) == 1:
+            return [*found, ("", waiting[0])]
+        for program in sorted(waiting, key=lambda one: one.data == []):
+            # a row that two programs give, such as a flag that was set already, speaks for neither
+            others = 0
+            for other in waiting:
+                others |= other.rows if other is not program else 0
+            chosen = separate(sample, program.rows & remaining & ~others, remaining & ~program.rows)
+            if chosen:
+                needs = dict.fromkeys(need for one in chosen for need in one.needs)
+                text = " and ".join([*needs, *(f"({one.check})" for one in chosen)])
+                found.append((text.replace("state.", "before.").replace("state[", "before["), program))
+                remaining &= ~program.rows
+                waiting.remove(program)
+                break
+        else:
             return None
-        text = " and ".join([*one.needs, f"({one.check})"]).replace("state.", "before.").replace("state[", "before[")
-        found.append((text, program))
-        remaining = others
     return found
 
 

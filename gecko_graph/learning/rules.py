@@ -20,7 +20,7 @@ CHANCE = 0.05
 """Chance that one of so many conditions would fit so many rows by accident, below which it is believed."""
 
 STARTS = 2
-MOST_RIVALS, MOST_RULES = 5, 4
+MOST_RIVALS, MOST_RULES, MOST_CONJOINED = 5, 4, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,21 +156,27 @@ def _evidence(sample: Sample, best: Condition, rows: int, against: int, chance: 
     }
 
 
-def separate(sample: Sample, inside: int, outside: int) -> Condition | None:
-    """Return a condition that holds in these rows and in none of those; None where none is believed."""
+def separate(sample: Sample, inside: int, outside: int) -> list[Condition]:
+    """Return conditions that all hold in these rows, and of which one fails in each of those; none where none is believed."""
     allowed = EXCEPTIONS / 2
-    rows = inside | outside
     fitting = [
         one
         for one in [*sample.conditions, *constants(sample.terms, outside, inside)]
-        if (rows & ~one.known).bit_count() <= allowed * rows.bit_count()
-        and (inside & one.known & ~one.true).bit_count() <= allowed * inside.bit_count()
-        and (outside & one.true).bit_count() <= allowed * outside.bit_count()
+        if (inside & ~(one.known & one.true)).bit_count() <= allowed * inside.bit_count()
     ]
-    if not fitting:
-        return None
-    odds = chance_of(outside.bit_count(), outside.bit_count(), inside.bit_count(), len(sample.conditions) + 1)
-    return None if odds > CHANCE else min(fitting, key=lambda one: (TIERS[one.kind], one.cost, one.check))
+    found: list[Condition] = []
+    left = outside
+    while left.bit_count() > allowed * outside.bit_count() and len(found) < MOST_CONJOINED:
+        hits = [(one, left & one.known & ~one.true) for one in fitting]
+        hits = [(one, hit) for one, hit in hits if hit]
+        if not hits:
+            return []
+        best, hit = min(hits, key=lambda pair: (-pair[1].bit_count(), TIERS[pair[0].kind], pair[0].cost, pair[0].check))
+        if chance_of(hit.bit_count(), left.bit_count(), inside.bit_count(), len(fitting)) > CHANCE:
+            return []
+        found.append(best)
+        left &= ~hit
+    return found
 
 
 def find_doubt(sample: Sample, failed: int) -> Condition | None:

@@ -157,7 +157,7 @@ def _cursors(fields: Sequence[Term]) -> Iterator[Term]:
                     between[key] += 1
             for key in [each for each, count in between.items() if count >= LEAST_HITS][:2]:
                 found = [_walk(whole, place, key) for place, whole in zip(path.values, tree.values, strict=True)]
-                if sum(each is not MISSING for each in found) >= STABLE * len(found):
+                if sum(each is not MISSING for each in found) >= STABLE * sum(map(_is_path, path.values)):
                     text = f"at({tree.text}, [{path.text} | interleave({quote(key)}), {quote(key)}])"
                     needs = (*path.needs, *tree.needs, f"{path.text} is sequence")
                     steps = [[*_root_path(tree), *_steps(place, key)] if _is_path(place) else None for place in path.values]

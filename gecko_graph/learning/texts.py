@@ -28,10 +28,10 @@ def kind_of(error: Json, args: dict[str, Any]) -> str:
 
 def fit_text(texts: Sequence[str], terms: Sequence[Term]) -> str | None:
     """Return a template that gives each of these texts, its holes filled by terms; None where there is none."""
-    first = texts[0]
     holes = _candidates(texts, terms)
     if not holes:
         return None
+    first = max(range(len(texts)), key=lambda row: sum(len(shown[row]) > 1 for _, shown in holes))
     for start in range(min(3, len(holes))):
         template = _fill(first, texts, holes[start:])
         if template is not None:
@@ -44,7 +44,7 @@ def _candidates(texts: Sequence[str], terms: Sequence[Term]) -> list[tuple[Term,
     found = []
     for term in terms:
         shown = [_show(value) for value in term.values]
-        if all(each and each in text for each, text in zip(shown, texts, strict=True)) and len(set(shown)) > 1:
+        if all(each is not None and each in text for each, text in zip(shown, texts, strict=True)) and len(set(shown)) > 1:
             found.append((term, [str(each) for each in shown]))
     found.sort(key=lambda pair: (-sum(map(len, pair[1])), pair[0].cost))
     return found[:MOST_HOLES]
@@ -56,15 +56,15 @@ def _show(value: Any) -> str | None:
     return as_text(value)
 
 
-def _fill(first: str, texts: Sequence[str], holes: Sequence[tuple[Term, list[str]]]) -> str | None:
-    pieces: list[tuple[str, int]] = [(first, -1)]
+def _fill(first: int, texts: Sequence[str], holes: Sequence[tuple[Term, list[str]]]) -> str | None:
+    pieces: list[tuple[str, int]] = [(texts[first], -1)]
     for number, (_, shown) in enumerate(holes):
         split: list[tuple[str, int]] = []
         for piece, hole in pieces:
-            if hole >= 0 or shown[0] not in piece:
+            if hole >= 0 or not shown[first] or shown[first] not in piece:
                 split.append((piece, hole))
                 continue
-            head, *tail = piece.split(shown[0])
+            head, *tail = piece.split(shown[first])
             split.append((head, -1))
             for rest in tail:
                 split += [("", number), (rest, -1)]
