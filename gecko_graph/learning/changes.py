@@ -12,7 +12,7 @@ from ..state import Json, JsonObject
 from ..values.difference import json_equal, make_patch
 from ..values.patch import apply_patch, find, pointer, tokens
 from .explain import LEAST, Explainer, Value
-from .terms import MISSING, Term, is_key, quote, stable_fields
+from .terms import MISSING, Term, are, is_key, quote, stable_fields
 
 APPEND = "-"
 MOST_CHANGES, DEEP = 8, 3
@@ -189,7 +189,7 @@ def _explain_path(
 def _named(column: Mapping[int, str], terms: Sequence[Term]) -> Value | None:
     for term in terms:
         if all(is_key(term.values[row]) and str(term.values[row]) == token for row, token in column.items()):
-            test = (f"({term.text} is string or {term.text} is integer)",)
+            test = (are(term.text, "string", "integer"),)
             return Value("{{ " + term.text + " }}", lambda row, term=term: term.values[row], (*term.needs, *test))  # type: ignore[misc]
     return None
 

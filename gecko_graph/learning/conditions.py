@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import Any, Literal
 
 from ..state import Json
-from .terms import MISSING, Term, derive, is_key, quote, test_of
+from .terms import MISSING, Term, are, derive, is_key, quote, test_of
 
 Kind = Literal["existence", "membership", "flag", "comparison", "equality", "constant", "set"]
 TRUSTED: tuple[Kind, ...] = ("existence", "membership", "flag", "comparison")
@@ -90,7 +90,7 @@ def _existing(terms: Sequence[Term]) -> Iterator[Condition]:
             needs = (*term.needs, f"{term.text} is defined")
             yield _of(f"{term.text} is not none", "existence", lambda value: value is not None, [term], needs)
         if any(isinstance(value, list | dict | str) and not value for value in values):
-            needs = (*term.needs, f"({term.text} is sequence or {term.text} is string)")
+            needs = (*term.needs, are(term.text, "sequence"))
             test = lambda value: None if not isinstance(value, list | dict | str) else bool(value)  # noqa: E731
             yield _of(f"({term.text} | length) > 0", "existence", test, [term], needs, 1)
 
@@ -102,20 +102,19 @@ def _members(terms: Sequence[Term]) -> Iterator[Condition]:
     keys = [term for term in terms if any(is_key(value) for value in term.values)]
     for holder in holders:
         kinds = {type(value) for value in holder.values}
-        is_list = f"{holder.text} is sequence and {holder.text} is not string and {holder.text} is not mapping"
-        is_holder = f"{holder.text} is mapping" if list not in kinds else is_list
-        if {list, dict} <= kinds:
-            is_holder = f"({holder.text} is mapping or {is_list})"
+        is_holder = f"{are(holder.text, 'sequence')} and {holder.text} is not string"
+        if {list, dict} - kinds:
+            is_holder = are(holder.text, "mapping") if dict in kinds else f"{is_holder} and {holder.text} is not mapping"
         for key in keys:
             if key.text.startswith(holder.text) or holder.text in key.text:
                 continue
-            needs = (*holder.needs, is_holder, *key.needs, f"({key.text} is string or {key.text} is integer)")
+            needs = (*holder.needs, is_holder, *key.needs, are(key.text, "string", "integer"))
             one = _of(f"{key.text} in {holder.text}", "membership", _is_in, [key, holder], needs)
             if one.true:  # never there: nobody's keys
                 yield one
         for many in (term for term in terms if term.of == "argument"):
             if any(isinstance(value, list) and value for value in many.values):
-                needs = (*holder.needs, is_holder, f"{many.text} is sequence", f"{many.text} is not string")
+                needs = (*holder.needs, is_holder, are(many.text, "sequence"), f"{many.text} is not string")
                 check = f"all(one in {many.text}, one in {holder.text})"
                 one = _of(check, "membership", _are_in, [many, holder], needs, 1)
                 if one.true:
@@ -161,16 +160,16 @@ def _compared(terms: Sequence[Term]) -> Iterator[Condition]:
     products = [_product(a, b) for a, b in combinations(known, 2) if "argument" in (a.of, b.of)][:MOST_PAIRS]
     for left, right in [*combinations(known, 2), *((a, b) for a in products for b in known if b.text not in a.text)]:
         for sign, compare in (("<=", operator.le), ("<", operator.lt)):
-            needs = (*left.needs, *right.needs, f"{left.text} is number" * (left not in products), f"{right.text} is number")
+            needs = (*left.needs, *right.needs, are(left.text, "number") * (left not in products), are(right.text, "number"))
             yield _of(f"{left.text} {sign} {right.text}", "comparison", _number_test(compare), [left, right], [n for n in needs if n])
     for term in known:
         if term.of != "argument" and all(type(value) is int for value in term.values if is_number(value)):
             # a count: whether there are any is a flag
             test = lambda value: value != 0 if is_number(value) else None  # noqa: E731
-            yield _of(f"{term.text} != 0", "flag", test, [term], (*term.needs, f"{term.text} is integer"))
+            yield _of(f"{term.text} != 0", "flag", test, [term], (*term.needs, are(term.text, "integer")))
         for sign, compare in ((">", operator.gt), (">=", operator.ge)):
             test = lambda value, compare=compare: compare(value, 0) if is_number(value) else None  # noqa: E731
-            yield _of(f"{term.text} {sign} 0", "constant", test, [term], (*term.needs, f"{term.text} is number"))
+            yield _of(f"{term.text} {sign} 0", "constant", test, [term], (*term.needs, are(term.text, "number")))
 
 
 def _number_test(compare: Callable[[Any, Any], bool]) -> Test:
@@ -179,7 +178,7 @@ def _number_test(compare: Callable[[Any, Any], bool]) -> Test:
 
 def _product(a: Term, b: Term) -> Term:
     values = [x * y if is_number(x) and is_number(y) else MISSING for x, y in zip(a.values, b.values, strict=True)]
-    needs = (*a.needs, *b.needs, f"{a.text} is number", f"{b.text} is number")
+    needs = (*a.needs, *b.needs, are(a.text, "number"), are(b.text, "number"))
     return Term(f"({a.text} * {b.text})", values, a.cost + b.cost + 1, "lookup", needs)
 
 
@@ -222,7 +221,7 @@ def _sums_with(given: Sequence[Term], terms: Sequence[Term]) -> Iterator[Term]:
     known = [(a, b) for a in numbers(given) for b in numbers([each for each in terms if each.of == "state"])]
     for a, b in known[:MOST_PAIRS]:
         values = [x + y if is_number(x) and is_number(y) else MISSING for x, y in zip(a.values, b.values, strict=True)]
-        needs = (*a.needs, *b.needs, f"{a.text} is number", f"{b.text} is number")
+        needs = (*a.needs, *b.needs, are(a.text, "number"), are(b.text, "number"))
         yield Term(f"({a.text} + {b.text})", values, a.cost + b.cost + 1, "lookup", needs)
 
 
@@ -232,7 +231,7 @@ def _threshold(term: Term, failed: int, lawful: int) -> Iterator[Condition]:
     for sign, compare, edge in ((">=", operator.ge, min(good, default=0)), ("<=", operator.le, max(good, default=0))):
         if bad and good and not any(compare(value, edge) for value in bad):
             test = lambda value, compare=compare, edge=edge: compare(value, edge) if is_number(value) else None  # noqa: E731
-            needs = (*term.needs, f"{term.text} is number")
+            needs = (*term.needs, are(term.text, "number"))
             yield _of(f"{term.text} {sign} {quote(edge)}", "constant", test, [term], needs, 2)
 
 

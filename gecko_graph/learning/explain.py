@@ -16,7 +16,7 @@ from typing import Any
 from ..state import Json, JsonObject
 from ..values.difference import json_equal
 from .conditions import is_number
-from .terms import MISSING, Term, derive, quote
+from .terms import MISSING, Term, are, derive, quote
 from .texts import fit_text
 
 LEAST = 3
@@ -175,7 +175,7 @@ class Explainer:
                 repeated = sum(count > 1 for count in times.values())
                 if repeated >= 2 and 2 * repeated >= len(times) and len(table) <= LONGEST_TABLE and _is_small(table):
                     text = json.dumps(table, ensure_ascii=False).replace("null", "none")
-                    needs = (f"{term.text} is string", f"{term.text} in {json.dumps(sorted(table), ensure_ascii=False)}")
+                    needs = (are(term.text, "string"), f"{term.text} in {json.dumps(sorted(table), ensure_ascii=False)}")
                     return Value("{{ at(" + text + f", [{term.text}]) }}}}", _reader(term, table), needs)
         return None
 

@@ -224,7 +224,7 @@ def _answers(whole: _Rows, mined: Mined, evidence: JsonObject, doubts: list[str]
         return {}
     doubts += [need.replace("before", "state") for one in chosen for need in one.needs if "new" not in need]
     made: JsonObject = {"effects": _effects(changes)} if any(program.data for _, program in changes) else {}
-    made |= {"returns": _returns(branched) if branched else {"cases": [{"pass": "its result was not learned"}]}}
+    made |= {"returns": _returns(branched, _odd(sample, left)) if branched else {"cases": [{"pass": "its result was not learned"}]}}
     return {"let": lets, **made} if lets else made
 
 
@@ -240,7 +240,7 @@ def _parts(sample: Sample) -> Iterator[int]:
                 yield from values.values()
     plain = [one for one in sample.conditions if one.kind in ("membership", "flag", "existence")]
     sides = [one.true & lawful for one in sorted(plain, key=lambda one: (one.cost, one.check))]
-    yield from [side for side in dict.fromkeys(sides) if PROPOSED <= side.bit_count() < lawful.bit_count()][:2 * MOST_PARTS]
+    yield from [side for side in dict.fromkeys(sides) if PROPOSED <= side.bit_count() < lawful.bit_count()][:5 * MOST_PARTS]
 
 
 Branches = list[tuple[str, Program]]
@@ -264,7 +264,7 @@ def _branched(sample: Sample, programs: Sequence[Program], left: int) -> Branche
             if chosen:
                 needs = dict.fromkeys(need for one in chosen for need in one.needs)
                 text = " and ".join([*needs, *(f"({one.check})" for one in chosen)])
-                found.append((text.replace("state.", "before.").replace("state[", "before["), program))
+                found.append((_before(text), program))
                 remaining &= ~program.rows
                 waiting.remove(program)
                 break
@@ -285,13 +285,23 @@ def _effects(branches: Branches) -> list[JsonObject]:
     return made
 
 
-def _returns(branches: Branches) -> Json:
-    if len(branches) == 1 and not branches[0][1].needs:
+def _odd(sample: Sample, left: int) -> list[str]:
+    """Return what must hold, or a result may be one of the odd ones that no branch gives."""
+    one = find_doubt(replace(sample, lawful=sample.lawful & ~left), left) if left else None
+    return [_before(each) for each in (*one.needs, f"({one.check})")] if one else []
+
+
+def _before(text: str) -> str:
+    return text.replace("state.", "before.").replace("state[", "before[")
+
+
+def _returns(branches: Branches, odd: Sequence[str]) -> Json:
+    if len(branches) == 1 and not branches[0][1].needs and not odd:
         data: Json = branches[0][1].data
         return data
     cases: list[JsonObject] = []
     for when, program in branches:
-        needs = " and ".join([*([when] if when else []), *program.needs])
+        needs = " and ".join(dict.fromkeys([*odd, *([when] if when else []), *program.needs]))
         cases.append({"when": needs or "true", "value": program.data})
     return {"cases": [*cases, {"pass": "outside of what was seen"}]}
 

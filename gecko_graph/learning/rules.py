@@ -107,6 +107,8 @@ def _find_rule(sample: Sample, failed: int, least: int) -> Rule | None:
     chance = chance_of(rows.bit_count(), failed.bit_count(), sample.lawful.bit_count(), len({(c.true, c.known) for c, _ in fitting} | {(c.true, c.known) for c in sample.conditions}))
     if chance > CHANCE:
         return None
+    if best.kind == "comparison" and rows.bit_count() < whole:
+        return None  # numbers happen to be larger than others too often to explain a part
     against = sample.lawful & best.known & ~best.true
     rivals = [
         one

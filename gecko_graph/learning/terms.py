@@ -50,12 +50,14 @@ class Term:
     def typed(self) -> tuple[str, ...]:
         """Return conditions under which it has a value of a type that it had in the rows."""
         tests = sorted({test_of(value) for value in self.values if value is not MISSING})
-        return (*self.needs, f"{wrap(' or '.join(f'{self.text} is {test}' for test in tests), len(tests) > 1)}")
+        return (*self.needs, are(self.text, *tests))
 
 
-def wrap(text: str, needed: bool = True) -> str:
-    """Return an expression in brackets, where it needs them."""
-    return f"({text})" if needed else text
+def are(text: str, *tests: str) -> str:
+    """Return the condition that a value is there and passes one of these tests: what is undefined raises in a test."""
+    either = " or ".join(f"{text} is {test}" for test in tests)
+    either = f"({either})" if len(tests) > 1 else either
+    return either if text.startswith("args.") and text.count(".") == 1 else f"{text} is defined and {either}"
 
 
 def test_of(value: Json) -> str:
@@ -127,7 +129,7 @@ def _arguments(args: Sequence[Any]) -> Iterator[Term]:
         if _mostly(inner, dict):
             for key in stable_fields(inner):
                 text = member("args", name)
-                yield Term(member(text, key), values_at(inner, key), 2, "argument", (f"{text} is mapping",))
+                yield Term(member(text, key), values_at(inner, key), 2, "argument", (are(text, "mapping"),))
 
 
 def _pairs(keys: Sequence[Term]) -> Iterator[Term]:
@@ -135,7 +137,7 @@ def _pairs(keys: Sequence[Term]) -> Iterator[Term]:
     texts = [term for term in keys if all(value is None or isinstance(value, str) and len(value) < 30 for value in term.values)]
     for a, b in list(combinations(texts, 2))[:6]:
         both = [f"{x}|{y}" if x is not None and y is not None else MISSING for x, y in zip(a.values, b.values, strict=True)]
-        needs = (f"{a.text} is string", f"{b.text} is string")
+        needs = (are(a.text, "string"), are(b.text, "string"))
         yield Term(f"({a.text} ~ '|' ~ {b.text})", both, 3, "argument", needs)
 
 
@@ -144,7 +146,7 @@ def _fields(values: Sequence[Any], text: str, of: str, depth: int, cost: int, ne
         inner, name = values_at(values, key), member(text, key)
         yield Term(name, inner, cost, of, needs)
         if depth < DEPTH and _mostly(inner, dict):
-            yield from _fields(inner, name, of, depth + 1, cost + 1, (*needs, f"{name} is mapping"))
+            yield from _fields(inner, name, of, depth + 1, cost + 1, (*needs, are(name, "mapping")))
 
 
 def _cursors(fields: Sequence[Term]) -> Iterator[Term]:
@@ -159,7 +161,7 @@ def _cursors(fields: Sequence[Term]) -> Iterator[Term]:
                 found = [_walk(whole, place, key) for place, whole in zip(path.values, tree.values, strict=True)]
                 if sum(each is not MISSING for each in found) >= STABLE * sum(map(_is_path, path.values)):
                     text = f"at({tree.text}, [{path.text} | interleave({quote(key)}), {quote(key)}])"
-                    needs = (*path.needs, *tree.needs, f"{path.text} is sequence")
+                    needs = (*path.needs, *tree.needs, are(path.text, "sequence"))
                     steps = [[*_root_path(tree), *_steps(place, key)] if _is_path(place) else None for place in path.values]
                     said = "\n".join([*_root_path(tree), f"{{{{ {path.text} | interleave({quote(key)}) }}}}", key])
                     yield Term(text, found, 2, "lookup", needs, (said, steps))
@@ -193,7 +195,7 @@ def _walk(whole: Any, place: Any, between: str) -> Any:
 def _lookups(key: Term, containers: Sequence[Term], lists: Sequence[Term]) -> Iterator[Term]:
     """Yield what stands under a key in the containers, and the record of a list that has it as one of its fields."""
     # `at` refuses keys that are neither texts nor whole numbers
-    needs = (*key.needs, f"({key.text} is string or {key.text} is integer)")
+    needs = (*key.needs, are(key.text, "string", "integer"))
     for one in containers:
         if one.text in key.text:
             continue
@@ -204,14 +206,14 @@ def _lookups(key: Term, containers: Sequence[Term], lists: Sequence[Term]) -> It
         for field in stable_fields([item for value in one.values if isinstance(value, list) for item in value][:500])[:8]:
             found = [_find(whole, field, each) for whole, each in zip(one.values, key.values, strict=True)]
             text = f"({one.text} | selectattr({quote(field)}, 'eq', {key.text}) | first)"
-            yield from _found(text, found, one.cost + key.cost + 1, (*key.needs, *one.needs, f"{one.text} is sequence"))
+            yield from _found(text, found, one.cost + key.cost + 1, (*key.needs, *one.needs, are(one.text, "sequence")))
 
 
 def _found(text: str, found: Sequence[Any], cost: int, needs: tuple[str, ...]) -> Iterator[Term]:
     if sum(value is not MISSING for value in found) >= LEAST_HITS:
         yield Term(text, found, cost, "lookup", needs)
         if _mostly([value for value in found if value is not MISSING], dict):
-            yield from _fields(found, text, "lookup", DEPTH - 1, cost + 1, (*needs, f"{text} is mapping"))
+            yield from _fields(found, text, "lookup", DEPTH - 1, cost + 1, (*needs, are(text, "mapping")))
 
 
 def _get(whole: Any, key: Any) -> Any:
