@@ -9,10 +9,10 @@ from typing import Any
 
 from gecko_graph import Toolkit
 from gecko_graph.learning.observation import Observation
-from gecko_graph.state import Json, JsonObject
+from gecko_graph.state import JsonObject
 from gecko_graph.values.difference import make_patch
 
-from .classes import RUNTIME, Classes, unshared
+from .classes import Classes, unshared
 from .differential import LONGEST, Start, Values, answered, public, random_step
 from .drawn import split_hidden
 from .fidelity import Recorded, recorded_calls
@@ -86,8 +86,3 @@ def starts_of(tasks: Iterable[Mapping[str, Any]], kind: str) -> list[Start]:
         for task in tasks
         if kind in task["involved_classes"]
     ]
-
-
-def hidden_free(state: Mapping[str, Json]) -> JsonObject:
-    """Return a state without the runtime's part."""
-    return {key: value for key, value in state.items() if key != RUNTIME}
