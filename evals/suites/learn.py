@@ -154,7 +154,7 @@ def refusals_met(kind: str, rows: Sequence[Observation], held: Sequence[Recorded
     inside = [(one, said) for one, said in judged if said["outcome"] != OUTSIDE]
     met = [said for one, said in inside if one.fails and len(seen.get(_kind(one), ())) >= count]
     lawful = [said for one, said in inside if not one.fails]
-    made: JsonObject = {"after": count, "refusals": len(met), "lawful": len(lawful)}
+    made: JsonObject = {"after": count, "met": len(met), "lawful": len(lawful)}
     for name, some in (("foreseen", met), ("wrongly", lawful)):
         made |= {f"{name}_{word}": sum(said["outcome"] == word for said in some) for word in ("warned", "refused")}
     return made
@@ -218,9 +218,9 @@ def _met(records: Sequence[Record]) -> Table:
         some = [record.values for record in records if record.values["after"] == count]
         if some:
             one = {key: sum(values[key] for values in some) for key in some[0]}
-            refused, warned = (_share(one[f"foreseen_{word}"], one["refusals"]) for word in ("refused", "warned"))
+            refused, warned = (_share(one[f"foreseen_{word}"], one["met"]) for word in ("refused", "warned"))
             wrongly = [_share(one[f"wrongly_{word}"], one["lawful"]) for word in ("refused", "warned")]
-            table.add(count, one["refusals"], refused, warned, one["lawful"], *wrongly)
+            table.add(count, one["met"], refused, warned, one["lawful"], *wrongly)
     return table
 
 

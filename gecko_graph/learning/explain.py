@@ -16,6 +16,7 @@ from typing import Any
 from ..state import Json, JsonObject
 from ..values.difference import json_equal
 from .conditions import is_number
+from .observation import is_masked
 from .terms import MISSING, Term, are, derive, quote
 from .texts import fit_text
 
@@ -53,7 +54,7 @@ class Explainer:
 
     def explain(self, seen: Mapping[int, Any], place: str = "new") -> Value | None:
         """Return how the values of these rows come about; None where nothing simple does."""
-        if len(seen) < LEAST:
+        if len(seen) < LEAST or any(is_masked(value) for value in seen.values()):
             return None
         rows, values = list(seen), list(seen.values())
         first = values[0]

@@ -10,11 +10,12 @@ from ..errors import ContractError
 from ..contracts.contract import Contract
 from ..state import Json, JsonObject
 from ..tools import ToolSpec
+from ..values.digest import digest
 from ..values.places import as_text
 from .changes import Program, cover, find_effects, find_results
 from .conditions import Condition, build_conditions, forms_of
 from .explain import Explainer, richer
-from .observation import Observation
+from .observation import Observation, is_masked, without_masked
 from .rules import EXCEPTIONS, PROPOSED, Rule, Sample, find_doubt, find_rules, places, separate
 from .terms import MISSING, ROOT, Term, build_terms
 from .texts import HOLE, loosen
@@ -46,11 +47,11 @@ class _Rows:
         branches, rows = [branch for branch, _ in found], [row for _, row in found]
         properties = tool.parameters.get("properties", {})
         defaults = {name: rule.get("default") if isinstance(rule, dict) else None for name, rule in properties.items()}
-        args = [{**defaults, **row.args} for row in rows]
-        states = [MISSING if row.before is None else row.before for row in rows]
+        args = [{**defaults, **{key: _known(each) for key, each in row.args.items()}} for row in rows]
+        states = [MISSING if row.before is None else _known(row.before) for row in rows]
         terms = [_rooted(term, "state") for term in build_terms(args, states)]
         lawful = sum(1 << at for at, branch in enumerate(branches) if not branch)
-        starts = [row.question if row.before is None else str(hash_of(row.before)) for row in rows]
+        starts = [row.question if row.before is None else digest(row.before) for row in rows]
         sample = Sample(lawful, [row.digest[:12] for row in rows], starts, terms, build_conditions(terms))
         return cls(tool, branches, rows, args, sample)
 
@@ -63,11 +64,11 @@ class _Rows:
         return sorted(found.items(), key=lambda pair: (-pair[1].bit_count(), pair[0]))
 
 
-def hash_of(state: JsonObject) -> str:
-    """Return a digest of a state."""
-    from ..values.digest import digest  # noqa: PLC0415
-
-    return digest(state)
+def _known(value: Json) -> Any:
+    """Return a value without what was masked in it, MISSING for an unknown one."""
+    if isinstance(value, dict):
+        return without_masked(value)
+    return MISSING if is_masked(value) else value
 
 
 def _rooted(term: Term, root: str) -> Term:
@@ -200,8 +201,8 @@ def _answers(whole: _Rows, mined: Mined, evidence: JsonObject, doubts: list[str]
     afters = {at: rows[at].after if rows[at].change is not None or not whole.tool.reads else rows[at].before for at in lawful}
     known = {at: after for at, after in afters.items() if after is not None}
     # only lawful calls: what is looked up has other fields where it is refused
-    after_terms = build_terms(whole.args, [known.get(at, MISSING) for at in range(len(rows))])
-    own_states = [row.before if at in afters and row.before is not None else MISSING for at, row in enumerate(rows)]
+    after_terms = build_terms(whole.args, [_known(known[at]) if at in known else MISSING for at in range(len(rows))])
+    own_states = [_known(row.before) if at in afters and row.before is not None else MISSING for at, row in enumerate(rows)]
     before_terms = build_terms(whole.args, own_states)
     parts = list(_parts(sample))
     own = [_rooted(term, "before") for term in before_terms]

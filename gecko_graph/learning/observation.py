@@ -16,7 +16,7 @@ from ..state import CallStatus, Json, JsonObject, Patch, Step
 from ..values.digest import check_json, digest
 from ..values.origins import find_untrusted, trusted_part
 from ..values.patch import apply_patch, booked_patch
-from ..values.places import map_texts
+from ..values.places import scalars_of
 from ..world.world import World
 
 ROW_VERSION = 1
@@ -72,12 +72,12 @@ class Observation:
         """The same for two observations of the same call in the same state."""
         return digest([self.tool, self.args, self.before])
 
-    def to_row(self) -> JsonObject:
-        """Return the row, masked; keys that say nothing are left out."""
+    def to_row(self, *, masked: bool = True) -> JsonObject:
+        """Return the row, masked unless it stays in this process; keys that say nothing are left out."""
         row = {key: getattr(self, key) for key in _FIELDS}
         kept = {key: value for key, value in row.items() if key in _FIELDS[:4] or not _says_nothing(key, value)}
-        masked: JsonObject = mask_values({"v": ROW_VERSION, **kept})
-        return masked
+        whole: JsonObject = {"v": ROW_VERSION, **kept}
+        return mask_values(whole) if masked else whole  # type: ignore[return-value]
 
     @classmethod
     def from_row(cls, row: Any) -> Observation:
@@ -127,9 +127,13 @@ def _mask_member(key: str, value: Json) -> Json:
 
 def is_masked(value: Json) -> bool:
     """Return whether something in a value was masked, so that equal values may have been different ones."""
-    found: list[bool] = []
-    map_texts(value, lambda text: found.append(MASK in text))
-    return any(found)
+    return any(isinstance(each, str) and MASK in each for each in scalars_of(value))
+
+
+def without_masked(value: JsonObject) -> JsonObject:
+    """Return an object without the members that were masked: nothing is known of them."""
+    kept = {key: each for key, each in value.items() if not (isinstance(each, str) and MASK in each)}
+    return {key: without_masked(each) if isinstance(each, dict) else each for key, each in kept.items()}
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from heapq import heappush, heappushpop
 from ..schemas.complaints import find_complaints
 from ..tools import Toolkit
 from ..values.digest import find_non_json, pack, unpack
-from .observation import BadRows, Observation, is_masked
+from .observation import BadRows, Observation
 from .texts import kind_of
 
 PER_BRANCH, BRANCHES = 400, 60
@@ -50,10 +50,8 @@ class Sampler:
         tool = self.toolkit.get(row.tool)
         if tool is None:
             return "its tool is not among these"
-        if find_non_json(row.to_row()):
+        if find_non_json(row.to_row(masked=False)):
             return "no JSON that can be stored"
-        if is_masked(row.args):
-            return "its arguments were masked"
         if find_complaints(tool, row.args):
             return "its arguments break the tool's document"
         return ""
@@ -63,7 +61,7 @@ class Sampler:
         heap, kept = self._heaps.setdefault(key, []), self._kept.setdefault(key, set())
         if mark in kept or (len(heap) >= PER_BRANCH and mark > -heap[0][0]):
             return  # the same call in the same state is one observation, however often it was made
-        item = (-mark, pack(row.to_row()))
+        item = (-mark, pack(row.to_row(masked=False)))
         kept.add(mark)
         if len(heap) < PER_BRANCH:
             heappush(heap, item)
