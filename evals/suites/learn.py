@@ -134,7 +134,11 @@ class Learn(Suite):
                 tables.append(table)
                 if calls == "tasks":
                     expected += _wanted(source, whole, wanted)
-        tables += [_kinds(done), _met([one for one in done if one.group == MET]), _made([one for one in done if one.group == WRONG])]
+        tables += [
+            _kinds(done),
+            _met([one for one in done if one.group == MET]),
+            _made([one for one in done if one.group == WRONG]),
+        ]
         return Summary([table for table in tables if table.rows], expected)
 
 
@@ -189,7 +193,9 @@ def _outcomes(title: str, records: Sequence[Record], calls: str) -> tuple[Table,
         shares = [_share(one["answered"], one["calls"]), _share(one["right"], one["answered"]), one["warned"]]
         wrong = [one["warned_lawful"], one["lawful_refused"], one["refusals_allowed"]]
         entire = [_share(one["whole"], one["calls"]), _share(one["whole_right"], one["whole"])]
-        table.add(name, about["rows"], f"{about['seconds']:.1f}", one["calls"], one["refusals"], *shares, *wrong, *entire)
+        table.add(
+            name, about["rows"], f"{about['seconds']:.1f}", one["calls"], one["refusals"], *shares, *wrong, *entire
+        )
     return table, whole
 
 

@@ -57,7 +57,12 @@ def changes_of(before: JsonObject, after: JsonObject) -> list[Change]:
             path = [*path[:-1], APPEND]
         elif op == "replace" and isinstance(holder, dict):
             op, old, new = "add", holder.get(path[-1]), one["value"]
-            if isinstance(old, list) and isinstance(new, list) and 0 <= len(new) - len(old) <= 2 and new[: len(old)] == old:
+            if (
+                isinstance(old, list)
+                and isinstance(new, list)
+                and 0 <= len(new) - len(old) <= 2
+                and new[: len(old)] == old
+            ):
                 found += [Change("add", (*path, APPEND), item) for item in new[len(old) :]]
                 state = apply_patch(state, [one])
                 continue
@@ -116,7 +121,10 @@ def _program(
     afters: Mapping[int, JsonObject],
     explainer: Explainer,
 ) -> Iterator[Program]:
-    ordered = {row: sorted(seen[row], key=lambda one: (one.op == "remove", one.path[:1], len(one.path), one.path[1:])) for row in rows}
+    ordered = {
+        row: sorted(seen[row], key=lambda one: (one.op == "remove", one.path[:1], len(one.path), one.path[1:]))
+        for row in rows
+    }
     effects: list[tuple[str, list[Value], Value | None]] = []
     for number in range(len(ordered[rows[0]])):
         column = {row: ordered[row][number] for row in rows}

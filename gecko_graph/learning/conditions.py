@@ -104,7 +104,9 @@ def _members(terms: Sequence[Term]) -> Iterator[Condition]:
         kinds = {type(value) for value in holder.values}
         is_holder = f"{are(holder.text, 'sequence')} and {holder.text} is not string"
         if {list, dict} - kinds:
-            is_holder = are(holder.text, "mapping") if dict in kinds else f"{is_holder} and {holder.text} is not mapping"
+            is_holder = (
+                are(holder.text, "mapping") if dict in kinds else f"{is_holder} and {holder.text} is not mapping"
+            )
         for key in keys:
             if key.text.startswith(holder.text) or holder.text in key.text:
                 continue
@@ -160,8 +162,19 @@ def _compared(terms: Sequence[Term]) -> Iterator[Condition]:
     products = [_product(a, b) for a, b in combinations(known, 2) if "argument" in (a.of, b.of)][:MOST_PAIRS]
     for left, right in [*combinations(known, 2), *((a, b) for a in products for b in known if b.text not in a.text)]:
         for sign, compare in (("<=", operator.le), ("<", operator.lt)):
-            needs = (*left.needs, *right.needs, are(left.text, "number") * (left not in products), are(right.text, "number"))
-            yield _of(f"{left.text} {sign} {right.text}", "comparison", _number_test(compare), [left, right], [n for n in needs if n])
+            needs = (
+                *left.needs,
+                *right.needs,
+                are(left.text, "number") * (left not in products),
+                are(right.text, "number"),
+            )
+            yield _of(
+                f"{left.text} {sign} {right.text}",
+                "comparison",
+                _number_test(compare),
+                [left, right],
+                [n for n in needs if n],
+            )
     for term in known:
         if term.of != "argument" and all(type(value) is int for value in term.values if is_number(value)):
             # a count: whether there are any is a flag
@@ -211,7 +224,9 @@ def constants(terms: Sequence[Term], failed: int, lawful: int) -> Iterator[Condi
                     check = f"{term.text} {word} [{', '.join(sorted(few))}]"
                     if len(few) == 1:
                         check = f"{term.text} {'==' if word == 'in' else '!='} {min(few)}"
-                    test = lambda value, few=few, word=word: (quote(value) in few) == (word == "in") if _is_scalar(value) else None  # noqa: E731, E501
+                    test = lambda value, few=few, word=word: (
+                        (quote(value) in few) == (word == "in") if _is_scalar(value) else None
+                    )  # noqa: E731, E501
                     yield _of(check, "constant" if len(few) == 1 else "set", test, [term], needs, len(few))
         yield from _threshold(term, failed, lawful)
 
@@ -261,9 +276,13 @@ def forms_of(values: Sequence[Any], text: str) -> Iterator[Condition]:
             yield Condition(f"{text} != ''", "constant", 0, 0, 1, reads=True)
         for sign in "/*\n":
             if not any(sign in value for value in texts):
-                yield Condition(f"({quote(sign)} not in {text} if {text} is string else true)", "constant", 0, 0, 1, reads=True)
+                yield Condition(
+                    f"({quote(sign)} not in {text} if {text} is string else true)", "constant", 0, 0, 1, reads=True
+                )
         if len({len(value) for value in texts}) == 1 and len(set(texts)) >= 3:
-            yield Condition(f"(({text} | length) == {len(texts[0])} if {text} is string else true)", "constant", 0, 0, 1, reads=True)
+            yield Condition(
+                f"(({text} | length) == {len(texts[0])} if {text} is string else true)", "constant", 0, 0, 1, reads=True
+            )
     lists = [value for value in given if isinstance(value, list)]
     if lists and all(lists):
         yield Condition(f"{text} != []", "constant", 0, 0, 1, reads=True)

@@ -87,9 +87,7 @@ class Explainer:
         return None
 
     def _sum(self, seen: Mapping[int, Any]) -> Value | None:
-        known = [
-            term for term in self.terms if all(is_number(term.values[row]) for row in seen)
-        ][:30]
+        known = [term for term in self.terms if all(is_number(term.values[row]) for row in seen)][:30]
         for text, values, needs in _sums(known, seen):
             if all(_close(values[row], value) for row, value in seen.items()):
                 if any(type(values[row]) is not type(value) for row, value in seen.items()):
@@ -101,7 +99,10 @@ class Explainer:
 
     def _object(self, seen: Mapping[int, Any], place: str) -> Value | None:
         keys = list(next(iter(seen.values())))
-        if not keys or not all(isinstance(value, dict) and list(value) == keys or isinstance(value, dict) and {*value} == {*keys} for value in seen.values()):
+        if not keys or not all(
+            isinstance(value, dict) and list(value) == keys or isinstance(value, dict) and {*value} == {*keys}
+            for value in seen.values()
+        ):
             return None
         parts: dict[str, Value] = {}
         for key in keys:
@@ -115,7 +116,9 @@ class Explainer:
         lengths = {len(value) if isinstance(value, list) else -1 for value in seen.values()}
         if len(lengths) != 1 or not 0 < min(lengths) <= 4:
             return None
-        parts = [self.explain({row: value[at] for row, value in seen.items()}, f"{place}_{at}") for at in range(min(lengths))]
+        parts = [
+            self.explain({row: value[at] for row, value in seen.items()}, f"{place}_{at}") for at in range(min(lengths))
+        ]
         if any(part is None for part in parts):
             return None
         known: list[Value] = [part for part in parts if part is not None]
@@ -176,7 +179,10 @@ class Explainer:
                 repeated = sum(count > 1 for count in times.values())
                 if repeated >= 2 and 2 * repeated >= len(times) and len(table) <= LONGEST_TABLE and _is_small(table):
                     text = json.dumps(table, ensure_ascii=False).replace("null", "none")
-                    needs = (are(term.text, "string"), f"{term.text} in {json.dumps(sorted(table), ensure_ascii=False)}")
+                    needs = (
+                        are(term.text, "string"),
+                        f"{term.text} in {json.dumps(sorted(table), ensure_ascii=False)}",
+                    )
                     return Value("{{ at(" + text + f", [{term.text}]) }}}}", _reader(term, table), needs)
         return None
 
@@ -199,7 +205,10 @@ def _of_term(term: Term) -> Value:
     needs = term.typed()
     texts = [value for value in term.values if isinstance(value, str)]
     if term.of != "argument" and texts and not any("\n" in value for value in texts):
-        needs = (*needs, f"('\\n' not in {term.text} if {term.text} is string else true)")  # what lines are for was not seen
+        needs = (
+            *needs,
+            f"('\\n' not in {term.text} if {term.text} is string else true)",
+        )  # what lines are for was not seen
     return Value("{{ " + term.text + " }}", lambda row: term.values[row] if row < len(term.values) else MISSING, needs)
 
 
@@ -243,9 +252,15 @@ def _sums(known: Sequence[Term], seen: Mapping[int, Any]) -> Iterator[Sum]:
         x = a.values[row]
         for sign, constant in (("+", value - x), ("*", value / x if x else 0)):
             constant = round(constant, DIGITS)
-            constant = int(constant) if constant == int(constant) and not (sign == "*" and isinstance(value, float) and isinstance(x, int)) else constant
+            constant = (
+                int(constant)
+                if constant == int(constant) and not (sign == "*" and isinstance(value, float) and isinstance(x, int))
+                else constant
+            )
             if constant and _is_short(constant) and (sign == "+" or len({a.values[r] for r in seen}) >= LEAST):
-                said = f"{a.text} {sign} {constant}" if constant > 0 else f"{a.text} - {-constant}" if sign == "+" else ""
+                said = (
+                    f"{a.text} {sign} {constant}" if constant > 0 else f"{a.text} - {-constant}" if sign == "+" else ""
+                )
                 if said:
                     yield said, [_apply(sign, each, constant) for each in a.values], a.typed()
     for a in known:
@@ -275,8 +290,14 @@ def richer(terms: Sequence[Term]) -> list[Term]:
         *derive(counts, " | float", lambda value: float(value) if is_number(value) else MISSING),
         *derive(holders, " | keys", lambda value: list(value) if isinstance(value, dict) else MISSING),
         *derive(holders, " | values", lambda value: list(value.values()) if isinstance(value, dict) else MISSING),
-        *derive([*holders, *lists], " | length", lambda value: len(value) if isinstance(value, list | dict | str) else MISSING),
+        *derive(
+            [*holders, *lists],
+            " | length",
+            lambda value: len(value) if isinstance(value, list | dict | str) else MISSING,
+        ),
         *derive(texts, ".split() | length", lambda value: len(value.split()) if isinstance(value, str) else MISSING),
-        *derive(texts, " | lines | length", lambda value: len(value.splitlines()) if isinstance(value, str) else MISSING),
+        *derive(
+            texts, " | lines | length", lambda value: len(value.splitlines()) if isinstance(value, str) else MISSING
+        ),
         *derive(lists, " | last", lambda value: value[-1] if isinstance(value, list | str) and value else MISSING),
     ]

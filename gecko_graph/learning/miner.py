@@ -133,7 +133,9 @@ def _clauses(rule: Rule, error: Json, name: str) -> tuple[list[JsonObject], list
     guard = {"when": " and ".join(needs)} if needs else {}
     checks = [f"({one.check})" if " " in one.check else one.check for one in some]
     head: JsonObject = {"id": name, **guard, "check": " or ".join(checks)}
-    says: JsonObject = {"error": error} if rule.status == "established" else {"pass": f"perhaps refused: {as_text(error)}"}
+    says: JsonObject = (
+        {"error": error} if rule.status == "established" else {"pass": f"perhaps refused: {as_text(error)}"}
+    )
     made = [{**head, **says, "evidence": rule.evidence}]
     if len(some) > 1:
         made.append({"id": f"{name}-rivals", **guard, "check": " and ".join(checks), "pass": "rival rules disagree"})
@@ -198,11 +200,15 @@ def _answers(whole: _Rows, mined: Mined, evidence: JsonObject, doubts: list[str]
     """Return effects and result, as far as they are known; what effects need is added to the doubts."""
     sample, rows = whole.sample, whole.rows
     lawful = list(places(sample.lawful))
-    afters = {at: rows[at].after if rows[at].change is not None or not whole.tool.reads else rows[at].before for at in lawful}
+    afters = {
+        at: rows[at].after if rows[at].change is not None or not whole.tool.reads else rows[at].before for at in lawful
+    }
     known = {at: after for at, after in afters.items() if after is not None}
     # only lawful calls: what is looked up has other fields where it is refused
     after_terms = build_terms(whole.args, [_known(known[at]) if at in known else MISSING for at in range(len(rows))])
-    own_states = [_known(row.before) if at in afters and row.before is not None else MISSING for at, row in enumerate(rows)]
+    own_states = [
+        _known(row.before) if at in afters and row.before is not None else MISSING for at, row in enumerate(rows)
+    ]
     before_terms = build_terms(whole.args, own_states)
     parts = list(_parts(sample))
     own = [_rooted(term, "before") for term in before_terms]
@@ -225,7 +231,11 @@ def _answers(whole: _Rows, mined: Mined, evidence: JsonObject, doubts: list[str]
         return {}
     doubts += [need.replace("before", "state") for one in chosen for need in one.needs if "new" not in need]
     made: JsonObject = {"effects": _effects(changes)} if any(program.data for _, program in changes) else {}
-    made |= {"returns": _returns(branched, _odd(sample, left)) if branched else {"cases": [{"pass": "its result was not learned"}]}}
+    made |= {
+        "returns": _returns(branched, _odd(sample, left))
+        if branched
+        else {"cases": [{"pass": "its result was not learned"}]}
+    }
     return {"let": lets, **made} if lets else made
 
 
@@ -241,7 +251,9 @@ def _parts(sample: Sample) -> Iterator[int]:
                 yield from values.values()
     plain = [one for one in sample.conditions if one.kind in ("membership", "flag", "existence")]
     sides = [one.true & lawful for one in sorted(plain, key=lambda one: (one.cost, one.check))]
-    yield from [side for side in dict.fromkeys(sides) if PROPOSED <= side.bit_count() < lawful.bit_count()][:5 * MOST_PARTS]
+    yield from [side for side in dict.fromkeys(sides) if PROPOSED <= side.bit_count() < lawful.bit_count()][
+        : 5 * MOST_PARTS
+    ]
 
 
 Branches = list[tuple[str, Program]]

@@ -95,7 +95,9 @@ class Observation:
             raise ValueError("no usable `status`")
         with suppress(StateError):
             check_json(row, what="row")
-            made = cls(**{key: row[key] for key in _FIELDS if key in row}, **({} if "result" in row else {"result": None}))
+            made = cls(
+                **{key: row[key] for key in _FIELDS if key in row}, **({} if "result" in row else {"result": None})
+            )
             try:
                 _ = made.after
             except PatchConflict:
@@ -156,19 +158,6 @@ class BadRows:
             f"{count:,} rows: {cause}: {', '.join(self.named[cause])}{f' and {more[cause]:,} more' * bool(more[cause])}"
             for cause, count in self.counts.most_common()
         ]
-
-
-def read_rows(file: str | Path, bad: BadRows) -> Iterator[Observation]:
-    """Yield the observations of a file; what is none is counted in `bad`, whatever it is. Raises OSError."""
-    with Path(file).open(encoding="utf-8", errors="replace") as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            try:
-                yield Observation.from_row(json.loads(line))
-            except (ValueError, RecursionError, TypeError) as error:
-                cause = "no JSON" if isinstance(error, json.JSONDecodeError | RecursionError) else str(error)
-                bad.add(cause, f"{file}:{number}")
 
 
 def write_rows(file: str | Path, rows: Iterable[Observation], *, add: bool = False) -> int:

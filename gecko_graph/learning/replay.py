@@ -101,7 +101,11 @@ def _differs(ours: Json, again: Json, real: Json) -> str:
         return ""
     made, other, seen = (dict(scalars(each)) for each in (ours, again, real))
     for place, value in made.items():
-        if place in other and json_equal(other[place], value) and not (place in seen and json_equal(seen[place], value)):
+        if (
+            place in other
+            and json_equal(other[place], value)
+            and not (place in seen and json_equal(seen[place], value))
+        ):
             return "/" + "/".join(map(str, place))
     if json_equal(ours, again):
         extra = next((place for place in seen if place not in made), ())

@@ -101,10 +101,21 @@ def _find_rule(sample: Sample, failed: int, least: int) -> Rule | None:
         one, hit = pair
         against = (sample.lawful & one.known & ~one.true).bit_count()
         # one that explains (nearly) all, by the plainest kind; else the one that explains most
-        return (hit.bit_count() < whole, TIERS[one.kind] if hit.bit_count() >= whole else -hit.bit_count(), against, one.cost, one.check)
+        return (
+            hit.bit_count() < whole,
+            TIERS[one.kind] if hit.bit_count() >= whole else -hit.bit_count(),
+            against,
+            one.cost,
+            one.check,
+        )
 
     best, rows = min(fitting, key=rank)
-    chance = chance_of(rows.bit_count(), failed.bit_count(), sample.lawful.bit_count(), len({(c.true, c.known) for c, _ in fitting} | {(c.true, c.known) for c in sample.conditions}))
+    chance = chance_of(
+        rows.bit_count(),
+        failed.bit_count(),
+        sample.lawful.bit_count(),
+        len({(c.true, c.known) for c, _ in fitting} | {(c.true, c.known) for c in sample.conditions}),
+    )
     if chance > CHANCE:
         return None
     if best.kind == "comparison" and rows.bit_count() < whole:

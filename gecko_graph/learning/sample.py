@@ -88,9 +88,10 @@ class Sampler:
         return self.seen - self.bad.counts.total() - sum(len(heap) for heap in self._heaps.values())
 
 
-def contradictions(rows: Iterable[Observation]) -> list[list[Observation]]:
-    """Return rows of the same call in the same state that came out differently: clocks, other versions, chance."""
+def find_opposites(rows: Iterable[Observation]) -> list[str]:
+    """Return where rows come from that answer a call which others refuse in the same state: a clock, another version."""
     found: dict[str, list[Observation]] = {}
     for row in rows:
         found.setdefault(row.question, []).append(row)
-    return [some for some in found.values() if len({(row.status) for row in some}) > 1]
+    both = (some for some in found.values() if len({row.status for row in some}) > 1)
+    return [", ".join(sorted({row.source or row.digest[:12] for row in some})) for some in both]

@@ -88,7 +88,9 @@ def stable_fields(values: Sequence[Any]) -> list[str]:
     objects = [value for value in values if isinstance(value, dict)]
     counts = Counter(key for value in objects for key in value)
     least = STABLE * len(objects)
-    return [key for key, count in counts.items() if count >= least and count >= LEAST_HITS and key.isidentifier()][:FIELDS]
+    return [key for key, count in counts.items() if count >= least and count >= LEAST_HITS and key.isidentifier()][
+        :FIELDS
+    ]
 
 
 def values_at(values: Sequence[Any], key: str) -> list[Any]:
@@ -134,14 +136,22 @@ def _arguments(args: Sequence[Any]) -> Iterator[Term]:
 
 def _pairs(keys: Sequence[Term]) -> Iterator[Term]:
     """Yield two short texts as one: what a hidden table may be looked up by."""
-    texts = [term for term in keys if all(value is None or isinstance(value, str) and len(value) < 30 for value in term.values)]
+    texts = [
+        term
+        for term in keys
+        if all(value is None or isinstance(value, str) and len(value) < 30 for value in term.values)
+    ]
     for a, b in list(combinations(texts, 2))[:6]:
-        both = [f"{x}|{y}" if x is not None and y is not None else MISSING for x, y in zip(a.values, b.values, strict=True)]
+        both = [
+            f"{x}|{y}" if x is not None and y is not None else MISSING for x, y in zip(a.values, b.values, strict=True)
+        ]
         needs = (are(a.text, "string"), are(b.text, "string"))
         yield Term(f"({a.text} ~ '|' ~ {b.text})", both, 3, "argument", needs)
 
 
-def _fields(values: Sequence[Any], text: str, of: str, depth: int, cost: int, needs: tuple[str, ...] = ()) -> Iterator[Term]:
+def _fields(
+    values: Sequence[Any], text: str, of: str, depth: int, cost: int, needs: tuple[str, ...] = ()
+) -> Iterator[Term]:
     for key in stable_fields(values):
         inner, name = values_at(values, key), member(text, key)
         yield Term(name, inner, cost, of, needs)
@@ -162,7 +172,9 @@ def _cursors(fields: Sequence[Term]) -> Iterator[Term]:
                 if sum(each is not MISSING for each in found) >= STABLE * sum(map(_is_path, path.values)):
                     text = f"at({tree.text}, [{path.text} | interleave({quote(key)}), {quote(key)}])"
                     needs = (*path.needs, *tree.needs, are(path.text, "sequence"))
-                    steps = [[*_root_path(tree), *_steps(place, key)] if _is_path(place) else None for place in path.values]
+                    steps = [
+                        [*_root_path(tree), *_steps(place, key)] if _is_path(place) else None for place in path.values
+                    ]
                     said = "\n".join([*_root_path(tree), f"{{{{ {path.text} | interleave({quote(key)}) }}}}", key])
                     yield Term(text, found, 2, "lookup", needs, (said, steps))
 
@@ -203,7 +215,9 @@ def _lookups(key: Term, containers: Sequence[Term], lists: Sequence[Term]) -> It
         text = f"at({one.text}, [{key.text}])"
         yield from _found(text, found, one.cost + key.cost, (*needs, *one.needs))
     for one in lists:
-        for field in stable_fields([item for value in one.values if isinstance(value, list) for item in value][:500])[:8]:
+        for field in stable_fields([item for value in one.values if isinstance(value, list) for item in value][:500])[
+            :8
+        ]:
             found = [_find(whole, field, each) for whole, each in zip(one.values, key.values, strict=True)]
             text = f"({one.text} | selectattr({quote(field)}, 'eq', {key.text}) | first)"
             yield from _found(text, found, one.cost + key.cost + 1, (*key.needs, *one.needs, are(one.text, "sequence")))

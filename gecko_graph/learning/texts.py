@@ -19,7 +19,9 @@ MOST_HOLES = 6
 def kind_of(error: Json, args: dict[str, Any]) -> str:
     """Return a text that errors of one kind share: without quoted parts, numbers and the call's own arguments."""
     text = as_text(error)
-    for value in sorted((str(each) for each in args.values() if isinstance(each, str | int | float)), key=len, reverse=True):
+    for value in sorted(
+        (str(each) for each in args.values() if isinstance(each, str | int | float)), key=len, reverse=True
+    ):
         if len(value) > 2 or not value.isalnum():
             text = text.replace(value, HOLE) if value else text
     inner = re.sub(r"'[^']*'|\[[^\]]*\]|\d+(?:\.\d+)?", HOLE, text)
@@ -44,7 +46,10 @@ def _candidates(texts: Sequence[str], terms: Sequence[Term]) -> list[tuple[Term,
     found = []
     for term in terms:
         shown = [_show(value) for value in term.values]
-        if all(each is not None and each in text for each, text in zip(shown, texts, strict=True)) and len(set(shown)) > 1:
+        if (
+            all(each is not None and each in text for each, text in zip(shown, texts, strict=True))
+            and len(set(shown)) > 1
+        ):
             found.append((term, [str(each) for each in shown]))
     found.sort(key=lambda pair: (-sum(map(len, pair[1])), pair[0].cost))
     return found[:MOST_HOLES]
