@@ -226,7 +226,7 @@ def constants(terms: Sequence[Term], failed: int, lawful: int) -> Iterator[Condi
                         check = f"{term.text} {'==' if word == 'in' else '!='} {min(few)}"
                     test = lambda value, few=few, word=word: (
                         (quote(value) in few) == (word == "in") if _is_scalar(value) else None
-                    )  # noqa: E731, E501
+                    )
                     yield _of(check, "constant" if len(few) == 1 else "set", test, [term], needs, len(few))
         yield from _threshold(term, failed, lawful)
 

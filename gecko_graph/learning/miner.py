@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
-from ..errors import ContractError
 from ..contracts.contract import Contract
+from ..errors import ContractError
 from ..state import Json, JsonObject
 from ..tools import ToolSpec
 from ..values.digest import digest
 from ..values.places import as_text
-from .changes import Program, cover, find_effects, find_results
-from .conditions import Condition, build_conditions, forms_of
+from .changes import Lawful, Program, cover, find_effects, find_results
+from .conditions import build_conditions, forms_of
 from .explain import Explainer, richer
 from .observation import Observation, is_masked, without_masked
-from .rules import EXCEPTIONS, PROPOSED, Rule, Sample, find_doubt, find_rules, places, separate
+from .rules import ESTABLISHED, EXCEPTIONS, PROPOSED, Rule, Sample, find_doubt, find_rules, places, separate
 from .terms import MISSING, ROOT, Term, build_terms
-from .texts import HOLE, loosen
+from .texts import HOLE
 
 CHUNK, MOST_PARTS = 12, 6
-"""Conditions in one clause: an expression has a limit."""
+"""Conditions in one clause, for an expression has a limit; values of an argument that may be branches."""
+
+OUTSIDE, UNLEARNED = "outside of what was seen", "its result was not learned"
 
 
 @dataclass(slots=True)
@@ -54,6 +59,15 @@ class _Rows:
         starts = [row.question if row.before is None else digest(row.before) for row in rows]
         sample = Sample(lawful, [row.digest[:12] for row in rows], starts, terms, build_conditions(terms))
         return cls(tool, branches, rows, args, sample)
+
+    def lawful(self) -> Lawful:
+        """Return what the lawful rows show; what a tool that only reads has changed is known to be nothing."""
+        some = {at: self.rows[at] for at in places(self.sample.lawful)}
+        befores = {at: row.before for at, row in some.items() if row.before is not None}
+        afters = {at: row.before if row.change is None and self.tool.reads else row.after for at, row in some.items()}
+        known = {at: after for at, after in afters.items() if after is not None}
+        results = {at: row.result for at, row in some.items()}
+        return Lawful(dict(enumerate(self.args)), befores, known, results, list(_parts(self.sample)))
 
     def kinds(self) -> list[tuple[str, int]]:
         """Return the kinds of refusals with their rows, the most frequent first."""
@@ -108,11 +122,11 @@ def _requirements(whole: _Rows, mined: Mined) -> tuple[list[JsonObject], list[st
     """Return the clauses of refusals, and conditions outside of which nothing is known."""
     clauses: list[JsonObject] = []
     doubts: list[str] = []
-    explainer = Explainer(whole.sample.terms, tables=False, may_draw=False)
+    explainer = Explainer(whole.sample.terms, is_plain=True)
     rare = 0
     for number, (kind, rows) in enumerate(whole.kinds()):
         rules, left = find_rules(whole.sample, rows) if rows.bit_count() >= PROPOSED else ([], rows)
-        error = _error(whole, rows, explainer)
+        error = _error(whole, kind, rows, explainer)
         for at, rule in enumerate(rules):
             made, more = _clauses(rule, error, f"refusal-{number + 1}{chr(97 + at)}")
             clauses += made
@@ -142,28 +156,16 @@ def _clauses(rule: Rule, error: Json, name: str) -> tuple[list[JsonObject], list
     return made, needs
 
 
-def _error(whole: _Rows, rows: int, explainer: Explainer) -> Json:
+def _error(whole: _Rows, kind: str, rows: int, explainer: Explainer) -> Json:
     """Return the error of refusals of one kind as a template, `…` where nothing explains a part."""
     seen = {at: whole.rows[at].result for at in places(rows)}
     value = explainer.explain(seen)
     if value is not None and (not value.needs or all("args" in need for need in value.needs)):
         return value.template
-    return _loose(list(seen.values()), list(seen), explainer)
-
-
-def _loose(values: Sequence[Json], rows: Sequence[int], explainer: Explainer) -> Json:
-    first = values[0]
-    if all(value == first for value in values):
-        return first if "{{" not in as_text(first) else HOLE
-    if all(isinstance(value, dict) and isinstance(first, dict) and value.keys() == first.keys() for value in values):
-        assert isinstance(first, dict)
-        return {key: _loose([value[key] for value in values], rows, explainer) for key in first}  # type: ignore[index,call-overload]
-    if all(isinstance(value, str) for value in values):
-        found = explainer.explain(dict(zip(rows, values, strict=True)))
-        if found is not None:
-            return found.template
-        return loosen([str(value) for value in values]).replace("{{", HOLE).replace("{%", HOLE)
-    return HOLE
+    known: Json = re.sub(r"\{[{%]", HOLE, kind)
+    with suppress(ValueError):
+        return cast("Json", json.loads(str(known)))
+    return known
 
 
 def _doubtful(sample: Sample, rare: int) -> list[str]:
@@ -193,50 +195,35 @@ def _passing(doubts: Sequence[str]) -> Iterator[JsonObject]:
     unique = list(dict.fromkeys(doubts))
     for number in range(0, len(unique), CHUNK):
         check = " and ".join(unique[: number + CHUNK] if number == 0 else unique[number : number + CHUNK])
-        yield {"id": f"forms-{number // CHUNK + 1}", "check": check, "pass": "outside of what was seen"}
+        yield {"id": f"forms-{number // CHUNK + 1}", "check": check, "pass": OUTSIDE}
 
 
 def _answers(whole: _Rows, mined: Mined, evidence: JsonObject, doubts: list[str]) -> JsonObject:
     """Return effects and result, as far as they are known; what effects need is added to the doubts."""
-    sample, rows = whole.sample, whole.rows
-    lawful = list(places(sample.lawful))
-    afters = {
-        at: rows[at].after if rows[at].change is not None or not whole.tool.reads else rows[at].before for at in lawful
-    }
-    known = {at: after for at, after in afters.items() if after is not None}
-    # only lawful calls: what is looked up has other fields where it is refused
-    after_terms = build_terms(whole.args, [_known(known[at]) if at in known else MISSING for at in range(len(rows))])
-    own_states = [
-        _known(row.before) if at in afters and row.before is not None else MISSING for at, row in enumerate(rows)
+    sample, lawful = whole.sample, whole.lawful()
+    # only of lawful calls: what is looked up has other fields where it is refused
+    states = [
+        build_terms(whole.args, [_known(some[at]) if at in some else MISSING for at in range(len(whole.rows))])
+        for some in (lawful.afters, lawful.befores)
     ]
-    before_terms = build_terms(whole.args, own_states)
-    parts = list(_parts(sample))
-    own = [_rooted(term, "before") for term in before_terms]
-    unique = {term.text: term for term in [*richer([_rooted(term, "state") for term in after_terms]), *richer(own)]}
-    results = Explainer(list(unique.values()))
-    returned, left = cover(find_results({at: rows[at].result for at in lawful}, results, parts), sample.lawful)
-    branched = _branched(sample, returned, left) if returned else None
-    befores = {at: rows[at].before or {} for at in known}
-    effects = find_effects(befores, known, Explainer([*results.drawn, *richer(own)], tables=False), parts)
-    chosen, rest = cover(effects, sample.lawful)
-    changes = _branched(sample, chosen, rest) if chosen else None
-    evidence["effects"] = _said(changes, chosen, rest, sample)
-    evidence["returns"] = _said(branched, returned, left, sample)
-    lets = {name: let for one in [*returned, *chosen] for name, let in one.lets.items()}
-    if changes is None:
-        mined.unknown.append("what it changes")
-    if branched is None:
-        mined.unknown.append("what it returns")
+    after, before = ([_rooted(term, root) for term in terms] for terms, root in zip(states, ("state", "before"), strict=True))
+    results = Explainer([*richer(after), *(term for term in richer(before) if "before" in term.text)])
+    returned, odd = cover(find_results(lawful, results), sample.lawful)
+    returns = _branched(sample, returned, odd)
+    effects = Explainer([*results.drawn, *richer(before)], drawn=list(results.drawn))
+    changed, left = cover(find_effects(lawful, effects), sample.lawful)
+    changes = _branched(sample, changed, left)
+    evidence["effects"], evidence["returns"] = _said(changes, left, sample), _said(returns, odd, sample)
+    mined.unknown += [f"what it {word}" for word, one in (("changes", changes), ("returns", returns)) if one is None]
     if changes is None:
         return {}
-    doubts += [need.replace("before", "state") for one in chosen for need in one.needs if "new" not in need]
-    made: JsonObject = {"effects": _effects(changes)} if any(program.data for _, program in changes) else {}
-    made |= {
-        "returns": _returns(branched, _odd(sample, left))
-        if branched
-        else {"cases": [{"pass": "its result was not learned"}]}
-    }
-    return {"let": lets, **made} if lets else made
+    drawn = {term.text for term in effects.drawn}
+    needs = [need for one in changed for need in one.needs if not any(name in need for name in drawn)]
+    doubts += [need.replace("before", "state") for need in needs]
+    made: JsonObject = {"let": {name: let for one in [*returned, *changed] for name, let in one.lets.items()}}
+    made |= {"effects": _effects(changes)} if any(program.data for _, program in changes) else {}
+    made["returns"] = _returns(returns, _odd(sample, odd)) if returns else {"cases": [{"pass": UNLEARNED}]}
+    return made if made["let"] else {key: made[key] for key in made if key != "let"}
 
 
 def _parts(sample: Sample) -> Iterator[int]:
@@ -261,7 +248,7 @@ Branches = list[tuple[str, Program]]
 
 def _branched(sample: Sample, programs: Sequence[Program], left: int) -> Branches | None:
     """Return programs, each with the condition that leads to it ("" for the last); None where none is known."""
-    if left.bit_count() > EXCEPTIONS * sample.lawful.bit_count():
+    if not programs or left.bit_count() > EXCEPTIONS * sample.lawful.bit_count():
         return None
     found: Branches = []
     remaining, waiting = sample.lawful & ~left, list(programs)
@@ -316,19 +303,15 @@ def _returns(branches: Branches, odd: Sequence[str]) -> Json:
     for when, program in branches:
         needs = " and ".join(dict.fromkeys([*odd, *([when] if when else []), *program.needs]))
         cases.append({"when": needs or "true", "value": program.data})
-    return {"cases": [*cases, {"pass": "outside of what was seen"}]}
+    return {"cases": [*cases, {"pass": OUTSIDE}]}
 
 
-def _said(branches: Branches | None, programs: Sequence[Program], left: int, sample: Sample) -> JsonObject:
+def _said(branches: Branches | None, left: int, sample: Sample) -> JsonObject:
     if branches is None:
         return {"status": "unknown", "for": 0}
     count = sample.lawful.bit_count() - left.bit_count()
-    return {
-        "status": "established" if count >= 10 else "proposed",
-        "for": count,
-        "branches": len(branches),
-        "against": sample.named(left),
-    }
+    status = "established" if count >= ESTABLISHED else "proposed"
+    return {"status": status, "for": count, "branches": len(branches), "against": sample.named(left)}
 
 
 def _loadable(tool: ToolSpec, contract: JsonObject, evidence: JsonObject, mined: Mined) -> JsonObject:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -197,7 +197,7 @@ def observe_steps(
         if _is_real(step):
             trusted = trusted_part(state, find_untrusted(start, [], steps[:number]))
             until = min((at for at in writes if at > number), default=len(steps))
-            knows = outcome["status"] == "error" or not outcome.get("supposed") and outcome["patch"] is not None
+            knows = outcome["status"] == "error" or (not outcome.get("supposed") and outcome["patch"] is not None)
             change = [*(outcome["patch"] or [])] if knows and (outcome["patch"] or _reads(world, step)) else None
             made.append(
                 Observation(

@@ -139,7 +139,7 @@ def _pairs(keys: Sequence[Term]) -> Iterator[Term]:
     texts = [
         term
         for term in keys
-        if all(value is None or isinstance(value, str) and len(value) < 30 for value in term.values)
+        if all(value is None or (isinstance(value, str) and len(value) < 30) for value in term.values)
     ]
     for a, b in list(combinations(texts, 2))[:6]:
         both = [
