@@ -39,8 +39,8 @@ PARTS = {"effects": (0.90, 0.85), "requires": (0.35, 0.70)}
 class Learn(Suite):
     """Contracts learned from recorded calls of the eight classes, without a model, a source or a written contract.
 
-    A fifth of the tasks is held out. "learned": what the journal of the others alone gives, and with random probes; each
-    tried on the held-out tasks' calls and on new random ones. "refusals met": rows of each kind of refusal as they come,
+    A fifth of the tasks is held out. "learned": what the journal of the others gives, alone and with random probes; each
+    tried on the held-out tasks' calls and on new random ones. "refusals met": the first rows of each kind of refusal,
     three or ten of them. "made wrong": written contracts with one effect or requirement left out, and whether 100 real
     calls of the tool show it.
     """

@@ -152,7 +152,9 @@ def _at(state: Json, path: Sequence[str]) -> Any:
 
 def find_effects(lawful: Lawful, explainer: Explainer) -> list[Program]:
     """Return programs of effects, those that give most rows first; together they may not give all."""
-    seen = {row: changes_of(before, lawful.afters[row]) for row, before in lawful.befores.items() if row in lawful.afters}
+    seen = {
+        row: changes_of(before, lawful.afters[row]) for row, before in lawful.befores.items() if row in lawful.afters
+    }
     groups: dict[tuple[Any, ...], dict[int, list[Changed]]] = {}
     for row, changes in seen.items():
         if 0 < len(changes) <= MOST_CHANGES:

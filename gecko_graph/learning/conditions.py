@@ -20,7 +20,7 @@ TIERS: dict[Kind, int] = {
 }  # fmt: skip
 """What is tried first: a rival of a later tier is none."""
 
-MOST_PAIRS, MOST_NUMBERS, MOST_SEEN = 40, 24, 12
+MOST_PAIRS, MOST_NUMBERS, MOST_SEEN, LEAST_TEXTS = 40, 24, 12, 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,7 +34,6 @@ class Condition:
         known: Bits of those in which it can be evaluated.
         cost: How long a description it is.
         needs: Checks that must hold before it can be evaluated, in their order.
-        reads: Whether it speaks of the arguments.
     """
 
     check: str
@@ -43,7 +42,6 @@ class Condition:
     known: int
     cost: int
     needs: tuple[str, ...] = ()
-    reads: bool = False
 
     def negated(self) -> Condition:
         """Return the opposite, of the same kind."""
@@ -70,7 +68,7 @@ def build_conditions(terms: Sequence[Term]) -> list[Condition]:
     both = [one for each in found for one in (each, each.negated())]
     unique: dict[str, Condition] = {}
     for one in both:
-        if one.true != one.known or one.known.bit_count() > 0:
+        if one.known:
             unique.setdefault(one.check, one)
     return list(unique.values())
 
@@ -79,7 +77,7 @@ def _of(check: str, kind: Kind, test: Test, terms: Sequence[Term], needs: Sequen
     rows = zip(*(term.values for term in terms), strict=True)
     true, known = bits(None if MISSING in row else test(*row) for row in map(tuple, rows))
     cost += sum(term.cost for term in terms)
-    return Condition(check, kind, true, known, cost, tuple(dict.fromkeys(needs)), "args." in check or "args[" in check)
+    return Condition(check, kind, true, known, cost, tuple(dict.fromkeys(needs)))
 
 
 def _existing(terms: Sequence[Term]) -> Iterator[Condition]:
@@ -96,31 +94,20 @@ def _existing(terms: Sequence[Term]) -> Iterator[Condition]:
 
 
 def _members(terms: Sequence[Term]) -> Iterator[Condition]:
+    """Yield whether a key, or each item of an argument, is in an object or a list of the state."""
     holders = [term for term in terms if term.of != "argument" and any(isinstance(v, dict | list) for v in term.values)]
     plain = [term for term in holders if term.of == "state" and all(map(_is_flat, term.values))]
-    holders += derive(plain, " | values", lambda value: list(value.values()))
     keys = [term for term in terms if any(is_key(value) for value in term.values)]
-    for holder in holders:
-        kinds = {type(value) for value in holder.values}
-        is_holder = f"{are(holder.text, 'sequence')} and {holder.text} is not string"
-        if {list, dict} - kinds:
-            is_holder = (
-                are(holder.text, "mapping") if dict in kinds else f"{is_holder} and {holder.text} is not mapping"
-            )
+    lists = [term for term in terms if term.of == "argument" and any(isinstance(v, list) and v for v in term.values)]
+    for holder in [*holders, *derive(plain, " | values", lambda value: list(value.values()))]:
+        own = (*holder.needs, f"{are(holder.text, 'sequence')} and {holder.text} is not string")
         for key in keys:
-            if key.text.startswith(holder.text) or holder.text in key.text:
-                continue
-            needs = (*holder.needs, is_holder, *key.needs, are(key.text, "string", "integer"))
-            one = _of(f"{key.text} in {holder.text}", "membership", _is_in, [key, holder], needs)
-            if one.true:  # never there: nobody's keys
-                yield one
-        for many in (term for term in terms if term.of == "argument"):
-            if any(isinstance(value, list) and value for value in many.values):
-                needs = (*holder.needs, is_holder, are(many.text, "sequence"), f"{many.text} is not string")
-                check = f"all(one in {many.text}, one in {holder.text})"
-                one = _of(check, "membership", _are_in, [many, holder], needs, 1)
-                if one.true:
-                    yield one
+            if holder.text not in key.text:
+                needs = (*own, *key.needs, are(key.text, "string", "integer"))
+                yield _of(f"{key.text} in {holder.text}", "membership", _is_in, [key, holder], needs)
+        for many in lists:
+            needs = (*own, f"{are(many.text, 'sequence')} and {many.text} is not string")
+            yield _of(f"all(one in {many.text}, one in {holder.text})", "membership", _are_in, [many, holder], needs, 1)
 
 
 def _is_flat(value: Any) -> bool:
@@ -159,40 +146,39 @@ def is_number(value: Any) -> bool:
 def _compared(terms: Sequence[Term]) -> Iterator[Condition]:
     """Yield comparisons of two numbers, of a product and a number, and of one with nothing."""
     known = numbers(terms)
-    products = [_product(a, b) for a, b in combinations(known, 2) if "argument" in (a.of, b.of)][:MOST_PAIRS]
+    products = [combine(a, b, "*") for a, b in combinations(known, 2) if "argument" in (a.of, b.of)][:MOST_PAIRS]
     for left, right in [*combinations(known, 2), *((a, b) for a in products for b in known if b.text not in a.text)]:
-        for sign, compare in (("<=", operator.le), ("<", operator.lt)):
-            needs = (
-                *left.needs,
-                *right.needs,
-                are(left.text, "number") * (left not in products),
-                are(right.text, "number"),
-            )
-            yield _of(
-                f"{left.text} {sign} {right.text}",
-                "comparison",
-                _number_test(compare),
-                [left, right],
-                [n for n in needs if n],
-            )
+        needs = (*left.needs, *right.needs, are(left.text, "number"), are(right.text, "number"))
+        for sign in ("<=", "<"):
+            yield _of(f"{left.text} {sign} {right.text}", "comparison", _numeric(sign), [left, right], needs)
     for term in known:
         if term.of != "argument" and all(type(value) is int for value in term.values if is_number(value)):
             # a count: whether there are any is a flag
-            test = lambda value: value != 0 if is_number(value) else None  # noqa: E731
-            yield _of(f"{term.text} != 0", "flag", test, [term], (*term.needs, are(term.text, "integer")))
-        for sign, compare in ((">", operator.gt), (">=", operator.ge)):
-            test = lambda value, compare=compare: compare(value, 0) if is_number(value) else None  # noqa: E731
-            yield _of(f"{term.text} {sign} 0", "constant", test, [term], (*term.needs, are(term.text, "number")))
+            yield _of(f"{term.text} != 0", "flag", _numeric("!=", 0), [term], (*term.needs, are(term.text, "integer")))
+        for sign in (">", ">="):
+            needs = (*term.needs, are(term.text, "number"))
+            yield _of(f"{term.text} {sign} 0", "constant", _numeric(sign, 0), [term], needs)
 
 
-def _number_test(compare: Callable[[Any, Any], bool]) -> Test:
-    return lambda a, b: compare(a, b) if is_number(a) and is_number(b) else None
+_SIGNS: dict[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "!=": operator.ne,
+    "+": operator.add, "*": operator.mul,
+}  # fmt: skip
 
 
-def _product(a: Term, b: Term) -> Term:
-    values = [x * y if is_number(x) and is_number(y) else MISSING for x, y in zip(a.values, b.values, strict=True)]
+def _numeric(sign: str, *edge: float) -> Test:
+    def test(*values: Any) -> bool | None:
+        return _SIGNS[sign](*values, *edge) if all(map(is_number, values)) else None
+
+    return test
+
+
+def combine(a: Term, b: Term, sign: str) -> Term:
+    """Return the sum or product of two terms."""
+    pairs = zip(a.values, b.values, strict=True)
+    values = [_SIGNS[sign](x, y) if is_number(x) and is_number(y) else MISSING for x, y in pairs]
     needs = (*a.needs, *b.needs, are(a.text, "number"), are(b.text, "number"))
-    return Term(f"({a.text} * {b.text})", values, a.cost + b.cost + 1, "lookup", needs)
+    return Term(f"({a.text} {sign} {b.text})", values, a.cost + b.cost + 1, "lookup", needs)
 
 
 def _equal(terms: Sequence[Term]) -> Iterator[Condition]:
@@ -212,40 +198,35 @@ def _equality(a: Any, b: Any) -> bool | None:
 
 def constants(terms: Sequence[Term], failed: int, lawful: int) -> Iterator[Condition]:
     """Yield conditions with a constant that hold in the lawful rows and not in the failed ones."""
-    given = [each for each in terms if each.of == "argument"]
-    for term in [*terms, *derive(given, " | length", _length), *_sums_with(given, terms)]:
-        pairs = [(value, 1 << at) for at, value in enumerate(term.values) if value is not MISSING]
-        bad = {quote(value) for value, bit in pairs if bit & failed and _is_scalar(value)}
-        good = {quote(value) for value, bit in pairs if bit & lawful and _is_scalar(value)}
-        needs = (*term.needs, f"{term.text} is defined")
-        if bad and good and not bad & good:
-            for few, word in ((good, "in"), (bad, "not in")):
-                if len(few) <= MOST_SEEN:
-                    check = f"{term.text} {word} [{', '.join(sorted(few))}]"
-                    if len(few) == 1:
-                        check = f"{term.text} {'==' if word == 'in' else '!='} {min(few)}"
-                    test = lambda value, few=few, word=word: (
-                        (quote(value) in few) == (word == "in") if _is_scalar(value) else None
-                    )
-                    yield _of(check, "constant" if len(few) == 1 else "set", test, [term], needs, len(few))
-        yield from _threshold(term, failed, lawful)
+    given, fields = ([term for term in terms if term.of == of] for of in ("argument", "state"))
+    sums = [combine(a, b, "+") for a in numbers(given) for b in numbers(fields)][:MOST_PAIRS]
+    for term in [*terms, *derive(given, " | length", _length), *sums]:
+        bad, good = (
+            [v for at, v in enumerate(term.values) if rows >> at & 1 and v is not MISSING] for rows in (failed, lawful)
+        )
+        if bad and good:
+            yield from _seen(term, *({quote(value) for value in some if _is_scalar(value)} for some in (bad, good)))
+            yield from _threshold(term, *([value for value in some if is_number(value)] for some in (bad, good)))
 
 
-def _sums_with(given: Sequence[Term], terms: Sequence[Term]) -> Iterator[Term]:
-    """Yield sums of an argument and a field of the state."""
-    known = [(a, b) for a in numbers(given) for b in numbers([each for each in terms if each.of == "state"])]
-    for a, b in known[:MOST_PAIRS]:
-        values = [x + y if is_number(x) and is_number(y) else MISSING for x, y in zip(a.values, b.values, strict=True)]
-        needs = (*a.needs, *b.needs, are(a.text, "number"), are(b.text, "number"))
-        yield Term(f"({a.text} + {b.text})", values, a.cost + b.cost + 1, "lookup", needs)
+def _seen(term: Term, bad: set[str], good: set[str]) -> Iterator[Condition]:
+    for few, word, sign in ((good, "in", "=="), (bad, "not in", "!=")):
+        if bad and good and not bad & good and len(few) <= MOST_SEEN:
+
+            def test(value: Any, few: set[str] = few, word: str = word) -> bool | None:
+                return (quote(value) in few) == (word == "in") if _is_scalar(value) else None
+
+            check = (
+                f"{term.text} {word} [{', '.join(sorted(few))}]" if len(few) > 1 else f"{term.text} {sign} {min(few)}"
+            )
+            kind: Kind = "constant" if len(few) == 1 else "set"
+            yield _of(check, kind, test, [term], (*term.needs, f"{term.text} is defined"), len(few))
 
 
-def _threshold(term: Term, failed: int, lawful: int) -> Iterator[Condition]:
-    pairs = [(value, 1 << at) for at, value in enumerate(term.values) if is_number(value)]
-    bad, good = ([value for value, bit in pairs if bit & rows] for rows in (failed, lawful))
-    for sign, compare, edge in ((">=", operator.ge, min(good, default=0)), ("<=", operator.le, max(good, default=0))):
-        if bad and good and not any(compare(value, edge) for value in bad):
-            test = lambda value, compare=compare, edge=edge: compare(value, edge) if is_number(value) else None  # noqa: E731
+def _threshold(term: Term, bad: list[Any], good: list[Any]) -> Iterator[Condition]:
+    for sign, edge in ((">=", min(good, default=0)), ("<=", max(good, default=0))):
+        test = _numeric(sign, edge)
+        if bad and good and not any(map(test, bad)):
             needs = (*term.needs, are(term.text, "number"))
             yield _of(f"{term.text} {sign} {quote(edge)}", "constant", test, [term], needs, 2)
 
@@ -258,31 +239,23 @@ def _is_scalar(value: Json) -> bool:
     return value is None or isinstance(value, bool | int | float) or (isinstance(value, str) and len(value) <= 60)
 
 
-def forms_of(values: Sequence[Any], text: str) -> Iterator[Condition]:
-    """Yield what is always so of an argument in these rows: its type, its sign, signs that it lacks or has."""
+def forms_of(values: Sequence[Any], text: str) -> Iterator[str]:
+    """Yield what is always so of an argument in these rows: its type, its sign, signs that it lacks."""
     given = [value for value in values if value is not MISSING]
-    tests = sorted({test_of(value) for value in given})
-    if tests:
-        check = " or ".join(f"{text} is {test}" for test in tests)
-        yield Condition(check, "flag", 0, 0, 1, reads=True)
-    if any(is_number(value) for value in given):
-        for check, test in ((f"{text} > 0", lambda v: v > 0), (f"{text} >= 0", lambda v: v >= 0)):
-            if all(test(value) for value in given if is_number(value)):
-                yield Condition(f"({check} if {text} is number else true)", "constant", 0, 0, 1, reads=True)
-                break
+    if given:
+        yield are(text, *sorted({test_of(value) for value in given}))
+    checks = [(f"{text} > 0", _numeric(">", 0)), (f"{text} >= 0", _numeric(">=", 0))]
+    positive = [
+        check for check, test in checks if any(map(is_number, given)) and all(test(v) is not False for v in given)
+    ]
+    yield from (f"({check} if {text} is number else true)" for check in positive[:1])
     texts = [value for value in given if isinstance(value, str)]
-    if texts:
-        if all(texts):
-            yield Condition(f"{text} != ''", "constant", 0, 0, 1, reads=True)
-        for sign in "/*\n":
-            if not any(sign in value for value in texts):
-                yield Condition(
-                    f"({quote(sign)} not in {text} if {text} is string else true)", "constant", 0, 0, 1, reads=True
-                )
-        if len({len(value) for value in texts}) == 1 and len(set(texts)) >= 3:
-            yield Condition(
-                f"(({text} | length) == {len(texts[0])} if {text} is string else true)", "constant", 0, 0, 1, reads=True
-            )
-    lists = [value for value in given if isinstance(value, list)]
-    if lists and all(lists):
-        yield Condition(f"{text} != []", "constant", 0, 0, 1, reads=True)
+    lacking = [sign for sign in "/*\n" if texts and not any(sign in value for value in texts)]
+    yield from (f"({quote(sign)} not in {text} if {text} is string else true)" for sign in lacking)
+    lengths = {len(value) for value in texts}
+    if len(lengths) == 1 and len(set(texts)) >= LEAST_TEXTS:
+        yield f"(({text} | length) == {min(lengths)} if {text} is string else true)"
+    for kind, empty in ((str, "''"), (list, "[]")):
+        some = [value for value in given if isinstance(value, kind)]
+        if some and all(some):
+            yield f"{text} != {empty}"

@@ -97,7 +97,9 @@ class Explainer:
             return None
         return self._members(seen, range(min(lengths)), place, list)
 
-    def _members(self, seen: Seen, keys: Iterable[Any], place: str, build: Callable[[list[Json]], Json]) -> Value | None:
+    def _members(
+        self, seen: Seen, keys: Iterable[Any], place: str, build: Callable[[list[Json]], Json]
+    ) -> Value | None:
         parts = list[Value]()
         for key in keys:
             part = self.explain({row: value[key] for row, value in seen.items()}, f"{place}_{key}")
@@ -108,7 +110,9 @@ class Explainer:
 
     def _text(self, seen: Seen, _: str) -> Value | None:
         found = fit_text(seen, self.terms)
-        return Value(found[0], tuple(dict.fromkeys(need for term in found[1] for need in term.typed()))) if found else None
+        return (
+            Value(found[0], tuple(dict.fromkeys(need for term in found[1] for need in term.typed()))) if found else None
+        )
 
     def _drawn(self, seen: Seen, place: str) -> Value | None:
         """Return a value that is another one in each row and of one shape: an identifier, a token."""
@@ -189,6 +193,8 @@ def richer(terms: Sequence[Term]) -> list[Term]:
         *derive(terms, " | values", lambda value: list(value.values()) if isinstance(value, dict) else MISSING),
         *derive(terms, " | length", lambda value: len(value) if isinstance(value, list | dict | str) else MISSING),
         *derive(texts, ".split() | length", lambda value: len(value.split()) if isinstance(value, str) else MISSING),
-        *derive(texts, " | lines | length", lambda value: len(value.splitlines()) if isinstance(value, str) else MISSING),
+        *derive(
+            texts, " | lines | length", lambda value: len(value.splitlines()) if isinstance(value, str) else MISSING
+        ),
         *derive(terms, " | last", lambda value: value[-1] if isinstance(value, list | str) and value else MISSING),
     ]

@@ -184,11 +184,10 @@ def _forms(whole: _Rows) -> list[str]:
     for term in whole.sample.terms:
         values = [term.values[at] for at in lawful]
         if term.of == "argument":
-            checks += [one.check for one in forms_of(values, term.text)]
-        elif term.of == "state" and term.cost == 1 and values and len(set(map(repr, values))) == 1:
-            if isinstance(values[0], bool):
-                checks.append(f"{term.text} == {'true' if values[0] else 'false'}")
-    return [f"({check})" if " or " in check else check for check in checks]
+            checks += forms_of(values, term.text)
+        elif term.of == "state" and term.cost == 1 and values in ([True] * len(values), [False] * len(values)):
+            checks.append(f"{term.text} is defined and {term.text} == {str(values[0]).lower()}")
+    return checks
 
 
 def _passing(doubts: Sequence[str]) -> Iterator[JsonObject]:
@@ -206,7 +205,9 @@ def _answers(whole: _Rows, mined: Mined, evidence: JsonObject, doubts: list[str]
         build_terms(whole.args, [_known(some[at]) if at in some else MISSING for at in range(len(whole.rows))])
         for some in (lawful.afters, lawful.befores)
     ]
-    after, before = ([_rooted(term, root) for term in terms] for terms, root in zip(states, ("state", "before"), strict=True))
+    after, before = (
+        [_rooted(term, root) for term in terms] for terms, root in zip(states, ("state", "before"), strict=True)
+    )
     results = Explainer([*richer(after), *(term for term in richer(before) if "before" in term.text)])
     returned, odd = cover(find_results(lawful, results), sample.lawful)
     returns = _branched(sample, returned, odd)

@@ -65,19 +65,12 @@ def read_messages(
 ) -> Iterator[Observation]:
     """Yield the calls of one conversation in OpenAI's form, each with the reads that were shown before it.
 
-    Nothing is known of the state. A result is an error where its text begins with "Error", or is an object with `error`.
+    Nothing is known of the state. A result whose text begins with "Error", or that has `error`, is one.
     """
     waiting: dict[str, tuple[str, JsonObject]] = {}
     shown: list[JsonObject] = []
     for message in (each for each in messages if isinstance(each, dict)):
-        for call in message.get("tool_calls") or []:
-            function = call.get("function") or {}
-            args = _arguments(function.get("arguments"))
-            if args is None or not isinstance(function.get("name"), str):
-                if bad:
-                    bad.add("arguments are no JSON object", source)
-                continue
-            waiting[str(call.get("id"))] = (function["name"], args)
+        waiting |= {id_: (name, args) for id_, name, args in _calls(message, source, bad)}
         key = str(message.get("tool_call_id"))
         if message.get("role") != "tool" or key not in waiting:
             continue
@@ -91,6 +84,16 @@ def read_messages(
     for name, _ in waiting.values():
         if bad:
             bad.add("a call without a result", f"{source} ({name})")
+
+
+def _calls(message: JsonObject, source: str, bad: BadRows | None) -> Iterator[tuple[str, str, JsonObject]]:
+    for call in cast("list[Any]", message.get("tool_calls") or []):
+        function = call.get("function") or {}
+        args, name = _arguments(function.get("arguments")), function.get("name")
+        if args is not None and isinstance(name, str):
+            yield str(call.get("id")), name, args
+        elif bad:
+            bad.add("arguments are no JSON object", source)
 
 
 def read_recorded(task: Mapping[str, Any], *, source: str = "", bad: BadRows | None = None) -> Iterator[Observation]:

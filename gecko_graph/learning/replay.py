@@ -17,6 +17,7 @@ from .observation import Observation
 from .texts import kind_of
 
 NAMED = 5
+Part = Literal["requires", "effects", "returns"]
 
 
 @dataclass(slots=True)
@@ -33,14 +34,14 @@ class Contradiction:
     """
 
     tool: str
-    part: Literal["requires", "effects", "returns"]
+    part: Part
     branch: str
     count: int = 0
     rows: list[str] = field(default_factory=list)
 
 
 def find_contradictions(tool: ToolSpec, rows: Iterable[Observation]) -> list[Contradiction]:
-    """Return what rows contradict in a tool's contract, the most contradicted branch first; rows without state say nothing."""
+    """Return what rows contradict in a tool's contract, the most contradicted branch first."""
     found: dict[tuple[str, str], Contradiction] = {}
     for row in rows:
         for part, branch in contradicted(tool, row):
@@ -51,7 +52,7 @@ def find_contradictions(tool: ToolSpec, rows: Iterable[Observation]) -> list[Con
     return sorted(found.values(), key=lambda one: -one.count)
 
 
-def contradicted(tool: ToolSpec, row: Observation) -> Iterator[tuple[Literal["requires", "effects", "returns"], str]]:
+def contradicted(tool: ToolSpec, row: Observation) -> Iterator[tuple[Part, str]]:
     """Yield the parts of a tool's contract that a row contradicts, each with its branch."""
     contract, before = tool.contract, row.before
     if contract is None or before is None:
@@ -69,7 +70,14 @@ def contradicted(tool: ToolSpec, row: Observation) -> Iterator[tuple[Literal["re
         return
     if row.status == "error":
         yield "requires", f"no clause foresees: {kind_of(row.result, row.args)}"
-        return
+    else:
+        yield from _answers(contract, tool, row, before)
+
+
+def _answers(contract: Contract, tool: ToolSpec, row: Observation, before: JsonObject) -> Iterator[tuple[Part, str]]:
+    """Yield where result and state came out otherwise than a contract has them."""
+    run = _open(contract, tool, row, before, 0)
+    run.refusal()
     try:
         answer = run.answer()
         other = _open(contract, tool, row, before, 1)

@@ -170,7 +170,7 @@ def _evidence(sample: Sample, best: Condition, rows: int, against: int, chance: 
 
 
 def separate(sample: Sample, inside: int, outside: int) -> list[Condition]:
-    """Return conditions that all hold in these rows, and of which one fails in each of those; none where none is believed."""
+    """Return conditions that all hold in these rows, and of which one fails in each of those; none if none is believed."""
     allowed = EXCEPTIONS / 2
     fitting = [
         one

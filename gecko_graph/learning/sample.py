@@ -89,7 +89,7 @@ class Sampler:
 
 
 def find_opposites(rows: Iterable[Observation]) -> list[str]:
-    """Return where rows come from that answer a call which others refuse in the same state: a clock, another version."""
+    """Return where rows come from that answer a call which others refuse in one state: a clock, another version."""
     found: dict[str, list[Observation]] = {}
     for row in rows:
         found.setdefault(row.question, []).append(row)
