@@ -26,7 +26,7 @@ class Wrong(NamedTuple):
     kind: str
     tool: str
     part: str
-    index: int
+    place: int
 
 
 def written(kind: str) -> JsonObject:
@@ -59,7 +59,7 @@ def spoilt(one: Wrong) -> Toolkit:
     """Return the class's tools with the contract made wrong."""
     data = copy.deepcopy(written(one.kind))
     contract = data["contracts"][one.tool]
-    contract[one.part] = [each for index, each in enumerate(contract[one.part]) if index != one.index]
+    contract[one.part] = [each for index, each in enumerate(contract[one.part]) if index != one.place]
     # what only checks results would name the same difference a second time
     contract.pop("ensures", None)
     return plain_toolkit(one.kind).with_contracts(data)

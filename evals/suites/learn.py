@@ -39,9 +39,9 @@ PARTS = {"effects": (0.90, 0.85), "requires": (0.35, 0.70)}
 class Learn(Suite):
     """Contracts learned from recorded calls of the eight classes, without a model, a source or a written contract.
 
-    A fifth of the tasks is held out. "learned": what the journal of the others gives, alone and with random probes; each
+    A fifth of the tasks is held out. "learned": what the others' journal gives, alone and with random probes; each
     tried on the held-out tasks' calls and on new random ones. "refusals met": the first rows of each kind of refusal,
-    three or ten of them. "made wrong": written contracts with one effect or requirement left out, and whether 100 real
+    three or ten. "made wrong": written contracts with one effect or requirement left out, and whether 100 real
     calls of the tool show it.
     """
 
@@ -73,7 +73,7 @@ class Learn(Suite):
             yield from (Case(f"{kind}:after {count}", (kind, count), group=MET) for count in AFTER)
         for one in chosen(self.options.own.wrong, self.options.seed):
             if one.kind in self._classes:
-                yield Case(f"{one.kind}:{one.tool}:{one.part}:{one.index}", one, group=WRONG)
+                yield Case(f"{one.kind}:{one.tool}:{one.part}:{one.place}", one, group=WRONG)
 
     def _read_calls(self, kind: str) -> list[tuple[str, Recorded]]:
         tasks = (task for name in FILES for task in read_jsonl(self.options.dataset(name)))
@@ -119,7 +119,7 @@ class Learn(Suite):
         values = record.values
         if "tasks" in values:
             one = values["tasks"]
-            return f"{one['answered']} of {one['calls']} answered, {one['right']} right, {one['lawful_refused']} wrongly refused"
+            return f"{one['answered']} of {one['calls']} answered, {one['right']} right"
         return f"{values['part']}: seen after {values['journal']['after']}" if "part" in values else str(values)
 
     def summarise(self, records: Sequence[Record]) -> Summary:

@@ -43,12 +43,17 @@ class Condition:
     cost: int
     needs: tuple[str, ...] = ()
 
+    @property
+    def fails(self) -> int:
+        """Bits of the rows in which it is known not to hold."""
+        return self.known & ~self.true
+
     def negated(self) -> Condition:
         """Return the opposite, of the same kind."""
         check = _OPPOSITE.get(self.check.split(" ")[1], "") if self.check.count(" ") == 2 else ""
         first, _, last = self.check.split(" ") if check else ("", "", "")
         text = f"{first} {check} {last}" if check else f"not ({self.check})"
-        return replace(self, check=text, true=self.known & ~self.true)
+        return replace(self, check=text, true=self.fails)
 
 
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
@@ -134,8 +139,9 @@ def _flags(terms: Sequence[Term]) -> Iterator[Condition]:
 
 
 def numbers(terms: Sequence[Term]) -> list[Term]:
-    """Return the terms that are numbers, the simple ones first."""
-    return [term for term in terms if any(is_number(value) for value in term.values)][:MOST_NUMBERS]
+    """Return the terms that are numbers, the simple ones first; a flag is none, but the language's test takes it."""
+    known = [term for term in terms if not any(isinstance(value, bool) for value in term.values)]
+    return [term for term in known if any(map(is_number, term.values))][:MOST_NUMBERS]
 
 
 def is_number(value: Any) -> bool:
@@ -205,16 +211,19 @@ def constants(terms: Sequence[Term], failed: int, lawful: int) -> Iterator[Condi
             [v for at, v in enumerate(term.values) if rows >> at & 1 and v is not MISSING] for rows in (failed, lawful)
         )
         if bad and good:
-            yield from _seen(term, *({quote(value) for value in some if _is_scalar(value)} for some in (bad, good)))
-            yield from _threshold(term, *([value for value in some if is_number(value)] for some in (bad, good)))
+            yield from _seen(
+                term, *({quote(value): value for value in some if _is_scalar(value)} for some in (bad, good))
+            )
+            if numbers([term]):
+                yield from _threshold(term, *([value for value in some if is_number(value)] for some in (bad, good)))
 
 
-def _seen(term: Term, bad: set[str], good: set[str]) -> Iterator[Condition]:
+def _seen(term: Term, bad: dict[str, Any], good: dict[str, Any]) -> Iterator[Condition]:
     for few, word, sign in ((good, "in", "=="), (bad, "not in", "!=")):
-        if bad and good and not bad & good and len(few) <= MOST_SEEN:
+        if bad and good and not bad.keys() & good.keys() and len(few) <= MOST_SEEN:
 
-            def test(value: Any, few: set[str] = few, word: str = word) -> bool | None:
-                return (quote(value) in few) == (word == "in") if _is_scalar(value) else None
+            def test(value: Any, few: dict[str, Any] = few, word: str = word) -> bool | None:
+                return (value in few.values()) == (word == "in") if _is_scalar(value) else None
 
             check = (
                 f"{term.text} {word} [{', '.join(sorted(few))}]" if len(few) > 1 else f"{term.text} {sign} {min(few)}"
@@ -245,6 +254,7 @@ def forms_of(values: Sequence[Any], text: str) -> Iterator[str]:
     if given:
         yield are(text, *sorted({test_of(value) for value in given}))
     checks = [(f"{text} > 0", _numeric(">", 0)), (f"{text} >= 0", _numeric(">=", 0))]
+    checks = [] if any(isinstance(value, bool) for value in given) else checks
     positive = [
         check for check, test in checks if any(map(is_number, given)) and all(test(v) is not False for v in given)
     ]

@@ -11,6 +11,7 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from ..state import Json, JsonObject
@@ -174,9 +175,13 @@ def _sums(known: Sequence[Term], seen: Seen) -> Iterator[Sum]:
             times = int(times) if times == int(times) else times
             yield f"{a.text} * {times}", lambda at, a=a, times=times: a.values[at] * times, a.typed()  # type: ignore[misc]
     for a, b, sign in ((a, b, sign) for a in known for b in known if a is not b for sign in _SIGNS):
-        compute = lambda at, a=a, b=b, sign=sign: _SIGNS[sign](a.values[at], b.values[at])  # noqa: E731
-        if (sign == "-" or a.text < b.text) and compute(row) == value:
+        if (sign == "-" or a.text < b.text) and _SIGNS[sign](a.values[row], b.values[row]) == value:
+            compute = partial(_compute, a, b, sign)
             yield f"{a.text} {sign} {b.text}", compute, (*a.typed(), *b.typed())
+
+
+def _compute(a: Term, b: Term, sign: str, row: int) -> Any:
+    return _SIGNS[sign](a.values[row], b.values[row])
 
 
 def _is_short(constant: float) -> bool:

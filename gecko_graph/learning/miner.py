@@ -120,23 +120,30 @@ def mine(tool: ToolSpec, found: Sequence[tuple[str, Observation]]) -> Mined:
 
 def _requirements(whole: _Rows, mined: Mined) -> tuple[list[JsonObject], list[str]]:
     """Return the clauses of refusals, and conditions outside of which nothing is known."""
-    clauses: list[JsonObject] = []
     doubts: list[str] = []
+    found: list[tuple[Rule, int, Json]] = []
     explainer = Explainer(whole.sample.terms, is_plain=True)
     rare = 0
-    for number, (kind, rows) in enumerate(whole.kinds()):
+    for kind, rows in whole.kinds():
         rules, left = find_rules(whole.sample, rows) if rows.bit_count() >= PROPOSED else ([], rows)
         error = _error(whole, kind, rows, explainer)
-        for at, rule in enumerate(rules):
-            made, more = _clauses(rule, error, f"refusal-{number + 1}{chr(97 + at)}")
-            clauses += made
-            doubts += more
+        found += [(rule, rows, error) for rule in rules]
         if left.bit_count() > EXCEPTIONS * rows.bit_count():
             if not rules and rows.bit_count() >= PROPOSED:
                 mined.unknown.append(f"{rows.bit_count()} refusals without a known reason: {kind}")
             rare |= left
     if rare:
         doubts += _doubtful(whole.sample, rare)
+    clauses: list[JsonObject] = []
+    while found:
+        # the first clause that fails gives the error: it must not fail where calls met another one
+        first = min(
+            found, key=lambda one: sum((rows & one[0].best.fails & ~one[1]).bit_count() for _, rows, _ in found)
+        )
+        found.remove(first)
+        made, needs = _clauses(first[0], first[2], f"refusal-{len(clauses) + 1}")
+        clauses += made
+        doubts += needs
     return clauses, list(dict.fromkeys(doubts))
 
 
@@ -180,7 +187,7 @@ def _doubtful(sample: Sample, rare: int) -> list[str]:
 def _forms(whole: _Rows) -> list[str]:
     """Return what all lawful calls have in common in their forms: outside of it nothing is known."""
     lawful = list(places(whole.sample.lawful))
-    checks = []
+    checks: list[str] = []
     for term in whole.sample.terms:
         values = [term.values[at] for at in lawful]
         if term.of == "argument":

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
-from ..errors import PatchConflict, StateError
+from ..errors import PatchConflict
 from ..masking import MASK, mask
 from ..state import CallStatus, Json, JsonObject, Patch, Step
-from ..values.digest import check_json, digest
+from ..values.digest import digest, find_non_json
 from ..values.origins import find_untrusted, trusted_part
-from ..values.patch import apply_patch, booked_patch
+from ..values.patch import apply_patch, booked_patch, fold_patches
 from ..values.places import scalars_of
 from ..world.world import World
 
@@ -23,6 +22,8 @@ ROW_VERSION = 1
 NAMED = 20
 """Bad rows of each cause that are named; the others are counted."""
 
+_KINDS = {"tool": str, "args": dict, "status": str, "source": str, "versions": dict, "shown": list, "later": list}
+_KINDS |= {"before": dict, "change": list}
 _FIELDS = ("tool", "args", "status", "result", "before", "change", "shown", "later", "source", "versions")
 
 
@@ -77,33 +78,26 @@ class Observation:
         row = {key: getattr(self, key) for key in _FIELDS}
         kept = {key: value for key, value in row.items() if key in _FIELDS[:4] or not _says_nothing(key, value)}
         whole: JsonObject = {"v": ROW_VERSION, **kept}
-        return mask_values(whole) if masked else whole  # type: ignore[return-value]
+        return mask_values(whole) if masked else whole
 
     @classmethod
     def from_row(cls, row: Any) -> Observation:
         """Return what a row holds. Raises ValueError with the cause where it is none."""
-        if not isinstance(row, dict):
-            raise ValueError("no object")
-        if row.get("v") != ROW_VERSION:
-            raise ValueError("another version of the format")
-        kinds = {"tool": str, "args": dict, "status": str, "source": str, "versions": dict, "shown": list}
-        kinds |= {"before": dict, "change": list, "later": list}
-        for key, kind in kinds.items():
+        if not isinstance(row, dict) or row.get("v") != ROW_VERSION:
+            raise ValueError("no observation of this version")
+        for key, kind in _KINDS.items():
             if (key in row or key in _FIELDS[:3]) and not isinstance(row.get(key), kind):
                 raise ValueError(f"no usable `{key}`")
         if row["status"] not in get_args(CallStatus):
             raise ValueError("no usable `status`")
-        with suppress(StateError):
-            check_json(row, what="row")
-            made = cls(
-                **{key: row[key] for key in _FIELDS if key in row}, **({} if "result" in row else {"result": None})
-            )
-            try:
-                _ = made.after
-            except PatchConflict:
-                raise ValueError("its change does not apply") from None
-            return made
-        raise ValueError("no JSON that can be stored")
+        if find_non_json(row):
+            raise ValueError("no JSON that can be stored")
+        made = cls(**{"result": None, **{key: row[key] for key in _FIELDS if key in row}})
+        try:
+            _ = made.after
+        except PatchConflict:
+            raise ValueError("its change does not apply") from None
+        return made
 
 
 def _says_nothing(key: str, value: Any) -> bool:
@@ -170,60 +164,32 @@ def write_rows(file: str | Path, rows: Iterable[Observation], *, add: bool = Fal
     return count
 
 
-def observe_world(world: World, *, source: str = "", versions: Mapping[str, Any] | None = None) -> list[Observation]:
+def observe_world(world: World, *, source: str = "", versions: JsonObject | None = None) -> list[Observation]:
     """Return the calls of a world that were really made (`World.record`), each with what is trusted of its state."""
-    return observe_steps(world.snapshot()["start"], world.log, world, source=source, versions=versions)
-
-
-def observe_steps(
-    start: JsonObject,
-    steps: Sequence[Step],
-    world: World,
-    *,
-    source: str = "",
-    versions: Mapping[str, Any] | None = None,
-) -> list[Observation]:
-    """Return the real calls among the steps of a thread, whose task state began as `start`."""
+    start, steps = world.snapshot()["start"], [step for step in world.log if "outcome" in step]
+    real = [(at, step) for at, step in enumerate(steps) if not step["outcome"]["simulated"]]
+    reads = {at: _shown(step) for at, step in real if world.toolkit[step["call"]["name"]].reads}
     made: list[Observation] = []
-    state, reads = start, list[tuple[int, JsonObject]]()
-    writes = [number for number, step in enumerate(steps) if _is_real(step) and not _reads(world, step)]
-    for number, step in enumerate(steps):
-        if _is_real(step) and _reads(world, step):
-            reads.append((number, {**_shown(step)}))
-    for number, step in enumerate(steps):
-        if "outcome" not in step:
-            continue
-        outcome = step["outcome"]
-        if _is_real(step):
-            trusted = trusted_part(state, find_untrusted(start, [], steps[:number]))
-            until = min((at for at in writes if at > number), default=len(steps))
-            knows = outcome["status"] == "error" or (not outcome.get("supposed") and outcome["patch"] is not None)
-            change = [*(outcome["patch"] or [])] if knows and (outcome["patch"] or _reads(world, step)) else None
-            made.append(
-                Observation(
-                    tool=step["call"]["name"],
-                    args=step["call"]["args"],
-                    status=outcome["status"],
-                    result=outcome["result"],
-                    before=trusted,
-                    change=change,
-                    shown=[shown for at, shown in reads if at < number],
-                    later=[shown for at, shown in reads if number < at < until],
-                    source=source,
-                    versions=dict(versions or {}),
-                )
+    for at, step in real:
+        outcome, call = step["outcome"], step["call"]
+        state = fold_patches(start, [booked_patch(each["outcome"]) for each in steps[:at]])
+        until = min((other for other, _ in real if other > at and other not in reads), default=len(steps))
+        is_known = outcome["status"] == "error" or at in reads or (outcome["patch"] and not outcome.get("supposed"))
+        made.append(
+            Observation(
+                call["name"],
+                call["args"],
+                outcome["status"],
+                outcome["result"],
+                before=trusted_part(state, find_untrusted(start, [], steps[:at])),
+                change=list(outcome["patch"] or []) if is_known else None,
+                shown=[shown for other, shown in reads.items() if other < at],
+                later=[shown for other, shown in reads.items() if at < other < until],
+                source=source,
+                versions=versions or {},
             )
-        state = apply_patch(state, booked_patch(outcome))
+        )
     return made
-
-
-def _is_real(step: Step) -> bool:
-    return "outcome" in step and not step["outcome"]["simulated"]
-
-
-def _reads(world: World, step: Step) -> bool:
-    tool = world.toolkit.get(step["call"]["name"])
-    return tool is not None and tool.reads
 
 
 def _shown(step: Step) -> JsonObject:

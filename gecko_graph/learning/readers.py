@@ -50,7 +50,7 @@ def _read_line(line: str, where: str, bad: BadRows, toolkit: Toolkit | None) -> 
         return
     messages = row if isinstance(row, list) else row.get("messages") if isinstance(row, dict) else None
     try:
-        if isinstance(messages, list):
+        if isinstance(messages, list) and all(isinstance(each, dict) for each in messages):
             yield from read_messages(messages, source=where, bad=bad, toolkit=toolkit)
         elif isinstance(row, dict) and isinstance(row.get("turns"), list):
             yield from read_recorded(row, source=where, bad=bad)

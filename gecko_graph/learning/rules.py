@@ -99,7 +99,7 @@ def _find_rule(sample: Sample, failed: int, least: int) -> Rule | None:
 
     def rank(pair: tuple[Condition, int]) -> tuple[bool, int, int, int, str]:
         one, hit = pair
-        against = (sample.lawful & one.known & ~one.true).bit_count()
+        against = (sample.lawful & one.fails).bit_count()
         # one that explains (nearly) all, by the plainest kind; else the one that explains most
         return (
             hit.bit_count() < whole,
@@ -120,7 +120,7 @@ def _find_rule(sample: Sample, failed: int, least: int) -> Rule | None:
         return None
     if best.kind == "comparison" and rows.bit_count() < whole:
         return None  # numbers happen to be larger than others too often to explain a part
-    against = sample.lawful & best.known & ~best.true
+    against = sample.lawful & best.fails
     rivals = [
         one
         for one, hit in sorted(fitting, key=lambda pair: (pair[0].cost, pair[0].check))
@@ -128,7 +128,7 @@ def _find_rule(sample: Sample, failed: int, least: int) -> Rule | None:
         and TIERS[one.kind] <= TIERS[best.kind]
         and one.cost <= best.cost + (best.kind in TRUSTED)
         and hit & rows == rows
-        and not sample.lawful & one.known & ~one.true
+        and not sample.lawful & one.fails
     ]
     return Rule(best, rivals[:MOST_RIVALS], rows, against, _evidence(sample, best, rows, against, chance, len(rivals)))
 
@@ -140,7 +140,7 @@ def _hits(sample: Sample, one: Condition, failed: int, least: int) -> int:
         return 0
     if (lawful & ~one.true).bit_count() > EXCEPTIONS / 2 * known:
         return 0
-    hit = failed & one.known & ~one.true
+    hit = failed & one.fails
     return hit if hit.bit_count() >= least else 0
 
 
@@ -170,7 +170,7 @@ def _evidence(sample: Sample, best: Condition, rows: int, against: int, chance: 
 
 
 def separate(sample: Sample, inside: int, outside: int) -> list[Condition]:
-    """Return conditions that all hold in these rows, and of which one fails in each of those; none if none is believed."""
+    """Return conditions that all hold in these rows, and one of which fails in each of those; or none."""
     allowed = EXCEPTIONS / 2
     fitting = [
         one
@@ -180,7 +180,7 @@ def separate(sample: Sample, inside: int, outside: int) -> list[Condition]:
     found: list[Condition] = []
     left = outside
     while left.bit_count() > allowed * outside.bit_count() and len(found) < MOST_CONJOINED:
-        hits = [(one, left & one.known & ~one.true) for one in fitting]
+        hits = [(one, left & one.fails) for one in fitting]
         hits = [(one, hit) for one, hit in hits if hit]
         if not hits:
             return []
