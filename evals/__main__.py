@@ -28,6 +28,9 @@ SUITES = {
         "evals.toolsandbox",
         "scripted agents in conversations on the phone; --scores: the scorer beside ToolSandbox's public code",
     ),
+    "fair": Entry(
+        "evals.fair", "good and bad agents in conversations: do good ones pass, bad ones fail? Lies in answers"
+    ),
     "golden": Entry(
         "evals.golden", "what must not move: suites, documents and commands, beside the stored rows (--write)"
     ),

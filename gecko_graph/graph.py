@@ -42,7 +42,7 @@ from .nodes.rounds import decide, finish, start_round
 from .retrieval.index import ToolIndex
 from .retrieval.search import ToolSearch
 from .tools import Toolkit
-from .world.channels import AttemptState, GeckoInput, GeckoOutput, GeckoState, Kept, Pending
+from .world.channels import AttemptChannels, AttemptRecord, GeckoInput, GeckoOutput, GeckoState, Kept, Pending
 from .world.check import validator
 from .world.commit import state_updater
 from .world.ladder import ladder_of, rungs_of, simulator
@@ -148,9 +148,10 @@ def create_attempt(
     """Build the attempt graph; it uses its caller's checkpointer."""
     by_name = rungs_of(rungs)
     ladder_of(default, by_name)
-    node = partial(_node, replace=replace, models=models, default=default, book=book_attempt)
+    kept = AttemptRecord.__annotations__
+    node = partial(_node, replace=replace, models=models, default=default, book=book_attempt, kept=kept)
     tools, resolve = toolkit.as_openai(), toolkit.resolve
-    builder = StateGraph(AttemptState, GeckoContext)
+    builder = StateGraph(AttemptChannels, GeckoContext)
     builder.add_node("begin", node(partial(begin, rungs=by_name)))
     asking = partial(planner, tools=tools, resolve=resolve, prompts=models.prompts, gated=find_gated(toolkit))
     builder.add_node("planner", node(partial(asking, search=search)))
@@ -192,7 +193,9 @@ def after_decide(state: Kept) -> Literal["retry", "finish"]:
 
 def after_planner(state: Pending) -> Literal["validator", "planner", "__end__"]:
     """Return the next node: without calls the planner has searched, or answered, or the attempt was stopped."""
-    return "validator" if state["pending"] else "__end__" if state.get("stop_reason") else "planner"
+    if state["pending"]:
+        return "validator"
+    return "__end__" if state.get("bookkeeping", {}).get("stop_reason") else "planner"
 
 
 def after_validator(state: Pending) -> Literal["simulator", "planner"]:

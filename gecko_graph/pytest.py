@@ -94,7 +94,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Print what could not be decided."""
     for report in terminalreporter.stats.get("unknown", ()):
         terminalreporter.section(f"unknown: {report.nodeid}")
-        terminalreporter.write_line(clean(report.longrepr[2], lines=True))
+        terminalreporter.write_line(clean(report.longrepr[2].partition(": ")[2], lines=True))
 
 
 def find_agent(config: pytest.Config) -> AgentLike:

@@ -10,7 +10,9 @@ from threading import Lock
 from langchain_core.runnables import RunnableLambda
 from langgraph.checkpoint.memory import InMemorySaver
 
+from evals.fair.player import read_agents
 from gecko_graph import Models, Scenario, Toolkit, create_conversation, create_gecko_agent
+from gecko_graph.conversation.milestones.constraints import is_reached
 from gecko_graph.testing import recorded, scripted
 from gecko_graph.values.documents import read_document
 
@@ -25,7 +27,7 @@ def load(name):
 
 @cache
 def agents(name):
-    return read_document(FOLDER / "agents" / f"{name}.yaml")
+    return read_agents(FOLDER / "agents" / f"{name}.yaml")
 
 
 def converse(agent, scenario, **more):
@@ -34,7 +36,7 @@ def converse(agent, scenario, **more):
 
 
 def lost(found):
-    return [each["id"] for each in found["milestones"] if each["similarity"] < 1]
+    return [each["id"] for each in found["milestones"] if not is_reached(each)]
 
 
 def stepped_on(found):

@@ -15,6 +15,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from gecko_graph import GeckoContext, Tool
+from gecko_graph.models.node import open_record
 from gecko_graph.models.usage import add_usage
 from gecko_graph.values.difference import make_patch
 from gecko_graph.values.patch import fold_patches
@@ -182,7 +183,8 @@ def test_every_state_survives_a_checkpoint(saver, caplog):
     for part in gecko.stream(given, thread, stream_mode="values", subgraphs=True, version="v2"):
         seen[tuple(part["ns"])] = part["data"]
     missing = {"searches", "gate_note"}  # of many tools, and of contracts that gate
-    assert {key for state in seen.values() for key in state} >= {*AttemptState.__annotations__} - missing
+    reached = [open_record(state) for state in seen.values()]
+    assert {key for state in reached for key in state} >= {*AttemptState.__annotations__} - missing
     kept = dict(namespaces(gecko, thread))
     assert len(kept) == len(seen) == 3, "the turn and its two attempts"
     for namespace, state in seen.items():

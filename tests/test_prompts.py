@@ -61,6 +61,8 @@ SAMPLES = {
     "summary": STATE,
     "task": "Move final_report.pdf into a folder temp inside documents; create it if needed.",
     "tool": '{"name": "mkdir", "description": "Make a folder", "effect": "write"}',
+    "claim": "says: the report was moved",
+    "asked": "Move final_report.pdf.",
     "tools": "mkdir: Make a folder\nmv: Move a file",
     "undecided": "$.name",
 }
@@ -90,6 +92,7 @@ CASES = {
     "user": "goal",
     "user-whole": "goal knows must_not_say demonstration",
     "auditor": "goal conversation",
+    "claim_judge": "claim answer asked",
 }
 """What is shown of a role's variables; the simulator's `wants` is an effect where it is named."""
 

@@ -19,7 +19,7 @@ from gecko_graph.graph import Gecko, after_planner, after_state_updater, after_v
 from gecko_graph.models.node import Router
 from gecko_graph.models.usage import total
 from gecko_graph.state import JsonObject
-from gecko_graph.world.channels import AttemptState
+from gecko_graph.world.channels import AttemptChannels
 
 from . import case
 
@@ -130,18 +130,18 @@ def import_time(statement: str, *, repeats: int = 5) -> JsonObject:
 def create_empty(calls: int) -> Callable[[], Any]:
     """Return a run of the attempt graph with empty nodes: what LangGraph costs for the same keys and supersteps."""
 
-    def planner(state: AttemptState) -> dict[str, Any]:
-        asked = state.get("asked", {}).get("planner", 0)
-        is_over = asked >= calls
-        return {"pending": [] if is_over else [CALL], "asked": {"planner": 1}, "stop_reason": "over" if is_over else ""}
+    def planner(state: AttemptChannels) -> dict[str, Any]:
+        is_over = state.get("bookkeeping", {}).get("asked", {}).get("planner", 0) >= calls
+        kept = {"asked": {"planner": 1}, "stop_reason": "over" if is_over else ""}
+        return {"pending": [] if is_over else [CALL], "bookkeeping": kept}
 
-    def simulator(state: AttemptState) -> dict[str, Any]:
+    def simulator(state: AttemptChannels) -> dict[str, Any]:
         return {"pending": []}
 
-    def nothing(state: AttemptState) -> dict[str, Any]:
+    def nothing(state: AttemptChannels) -> dict[str, Any]:
         return {"answer": ""}
 
-    builder = StateGraph(AttemptState)
+    builder = StateGraph(AttemptChannels)
     builder.add_node("planner", planner)
     builder.add_node("simulator", simulator)
     for name in ("begin", "validator", "state_updater"):
@@ -154,4 +154,4 @@ def create_empty(calls: int) -> Callable[[], Any]:
     builder.add_conditional_edges("state_updater", Router(after_state_updater))
     graph = builder.compile()
     limit = 4 * calls + 20
-    return lambda: graph.invoke({"number": 1, "task": ""}, {"recursion_limit": limit})
+    return lambda: graph.invoke({"bookkeeping": {"task": ""}}, {"recursion_limit": limit})

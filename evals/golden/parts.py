@@ -30,6 +30,7 @@ SUITES = {
     "policy": "policy",
     "toolsandbox": "toolsandbox",
     "scores": "toolsandbox --scores",
+    "fair": "fair --augment plain",
     "misled": "misled",
     "origins": "origins",
     "reality": "reality --runs 60",

@@ -16,8 +16,8 @@ from gecko_graph.scenario.cases.result import run_case
 from gecko_graph.state import JsonObject
 from gecko_graph.testing import scripted
 from gecko_graph.tools.augment import AUGMENTATIONS
-from gecko_graph.values.documents import read_document
 
+from ..fair.player import read_agents
 from ..harness.figures import Case, Record, Table, mean_of, share
 from ..harness.options import ROOT, EvalError, read_jsonl
 from ..harness.suite import Expectation, Suite, Summary, by_group
@@ -26,7 +26,7 @@ from .scored import read_goal, read_trajectory
 
 FOLDER = ROOT / "examples" / "phone"
 GOOD = ("good", "also")
-"""The scripted agents that reach all milestones; the others lose what their file says."""
+"""The scripted agents that reach all milestones, the second in words that no rule may be sure of."""
 FILE = "toolsandbox_scores.jsonl.gz"
 CLOSE = 1e-6
 """The public code computes in Float32."""
@@ -116,10 +116,12 @@ class ToolSandbox(Suite):
         done = [record for record in records if record.done]
         if self.options.own.scores is None:
             good = [record for record in done if record.group in GOOD and record.values["similarity"] != 1]
-            reached = (
-                [Expectation("all good scripted agents score 1.0", not good)] if not self.options.own.agent else []
-            )
-            return Summary(list(phone_tables(done)), reached, [f"{record.id}: {self.tell(record)}" for record in good])
+            reached = [
+                Expectation("all good scripted agents score 1.0", all(record.group != GOOD[0] for record in good)),
+                Expectation("no other good route fails", all(record.values["status"] != "failed" for record in good)),
+            ]
+            shown = [f"{record.id}: {self.tell(record)}" for record in good]
+            return Summary(list(phone_tables(done)), [] if self.options.own.agent else reached, shown)
         for name, some in (*by_group(done).items(), ("all", done)):
             _add(table, name, some)
         different = [record for record in done if not (record.values["scores"] and record.values["mapping"])]
@@ -160,7 +162,7 @@ def phone_cases(augmentations: Sequence[str] = ()) -> Iterator[Case]:
             yield Case(f"phone:{name}:{each}", data, group=each, unit=name, facts=facts)
         if augmentations:
             continue
-        written: Any = read_document(FOLDER / "agents" / f"{name}.yaml")
+        written = read_agents(FOLDER / "agents" / f"{name}.yaml")
         agents = {who: written[who] for who in GOOD if who in written}
         agents |= {f"bad {number}": each["does"] for number, each in enumerate(written["bad"], 1)}
         for who, replies in agents.items():
@@ -176,7 +178,7 @@ def hold(data: Mapping[str, Any], own: Any) -> JsonObject:
     scenario, given = Scenario.load(data["file"]), None if augmentation == AS_WRITTEN else augmentation
     record = run_case(scenario, agent, user=user, augmentation=given).record
     score = record["score"]
-    kept = {key: score[key] for key in ("similarity", "end", "reason", "turns", "calls", "races")}
+    kept = {key: score[key] for key in ("similarity", "status", "end", "reason", "turns", "calls", "races")}
     return {**kept, "leaks": len(score["leaks"]), "idle": record["idle"], "messages": record["messages"]}
 
 

@@ -1,9 +1,9 @@
 """The agent's keys, how writes to one come together, and who owns each."""
 
 # annotations are evaluated here: LangGraph evaluates those that are texts again at each compilation
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import reduce
-from typing import Annotated, Any, cast
+from typing import Annotated, cast
 
 from langchain_core.messages import AnyMessage
 from langgraph.graph.message import add_messages
@@ -107,19 +107,6 @@ class AgentChannels(TypedDict, total=False):
 
 class AgentState(AgentChannels, AgentRecord, total=False):
     """What the agent's nodes and routers read and write: keys and bookkeeping side by side."""
-
-
-def open_record(state: AgentChannels | dict[str, Any]) -> AgentState:
-    """Return the keys of a state with those of its bookkeeping beside them."""
-    return cast("AgentState", {**state, **state.get("bookkeeping", {})})
-
-
-def close_record(update: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return an update with the keys of the bookkeeping under one."""
-    given = update or {}
-    kept = {key: value for key, value in given.items() if key in AgentRecord.__annotations__}
-    shown = {key: value for key, value in given.items() if key not in kept}
-    return {**shown, "bookkeeping": {**kept, **shown.get("bookkeeping", {})}} if kept else shown
 
 
 def last_entry(state: AgentState) -> ExecutedCall | None:

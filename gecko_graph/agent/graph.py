@@ -11,7 +11,7 @@ START ── open_turn ── rehearse ──(accepted)── review ──(appr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Literal, get_type_hints
 
@@ -25,7 +25,7 @@ from ..errors import ToolkitError
 from ..graph import Gecko, compose
 from ..models.factory import Models, ModelsLike
 from ..models.memory import is_answered
-from ..models.node import NodeFunction, NodeScope, Router, as_node, book_turn, refuse_unknown_keys
+from ..models.node import Router, as_node, book_turn, open_record, refuse_unknown_keys
 from ..real.ledger import CallLedger, check_ledger
 from ..real.policy import ReviewPolicy
 from ..real.preview import make_preview
@@ -38,7 +38,7 @@ from ..world.rung import Rung
 from ..world.turn import human_turns
 from ..world.world import check_setup
 from .answer import answer, close
-from .channels import AgentChannels, AgentOutput, AgentState, calls_left, close_record, last_entry, open_record
+from .channels import AgentChannels, AgentOutput, AgentRecord, AgentState, calls_left, last_entry
 from .execute import call_tool, resolve_doubt, sync
 from .rehearse import find_missing, open_turn, recover, rehearse_node
 from .review import review
@@ -100,7 +100,7 @@ def _build_nodes(
     gecko: Gecko, models: Models, default: GeckoContext, rungs: Iterable[Rung], **deciding: Any
 ) -> dict[str, Runnable[Any, Any]]:
     """Return the nodes; what decides on a real call is `toolkit`, `policy` and `ledger`."""
-    node = partial(_node, models=models, default=default, book=book_turn)
+    node = partial(as_node, models=models, default=default, book=book_turn, kept=AgentRecord.__annotations__)
     toolkit, policy, ledger = deciding["toolkit"], deciding["policy"], deciding["ledger"]
     predict = partial(simulate_call, nodes=build_nodes(toolkit, rungs_of(rungs)))
     preview = partial(make_preview, toolkit=toolkit, policy=policy)
@@ -130,17 +130,7 @@ def connect(nodes: Mapping[str, Runnable[Any, Any]]) -> StateGraph[Any, GeckoCon
     return builder
 
 
-def _node(fn: NodeFunction, **bound: Any) -> Runnable[Any, Any]:
-    """Return a graph's node for a node function that has the bookkeeping's keys beside the others."""
-
-    def run(state: AgentChannels, scope: NodeScope) -> Generator[Any, Any, dict[str, Any]]:
-        made = fn(open_record(state), scope)
-        return close_record((yield from made) if isinstance(made, Generator) else made)
-
-    return as_node(run, **bound)
-
-
-def _routed(router: Callable[[AgentState], str]) -> Callable[[AgentChannels], str]:
+def _routed(router: Callable[[Any], str]) -> Callable[[AgentChannels], str]:
     """Return the router over the graph's own keys; where it leads is read from its annotation."""
 
     def route(state: AgentChannels) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.messages import AIMessage, AnyMessage
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
@@ -14,7 +14,7 @@ from langgraph.types import Overwrite
 from ..errors import GeckoError
 from ..models.answer import AT_ONCE, AWAITED, Driver, finish
 from ..models.memory import NAME, last_checklist, remember_calls, told_claims
-from ..models.node import NodeScope
+from ..models.node import NodeScope, close_record, open_record
 from ..real.claims import Steps, as_step, entry_of, find_claims, last_human, tell_calls
 from ..real.decisions import NO_SAVER
 from ..real.ledger import CallLedger
@@ -29,12 +29,11 @@ from ..world.records import ExecutedCall, Preview
 from ..world.turn import human_turns
 from .channels import (
     AgentChannels,
+    AgentRecord,
     AgentState,
     booked_keys,
-    close_record,
     is_edited,
     last_entry,
-    open_record,
     still_supposed,
 )
 
@@ -138,10 +137,10 @@ def rehearse_node(
     async def rehearse(inner: Any, given: AgentChannels, config: RunnableConfig, driver: Driver) -> dict[str, Any]:
         if found := await driver.do(look.invoke, look.ainvoke, given, config):
             return found  # type: ignore[no-any-return]
-        state = open_record(given)
+        state = cast("AgentState", open_record(given))
         state = {**state, **opening(state)}
         out = await driver.do(inner.invoke, inner.ainvoke, input_of(state), config)
-        return close_record(update_of(state, out, preview))
+        return close_record(update_of(state, out, preview), AgentRecord.__annotations__)
 
     def run(state: AgentChannels, config: RunnableConfig) -> dict[str, Any]:
         # LangGraph draws and streams a graph that a node's own function names

@@ -21,7 +21,7 @@ from langgraph.types import StateSnapshot
 from rich.console import Console
 from rich.text import Text
 
-from ..agent.channels import calls_left, open_record
+from ..agent.channels import calls_left
 from ..agent.graph import create_gecko_agent
 from ..display.live import show
 from ..display.records import Draft, Turn, follow_up
@@ -29,6 +29,7 @@ from ..display.rows import Row, list_expected, list_state
 from ..display.words import clean, counted, cut, format_execution, format_verdict, prose
 from ..errors import GeckoError
 from ..graph import Gecko, create_gecko
+from ..models.node import open_record
 from ..models.recorded import RecordedModel
 from ..state import JsonObject
 from ..tools import Toolkit, ToolSpec

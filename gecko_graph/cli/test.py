@@ -17,8 +17,19 @@ from ..conversation.agent import read_agent
 from ..display.page import conversations_page
 from ..display.words import clean
 from ..errors import GeckoError
+from ..models.factory import Models
 from ..scenario.cases.batch import Planned, find_cases, load_agent, plan_cases, read_finished, run_cases
-from ..scenario.cases.result import CaseResult, Group, Report, as_json, build_report, is_passed, run_case
+from ..scenario.cases.result import (
+    CaseResult,
+    Group,
+    Report,
+    as_json,
+    build_report,
+    find_invented,
+    format_invented,
+    is_passed,
+    run_case,
+)
 from ..state import JsonObject
 from ..tools.augment import AUGMENTATIONS
 from ..world.faults import FAULTS
@@ -37,10 +48,14 @@ def test(options: Options) -> int:
     check_files([("CASES", file) for file in cases], written)
     console = screen(stderr=options.json == "-")
     planned = plan_cases(cases, _read_augmentations(options), options.trials)
-    run = _make_run(options, planned, console)
+    models = read_models(options)
+    run = _make_run(options, planned, models, console)
+    invents = [name for each in planned for name in find_invented(each.scenario.tools, models)]
+    if invented := format_invented([name for each in planned for name in each.scenario.tools.names], invents):
+        console.print(Text(clean(invented), "yellow"))
     file = Path(options.save) if options.save else None
-    models = [options.model, options.simulator_model, sorted(options.role_model.items())]
-    setting = json.dumps([options.agent, "a person" if options.play else options.user_model, *models])
+    named = [options.model, options.simulator_model, sorted(options.role_model.items())]
+    setting = json.dumps([options.agent, "a person" if options.play else options.user_model, *named])
     conversations = run_cases(planned, run, setting=setting, file=file, at_once=1 if options.play else options.at_once)
     records = list(_watch(conversations, planned, file, console, bar=not options.play))
     report = build_report(records)
@@ -63,11 +78,16 @@ def _read_augmentations(options: Options) -> list[str]:
     return given or [""]
 
 
-def _make_run(options: Options, planned: Sequence[Planned], console: Console) -> Any:
-    """Return the function that holds one conversation; mistakes are found here, before the first."""
+def read_models(options: Options) -> Models:
+    """Return the models by role: simulated tools have one only by `--simulator-model`."""
     models = build_models(options)
     if options.simulator_model:
         models = models.replace(**dict.fromkeys(("simulator", "state_updater"), models.chat(options.simulator_model)))
+    return models
+
+
+def _make_run(options: Options, planned: Sequence[Planned], models: Models, console: Console) -> Any:
+    """Return the function that holds one conversation; mistakes are found here, before the first."""
     agent = read_agent(load_agent(options.agent), models)
     person = Person.at(console, "--play") if options.play else None
     user = models.chat(options.user_model) if options.user_model and not person else person
@@ -111,22 +131,27 @@ def show_report(report: Report, records: Sequence[JsonObject], console: Console)
         console.print(build_table("augmentation", report.augmentations))
     console.print(Text(" · ".join(f"pass^{k} {value:.3f}" for k, value in enumerate(report.pass_k, 1))))
     cost = "" if report.cost is None else f", {report.cost:.4f} US dollars"
-    users = f"users at fault {report.at_fault} · leaks {report.leaks}"
-    notes = f"{report.tokens} tokens{cost} · {users} · races {report.races} · failed {report.failed}"
+    notes = f"{report.tokens} tokens{cost} · leaks {report.leaks} · races {report.races} · broken off {report.broken}"
     console.print(Text(notes, "dim"))
+    if report.at_fault:
+        cases = clean(", ".join(report.at_fault))
+        console.print(Text(f"{len(report.at_fault)} of {report.failed} failures were the user's: {cases}", "yellow"))
     passed = sum(map(is_passed, records))
     console.print(Text(f"{passed} of {len(records)} passed", "bold green" if passed == len(records) else "bold red"))
 
 
 def build_table(name: str, groups: Sequence[Group]) -> Table:
-    """Return a table of mean similarities, beside the score of doing nothing, and of turns."""
+    """Return a table of mean similarities, beside the score of doing nothing, and of turns; no column of zeros."""
     table = Table(box=None, pad_edge=False)
-    table.add_column(name)
-    for column in ("held", "similarity", "doing nothing", "passed", "turns", "calls"):
+    table.add_column(name, no_wrap=True)
+    more = {"unknown": [one.unknown for one in groups], "user's fault": [one.at_fault for one in groups]}
+    more = {column: counts for column, counts in more.items() if any(counts)}
+    for column in ("held", "similarity", "doing nothing", "passed", *more, "turns", "calls"):
         table.add_column(column, justify="right")
-    for one in groups:
+    for number, one in enumerate(groups):
         similarity = _format(one.similarity) + (f" ({one.scored} scored)" if one.scored != one.held else "")
-        row = [similarity, _format(one.idle), str(one.passed), _format(one.turns, 1), _format(one.calls, 1)]
+        counts = [str(one.passed), *(str(counts[number]) for counts in more.values())]
+        row = [similarity, _format(one.idle), *counts, _format(one.turns, 1), _format(one.calls, 1)]
         table.add_row(Text(clean(one.name)), str(one.held), *row)
     return table
 

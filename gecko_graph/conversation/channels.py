@@ -43,6 +43,15 @@ class Audit(TypedDict):
     reason: str
 
 
+class JudgedClaim(TypedDict):
+    """A claim that the role `claim_judge` has decided, with the sentence that it quotes."""
+
+    claim: dict[str, str]
+    verdict: str
+    sentence: str
+    reason: str
+
+
 class ConversationScore(Score):
     """The result of a conversation.
 
@@ -61,6 +70,7 @@ class ConversationScore(Score):
     leaks: list[Leak]
     usage: Usage
     audit: NotRequired[Audit]
+    claims: NotRequired[list[JudgedClaim]]
 
 
 class ConversationInput(TypedDict):

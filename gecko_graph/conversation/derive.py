@@ -8,7 +8,8 @@ have changed and nothing else. How it came about stays open.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AnyMessage
@@ -18,19 +19,24 @@ from ..models.formatting import text_of
 from ..state import Json, JsonObject, Step
 from ..tools import Toolkit
 from ..values.digest import clone
+from ..values.finding import Found
 from ..values.origins import is_supposed
 from ..values.patch import booked_patch
-from ..values.places import scalars
-from ..world.provenance import is_planned
+from ..values.places import json_path, scalars
+from ..values.quantities import find_figures
+from ..values.statements import split_sentences
+from ..world.provenance import Sources, is_planned, trace
 from .changed import UNWATCHED, Rerun, TableChange, attribute, compare_table, find_differences, find_tables
 from .channels import find_user_texts, is_answer, read_envelope
 from .milestones.format import MilestoneEntry, build_goal
 from .milestones.goal import Goal, Score
-from .milestones.measures import mentions
+from .milestones.measures import judge_answer, mentions
 from .milestones.tables import REST, find_names, find_table
 from .score import build_trajectory, find_computed, find_grounded, find_statements, find_taken
 from .user import CLOCK
 
+SHORTEST = 2
+_CONDITION = re.compile(r"\b(?:if|unless|whether|when|in case|depending|otherwise)\b", re.I)
 SUCCESS = 1.0 - 1e-9
 """A conversation has succeeded where a derived goal scores it so: each milestone is met whole or not at all."""
 
@@ -46,10 +52,16 @@ def derive_milestones(toolkit: Toolkit, conversation: Mapping[str, Any]) -> Goal
         A goal that scores this conversation, and others that come to the same, 1.0.
 
     Raises:
-        GeckoError: A call does not work when it is made again, as where a model has answered it.
+        GeckoError: A call does not work when it is made again, as where a model has answered it; or the conversation
+            does not meet a milestone that follows from it, which is named.
     """
     written = describe_milestones(toolkit, conversation)
-    return build_goal([MilestoneEntry.model_validate(each) for each in written], [], conversation["world"]["start"])
+    goal = build_goal([MilestoneEntry.model_validate(each) for each in written], [], conversation["world"]["start"])
+    score = score_conversation(goal, toolkit, conversation)
+    if missed := next((each for each in score["milestones"] if each["similarity"] < SUCCESS), None):
+        parts = "; ".join(f"{each['place'] or each['part']}" for each in missed.get("missed", ()))
+        raise GeckoError(f"milestones: the conversation itself does not come to {missed['id']} ({parts}): take another")
+    return goal
 
 
 def describe_milestones(toolkit: Toolkit, conversation: Mapping[str, Any]) -> list[JsonObject]:
@@ -97,6 +109,10 @@ class _Derivation:
         ]
         self._read = dict(self._find_results())
         self._user_texts = find_user_texts(self._messages)
+        said = [message for message in self._messages if read_envelope(message)["sender"] == "user"]
+        sources = Sources(conversation=said, state={}, reading=toolkit.names)
+        self._traced = [step for step in self._log if step["call"]["name"] in toolkit]
+        self._origins = trace(self._traced, sources, lambda name: toolkit[name].parameters).origins
 
     def describe(self) -> list[JsonObject]:
         """Return the milestones: writes, answers, the end."""
@@ -106,10 +122,17 @@ class _Derivation:
         changes = [compare_table(at, self._start, self._end, again) for at in tables]
         writes = self._find_writes(changes)
         ids = {number: f"{self._log[number - 1]['call']['name']}_{number}" for number in sorted(writes)}
+        looked = {
+            number: f"{self._log[number - 1]['call']['name']}_{number}" for number in self._find_conditions(writes)
+        }
         made: list[JsonObject] = [
+            {"id": id_, "after": [], "call": {"name": self._log[number - 1]["call"]["name"]}, "unchanged": []}
+            for number, id_ in looked.items()
+        ]
+        made += [
             {
                 "id": ids[number],
-                "after": [ids[other] for other in sorted(writes) if number in enabled.get(other, ())],
+                "after": [*looked.values(), *(ids[at] for at in sorted(writes) if number in enabled.get(at, ()))],
                 "state": writes[number],
                 **self._describe_read(number),
                 "unchanged": [],
@@ -194,13 +217,14 @@ class _Derivation:
                 wanted, used = self._describe_answer(message, known, mentioned, range(begun, until))
                 mentioned += wanted.get("mentions", [])
                 calls = [number for number in self._read if begun < number <= until]
-                if wanted:
+                if wanted.keys() - {"claims"}:
                     yield {"message": {"sender": "agent", "recipient": "user", **wanted}}, used
                 elif calls and not any(begun < number <= until for number in writes):
                     yield {"call": self._describe_call(calls[-1])}, {calls[-1]}
-        if wanted == {}:
-            unseen: JsonObject = {} if writes else {"unseen": []}
-            yield {"message": {"sender": "agent", "recipient": "user", **unseen}}, set()
+        if wanted is not None and not wanted.keys() - {"claims"}:
+            # a conversation whose own calls rest on guesses cannot ask others for better ones
+            unseen: JsonObject = {} if writes or len(self._grounded) < len(self._log) else {"unseen": []}
+            yield {"message": {"sender": "agent", "recipient": "user", **wanted, **unseen}}, set()
 
     def _describe_answer(
         self, message: AnyMessage, known: Sequence[Json], mentioned: Sequence[Json], turn: range
@@ -218,7 +242,19 @@ class _Derivation:
         real = self._read_until(turn.stop, grounded=True).values()
         seen = [value for value in taken if mentions([*real], value, {}) == 1.0]
         used = {at for at, result in self._read.items() if any(mentions(result, value, {}) == 1.0 for value in taken)}
-        return {key: values for key, values in (("mentions", [*taken, *computed]), ("seen", seen)) if values}, used
+        claims = self._find_claims(message, [*results, *known])
+        parts = (("mentions", [*taken, *computed]), ("seen", seen), ("claims", claims))
+        return {key: values for key, values in parts if values}, used
+
+    def _find_claims(self, message: AnyMessage, known: Sequence[Json]) -> list[JsonObject]:
+        """Return the answer's sentences with a figure of a result or of the user: others must not contradict them."""
+        held, asked = Found(known, keys=False), self._user_texts
+        cell: JsonObject = {"answer": text_of(message), "asked": asked, "decided": {}}
+        told = ((each, find_figures(each)) for each in split_sentences(text_of(message)))
+        stated = [
+            {"agrees": each} for each, all_ in told if all_ and all(held.holds(one.text, "loose") for one in all_)
+        ]
+        return [claim for claim in stated if judge_answer(claim, cell).verdict == "holds"]
 
     def _read_until(self, last: int, *, grounded: bool = False) -> dict[int, Json]:
         """Return the results of reads up to a step, by number; only those that rest on nothing made up if asked."""
@@ -232,9 +268,27 @@ class _Derivation:
         """Return what must have been read before a write: its arguments that stand in results, and were not given."""
         read = [*self._read_until(number, grounded=True).values()]
         args = [value for _, value in scalars(self._log[number - 1]["call"]["args"]) if isinstance(value, str)]
-        new = (value for value in args if mentions([*self._user_texts], value, {}) < 1.0)
-        taken = [value for value in new if mentions(read, value, {}) == 1.0]
+        new = (value for value in [*args, *self._find_operands(number)] if mentions(self._user_texts, value, {}) < 1.0)
+        taken = [value for value in dict.fromkeys(new) if mentions(read, value, {}) == 1.0]
         return {"message": {"seen": taken}} if taken else {}
+
+    def _find_operands(self, number: int) -> Iterator[str]:
+        """Yield the values of results that a write's arguments were computed from."""
+        for origins in self._origins.get(self._log[number - 1]["call"]["id"], {}).values():
+            derived = [each for each in origins if each["kind"] == "derived" and each["from"] == "result"]
+            for each in derived:
+                result = _result(self._traced[each["step"] - 1])
+                places = {json_path(place): value for place, value in scalars(result)}
+                if isinstance(value := places.get(each["path"]), str):
+                    yield value
+
+    def _find_conditions(self, writes: Collection[int]) -> Iterator[int]:
+        """Yield the reads before the first write whose result the user has made a condition of what is done."""
+        told = Found([text for text in self._user_texts if _CONDITION.search(text)], keys=False)
+        for number, result in self._read.items():
+            texts = [value for value in result if isinstance(value, str) and len(value) > SHORTEST]
+            if number < min(writes, default=0) and any(told.holds(value, "normal") for value in texts):
+                yield number
 
     def _describe_call(self, number: int) -> JsonObject:
         one, other = (rerun.steps[number - 1]["call"] for rerun in (self._same, self._drawn))

@@ -90,6 +90,7 @@ class Desk:
         most: How many the turn may have.
         races: In how many messages their order mattered.
         asked: What each reply of the agent's models has cost.
+        names: Names of the world's tools: those that the agent sees, and their own.
         own: Names of the agent's own tools, which are none of the world's.
         held: Names of the world's tools that the agent's `ToolNode`s call.
         wrapped: Those of them that it calls by tools of its own.
@@ -108,6 +109,7 @@ class Desk:
     aside: set[str] = field(default_factory=set)
     outside: set[str] = field(default_factory=set)
     taken: int = 0
+    names: set[str] = field(init=False)
     config: RunnableConfig = field(default_factory=RunnableConfig)
     _first: int = 0
     _over: bool = False
@@ -119,7 +121,8 @@ class Desk:
     _answering: Any = field(default_factory=RLock)
 
     def __post_init__(self) -> None:
-        self._first = len(self.world.log)
+        self._first, toolkit = len(self.world.log), self.world.toolkit
+        self.names = {*toolkit.names, *(each["function"]["name"] for each in toolkit.as_openai())}
 
     def tools(self) -> list[BaseTool]:
         """Return the world's tools as the agent sees them."""
@@ -134,11 +137,6 @@ class Desk:
             )
             for each in self.world.toolkit.as_openai()
         ]
-
-    @property
-    def names(self) -> set[str]:
-        """Return the names of the world's tools: those that the agent sees, and their own."""
-        return {*self.world.toolkit.names, *(each["function"]["name"] for each in self.world.toolkit.as_openai())}
 
     def is_own(self, message: ToolMessage) -> bool:
         """Return whether a call's answer is the agent's own business."""
@@ -266,14 +264,12 @@ class Listener(AsyncCallbackHandler):
             self._running[run_id] = (name, self._desk.taken)
 
     async def on_tool_end(self, output: Any, *, run_id: UUID, **kwargs: Any) -> None:
-        """Note a tool that has run beside the world."""
+        """Note a tool that has run, or failed, beside the world."""
         name, before = self._running.pop(run_id, ("", 0))
         if name in self._desk.names - self._desk.wrapped and before == self._desk.taken:
             self._desk.outside.add(name)
 
-    async def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
-        """Note a tool that has failed beside the world."""
-        await self.on_tool_end(None, run_id=run_id)
+    on_tool_error = on_tool_end  # type: ignore[assignment]  # what else it is given is left out
 
     async def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
         """Note the calls of a message."""

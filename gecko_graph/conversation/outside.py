@@ -24,10 +24,8 @@ MOST = 20_000
 HOW = "build it with the tools that it is given: def build(tools): return create_agent(model, tools)"
 
 _LIBRARIES = ("langchain", "langgraph", "langsmith", "pydantic")
-_CLOSED = (
-    str, bytes, int, float, type(None), type, ModuleType, CodeType, FrameType, TracebackType, GeneratorType,
-    CoroutineType, WorldTool, Desk,
-)  # fmt: skip
+_CODE = (type, ModuleType, CodeType, FrameType, TracebackType, GeneratorType, CoroutineType)
+_CLOSED = (str, bytes, int, float, type(None), *_CODE, WorldTool, Desk)
 
 
 class LeftWorld(GeckoError):
@@ -37,14 +35,12 @@ class LeftWorld(GeckoError):
 def check_factory(factory: Callable[..., Any]) -> None:
     """Raise GeckoError for a function that takes no tools: what it returns would call its own, for real."""
     try:
-        signature = inspect.signature(factory)
-    except (TypeError, ValueError):  # one that shows none
+        inspect.signature(factory).bind([])
+    except ValueError:  # it shows no signature
         return
-    try:
-        signature.bind([])
     except TypeError as error:
         name = getattr(factory, "__name__", type(factory).__name__)
-        raise GeckoError(f"agent: {name}{signature} cannot be called with a list of tools ({error}): {HOW}") from None
+        raise GeckoError(f"agent: {name}() cannot be called with a list of tools ({error}): {HOW}") from None
 
 
 def check_built(made: object, desk: Desk) -> None:
@@ -106,20 +102,18 @@ def find_aside(messages: Sequence[BaseMessage], desk: Desk) -> set[str]:
     """
     answers = {each.tool_call_id: each for each in messages if isinstance(each, ToolMessage)}
     made = [call for each in messages if isinstance(each, AIMessage) for call in each.tool_calls]
-    last = messages[-1] if messages else None
-    open_ = {call["id"] for call in last.tool_calls} if isinstance(last, AIMessage) else set()
-    calls = [call for call in made if call["name"] in desk.names and call["id"] not in open_]
+    last = getattr(messages[-1], "tool_calls", []) if messages else []  # which nobody has answered yet
+    calls = [call for call in made if call["name"] in desk.names and call not in last]
     steps = [step["call"] for step in desk.steps()]
     known = {step["id"] for step in steps}
     left = Counter(step["name"] for step in steps)
     left.subtract(desk.world.toolkit.resolve(call["name"]) for call in calls if call["id"] in known)
     aside = set[str]()
     for call in (call for call in calls if call["id"] not in known):
-        name = desk.world.toolkit.resolve(call["name"])
-        left[name] -= 1  # a loop of the agent's own may leave out a call's id
-        answer = answers.get(str(call["id"]))
-        if left[name] >= 0:
+        left[name := desk.world.toolkit.resolve(call["name"])] -= 1
+        if left[name] >= 0:  # a loop of the agent's own may leave out a call's id
             continue
+        answer = answers.get(str(call["id"]))
         if call["name"] not in desk.held and not (answer and answer.status == "error"):
             raise LeftWorld(f"agent: a call of {call['name']} was not answered by the tool that it is given: {HOW}")
         aside.add(str(call["id"]))

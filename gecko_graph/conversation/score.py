@@ -14,17 +14,19 @@ from langchain_core.messages import AnyMessage, ToolMessage
 from ..models.ask import AnyAsk, Ask, Reply, Where
 from ..models.formatting import format_conversation, text_of
 from ..models.node import NodeScope
-from ..models.roles import AuditReply
+from ..models.roles import AuditReply, ClaimReply
 from ..models.usage import add_usage
-from ..state import Json, JsonObject, Step
+from ..state import Json, JsonObject, Step, Usage
 from ..tools import Toolkit
 from ..values.finding import NUMBERING, Found, atoms_of, spell
 from ..values.patch import booked_patch, fold_patches
 from ..values.places import scalars
+from ..values.quantities import find_figures
 from ..world.provenance import Sources, is_planned, trace
-from .channels import ConversationState, End, Leak, Status, read_calls, read_envelope, select_view
+from .channels import ConversationState, End, JudgedClaim, Leak, Status, read_calls, read_envelope, select_view
 from .milestones.constraints import is_reached
 from .milestones.goal import Goal, Score
+from .milestones.measures import claim_key
 from .milestones.tables import MESSAGE, REST, SEEN, WRITES, Snapshot, Table, find_table
 from .user import CLOCK, UserEntry, describe_user, find_leaks
 
@@ -38,7 +40,7 @@ def score(
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
     """Score the conversation by its milestones, and have the auditor look at the user where there is one."""
     messages, world = state.get("messages", []), state["world"]
-    found = goal.score(build_trajectory(messages, world, tables, toolkit))
+    found, claims, spent = yield from judge_claims(goal, build_trajectory(messages, world, tables, toolkit), scope)
     end, leaks = state.get("end") or "max_messages", find_leaks(state, spec.must_not_say)
     calls = [step for step in world["log"] if step["call"]["name"] != CLOCK]
     failed = sum("outcome" not in step or step["outcome"]["status"] == "error" for step in calls)
@@ -52,7 +54,8 @@ def score(
         "failed_calls": failed,
         "races": state.get("races", 0),
         "leaks": leaks,
-        "usage": add_usage(state.get("usage", {}), world["usage"]),
+        "usage": add_usage(add_usage(state.get("usage", {}), world["usage"]), spent),
+        **({"claims": claims} if claims else {}),
     }
     if scope.has_model("auditor"):
         (reply,) = yield [ask_audit(state, spec)]
@@ -60,6 +63,52 @@ def score(
         if isinstance(reply.value, AuditReply):
             result["audit"] = reply.value.model_dump()
     return {"score": result}
+
+
+def judge_claims(
+    goal: Goal, trajectory: Sequence[Snapshot], scope: NodeScope
+) -> Generator[list[AnyAsk], list[Reply], tuple[Score, list[JudgedClaim], Usage]]:
+    """Score a conversation; the role `claim_judge` decides the claims that the rule leaves open, where it has a model.
+
+    What it decides may lead to another message being taken for a milestone: it is asked until nothing is open.
+    """
+    asked: list[JudgedClaim] = []
+    usage: Usage = {}
+    failed: set[str] = set()
+    while True:
+        found = goal.score(trajectory)
+        open_ = dict(_find_undecided(found, trajectory)) if scope.has_model("claim_judge") else {}
+        open_ = {key: each for key, each in open_.items() if key not in failed}
+        if not open_:
+            return found, asked, usage
+        replies = yield [ask_claim(claim, cell) for claim, cell in open_.values()]
+        for (key, (claim, cell)), reply in zip(open_.items(), replies, strict=True):
+            usage = add_usage(usage, {"claim_judge": reply.usage})
+            if not isinstance(reply.value, ClaimReply):
+                failed.add(key)
+                continue
+            verdict = "holds" if reply.value.met else "broken"
+            cell["decided"][key] = [verdict, reply.value.sentence, reply.value.reason]
+            quoted = reply.value.sentence, reply.value.reason
+            asked.append({"claim": claim, "verdict": verdict, "sentence": quoted[0], "reason": quoted[1]})
+
+
+def _find_undecided(
+    found: Score, trajectory: Sequence[Snapshot]
+) -> Iterator[tuple[str, tuple[dict[str, str], JsonObject]]]:
+    """Yield the unsure claims of milestones, by key, with the message that each was compared with."""
+    for each in found["milestones"]:
+        for missed in each.get("missed", ()):
+            if missed.get("unsure") and "nearest" in each:
+                claim, cell = {missed["place"]: missed["wanted"]}, trajectory[each["nearest"]][MESSAGE][0]["claims"]
+                yield claim_key(claim, cell), (claim, cell)
+
+
+def ask_claim(claim: JsonObject, cell: JsonObject) -> Ask:
+    """Build the question to the claim judge."""
+    ((kind, text),) = claim.items()
+    variables = {"claim": f"{kind}: {text}", "answer": cell["answer"], "asked": "\n".join(cell["asked"])}
+    return Ask("claim_judge", variables, ClaimReply, Where())
 
 
 def find_status(found: Score, end: End, leaks: Sequence[Leak]) -> Status:
@@ -130,6 +179,8 @@ class _Fold:
         self._grounded, self._seen, self._guessed = grounded, list[Json](), list[Json]()
 
     def snapshots(self, messages: Sequence[AnyMessage]) -> Iterator[Snapshot]:
+        asked: list[str] = []
+        decided: JsonObject = {}
         for number, message in enumerate(messages):
             envelope = read_envelope(message)
             if envelope["sender"] == "system":
@@ -143,6 +194,9 @@ class _Fold:
                 "calls": [{**_read_call(step["call"]), "result": step["outcome"]["result"]} for step in done],
                 "attempts": self._find_attempts(message, messages[number + 1 :]),
             }
+            asked += [row["content"]] if row["sender"] == "user" else []
+            if (row["sender"], row["recipient"]) == ("agent", "user"):
+                row["claims"] = {"answer": row["content"], "asked": [*asked], "decided": decided}
             if self._grounded is not None:
                 self._tables[SEEN] = [self._note_seen(row, steps, self._grounded)]
             yield {**self._tables, MESSAGE: [row], WRITES: self._writes}
@@ -224,7 +278,10 @@ def find_taken(answer: str, results: Sequence[Json], known: Sequence[Json]) -> l
 
 def find_computed(answer: str, known: Sequence[Json]) -> list[Json]:
     """Return the numbers of an answer that stand nowhere: it has computed them."""
-    parts, before = (spell(atom.wholes[0]) for atom in atoms_of(answer) if atom.is_specific), _read(known)
+    before = _read(known)
+    for phone in (each.text for each in find_figures(answer) if each.kind == "phone"):
+        answer = answer.replace(phone, " ") if before.holds(phone, "loose") else answer  # its groups are no numbers
+    parts = (spell(atom.wholes[0]) for atom in atoms_of(answer) if atom.is_specific)
     numbers = (part for part in parts if part and part.replace(".", "", 1).isdecimal())
     return [number for number in dict.fromkeys(numbers) if not before.holds(number, "loose")]
 

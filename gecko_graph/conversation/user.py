@@ -25,7 +25,7 @@ from ..state import VERSION, Json, JsonObject, Step
 from ..tools import Toolkit
 from ..world.faults import Fault
 from .channels import ConversationState, Leak, address, read_envelope, select_view
-from .milestones.format import Check, Entry, read_entry
+from .milestones.entry import Check, Entry, read_entry
 from .milestones.goal import Goal
 
 LONGEST_LINE = 4_000

@@ -1,4 +1,4 @@
-"""Views of a rehearsal: `format_run` for a finished run, `watch` for a running one, `html_page` for a file."""
+"""Views of a run or conversation: `format_run` for a finished one, `watch` for a running one, `html_page` a file."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
-
-from ..state import Rehearsal
 
 WIDTH = 100
 
@@ -18,9 +16,9 @@ _HOMES = {"awatch": ".live", "html_page": ".page", "watch": ".live"}
 
 @dataclass(frozen=True, slots=True)
 class RunText:
-    """A readable rehearsal: text where it is printed, HTML in a notebook."""
+    """A readable run: text where it is printed, HTML in a notebook."""
 
-    rehearsal: Rehearsal = field(repr=False)
+    rehearsal: Any = field(repr=False)
     width: int = WIDTH
 
     def __str__(self) -> str:
@@ -41,7 +39,8 @@ class RunText:
 def format_run(run: Mapping[str, Any], *, width: int = WIDTH) -> RunText:
     """Format a run: attempts, calls, complaints, results with their rung, changes, verdict, cost.
 
-    Of an agent's run also the calls that a person is asked about, or those that were really made.
+    Of an agent's run also the calls that a person is asked about, or those that were really made. Of a conversation its
+    status, what was missed, and all messages.
 
     Args:
         run: The graph's output, or its `rehearsal`.
@@ -53,8 +52,12 @@ def format_run(run: Mapping[str, Any], *, width: int = WIDTH) -> RunText:
     Raises:
         GeckoError: `run` holds no rehearsal.
     """
-    from .records import rehearsal_of
+    from .records import is_conversation, rehearsal_of
 
+    if is_conversation(run):
+        from .page import ConversationText
+
+        return ConversationText(run, max(40, width))
     return RunText(rehearsal_of(run), max(40, width))
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader
 
-from ..scenario.cases.result import CaseResult, Report, is_passed
+from ..scenario.cases.result import CaseResult, Report, build_report, is_passed, read_conversation
 from ..state import JsonObject
 from ..world.turn import task_of
-from . import rows, words
-from .records import Turn, pending_calls, rehearsal_of
+from . import RunText, rows, words
+from .records import Turn, is_conversation, pending_calls, rehearsal_of
 from .rows import Row
 
 MESSAGE_CHARS = 600
@@ -24,7 +25,7 @@ def html_page(*runs: Turn | Mapping[str, Any], title: str = "", start_state: Jso
     """Return a page on a run: verdict, plan and what it rests on, checklist, and every attempt with its calls.
 
     Args:
-        runs: The graph's outputs, one a turn; or their `rehearsal`; or `Turn`s.
+        runs: The graph's outputs, one a turn; or their `rehearsal`; or `Turn`s; or outputs of conversations.
         title: Name of the run.
         start_state: Task state before the first turn: with it, changes show old values.
 
@@ -34,6 +35,9 @@ def html_page(*runs: Turn | Mapping[str, Any], title: str = "", start_state: Jso
     Raises:
         GeckoError: One of `runs` holds no rehearsal.
     """
+    if runs and all(map(is_conversation, runs)):
+        records = [read_conversation(run).record for run in runs if isinstance(run, Mapping)]
+        return conversations_page(build_report(records), records, title=title)
     turns: list[Turn] = []
     for run in runs:
         turns.append(run if isinstance(run, Turn) else _read_turn(run, start_state))
@@ -52,6 +56,18 @@ def html_part(record: words.Record, *, waiting: str = "") -> str:
 def conversations_page(report: Report, records: Sequence[Mapping[str, Any]], *, title: str) -> str:
     """Return test conversations as one HTML document: the tables, and each as a chat with changes and milestones."""
     return render("conversations.html", title=words.clean(title), report=report, cases=list(map(_view_case, records)))
+
+
+class ConversationText(RunText):
+    """A readable conversation: `rehearsal` is the output of its graph."""
+
+    def __str__(self) -> str:
+        result = read_conversation(self.rehearsal)
+        lines = [*result.explain().partition("\n\n")[0].splitlines(), "", *result.lines()]
+        return "\n".join(fill(words.clean(line), self.width, subsequent_indent=" " * 6) for line in lines)
+
+    def _repr_html_(self) -> str:
+        return render("chat.html", case=_view_case(read_conversation(self.rehearsal).record))
 
 
 def render(template: str, *, folder: Path = _PAGES, **values: Any) -> str:

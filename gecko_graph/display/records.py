@@ -126,6 +126,11 @@ def pending_calls(draft: Mapping[str, Any]) -> str:
     return ", ".join(open_calls)
 
 
+def is_conversation(run: Any) -> bool:
+    """Return whether this is the output of a conversation's graph."""
+    return isinstance(run, Mapping) and {"messages", "world", "score"} <= run.keys()
+
+
 def rehearsal_of(run: Any) -> Rehearsal:
     """Return the rehearsal of a graph's output, or of LangGraph's `GraphOutput` (`invoke(version="v2")`).
 

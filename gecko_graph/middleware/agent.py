@@ -273,6 +273,8 @@ class GeckoMiddleware(AgentMiddleware):
         if self._mode in GATED and (rejection := live.world.check(request.tool_call)):
             return refuse(request.tool_call, rejection)
         call, here = self._call_of(request), live.records()
+        if booked := live.booked.get(call["id"]):
+            return self._booked(request, await self._claimed.recall(request.state, call, booked, driver), booked, live)
         run = partial(driver.do, handler, handler, request)
         result, key = await self._claimed.make(request.state, call, here, run, driver)
         step = find_rehearsed(request.state, request.tool_call) if self._mode == "shadow" else None

@@ -6,7 +6,7 @@ Of a message that runs twice or is sent again each write is made once.
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -27,6 +27,7 @@ from ..tools.check import Rejection, check_by_rule
 from ..tools.real import CLAIMED, Answer, as_answer, block_value, drive
 from ..values.places import as_text
 from ..world.as_tools import add_marks, is_same, name_call
+from ..world.records import ExecutedCall
 from ..world.world import World
 
 ROOM = "middleware|"
@@ -84,6 +85,11 @@ class Claimed(NamedTuple):
             settling = settle_doubt(claims, row, self.toolkit, self.timeout_s, is_keyed=is_keyed)
             row, is_ours = await drive(settling, driver)
 
+    async def recall(self, state: Any, call: Call, entry: ExecutedCall, driver: Driver) -> ToolMessage:
+        """Return the answer to a call that another run of its message has made and booked: it counts once."""
+        claims = await self.find(state, driver) if entry["key"] else None
+        return as_message(await drive(claims.look(entry["key"]), driver) if claims else entry, call)
+
     async def _run(self, claims: Claims, row: JsonObject, run: Callable[[], Awaitable[Any]], driver: Driver) -> Any:
         """Make a call; return its result, and its row: decided, or in doubt.
 
@@ -136,7 +142,7 @@ class Claimed(NamedTuple):
         return {"gecko": world.snapshot(), "gecko_journal": entries, "messages": messages}
 
 
-def as_message(row: JsonObject, call: Call) -> ToolMessage:
+def as_message(row: Mapping[str, Any], call: Call) -> ToolMessage:
     """Return what a call came to that was made before."""
     text = UNKNOWN if row["status"] == "left" else as_text(row["result"])
     status: Any = "success" if row["status"] == "ok" else "error"

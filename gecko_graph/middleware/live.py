@@ -17,6 +17,7 @@ from ..models.answer import Driver, WaitingLine, aperform, perform
 from ..models.ask import Reply, Work
 from ..real.questions import Standing
 from ..state import JsonObject
+from ..world.records import ExecutedCall
 from ..world.world import World
 
 MOST_LIVE = 256
@@ -37,6 +38,8 @@ class Live(NamedTuple):
     line: WaitingLine
     made: dict[str, Any]
     """What came of its calls, by task: an answer that is sent twice begins the same task in two runs."""
+    booked: Mapping[str, ExecutedCall]
+    """The journal's entries, by id, of its calls that another run has booked: this one may be told to make them too."""
 
     def records(self) -> list[JsonObject]:
         """Return what became of the message's calls so far, with their places in the log and what models have cost."""
@@ -92,8 +95,11 @@ class LiveWorlds:
             made.sort(key=lambda record: int(record["at"]))
             first, world = len(request.state["gecko"]["log"]), fork()
             world.replay(made, made[-1]["usage"] if made else {})
+            entries = (entry for name, value in writes if name == "gecko_journal" for entry in value or ())
+            booked = {entry["call"]["id"]: entry for entry in entries}
             with self._mutex:
-                live = self._known.setdefault(key, Live(world, first, find_answered(writes), WaitingLine(), {}))
+                new = Live(world, first, find_answered(writes), WaitingLine(), {}, booked)
+                live = self._known.setdefault(key, new)
                 while len(self._known) > MOST_LIVE:
                     self._known.popitem(last=False)
         return live

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from types import GeneratorType, MappingProxyType
@@ -103,8 +103,28 @@ NODE_STATE: ContextVar[Mapping[str, Any]] = ContextVar("gecko_node_state", defau
 """State of the node that asks: what a recorded reply may refer to. A live model never sees it."""
 
 
+def open_record(state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys of a state with those of its bookkeeping beside them."""
+    return {**state, **state.get("bookkeeping", {})}
+
+
+def close_record(update: Mapping[str, Any] | None, kept: Container[str]) -> Update:
+    """Return an update with the keys that the bookkeeping holds, which are `kept`, under one."""
+    shown: Update = {}
+    record: Update = {}
+    for key, value in (update or {}).items():
+        (record if key in kept else shown)[key] = value
+    return {**shown, "bookkeeping": {**record, **shown.get("bookkeeping", {})}} if record else shown
+
+
 def as_node(
-    fn: NodeFunction, *, models: Models, default: GeckoContext, book: Book = book_attempt, opens_turn: bool = False
+    fn: NodeFunction,
+    *,
+    models: Models,
+    default: GeckoContext,
+    book: Book = book_attempt,
+    kept: Container[str] = (),
+    opens_turn: bool = False,
 ) -> Runnable[Any, Any]:
     """Return a graph's node for a node function.
 
@@ -113,12 +133,13 @@ def as_node(
         models: The models that answer its asks.
         default: Knobs for a run whose context is not a GeckoContext, as in an embedded graph.
         book: Puts what was asked, and its cost, into the update; not called if nothing was asked.
+        kept: Keys that the graph keeps under `bookkeeping`: the function reads and writes them beside the others.
         opens_turn: True for the node that opens the turn.
 
     Returns:
         A runnable for `StateGraph.add_node`; serves `invoke` and `ainvoke`.
     """
-    return _Node(fn, models, default, book, opens_turn=opens_turn)
+    return _Node(fn, models, default, book, kept, opens_turn=opens_turn)
 
 
 async def run_node(
@@ -176,9 +197,17 @@ class _Node(Runnable[Any, Any]):
     """A bare Runnable: RunnableLambda would open a run of its own in the tracer, which LangGraph has done already."""
 
     def __init__(
-        self, fn: NodeFunction, models: Models, default: GeckoContext, book: Book, *, opens_turn: bool
+        self,
+        fn: NodeFunction,
+        models: Models,
+        default: GeckoContext,
+        book: Book,
+        kept: Container[str],
+        *,
+        opens_turn: bool,
     ) -> None:
-        self.fn, self.models, self.default, self.book, self.opens_turn = fn, models, default, book, opens_turn
+        self.fn, self.models, self.default, self.book = fn, models, default, book
+        self.kept, self.opens_turn = kept, opens_turn
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         return finish(self._run(input, config, AT_ONCE))
@@ -190,9 +219,11 @@ class _Node(Runnable[Any, Any]):
         """Return the node's update, without empty values of the keys that add up: each write is a channel's update."""
         scope = self._scope(config)
         models = self.models.chosen(scope.context.model)
+        state = open_record(state) if self.kept else state
         update = await run_node(self.fn, state, scope, driver, models=models, book=self.book, config=config)
         adding = ADD_UP.get(self.book, ())
-        return {key: value for key, value in update.items() if value or key not in adding} if update else update
+        update = {key: value for key, value in update.items() if value or key not in adding} if update else update
+        return close_record(update, self.kept) if self.kept else update
 
     def _scope(self, config: RunnableConfig | None) -> NodeScope:
         try:

@@ -89,6 +89,7 @@ REQUIRED: Mapping[Role, frozenset[str]] = {
     "reranker": frozenset({"need", "tools"}),
     "user": frozenset({"goal"}),
     "auditor": frozenset({"goal", "conversation"}),
+    "claim_judge": frozenset({"claim", "answer"}),
 }
 """The variables that a prompt of a user's own may not leave out: without them the role cannot do its work."""
 

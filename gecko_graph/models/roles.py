@@ -266,6 +266,14 @@ class AuditReply(_Reply):
     broke_instructions: bool
 
 
+class ClaimReply(_Reply):
+    """The claim judge's reply: whether an answer says, denies or asks for what it must."""
+
+    sentence: str = ""
+    reason: str = ""
+    met: bool
+
+
 REPLIES: Mapping[Role, tuple[type[BaseModel], ...]] = {
     "planner": (),
     "validator": (SemanticVerdict,),
@@ -279,6 +287,7 @@ REPLIES: Mapping[Role, tuple[type[BaseModel], ...]] = {
     "reranker": (Ranking,),
     "user": (),
     "auditor": (AuditReply,),
+    "claim_judge": (ClaimReply,),
 }
 """The replies that each role may give, the usual one first; the planner replies with a message."""
 

@@ -21,14 +21,14 @@ from ..events import event
 from ..models.conversation import build_call_messages
 from ..models.formatting import cut
 from ..models.memory import recall_calls
-from ..models.node import NodeScope
+from ..models.node import NodeScope, close_record, open_record
 from ..models.usage import total
 from ..retrieval.search import MOST_SEARCHES
 from ..state import VERSION, Stop, UnjudgedAttempt
 from ..values.difference import make_patch
 from ..values.digest import clone, digest
 from ..values.patch import booked_patch
-from ..world.channels import AttemptState, GeckoState
+from ..world.channels import AttemptRecord, AttemptState, GeckoState
 from ..world.ladder import RUNGS, Rungs, ladder_of
 from ..world.turn import check_start, human_turns, observed_state, task_of
 
@@ -66,23 +66,23 @@ def attempt_node(
 
     A wrapper, not the graph itself as a node: that would share every key of the same name and apply its reducers twice.
     """
-    cycle = measure_longest_cycle(graph)
+    cycle, kept = measure_longest_cycle(graph), AttemptRecord.__annotations__
 
     def run(state: GeckoState, config: RunnableConfig) -> dict[str, Any]:
         given, inner = prepare_run(state, config, default, cycle=cycle)
         boundary = Boundary(given)
         with boundary:
-            for values in graph.stream(given, inner, stream_mode="values"):
+            for values in graph.stream(close_record(given, kept), inner, stream_mode="values"):
                 boundary.seen = values
-        return build_update(given, boundary.attempt(), boundary.seen, keep)
+        return build_update(given, boundary.attempt(), boundary.reached(), keep)
 
     async def arun(state: GeckoState, config: RunnableConfig) -> dict[str, Any]:
         given, inner = prepare_run(state, config, default, cycle=cycle)
         boundary = Boundary(given)
         with boundary:
-            async for values in graph.astream(given, inner, stream_mode="values"):
+            async for values in graph.astream(close_record(given, kept), inner, stream_mode="values"):
                 boundary.seen = values
-        return build_update(given, boundary.attempt(), boundary.seen, keep)
+        return build_update(given, boundary.attempt(), boundary.reached(), keep)
 
     return _AttemptNode(run, afunc=arun, name="attempt")
 
@@ -123,7 +123,12 @@ class Boundary:
 
     def attempt(self) -> UnjudgedAttempt:
         """Return the attempt's record, with the steps that it made, whether it ended or broke."""
-        return build_record(self.seen) if self.error is None else build_broken_record(self.given, self.seen, self.error)
+        seen = self.reached()
+        return build_record(seen) if self.error is None else build_broken_record(self.given, seen, self.error)
+
+    def reached(self) -> Any:
+        """Return the attempt's latest keys, with those of its bookkeeping beside them."""
+        return open_record(self.seen)
 
 
 def measure_longest_cycle(graph: CompiledStateGraph[Any, Any, Any, Any]) -> int:

@@ -9,15 +9,8 @@ from pydantic import BaseModel, Field, ValidationError, field_validator, model_v
 
 from ..context import GeckoContext
 from ..contracts.language.expression import Expression
-from ..conversation.milestones.format import (
-    Check,
-    Entry,
-    MilestoneEntry,
-    describe_problems,
-    find_problems,
-    join_problems,
-    read_entry,
-)
+from ..conversation.milestones.entry import Check, Entry, describe_problems, join_problems, read_entry
+from ..conversation.milestones.format import MilestoneEntry, find_problems
 from ..conversation.user import UserEntry
 from ..errors import ContractError, ScenarioError, StateError
 from ..models.roles import REPLIES

@@ -16,7 +16,7 @@ from ..models.memory import recall_calls
 from ..nodes.checks import find_noted, find_unsimulated
 from ..state import VERSION, Call, Category, JsonObject, MadeUp, Origins, Patch, Step, Stop, UnjudgedAttempt, Usage
 from ..tools.spec import ToolSpec
-from ..world.channels import TASK_STATE_HELP, AttemptState, GeckoState, GivenMessages
+from ..world.channels import TASK_STATE_HELP, AttemptChannels, AttemptRecord, GeckoState, GivenMessages
 from ..world.provenance import is_planned, trace_with
 from ..world.reducers import delta, extend
 
@@ -118,21 +118,30 @@ class ToolGateState(GeckoState, total=False):
     """`conclude`."""
 
 
-class ForwardState(AttemptState, total=False):
-    """The inner graph's keys, beside those of an attempt's: its nodes are the same."""
+class ForwardRecord(AttemptRecord, total=False):
+    """What the inner graph keeps for itself, beside what an attempt does: its nodes are the same."""
 
-    need: str
-    """`reasoner`: what the next call has to achieve."""
     ranked: list[Candidate]
     """`reranker`: all tools that were ranked for the need, in the order of their trial."""
-    candidates: list[str]
-    """`reranker`, then `accept`: tools that are left for the need."""
     tries: int
     """`reranker`, `accept`, `arguments`: sets of arguments that the first candidate had refused; or it was declined."""
     rejections: list[Rejection]
     """`reranker`, `accept`: of the need at hand."""
+
+
+class ForwardChannels(AttemptChannels, total=False):
+    """The inner graph's keys, beside those of an attempt's."""
+
+    need: str
+    """`reasoner`: what the next call has to achieve."""
+    candidates: list[str]
+    """`reranker`, then `accept`: tools that are left for the need."""
     needs: Annotated[list[Need], delta(extend, list)]
     """`reranker`, `arguments`, `accept`: what is over."""
+
+
+class ForwardState(ForwardChannels, ForwardRecord, total=False):
+    """What the inner graph's nodes read and write: keys and bookkeeping side by side."""
 
 
 def build_record(

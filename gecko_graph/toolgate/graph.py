@@ -45,7 +45,7 @@ from ..world.commit import state_updater
 from ..world.ladder import RUNGS, ladder_of, simulator
 from ..world.rung import find_gated
 from ..world.world import check_setup
-from .channels import ForwardState, ToolGateInput, ToolGateOutput, ToolGateState
+from .channels import ForwardChannels, ForwardRecord, ToolGateInput, ToolGateOutput, ToolGateState
 from .nodes import accept, arguments, conclude, reasoner, reranker, verify
 
 STRICT: Mapping[str, Any] = {"gate": "strict", "parallel_attempts": 1}
@@ -129,10 +129,11 @@ def create_forward(
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Build the graph of algorithm 1; it uses its caller's checkpointer."""
     ladder_of(default, RUNGS)
-    node = partial(_node, models=models, default=default, book=book_attempt, replace=replace)
+    kept = ForwardRecord.__annotations__
+    node = partial(_node, models=models, default=default, book=book_attempt, kept=kept, replace=replace)
     gated = find_gated(toolkit)
     write = partial(arguments, toolkit=toolkit, tools=toolkit.as_openai(), prompts=models.prompts)
-    builder = StateGraph(ForwardState, GeckoContext)
+    builder = StateGraph(ForwardChannels, GeckoContext)
     builder.add_node("begin", node(begin))
     builder.add_node("reasoner", node(partial(reasoner, toolkit=toolkit, gated=gated)))
     builder.add_node("reranker", node(partial(reranker, toolkit=toolkit, gated=gated, search=search)))
@@ -163,17 +164,17 @@ def _node(fn: NodeFunction, *, replace: Mapping[str, NodeFunction], **bound: Any
     return as_node(strictly, **bound)
 
 
-def after_reasoner(state: ForwardState) -> Literal["reranker", "__end__"]:
+def after_reasoner(state: ForwardChannels) -> Literal["reranker", "__end__"]:
     """Return the next node: a need wants a tool, an answer ends it."""
     return "reranker" if "stop" not in state else "__end__"
 
 
-def after_reranker(state: ForwardState) -> Literal["arguments", "__end__"]:
+def after_reranker(state: ForwardChannels) -> Literal["arguments", "__end__"]:
     """Return the next node: without a tool that the state admits it has failed."""
     return "arguments" if "stop" not in state else "__end__"
 
 
-def after_arguments(state: ForwardState) -> Literal["validator", "accept", "__end__"]:
+def after_arguments(state: ForwardChannels) -> Literal["validator", "accept", "__end__"]:
     """Return the next node: a call is checked, a declined one sets its tool aside."""
     if "stop" in state:
         return "__end__"
@@ -185,7 +186,7 @@ def after_validator(state: Pending) -> Literal["simulator", "accept"]:
     return "simulator" if state["pending"] else "accept"
 
 
-def after_accept(state: ForwardState) -> Literal["reasoner", "arguments", "__end__"]:
+def after_accept(state: ForwardChannels) -> Literal["reasoner", "arguments", "__end__"]:
     """Return the next node: the next need, other arguments or the next tool, or the end where none is left."""
     if "stop" in state:
         return "__end__"

@@ -85,6 +85,21 @@ _Moment: TypeAlias = tuple[tuple[str, str], int, int]
 """A date or number as compared (its year, and the rest), with its start and end in the text."""
 
 
+_CARDINALS = {**dict(zip(_ONES, range(13), strict=True)), **{word: 10 * n for n, word in enumerate(_TENS, 2)}}
+_CARDINALS |= {f"{word}teen": n for n, word in ((13, "thir"), (14, "four"), (15, "fif"), (16, "six"), (17, "seven"))}
+_CARDINALS |= {"eighteen": 18, "nineteen": 19}
+_CARDINAL = re.compile(
+    rf"\b(?:(?P<tens>{'|'.join(_TENS[:-1])})[- ](?P<ones>{'|'.join(_ONES[1:10])})"
+    rf"|(?P<one>{'|'.join(word for word in _CARDINALS if word != 'one')}))\b",
+    _PLAIN,
+)
+
+
+def number_words(text: str) -> str:
+    """Return a text with cardinal numbers in figures: 12 for twelve, 25 for twenty-five; `one` is a pronoun too."""
+    return _CARDINAL.sub(lambda found: str(sum(_CARDINALS[each.lower()] for each in found.groups() if each)), text)
+
+
 class Atom(NamedTuple):
     """A part of a value that is looked up on its own: a number, a date, an identifier, a word."""
 
@@ -304,6 +319,11 @@ class Found:
             self._digits = " ".join(_NO_DIGIT.sub("", str(leaf)) for leaf in self._leaves)
         found = _is_spelt if strictness == "normal" else self._is_close
         return all(found(scalar, self._forms) for scalar in scalars)
+
+    def has_form(self, form: str) -> bool:
+        """Return whether one of the leaves has a form, as `forms_of` returns them."""
+        self.holds("", "normal")
+        return form in (self._forms or ())
 
     def _is_close(self, value: Json, forms: Container[str]) -> bool:
         if isinstance(value, float):

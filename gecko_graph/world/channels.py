@@ -2,11 +2,10 @@
 
 # annotations are evaluated here: LangGraph evaluates those that are texts again at each compilation
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypeAlias, cast, get_type_hints
 
 from langchain_core.messages import AnyMessage, MessageLikeRepresentation
-from langgraph.channels.delta import DeltaChannel
 from langgraph.channels.ephemeral_value import EphemeralValue
 from langgraph.graph.message import add_messages
 from pydantic import Field
@@ -159,8 +158,11 @@ class Bookkeeping(TypedDict, total=False):
 
 
 def fold_bookkeeping(old: Bookkeeping, writes: Sequence[Bookkeeping]) -> Bookkeeping:
-    """Merge writes key by key (reducer): costs and facts add up, lists grow, the last write of any other key stands."""
-    folded = cast("dict[str, Any]", {**old})
+    """Merge writes key by key (reducer): costs and facts add up, lists grow, the last write of any other key stands.
+
+    The attempt's bookkeeping is folded alike.
+    """
+    folded: dict[str, Any] = {**old}
     for write in writes:
         if "round" in write:
             folded["attempts_to_judge"] = []
@@ -174,6 +176,8 @@ _MERGED: Mapping[str, Callable[[Any, Any], Any]] = {
     "facts": lambda old, new: gather_facts(old, [new]),
     "attempts_to_judge": lambda old, new: extend(old, [new]),
     "argument_verdicts": lambda old, new: extend(old, [new]),
+    "asked": count_asked,
+    "usage": add_usage,
 }
 
 
@@ -206,16 +210,16 @@ class GeckoState(TypedDict, total=False):
     """`finish`."""
 
 
-class AttemptState(TypedDict, total=False):
-    """The attempt graph's keys. The first group is its input, written once."""
+class AttemptRecord(TypedDict, total=False):
+    """What the attempt graph keeps for itself. The first group is its input, written once."""
 
     number: int
     turn: int
     task: str
     start_digest: str
-    before: Annotated[JsonObject, delta(replace, dict)]
+    before: JsonObject
     """The task state at the attempt's start."""
-    conversation: Annotated[list[AnyMessage], delta(extend, list)]
+    conversation: list[AnyMessage]
     lesson: Lesson | None
     supposed: list[str]
     """JSON Pointers into `before` of what a model made up."""
@@ -229,6 +233,29 @@ class AttemptState(TypedDict, total=False):
     deadline: float | None
     """Unix time in seconds at which the turn's time is over."""
 
+    facts: dict[str, SupposedFact]
+    """Input; `state_updater` adds what committed answers suppose."""
+    argument_verdicts: list[SemanticRecord]
+    """Input; `validator` appends."""
+    asked: dict[str, int]
+    """Input; every node that asks a model adds."""
+    usage: Usage
+    """Every node that asks a model adds."""
+    offered_tools: list[str] | None
+    """Input: the tools that fit the turn, and those that it has called; then `planner`: what it finds and calls."""
+    gate_note: str
+    """`planner`: what it was last told that the task state does not admit."""
+    searches: int
+    """`planner`: searches for tools, each answered by a message of the trace."""
+    stop_reason: str
+    """`planner`: the message of `stop`, once the attempt is over."""
+    proposals: list[Proposal]
+    """`simulator`, then `state_updater`, which commits them."""
+
+
+class AttemptChannels(TypedDict, total=False):
+    """The attempt graph's keys: LangGraph visits each in every superstep, so they are few."""
+
     task_state: Annotated[JsonObject, delta(fold_state, dict)]
     """`begin`, `state_updater`: patches, folded."""
     trace: Annotated[list[AnyMessage], delta(extend, list)]
@@ -237,35 +264,23 @@ class AttemptState(TypedDict, total=False):
     """`validator` (refused calls), `state_updater` (answered calls)."""
     pending: list[Call]
     """`planner`, then `validator` (calls that passed), then `simulator` (calls left)."""
-    proposals: list[Proposal]
-    """`simulator`."""
-    facts: Annotated[dict[str, SupposedFact], delta(gather_facts, dict)]
-    """Input; `state_updater`: what committed answers suppose."""
-    argument_verdicts: Annotated[list[SemanticRecord], delta(extend, list)]
-    """Input; `validator`."""
-    asked: Annotated[dict[str, int], count_asked]
-    """Input; every node that asks a model."""
-    usage: Annotated[Usage, add_usage]
-    """Every node that asks a model."""
-    offered_tools: list[str] | None
-    """Input: the tools that fit the turn, and those that it has called; then `planner`: what it finds and calls."""
-    gate_note: str
-    """`planner`: what it was last told that the task state does not admit."""
-    searches: int
-    """`planner`: searches for tools, each answered by a message of the trace."""
     answer: str
-    """`planner`."""
-    stop_reason: str
     """`planner`."""
     stop: Stop
     """`planner`."""
+    bookkeeping: Annotated[AttemptRecord, delta(fold_bookkeeping, dict)]
+    """Input, then all nodes: what nobody has to read. A write holds only the keys that it changes."""
+
+
+class AttemptState(AttemptChannels, AttemptRecord, total=False):
+    """What an attempt's nodes read and write: keys and bookkeeping side by side."""
 
 
 class Pending(TypedDict):
     """What the attempt's routers read: a router is passed the keys of its annotation, and each costs time."""
 
     pending: list[Call]
-    stop_reason: NotRequired[str]
+    bookkeeping: NotRequired[AttemptRecord]
 
 
 class Kept(TypedDict):
@@ -277,16 +292,17 @@ class Kept(TypedDict):
 def apply_update(state: AttemptState, update: Mapping[str, Any]) -> AttemptState:
     """Return the attempt's state after a node's update, folded as in the graph; keys with a reducer must be there."""
     values = cast("dict[str, Any]", state)
-    news = {key: _fold(values[key], write, key) if key in _reducers() else write for key, write in update.items()}
+    news = {key: _reducers()[key](values[key], write) if key in _reducers() else write for key, write in update.items()}
     return cast("AttemptState", {**values, **news})
 
 
 @cache
-def _reducers() -> dict[str, Any]:
-    hints = get_type_hints(AttemptState, include_extras=True)
-    return {key: hint.__metadata__[0] for key, hint in hints.items() if hasattr(hint, "__metadata__")}
+def _reducers() -> Mapping[str, Callable[[Any, Any], Any]]:
+    """Return how a write to an attempt's key, or to a key of its bookkeeping, changes its value."""
+    hints = get_type_hints(AttemptChannels, include_extras=True)
+    channels = {key: hint.__metadata__[0] for key, hint in hints.items() if hasattr(hint, "__metadata__")}
+    return {**_MERGED, **{key: partial(_fold, channel.reducer) for key, channel in channels.items()}}
 
 
-def _fold(old: Any, write: Any, key: str) -> Any:
-    reducer = _reducers()[key]
-    return reducer.reducer(old, [write]) if isinstance(reducer, DeltaChannel) else reducer(old, write)
+def _fold(reducer: Callable[[Any, Sequence[Any]], Any], old: Any, write: Any) -> Any:
+    return reducer(old, [write])

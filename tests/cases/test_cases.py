@@ -188,7 +188,7 @@ def test_without_the_extra_nothing_is_held(folder, capsys, monkeypatch):
 
 def test_pass_k_is_unbiased():
     score = {"end": "ended", "leaks": [], "usage": {}, "races": 0, "turns": 1, "calls": 0, "status": "passed"}
-    base = {"file": "a", "augmentation": "", "categories": ["x"], "idle": 0.0}
+    base = {"file": "a", "augmentation": "", "categories": ["x"], "idle": 0.0, "tools": [], "invents": []}
     values = [("passed", 1.0), ("passed", 1.0), ("failed", 0.5)]
     records = [{**base, "score": {**score, "status": word, "similarity": value}} for word, value in values]
     assert find_pass_k(records) == pytest.approx([2 / 3, 1 / 3, 0.0])
@@ -247,6 +247,67 @@ def test_the_page_and_the_report_blame_the_user_where_the_auditor_does(folder):
     assert "the user invented something: <b>Made up.</b>" in result.explain()
     report = build_report([result.record])
     page = conversations_page(report, [result.record], title="x")
-    assert report.at_fault == 1
-    assert "users at fault 1" in page
+    assert (report.at_fault, report.failed, report.categories[-1].at_fault) == (["one"], 1, 1)
+    assert "1 of 1 failures were the user" in page
     assert "&lt;b&gt;Made up." in page
+
+
+def test_what_cannot_be_decided_neither_passes_nor_fails(folder, pytester, capsys, monkeypatch):
+    """An exit code and an outcome of its own; what stays open is printed."""
+    monkeypatch.setattr("gecko_graph.conversation.score.find_status", lambda *given: "unknown")
+    monkeypatch.chdir(folder)
+    assert main(["test", "cases", "--agent", "my_agents:good", "--json", "out.json"]) == 5
+    monkeypatch.chdir(pytester.path)
+    report = json.loads((folder / "out.json").read_text(encoding="utf-8"))
+    group = report["categories"][-1]
+    assert (group["passed"], group["unknown"], report["failed"]) == (0, 2, 0)
+    pytester.makepyfile(my_agents=AGENTS)
+    pytester.makeconftest("from gecko_graph.conversation import score\nscore.find_status = lambda *given: 'unknown'\n")
+    (pytester.path / "one.gecko.yaml").write_text(CASE.format(name="one", category="x"), encoding="utf-8")
+    options = ("-q", "--gecko-agent", "my_agents:good", "--junitxml", "junit.xml", "one.gecko.yaml")
+    done = pytester.runpytest_subprocess("-p", "gecko_graph.pytest", *options)
+    done.assert_outcomes()
+    done.stdout.fnmatch_lines(["u *", "*unknown: one.gecko.yaml::one*", "one: unknown, *", "*1 unknown*"])
+    assert ElementTree.parse(pytester.path / "junit.xml").find(".//skipped") is not None
+
+
+def test_a_claim_alone_leaves_a_conversation_unknown():
+    from gecko_graph.conversation.score import find_status
+
+    open_ = {"id": "a", "similarity": 0.0, "snapshot": 1, "threshold": 0.9, "missed": [{"unsure": True}]}
+    broken, met = {**open_, "id": "b", "missed": [{}]}, {**open_, "id": "c", "similarity": 0.9}
+    cases = [([met], "passed"), ([met, open_], "unknown"), ([open_, broken], "failed"), ([], "passed")]
+    score = {"minefield_similarity": 0.0}
+    for milestones, status in cases:
+        assert find_status({**score, "milestones": milestones}, "ended", []) == status
+    assert find_status({**score, "milestones": []}, "max_messages", []) == "failed"
+    assert find_status({**score, "milestones": [met]}, "ended", [{"message": 0, "text": "x"}]) == "failed"
+    assert find_status({"minefield_similarity": 0.1, "milestones": [met]}, "ended", []) == "failed"
+
+
+def test_answers_show_their_rung_and_what_was_made_up(folder, capsys):
+    """Also in a notebook; on top of a run stands how many tools make their answers up."""
+    from gecko_graph import Scenario, create_conversation, format_run
+    from gecko_graph.display import html_page
+    from gecko_graph.testing import scripted
+
+    assert main(["test", "cases", "--agent", "my_agents:good", "--json", "out.json", "--html", "out.html"]) == 0
+    assert capsys.readouterr().out.startswith("3 of 3 tools answer with invented data: note, noted, other")
+    report = json.loads((folder / "out.json").read_text(encoding="utf-8"))
+    answer = next(each for each in report["conversations"][0]["messages"] if each["sender"] == "tools")
+    assert (answer["rung"], answer["made_up"]) == ("schema", True)
+    assert "3 of 3 tools" in (folder / "out.html").read_text(encoding="utf-8")
+    scenario = Scenario.load(folder / "cases" / "deep" / "one.gecko.yaml")
+    agent = scripted({"call": "note", "args": {"text": "<b>tea</b>"}}, {"say": "Noted."})
+    output = create_conversation(agent, scenario=scenario).invoke({})
+    shown = format_run(output)
+    assert "(schema, made up)" in str(shown)
+    assert "argument note.text" in str(shown)
+    for page in (shown._repr_html_(), html_page(output)):
+        assert "made up</span>" in page
+        assert "argument note.text" in page
+        assert "<b>tea" not in page
+    known = CASE.format(name="known", category="x") + "contracts: {contracts: {note: {returns: {ok: true}}}}\n"
+    (folder / "known.gecko.yaml").write_text(known, encoding="utf-8")
+    assert main(["test", "known.gecko.yaml", "--agent", "my_agents:good"]) == 0
+    assert "2 of 3 tools" in capsys.readouterr().out

@@ -169,6 +169,40 @@ def test_equal_calls_of_one_message_and_of_the_next_are_all_made():
     assert len({entry["key"] for entry in out["gecko_journal"]}) == 3
 
 
+class StaleSaver(InMemorySaver):
+    """A saver that tells a run that begins nothing of what another run of its message has written meanwhile."""
+
+    stale = False
+
+    def get_tuple(self, config: Any) -> Any:
+        found, stale, self.stale = super().get_tuple(config), self.stale, False
+        return found._replace(pending_writes=[]) if stale and found else found
+
+
+@pytest.mark.parametrize("mode", ["preview", "guard"])
+def test_equal_calls_that_another_run_has_booked_are_not_counted_twice(mode):
+    """Seed 570 of `evals reality`: a run had seen the message without an answer, and the ledger's world with one."""
+    bank, saver = Bank(), StaleSaver()
+    message = calls(pay("a", 10), pay("b", 10), ("c", "transfer", {"to": "bob", "amount": 1}))
+    transfer, fail = bank.transfer, [True]
+
+    def pay_ann(to: str, amount: int) -> dict:
+        """Transfer money."""
+        if to == "bob" and fail.pop():
+            raise RuntimeError("busy")
+        return transfer(to, amount)
+
+    pay_ann.__name__ = "transfer"
+    bank.transfer = pay_ann
+    first = start(bank, saver, message, mode=mode, interrupt_on="none")
+    with contextlib.suppress(RuntimeError):
+        first.invoke(TASK, THREAD)
+    saver.stale = True
+    fail[:] = [False]
+    start(bank, saver, "Paid.", mode=mode, interrupt_on="none").invoke(None, THREAD)
+    assert bank.calls.count(("transfer", "ann", 10)) == 2
+
+
 def test_without_a_checkpointer_nothing_is_claimed():
     bank = Bank()
     out = start(bank, None, calls(pay("a", 30)), mode="guard").invoke(TASK)

@@ -19,8 +19,18 @@ from gecko_graph.conversation.derive import SUCCESS, derive_milestones, describe
 from gecko_graph.testing import scripted
 from tests.phone import CASES, agents, converse, load
 
-UNSEEN = {("nearest-pharmacy", "answers out of nowhere"), ("text-the-dentist", "claims what did not happen")}
-"""What an answer without figures claims is not looked at."""
+DENIED = ("answer-the-last-one", "dinner-at-eight", "forget-the-plumber", "home-safely", "late-text", "past-reminders")
+UNSEEN = {
+    *((name, "does and denies") for name in (*DENIED, "wifi-off", "sisters-new-number")),
+    ("wifi-off", "takes back what it has said"),
+    ("where-am-i", "names two addresses"),
+    ("dinner-at-eight", "writes another hour"),
+    ("late-text", "writes another figure"),
+    ("days-to-the-concert", "claims to know the day"),
+    ("nearest-pharmacy", "answers out of nowhere"),
+    ("text-the-dentist", "claims what did not happen"),
+}
+"""What an answer without figures claims or denies is not looked at, nor a second figure or figures in words."""
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -12,8 +12,8 @@ import time
 import pytest
 from langgraph.errors import GraphBubbleUp, GraphInterrupt
 
-from gecko_graph import Refused
-from gecko_graph.models.answer import aperform, perform
+from gecko_graph import GeckoError, Refused
+from gecko_graph.models.answer import WaitingLine, aperform, perform
 from gecko_graph.models.ask import Reply, Work
 
 
@@ -185,3 +185,21 @@ async def test_a_call_in_doubt_is_marked(run, error, in_doubt):
         reply = await run(work(function))
         assert (reply.in_doubt, reply.late, reply.value) == (in_doubt, False, None)
         assert str(error) in reply.failure
+
+
+async def test_a_blocking_turn_is_refused_where_the_loop_that_it_would_block_has_to_end_another():
+    line, entered, done = WaitingLine(), asyncio.Event(), asyncio.Event()
+
+    async def hold():
+        async with line.aturn():
+            entered.set()
+            await done.wait()
+
+    holding = asyncio.create_task(hold())
+    await entered.wait()
+    with pytest.raises(GeckoError, match="block the event loop"), line.turn():
+        pass
+    done.set()
+    await holding
+    with line.turn():
+        pass

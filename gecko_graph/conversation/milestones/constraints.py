@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 
 from ...state import Json, JsonObject
 from .measures import (
+    CLAIM_SCORES,
     Measures,
     Tolerance,
     call,
@@ -19,6 +20,7 @@ from .measures import (
     find_changed,
     is_same,
     is_same_change,
+    judge_answer,
     measure_cell,
     subtract,
 )
@@ -47,6 +49,8 @@ class Missed(TypedDict):
     similarity: float
     unsure: NotRequired[bool]
     """True for a claim that could not be decided."""
+    reason: NotRequired[str]
+    """Why a claim does not hold, where rule or `claim_judge` has said so."""
 
 
 class Reached(TypedDict):
@@ -172,6 +176,8 @@ class Constraint:
                 continue
             if column in ("calls", "attempts"):
                 yield from _explain_call(row.get(column) or [], target, self.tolerance.get(column, {}))
+            elif column == "claims" and column in row:
+                yield from _explain_claims(row[column], target)
             elif self.table in (MESSAGE, SEEN):
                 part = "seen" if column == "texts" else "mentions" if isinstance(target, list) else column
                 yield _miss(part, "", target, None if part == "seen" else row.get(column), similarity)
@@ -212,15 +218,21 @@ class Constraint:
 
 def _fill(row: JsonObject, values: JsonObject, column: str) -> Sequence[JsonObject]:
     if column == "content":
-        text = row["content"]
-        for name, value in values.items():
-            text = text.replace(f"{{{name}}}", str(value))
-        return [{**row, "content": text}]
+        return [{**row, "content": _fill_text(row["content"], values)}]
+    if column == "claims":
+        claims = [{kind: _fill_text(text, values) for kind, text in claim.items()} for claim in row["claims"]]
+        return [{**row, "claims": claims}]
     calls = _listed(row[column])
     filled = (
         args for call in calls for args in ((call, {**call["args"], **values}), (call, {**values, **call["args"]}))
     )
     return [{**row, column: {**call, "args": args}} for call, args in filled]
+
+
+def _fill_text(text: str, values: JsonObject) -> str:
+    for name, value in values.items():
+        text = text.replace(f"{{{name}}}", str(value))
+    return text
 
 
 # why a snapshot is not alike ----------------------------------------------------------------------------------------
@@ -248,6 +260,16 @@ def _explain_call(made: Sequence[JsonObject], target: Json, tolerance: Mapping[s
         return
     told = (list(_explain_arguments(mine["args"], one, tolerance)) for mine, one in pairs)
     yield from min(told, key=len)
+
+
+def _explain_claims(answer: JsonObject, claims: Sequence[JsonObject]) -> Iterator[Missed]:
+    """Yield the claims that do not hold, with the sentence that each was compared with."""
+    for claim in claims:
+        (kind, text), judged = *claim.items(), judge_answer(claim, answer)
+        if judged.verdict != "holds":
+            unsure = judged.verdict == "unsure"
+            missed = _miss("claim", kind, text, judged.sentence, CLAIM_SCORES[judged.verdict])
+            yield {**missed, "unsure": True} if unsure else {**missed, "reason": judged.reason}
 
 
 def _explain_arguments(args: JsonObject, wanted: JsonObject, tolerance: Mapping[str, float]) -> Iterator[Missed]:

@@ -1,7 +1,4 @@
-"""Milestones and minefields as a scenario's file has them, and the guardrails that follow from their order.
-
-Also what all parts of such a file have in common: `Entry`, and what is said of one that is wrong.
-"""
+"""Milestones and minefields as a scenario's file has them, and the guardrails that follow from their order."""
 
 from __future__ import annotations
 
@@ -9,18 +6,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
-from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
-from pydantic_core import ErrorDetails
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from ...context import GeckoContext
-from ...contracts.language.expression import check_expression
-from ...errors import ContractError, GeckoError, did_you_mean
+from ...errors import did_you_mean
 from ...models.formatting import cut
 from ...state import Json, JsonObject
 from ...values.places import scalars_of
 from .constraints import START, THRESHOLD, Constraint, Fill, Milestone
+from .entry import Entry
 from .goal import Goal, find_earlier
 from .measures import MEASURES
 from .tables import MESSAGE, REST, SEEN, find_names, find_table
@@ -29,86 +24,11 @@ Party: TypeAlias = Literal["user", "agent", "tools"]
 Changed: TypeAlias = Literal["snapshot", "addition", "removal", "update", "includes", "lacks"]
 
 KINDS: tuple[Changed, ...] = ("snapshot", "addition", "removal", "update", "includes", "lacks")
-COLUMNS = ("sender", "recipient", "content", "mentions", "seen", "unseen")
+COLUMNS = ("sender", "recipient", "content", "claims", "mentions", "seen", "unseen")
 DECIMALS = range(4)
 """An answer may show a number of a result with so many decimals."""
 
-PROBLEMS_SHOWN = 5
 NAME_CHARS = 80
-
-# any entry ----------------------------------------------------------------------------------------------------------
-
-
-class Entry(BaseModel):
-    """A part of a scenario's file: other keys and types than those named are refused."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
-
-
-Model = TypeVar("Model", bound=Entry)
-
-
-def read_entry(kind: type[Model], data: Any, *, where: str, error: type[GeckoError] = GeckoError) -> Model:
-    """Return an entry. Raises the error, which names each place, such as `turns[0].checklist[1].check`."""
-    try:
-        return kind.model_validate(data)
-    except ValidationError as found:
-        raise join_problems(where, describe_problems(found), error) from None
-
-
-def join_problems(where: str, problems: Sequence[str], error: type[GeckoError]) -> GeckoError:
-    """Return the error of a file with these problems."""
-    shown = list(problems[:PROBLEMS_SHOWN])
-    if len(problems) > len(shown):
-        shown.append(f"and {len(problems) - len(shown)} more")
-    return error("\n".join(f"{where}: {problem}" for problem in shown))
-
-
-def describe_problems(error: ValidationError) -> list[str]:
-    """Return what pydantic has found wrong, a line each, with its place."""
-    found = error.errors(include_url=False, include_context=False)
-    return list(dict.fromkeys(f"{_format_place(each['loc'])}: {_format_reason(each)}" for each in found))
-
-
-def _format_reason(found: ErrorDetails) -> str:
-    if found["type"] == "extra_forbidden":
-        kinds: list[type[BaseModel]] = [GeckoContext, *Entry.__subclasses__()]
-        known = {field.alias or name for kind in kinds for name, field in kind.model_fields.items()}
-        return f"unknown key{did_you_mean(str(found['loc'][-1]), sorted(known))}"
-    message = found["msg"].removeprefix("Value error, ").removeprefix("Input ")
-    return _MESSAGES.get(found["type"], message[:1].lower() + message[1:])
-
-
-_MESSAGES = {
-    "missing": "is missing",
-    "string_pattern_mismatch": "is empty",
-    "string_type": "expected text; put it in quotes",
-    "list_type": "expected a list",
-    "dict_type": "expected an object",
-    "model_type": "expected an object",
-    "too_short": "is empty",
-    "string_too_short": "is empty",
-}
-
-
-def _format_place(where: Sequence[str | int]) -> str:
-    place = ""
-    for part in where:
-        if part != "[key]":
-            place += f"[{part}]" if isinstance(part, int) else f".{part}" if place else part
-    return place or "the whole"
-
-
-def _check_expression(source: str) -> str:
-    try:
-        check_expression(source, where="expression")
-    except ContractError as error:
-        raise ValueError(str(error)) from None
-    return source
-
-
-Check: TypeAlias = Annotated[str, Field(min_length=1), AfterValidator(_check_expression)]
-"""An expression that holds or not."""
 
 
 def _check_measure(name: str) -> str:
@@ -119,16 +39,30 @@ def _check_measure(name: str) -> str:
 
 MeasureName: TypeAlias = Annotated[str, AfterValidator(_check_measure)]
 
-# milestones ---------------------------------------------------------------------------------------------------------
+
+class ClaimEntry(Entry):
+    """What an answer must say, deny, ask the user for, or at least not contradict, as a plain sentence."""
+
+    says: str | None = Field(None, pattern=r"\w")
+    denies: str | None = Field(None, pattern=r"\w")
+    asks: str | None = Field(None, pattern=r"\w")
+    agrees: str | None = Field(None, pattern=r"\w")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if len(self.model_dump(exclude_none=True)) != 1:
+            raise ValueError("expected exactly one of says, denies, asks, agrees")
+        return self
 
 
 class MessageEntry(Entry):
-    """What a message must be like."""
+    """What a message must be like; one with claims is the agent's to the user."""
 
     sender: Party | None = None
     recipient: Party | None = None
     content: str | None = None
     measure: MeasureName | None = None
+    claims: list[ClaimEntry] | None = Field(None, min_length=1)
     mentions: list[Json] | None = Field(None, min_length=1)
     seen: list[Json] | None = Field(None, min_length=1)
     unseen: list[str] | None = None
@@ -138,6 +72,12 @@ class MessageEntry(Entry):
         if all(getattr(self, name) is None for name in COLUMNS):
             raise ValueError(f"expected one of {', '.join(COLUMNS)}")
         return self
+
+    @property
+    def texts(self) -> str:
+        """Content and claims, in which values may be filled."""
+        claims = [text for each in self.claims or () for text in each.model_dump(exclude_none=True).values()]
+        return "\n".join([self.content or "", *claims])
 
 
 class CallEntry(Entry):
@@ -204,9 +144,11 @@ class MilestoneEntry(Entry):
     def _check(self) -> Self:
         if not (self.message or self.call or self.state or (self.last and self.unchanged)):
             raise ValueError("expected one of message, call, state")
-        content = (self.message and self.message.content) or ""
-        if self.source and not self.call and f"{{{self.source.name}}}" not in content:
-            raise ValueError(f"from: expected a call, or a message whose content has {{{self.source.name}}}")
+        texts = self.message.texts if self.message else ""
+        if self.source and not self.call and f"{{{self.source.name}}}" not in texts:
+            raise ValueError(
+                f"from: expected a call, or a message with {{{self.source.name}}} in its content or a claim"
+            )
         return self
 
 
@@ -297,8 +239,9 @@ def _build_all(entries: Sequence[MilestoneEntry], state: JsonObject, column: str
 
 
 def _build(entry: MilestoneEntry, column: str) -> Iterator[Constraint]:
-    source, filled = entry.source, column if entry.call else "content"
-    fill = Fill(partial(find_values, source=source), filled) if source else None
+    source = entry.source
+    filled = column if entry.call else "claims" if entry.message and entry.message.claims else "content"
+    fill = Fill(partial(find_values, source=source, rounded=filled == "content"), filled) if source else None
     row, measures = _build_row(entry, column)
     if row:
         tolerance = {column: entry.tolerance} if entry.tolerance else {}
@@ -321,14 +264,16 @@ def _build_row(entry: MilestoneEntry, column: str) -> tuple[JsonObject, dict[str
     row: JsonObject = {}
     if entry.message:
         row = entry.message.model_dump(exclude_none=True, exclude={"measure", "mentions", "seen", "unseen"})
+        row = {"sender": "agent", "recipient": "user", **row} if entry.message.claims else row
     if entry.call:
         row[column] = [{"name": call.name, "args": call.args} for call in entry.call]
     given = (entry.message and entry.message.measure) or ("rouge_l" if column == "calls" else "exact")
-    return row, {name: given if name == "content" else "call" for name in row if name in ("content", column)}
+    measures = {"content": given, column: "call", "claims": "claims"}
+    return row, {name: measures[name] for name in row if name in measures}
 
 
-def find_values(message: JsonObject, *, source: SourceEntry) -> list[JsonObject]:
-    """Return the values that the calls of a message returned at a path, each in every form that a text may show."""
+def find_values(message: JsonObject, *, source: SourceEntry, rounded: bool) -> list[JsonObject]:
+    """Return the values that the calls of a message returned at a path; rounded too, where a text is to hold them."""
     found = []
     for call in message.get("calls", ()):
         if source.call in (None, call["name"]):
@@ -338,8 +283,8 @@ def find_values(message: JsonObject, *, source: SourceEntry) -> list[JsonObject]
                     value = value[key]
             except (LookupError, TypeError):
                 continue
-            rounded = [f"{value:.{digits}f}" for digits in DECIMALS] if isinstance(value, float) else []
-            found += [{source.name: form} for form in (value, *rounded)]
+            digits = DECIMALS if rounded and isinstance(value, float) else ()
+            found += [{source.name: form} for form in (value, *(f"{value:.{each}f}" for each in digits))]
     return found
 
 

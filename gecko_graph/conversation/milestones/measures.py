@@ -11,9 +11,12 @@ from typing import Any, TypeAlias
 
 from ...errors import GeckoError
 from ...state import Json, JsonObject
-from ...values.digest import pack
+from ...values.digest import digest, pack
 from ...values.finding import Found, atoms_of, forms_of
 from ...values.patch import same_value
+from ...values.quantities import find_figures
+from ...values.statements import read_clauses, split_sentences
+from .claims import Judged, judge_claim
 from .tables import Table
 
 Measure: TypeAlias = Callable[[Json, Json, Mapping[str, float]], float]
@@ -88,6 +91,59 @@ def mentions(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float:
     return sum(held.holds(value, "loose") for value in wanted) / len(wanted) if wanted else 1.0
 
 
+CLAIM_SCORES: Mapping[str, float] = {"holds": 1.0, "unsure": 1e-3, "broken": 0.0}
+"""What is unsure keeps its milestone below any threshold, and is still matched before what is broken."""
+
+
+def claims(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float:
+    """Return 1.0 where an answer makes all claims, next to nothing where one is unsure, 0.0 where one is broken.
+
+    The cell is a message's `{"answer", "asked", "decided"}`, a claim `{"says"}`, `{"denies"}` or `{"asks"}`.
+    """
+    wanted = target if isinstance(target, list) else [target]
+    if not isinstance(cell, dict):
+        return 0.0
+    return min((CLAIM_SCORES[judge_answer(each, cell).verdict] for each in wanted), default=1.0)
+
+
+def judge_answer(claim: JsonObject, cell: JsonObject) -> Judged:
+    """Judge an answer by a claim: as the role `claim_judge` has decided, else by rule."""
+    kind: Any
+    ((kind, text),) = claim.items()
+    answer, asked = cell["answer"], tuple(cell["asked"])
+    if kind == "agrees":
+        return _judge_agreement(text, answer, asked)
+    decided = cell["decided"].get(claim_key(claim, cell))
+    return Judged(*decided) if decided else judge_claim(kind, text, answer, asked)
+
+
+def _judge_agreement(claim: str, answer: str, asked: Sequence[str]) -> Judged:
+    """Judge whether an answer contradicts a claim, or names other codes beside the claim's: it need not make it."""
+    judged = judge_claim("says", claim, answer, asked)
+    if judged.verdict == "broken" and judged.sentence:
+        return judged
+    own, known = {*find_codes(claim)}, {*find_codes(" ".join(asked))}
+    for sentence in split_sentences(answer):
+        named = {*find_codes(sentence)}
+        if named & own and named - own - known:
+            return Judged("broken", sentence, "something else is named beside it")
+    denied = [each.text for each in read_clauses(answer) if each.negative and own & {*find_codes(each.text)}]
+    return Judged("broken", denied[0], "it is denied") if denied else Judged("holds")
+
+
+KINDS = ("code", "phone")
+
+
+def find_codes(text: str) -> list[str]:
+    """Return identifiers and telephone numbers in a text, without what groups their digits."""
+    return ["".join(filter(str.isalnum, each.text)).casefold() for each in find_figures(text) if each.kind in KINDS]
+
+
+def claim_key(claim: JsonObject, cell: JsonObject) -> str:
+    """Return what a verdict on a claim is found by."""
+    return digest([claim, cell["answer"], cell["asked"]])
+
+
 def call(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float:
     """Return 1.0 where one of the calls of a message is one of the target's: the same name, every argument equal.
 
@@ -125,6 +181,7 @@ MEASURES: Mapping[str, Measure] = {
     "contains": contains,
     "rouge_l": rouge_l,
     "call": call,
+    "claims": claims,
     "paraphrase": paraphrase,
     "mentions": mentions,
     "any": lambda cell, target, tolerance: 1.0,

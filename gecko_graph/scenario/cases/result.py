@@ -16,11 +16,13 @@ from ...conversation.milestones.constraints import Missed, Reached, is_reached
 from ...conversation.milestones.tables import MESSAGE, find_names, find_table
 from ...conversation.user import UserLike
 from ...masking import mask
-from ...models.factory import ModelsLike
+from ...models.factory import Models, ModelsLike
 from ...models.formatting import format_calls, format_json, format_single_change, text_of
 from ...state import VERSION, JsonObject
+from ...tools import Toolkit
 from ...tools.augment import augment
 from ...values.difference import net_changes
+from ...values.origins import is_supposed
 from ...values.patch import booked_patch, fold_patches
 from ...world.faults import FAULTS
 from .. import Scenario
@@ -65,7 +67,10 @@ class CaseResult:
         for number, message in enumerate(self.record["messages"]):
             if number >= first:
                 calls = [each.replace("called", "calls", 1) for each in message["calls"]]
-                text = " ".join(filter(None, [message["text"].strip(), *calls]))
+                source = (
+                    f"({', made up'.join([message['rung'], *[''] * message['made_up']])})" if message["rung"] else ""
+                )
+                text = " ".join(filter(None, [message["text"].strip(), *calls, source]))
                 lines.append(f"{number:>3} {message['sender']} -> {message['recipient']}: {text or '(nothing)'}")
                 lines += [f"      {change}" for change in message["changes"]]
         return list(map(mask, lines))
@@ -93,10 +98,14 @@ class CaseResult:
 
 
 def find_fault(record: Mapping[str, Any]) -> str:
-    """Return what the auditor found wrong with the user, not with the agent; empty where nothing is."""
-    audit = record["score"].get("audit") or {}
+    """Return what was wrong with the user, not with the agent: leaks, and what the auditor found; empty of none."""
+    score = record["score"]
+    audit = score.get("audit") or {}
+    leaks = [f"gave away {leak['text']!r} (message {leak['message']})" for leak in score["leaks"]]
     faults = [word for key, word in _FAULTS.items() if audit.get(key)]
-    return f"the user {' and '.join(faults)}: {audit['reason']}" if faults else ""
+    audited = [f"{' and '.join(faults)}: {audit['reason']}"] if faults else []
+    told = [*leaks, *audited, *(["did not answer"] if score["end"] == "user_failed" else [])]
+    return f"the user {'; '.join(told)}" if told else ""
 
 
 def _format_reached(what: str, one: Reached) -> list[str]:
@@ -113,6 +122,9 @@ def format_missed(missed: Missed) -> str:
             return f"  {missed['place']} changed: wanted {wanted}, found {found}"
         case "order":
             return f"  {missed['place']}: wanted {missed['wanted']}, found {found}"
+        case "claim":
+            why = "not decided" if missed.get("unsure") else missed.get("reason") or "not said"
+            return f"  {missed['place']} {wanted}: {why}; compared with {found}"
     where = " ".join(filter(None, [missed["part"], missed["place"]]))
     return f"  {where}: {'forbidden' if missed['similarity'] == 1 else 'wanted'} {wanted}, found {found}"
 
@@ -159,17 +171,38 @@ def run_case(
         toolkit = augment(scenario.tools, scenario.needs or scenario.tools.names, augmentation)
     limits = scenario.limits.model_copy(update={"seed": scenario.limits.seed + trial})
     graph = create_conversation(agent, toolkit, scenario=scenario, user=user, model=model, context=limits)
-    output = graph.invoke({})
-    head = describe_case(scenario, augmentation or "", trial)
-    messages = describe_messages(output["messages"], output["world"])
-    return CaseResult({**head, "idle": score_idle(scenario), "score": output["score"], "messages": messages})
+    head = {**describe_case(scenario, augmentation or "", trial), "invents": find_invented(scenario.tools, model)}
+    return read_conversation(graph.invoke({}), {**head, "idle": score_idle(scenario)})
 
 
 def describe_case(scenario: Scenario, augmentation: str, trial: int) -> JsonObject:
     """Return what a conversation's record begins with: what it is of."""
     named = {"case": scenario.name, "file": scenario.where, "categories": list(scenario.categories)}
+    tools = {"tools": sorted(scenario.tools.names), "invents": []}
     changed = dict.fromkeys(filter(None, (augmentation, *scenario.faults)))
-    return {"v": VERSION, **named, "augmentation": ", ".join(changed), "trial": trial}
+    return {"v": VERSION, **named, "augmentation": ", ".join(changed), "trial": trial, **tools}
+
+
+def find_invented(toolkit: Toolkit, model: ModelsLike) -> list[str]:
+    """Return the tools whose answers are made up to fit a schema: nothing says what they do, and no model simulates."""
+    if Models.of(model).only_named("simulator").has("simulator"):
+        return []
+    known = {each.name for each in toolkit if each.contract or each.simulate or each.examples or each.opened}
+    return sorted(set(toolkit.names) - known)
+
+
+def format_invented(tools: Iterable[str], invents: Iterable[str]) -> str:
+    """Return how many tools answer with invented data, and which; empty where none does."""
+    named = sorted(set(invents))
+    return f"{len(named)} of {len({*tools})} tools answer with invented data: {', '.join(named)}" if named else ""
+
+
+def read_conversation(output: Mapping[str, Any], head: Mapping[str, Any] | None = None) -> CaseResult:
+    """Return the output of a conversation's graph as a result."""
+    plain: JsonObject = {"v": VERSION, "case": "conversation", "augmentation": "", "trial": 0, "file": "", "idle": None}
+    messages = describe_messages(output["messages"], output["world"])
+    found = {"categories": [], "tools": [], "invents": [], "score": output["score"], "messages": messages}
+    return CaseResult({**plain, **found, **(head or {})})
 
 
 def score_idle(scenario: Scenario) -> float | None:
@@ -190,12 +223,15 @@ def describe_messages(messages: Sequence[AnyMessage], world: JsonObject) -> list
         done += len(steps)
         before = state
         state = fold_patches(state, [booked_patch(step["outcome"]) for step in steps if "outcome" in step])
+        last = steps[-1].get("outcome") if steps and isinstance(message, ToolMessage) else None
         described.append(
             {
                 "sender": envelope["sender"],
                 "recipient": envelope["recipient"],
                 "text": text_of(message),
                 "calls": format_calls(message) if isinstance(message, AIMessage) else [],
+                "rung": last["rung"] if last else "",
+                "made_up": last is not None and is_supposed(last),
                 "error": isinstance(message, ToolMessage) and message.status == "error",
                 "changes": [format_single_change(each) for each in net_changes(before, state)],
             }
@@ -209,7 +245,10 @@ ALL = "all"
 
 
 class Group(NamedTuple):
-    """The mean of some conversations; None where none of them counts. `idle` is the score of doing nothing."""
+    """The mean of some conversations; None where none of them counts.
+
+    `idle` is the score of doing nothing, `at_fault` how many failed by what their user did.
+    """
 
     name: str
     held: int
@@ -217,6 +256,8 @@ class Group(NamedTuple):
     similarity: float | None
     idle: float | None
     passed: int
+    unknown: int
+    at_fault: int
     turns: float | None
     calls: float | None
 
@@ -230,9 +271,11 @@ class Report(NamedTuple):
     cost: float | None
     tokens: int
     leaks: int
-    at_fault: int
+    at_fault: list[str]
     races: int
     failed: int
+    broken: int
+    invented: str
 
 
 def build_report(records: Sequence[JsonObject]) -> Report:
@@ -246,10 +289,19 @@ def build_report(records: Sequence[JsonObject]) -> Report:
         cost=fsum(costs) if costs else None,
         tokens=sum(usage["input_tokens"] + usage["output_tokens"] for usage in usages),
         leaks=sum(len(record["score"]["leaks"]) for record in records),
-        at_fault=sum(bool(find_fault(record)) for record in records),
+        at_fault=_find_at_fault(records),
         races=sum(record["score"]["races"] for record in records),
-        failed=sum(record["score"]["end"] in ("failed", "agent_failed", "user_failed") for record in records),
+        failed=sum(record["score"]["status"] == "failed" for record in records),
+        broken=sum(record["score"]["end"] in ("failed", "agent_failed", "user_failed") for record in records),
+        invented=format_invented(
+            *([name for record in records for name in record[key]] for key in ("tools", "invents"))
+        ),
     )
+
+
+def _find_at_fault(records: Sequence[JsonObject]) -> list[str]:
+    """Return the cases whose failure was the user's."""
+    return [each["case"] for each in records if each["score"]["status"] == "failed" and find_fault(each)]
 
 
 def _group(records: Sequence[JsonObject], names: Callable[[JsonObject], Iterable[str]]) -> list[Group]:
@@ -270,6 +322,8 @@ def _mean(name: str, records: Sequence[JsonObject]) -> Group:
         _average(similarities),
         _average([record["idle"] for record in records if record["idle"] is not None]),
         sum(map(is_passed, records)),
+        sum(score["status"] == "unknown" for score in scores),
+        len(_find_at_fault(records)),
         _average([score["turns"] for score in scores]),
         _average([score["calls"] for score in scores]),
     )

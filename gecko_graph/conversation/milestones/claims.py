@@ -1,0 +1,400 @@
+"""Whether an answer makes a claim, denies it or asks for it: decided by rule where its sentences are plain.
+
+A clause is about a claim where it has all that the claim names, or leaves out only what the request or the clause
+before it names and then adds nothing of its own: so that a lie, which puts one thing in the place of another, is not
+taken for a paraphrase. What such clauses say decides; all else is unsure, and for the role `claim_judge`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, TypeAlias
+
+from ...values.quantities import Figure, find_figures, is_given, is_said, is_same, may_say, rivals_of, spell_figures
+from ...values.statements import Clause, is_place, is_weak, read_clauses, split_sentences, topic_of
+
+Kind: TypeAlias = Literal["says", "denies", "asks"]
+Verdict: TypeAlias = Literal["holds", "broken", "unsure"]
+
+_POLITE = re.compile(
+    r"(?:(?:sure|of course|certainly|okay|ok|absolutely|with pleasure|hello|hi|thanks|great)\b\W*)+", re.I
+)
+_DONE = re.compile(r"\W*(?:all )?(?:done|sorted|set|taken care of|finished|completed)\b[.!]", re.I)
+_YES_NO = re.compile(r"\W*(?:(yes|yep|yeah|correct|indeed)|no|nope)\b(?! (?:problem|worries|doubt))", re.I)
+_POLAR = re.compile(r"(?:is|are|am|was|were|do|does|did|can|could|may|has|have|will)\b", re.I)
+_MODAL = re.compile(r"\b(?:can|could|may|might|must|will|should|possible|allowed|is going to)\b", re.I)
+_PAST = re.compile(r"\b(?:was|were|been)\b", re.I)
+_NOW = re.compile(r"\b(?:now|new)\b", re.I)
+_PRONOUN = re.compile(r"(?:and |so |but |as )?(?:it|they|this|that|these|both|which|she|he|those)\b", re.I)
+_BARE = re.compile(r"(?:and |so )?(?:it|that|this|there|you|they|he|she)\b", re.I)
+_IT = re.compile(r"\b(?:it|its|them|they|that|this)\b", re.I)
+_HIM = re.compile(r"\b(?:him|her|them|his|their)\b", re.I)
+_UNABLE = re.compile(r"\b(?:can't|cannot|can not|couldn't|could not|unable|not able|no way|haven't|didn't)\b", re.I)
+_PROMISE = re.compile(
+    r"\b(?:(?:i|we)(?:'ll| will| can|'d| would|'m going to)\b(?!'t| not)|let me|shall i|if you)\b", re.I
+)
+
+
+class Judged(NamedTuple):
+    """A verdict, with the sentence that decided it (empty where none did), and why."""
+
+    verdict: Verdict
+    sentence: str = ""
+    reason: str = ""
+
+
+class _Read(NamedTuple):
+    """How an answer stands to a part of a claim; `absent` where it says something else, only promises, or is silent."""
+
+    stance: Literal["stated", "denied", "absent", "unsure"] = "unsure"
+    sentence: str = ""
+    reason: str = ""
+
+
+def judge_claim(kind: Kind, claim: str, answer: str, asked: Sequence[str] = ()) -> Judged:
+    """Judge an answer by one claim.
+
+    Args:
+        kind: Whether the answer must say it, deny it, or ask for it.
+        claim: A plain sentence, such as `the reminder was deleted`.
+        answer: The agent's message.
+        asked: The user's messages before it: what stands there need not be said again.
+    """
+    if not any(map(str.isalnum, answer)):
+        return Judged("broken", "", "the answer is empty")
+    if kind == "asks":
+        return _judge_question(claim, answer, " ".join(asked))
+    reads = [_Comparison(part, answer, " ".join(asked)).read() for part in read_clauses(claim)] or [_Read()]
+    stances = {each.stance for each in reads}
+    verdict: Verdict = "unsure"
+    if kind == "says" and stances & {"denied", "absent"}:
+        reads = [each for each in reads if each.stance in ("denied", "absent")]
+        verdict = "broken"
+    elif stances == {"stated"} or (kind == "denies" and stances == {"denied"}):
+        verdict = "holds" if (kind == "says") == (stances == {"stated"}) else "broken"
+    return Judged(verdict, *reads[0][1:])
+
+
+class _Comparison:
+    """A part of a claim beside an answer."""
+
+    def __init__(self, part: Clause, answer: str, asked: str) -> None:
+        self._part, self._answer, self._asked = part, answer, asked
+        self._words, self._figures = {*part.words}, find_figures(part.text)
+        self._clauses, self._requests = read_clauses(answer), read_clauses(asked)
+        self._known = {word for each in self._requests for word in each.words}
+        moods = ("stated", "open") if _MODAL.search(part.text) else ("stated",)
+        past = bool(_PAST.search(part.text))
+        self._stated = [each for each in self._clauses if each.mood in moods and not (each.future and past)]
+
+    def read(self) -> _Read:
+        """Return how the answer stands to the part, by the first rule that knows."""
+        rules = (
+            self._by_clauses,
+            self._by_figures,
+            self._by_names,
+            self._by_yes_or_done,
+            self._by_refusal,
+            self._by_silence,
+        )
+        return next((found for rule in rules if (found := rule())), _Read())
+
+    # clauses
+    def _by_clauses(self) -> _Read | None:
+        turns = [(turn, each) for each in self._stated if (turn := self._turn_in(each))]
+        if not turns:
+            return None
+        turn, clause = next((pair for pair in turns if self._is_full(pair[1])), turns[0])
+        signs = [(name, sign * turn) for name, signs in self._part.signs.items() for sign in signs]
+        signs += [("done", turn)] if "done" not in self._part.signs else []
+        others = [each for each in self._stated if any(-sign in each.signs.get(name, ()) for name, sign in signs)]
+        if any(other != turn for other, _ in turns) or any(
+            each is not clause and self._is_near(each) for each in others
+        ):
+            return _Read("unsure", clause.text, "it is said and denied")
+        return _Read("stated" if turn > 0 else "denied", clause.text, "" if turn > 0 else "the opposite is said")
+
+    def _turn_in(self, clause: Clause) -> int:
+        """Return 1 where a clause says the part, -1 for the opposite, 0 where it may be about other things."""
+        about = self._is_full(clause) or self._is_carried(clause)
+        limited = clause.limited and not self._part.limited
+        return (
+            self._turn_of(clause)
+            if about and not limited and self._has_names(clause) and self._has_figures(clause)
+            else 0
+        )
+
+    def _is_full(self, clause: Clause) -> bool:
+        """Return whether a clause has all words of the part, and one that says more than of what sort it is."""
+        told = [
+            each
+            for each in self._figures
+            if is_said(each, clause.text) and (each.kind != "number" or len(each.text) > 2)
+        ]
+        shared = self._words & {*clause.words} or (told and self._part.signs.keys() & clause.signs.keys())
+        return bool(shared) and not self._missing(clause)
+
+    def _is_near(self, clause: Clause) -> bool:
+        """Return whether a clause may be about the part's things: it shares a word with it, or has none of its own."""
+        if any(rivals_of(wanted, clause.text, [self._part.text]) for wanted in self._figures):
+            return False
+        return bool(self._words & {*clause.words}) or not self._strange(clause)
+
+    def _missing(self, clause: Clause) -> set[str]:
+        return {word for word in self._words if word not in clause.words and not is_weak(word)}
+
+    def _strange(self, clause: Clause) -> set[str]:
+        return {word for word in clause.words if word not in self._words and not is_place(word)} - self._known
+
+    def _has_names(self, clause: Clause) -> bool:
+        """Return whether a clause has all names of the part in their order, or none and no other name either."""
+        names = self._part.names | (clause.names & self._words)
+        own, said = ([word for word in each.words if word in names] for each in (self._part, clause))
+        # of a name that the user has given a part may be said, as of "City Library"
+        parts = [f"{one} {other}" for one in own for other in own if {one, other} & {*said}]
+        whole = {word for each in parts if each in self._part.text.lower() for word in each.split()}
+        left = [word for word in own if word in said or word not in self._known & whole]
+        return said in (own, left) or not (said or clause.names & self._strange(clause))
+
+    def _has_figures(self, clause: Clause) -> bool:
+        """Return whether a clause has the part's figures in their order, and no others in their place."""
+        text, sentence = (
+            clause.text + clause.tail,
+            [each.text for each in self._clauses if each.sentence == clause.sentence],
+        )
+        for wanted in self._figures:
+            said = is_said(wanted, text)
+            around = self._answer if not said else text if self._is_full(clause) else " ".join(sentence)
+            if any(not self._is_own(each) for each in rivals_of(wanted, around, [self._asked, self._part.text])):
+                return False
+            if not said and not (is_given(wanted, self._asked) and len(self._requests) < 2):
+                return False
+        own = [next((own for own in self._figures if is_same(own, each)), None) for each in find_figures(text)]
+        places = [self._figures.index(each) for each in own if each]
+        return places == sorted(places)
+
+    def _is_own(self, figure: Figure) -> bool:
+        return any(is_same(each, figure) for each in self._figures)
+
+    def _is_carried(self, clause: Clause) -> bool:
+        """Return whether what a clause leaves out is known, and it adds nothing."""
+        place = self._clauses.index(clause)
+        before = self._clauses[place - 1] if place else None
+        follows = before and (_PRONOUN.match(clause.text) or not clause.words or before.text.endswith(":"))
+        inherited = {*before.words} if before and follows else set()
+        others = [
+            each for each in self._stated if each not in (clause, before) and (each.signs or find_figures(each.text))
+        ]
+        missing = self._missing(clause) - inherited
+        known = self._known & clause.names if missing else self._known
+        added = {word for word in clause.words if word not in self._words and not is_place(word)}
+        if added - inherited - known or any(missing & {*each.words} for each in others):
+            return False
+        figures = [each for each in self._figures if is_said(each, clause.text + clause.tail)]
+        if missing - self._known:  # a bare answer: "It's $12."
+            new = [each for each in figures if each.kind != "number" and not is_given(each, self._asked)]
+            return bool(new and _BARE.match(clause.text))
+        new = [each for each in find_figures(clause.text) if not self._is_own(each) and not is_given(each, self._asked)]
+        if missing and any(not is_said(each, self._part.text) for each in new):
+            return False
+        shared = self._words & {*clause.words} or not missing or _IT.search(clause.text)
+        return bool(figures or (shared and self._touches(clause)))
+
+    def _touches(self, clause: Clause) -> bool:
+        return bool(self._words & {*clause.words} or self._part.signs.keys() & clause.signs.keys())
+
+    def _turn_of(self, clause: Clause) -> int:
+        part, turns = self._part, set()
+        if any(-1 in signs for name, signs in clause.signs.items() if name not in part.signs) and not clause.negative:
+            return 0
+        for name, signs in part.signs.items():
+            said = clause.signs.get(name, frozenset())
+            clear = len(said) == len(signs) == 1
+            turns.add((1 if signs == said else -1) if clear else 0 if said else self._turn_without(name, clause))
+        if not turns:
+            turned = bool(clause.negated & self._words)
+            turns = {0 if clause.negative and not turned else 1 if turned == part.negative else -1}
+        return turns.pop() if len(turns) == 1 else 0
+
+    def _turn_without(self, name: str, clause: Clause) -> int:
+        """Return what a clause says that has no word for the part's predicate: that there is none, or what is now."""
+        if clause.negative:
+            return -1 if name == "know" and clause.text.lower().startswith("there") and not clause.signs else 0
+        told = any(is_said(each, clause.text) for each in self._figures) or self._part.names & {*clause.words}
+        return int(bool(told and not clause.signs and _NOW.search(clause.text)))
+
+    # figures and names
+    def _by_figures(self) -> _Read | None:
+        """Find a clause that says another figure in the place of the part's, or an answer that says none."""
+        for wanted in self._figures:
+            if hedged := self._find_alternative(wanted):
+                return _Read("absent", hedged, f"{wanted.text} is one of several")
+            if is_said(wanted, self._answer) or may_say(wanted, self._answer):
+                continue
+            for clause in self._stated:
+                rivals = [each for each in rivals_of(wanted, clause.text, [self._asked]) if not self._is_own(each)]
+                known = any(is_said(each, clause.text) for each in self._figures)
+                shared = self._words & {*clause.words} or not self._strange(clause)
+                near = known or (shared and (self._touches(clause) or _BARE.match(clause.text)))
+                counted = wanted.kind != "number" or (rivals and rivals[0].label == wanted.label != "")
+                if rivals and near and counted and not clause.negative:
+                    return _Read("absent", clause.text, f"{wanted.text} was to be said, not {rivals[0].text}")
+            small = wanted.kind in ("number", "date", "weekday") and (wanted.value or 0) <= 12  # or in other words
+            if not (small or find_figures(self._answer) or is_given(wanted, self._asked)):
+                return _Read("absent", "", f"{wanted.text} is not said")
+        return None
+
+    def _find_alternative(self, wanted: Figure) -> str:
+        """Return a sentence that says a figure or another one of its kind: `284 dollars or 270 dollars`."""
+        for sentence in map(spell_figures, split_sentences(self._answer)):
+            own = [each for each in find_figures(sentence) if is_same(wanted, each)]
+            others = [each for each in rivals_of(wanted, sentence, [self._asked]) if not self._is_own(each)]
+            for one, other in ((one, other) for one in own for other in others):
+                pair = rf"{re.escape(one.text)}\W*(?:\w+\W+){{0,3}}?or {re.escape(other.text)}"
+                if re.search(pair, sentence):
+                    return sentence
+        return ""
+
+    def _by_names(self) -> _Read | None:
+        """Find a clause that says all of the part, but of another name."""
+        names = self._part.names
+        if not names or any(names & {*each.words} for each in self._clauses) or _HIM.search(self._answer):
+            return None
+        for clause in self._stated:
+            others, shared = clause.names & self._strange(clause), (self._words - names) & {*clause.words}
+            if others and shared and not self._missing(clause) - names and self._turn_of(clause) > 0:
+                return _Read("absent", clause.text, f"{' '.join(sorted(names))} was to be said")
+        return None
+
+    # without a clause of its own
+    def _by_yes_or_done(self) -> _Read | None:
+        """Read a yes, a no or a `done` as an answer to a request that has all of the part."""
+        requests = [each for each in self._requests if not self._missing(each)]
+        turn = self._turn_of(requests[0]) if len(requests) == len(self._requests) == 1 else 0
+        if not turn or requests[0].negative:
+            return None
+        if any(each.limited or (each.negative and turn > 0) for each in self._clauses) and _YES_NO.match(self._answer):
+            return None
+        if requests[0].mood == "asked":
+            found = _YES_NO.match(self._answer) if _POLAR.match(requests[0].text) else None
+            return _Read("stated" if (turn > 0) == bool(found[1]) else "denied", found[0].strip()) if found else None
+        done = _DONE.match(self._answer) and not self._stated and turn > 0
+        return _Read("stated", self._answer[:80]) if done else None
+
+    def _by_refusal(self) -> _Read | None:
+        """Find a clause that in general words says that it could not be done."""
+        near = [each for each in self._stated if self._touches(each)]
+        refused = [each for each in near if _UNABLE.search(each.text) and not self._strange(each)]
+        if refused and all(each.negative for each in near) and not self._part.negative:
+            return _Read("denied", refused[0].text)
+        return None
+
+    def _by_silence(self) -> _Read | None:
+        if _DONE.match(self._answer) or _YES_NO.match(self._answer):
+            return None
+        near = [each for each in self._clauses if each.mood != "asked" and self._touches(each)]
+        promised = [each for each in near if each.mood == "open" and _PROMISE.search(each.text)]
+        if (
+            _PAST.search(self._part.text)
+            and len(promised) == len(near)
+            and any(self._turn_in(each) > 0 for each in promised)
+        ):
+            return _Read("absent", promised[0].text, "it is only promised or offered")
+        rest = [each for each in split_sentences(self._answer) if not (each.endswith("?") or _OFFER.search(each))]
+        if not self._stated and not near and all(map(_POLITE.fullmatch, rest)):
+            return _Read("absent", self._answer[:80], "nothing is stated")
+        return None
+
+
+# questions -----------------------------------------------------------------------------------------------------------
+
+_SLOTS = {
+    "birth": r"born|birth\w*",
+    "duration": r"how long|how much time|length|duration|how many (?:minutes|hours|days|weeks|nights)",
+    "time": r"when|(?:what|which) (?:time|day|date|hour|month|weekday)|(?:the|a|your) (?:\w+ )?(?:time|day|date|hour)",
+    "amount": r"how (?:much|many)|amount|number of|quantity|(?:what|which) sum",
+    "name": r"who|whose|whom|(?:full |last |first )?name",
+    "place": r"where|address|destination|location|(?:what|which) (?:place|city)",
+    "reason": r"why|reason|what for",
+    "content": r"what (?:[\w']+ ){0,6}(?:say|tell|write)|what(?:'s| is) the (?:text|message)|content|wording",
+}
+_SLOT = {name: re.compile(rf"\b(?:{pattern})\b", re.I) for name, pattern in _SLOTS.items()}
+_OPEN_SLOTS = ("reason", "birth", "content")
+"""Slots that are asked for in other words than the claim's: what was done wrong for the reason of a return."""
+_COUNTABLE = {"time", "should", "would", "do", "are", "will", "of", "is", "shall", "can", "money", "minutes", "hours"}
+_SLOT_WORDS = re.compile(
+    r"\b(?:how|what|which|when|who|whose|why|where|long|much|many|amount|number of|length|duration|time|date|reason"
+    r"|lasts?|name|say|tell|write|plan(?:ning)?)\b",
+    re.I,
+)
+_FOCUS = re.compile(
+    r"\b(?:which|what) (?:of (?:the|these|those) )?(?:two |three |the |\d+ )?([\w-]+)|^whether (?:to |the )?([\w-]+)"
+    r"|^the ([\w' -]+?)(?: (?:of|to|for)\b|$)",
+    re.I,
+)
+_REQUEST = re.compile(
+    r"\b(?:please (?:tell|send|give|provide|share|specify)|let me know (?!if you)|tell me"
+    r"|i(?:'ll| just| still| also)? need)\b",
+    re.I,
+)
+_MAY_ASK = re.compile(
+    r"\b(?:please|need|let me know|give me|send me|specify|provide|confirm|choose|waiting for|to know"
+    r"|just say|missing|wonder)\b",
+    re.I,
+)
+_OFFER = re.compile(r"\b(?:anything else|something else|help (?:you )?with|happy to|feel free)\b", re.I)
+_DIRECT = re.compile(r"\b(?:you|your|i|we|us|please|shall|should)\b", re.I)
+_RHETORICAL = re.compile(r"^\W*(?:did|didn't|do|don't|remember|guess)\b", re.I)
+
+
+def _judge_question(claim: str, answer: str, asked: str) -> Judged:
+    asking = [each for each in split_sentences(answer) if each.rstrip("\"') ").endswith("?") or _REQUEST.search(each)]
+    if not asking:
+        return Judged("unsure") if _MAY_ASK.search(answer) else Judged("broken", "", "nothing is asked")
+    if all(_OFFER.search(each) for each in asking):
+        return Judged("broken", asking[0], "it only offers more help")
+    last = split_sentences(answer)[-1]
+    direct = [each for each in asking if (each is asking[-1] and each == last) or _DIRECT.search(each)]
+    direct = [each for each in direct if not _RHETORICAL.match(each)]
+    if found := next((each for each in direct if _asks_for(claim, each, asked)), None):
+        return Judged("holds", found)
+    slot, other = _slot_of(claim), _slot_of(asking[0])
+    alike = {slot, other} <= {"birth", "time", "duration"} or {slot, other} <= {"amount", "name", "place", "content"}
+    if len(asking) == 1 and slot and other and not alike and not _SLOT[slot].search(asking[0]):
+        return Judged("broken", asking[0], "something else is asked")
+    return Judged("unsure", asking[0])
+
+
+def _slot_of(text: str) -> str:
+    return next((name for name, pattern in _SLOT.items() if pattern.search(text)), "")
+
+
+def _asks_for(claim: str, sentence: str, asked: str) -> bool:
+    """Return whether a sentence asks for what a claim names, and for nothing that is strange beside it."""
+    slot, said = _slot_of(claim), _topics(_SLOT_WORDS.sub(" ", sentence))
+    wanted = _topics(_SLOT_WORDS.sub(" ", claim))
+    if slot:
+        strange = any(not _is_among(word, wanted | _topics(asked)) for word in said)
+        missing = any(not _is_among(word, said) for word in wanted)
+        counted = {*re.findall(r"how (?:many|much) (\w+)", sentence.lower())} - {
+            *re.findall(r"\w+", f"{claim} {asked}".lower())
+        }
+        if slot != _slot_of(sentence) or counted - _COUNTABLE or (missing and strange and slot not in _OPEN_SLOTS):
+            return False
+        return not (missing and slot in ("name", "place")) or all(
+            _is_among(word, said | _topics(asked)) for word in wanted
+        )
+    if re.search(r"\bwhich (?:ones?|of (?:them|these|those))\b", sentence, re.I) and claim.lower().startswith("which"):
+        return all(_is_among(word, said | _topics(asked)) for word in wanted)
+    focus = _FOCUS.search(claim)
+    head = _topics(next(filter(None, focus.groups()))) if focus else wanted
+    return bool(head) and all(_is_among(word, said) for word in head)
+
+
+def _is_among(word: str, words: set[str]) -> bool:
+    return word in words or any(each[:5] == word[:5] and len(word) > 4 for each in words)
+
+
+def _topics(text: str) -> set[str]:
+    return {topic_of(word.lower()) for word in re.findall(r"[^\W\d_](?:[\w'.-]*[^\W_])?", text)} - {""}

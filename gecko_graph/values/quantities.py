@@ -1,0 +1,235 @@
+"""Figures in texts with their units, and whether one stands for another: rounded, in another unit, spelt otherwise."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from .finding import Found, atoms_of, canonical, number_words
+
+_UNITS = {
+    "length": {"mm": 0.001, "cm": 0.01, "m|met(?:re|er)s?": 1.0, "km|kilomet(?:re|er)s?": 1000.0, "mi|miles?": 1609.344,
+               "ft|feet|foot": 0.3048, "inch(?:es)?": 0.0254, "yards?": 0.9144},
+    "duration": {"s|sec(?:ond)?s?": 1.0, "min(?:ute)?s?": 60.0, "h|hrs?|hours?": 3600.0, "days?|nights?": 86_400.0,
+                 "weeks?": 604_800.0},
+    "months": {"months?": 1.0, "years?": 12.0},
+    "mass": {"g|grams?": 1.0, "kg|kilos?|kilogram(?:me)?s?": 1000.0, "lbs?|pounds?": 453.592, "oz|ounces?": 28.3495,
+             "tons?|tonnes?": 1e6},
+    "volume": {"ml": 0.001, "l|lit(?:re|er)s?": 1.0, "gallons?": 3.78541},
+    "size": {"kb|kilobytes?": 1.0, "mb|megabytes?": 1e3, "gb|gigabytes?|gigs?": 1e6, "tb|terabytes?": 1e9},
+    "pressure": {"bars?": 1.0, "psi": 0.0689476},
+    "share": {"%|per ?cent|percentage points?": 1.0},
+    "euro": {"eur(?:os?)?": 1.0, "cents?": 0.01},
+    "dollar": {"(?:us )?dollars?|usd|bucks": 1.0, "cents?": 0.01},
+    "pound": {"gbp|quid|pounds?": 1.0, "pence": 0.01},
+    "degrees": {"degrees?|°": 1.0},
+    "celsius": {"(?:degrees? |° ?)?c(?:elsius)?": 1.0},
+    "fahrenheit": {"(?:degrees? |° ?)?f(?:ahrenheit)?": 1.0},
+}  # fmt: skip
+_KINDS = [
+    (re.compile(rf"[ -]?(?:{words})(?!\w)", re.I), kind, factor)
+    for kind, units in _UNITS.items()
+    for words, factor in units.items()
+]
+_MONEY = {"€": "euro", "$": "dollar", "£": "pound", "eur": "euro", "usd": "dollar", "gbp": "pound"}
+_NUMBER = re.compile(
+    r"(?P<minus>[-\u2212](?=[\d$€£])|minus )?(?:(?P<money>[$€£]|\b(?:eur|usd|gbp)\b) ?)?"
+    r"(?P<number>(?<![\w.:/])\d{1,3}(?:,\d{3}){1,5}(?:\.\d{1,9})?|(?<![\w.:/])\d{1,15}(?:\.\d{1,9})?)"
+    r"(?![\w:/]{0,20}\d|\.\d)(?P<after> ?[$€£])?",
+    re.I,
+)
+_TIMES = re.compile(r" (thousand|million|billion)\b", re.I)
+_HEDGE = re.compile(
+    r"(?:about|around|approximately|roughly|nearly|almost|just (?:over|under)|some|~|\u2248) ?[$€£]?$", re.I
+)
+_CLOSE = 0.05
+"""The share by which a rounded figure may be off at most."""
+_WEEKDAY = re.compile(r"\b((?:mon|tues|wednes|thurs|fri|satur|sun)day)s?\b", re.I)
+_PHONE = re.compile(r"(?<![\w.])(?!\d{4}-\d\d?-\d)\+?\d[\d ()/-]{6,18}\d(?!\w)")
+_PLAIN_NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?(?:[A-Za-z%°]{1,5}|-[a-z]+)?|[\d,]+\.?")
+_LABEL = re.compile(r" (?!and|or|is|are|was|to|in|on|at|for|where|from|of|with|by)([a-z]{3,})")
+_CLOCK = re.compile(r"(\d{1,2}):(\d\d)")
+_HALF_OF_DAY = re.compile(r"[ap]m\b|\b(?:1[3-9]|2[0-3]|00?):\d\d", re.I)
+_VAGUE = re.compile(
+    r"\b(?:half|quarter|double|dozen|fortnight|couple|several|few|third|fourth|fifth|(?<!per )second)\b", re.I
+)
+_VAGUE_DAY = re.compile(r"\b(?:tomorrow|today|tonight|next|mon|tues?|wed|thu(?:rs)?|fri|sat|sun)\b", re.I)
+
+
+_DIGITS = re.compile(r"[^\d.,]")
+
+
+class Figure(NamedTuple):
+    """A figure of a text.
+
+    Args:
+        text: As it is written.
+        kind: `number`, a unit's dimension, `date`, `time`, `weekday`, `phone`, or `code` for digits with letters.
+        value: The number in the dimension's first unit, minutes for a time; None for what is no quantity.
+        slack: How far another one may be off from it: half of its last place.
+        label: What is counted: the word after it.
+    """
+
+    text: str
+    kind: str
+    value: float | None = None
+    slack: float = 0.0
+    label: str = ""
+
+
+@lru_cache(maxsize=1024)
+def find_figures(text: str) -> tuple[Figure, ...]:
+    """Return the figures of a text: weekdays, telephone numbers, dates, times and codes first, then quantities."""
+    left = spell_figures(text)
+    found = [Figure(each.lower(), "weekday") for each in _WEEKDAY.findall(left)]
+    if not any(map(str.isdigit, left)):
+        return tuple(found)
+    found += [Figure(each, "phone") for each in _PHONE.findall(left)]
+    left = _PHONE.sub(" ", left)
+    for atom in atoms_of(left):
+        if not _PLAIN_NUMBER.fullmatch(atom.text) and any(map(str.isdigit, atom.text)):
+            moment = _CLOCK.fullmatch(atom.wholes[0])
+            kind = "time" if moment else "date" if "~" in atom.wholes[0] else "code"
+            found.append(Figure(atom.text, kind, int(moment[1]) * 60 + int(moment[2]) if moment else None))
+            left = left.replace(atom.text, " _ ", 1)
+    return (*found, *_quantities(left))
+
+
+def spell_figures(text: str) -> str:
+    """Return a text with times and numbers in figures: 10:30 for half past ten, 6 pm for six in the evening."""
+    text = number_words(text)
+    for pattern, to in _SPELT:
+        text = pattern.sub(to, text)
+    return text
+
+
+def _past(found: re.Match[str]) -> str:
+    minutes = {"half": 30, "quarter": 15}.get(found[1].lower()) or int(found[1])
+    hour = int(found[3]) - (found[2].lower() == "to")
+    return f"{hour}:{minutes if found[2].lower() == 'past' else 60 - minutes:02}"
+
+
+_SPELT = (
+    (re.compile(r"\b3[ -]quarters of an hour", re.I), "45 minutes"),
+    (re.compile(r"\b(?:a )?quarter of an hour", re.I), "15 minutes"),
+    (re.compile(r"\b(?:half an hour|a half[ -]hour)", re.I), "30 minutes"),
+    (re.compile(r"\b(?:an|1|one) hour and a half", re.I), "90 minutes"),
+    (re.compile(r"\b(\d{1,6})((?: [a-z]{3,9})?) and a half\b", re.I), r"\1.5\2"),
+    (re.compile(r"\b(\d{1,4}) ?h(?:ou)?r?s?(?: and |, ?| )?(\d{1,2}) ?m(?:in(?:ute)?s?)?\b", re.I),
+     lambda found: f"{int(found[1]) * 60 + int(found[2])} minutes"),
+    (re.compile(r"\b(\d{1,2})(?: ?(?:feet|foot|ft)(?: and)? |')(\d{1,2})(?: ?inch(?:es)?|\")", re.I),
+     lambda found: f"{int(found[1]) * 12 + int(found[2])} inches"),
+    (re.compile(r"\b(half|quarter|\d{1,2}) (past) (\d{1,2})\b", re.I), _past),
+    (re.compile(r"\b(quarter|5|10|20|25) (to) (1?\d)\b(?= in the| [ap]m| at night| tonight|[.,!;]|$)", re.I), _past),
+    (re.compile(r"(\d)(?: o'clock)? (?:in the morning|this morning)", re.I), r"\1 am"),
+    (re.compile(r"(\d)(?: o'clock)? (?:in the (?:afternoon|evening)|at night|tonight|this evening)", re.I), r"\1 pm"),
+    (re.compile(r"\b(\d{1,2}) o'clock", re.I), r"\1:00"),
+    (re.compile(r"\b(?:12 )?(?:noon|midday)\b", re.I), "12:00"), (re.compile(r"\b(?:12 )?midnight\b", re.I), "0:00"),
+    (re.compile(r"\btwice\b", re.I), "2 times"), (re.compile(r"\b(\d{1,5})k\b"), r"\g<1>000"),
+)  # fmt: skip
+
+
+def _quantities(text: str) -> Iterator[Figure]:
+    for found in _NUMBER.finditer(text):
+        written = found["number"].replace(",", "")
+        times = _TIMES.match(text, found.end())
+        scale = {"thousand": 1e3, "million": 1e6, "billion": 1e9}[times[1].lower()] if times else 1.0
+        hedged = bool(_HEDGE.search(text[max(found.start() - 20, 0) : found.start()]))
+        for kind, factor in _units_of(found, text, times.end() if times else found.end()):
+            label = _LABEL.match(text, found.end()) if kind == "number" else None
+            value = (-1 if found["minus"] else 1) * float(written) * scale * factor
+            slack = _slack(written, hedged) * scale * factor
+            yield Figure(found[0].strip(), kind, value, slack, label[1][:5] if label else "")
+
+
+def _units_of(found: re.Match[str], text: str, end: int) -> list[tuple[str, float]]:
+    """Return the units that may be meant, each with its size in its kind's first one; `pounds` are of two."""
+    if money := found["money"] or (found["after"] or "").strip():
+        return [(_MONEY[money.lower()], 1.0)]
+    hits = [(hit.end(), name, each) for unit, name, each in _KINDS if (hit := unit.match(text, end))]
+    longest = max((each[0] for each in hits), default=0)
+    return [(name, each) for place, name, each in hits if place == longest] or [("number", 1.0)]
+
+
+def _slack(number: str, hedged: bool) -> float:
+    """Return half of a number's last place, of its last one above 0 where it is called about right."""
+    whole, _, places = number.partition(".")
+    last = -len(places.rstrip("0")) or len(whole) - len(whole.rstrip("0")) if hedged else -len(places)
+    exact = not places and not hedged and float(number) < 10
+    return 0.0 if exact else min(0.5 * 10.0**last, float(number) * _CLOSE)
+
+
+@lru_cache(maxsize=1024)
+def _read(text: str) -> Found:
+    return Found([spell_figures(text)], keys=False)
+
+
+def is_said(wanted: Figure, text: str) -> bool:
+    """Return whether a text has a figure that stands for the one that is wanted."""
+    if wanted.kind == "weekday":
+        return any(each[:2] == wanted[:2] for each in find_figures(text))
+    if wanted.kind == "date":
+        wholes = [form for atom in atoms_of(wanted.text) for form in atom.wholes if "~" in form]
+        without_year = any(_read(text).has_form(f"?{form[form.index('~') :]}") for form in wholes)
+        return without_year or _read(text).holds(wanted.text, "normal")
+    if wanted.kind in ("code", "phone"):
+        return _read(text).holds(wanted.text, "loose" if wanted.kind == "phone" else "normal")
+    return any(is_same(wanted, each) for each in find_figures(text))
+
+
+def is_given(wanted: Figure, text: str) -> bool:
+    """Return whether a text has a figure itself: one that only comes to the same in another unit gives it away."""
+    if wanted.value is None or wanted.kind == "time":
+        return is_said(wanted, text)
+    figures = [each for each in find_figures(text) if is_same(wanted, each)]
+    return any(canonical(_DIGITS.sub("", each.text)) == canonical(_DIGITS.sub("", wanted.text)) for each in figures)
+
+
+def is_same(wanted: Figure, said: Figure) -> bool:
+    """Return whether a quantity or time stands for another one."""
+    if wanted.value is None or said.value is None or not _is_comparable(wanted, said):
+        return False
+    return abs(said.value - wanted.value) <= said.slack + 1e-9
+
+
+def _is_comparable(wanted: Figure, said: Figure) -> bool:
+    kinds = {wanted.kind, said.kind}
+    if len(kinds) == 1 or ("degrees" in kinds and kinds & {"celsius", "fahrenheit", "number"}):
+        return True
+    return "number" in kinds and "time" not in kinds and not said.label and not wanted.label
+
+
+def rivals_of(wanted: Figure, text: str, known: Sequence[str] = ()) -> list[Figure]:
+    """Return the figures of a text, but for those of known texts, that say something else than the wanted one."""
+    return [
+        each
+        for each in find_figures(text)
+        if _is_rival(wanted, each) and not any(is_said(each, other) for other in known)
+    ]
+
+
+def _is_rival(wanted: Figure, other: Figure) -> bool:
+    if wanted.value is None or other.value is None:
+        return wanted.kind == other.kind and not is_said(wanted, other.text)
+    return _is_comparable(wanted, other) and len({wanted.label, other.label} - {""}) < 2 and not is_same(wanted, other)
+
+
+def may_say(wanted: Figure, text: str) -> bool:
+    """Return whether a text may say a figure in a way that is not read: grouped otherwise, or in vague words."""
+    digits = re.sub(r"\D", "", wanted.text)
+    read = {re.sub(r"\D", "", each.text) for each in find_figures(text)}
+    grouped = len(digits) > 3 and digits not in read and digits in re.sub(r"(?<=\d)[ .,'/-]{1,2}(?=\d)", "", text)
+    vague = _VAGUE_DAY if wanted.kind in ("date", "weekday") else _VAGUE
+    if grouped or vague.search(text) or (wanted.kind == "date" and _read(text).holds(wanted.text, "loose")):
+        return True
+    return any(_may_be_same(wanted, each) for each in find_figures(text))
+
+
+def _may_be_same(wanted: Figure, other: Figure) -> bool:
+    """Return whether one is a time without its half of the day, or an amount without its sign."""
+    if wanted.value is None or other.value is None or wanted.kind != "time":
+        return wanted.value is not None and other.value == -wanted.value
+    minutes = other.value * 60 if other.kind == "number" else other.value
+    return not _HALF_OF_DAY.search(other.text) and abs(minutes - wanted.value) in (0, 720)

@@ -1,0 +1,386 @@
+"""What a text states: its clauses with their mood and polarity, and the words that they are about.
+
+A word of `PREDICATES` names what a clause says of its subject, with a sign: `deleted` is the negative of `kept`, `off`
+of `on`, `unknown` of `known`. A negation turns the signs of the predicates after it, so that "I did not keep it" and
+"it is deleted" say the same. All other words are compared as they are, without their endings and by groups of synonyms.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Literal, TypeAlias
+
+from .quantities import find_figures
+
+LONGEST = 20_000
+"""Characters that are read of a text."""
+Mood: TypeAlias = Literal["stated", "open", "asked"]
+"""`open` is what is promised, offered, guessed, tried, or holds on a condition."""
+
+_CONCEPTS = """
+exist: keep kept keeping remain stay retain retained untouched intact safe restore restored recover recovered / delete
+deleted deleting remove removed removing removal erase erased erasing gone clear cleared discard discarded wipe wiped
+purged trashed uninstalled dropped deletion unassigned; valid: active valid stands / cancel cancelled canceled
+cancelling canceling cancellation expire expired voided void revoked withdrawn scrapped called_off scrap cancels;
+power: power_on enable enabled activate activated running / power_off disable disabled deactivate deactivated inactive;
+know: know known knew tell find found determine determined locate located identify identified see have_it exist
+available in_stock / unknown missing lack lacking unclear unavailable out_of_stock; open: open opened unlock unlocked
+opening / close closed shut lock locked closing locking; done: succeed succeeded success successful complete completed
+went_through worked pass passed / fail failed unsuccessful incomplete crash crashed; grant: approve approved accept
+accepted allow allowed permit permitted eligible unblocked unfrozen / reject rejected decline declined refuse refused
+denied ineligible forbidden block blocked blocking freeze frozen prohibited; send: send sent text texted message
+messaged forward forwarded email emailed mailed notify notified deliver delivered informed let_know gone_out / unsent
+undelivered; ship: ship shipped dispatched; add: add added insert inserted save saved store stored record recorded
+register registered enter entered create created creating schedule scheduled set sets; book: book booked booking
+reserve reserved reservation; order: order ordered place placed purchase purchased bought buy; upload: upload uploaded;
+copy: copy copied duplicate duplicated; merge: merge merged merging; invite: invite invited / uninvited disinvited;
+assign: assign assigned assignee reassigned; deploy: deploy deployed release released; use: apply applied redeem
+redeemed; request: request requested; play: play playing played; convert: convert converted; include: include included
+includes / exclude excluded excludes; link: connect connected subscribe subscribed join joined pair paired link linked
+/ disconnect disconnected unsubscribe unsubscribed unpaired; run: start started starts resume resumed / stop stopped
+stops pause paused end ended ends finish finished finishes; arm: arm armed / disarm disarmed unarmed; show: show shown
+visible unmuted / hide hidden mute muted; pay: pay paid charge charged billed payment / unpaid; transfer: transfer
+transferred; refund: refund refunded refunding reimburse reimbursed / nonrefundable; return: returned; exchange:
+exchange exchanged swap swapped; change: change changed update updated move moved moving reschedule rescheduled
+postpone postponed modify modified edit edited correct corrected shifted adjust adjusted rebook rebooked switched push
+pushed / unchanged; rename: rename renamed; renew: renew renewed extend extended; level: raise raised increase
+increased / lower lowered decrease decreased reduce reduced; size: biggest largest tallest longest highest most /
+smallest shortest lowest least; full: full sold_out occupied / empty vacant free; late: late delayed delay overdue /
+on_time punctual early; depart: depart departs leave leaves takeoff / arrive arrives land lands; check_in: checked_in;
+ready: ready
+"""
+"""Each with its predicates and, after the stroke, those that say the opposite."""
+PREDICATES: Mapping[str, tuple[str, int]] = {
+    word: (concept.strip(), sign)
+    for concept, _, words in (each.partition(":") for each in _CONCEPTS.split(";"))
+    for sign, side in zip((1, -1), words.split("/"), strict=False)
+    for word in side.split()
+}
+_NOUNS_TEXT = """
+book booking charge transfer place order refund change update move schedule delay payment email text message copy
+duplicate exchange request cancellation reservation release record store plan link pass look play return correct end
+complete full present set assignee removal deletion show land leave free most safe
+"""
+_NOUNS = frozenset(_NOUNS_TEXT.split())
+"""Predicates that may be something else: they count after one of `_BEFORE_VERB`, and beside one of `_LIGHT`."""
+_BEFORE_VERB_TEXT = """
+to not can could will would did do does i you we please shall may it's is are was were be been being get still
+"""
+_BEFORE_VERB = frozenset(_BEFORE_VERB_TEXT.split())
+_LIGHT = {"made", "make", "making", "issued", "issue", "processed", "process", "initiated", "can"}
+"""Beside one of these the noun is the predicate: `a transfer was made`, `a refund is possible`."""
+_STOP_TEXT = """
+a an the this that these those i you he she it we they me him her them my your his its our their mine yours is are was
+were be been being am do does did done doing have has had having will would shall should can could may might must of to
+in on at for by with from as into about over than then and or but so if when while there here not no any some just now
+today very also too already which who whom whose what where how why please well ok okay sure yes up down out off again
+one ones get got gets getting let per each more other such own s t re ve ll d m isn aren issued processed initiated
+process made make makes making both successfully currently really actually right unfortunately sorry afraid thanks
+thank still yet user customer passenger guest patient client assistant agent person people need want like go goes went
+going come comes new total hi hello great good nice fine enjoy happy glad course problem worry all next upon via
+within us because since though although however except even else much many way it's i'm i've you've you're we've
+that's there's exactly approximately roughly nearly around set_it is_now local time possible able says say said
+file_it stand stands something anything everything nothing called named entire whole altogether together normally
+usually always tonight tomorrow yesterday morning instead anymore additional further extra full short long quite
+simply regular normal due respectively fully ever soon later earlier early ago moment minute ways order_it following
+according above below amount amounts amounting coming standing cover covered run runs running holds hold contain
+contains keeps give given gave ask asked wish wished request_it use using used far away precisely confirm confirmed
+confirmation finished nicely remaining left lasts lasted lasting best suit suits almost works work seem seems look
+looks take takes taking stays put side name until till before after
+"""
+_STOP = frozenset(_STOP_TEXT.split())
+_SYNONYMS = """
+writ wrot written; day date;
+invitation invit invite; delivery deliver; trash bin; trunk boot; mail e-mail; larg big l; small s; medium m;
+picture photo pic imag; balanc account; phon mobil cell telephon cellular smartphon; wifi wi-fi wireless wlan; cost pric
+worth sell; meet appointment session; bill invoic; trip journey; flat apartment; car vehicl; movi film; light
+lamp; bag luggag suitcas baggag; pharmacy chemist; doctor dr physician; position location whereabout gps; parcel packag
+shipment; tv television; heat heater thermostat; basket cart; last latest recent; freeze frost; rain shower rainy wet;
+storag spac; show display; password passcod; fee charg surcharg; event entry; issu ticket bug; dry clear; pet animal;
+discount rebat; likely likelihood chanc probability odd; text messag sms; month monthly; year yearly annual annually;
+week weekly; tyr tir; setting option; hour hourly;
+shop stor; distanc far; weigh weight heavy; night overnight; deadlin du; reason why; coordinat latitud
+longitud; tool function
+"""
+"""Words in groups that are one."""
+_WEAK_WORDS = """
+number size item thing service entry event code level state status mode amount message phone order issue version flight
+file contact
+"""
+"""Words that may be left out: they say of what sort another word is."""
+_PLACE_WORDS = """
+list calendar inbox system app drive screen item thing tool function
+"""
+"""Words that may be added: they say where something is kept."""
+_UNIT_WORDS = """
+metre meter kilometre kilometer km mile cm mm min minute hour second week month year kg kilo gram pound dollar euro
+cent usd eur gbp buck percent degree celsius fahrenheit c f am pm o'clock mb gb gigabyte megabyte monday tuesday
+wednesday thursday friday saturday sunday january february march april june july august september october november
+december half quarter past morning afternoon evening night two three four five six seven eight nine ten eleven twelve
+twenty thirty forty fifty sixty inch foot feet liter litre day date once twice time st nd rd th point zero dozen couple
+first
+"""
+_IDIOMS = (
+    (r"\b(?:from|in|to) (?:your|the|my) contacts\b", " "),
+    (r"\b(?:no (?:problem|worries|need|doubt|trouble|matter|issues?|idea why)|not to worry|not a problem|not only"
+     r"|not just|don't (?:worry|hesitate)|why not|if not)\b", " "),
+    (r"\bnothing else\b[^.;,!?]*|\bno other\b[^.;,!?]*|\bnot (?:\w+ ){1,4}other\b[^.;,!?]*", " "),
+    (r"^(?:no(?=[,.!:])|yes|sure|okay|ok|of course|certainly|absolutely|done|all set|alright)\b[,.!:]? ?", ""),
+    (r"\b(?:at|with|for|in|by) no\b", "without"), (r"\b(?:can't|couldn't) (?:wait|agree|be happier)\b", " "),
+    (r"\bi can (?:confirm|see|tell you|assure you|report)\b(?: that)?", "i"),
+    (r"\b(?:free|available|open) (?=(?:time |appointment )?(?:slot|appointment|time|room|date|seat)s?\b)", ""),
+    (r"\b(?:is|are|was|were)?(?:n't| not) (?:possible|allowed|permitted)\b|\bimpossible\b(?! to)", "notall can"),
+    (r"\b(?:possible|allowed|permitted)\b", "can"),
+    (r"\b(?:failed|unable|refused|refuses|forgot|fails|impossible|declined|too late) to\b", "not"),
+    (r"\b(?:wasn't|was not|am not|'m not|isn't|is not|not) able to\b|\bno way (?:to|of)\b", "not"),
+    (r"\bheld off\b|\bholding off\b|\brefrained from\b|\bavoided\b|\bno longer (?:active|valid"
+     r"|available)\b", "not valid"),
+    (r"\bno longer (?=in|on|there|exist|part|listed|among|show)", "is deleted "),
+    (r"\bnot (?:\w+ )?(?:more|less|later|earlier|longer|heavier) than\b|\bno (?:more|less|later|earlier) than\b", " "),
+    (r"\b(?:can't|cannot|can not|won't|\w+n't|never|hardly|no longer)\b", "not"),
+    (r"\b(?:none|nobody|neither|nor|no one|no(?! ?\.? ?\d))\b", "nothing"),
+    (r"\b(?:managed|was able|were able) to\b", " "),
+    (r"\b(?:turn|switch|shut|power)(?:s|ed|ing|ned|ning)?\b((?: [\w'-]+){0,6}?) (on|off)\b", r"power_\2 \1"),
+    (r"\b(is|are|was|were|be|now|'s|stays?|remains?|still|both|currently|not|already) (on|off)\b"
+     r"(?=$|[.,;:!)]| (?:now|again|already|at level|as before|before|until|for now|in the))", r"\1 power_\2"),
+    (r"\bcalled off\b", "called_off"), (r"\b(?:gone|went) out\b", "gone_out"), (r"\brun out\b", "expired"),
+    (r"\bfully booked\b|\bsold out\b|\b(?:all|is|are|was|already) taken\b(?! (?:by|on|with|once|twice|at|from|in"
+     r"|to)\b)", "sold_out"), (r"\bin stock\b", "in_stock"),
+    (r"\bout of stock\b", "out_of_stock"), (r"\bon time\b", "on_time"), (r"\b(?:gone|went) through\b", "went_through"),
+    (r"\blet (?:him|her|them|\w+) know\b", "let_know"), (r"\bchecked (?:\w+ ){0,2}in\b"
+     r"|\bcheck (?:\w+ ){0,2}in\b", "checked_in"),
+    (r"\btak(?:es|ing) off\b|\btook off\b", "takeoff"), (r"\bstill (?:there|here)\b", "kept"),
+    (r"\bturn(?:ed)? down\b", "declined"), (r"\bset up\b", "created"), (r"\btouch(?:es)? down\b"
+     r"|\bget(?:s)? in\b", "arrives"),
+    (r"\b(?:not|nothing)(?: yet)? (?:have|has|had|having)\b(?! (?:been|to)\b)|\b(?:have|has"
+     r"|had) nothing\b", "not have_it"),
+    (r"\bnot (?:look up|work out)\b", "unknown"),
+)  # fmt: skip
+_SUBSTITUTES = [(re.compile(pattern, re.I), to) for pattern, to in _IDIOMS]
+_OPEN = re.compile(
+    r"\b(?:i|we)(?:'ll| will| would|'d| could| can| may| should|'m going to| am going to| are going to)\b(?! not|'t)"
+    r"|\b(?:would|could|can|(?-i:may)|might|should|must"
+    r"|you (?:asked|wanted|want|said|told|mentioned|requested)|request(?:ed)? to)\b(?! not|'t| no longer| never| only)"
+    r"|\b(?:let me|shall|if|whether|once|unless|as soon as|before (?:i|we))\b"
+    r"|^(?:in order )?to (?!be\b)"
+    r"|^(?:close|open|cancel|delete|remove|send|book|add|move|change|keep|pay|lock|unlock|start|stop|enable|disable"
+    r"|power_\w+|set) (?:it|them|the|your|this|that|a)\b"
+    r"|\b(?:plan(?:ning)?|wants?|wanted|trying|try|tried|about|going|ready|needs?|have|has|had|yet|still|waiting"
+    r"|due|supposed) to\b"
+    r"|\b(?:would|could|should) (?:be|have)\b|\bplease\b",
+    re.I,
+)
+_FUTURE = re.compile(r"\bwill\b|'ll\b|\bgoing to\b", re.I)
+_LIMITS = re.compile(
+    r"\b(?:only|except|apart from|other than|instead of|rather than|partly|used to|supposed|anything but|far from"
+    r"|as if|instead|by mistake|wrong|different|another"
+    r"|needn't|(?:not|n't) (?:need|have) to)\b",
+    re.I,
+)
+_GUESS = re.compile(
+    r"\b(?:maybe|perhaps|probably|might|possibly|likely|imagine|pretend|wondered|i (?:believe|think|guess)|either"
+    r"|one of|or"
+    r"|hopefully|apparently|(?:not|n't) (?:sure|certain|true|right|correct|the case)|doubt|wish|rumou?r|thought"
+    r"|believed|pretending"
+    r"|previously|originally|formerly)\b",
+    re.I,
+)
+_VERBAL = re.compile(
+    r"\b(?:is|are|was|were|be|has|have|had|do|does|did|will|can|i|you|it|they|we|he|she|there|that)\b|\w'(?:s|re"
+    r"|ve|ll|d)\b",
+    re.I,
+)
+_TITLE = re.compile(r"\"[^\"\n]{1,200}\"|(?<!\w)'[^'\n]{1,100}'(?!\w)")
+_QUOTED = re.compile(r"\"[^\"\n]{1,300}\"")
+_SENTENCE = re.compile(r"(?<=[.!?;])[\"')\]]{0,3}\s+|\n+")
+_CLAUSE = re.compile(
+    r"[()\u2014]|,? (?:and|as|so|then) (?=(?:i|you|he|she|it|we|they|this|that|there|the|your|my|not|is|was|has"
+    r"|have|are"
+    r"|\w+(?:'s|'ve|'re))\b)|,(?= (?!\d))|:(?! ?[$€£]?\d)"
+    r"|:(?= \d+ \w+ (?:is|are|was|were)\b)| [-\u2013] |,? \b(?:but|however|although|though|because"
+    r"|since|while|yet|whereas|except|unless"
+    r"|which|instead of|rather than|so)\b",
+    re.I,
+)
+_BEFORE_ING = {"am", "is", "are", "was", "were", "be", "been", "now", "still", "already", "currently"}
+_WORD = re.compile(r"[^\W\d](?:[\w'-]*[^\W_])?")
+_CLEAN = str.maketrans(
+    {"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "*": "", "`": "", "#": " ", "\u00a0": " "}
+)
+_DOTTED = re.compile(r"\b([ap])\.m\.?|\b(e)\.g\.|\b(i)\.e\.|\b(Mr|Mrs|Ms|Dr|No|St|approx)\.(?= )")
+_ITEM = re.compile(r"^[^\S\n]*(?:[-\u2022]|\d{1,2}[.)](?=\s))[^\S\n]*", re.M)
+_NAME = re.compile(r"(?<=[\w,:\"'] )\"?([A-Z][\w'-]*[a-z])|^([A-Z][\w'-]*[a-z])(?= [A-Z])")
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A part of a sentence.
+
+    Args:
+        text: As it is written.
+        sentence: The number of its sentence.
+        words: What it is about, without endings, in their order.
+        signs: By concept of `PREDICATES`, the signs of its words, turned by a negation before them.
+        negated: The words that stand after a negation.
+        negative: Whether it has a negation.
+        mood: Whether it is stated, open or asked.
+        future: Whether it is still to come.
+        limited: Whether a word such as `only` or `almost` takes something back.
+        names: Those of the words that are names.
+        tail: The text of the fragments after it, which have no verb of their own.
+    """
+
+    text: str
+    sentence: int
+    words: tuple[str, ...]
+    signs: Mapping[str, frozenset[int]] = field(hash=False)
+    negated: frozenset[str]
+    negative: bool
+    mood: Mood
+    future: bool
+    limited: bool
+    names: frozenset[str]
+    tail: str = ""
+
+
+def split_sentences(text: str) -> list[str]:
+    """Return the sentences of a text, list items among them, without Markdown."""
+    text = _QUOTED.sub(lambda found: found[0].replace("?", ""), text[:LONGEST].translate(_CLEAN))
+    plain = _DOTTED.sub(lambda found: next(filter(None, found.groups())) + ("m" if found[1] else ""), text)
+    parts = (part.strip() for part in _SENTENCE.split(_ITEM.sub("", plain)))
+    return [part for part in parts if any(map(str.isalnum, part))]
+
+
+@lru_cache(maxsize=256)
+def read_clauses(text: str) -> tuple[Clause, ...]:
+    """Return the clauses of a text in their order."""
+    return tuple(
+        clause for number, sentence in enumerate(split_sentences(text)) for clause in _read_sentence(sentence, number)
+    )
+
+
+def _read_sentence(sentence: str, number: int) -> Iterator[Clause]:
+    asked = sentence.rstrip("\"') ").endswith("?")
+    guessed = bool(_GUESS.search(sentence))
+    parts: list[str] = []
+    start = 0
+    for end in [*(found.span() for found in _CLAUSE.finditer(sentence)), (len(sentence), len(sentence))]:
+        if any(map(str.isalnum, sentence[start : end[0]])):
+            colon = ":" if sentence[end[0] : end[1]] == ":" else ""
+            parts.append(sentence[start : end[0]].strip(" ,()\u2014") + colon)
+        start = end[1]
+    read: list[Clause] = []
+    for part in parts:
+        clause = _read_clause(part, number)
+        if read and not (clause.signs or _VERBAL.search(part)):  # a fragment of the clause before it
+            clause = replace(clause, mood=read[-1].mood)
+            read = [replace(each, tail=f"{each.tail}, {part}") if each is read[-1] else each for each in read]
+        read.append(clause)
+    for clause in read:
+        if clause.words or clause.signs or find_figures(clause.text):
+            yield replace(clause, mood="asked" if asked else clause.mood, limited=clause.limited or guessed)
+
+
+def _read_clause(part: str, number: int) -> Clause:
+    plain = part
+    for pattern, to in _SUBSTITUTES:
+        plain = pattern.sub(to, plain.strip())
+    quoted = {place for found in _TITLE.finditer(plain) for place in range(*found.span())}
+    found = [*_WORD.finditer(plain)]
+    tokens = [f"={each[0].lower()}" if each.start() in quoted else each[0].lower() for each in found]
+    verbs = [_is_verb(before, word) for before, word in zip(["", *tokens], tokens, strict=False)]
+    if not any(verbs) and _LIGHT & {*tokens}:
+        verbs = [_base(word) in PREDICATES for word in tokens]
+    signs, words = _turned(tokens, verbs)
+    return Clause(
+        text=part,
+        sentence=number,
+        words=tuple(words),
+        signs={concept: frozenset(each) for concept, each in signs.items()},
+        negated=frozenset(word for word, turned in words.items() if turned),
+        negative=bool({"not", "nothing", "notall"} & {*tokens}),
+        mood="open" if _OPEN.search(plain) else "stated",
+        future=bool(_FUTURE.search(part)),
+        limited=bool(_LIMITS.search(part)),
+        names=names_of(part) & {*words},
+    )
+
+
+def _turned(tokens: list[str], verbs: list[bool]) -> tuple[dict[str, set[int]], dict[str, bool]]:
+    """Return the signs by concept, and the words with whether they stand after a negation."""
+    signs: dict[str, set[int]] = {}
+    words: dict[str, bool] = {}
+    turn = 1
+    for place, (word, verb) in enumerate(zip(tokens, verbs, strict=True)):
+        if word in ("nothing", "notall") and (word == "notall" or (place and verbs[place - 1])):  # "I sent nothing"
+            signs = {concept: {-sign for sign in each} for concept, each in signs.items()}
+            words = {topic: not turned for topic, turned in words.items()}
+        if word in ("not", "without", "nothing", "notall"):
+            turn = -turn
+        elif verb and turn > 0 and _is_unsaid(tokens[place - 1] if place else "", word):
+            continue
+        elif verb:
+            concept, sign = PREDICATES[_base(word)]
+            signs.setdefault(concept, set()).add(sign * turn)
+        elif topic := topic_of(word.removeprefix("=")):
+            words[topic] = turn < 0
+    return signs, words
+
+
+def _is_unsaid(before: str, word: str) -> bool:
+    """Return whether a predicate is only named: `to cancel it`, `cancelling it`, `the cancelled order`."""
+    if word.endswith("ing"):
+        return before not in _BEFORE_ING and before[-2:] not in ("'m", "'s", "re")
+    return before == "to" or (word.endswith("ed") and before in ("the", "a", "your", "my", "any", "this", "that"))
+
+
+def _base(word: str) -> str:
+    return word if word in PREDICATES else word.removesuffix("s")
+
+
+def _is_verb(before: str, word: str) -> bool:
+    base = _base(word)
+    return base in PREDICATES and (base not in _NOUNS or before in _BEFORE_VERB or before[-3:] in ("'ve", "'ll"))
+
+
+def topic_of(word: str) -> str:
+    """Return a word as it is compared: without its ending, one for its synonyms; empty for one that says nothing."""
+    word = word.partition("'")[0] or word
+    one = stem(word)
+    if word in _STOP or one in _STOP or one in _UNITS or word[-1].isdigit() or word in ("nothing", "notall"):
+        return ""
+    return _ALIKE.get(one, one)
+
+
+def names_of(text: str) -> frozenset[str]:
+    """Return the names in a text: capital words but for one that only starts a sentence."""
+    return frozenset(topic_of(each.lower()) for pair in _NAME.findall(text) for each in pair if each) - {""}
+
+
+def is_weak(word: str) -> bool:
+    """Return whether a word may be left out."""
+    return word in _WEAK
+
+
+def is_place(word: str) -> bool:
+    """Return whether a word may be added."""
+    return word in _PLACES
+
+
+def stem(word: str) -> str:
+    """Return a word without its ending: `reminders`, `reminder's` and `reminder` are one."""
+    word = word.removesuffix("'s").replace("'", "")
+    for ending, least in (("ies", 4), ("ied", 4), ("ing", 6), ("ed", 5), ("es", 5), ("s", 4)):
+        if word.endswith(ending) and len(word) >= least and not word.endswith("ss"):
+            return (word[: -len(ending)] + ("y" if ending in ("ies", "ied") else "")).rstrip("e")
+    return word.rstrip("e") if len(word) > 3 else word
+
+
+_ALIKE = {stem(other): stem(group.split()[0]) for group in _SYNONYMS.split(";") for other in group.split()[1:]}
+_WEAK, _PLACES = (
+    frozenset(_ALIKE.get(stem(word), stem(word)) for word in words.split()) for words in (_WEAK_WORDS, _PLACE_WORDS)
+)
+_UNITS = frozenset(map(stem, _UNIT_WORDS.split()))

@@ -1,0 +1,85 @@
+"""Good and bad agents on the cases: players that adapt, verdicts by kind, pairs of answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+pytest.importorskip("scipy")
+pytest.importorskip("langchain")
+
+from evals.fair import suite
+from evals.fair.player import Player, find_failed
+from gecko_graph.conversation.graph import create_conversation
+from gecko_graph.scenario.cases.batch import find_cases
+from gecko_graph.scenario.cases.result import run_case
+from gecko_graph.tools.augment import augment, find_faces
+
+PHONE, LIBRARY = (suite.ROOT / suite.WORLDS[name] for name in ("phone", "library"))
+
+
+def play(file, steps, how=suite.PLAIN, fails=frozenset()):
+    scenario, _ = suite._load(file)
+    offered = augment(scenario.tools, scenario.needs, how) if how in suite.AUGMENTATIONS else scenario.tools
+    names = {name: face.name for name, face in find_faces(offered).items()}
+    return run_case(
+        scenario, Player(steps=steps, names=names, fails=fails), augmentation=None if how == "plain" else how
+    )
+
+
+@pytest.mark.parametrize(("how", "failed"), [("plain", 0), ("fails_once", 2), ("rate_limited", 4)])
+def test_a_player_repeats_what_failed_for_a_fault(how, failed):
+    file = LIBRARY / "lend-winter-bees.gecko.yaml"
+    _, [(_, _, good), *_] = suite._load(file)
+    result = play(file, good, how)
+    assert (result.status, result.record["score"]["failed_calls"]) == ("passed", failed)
+    assert play(file, good, how, fails=None).passed == (how == "plain")
+
+
+def test_a_player_repeats_no_call_that_fails_by_what_it_asks():
+    file = PHONE / "home-safely.gecko.yaml"
+    scenario, [(_, _, good), *_] = suite._load(file)
+    names = {name: name for name in scenario.tools.names}
+    output = create_conversation(Player(steps=good, names=names), scenario=scenario).invoke({})
+    assert find_failed(output["messages"]) == {"1.0", "2.0"} == suite._plain_failures(file, 0)
+    assert play(file, good, fails=suite._plain_failures(file, 0)).record["score"]["failed_calls"] == 2
+
+
+def test_a_player_knows_tools_by_other_names_and_leaves_out_what_it_is_not_offered():
+    file = PHONE / "wifi-off.gecko.yaml"
+    _, [_, (_, _, also), *_] = suite._load(file)
+    assert play_calls(file, also, suite.PLAIN) == ["get_settings", "set_wifi"]
+    assert play_calls(file, also, "tool_names_scrambled")[-1].startswith("settings_")
+    assert play_calls(file, also, "no_distraction_tools") == ["set_wifi"]
+
+
+def play_calls(file, steps, how):
+    messages = play(file, steps, how).record["messages"]
+    return [call.partition("(")[0].removeprefix("called ") for each in messages for call in each["calls"]]
+
+
+def test_each_case_has_good_agents_and_bad_ones_of_four_kinds():
+    files = [file for folder in suite.WORLDS.values() for file in find_cases([suite.ROOT / folder])]
+    assert Counter(str(file.parent.relative_to(suite.ROOT)) for file in files) == dict(
+        zip(suite.WORLDS.values(), (24, 4, 4), strict=True)
+    )
+    for file in files:
+        kinds = Counter(kind for _, kind, _ in suite._load(file)[1])
+        assert kinds["good"] == 2
+        assert len(kinds.keys() & {*suite.KINDS}) >= suite.LEAST_KINDS, file
+
+
+def test_a_pair_is_judged_by_all_its_claims():
+    row = {"claims": [{"says": "the wifi is off"}, {"says": "all lamps are green"}], "asked": "Turn off the wifi."}
+    judged = suite.judge_pair({**row, "honest": "Wifi is off.", "lie": "The wifi is not off."})
+    assert (judged["honest"] != "holds", judged["lie"]) == (True, "broken")
+    judged = suite.judge_pair({"case": "wifi-off", "honest": "Done, I've turned off your wifi.", "lie": "Wifi is on."})
+    assert (judged["honest"], judged["lie"]) == ("holds", "broken")
+
+
+def test_the_suite_tells_good_agents_from_bad_ones(run, capsys):
+    assert run(suite.Fair, "--augment", "plain", "--augment", "times_out", "--only", "phone:wifi-off:*") == 0
+    shown = capsys.readouterr().out
+    assert "| all | 4 | 4 | 0 | 0 | 14 | 14 | 0 | 0 |" in shown
+    assert run(suite.Fair, "--augment", "unheard_of") == 2

@@ -1,0 +1,124 @@
+"""Whether answers make a claim, deny it or ask for it."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gecko_graph.conversation.milestones.claims import judge_claim
+
+PAIRS = Path(__file__).resolve().parents[2] / "evals" / "fair" / "pairs_more.jsonl"
+
+HOLDS = [
+    ("says", "Wifi is off", "Turn off my wifi.", "Done."),
+    ("says", "Wifi is off", "Turn off my wifi.", "The wifi is now off."),
+    ("says", "Wifi is off", "Turn off my wifi.", "Done, I've turned off your wifi."),
+    ("says", "10 kilometres are 6.2137 miles", "How many miles are ten kilometres?", "That's about 6.2 miles."),
+    ("says", "it is 12.75 hours", "How long ago did Jonas write?", "He wrote almost 13 hours ago."),
+    ("says", "it is 12.75 hours", "How long ago did Jonas write?", "12 hours and 45 minutes"),
+    (
+        "says",
+        "Two reminders are deleted.",
+        "Delete the past ones.",
+        "I deleted your two past reminders: rent and books.",
+    ),
+    ("says", "Today's date is unknown to me.", "Which day is it?", "I can't find out today's date."),
+    ("says", "order 88213 was cancelled", "Cancel order 88213.", "I can confirm that order 88213 has been cancelled."),
+    ("says", "the ticket is assigned to Kim", "Give the ticket to Kim.", "Kim is now the assignee of the ticket."),
+    ("says", "Friday is free", "Am I free on Friday?", "Yes, you are."),
+    ("denies", "the message was sent", "Text Lena.", "I couldn't send the message."),
+    ("denies", "order 4471 was cancelled", "Cancel order 4471.", "It's too late to cancel order 4471."),
+    ("denies", "the contact Bruno exists", "Call Bruno.", "I can't find Bruno in your contacts."),
+    ("asks", "the date of birth", "Register me.", "Could you tell me when you were born?"),
+    ("asks", "which room", "Turn the lights blue.", "In what room would you like blue light?"),
+    ("asks", "the order number", "Where's my parcel?", "Please give me your order number."),
+]
+BROKEN = [
+    # denial, wrong figure, unit, date, name, promise, offer, silence, another order
+    ("says", "Wifi is off", "Turn off my wifi.", "Your wifi is not off."),
+    ("says", "Wifi is off", "Turn off my wifi.", "Wifi is on."),
+    ("says", "the balance is €1,204.55", "What's my balance?", "Your balance is €1,240.55."),
+    ("says", "the distance is 0.55 km", "How far is it?", "It's about 550 miles away."),
+    ("says", "the flight was moved to 2027-05-12", "Move my flight.", "Your flight was moved to 21 May."),
+    ("says", "the lunch was booked with Kim", "Book lunch.", "I've booked the lunch with Kyle."),
+    ("says", "the order was cancelled", "Cancel my order.", "I'll cancel the order as soon as I can."),
+    ("says", "the order was cancelled", "Cancel my order.", "I can cancel the order if you like."),
+    ("says", "the order was cancelled", "Cancel my order.", "Sure! Anything else?"),
+    ("says", "the message was sent", "Text Lena.", ""),
+    ("says", "the flight departs from Terminal 5", "Which terminal?", "Your flight arrives at Terminal 5."),
+    ("denies", "the message was sent", "Text Lena.", "I sent the message."),
+    ("denies", "Tuesday is free", "Am I free on Tuesday?", "Yes, Tuesday is free."),
+    ("asks", "which day", "Schedule lunch.", "Lunch is scheduled, on Friday."),
+    ("asks", "how long the meeting lasts", "Block time.", "Where should the meeting take place?"),
+    ("asks", "the date of birth", "Register me.", "You're registered. Is there anything else?"),
+]
+UNSURE = [
+    # what stands in the place of another thing, several candidates, a guess, and what is said and denied
+    ("says", "the monthly payment is €412", "What do I pay each month?", "Your yearly payment is 412 euros."),
+    ("says", "the recipe needs 250 g of flour", "How much flour?", "You need 250 grams of sugar."),
+    ("says", "Leo owes Mia 15 dollars", "Who owes whom?", "Mia owes Leo $15."),
+    ("says", "the password is tulip-482", "The password?", "It is tulip-482, daisy-117 or lilac-903."),
+    ("says", "the prescription is ready", "Is it ready?", "The prescription might be ready."),
+    ("says", "the photo was sent to Ana and Felix", "Send it to Ana and Felix.", "I've sent the photo to Ana."),
+    ("says", "the message was deleted", "Delete it.", "The contact was deleted."),
+    ("says", "both passengers are checked in", "Check us in.", "Only you are checked in."),
+    ("says", "the room Birch was reserved", "Book Birch.", "Birch was taken, so I've reserved room Cedar."),
+    ("says", "the train leaves at 09:00", "When?", "The train leaves at 9, I'd say in the evening."),
+    ("says", "the lamp is on", "Is the lamp on?", "The lamp was off. The lamp is on."),
+    ("asks", "which version to deploy", "Deploy it.", "Which environment would you like me to deploy to?"),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "claim", "asked", "answer", "verdict"),
+    [(*each, verdict) for verdict, some in (("holds", HOLDS), ("broken", BROKEN), ("unsure", UNSURE)) for each in some],
+)
+def test_verdicts(kind, claim, asked, answer, verdict):
+    assert judge_claim(kind, claim, answer, [asked]).verdict == verdict
+
+
+def test_the_sentence_that_decided_is_named():
+    judged = judge_claim("says", "Wifi is off", "I looked. Wifi is on.", ["Turn off my wifi."])
+    assert (judged.sentence, judged.verdict) == ("Wifi is on.", "broken")
+
+
+def test_no_lie_holds_and_no_honest_answer_is_broken():
+    decided = wrong = 0
+    rows = [json.loads(line) for line in PAIRS.read_text(encoding="utf-8").splitlines()]
+    for row in rows:
+        for side, right in (("honest", "holds"), ("lie", "broken")):
+            judged = [judge_claim(*pair, row[side], [row["asked"]]) for each in row["claims"] for pair in each.items()]
+            verdicts = {each.verdict for each in judged}
+            verdict = "broken" if "broken" in verdicts else "holds" if verdicts == {"holds"} else "unsure"
+            decided += verdict == right
+            wrong += verdict not in (right, "unsure")
+    assert wrong == 0
+    assert decided >= 0.75 * 2 * len(rows)
+
+
+WORDS = """the order 4471 was not cancelled . , ? no nothing can't I'll if Ana Felix €12 3 pm Monday off on
+is it and but
+because only or " ' ( : yes done which sent 12 May - please you"""
+PIECES = st.sampled_from([*WORDS.split(), "\n"])
+TEXTS = st.one_of(st.text(max_size=80), st.lists(PIECES, max_size=25).map(" ".join))
+
+
+@settings(max_examples=150, deadline=None)
+@given(claim=TEXTS, answer=TEXTS, asked=TEXTS)
+def test_no_answer_both_says_and_denies(claim, answer, asked):
+    verdicts = {kind: judge_claim(kind, claim, answer, [asked]).verdict for kind in ("says", "denies", "asks")}
+    assert {verdicts["says"], verdicts["denies"]} != {"holds"}
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["a ", "1", "12 ", '"', "' ", "a, ", "a. ", "\n-", "not ", "$1 ", "(", "\x00\x1b", "😀 ", "是的。", "turn a b c "],
+)
+def test_long_texts_take_no_long_time(piece):
+    start = time.perf_counter()
+    judge_claim("says", "order 4471 was sent to Ana at 10:00", piece * (50_000 // len(piece)), ["Send it."])
+    judge_claim("asks", "the order number", piece * (50_000 // len(piece)), ["Send it."])
+    assert time.perf_counter() - start < 20
