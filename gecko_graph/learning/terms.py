@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Final
 
@@ -265,5 +265,8 @@ def derive(terms: Sequence[Term], suffix: str, compute: Callable[[Any], Any]) ->
     for term in terms:
         values = [MISSING if value is MISSING else compute(value) for value in term.values]
         if any(value is not MISSING for value in values):
-            made.append(Term(f"({term.text}{suffix})", values, term.cost + 1, term.of, term.typed()))
+            # only of the types that have it: the filter refuses the others
+            own = [MISSING if value is MISSING else each for each, value in zip(term.values, values, strict=True)]
+            needs = replace(term, values=own).typed()
+            made.append(Term(f"({term.text}{suffix})", values, term.cost + 1, term.of, needs))
     return made
