@@ -49,6 +49,7 @@ SUITES = {
             ("reality", "an agent on a real service with faults, killed at random: is all done, and done once?"),
             ("milestones", "milestones derived from one conversation: successes accepted, failures caught"),
             ("fidelity", "BFCL's recorded calls by contract beside the real classes, call by call"),
+            ("learn", "contracts learned from recorded calls, held beside calls of other tasks"),
             ("policy", "an airline's written policy as contracts: which clause stops which wrong write"),
             ("retrieval", "the tools that a task needs, found among many: recall beside plain bm25s, and speed"),
         )

@@ -24,7 +24,7 @@ FLOORS = [
     {"retrieval", "world"},
     {"nodes", "real"},
     {"graph"},
-    {"agent", "conversation", "middleware", "toolgate"},  # wings never import each other
+    {"agent", "conversation", "learning", "middleware", "toolgate"},  # wings never import each other
     {"scenario"},
     {"display", "studio"},
     {"cli", "pytest"},

@@ -106,6 +106,13 @@ examples:
 With --model, a model writes the missing result schemas. Without -o the document goes to the standard output.
 """
 
+_LEARN = """\
+examples:
+  gecko-graph learn api.yaml calls.jsonl -o api.contracts.yaml
+
+Rows: observations, OpenAI messages, recorded calls; JSON lines, .gz too. Bad rows are counted and named.
+"""
+
 _HISTORY = """\
 examples:
   gecko-graph history runs.sqlite                           the threads in the file
@@ -355,6 +362,16 @@ def convert(**given: Any) -> int:
     IN is a file of function descriptions, or an OpenAPI document.
     """
     return _run_command("tools", given)
+
+
+@cli.command(epilog=_LEARN)
+@click.argument("spec", type=FILE)
+@click.argument("rows", type=FILE, nargs=-1, required=True)
+@click.option("-o", "output", metavar="FILE", type=FILE, required=True, help="The contracts, NAME.contracts.yaml.")
+@_choice
+def learn(**given: Any) -> int:
+    """Learn contracts from rows of real calls; written ones are held beside them."""
+    return _run_command("learn", given)
 
 
 @cli.command(epilog=_HISTORY)

@@ -206,7 +206,7 @@ class Clause:
     def __init__(self, data: Any, place: Location, *, part: Part, more: tuple[str, ...] = ()) -> None:
         self.passes = part == "requires" and isinstance(data, Mapping) and "pass" in data
         says = "pass" if self.passes else "error"
-        place.check_fields(data, ("check", says), ("when", "id", "kind", *(() if self.passes else more)))
+        place.check_fields(data, ("check", says), ("when", "id", "kind", "evidence", *(() if self.passes else more)))
         self._part, self._kind = part, data.get("kind", "tool")
         number = place.where.rstrip("]").rpartition("[" if place.where.endswith("]") else "/")[2]
         self._name = data.get("id", f"{part}s[{number}]" if part == "invariant" else f"{part}[{number}]")

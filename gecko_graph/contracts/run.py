@@ -21,7 +21,7 @@ BASE = frozenset(("args", "call", "before", "now", "state", "calls"))
 
 NEEDS_CALL = frozenset(("args", "call"))
 FAILED = "a condition of this tool does not hold"
-_FIELDS = ("at", "let", "requires", "effects", "returns", "ensures", "observes")
+_FIELDS = ("at", "let", "requires", "effects", "returns", "ensures", "observes", "evidence")
 
 
 class Shared(NamedTuple):

@@ -1,0 +1,88 @@
+"""Observations of the eight classes: recorded calls, and random ones on the real classes, in the class's own state."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from random import Random
+from typing import Any
+
+from gecko_graph import Toolkit
+from gecko_graph.learning.observation import Observation
+from gecko_graph.state import JsonObject
+from gecko_graph.values.difference import make_patch
+
+from .classes import Classes, unshared
+from .differential import LONGEST, Start, Values, answered, public, random_step
+from .drawn import split_hidden
+from .fidelity import Recorded, recorded_calls
+from .tasks import documents
+
+HELD_OUT = 5
+"""One of so many tasks is held out, by its number: its forms share the calls."""
+
+
+def is_held_out(task: str) -> bool:
+    """Return whether a task is kept from the learner."""
+    return hashlib.sha256(f"learn:{task.rpartition('_')[2]}".encode()).digest()[0] % HELD_OUT == 0
+
+
+def plain_toolkit(kind: str) -> Toolkit:
+    """Return a class's tools as they are documented: no contract, nothing of their source."""
+    return Toolkit.from_tools(documents(kind).values(), title=kind)
+
+
+def observe(one: Recorded, source: str = "") -> Observation:
+    """Return a recorded call as an observation, its state that of its class alone."""
+    before, after = (shown.get(one.kind, {}) for shown in (one.before, one.after))
+    return Observation(
+        tool=one.name,
+        args=one.args,
+        status="error" if one.fails else "ok",
+        result=one.raised if one.raised else one.result,
+        before=before,
+        change=make_patch(before, after),
+        source=source,
+    )
+
+
+def journal(tasks: Iterable[Mapping[str, Any]], kinds: Iterable[str]) -> Iterator[tuple[str, Recorded]]:
+    """Yield the recorded calls of these classes with the task's id."""
+    wanted = set(kinds)
+    for task in tasks:
+        for one in recorded_calls(task):
+            if one.kind in wanted:
+                yield task["id"], one
+
+
+def random_calls(kind: str, starts: list[Start], values: Values, *, count: int, seed: str) -> Iterator[Recorded]:
+    """Yield calls whose arguments fit the documents, made on the real class in sequences from its tasks' states."""
+    source, made = Random(seed), 0
+    while made < count:
+        start = source.choice(starts)
+        classes = Classes([kind], {kind: start.config})
+        state = classes.initial_state
+        for _ in range(source.randint(2, LONGEST)):
+            try:
+                one, state = _call(classes, kind, state, *random_step(source, kind, values, public(state)))
+            except ValueError:
+                break  # a folder that holds itself is no JSON
+            made += 1
+            yield one
+
+
+def _call(classes: Classes, kind: str, state: JsonObject, name: str, args: JsonObject) -> tuple[Recorded, JsonObject]:
+    instances = classes.instances(state)
+    result, raised = answered(getattr(instances[kind], name), {**unshared(kind, name), **args})
+    after = classes.read(instances)
+    before, now = (split_hidden(public(each))[0] for each in (state, after))
+    return Recorded(kind, name, args, before, now, result, raised), after
+
+
+def starts_of(tasks: Iterable[Mapping[str, Any]], kind: str) -> list[Start]:
+    """Return where random sequences of a class may begin."""
+    return [
+        Start(kind, task["id"], task["initial_config"].get(kind, {}))
+        for task in tasks
+        if kind in task["involved_classes"]
+    ]

@@ -1,0 +1,1 @@
+"""Learning: contracts from calls that were really made."""

@@ -1,0 +1,272 @@
+"""Branches: which effects and which result the rows of a branch have in common.
+
+What a branch gives is tried in the contract language itself, on each row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..contracts.clauses import Change, load_effects
+from ..contracts.language.examine import ANY
+from ..contracts.language.expression import Location, Scope
+from ..contracts.language.template import Template
+from ..contracts.run import BASE
+from ..errors import ContractError, EvaluationFailed, PatchConflict
+from ..state import Json, JsonObject
+from ..values.difference import json_equal, make_patch
+from ..values.patch import apply_patch, find, tokens
+from .explain import LEAST, Explainer, Value, join
+from .terms import MISSING, Term, are, is_key, quote, stable_fields
+
+APPEND = "-"
+MOST_CHANGES, MOST_ADDED, DEEP, MOST_PROGRAMS = 8, 2, 3, 4
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What a branch does, effects or a result as the contract has them, and the bits of the rows that it gives."""
+
+    data: Any
+    needs: tuple[str, ...]
+    rows: int
+    lets: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Lawful:
+    """The lawful rows of a tool by number: arguments, the state before and after, the result."""
+
+    args: Mapping[int, JsonObject]
+    befores: Mapping[int, JsonObject]
+    afters: Mapping[int, JsonObject]
+    results: Mapping[int, Json]
+    parts: Sequence[int] = ()
+    """Bits of rows that may be branches."""
+
+    def programs(self, value: Value, drawn: Sequence[Term], *, are_effects: bool) -> Iterator[Program]:
+        """Yield a template, or a list of effects, as a program, if it gives enough rows."""
+        place = Location("learned", dict.fromkeys([*BASE, *(term.text for term in drawn)], ANY))
+        seen: Mapping[int, Json] = self.afters if are_effects else self.results
+        try:
+            run: Callable[[int, Scope], Json]
+            if are_effects:
+                effects = load_effects(value.template, place)
+
+                def run(row: int, scope: Scope) -> Json:
+                    change = Change(scope, self.befores[row])
+                    for effect in effects:
+                        effect.apply(change)
+                    return change.state
+            else:
+                template = Template.load(value.template, place)
+
+                def run(row: int, scope: Scope) -> Json:
+                    return template.fill(scope)
+        except ContractError:
+            return
+        rows = sum(1 << row for row, real in seen.items() if self._gives(run, row, real, drawn, are_effects))
+        if rows.bit_count() >= LEAST:
+            yield Program(value.template, value.needs, rows, value.lets)
+
+    def _gives(
+        self, run: Callable[[int, Scope], Json], row: int, real: Json, drawn: Sequence[Term], are_effects: bool
+    ) -> bool:
+        before = self.befores.get(row, {})
+        state = before if are_effects else self.afters.get(row, {})
+        values = {"args": self.args[row], "before": before, "state": state, "call": {}, "calls": [], "now": ""}
+        # what was drawn is known here: results and effects must name the same
+        own = {term.text: term.values[row] for term in drawn if term.values[row] is not MISSING}
+        try:
+            return json_equal(run(row, Scope({**values, **own})), real)
+        except (EvaluationFailed, KeyError):
+            return False
+
+    def whole_or_parts(self, rows: Mapping[int, Any]) -> Iterator[dict[int, Any]]:
+        """Yield rows, and then their parts, until a program is found for all of them."""
+        yield dict(rows)
+        for part in self.parts:
+            some = {row: value for row, value in rows.items() if part >> row & 1}
+            if LEAST <= len(some) < len(rows):
+                yield some
+
+
+def find_results(lawful: Lawful, explainer: Explainer) -> list[Program]:
+    """Return programs of results, shape by shape; where one has no program, parts of its rows are tried."""
+    groups: dict[str, dict[int, Any]] = {}
+    for row, value in lawful.results.items():
+        groups.setdefault(_shape_of(value), {})[row] = value
+    programs: list[Program] = []
+    for group in groups.values():
+        for rows in lawful.whole_or_parts(group):
+            value = explainer.explain(rows)
+            made = list(lawful.programs(value, explainer.drawn, are_effects=False)) if value else []
+            programs += made
+            if made and len(rows) == len(group):
+                break
+    return sorted(programs, key=lambda one: -one.rows.bit_count())
+
+
+def _shape_of(value: Json) -> str:
+    return ",".join(sorted(value)) if isinstance(value, dict) else type(value).__name__
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """One change of one row: where, and to what; MISSING for what is removed."""
+
+    op: str
+    path: tuple[str, ...]
+    value: Any
+
+
+def changes_of(before: JsonObject, after: JsonObject) -> list[Changed]:
+    """Return the changes between two states; an item added at the end of a list has the path token `-`."""
+    found: list[Changed] = []
+    state: Json = before
+    for one in make_patch(before, after):
+        path, value = tuple(tokens(one["path"])), one.get("value", MISSING)
+        holder, old = _at(state, path[:-1]), _at(state, path)
+        if isinstance(old, list) and isinstance(value, list) and value[: len(old)] == old:
+            added = value[len(old) :]
+            if 0 < len(added) <= MOST_ADDED:
+                found += [Changed("add", (*path, APPEND), item) for item in added]
+                state = apply_patch(state, [one])
+                continue
+        if isinstance(holder, list) and one["op"] == "add" and path[-1] in (APPEND, str(len(holder))):
+            path = (*path[:-1], APPEND)
+        is_put = one["op"] == "replace" and isinstance(holder, dict)
+        found.append(Changed("add" if is_put else one["op"], path, value))
+        state = apply_patch(state, [one])
+    return sorted(found, key=lambda each: (each.op == "remove", each.path[:1], len(each.path), each.path[1:]))
+
+
+def _at(state: Json, path: Sequence[str]) -> Any:
+    try:
+        return find(state, list(path))
+    except PatchConflict:
+        return MISSING
+
+
+def find_effects(lawful: Lawful, explainer: Explainer) -> list[Program]:
+    """Return programs of effects, those that give most rows first; together they may not give all."""
+    seen = {
+        row: changes_of(before, lawful.afters[row]) for row, before in lawful.befores.items() if row in lawful.afters
+    }
+    groups: dict[tuple[Any, ...], dict[int, list[Changed]]] = {}
+    for row, changes in seen.items():
+        if 0 < len(changes) <= MOST_CHANGES:
+            groups.setdefault(_shape(changes), {})[row] = changes
+    programs = [Program([], (), still)] if (still := sum(1 << row for row, some in seen.items() if not some)) else []
+    for group in groups.values():
+        for rows in lawful.whole_or_parts(group):
+            value = _effects(rows, lawful.befores, explainer) if len(rows) >= LEAST else None
+            made = list(lawful.programs(value, explainer.drawn, are_effects=True)) if value else []
+            programs += made
+            if made and len(rows) == len(group):
+                break
+    return sorted(programs, key=lambda one: (-one.rows.bit_count(), len(one.data)))
+
+
+def _shape(changes: Sequence[Changed]) -> tuple[Any, ...]:
+    """Return what changes of one kind share: not where in a map, nor how deep in a tree."""
+    if len(changes) == 1 and len(changes[0].path) > DEEP:
+        return (changes[0].op, changes[0].path[0], changes[0].path[-1] == APPEND, _shape_of(changes[0].value))
+    rough = tuple((one.op, one.path[:1], len(one.path), one.path[-1:] == (APPEND,)) for one in changes)
+    return rough if len(set(rough)) == len(rough) else tuple((one.op, one.path) for one in changes)
+
+
+def _effects(
+    rows: Mapping[int, Sequence[Changed]], befores: Mapping[int, JsonObject], explainer: Explainer
+) -> Value | None:
+    """Return the effects that rows of one shape have in common."""
+    effects: list[Json] = []
+    parts: list[Value] = []
+    for number, first in enumerate(next(iter(rows.values()))):
+        path = _explain_path({row: changes[number].path for row, changes in rows.items()}, befores, explainer.terms)
+        seen = {row: changes[number].value for row, changes in rows.items()}
+        value = None if first.op == "remove" else explainer.explain(seen, f"new_{number}")
+        if path is None or (value is None and first.op != "remove"):
+            return None
+        said = {"value": value.template} if value else {}
+        effects.append({"op": first.op, "path": [part.template for part in path], **said})
+        parts += [*path, *([value] if value else [])]
+    return join(parts, effects)
+
+
+Paths = Mapping[int, tuple[str, ...]]
+
+
+def _explain_path(paths: Paths, befores: Mapping[int, JsonObject], terms: Sequence[Term]) -> list[Value] | None:
+    """Return how each token of a path comes about; it may begin where the state says that one works in a tree."""
+    for cursor in (term for term in terms if term.path):
+        said, steps = cursor.path or ("", [])
+        if all(steps[row] and list(path[: len(steps[row])]) == steps[row] for row, path in paths.items()):
+            rest = {row: path[len(steps[row]) :] for row, path in paths.items()}
+            if (tail := _explain_tokens(rest, {}, terms)) is not None:
+                return [*(Value(token, cursor.typed()) for token in said.split("\n")), *tail]
+    return _explain_tokens(paths, befores, terms)
+
+
+def _explain_tokens(paths: Paths, befores: Mapping[int, JsonObject], terms: Sequence[Term]) -> list[Value] | None:
+    if len({len(path) for path in paths.values()}) > 1:
+        return None
+    found = []
+    for place in range(len(next(iter(paths.values())))):
+        column = {row: path[place] for row, path in paths.items()}
+        is_same = len(set(column.values())) == 1
+        token = next(iter(column.values()))
+        part = _named(column, terms) if place or not is_same else None
+        if part is None and is_same:
+            part = Value(token)
+        if part is None and befores:
+            holders = {row: _at(befores[row], path[:place]) for row, path in paths.items()}
+            part = _indexed(column, holders, terms)
+        if part is None:
+            return None
+        found.append(part)
+    return found
+
+
+def _named(column: Mapping[int, str], terms: Sequence[Term]) -> Value | None:
+    for term in terms:
+        if all(is_key(term.values[row]) and str(term.values[row]) == token for row, token in column.items()):
+            return Value("{{ " + term.text + " }}", (*term.needs, are(term.text, "string", "integer")))
+    return None
+
+
+def _indexed(column: Mapping[int, str], holders: Mapping[int, Any], terms: Sequence[Term]) -> Value | None:
+    """Return the index in a list as the place of a term's value or record, or as its last one."""
+    if not all(isinstance(holder, list) for holder in holders.values()):
+        return None
+    fields = ["", *stable_fields([item for holder in holders.values() for item in holder])]
+    for whole in (term for term in terms if all(term.values[row] == holders[row] for row in column)):
+        if all(int(token) == len(holders[row]) - 1 for row, token in column.items()):
+            return Value("{{ (" + whole.text + " | length) - 1 }}", (*whole.typed(), f"{whole.text} != []"))
+        for term, key in ((term, key) for term in terms for key in fields):
+            if all(_find(holders[row], key, term.values[row]) == int(token) for row, token in column.items()):
+                keys = f"({whole.text} | map(attribute={quote(key)}))" if key else whole.text
+                needs = (*whole.typed(), *term.needs, f"{term.text} in {keys}")
+                return Value("{{ index(" + keys + f", {term.text}) }}}}", needs)
+    return None
+
+
+def _find(items: list[Any], key: str, value: Any) -> int | None:
+    """Return the place of a value in a list, or of the first record that has it as a field."""
+    keys = [item.get(key) if key and isinstance(item, dict) else item for item in items]
+    return keys.index(value) if is_key(value) and value in keys else None
+
+
+def cover(programs: Iterable[Program], rows: int) -> tuple[list[Program], int]:
+    """Return few programs that give (nearly) all rows, and the rows that none gives."""
+    chosen: list[Program] = []
+    known = list(programs)
+    while rows and known and len(chosen) < MOST_PROGRAMS:
+        best = max(known, key=lambda one: (one.rows & rows).bit_count())
+        if (best.rows & rows).bit_count() < LEAST:
+            break
+        chosen.append(best)
+        rows &= ~best.rows
+    return chosen, rows

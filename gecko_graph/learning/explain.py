@@ -1,0 +1,205 @@
+"""Explanations of values: the template of the contract language that gives what was seen in some rows.
+
+Tried in this order: a constant, a term, arithmetic of two, the members of an object, a text with holes, a value that
+is drawn anew, a table of what was seen.
+"""
+
+from __future__ import annotations
+
+import json
+import operator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from ..state import Json, JsonObject
+from ..values.difference import json_equal
+from .conditions import is_number
+from .observation import is_masked
+from .terms import MISSING, Term, are, derive, quote
+from .texts import fit_text
+
+LEAST, DIGITS, LONGEST_TABLE, MOST_NUMBERS = 3, 6, 200, 30
+_SIGNS: Mapping[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+Seen = Mapping[int, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """How a value comes about: a template, what must hold so that it is known, and what it draws anew, by name."""
+
+    template: Json
+    needs: tuple[str, ...] = ()
+    lets: JsonObject = field(default_factory=dict)
+
+
+def join(parts: Iterable[Value], template: Json) -> Value:
+    """Return a template made of other values' templates."""
+    known = list(parts)
+    needs = dict.fromkeys(need for part in known for need in part.needs)
+    return Value(template, tuple(needs), {name: let for part in known for name, let in part.lets.items()})
+
+
+@dataclass(slots=True)
+class Explainer:
+    """Finds templates over some terms; `drawn` collects what is drawn anew, as terms for what comes after."""
+
+    terms: Sequence[Term]
+    is_plain: bool = False
+    """Neither tables nor drawn values."""
+    drawn: list[Term] = field(default_factory=list)
+
+    def explain(self, seen: Seen, place: str = "new") -> Value | None:
+        """Return how the values of these rows come about; None where nothing simple does."""
+        if len(seen) < LEAST or any(is_masked(value) for value in seen.values()):
+            return None
+        values = list(seen.values())
+        if all(json_equal(values[0], value) for value in values):
+            return Value(escape(values[0]))
+        ways = [self._term, *(way for kind, way in self._ways().items() if all(isinstance(v, kind) for v in values))]
+        ways += [] if self.is_plain else [self._drawn, self._table]
+        return next((found for way in ways if (found := way(seen, place)) is not None), None)
+
+    def _ways(self) -> dict[Any, Callable[[Seen, str], Value | None]]:
+        return {int | float: self._sum, dict: self._object, str: self._text, list: self._list}
+
+    def _term(self, seen: Seen, _: str) -> Value | None:
+        for term in self.terms:
+            if all(term.values[at] is not MISSING and json_equal(term.values[at], each) for at, each in seen.items()):
+                needs = term.typed()
+                texts = [value for value in term.values if isinstance(value, str)]
+                if term.of != "argument" and texts and not any("\n" in value for value in texts):
+                    needs = (*needs, f"'\\n' not in {term.text}")  # what would become of lines was not seen
+                return Value("{{ " + term.text + " }}", needs)
+        return None
+
+    def _sum(self, seen: Seen, _: str) -> Value | None:
+        known = [term for term in self.terms if all(is_number(term.values[row]) for row in seen)][:MOST_NUMBERS]
+        for text, compute, needs in _sums(known, seen):
+            made = {row: compute(row) for row in seen}
+            if all(made[row] == value for row, value in seen.items()):
+                if all(type(made[row]) is type(value) for row, value in seen.items()):
+                    return Value("{{ " + text + " }}", needs)
+                if all(isinstance(value, float) for value in seen.values()):
+                    return Value("{{ (" + text + ") | float }}", needs)
+        return None
+
+    def _object(self, seen: Seen, place: str) -> Value | None:
+        keys = list(next(iter(seen.values())))
+        if not keys or any({*value} != {*keys} for value in seen.values()):
+            return None
+        return self._members(seen, keys, place, lambda parts: dict(zip(keys, parts, strict=True)))
+
+    def _list(self, seen: Seen, place: str) -> Value | None:
+        lengths = {len(value) for value in seen.values()}
+        if len(lengths) != 1 or not 0 < min(lengths) <= LEAST:
+            return None
+        return self._members(seen, range(min(lengths)), place, list)
+
+    def _members(
+        self, seen: Seen, keys: Iterable[Any], place: str, build: Callable[[list[Json]], Json]
+    ) -> Value | None:
+        parts = list[Value]()
+        for key in keys:
+            part = self.explain({row: value[key] for row, value in seen.items()}, f"{place}_{key}")
+            if part is None:
+                return None
+            parts.append(part)
+        return join(parts, build([part.template for part in parts]))
+
+    def _text(self, seen: Seen, _: str) -> Value | None:
+        found = fit_text(seen, self.terms)
+        return (
+            Value(found[0], tuple(dict.fromkeys(need for term in found[1] for need in term.typed()))) if found else None
+        )
+
+    def _drawn(self, seen: Seen, place: str) -> Value | None:
+        """Return a value that is another one in each row and of one shape: an identifier, a token."""
+        values = list(seen.values())
+        if len(values) < 5 or len(set(map(str, values))) < 0.9 * len(values):
+            return None
+        if all(type(value) is int and value > 999 for value in values):
+            draw = f"{{{{ random_int({10 ** (len(str(min(values))) - 1)}, {10 ** len(str(max(values))) - 1}) }}}}"
+        elif all(isinstance(value, str) and value.isdigit() and len(value) == len(values[0]) > 3 for value in values):
+            draw = "{{ new_id('', " + quote("9" * len(values[0])) + ") }}"
+        else:
+            return None
+        name = re.sub(r"\W", "_", place)
+        count = max([*seen, *(len(term.values) - 1 for term in self.terms[:1])]) + 1
+        self.drawn.append(Term(name, [seen.get(row, MISSING) for row in range(count)], 1, "drawn"))
+        return Value("{{ " + name + " }}", (), {name: draw})
+
+    def _table(self, seen: Seen, _: str) -> Value | None:
+        """Return what was seen for each value of one argument: nothing is known of another."""
+        for term in (term for term in self.terms if term.of == "argument"):
+            table: dict[str, Any] = {}
+            keys = [term.values[row] for row in seen]
+            if not all(isinstance(key, str) for key in keys):
+                continue
+            repeated = sum(keys.count(key) > 1 for key in set(keys))
+            if repeated < 2 or 2 * repeated < len(set(keys)) or len(set(keys)) > LONGEST_TABLE:
+                continue
+            same = all(json_equal(table.setdefault(term.values[row], value), value) for row, value in seen.items())
+            said = json.dumps(table, ensure_ascii=False, sort_keys=True)
+            if same and not any(isinstance(value, dict | bool | None) for value in table.values()) and "{{" not in said:
+                needs = (are(term.text, "string"), f"{term.text} in {json.dumps(sorted(table), ensure_ascii=False)}")
+                return Value("{{ at(" + said + f", [{term.text}]) }}}}", needs)
+        return None
+
+
+def escape(value: Json) -> Json:
+    """Return a constant as a template: texts with braces are written as expressions."""
+    if isinstance(value, str):
+        return "{{ " + quote(value) + " }}" if "{{" in value or "{%" in value else value
+    if isinstance(value, dict):
+        return {key: escape(each) for key, each in value.items()}
+    return [escape(each) for each in value] if isinstance(value, list) else value
+
+
+Sum = tuple[str, Callable[[int], Any], tuple[str, ...]]
+
+
+def _sums(known: Sequence[Term], seen: Seen) -> Iterator[Sum]:
+    """Yield sums, differences and products of two terms, and of one with a short constant, that give the first row."""
+    row, value = next(iter(seen.items()))
+    for a in known:
+        x = a.values[row]
+        if _is_short(add := round(value - x, DIGITS)):
+            add = int(add) if add == int(add) else add
+            text = f"{a.text} + {add}" if add > 0 else f"{a.text} - {-add}"
+            yield text, lambda at, a=a, add=add: a.values[at] + add, a.typed()  # type: ignore[misc]
+        times = round(value / x, DIGITS) if x else 0
+        if times > 0 and _is_short(times) and len({a.values[at] for at in seen}) >= LEAST:
+            times = int(times) if times == int(times) else times
+            yield f"{a.text} * {times}", lambda at, a=a, times=times: a.values[at] * times, a.typed()  # type: ignore[misc]
+    for a, b, sign in ((a, b, sign) for a in known for b in known if a is not b for sign in _SIGNS):
+        if (sign == "-" or a.text < b.text) and _SIGNS[sign](a.values[row], b.values[row]) == value:
+            compute = partial(_compute, a, b, sign)
+            yield f"{a.text} {sign} {b.text}", compute, (*a.typed(), *b.typed())
+
+
+def _compute(a: Term, b: Term, sign: str, row: int) -> Any:
+    return _SIGNS[sign](a.values[row], b.values[row])
+
+
+def _is_short(constant: float) -> bool:
+    return bool(constant) and len(f"{abs(constant):.12g}".replace(".", "").strip("0")) <= DIGITS
+
+
+def richer(terms: Sequence[Term]) -> list[Term]:
+    """Return terms with what results are often made of: keys, values, lengths."""
+    texts = [term for term in terms if term.of == "lookup"]
+    return [
+        *terms,
+        *derive(terms, " | float", lambda value: float(value) if type(value) is int else MISSING),
+        *derive(terms, " | keys", lambda value: list(value) if isinstance(value, dict) else MISSING),
+        *derive(terms, " | values", lambda value: list(value.values()) if isinstance(value, dict) else MISSING),
+        *derive(terms, " | length", lambda value: len(value) if isinstance(value, list | dict | str) else MISSING),
+        *derive(texts, ".split() | length", lambda value: len(value.split()) if isinstance(value, str) else MISSING),
+        *derive(
+            texts, " | lines | length", lambda value: len(value.splitlines()) if isinstance(value, str) else MISSING
+        ),
+        *derive(terms, " | last", lambda value: value[-1] if isinstance(value, list | str) and value else MISSING),
+    ]

@@ -1,0 +1,84 @@
+"""`learn_contracts`: from rows of real calls to a file of contracts, with the evidence for each rule."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..state import JsonObject
+from ..tools import Toolkit
+from ..values.documents import format_document
+from .miner import mine
+from .observation import BadRows, Observation
+from .replay import Contradiction, find_contradictions
+from .sample import Sampler, find_opposites
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What was learned.
+
+    Args:
+        contracts: By tool, as a file of contracts has them; none of a tool that has a written one.
+        bad: Rows that could not be used.
+        unknown: By tool, what its rows have not shown.
+        contradicted: Branches of written contracts that rows contradict.
+        notes: What a reader should know of the rows: opposites among them, a sample in the place of all.
+    """
+
+    contracts: JsonObject
+    bad: BadRows
+    unknown: dict[str, list[str]] = field(default_factory=dict)
+    contradicted: list[Contradiction] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def apply(self, toolkit: Toolkit) -> Toolkit:
+        """Return the toolkit with the learned contracts; written ones stay."""
+        free = {name: one for name, one in self.contracts.items() if toolkit[name].contract is None}
+        return toolkit.with_contracts({"contracts": free})
+
+    def count_rules(self) -> dict[str, int]:
+        """Return how many rules are established, proposed and refuted."""
+        clauses: Iterable[Any] = (clause for one in self.contracts.values() for clause in one["requires"])
+        return dict(Counter(str(clause["evidence"]["status"]) for clause in clauses if "evidence" in clause))
+
+    def write(self, path: str | Path) -> None:
+        """Write a file of contracts for `Toolkit.with_contracts`, as YAML or JSON by its name. Raises OSError."""
+        document = {"contracts": self.contracts}
+        Path(path).write_text(format_document(document, Path(path).suffix or ".yaml"), encoding="utf-8")
+
+
+def learn_contracts(
+    toolkit: Toolkit, rows: Iterable[Observation], *, bad: BadRows | None = None, progress: Progress | None = None
+) -> Learned:
+    """Learn contracts from real calls: the same rows, in any order, give the same contracts.
+
+    Args:
+        toolkit: The tools, as they are documented. One that has a contract keeps it: it is held beside the rows.
+        rows: The observations.
+        bad: Where rows that cannot be used are counted; what reads them may have begun it.
+        progress: Called for each tool with its name, its number and how many there are.
+    """
+    sampler = Sampler(toolkit, BadRows() if bad is None else bad)
+    sampler.add(rows)
+    learned = Learned({}, sampler.bad)
+    names = sampler.tools()
+    for number, name in enumerate(names, 1):
+        if progress:
+            progress(name, number, len(names))
+        tool, some = toolkit[name], sampler.rows(name)
+        if odd := find_opposites(row for _, row in some):
+            learned.notes.append(f"{name}: {len(odd)} calls were both answered and refused in one state: {odd[0]}")
+        if tool.contract is not None:
+            learned.contradicted.extend(find_contradictions(tool, (row for _, row in some)))
+            continue
+        mined = mine(tool, some)
+        learned.contracts[name], learned.unknown[name] = mined.contract, mined.unknown
+    if sampler.left_out > 0:
+        learned.notes.append(f"{sampler.left_out:,} rows repeat others, or are beyond the sample of each branch")
+    return learned

@@ -1,0 +1,339 @@
+"""The miner: what one tool's rows say of it, as a contract with its evidence."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+from ..contracts.contract import Contract
+from ..errors import ContractError
+from ..state import Json, JsonObject
+from ..tools import ToolSpec
+from ..values.digest import digest
+from ..values.places import as_text
+from .changes import Lawful, Program, cover, find_effects, find_results
+from .conditions import build_conditions, forms_of
+from .explain import Explainer, richer
+from .observation import Observation, is_masked, without_masked
+from .rules import ESTABLISHED, EXCEPTIONS, PROPOSED, Rule, Sample, find_doubt, find_rules, places, separate
+from .terms import MISSING, ROOT, Term, build_terms
+from .texts import HOLE
+
+CHUNK, MOST_PARTS = 12, 6
+"""Conditions in one clause, for an expression has a limit; values of an argument that may be branches."""
+
+OUTSIDE, UNLEARNED = "outside of what was seen", "its result was not learned"
+
+
+@dataclass(slots=True)
+class Mined:
+    """A tool's contract as it was learned, and what its rows have not shown."""
+
+    contract: JsonObject = field(default_factory=dict)
+    unknown: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Rows:
+    """The rows of a tool, and what is drawn from them."""
+
+    tool: ToolSpec
+    branches: Sequence[str]
+    rows: Sequence[Observation]
+    args: list[JsonObject]
+    sample: Sample
+
+    @classmethod
+    def of(cls, tool: ToolSpec, found: Sequence[tuple[str, Observation]]) -> _Rows:
+        branches, rows = [branch for branch, _ in found], [row for _, row in found]
+        properties = tool.parameters.get("properties", {})
+        defaults = {name: rule.get("default") if isinstance(rule, dict) else None for name, rule in properties.items()}
+        args = [{**defaults, **{key: _known(each) for key, each in row.args.items()}} for row in rows]
+        states = [MISSING if row.before is None else _known(row.before) for row in rows]
+        terms = [_rooted(term, "state") for term in build_terms(args, states)]
+        lawful = sum(1 << at for at, branch in enumerate(branches) if not branch)
+        starts = [row.question if row.before is None else digest(row.before) for row in rows]
+        sample = Sample(lawful, [row.digest[:12] for row in rows], starts, terms, build_conditions(terms))
+        return cls(tool, branches, rows, args, sample)
+
+    def lawful(self) -> Lawful:
+        """Return what the lawful rows show; what a tool that only reads has changed is known to be nothing."""
+        some = {at: self.rows[at] for at in places(self.sample.lawful)}
+        befores = {at: row.before for at, row in some.items() if row.before is not None}
+        afters = {at: row.before if row.change is None and self.tool.reads else row.after for at, row in some.items()}
+        known = {at: after for at, after in afters.items() if after is not None}
+        results = {at: row.result for at, row in some.items()}
+        return Lawful(dict(enumerate(self.args)), befores, known, results, list(_parts(self.sample)))
+
+    def kinds(self) -> list[tuple[str, int]]:
+        """Return the kinds of refusals with their rows, the most frequent first."""
+        found: dict[str, int] = {}
+        for at, branch in enumerate(self.branches):
+            if branch:
+                found[branch] = found.get(branch, 0) | 1 << at
+        return sorted(found.items(), key=lambda pair: (-pair[1].bit_count(), pair[0]))
+
+
+def _known(value: Json) -> Any:
+    """Return a value without what was masked in it, MISSING for an unknown one."""
+    if isinstance(value, dict):
+        return without_masked(value)
+    return MISSING if is_masked(value) else value
+
+
+def _rooted(term: Term, root: str) -> Term:
+    path = (term.path[0].replace(ROOT, root), term.path[1]) if term.path else None
+    needs = tuple(need.replace(ROOT, root) for need in term.needs)
+    return replace(term, text=term.text.replace(ROOT, root), needs=needs, path=path)
+
+
+def mine(tool: ToolSpec, found: Sequence[tuple[str, Observation]]) -> Mined:
+    """Return what a tool's rows say of it.
+
+    Args:
+        tool: The tool.
+        found: Its rows, each with its branch: "" for a lawful one, else the kind of its refusal.
+    """
+    whole, mined = _Rows.of(tool, found), Mined()
+    refusing, doubts = _requirements(whole, mined)
+    seen = whole.sample.lawful.bit_count()
+    evidence: JsonObject = {
+        "rows": len(found),
+        "lawful": seen,
+        "refusals": {kind: rows.bit_count() for kind, rows in whole.kinds()},
+    }
+    if seen < PROPOSED:
+        doubts = ["false"]
+        mined.unknown.append(f"only {seen} lawful calls were seen")
+        parts: JsonObject = {}
+    else:
+        doubts += _forms(whole)
+        parts = _answers(whole, mined, evidence, doubts)
+    requires = [*refusing, *_passing(doubts)]
+    mined.contract = _loadable(tool, {**parts, "requires": requires}, evidence, mined)
+    return mined
+
+
+def _requirements(whole: _Rows, mined: Mined) -> tuple[list[JsonObject], list[str]]:
+    """Return the clauses of refusals, and conditions outside of which nothing is known."""
+    doubts: list[str] = []
+    found: list[tuple[Rule, int, Json]] = []
+    explainer = Explainer(whole.sample.terms, is_plain=True)
+    rare = 0
+    for kind, rows in whole.kinds():
+        rules, left = find_rules(whole.sample, rows) if rows.bit_count() >= PROPOSED else ([], rows)
+        error = _error(whole, kind, rows, explainer)
+        found += [(rule, rows, error) for rule in rules]
+        if left.bit_count() > EXCEPTIONS * rows.bit_count():
+            if not rules and rows.bit_count() >= PROPOSED:
+                mined.unknown.append(f"{rows.bit_count()} refusals without a known reason: {kind}")
+            rare |= left
+    if rare:
+        doubts += _doubtful(whole.sample, rare)
+    clauses: list[JsonObject] = []
+    while found:
+        # the first clause that fails gives the error: it must not fail where calls met another one
+        first = min(
+            found, key=lambda one: sum((rows & one[0].best.fails & ~one[1]).bit_count() for _, rows, _ in found)
+        )
+        found.remove(first)
+        made, needs = _clauses(first[0], first[2], f"refusal-{len(clauses) + 1}")
+        clauses += made
+        doubts += needs
+    return clauses, list(dict.fromkeys(doubts))
+
+
+def _clauses(rule: Rule, error: Json, name: str) -> tuple[list[JsonObject], list[str]]:
+    """Return a rule's clauses, and the conditions under which it can be evaluated at all."""
+    some = [rule.best, *(rule.rivals if rule.status != "refuted" else ())]
+    needs = list(dict.fromkeys(need for one in some for need in one.needs))
+    guard = {"when": " and ".join(needs)} if needs else {}
+    checks = [f"({one.check})" if " " in one.check else one.check for one in some]
+    head: JsonObject = {"id": name, **guard, "check": " or ".join(checks)}
+    says: JsonObject = (
+        {"error": error} if rule.status == "established" else {"pass": f"perhaps refused: {as_text(error)}"}
+    )
+    made = [{**head, **says, "evidence": rule.evidence}]
+    if len(some) > 1:
+        made.append({"id": f"{name}-rivals", **guard, "check": " and ".join(checks), "pass": "rival rules disagree"})
+    return made, needs
+
+
+def _error(whole: _Rows, kind: str, rows: int, explainer: Explainer) -> Json:
+    """Return the error of refusals of one kind as a template, `…` where nothing explains a part."""
+    seen = {at: whole.rows[at].result for at in places(rows)}
+    value = explainer.explain(seen)
+    if value is not None and (not value.needs or all("args" in need for need in value.needs)):
+        return value.template
+    known: Json = re.sub(r"\{[{%]", HOLE, kind)
+    with suppress(ValueError):
+        return cast("Json", json.loads(str(known)))
+    return known
+
+
+def _doubtful(sample: Sample, rare: int) -> list[str]:
+    """Return what must hold, or a call may meet refusals that nothing explains."""
+    share = rare.bit_count() / (rare.bit_count() + sample.lawful.bit_count())
+    one = find_doubt(sample, rare)
+    if one is not None:
+        return [*one.needs, one.check]
+    return ["false"] if share > EXCEPTIONS / 2 else []
+
+
+def _forms(whole: _Rows) -> list[str]:
+    """Return what all lawful calls have in common in their forms: outside of it nothing is known."""
+    lawful = list(places(whole.sample.lawful))
+    checks: list[str] = []
+    for term in whole.sample.terms:
+        values = [term.values[at] for at in lawful]
+        if term.of == "argument":
+            checks += forms_of(values, term.text)
+        elif term.of == "state" and term.cost == 1 and values in ([True] * len(values), [False] * len(values)):
+            checks.append(f"{term.text} is defined and {term.text} == {str(values[0]).lower()}")
+    return checks
+
+
+def _passing(doubts: Sequence[str]) -> Iterator[JsonObject]:
+    unique = list(dict.fromkeys(doubts))
+    for number in range(0, len(unique), CHUNK):
+        check = " and ".join(unique[: number + CHUNK] if number == 0 else unique[number : number + CHUNK])
+        yield {"id": f"forms-{number // CHUNK + 1}", "check": check, "pass": OUTSIDE}
+
+
+def _answers(whole: _Rows, mined: Mined, evidence: JsonObject, doubts: list[str]) -> JsonObject:
+    """Return effects and result, as far as they are known; what effects need is added to the doubts."""
+    sample, lawful = whole.sample, whole.lawful()
+    # only of lawful calls: what is looked up has other fields where it is refused
+    states = [
+        build_terms(whole.args, [_known(some[at]) if at in some else MISSING for at in range(len(whole.rows))])
+        for some in (lawful.afters, lawful.befores)
+    ]
+    after, before = (
+        [_rooted(term, root) for term in terms] for terms, root in zip(states, ("state", "before"), strict=True)
+    )
+    results = Explainer([*richer(after), *(term for term in richer(before) if "before" in term.text)])
+    returned, odd = cover(find_results(lawful, results), sample.lawful)
+    returns = _branched(sample, returned, odd)
+    effects = Explainer([*results.drawn, *richer(before)], drawn=list(results.drawn))
+    changed, left = cover(find_effects(lawful, effects), sample.lawful)
+    changes = _branched(sample, changed, left)
+    evidence["effects"], evidence["returns"] = _said(changes, left, sample), _said(returns, odd, sample)
+    mined.unknown += [f"what it {word}" for word, one in (("changes", changes), ("returns", returns)) if one is None]
+    if changes is None:
+        return {}
+    drawn = {term.text for term in effects.drawn}
+    needs = [need for one in changed for need in one.needs if not any(name in need for name in drawn)]
+    doubts += [need.replace("before", "state") for need in needs]
+    made: JsonObject = {"let": {name: let for one in [*returned, *changed] for name, let in one.lets.items()}}
+    made |= {"effects": _effects(changes)} if any(program.data for _, program in changes) else {}
+    made["returns"] = _returns(returns, _odd(sample, odd)) if returns else {"cases": [{"pass": UNLEARNED}]}
+    return made if made["let"] else {key: made[key] for key in made if key != "let"}
+
+
+def _parts(sample: Sample) -> Iterator[int]:
+    """Yield parts of the lawful rows that may be branches: by an argument's few values, by the plainest conditions."""
+    lawful = sample.lawful
+    for term in sample.terms:
+        if term.of == "argument":
+            values: dict[str, int] = {}
+            for at in places(lawful):
+                values[repr(term.values[at])] = values.get(repr(term.values[at]), 0) | 1 << at
+            if 1 < len(values) <= MOST_PARTS:
+                yield from values.values()
+    plain = [one for one in sample.conditions if one.kind in ("membership", "flag", "existence")]
+    sides = [one.true & lawful for one in sorted(plain, key=lambda one: (one.cost, one.check))]
+    yield from [side for side in dict.fromkeys(sides) if PROPOSED <= side.bit_count() < lawful.bit_count()][
+        : 5 * MOST_PARTS
+    ]
+
+
+Branches = list[tuple[str, Program]]
+
+
+def _branched(sample: Sample, programs: Sequence[Program], left: int) -> Branches | None:
+    """Return programs, each with the condition that leads to it ("" for the last); None where none is known."""
+    if not programs or left.bit_count() > EXCEPTIONS * sample.lawful.bit_count():
+        return None
+    found: Branches = []
+    remaining, waiting = sample.lawful & ~left, list(programs)
+    while waiting:
+        if not remaining & ~waiting[0].rows or len(waiting) == 1:
+            return [*found, ("", waiting[0])]
+        for program in sorted(waiting, key=lambda one: one.data == []):
+            # a row that two programs give, such as a flag that was set already, speaks for neither
+            others = 0
+            for other in waiting:
+                others |= other.rows if other is not program else 0
+            chosen = separate(sample, program.rows & remaining & ~others, remaining & ~program.rows)
+            if chosen:
+                needs = dict.fromkeys(need for one in chosen for need in one.needs)
+                text = " and ".join([*needs, *(f"({one.check})" for one in chosen)])
+                found.append((_before(text), program))
+                remaining &= ~program.rows
+                waiting.remove(program)
+                break
+        else:
+            return None
+    return found
+
+
+def _effects(branches: Branches) -> list[JsonObject]:
+    if len(branches) == 1:
+        return list(branches[0][1].data)
+    made, before = [], list[str]()
+    for when, program in branches:
+        guard = " and ".join([*(f"not ({each})" for each in before), *([when] if when else [])])
+        if program.data:
+            made.append({"when": guard, "do": list(program.data)})
+        before.append(when)
+    return made
+
+
+def _odd(sample: Sample, left: int) -> list[str]:
+    """Return what must hold, or a result may be one of the odd ones that no branch gives."""
+    one = find_doubt(replace(sample, lawful=sample.lawful & ~left), left) if left else None
+    return [_before(each) for each in (*one.needs, f"({one.check})")] if one else []
+
+
+def _before(text: str) -> str:
+    return text.replace("state.", "before.").replace("state[", "before[")
+
+
+def _returns(branches: Branches, odd: Sequence[str]) -> Json:
+    if len(branches) == 1 and not branches[0][1].needs and not odd:
+        data: Json = branches[0][1].data
+        return data
+    cases: list[JsonObject] = []
+    for when, program in branches:
+        needs = " and ".join(dict.fromkeys([*odd, *([when] if when else []), *program.needs]))
+        cases.append({"when": needs or "true", "value": program.data})
+    return {"cases": [*cases, {"pass": OUTSIDE}]}
+
+
+def _said(branches: Branches | None, left: int, sample: Sample) -> JsonObject:
+    if branches is None:
+        return {"status": "unknown", "for": 0}
+    count = sample.lawful.bit_count() - left.bit_count()
+    status = "established" if count >= ESTABLISHED else "proposed"
+    return {"status": status, "for": count, "branches": len(branches), "against": sample.named(left)}
+
+
+def _loadable(tool: ToolSpec, contract: JsonObject, evidence: JsonObject, mined: Mined) -> JsonObject:
+    """Return the contract, or the part of it that can be loaded: what does not suit the tool's document is left out."""
+    for part in ("", "returns", "effects", "requires"):
+        if part:
+            contract = {key: value for key, value in contract.items() if key != part}
+            if part == "effects":
+                contract.pop("let", None)
+            mined.unknown.append(f"its {part} do not load")
+        try:
+            Contract.load(contract, where=tool.name).fit(tool.parameters)
+        except ContractError as error:
+            mined.unknown.append(str(error)[:200])
+            continue
+        break
+    return {**contract, "evidence": {**evidence, "unknown": mined.unknown}}

@@ -1,0 +1,142 @@
+"""Rows of real calls from files that others write: OpenAI messages, recorded calls with the changes they made."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any, cast
+
+from ..errors import GeckoError, PatchConflict
+from ..state import Json, JsonObject
+from ..tools import Toolkit
+from ..values.patch import apply_patch
+from .observation import BadRows, Observation
+
+
+def read_file(file: str | Path, bad: BadRows, toolkit: Toolkit | None = None) -> Iterator[Observation]:
+    """Yield the observations of a JSON-lines file (also `.gz`): observations, OpenAI messages, recorded calls.
+
+    Args:
+        file: The file; its rows may be of different kinds.
+        bad: Where rows are counted that are of none.
+        toolkit: Says which tools only read, so that a thread's reads stand beside its calls.
+
+    Raises:
+        GeckoError: The file cannot be read.
+    """
+    try:
+        with _open(file) as lines:
+            for number, line in enumerate(lines, 1):
+                if line.strip():
+                    yield from _read_line(line, f"{file}:{number}", bad, toolkit)
+    except (OSError, EOFError, gzip.BadGzipFile) as error:
+        raise GeckoError(f"{file}: cannot be read: {error}") from None
+
+
+def _open(file: str | Path) -> IO[str]:
+    if str(file).endswith(".gz"):
+        return cast("IO[str]", gzip.open(file, "rt", encoding="utf-8", errors="replace"))
+    return Path(file).open(encoding="utf-8", errors="replace")
+
+
+def _read_line(line: str, where: str, bad: BadRows, toolkit: Toolkit | None) -> Iterator[Observation]:
+    try:
+        row: Any = json.loads(line)
+    except (ValueError, RecursionError):
+        bad.add("no JSON", where)
+        return
+    messages = row if isinstance(row, list) else row.get("messages") if isinstance(row, dict) else None
+    try:
+        if isinstance(messages, list) and all(isinstance(each, dict) for each in messages):
+            yield from read_messages(messages, source=where, bad=bad, toolkit=toolkit)
+        elif isinstance(row, dict) and isinstance(row.get("turns"), list):
+            yield from read_recorded(row, source=where, bad=bad)
+        else:
+            yield Observation.from_row(row)
+    except (ValueError, RecursionError, TypeError, KeyError, AttributeError) as error:
+        bad.add(str(error) if type(error) is ValueError else "not of a known form", where)
+
+
+def read_messages(
+    messages: list[Any], *, source: str = "", bad: BadRows | None = None, toolkit: Toolkit | None = None
+) -> Iterator[Observation]:
+    """Yield the calls of one conversation in OpenAI's form, each with the reads that were shown before it.
+
+    Nothing is known of the state. A result whose text begins with "Error", or that has `error`, is one.
+    """
+    waiting: dict[str, tuple[str, JsonObject]] = {}
+    shown: list[JsonObject] = []
+    for message in (each for each in messages if isinstance(each, dict)):
+        waiting |= {id_: (name, args) for id_, name, args in _calls(message, source, bad)}
+        key = str(message.get("tool_call_id"))
+        if message.get("role") != "tool" or key not in waiting:
+            continue
+        name, args = waiting.pop(key)
+        result = read_result(message.get("content"))
+        is_error = fails(result)
+        yield Observation(name, args, "error" if is_error else "ok", result, shown=tuple(shown), source=source)
+        tool = toolkit.get(name) if toolkit else None
+        if tool is not None and tool.reads and not is_error:
+            shown.append({"name": name, "args": args, "result": result})
+    for name, _ in waiting.values():
+        if bad:
+            bad.add("a call without a result", f"{source} ({name})")
+
+
+def _calls(message: JsonObject, source: str, bad: BadRows | None) -> Iterator[tuple[str, str, JsonObject]]:
+    for call in cast("list[Any]", message.get("tool_calls") or []):
+        function = call.get("function") or {}
+        args, name = _arguments(function.get("arguments")), function.get("name")
+        if args is not None and isinstance(name, str):
+            yield str(call.get("id")), name, args
+        elif bad:
+            bad.add("arguments are no JSON object", source)
+
+
+def read_recorded(task: Mapping[str, Any], *, source: str = "", bad: BadRows | None = None) -> Iterator[Observation]:
+    """Yield recorded calls: `initial_state`, and `turns` of steps with `call`, `result`, `raised` and `patch`.
+
+    A change that does not apply makes the state unknown from there on.
+    """
+    state: JsonObject | None = task.get("initial_state")
+    for step in (step for turn in task["turns"] for step in turn):
+        call, raised, patch = step["call"], step.get("raised"), step.get("patch") or []
+        after: JsonObject | None = None
+        if state is not None:
+            try:
+                after = apply_patch(state, patch)
+            except PatchConflict:
+                if bad:
+                    bad.add("its change does not apply", f"{source} ({call['name']})")
+        result = raised if raised else step["result"]
+        status, change = "error" if raised or fails(result) else "ok", patch if after is not None else None
+        yield Observation(call["name"], call["args"], status, result, state, change, source=source)  # type: ignore[arg-type]
+        state = after
+
+
+def fails(result: Json) -> bool:
+    """Return whether a result that nobody has marked says that the call did not work."""
+    if isinstance(result, str):
+        return result.lstrip().lower().startswith("error")
+    return isinstance(result, dict) and bool(result.get("error"))
+
+
+def read_result(content: Any) -> Json:
+    """Return a tool message's content: JSON where it is some, else its text."""
+    if isinstance(content, list):
+        content = "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    if not isinstance(content, str):
+        return cast("Json", content)
+    with suppress(ValueError, RecursionError):
+        return cast("Json", json.loads(content))
+    return content
+
+
+def _arguments(given: Any) -> JsonObject | None:
+    if isinstance(given, str):
+        with suppress(ValueError, RecursionError):
+            given = json.loads(given or "{}")
+    return given if isinstance(given, dict) else None

@@ -1,0 +1,121 @@
+"""Written contracts beside real calls: which branch of one the rows contradict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from ..contracts.contract import Contract
+from ..errors import EvaluationFailed, PatchConflict
+from ..state import Json, JsonObject
+from ..tools import ToolSpec
+from ..values.difference import json_equal
+from ..values.patch import apply_patch
+from ..values.places import as_text, clock, scalars
+from .observation import Observation
+from .texts import kind_of
+
+NAMED = 5
+Part = Literal["requires", "effects", "returns"]
+
+
+@dataclass(slots=True)
+class Contradiction:
+    """A branch of a contract that real calls contradict.
+
+    Args:
+        tool: The tool.
+        part: `requires`, `effects` or `returns`.
+        branch: The clause that refused a lawful call, the kind of refusal that no clause foresees, or the place where
+            state or result came out otherwise.
+        count: How many rows contradict it.
+        rows: The digests of the first of them.
+    """
+
+    tool: str
+    part: Part
+    branch: str
+    count: int = 0
+    rows: list[str] = field(default_factory=list)
+
+
+def find_contradictions(tool: ToolSpec, rows: Iterable[Observation]) -> list[Contradiction]:
+    """Return what rows contradict in a tool's contract, the most contradicted branch first."""
+    found: dict[tuple[str, str], Contradiction] = {}
+    for row in rows:
+        for part, branch in contradicted(tool, row):
+            one = found.setdefault((part, branch), Contradiction(tool.name, part, branch))
+            one.count += 1
+            if len(one.rows) < NAMED:
+                one.rows.append(row.digest[:12])
+    return sorted(found.values(), key=lambda one: -one.count)
+
+
+def contradicted(tool: ToolSpec, row: Observation) -> Iterator[tuple[Part, str]]:
+    """Yield the parts of a tool's contract that a row contradicts, each with its branch."""
+    contract, before = tool.contract, row.before
+    if contract is None or before is None:
+        return
+    run = _open(contract, tool, row, before, 0)
+    refusal = run.refusal()
+    if refusal is not None:
+        clause = refusal.violations[0]["clause"]
+        if row.status == "ok":
+            yield "requires", f"{clause} refuses a call that was made"
+        elif type(refusal.error) is type(row.result) and not _same_kind(refusal.error, row):
+            yield "requires", f"{clause} refuses what was refused otherwise: {kind_of(row.result, row.args)}"
+        return
+    if run.unknown is not None or run.unclear:
+        return
+    if row.status == "error":
+        yield "requires", f"no clause foresees: {kind_of(row.result, row.args)}"
+    else:
+        yield from _answers(contract, tool, row, before)
+
+
+def _answers(contract: Contract, tool: ToolSpec, row: Observation, before: JsonObject) -> Iterator[tuple[Part, str]]:
+    """Yield where result and state came out otherwise than a contract has them."""
+    run = _open(contract, tool, row, before, 0)
+    run.refusal()
+    try:
+        answer = run.answer()
+        other = _open(contract, tool, row, before, 1)
+        if answer is None or other.refusal() is not None or (again := other.answer()) is None:
+            return
+        if place := _differs(answer.result, again.result, row.result):
+            yield "returns", place
+        if row.change is not None:
+            ours, theirs = (apply_patch(before, one.patch) for one in (answer, again))
+            if place := _differs(ours, theirs, row.after):
+                yield "effects", place
+    except (EvaluationFailed, PatchConflict) as failure:
+        yield "effects", f"cannot be evaluated: {failure}"[:200]
+
+
+def _open(contract: Contract, tool: ToolSpec, row: Observation, before: JsonObject, seed: int) -> Any:
+    call: Any = {"id": "call_1", "name": tool.name, "args": row.args}
+    parameters = tool.parameters
+    return contract.open(args=row.args, parameters=parameters, state=before, call=call, now=clock(before), seed=seed)
+
+
+def _same_kind(error: Json, row: Observation) -> bool:
+    return json_equal(error, row.result) or kind_of(error, row.args) == kind_of(row.result, row.args)
+
+
+def _differs(ours: Json, again: Json, real: Json) -> str:
+    """Return the first place where reality differs, "" for none; what another seed changes is drawn and may differ."""
+    if json_equal(ours, real):
+        return ""
+    made, other, seen = (dict(scalars(each)) for each in (ours, again, real))
+    for place, value in made.items():
+        if (
+            place in other
+            and json_equal(other[place], value)
+            and not (place in seen and json_equal(seen[place], value))
+        ):
+            return "/" + "/".join(map(str, place))
+    if json_equal(ours, again):
+        extra = next((place for place in seen if place not in made), ())
+        return "/" + "/".join(map(str, extra)) if extra else f"{as_text(ours)[:60]}, not {as_text(real)[:60]}"
+    return "" if len(made) == len(seen) else "/"

@@ -1,0 +1,97 @@
+"""A sample of rows by branch: the same of the same rows, whatever their order, and bounded however many there are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from heapq import heappush, heappushpop
+
+from ..schemas.complaints import find_complaints
+from ..tools import Toolkit
+from ..values.digest import find_non_json, pack, unpack
+from .observation import BadRows, Observation
+from .texts import kind_of
+
+PER_BRANCH, BRANCHES = 400, 60
+OTHER = "…"
+
+
+@dataclass(slots=True)
+class Sampler:
+    """Rows by tool and branch: those with the least digests of each, packed.
+
+    Args:
+        toolkit: The tools; a row of no tool, or with arguments that its document forbids, is counted as bad.
+    """
+
+    toolkit: Toolkit
+    bad: BadRows = field(default_factory=BadRows)
+    seen: int = 0
+    counts: dict[str, Counter[str]] = field(default_factory=dict)
+    _heaps: dict[tuple[str, str], list[tuple[int, bytes]]] = field(default_factory=dict)
+    _kept: dict[tuple[str, str], set[int]] = field(default_factory=dict)
+
+    def add(self, rows: Iterable[Observation]) -> None:
+        """Take rows into account."""
+        for number, row in enumerate(rows, 1):
+            self.seen += 1
+            if cause := self._fault(row):
+                self.bad.add(cause, row.source or f"row {number}")
+                continue
+            branch = "" if row.status == "ok" else kind_of(row.result, row.args)
+            counts = self.counts.setdefault(row.tool, Counter())
+            if branch not in counts and len(counts) >= BRANCHES:
+                branch = OTHER
+            counts[branch] += 1
+            self._keep((row.tool, branch), row)
+
+    def _fault(self, row: Observation) -> str:
+        tool = self.toolkit.get(row.tool)
+        if tool is None:
+            return "its tool is not among these"
+        if find_non_json(row.to_row(masked=False)):
+            return "no JSON that can be stored"
+        if find_complaints(tool, row.args):
+            return "its arguments break the tool's document"
+        return ""
+
+    def _keep(self, key: tuple[str, str], row: Observation) -> None:
+        mark = int(row.digest[:16], 16)
+        heap, kept = self._heaps.setdefault(key, []), self._kept.setdefault(key, set())
+        if mark in kept or (len(heap) >= PER_BRANCH and mark > -heap[0][0]):
+            return  # the same call in the same state is one observation, however often it was made
+        item = (-mark, pack(row.to_row(masked=False)))
+        kept.add(mark)
+        if len(heap) < PER_BRANCH:
+            heappush(heap, item)
+        else:
+            kept.discard(-heappushpop(heap, item)[0])
+
+    def tools(self) -> list[str]:
+        """Return the tools that rows speak of, as the toolkit has them."""
+        return [name for name in self.toolkit.names if name in self.counts]
+
+    def rows(self, tool: str) -> list[tuple[str, Observation]]:
+        """Return a tool's sample, with the branch of each: in the order of their digests."""
+        found = [
+            (-mark, branch, packed)
+            for (name, branch), heap in self._heaps.items()
+            if name == tool
+            for mark, packed in heap
+        ]
+        return [(branch, Observation.from_row(unpack(packed))) for _, branch, packed in sorted(found)]
+
+    @property
+    def left_out(self) -> int:
+        """Rows that the bounds keep out of the sample, or that are there already."""
+        return self.seen - self.bad.counts.total() - sum(len(heap) for heap in self._heaps.values())
+
+
+def find_opposites(rows: Iterable[Observation]) -> list[str]:
+    """Return where rows come from that answer a call which others refuse in one state: a clock, another version."""
+    found: dict[str, list[Observation]] = {}
+    for row in rows:
+        found.setdefault(row.question, []).append(row)
+    both = (some for some in found.values() if len({row.status for row in some}) > 1)
+    return [", ".join(sorted({row.source or row.digest[:12] for row in some})) for some in both]

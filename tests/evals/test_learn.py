@@ -1,0 +1,36 @@
+"""The suite `learn`: what it counts, and a class learned from its recorded calls."""
+
+from __future__ import annotations
+
+from evals.bfcl.learned import OUTSIDE, add_tallies, tally
+from evals.bfcl.observed import is_held_out
+from evals.bfcl.wrong import all_wrong, chosen
+
+
+def test_a_tally_counts_what_is_answered_and_right():
+    said = [
+        {"outcome": "refused", "fails": True},
+        {"outcome": "refused", "fails": False},
+        {"outcome": "lawful", "fails": False, "result": True, "state": True},
+        {"outcome": "lawful", "fails": True},
+        {"outcome": "warned", "fails": False},
+        {"outcome": "unknown", "fails": False},
+        {"outcome": OUTSIDE, "fails": True},
+    ]
+    one = tally(said)
+    assert (one["calls"], one["answered"], one["right"]) == (6, 4, 2)
+    assert (one["lawful_refused"], one["refusals_allowed"], one["warned_lawful"]) == (1, 1, 1)
+    assert (one["whole"], one["whole_right"]) == (3, 2)
+    assert add_tallies([one, one])["calls"] == 12
+
+
+def test_the_forms_of_a_task_are_held_out_together():
+    forms = ("multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param")
+    assert all(len({is_held_out(f"{form}_{number}") for form in forms}) == 1 for number in range(50))
+
+
+def test_contracts_are_made_wrong_in_the_same_places_each_time():
+    every = list(all_wrong())
+    assert {one.part for one in every} == {"requires", "effects"}
+    assert len(every) >= 200
+    assert chosen(20, 1) == chosen(20, 1) != chosen(20, 2)

@@ -1,0 +1,92 @@
+"""Conditions and templates say in the contract language what they said of the rows."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gecko_graph.contracts.language.examine import ANY
+from gecko_graph.contracts.language.expression import Location, Scope
+from gecko_graph.contracts.run import BASE
+from gecko_graph.learning.conditions import build_conditions, constants, forms_of
+from gecko_graph.learning.rules import chance_of
+from gecko_graph.learning.terms import MISSING, ROOT, Term, build_terms
+from gecko_graph.learning.texts import fit_text, kind_of
+
+PLACE = Location("test", dict.fromkeys(BASE, ANY))
+KEY = st.sampled_from(["a", "b", "1", ""])
+SCALAR = KEY | st.integers(-2, 3) | st.booleans() | st.none() | st.floats(-2, 2).map(lambda x: round(x, 2))
+KEYS = st.lists(KEY, max_size=3)
+RECORD = st.fixed_dictionaries({"left": st.integers(0, 3), "on": st.booleans()})
+ARGS = st.fixed_dictionaries({"key": KEY | st.integers(0, 2) | st.none(), "count": st.integers(-2, 4), "many": KEYS})
+STATE = st.fixed_dictionaries(
+    {
+        "open": st.booleans(),
+        "count": st.integers(-1, 3),
+        "names": KEYS,
+        "records": st.dictionaries(KEY, RECORD, max_size=3),
+        "here": SCALAR,
+    },
+    optional={"odd": st.dictionaries(KEY, SCALAR, max_size=2)},
+)
+
+
+def holds(check: str, args: dict, state: dict) -> bool:
+    return PLACE.compile(check).test(Scope({"args": args, "state": state, "before": state}))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(ARGS, STATE), min_size=3, max_size=6))
+def test_the_language_agrees_with_the_bits_wherever_the_needs_hold(rows):
+    args, states = [list(column) for column in zip(*rows, strict=True)]
+    terms = build_terms(args, states, "state")
+    assert all(ROOT not in term.text for term in terms)
+    for one in [*build_conditions(terms), *constants(terms, 1, 2)]:
+        for at, (given_args, state) in enumerate(rows):
+            needs = all(holds(f"({need})", given_args, state) for need in one.needs) if one.needs else True
+            if one.known >> at & 1:
+                assert needs, one
+            if needs and one.known >> at & 1:
+                assert holds(one.check, given_args, state) == bool(one.true >> at & 1), one
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(SCALAR | st.lists(SCALAR, max_size=2), min_size=1, max_size=5))
+def test_forms_hold_of_the_values_they_come_from(values):
+    for check in forms_of(values, "args.x"):
+        assert all(holds(check, {"x": value}, {}) for value in values), check
+
+
+@given(st.lists(st.tuples(st.text("ab ", min_size=1, max_size=4), st.integers(0, 99)), min_size=3, max_size=5))
+def test_a_text_with_holes_gives_every_text(rows):
+    terms = [
+        Term("args.who", [who for who, _ in rows], 1, "argument"),
+        Term("args.count", [count for _, count in rows], 1, "argument"),
+    ]
+    texts = {at: f"{who}: {count} left." for at, (who, count) in enumerate(rows)}
+    found = fit_text(texts, terms)
+    if found is not None:
+        for at, text in texts.items():
+            made = found[0]
+            for term in found[1]:
+                made = made.replace("{{ " + term.text + " }}", str(term.values[at]))
+            assert made == text
+
+
+def test_errors_of_one_kind_share_a_text():
+    first, second = (kind_of({"error": f"no item '{item}'"}, {"item": item}) for item in ("pen", "ink"))
+    assert first == second != kind_of({"error": "sign in"}, {})
+
+
+def test_more_rows_leave_less_to_chance():
+    chances = [chance_of(count, count, 50, 1000) for count in (1, 3, 10)]
+    assert chances == sorted(chances, reverse=True)
+    assert chances[0] > 1 > 0.05 > chances[1]
+
+
+def test_what_stands_where_one_works_is_a_term():
+    states = [{"tree": {"root": {"in": {name: {"in": {"x": {"size": 1}}}}}}, "at": ["root", name]} for name in "abc"]
+    terms = build_terms([{"file": "x"}] * 3, states, "state")
+    found = next(term for term in terms if term.path)
+    assert found.values == [{"x": {"size": 1}}] * 3
+    assert MISSING not in next(term for term in terms if term.text.endswith(".size")).values

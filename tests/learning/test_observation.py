@@ -1,0 +1,99 @@
+"""Rows of real calls: written masked, read whatever else the file holds."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gecko_graph import Tool, Toolkit, World
+from gecko_graph.learning.observation import BadRows, Observation, observe_world, write_rows
+from gecko_graph.learning.readers import read_file, read_messages
+from gecko_graph.masking import MASK
+from gecko_graph.world.rung import Answer
+
+from .shop import rows, toolkit
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.text("abc é", max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("xyz", max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+OBJECTS = st.dictionaries(st.text("xyz", max_size=3), JSON, max_size=3)
+
+
+@given(args=OBJECTS, result=JSON, before=st.none() | OBJECTS, status=st.sampled_from(["ok", "error"]))
+def test_a_row_is_read_as_it_was_written(args, result, before, status):
+    row = Observation("t", args, status, result, before, None if before is None else [], source="s")
+    assert Observation.from_row(json.loads(json.dumps(row.to_row()))) == row
+
+
+def test_secrets_are_masked_where_they_are_written():
+    row = Observation("t", {"password": "hunter2hunter2", "note": "n"}, "ok", {"token": "abcdef123456"})
+    written = row.to_row()
+    assert written["args"] == {"password": MASK, "note": "n"}
+    assert "abcdef123456" not in json.dumps(written)
+    assert row.to_row(masked=False)["args"]["password"] == "hunter2hunter2"
+
+
+def test_bad_rows_are_named_and_the_others_are_read(tmp_path):
+    file, some = tmp_path / "rows.jsonl", rows(3)
+    write_rows(file, some)
+    with file.open("a", encoding="utf-8") as more:
+        more.write('{"v": 1, "tool": 7}\nno json\n[1]\n{"v": 99}\n')
+        more.write(json.dumps({**some[0].to_row(), "change": [{"op": "remove", "path": "/nowhere"}]}) + "\n\n")
+    write_rows(file, some[:1], add=True)
+    bad = BadRows()
+    assert list(read_file(file, bad)) == [*some, some[0]]
+    assert sum(bad.counts.values()) == 5
+    assert {f"{file}:{number}" for number in range(4, 9)} == {name for names in bad.named.values() for name in names}
+
+
+def test_openai_messages_are_read_with_the_reads_before():
+    def find(item: str) -> dict:
+        """Find."""
+
+    known = Toolkit.from_tools([Tool(find, effect="read")]).merge(toolkit())
+    calls = [("find", {"item": "pen"}, '{"left": 2}'), ("buy", {"item": "pen", "count": 3}, "Error: only 2 left")]
+    messages: list = [{"role": "user", "content": "buy"}]
+    for number, (name, args, result) in enumerate(calls):
+        call = {"id": str(number), "function": {"name": name, "arguments": json.dumps(args)}}
+        messages += [
+            {"role": "assistant", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": str(number), "content": result},
+        ]
+    messages.append({"role": "assistant", "tool_calls": [{"id": "9", "function": {"name": "buy", "arguments": "{"}}]})
+    bad = BadRows()
+    first, second = read_messages(messages, bad=bad, toolkit=known)
+    assert (first.status, first.result) == ("ok", {"left": 2})
+    assert (second.status, second.before) == ("error", None)
+    assert second.shown == ({"name": "find", "args": {"item": "pen"}, "result": {"left": 2}},)
+    assert sum(bad.counts.values()) == 1
+
+
+def test_recorded_calls_carry_their_states(tmp_path):
+    (one,) = rows(1)
+    call = {"name": one.tool, "args": one.args}
+    step = {"call": call, "result": one.result, "raised": None, "patch": one.change}
+    file = tmp_path / "calls.jsonl.gz"
+    with gzip.open(file, "wt", encoding="utf-8") as target:
+        target.write(json.dumps({"initial_state": one.before, "turns": [[step]]}) + "\n")
+    (read,) = read_file(file, BadRows())
+    assert (read.before, read.after, read.status) == (one.before, one.after, one.status)
+
+
+@pytest.mark.parametrize("status", ["ok", "error"])
+def test_a_world_gives_what_was_really_called(status):
+    contract = {
+        "effects": [{"op": "replace", "path": ["sold"], "value": "{{ state.sold + args.count }}"}],
+        "returns": 1,
+    }
+    world = World(toolkit().with_contracts({"contracts": {"buy": contract}}), state={"sold": 1})
+    world.call({"name": "buy", "args": {"item": "pen", "count": 5}})
+    world.record({"id": "r", "name": "buy", "args": {"item": "pen", "count": 2}}, Answer(status, {"x": 1}, []))
+    (row,) = observe_world(world, source="thread")
+    assert (row.status, row.before, row.source) == (status, {"sold": 6}, "thread")
+    assert row.after == {"sold": 8 if status == "ok" else 6}
