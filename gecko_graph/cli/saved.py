@@ -302,8 +302,8 @@ def _list_open(snapshot: StateSnapshot) -> list[Draft]:
     drafts: list[Draft] = []
     for task in snapshot.tasks:
         if isinstance(inner := task.state, StateSnapshot):
-            is_attempt, judged_inside = "number" in inner.values, inner.values.get("attempts", [])
-            drafts += [_build_draft(inner.values)] if is_attempt else [*judged_inside, *_list_open(inner)]
+            values, judged_inside = open_record(inner.values), inner.values.get("attempts", [])
+            drafts += [_build_draft(values)] if "number" in values else [*judged_inside, *_list_open(inner)]
     judged = {attempt["number"] for attempt in snapshot.values.get("attempts", [])}
     ended = snapshot.values.get("bookkeeping", {}).get("attempts_to_judge", [])
     return drafts + [each for each in ended if each["number"] not in judged]

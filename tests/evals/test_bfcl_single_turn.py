@@ -278,7 +278,7 @@ def test_users_mistakes_say_what_to_do(official, run, calls_file, capsys, monkey
     told = capsys.readouterr().err
     assert "simple_cobol" in told
     assert "has no calls for irrelevance" in told
-    assert "has calls of BitAgent_BitAgent-8B" in told
+    assert "patterns are of ids or groups; try --list" in told
 
 
 def test_a_row_that_is_no_answer_is_told(official, run, tmp_path, capsys):
