@@ -55,18 +55,22 @@ def derive_milestones(toolkit: Toolkit, conversation: Mapping[str, Any]) -> Goal
         GeckoError: A call does not work when it is made again, as where a model has answered it; or the conversation
             does not meet a milestone that follows from it, which is named.
     """
-    written = describe_milestones(toolkit, conversation)
-    goal = build_goal([MilestoneEntry.model_validate(each) for each in written], [], conversation["world"]["start"])
-    score = score_conversation(goal, toolkit, conversation)
-    if missed := next((each for each in score["milestones"] if each["similarity"] < SUCCESS), None):
-        parts = "; ".join(f"{each['place'] or each['part']}" for each in missed.get("missed", ()))
-        raise GeckoError(f"milestones: the conversation itself does not come to {missed['id']} ({parts}): take another")
-    return goal
+    return _derive(toolkit, conversation)[1]
 
 
 def describe_milestones(toolkit: Toolkit, conversation: Mapping[str, Any]) -> list[JsonObject]:
     """Derive milestones as `derive_milestones` does, in the form that a scenario's file has."""
-    return clone(_Derivation(toolkit, conversation).describe())
+    return _derive(toolkit, conversation)[0]
+
+
+def _derive(toolkit: Toolkit, conversation: Mapping[str, Any]) -> tuple[list[JsonObject], Goal]:
+    written = clone(_Derivation(toolkit, conversation).describe())
+    goal = build_goal([MilestoneEntry.model_validate(each) for each in written], [], conversation["world"]["start"])
+    score = score_conversation(goal, toolkit, conversation)
+    if missed := next((each for each in score["milestones"] if each["similarity"] < SUCCESS), None):
+        parts = "; ".join(each["place"] or each["part"] for each in missed.get("missed", ()))
+        raise GeckoError(f"milestones: the conversation itself does not come to {missed['id']} ({parts}): take another")
+    return written, goal
 
 
 def score_conversation(goal: Goal, toolkit: Toolkit, conversation: Mapping[str, Any]) -> Score:

@@ -131,12 +131,13 @@ def _judge_agreement(claim: str, answer: str, asked: Sequence[str]) -> Judged:
     return Judged("broken", denied[0], "it is denied") if denied else Judged("holds")
 
 
-KINDS = ("code", "phone")
+CODES = ("code", "phone")
+"""Kinds of figures that name one thing."""
 
 
 def find_codes(text: str) -> list[str]:
     """Return identifiers and telephone numbers in a text, without what groups their digits."""
-    return ["".join(filter(str.isalnum, each.text)).casefold() for each in find_figures(text) if each.kind in KINDS]
+    return ["".join(filter(str.isalnum, each.text)).casefold() for each in find_figures(text) if each.kind in CODES]
 
 
 def claim_key(claim: JsonObject, cell: JsonObject) -> str:

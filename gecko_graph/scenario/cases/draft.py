@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ...conversation.channels import find_user_texts
-from ...conversation.derive import SUCCESS, describe_milestones, score_conversation
-from ...conversation.milestones.format import KINDS, MilestoneEntry, build_goal, find_problems
+from ...conversation.derive import describe_milestones
+from ...conversation.milestones.format import KINDS, MilestoneEntry, find_problems
 from ...conversation.milestones.measures import mentions
 from ...conversation.user import CLOCK
 from ...errors import GeckoError
@@ -85,9 +85,6 @@ def _derive(toolkit: Toolkit, conversation: Mapping[str, Any]) -> list[JsonObjec
     entries = [MilestoneEntry.model_validate(each) for each in milestones]
     if problems := [*find_problems(entries, start, part="milestones")]:
         raise GeckoError("\n".join(problems))
-    score = score_conversation(build_goal(entries, [], start), toolkit, conversation)
-    if missed := [each["id"] for each in score["milestones"] if each["similarity"] < SUCCESS]:
-        raise GeckoError(f"its own conversation does not meet {', '.join(missed)}")
     return milestones
 
 
