@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import json
+import logging
+import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, ClassVar, TypeAlias, get_args
 
-from ..errors import PatchConflict
+from ..errors import GeckoError, PatchConflict
 from ..masking import MASK, mask
-from ..state import CallStatus, Json, JsonObject, Patch
+from ..state import CallStatus, Json, JsonObject, Patch, Step
 from .digest import digest, find_non_json
-from .patch import apply_patch
+from .origins import find_untrusted, trusted_part
+from .patch import apply_patch, booked_patch, fold_patches
 from .places import as_text, scalars_of
+
+LOG = logging.getLogger(__name__)
+Observe: TypeAlias = "str | Path | Callable[[JsonObject], Any] | None"
+"""Where the rows of real calls go: a file, to which each is added, or a function that is given it, masked."""
 
 ROW_VERSION = 1
 HOLE = "…"
@@ -173,3 +180,85 @@ def write_rows(file: str | Path, rows: Iterable[Observation], *, add: bool = Fal
             target.write(json.dumps(row.to_row(), ensure_ascii=False) + "\n")
             count += 1
     return count
+
+
+class Observer:
+    """Takes the rows of real calls as they end. It never raises: what is observed does not depend on it.
+
+    Raises:
+        GeckoError: The target is neither a file's name nor a function.
+    """
+
+    everywhere: ClassVar[Observer | None] = None
+    """Takes the rows where none is named: pytest's."""
+
+    def __init__(self, target: Observe) -> None:
+        if not (callable(target) or isinstance(target, str | Path)):
+            raise GeckoError(f"observe: expected a file, or a function that takes a row, got {type(target).__name__}")
+        self.target = target
+
+    @classmethod
+    def of(cls, given: Observe) -> Observer | None:
+        """Return the observer of what a user has named, or that of the whole process; None where there is neither."""
+        return cls.everywhere if given is None else cls(given)
+
+    def __call__(self, row: Observation) -> None:
+        """Take a row; in a file it is there, in one write, when this returns."""
+        try:
+            written = row.to_row()
+            if callable(self.target):
+                self.target(written)
+                return
+            with Path(self.target or "").open("ab", buffering=0) as file:
+                file.write((json.dumps(written, ensure_ascii=False) + "\n").encode("utf-8", "replace"))
+                os.fsync(file.fileno())
+        except Exception as error:  # noqa: BLE001 - the boundary to users' files and functions
+            LOG.warning("a real call was made, and its observation could not be written: %s", mask(str(error)))
+
+
+def observe_step(
+    step: Step,
+    done: Sequence[Step],
+    *,
+    start: JsonObject,
+    reads: Callable[[str], bool],
+    supposed: Sequence[str] = (),
+    taught: bool = False,
+    **more: Any,
+) -> Observation:
+    """Return the observation of a step that was really made.
+
+    Args:
+        step: The step, which has an outcome.
+        done: The steps before it.
+        start: The task state before these.
+        reads: Whether a tool, by its name, only reads.
+        supposed: JSON Pointers into `start` of what is only supposed.
+        taught: True where what it changed is what a learned contract says, which is no evidence.
+        more: Further fields of the observation.
+    """
+    outcome, call = step["outcome"], step["call"]
+    ran = [each for each in done if "outcome" in each]
+    before: JsonObject | None = None
+    try:
+        state = fold_patches(start, [booked_patch(each["outcome"]) for each in ran])
+        before = trusted_part(state, find_untrusted(start, supposed, ran)) if state else None
+    except PatchConflict:
+        LOG.debug("the state before %s is not known", call["name"])
+    is_unchanged = outcome["status"] == "error" or reads(call["name"])
+    is_known = is_unchanged or bool(outcome["patch"] and not outcome.get("supposed") and not taught)
+    shown = [_shown(each) for each in ran if not each["outcome"]["simulated"] and reads(each["call"]["name"])]
+    return Observation(
+        call["name"],
+        call["args"],
+        outcome["status"],
+        outcome["result"],
+        before=before,
+        change=(outcome["patch"] or []) if is_known and before is not None else None,
+        shown=shown,
+        **more,
+    )
+
+
+def _shown(step: Step) -> JsonObject:
+    return {"name": step["call"]["name"], "args": step["call"]["args"], "result": step["outcome"]["result"]}
