@@ -28,7 +28,9 @@ def unsent(value):
 
 def kept(tool, args):
     places = {key: tool.binding.places.get(key, ("body", key)) for key in args}
-    absent = {key for key, (place, wire) in places.items() if place == "path" and f"{{{wire}}}" not in tool.binding.path}
+    absent = {
+        key for key, (place, wire) in places.items() if place == "path" and f"{{{wire}}}" not in tool.binding.path
+    }
     return {key: one for key, one in args.items() if places[key][0] == "body" or not (key in absent or unsent(one))}
 
 
@@ -98,12 +100,18 @@ def test_every_style_is_read_back(drawn):
 
 FORM = {
     "type": "object",
-    "properties": {"a": {"type": "string"}, "n": {"type": "integer"}, "many": {"type": "array", "items": {"type": "string"}}},
+    "properties": {
+        "a": {"type": "string"},
+        "n": {"type": "integer"},
+        "many": {"type": "array", "items": {"type": "string"}},
+    },
 }
 
 
 @pytest.mark.parametrize("media", ["application/json", "application/x-www-form-urlencoded", "multipart/form-data"])
-@given(args=st.fixed_dictionaries({"a": PLAIN, "n": st.integers(0, 99), "many": st.lists(PLAIN, min_size=1, max_size=3)}))
+@given(
+    args=st.fixed_dictionaries({"a": PLAIN, "n": st.integers(0, 99), "many": st.lists(PLAIN, min_size=1, max_size=3)})
+)
 def test_bodies_are_read_back(media, args):
     tool = read_one(body(FORM, media=media), method="post")
     assert read_request(tool, BASE, build_request(tool, BASE, args, extra={})) == args
@@ -147,7 +155,7 @@ def test_an_operation_is_found_by_method_path_and_server():
         ("GET", "https://other.test/v1/orders/mine"): "another server",
         ("GET", "https://shop.test/v1/items"): "no operation has its path",
         ("PATCH", "https://shop.test/v1/orders/mine"): "no operation has its method",
-        ("GET", "https://shop.test/v1/orders/mine?page=2"): "a query parameter that mine does not have: page",
+        ("GET", "https://shop.test/v1/orders/mine?page=2"): "a parameter that mine does not have: page",
     }
     for (method, url), cause in causes.items():
         with pytest.raises(CannotRead, match=cause.split(":")[0]):
