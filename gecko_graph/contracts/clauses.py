@@ -201,12 +201,15 @@ class Clause:
     A requirement's error may have effects; with `pass` in its place the contract does not know where the check fails.
     """
 
-    __slots__ = ("_error", "_kind", "_name", "_part", "_when", "check", "effects", "expressions", "passes")
+    __slots__ = ("_error", "_kind", "_name", "_part", "_when", "check", "effects", "evidence", "expressions", "passes")
 
     def __init__(self, data: Any, place: Location, *, part: Part, more: tuple[str, ...] = ()) -> None:
         self.passes = part == "requires" and isinstance(data, Mapping) and "pass" in data
         says = "pass" if self.passes else "error"
         place.check_fields(data, ("check", says), ("when", "id", "kind", "evidence", *(() if self.passes else more)))
+        self.evidence: dict[str, Any] = {}
+        if isinstance(evidence := data.get("evidence"), Mapping):
+            self.evidence = {"check": data["check"], **evidence}
         self._part, self._kind = part, data.get("kind", "tool")
         number = place.where.rstrip("]").rpartition("[" if place.where.endswith("]") else "/")[2]
         self._name = data.get("id", f"{part}s[{number}]" if part == "invariant" else f"{part}[{number}]")
@@ -240,4 +243,12 @@ class Clause:
 
     def violation(self, error: Json) -> Violation:
         """Return the record of a call that breaks the clause with this error."""
-        return {"clause": self._name, "kind": self._kind, "part": self._part, "error": error}
+        found: Violation = {"clause": self._name, "kind": self._kind, "part": self._part, "error": error}
+        return {**found, "evidence": {**self.evidence}} if self.evidence else found
+
+    @property
+    def told(self) -> str:
+        """What is known of a rule that was learned."""
+        told = f"a rule learned from {self.evidence.get('for', 0)} refusals"
+        against = len(self.evidence.get("against", ()))
+        return f"{told}, {against or 'no'} calls against it: {self.evidence['check']}"
