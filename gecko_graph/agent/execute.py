@@ -36,6 +36,7 @@ from ..real.claims import (
     wait,
 )
 from ..real.decisions import settle_doubt
+from ..real.learned import share
 from ..real.ledger import CallLedger
 from ..real.policy import WORDS, ReviewPolicy
 from ..real.preview import preview_digest
@@ -205,6 +206,7 @@ def sync(
         return departed(state, entry, entry.get("departure"))
     request = request_of(entry["call"], as_attempt(state), scope, toolkit)
     outcome, departure = yield from booked(request, entry, planned, scope, toolkit)
+    yield from share(toolkit.select(names=request.tool.name))
     step: Step = {"v": VERSION, "call": entry["call"], "outcome": outcome}
     after = apply_patch(state["task_state"], booked_patch(outcome))
     if observer and entry.get("by") != "person":  # here, as a call that was found after a crash comes here too

@@ -76,7 +76,7 @@ class Lessons:
                 self._add(call, "may_refuse", rule, "closed")
         for rule in refuted:
             self._add(call, "rule", rule, "refuted")
-        for each in drift:
+        for each in (each for each in drift if outcome["status"] == "ok" or each["kind"] != "status"):
             told = f"{each['path']}: foreseen {excerpt(each['predicted'])}, really {excerpt(each['real'])}"
             self._add(call, PARTS[each["kind"]], mask(told), "proposed")
 
