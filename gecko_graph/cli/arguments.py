@@ -108,9 +108,13 @@ With --model, a model writes the missing result schemas. Without -o the document
 
 _LEARN = """\
 examples:
-  gecko-graph learn api.yaml calls.jsonl -o api.contracts.yaml
+  gecko-graph learn api.yaml calls.jsonl traffic.har -o api.contracts.yaml
+  gecko-graph learn api.yaml calls.jsonl -o api.contracts.yaml --model openai:gpt-5-mini
+  gecko-graph learn api.yaml calls.jsonl -o api.contracts.yaml --probe http://localhost:8080 --auth ApiKey=env:KEY
+  gecko-graph learn --review api.contracts.yaml
 
-Rows: observations, OpenAI messages, recorded calls; JSON lines, .gz too. Bad rows are counted and named.
+Rows: observations, OpenAI messages, recorded calls (JSON lines, .gz too), HAR files. Bad rows are counted and named.
+--probe makes calls that may change whatever they like: name a sandbox.
 """
 
 _HISTORY = """\
@@ -365,10 +369,20 @@ def convert(**given: Any) -> int:
 
 
 @cli.command(epilog=_LEARN)
-@click.argument("spec", type=FILE)
-@click.argument("rows", type=FILE, nargs=-1, required=True)
-@click.option("-o", "output", metavar="FILE", type=FILE, required=True, help="The contracts, NAME.contracts.yaml.")
+@click.argument("spec", type=FILE, required=False)
+@click.argument("rows", type=FILE, nargs=-1)
+@click.option("-o", "output", metavar="FILE", type=FILE, help="The contracts, NAME.contracts.yaml.")
 @_choice
+@_model
+@click.option("--server", metavar="URL", help="Where the calls of HAR files went, in place of the document's server.")
+@click.option("--probe", metavar="URL", help="A sandbox: make calls there that tell more.")
+@click.option("--probes", metavar="N", type=click.IntRange(1), default=200, help="Calls to a sandbox at most (200).")
+@click.option("--auth", metavar="SCHEME=env:NAME", multiple=True, help="A credential's variable (repeatable).")
+@click.option("--review", metavar="FILE", type=FILE, help="Accept, edit or drop a file's proposals.")
+@click.option("--accept", metavar="ID", multiple=True, help="Of --review: accept without asking (repeatable).")
+@click.option("--drop", metavar="ID", multiple=True, help="Of --review: drop without asking (repeatable).")
+@click.option("--by", metavar="NAME", help="Of --review: who accepts (the user's name).")
+@click.option("--html", metavar="FILE", type=FILE, help="Of --review: write the proposals as a page.")
 def learn(**given: Any) -> int:
     """Learn contracts from rows of real calls; written ones are held beside them."""
     return _run_command("learn", given)
