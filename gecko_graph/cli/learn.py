@@ -120,7 +120,7 @@ def _tell(evidence: Any) -> list[str]:
 
 def _review(options: Options) -> int:
     """Have a person decide on proposals, by options, as a page to read, or one after the other."""
-    file, by, document = options.review, options.by or getpass.getuser(), read_document(options.review)
+    file, by, document = options.review, getpass.getuser(), read_document(options.review)
     proposals = find_proposals(document)
     if options.html:
         check_files([("--review", file)], {"--html": options.html})

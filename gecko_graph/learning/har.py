@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 from urllib.parse import urlencode
 
 import httpx
@@ -68,24 +68,16 @@ def read_har(file: str | Path, bad: BadRows, toolkit: Toolkit, server: Server | 
 
 
 def _entries(file: str | Path) -> list[Any]:
-    def wrong(why: str) -> NoReturn:
-        raise GeckoError(f"{file}: {why}") from None
-
     try:
-        log = json.loads(Path(file).read_text(encoding="utf-8-sig", errors="replace"))
+        document = json.loads(Path(file).read_text(encoding="utf-8-sig", errors="replace"))
+        return list(_part(_part(document, "log", dict), "entries", list))
     except OSError as error:
-        wrong(f"cannot be read: {error.strerror}")
+        raise GeckoError(f"{file}: cannot be read: {error.strerror}") from None
     except json.JSONDecodeError as error:
-        wrong(f"no JSON: {error.msg} in line {error.lineno}, column {error.colno}")
+        where = f"in line {error.lineno}, column {error.colno}"
+        raise GeckoError(f"{file}: no JSON: {error.msg} {where}") from None
     except (ValueError, RecursionError) as error:
-        wrong(f"no JSON: {error}")
-    for key, kind in (("log", dict), ("entries", list)):
-        log = log.get(key) if isinstance(log, dict) else None
-        if not isinstance(log, kind):
-            wrong(
-                f"no HAR: at `{'log.' * (key == 'entries')}{key}` expected {'an object' if kind is dict else 'a list'}"
-            )
-    return list(log)
+        raise GeckoError(f"{file}: no HAR: {error}") from None
 
 
 def _begin(entry: Any) -> str:
@@ -153,12 +145,11 @@ def _user(request: httpx.Request, tool: ToolSpec) -> tuple[str, list[str]]:
 def _without(row: Observation, secrets: list[str]) -> Observation:
     """Return a row without secrets: those of the request, and what looks like one."""
     known = sorted((one for one in secrets if len(one) >= _SHORTEST), key=len, reverse=True)
-    pattern = re.compile("|".join(map(re.escape, known)))
-    args, result = [
-        map_texts(each, lambda text: pattern.sub(MASK, text), keys=True) if known else each
-        for each in (row.args, row.result)
+    pattern = re.compile("|".join(map(re.escape, known)) or r"(?!)")
+    clean = [
+        mask_values(map_texts(each, lambda text: pattern.sub(MASK, text), keys=True)) for each in (row.args, row.result)
     ]
-    return replace(row, args=mask_values(args), result=mask_values(result))
+    return replace(row, args=clean[0], result=clean[1])
 
 
 def _thread(calls: list[tuple[ToolSpec, Observation]]) -> Iterator[Observation]:

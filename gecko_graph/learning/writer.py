@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
-
-from jinja2 import Environment, TemplateError, nodes
 
 from ..contracts.contract import Contract
 from ..errors import ContractError
@@ -32,7 +31,14 @@ from .rules import ESTABLISHED, EXCEPTIONS, PROPOSED, STARTS
 
 ROUNDS, COUNTER, WRITTEN_TOKENS = 2, 10, 800
 MINED_CHARS, ROW_CHARS = 6_000, 700
-_NAMES = {"args", "state", "before", "at"}
+_VALUE = r"(?:args|(?:state|at\([^()]*\))(?:\.\w+)*)\.\w+|at\([^()]*\)"
+_FORMS = {
+    "membership": rf"(?:{_VALUE}) (?:not )?in (?:{_VALUE})",
+    "flag": rf"(?:not )?(?:{_VALUE})",
+    "existence": rf"(?:{_VALUE}) is (?:not )?(?:defined|none)",
+    "comparison": rf"(?:{_VALUE}) [<>]=? (?:{_VALUE})",
+}
+"""How rules are written whose kind may refuse once rows have shown enough of them."""
 Questions: TypeAlias = Generator[list[Ask], Sequence[Reply], list[str]]
 
 
@@ -73,25 +79,8 @@ def drafts_of(toolkit: Toolkit, learned: Learned) -> list[Draft]:
 
 
 def kind_of_check(check: str) -> str:
-    """Return the kind of a check, as the miner's conditions have it; `conjunction` for all that is none of these."""
-    try:
-        node: Any = Environment(autoescape=True).parse("{{ " + check + " }}").body[0].nodes[0]  # type: ignore[attr-defined]
-    except (TemplateError, AttributeError, IndexError):
-        return "conjunction"
-    while isinstance(node, nodes.Not):
-        node = node.node
-    if {name.name for name in [*node.find_all(nodes.Name), node] if isinstance(name, nodes.Name)} - _NAMES:
-        return "conjunction"
-    if isinstance(node, nodes.Compare) and len(node.ops) == 1:
-        op, sides = node.ops[0].op, (node.expr, node.ops[0].expr)
-        constants = [one.value for one in node.find_all(nodes.Const) if not isinstance(one.value, str)]
-        is_fixed = bool(constants) or any(isinstance(side, nodes.Literal) for side in sides)
-        if op in ("eq", "ne") and len(constants) == 1 and isinstance(constants[0], bool):
-            return "flag"
-        free = {"in": "membership", "notin": "membership", "eq": "equality", "ne": "equality"}.get(op, "comparison")
-        return free if not is_fixed else "set" if free == "membership" else "constant"
-    is_test = isinstance(node, nodes.Test) and node.name in ("defined", "undefined", "none")
-    return "existence" if is_test else "flag" if isinstance(node, nodes.Getattr | nodes.Getitem) else "conjunction"
+    """Return the kind of a check where that is one of the trusted ones, else `conjunction`."""
+    return next((kind for kind, form in _FORMS.items() if re.fullmatch(form, check.strip())), "conjunction")
 
 
 @dataclass(slots=True)

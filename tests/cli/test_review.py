@@ -14,6 +14,12 @@ from gecko_graph.values.documents import read_document
 from tests.learning.shop import rows, toolkit
 
 
+@pytest.fixture(autouse=True)
+def ann(monkeypatch):
+    """Who sits at the terminal."""
+    monkeypatch.setenv("LOGNAME", "ann")
+
+
 @pytest.fixture
 def file(tmp_path):
     """A file with three proposals: too few refusals of each kind to establish one."""
@@ -40,7 +46,7 @@ def typed(monkeypatch, *lines):
 
 def test_what_is_accepted_is_established_by_name_and_refuses(run, file):
     first, *others = clauses(file)
-    code, _, _ = run("learn", "--review", file, "--accept", f"buy/{first}", "--by", "ann")
+    code, _, _ = run("learn", "--review", file, "--accept", f"buy/{first}")
     assert code == 0
     one = clauses(file)[first]
     assert (one["evidence"]["status"], one["evidence"]["by"]) == ("established", "ann")
@@ -53,7 +59,7 @@ def test_what_is_accepted_is_established_by_name_and_refuses(run, file):
 def test_each_proposal_is_asked_about(run, file, monkeypatch):
     names = list(clauses(file))
     typed(monkeypatch, "a", "e", "args.count > 0", "d")
-    code, out, _ = run("learn", "--review", file, "--by", "ann")
+    code, out, _ = run("learn", "--review", file)
     assert code == 0
     assert all(f"buy/{name}" in out for name in names)
     found = clauses(file)
@@ -84,7 +90,7 @@ def test_ctrl_c_loses_nothing_that_was_decided(run, file, monkeypatch):
             raise KeyboardInterrupt from None
 
     monkeypatch.setattr(module.Console, "input", ask)
-    assert run("learn", "--review", file, "--by", "ann")[0] == 130
+    assert run("learn", "--review", file)[0] == 130
     assert clauses(file)[name]["evidence"]["by"] == "ann"
 
 
