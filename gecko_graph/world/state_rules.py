@@ -192,7 +192,8 @@ def _try_call(tool: ToolSpec, contract: Contract, args: JsonObject, state: JsonO
     if (refusal := run.refusal()) is not None or run.unclear:
         return _Tried(run.unclear, refused=refusal.violations[0]["clause"] if refusal else "what cannot be evaluated")
     try:
-        answer = run.answer()
+        answer = run.answer_known()
+        answer = None if answer is None or answer.holes else answer
         after = state if answer is None else apply_patch(state, answer.patch)
         broken = [] if answer is None else run.violations(answer.result, after)
     except NotKnown:
