@@ -74,6 +74,7 @@ class RungRequest:
         before: The task state before the steps; not to be changed.
         warned: Refusals that the call may meet, of which none is certain.
         overruled: Learned rules that refuse it, and that it is made in spite of.
+        told: What else the rung must know, for a model.
     """
 
     tool: ToolSpec
@@ -93,6 +94,7 @@ class RungRequest:
     before: JsonObject = field(default_factory=dict)
     warned: Sequence[str] = ()
     overruled: Sequence[str] = ()
+    told: str = ""
 
     @property
     def calls(self) -> list[JsonObject]:
@@ -213,7 +215,10 @@ def gate(request: RungRequest, *, overruled: bool = False) -> tuple[RungRequest,
     skipped = () if request.tool.reads else run.skipped
     request = replace(request, contract=run, unclear=(*run.unclear, *skipped))
     if refusal is not None:
-        return request, Answer("error", refusal.error, refusal.patch, more={"violations": [*refusal.violations]})
+        more: JsonObject = {"violations": [*refusal.violations], **standing(run)}
+        if refusal.reason:
+            more["filled"] = {"rung": "none", "invented": False, "places": {"": refusal.reason}}
+        return request, Answer("error", refusal.error, refusal.patch, more=more)
     if request.unclear and (request.context.unclear == "refuse" or request.context.gate == "strict"):
         return request, unchecked(request.unclear)
     return request, None
@@ -228,7 +233,7 @@ def _gate_learned(
     if refusal is not None:
         rules = [tell_rule(each) for each in refusal.violations]
         if not (overruled or _is_made_again(request)):
-            more: JsonObject = {"violations": [*refusal.violations]}
+            more: JsonObject = {"violations": [*refusal.violations], **standing(run)}
             return replace(request, contract=run), Answer("error", f"{rules[0]}. {AGAIN}", [], more=more)
         run.unknown = rules[0]
     if request.tool.reads:
@@ -247,6 +252,11 @@ def _is_made_again(request: RungRequest) -> bool:
     same = (step for step in request.steps if "outcome" in step and is_same_call(step["call"], request.call))
     found = (each for step in same if step["outcome"]["simulated"] for each in step["outcome"].get("violations", ()))
     return any("evidence" in each for each in found)
+
+
+def standing(run: ContractRun) -> JsonObject:
+    """Return the mark of an answer that rests on evidence."""
+    return {} if run.status == "written" else {"evidence": run.status}
 
 
 def unchecked(unclear: Sequence[str]) -> Answer:

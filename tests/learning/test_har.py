@@ -112,7 +112,7 @@ def test_what_is_no_call_is_counted_by_cause(traffic, tmp_path, path, value, cau
     [
         ('{"log": {"entries": [', "line 1, column 22"),
         ('{"log": []}', "`log`"),
-        ('{"log": {}}', "`log.entries`"),
+        ('{"log": {}}', "`entries`"),
         ("[]", "`log`"),
     ],
 )
