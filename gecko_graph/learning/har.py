@@ -163,5 +163,4 @@ def _thread(calls: list[Observation], toolkit: Toolkit) -> Iterator[Observation]
             is_still = row.status == "error" or toolkit[row.tool].reads
             world.record(call, Answer(row.status, row.result, [] if is_still else None))
         for row, made in zip(some, observe_world(world), strict=True):
-            known = made if made.before else replace(made, before=None, change=None)  # {}: nothing is known
-            yield replace(known, source=row.source)
+            yield replace(made, source=row.source)

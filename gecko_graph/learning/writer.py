@@ -25,6 +25,7 @@ from ..values.digest import digest
 from ..values.places import as_text
 from .conditions import TRUSTED
 from .learn import Learned
+from .miner import UNLEARNED
 from .observation import Observation, mask_values
 from .replay import NAMED, contradicted
 from .rules import ESTABLISHED, EXCEPTIONS, PROPOSED, STARTS
@@ -103,10 +104,10 @@ class Draft:
         errors = [f"{count} x {kind}: {_show(first[kind])}" for kind, count in counts.most_common()]
         states = [row.before for _, row in self.rows if row.before]
         variables = {
-            "tool": describe_tool(self.tool),
+            "tool": "\n".join([describe_tool(self.tool), *_documented_errors(self.tool)]),
             "errors": cut("\n".join(errors), budget=MINED_CHARS),
             "state": view(dict(mask_values(states[0])), budget=MINED_CHARS // 2) if states else "",
-            "mined": cut(json.dumps(self.mined, ensure_ascii=False), budget=MINED_CHARS),
+            "mined": cut(json.dumps(mask_values(self.mined), ensure_ascii=False), budget=MINED_CHARS),
             "counter": "\n".join(self.counter[:COUNTER]),
         }
         return Ask("contract_writer", variables, WrittenContract, Where(question=number))
@@ -167,6 +168,8 @@ class Draft:
         for part in ("effects", "returns"):
             if known.get(part, {}).get("status", "unknown") != "unknown" or given[part] in (None, []):
                 continue
+            if part == "returns" and not (self.tool.reads or "effects" in {**self.mined, **self.parts}):
+                continue  # a result without the changes would make a write that changes nothing
             other = {key: self.mined[key] for key in ("let", "effects") if key in self.mined} | self.parts
             data = {**other, part: given[part], "evidence": {}}
             try:
@@ -189,7 +192,9 @@ class Draft:
         more = [one for one in self.clauses if not one["evidence"]["for"] or self._explains(one, open_rows)]
         named = [{"id": f"written-{number}", **one} for number, one in enumerate(more, 1)]
         evidence = {**self.mined.get("evidence", {}), **self.parts.get("evidence", {})}
-        made = {**self.mined, **self.parts, "requires": [*named, *self.mined.get("requires", [])], "evidence": evidence}
+        open_result = {"returns": {"cases": [{"pass": UNLEARNED}]}} if "effects" in self.parts else {}
+        made = {**self.mined, **open_result, **self.parts, "evidence": evidence}
+        made["requires"] = [*named, *self.mined.get("requires", [])]
         try:
             Contract.load(made, where=self.tool.name).fit(self.tool.parameters)
         except ContractError as error:
@@ -206,6 +211,18 @@ class Draft:
 def _open(tool: ToolSpec, contract: Contract, row: Observation) -> Any:
     call: Any = {"id": "call_1", "name": tool.name, "args": row.args}
     return contract.open(args=row.args, parameters=tool.parameters, state=row.before or {}, call=call, now=None, seed=0)
+
+
+def _documented_errors(tool: ToolSpec) -> list[str]:
+    """Return what the tool's document says of other answers than success."""
+    if tool.source is None:
+        return []
+    path, method = tool.source.slot
+    answers = tool.source.document.get("paths", {}).get(path, {}).get(method, {}).get("responses", {})
+    found = {code: one.get("description") for code, one in answers.items() if isinstance(one, dict)}
+    return [
+        f"{code}: {cut(str(about), budget=ROW_CHARS)}" for code, about in found.items() if code[:1] != "2" and about
+    ]
 
 
 def _show(row: Observation) -> str:
