@@ -298,3 +298,12 @@ def test_an_answer_that_breaks_its_documented_schema_is_named_in_record_verdict_
     assert entry["departure"] == {"code": "schema", "message": why}
     assert out["rehearsal"]["verdict"]["undocumented"] == [f"order: {why}"]
     assert out["messages"][-1].text.count(f"Undocumented answer: order (item ink, quantity 1): {why}") == 1
+
+
+def test_a_call_that_never_reached_the_service_is_made_again():
+    """That is no refusal: nothing speaks against the call."""
+    shop = Shop()
+    shop.failing = [ConnectionRefusedError("no connection")]
+    out = agent_of(shop, *[INK] * 3, interrupt_on="none").invoke(TASK, thread())
+    assert shop.calls == ["order ink"] * 2
+    assert out["execution"]["status"] == "done"

@@ -157,7 +157,7 @@ def make_call(tool: ToolSpec, row: JsonObject, scope: NodeScope, claims: Claims 
             raise
         late = late or bool(tool.key_argument and answer.status == "error" and row["tries"] > 1)
         fields = {"status": answer.status, "result": answer.result, "by": "tool", "ended_at": time.time()}
-        fields["undecided"] = answer.status == "error" and answer.retry_after is not None
+        fields["undecided"] = "undecided" in answer.more or answer.retry_after is not None
         if claims:
             row = yield from claims.settle(row, **({"status": "doubt"} if late else fields))
     entry = entry_of(row if claims else row | fields)

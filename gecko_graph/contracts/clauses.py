@@ -276,9 +276,9 @@ class Clause:
         found: Violation = {"clause": self._name, "kind": self._kind, "part": self._part, "error": error}
         return {**found, "evidence": {**self.evidence}} if self.evidence else found
 
-    @property
-    def told(self) -> str:
-        """What is known of a rule that was learned."""
-        told = f"a rule learned from {self.evidence.get('for', 0)} refusals"
-        against = len(self.evidence.get("against", ()))
-        return f"{told}, {against or 'no'} calls against it: {self.evidence['check']}"
+
+def tell_rule(violation: Violation) -> str:
+    """Return what a learned rule says of a call, with the evidence for it."""
+    known, error = violation.get("evidence", {}), " ".join(as_text(violation["error"]).split())
+    speaks = f"{known.get('for', 0)} refusals, {len(known.get('against', ())) or 'no'} calls against it"
+    return f"{error} (by a rule learned from {speaks}: {known.get('check', violation['clause'])})"

@@ -10,7 +10,7 @@ from ..state import Json, Operation, Patch, Violation
 from ..values.origins import Untrusted, is_doubtful
 from ..values.patch import pointer
 from ..values.places import as_text, scalars
-from .clauses import STATUSES, Change, Clause, Effect, load_effects, load_list, status_of
+from .clauses import STATUSES, Change, Clause, Effect, load_effects, load_list, status_of, tell_rule
 from .language.examine import ANY
 from .language.expression import Expression, Location, Scope
 from .language.sandbox import Hole
@@ -199,7 +199,7 @@ class ContractRun:
                 text = clause.error_text(scope)
                 self.unknown = self.unknown or text
                 if clause.evidence:
-                    self.warned.append(f"{text} ({clause.told})")
+                    self.warned.append(tell_rule(clause.violation(text)))
             except EvaluationFailed as failure:
                 self._note(failure)
             scope = self._begin(self._before)

@@ -20,6 +20,7 @@ from langgraph.types import Command
 from typing_extensions import TypedDict
 
 from ..context import GeckoContext
+from ..contracts.clauses import tell_rule
 from ..errors import GeckoError, StateError
 from ..events import event
 from ..models.answer import AT_ONCE, AWAITED, Driver, aperform, finish, perform
@@ -41,7 +42,7 @@ from ..world.as_tools import add_marks, build_message, find_pending, is_same
 from ..world.calls import fold_snapshot
 from ..world.records import ExecutedCall
 from ..world.reducers import delta, extend
-from ..world.rung import Rung, tell_rule
+from ..world.rung import Rung
 from ..world.world import World, check_setup
 from .calls import Claimed, answer_as_decided, as_edited, find_rehearsed, read_result, refuse, reject
 from .live import Live, LiveWorlds, config_of

@@ -15,6 +15,7 @@ from langgraph.errors import GraphInterrupt
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.types import Command
 
+from ..contracts.clauses import tell_rule
 from ..models.answer import Driver
 from ..models.conversation import build_complaint_message
 from ..real.claims import DECIDED, UNKNOWN, Claims, entry_of, find_claims, last_human, running
@@ -28,7 +29,6 @@ from ..tools.real import CLAIMED, Answer, as_answer, block_value, drive
 from ..values.places import as_text
 from ..world.as_tools import add_marks, is_same, name_call
 from ..world.records import ExecutedCall
-from ..world.rung import tell_rule
 from ..world.world import World
 
 ROOM = "middleware|"

@@ -15,7 +15,6 @@ from langgraph.runtime import get_runtime
 from langgraph.store.base import BaseStore
 
 from ..models.ask import Reply, Work
-from ..state import JsonObject
 from ..tools import Toolkit
 from ..tools.lessons import MOST_CALLS, Lessons
 from ..values.digest import digest
@@ -50,20 +49,14 @@ def teach(toolkit: Toolkit, learned: LearnedLike = None) -> Toolkit:
     return toolkit.replace(*tools)
 
 
-def find_store() -> BaseStore | None:
-    """Return the store of the graph that runs; None where it has none."""
+def share(toolkit: Toolkit) -> Generator[list[Any], list[Reply], None]:
+    """Exchange lessons with the store of the graph that runs, if it has one. No call depends on it."""
     try:
         runtime: Any = get_runtime()
     except RuntimeError:
-        return None
-    store: BaseStore | None = runtime.store if runtime else None
-    return store
-
-
-def share(toolkit: Toolkit) -> Generator[list[Any], list[Reply], None]:
-    """Exchange lessons with the store of the graph that runs. No call depends on it."""
-    if (store := find_store()) is not None:
-        (reply,) = yield [Work(function=exchange, args=(store, toolkit), timeout_s=LEDGER_S)]
+        return
+    if runtime and runtime.store is not None:
+        (reply,) = yield [Work(function=exchange, args=(runtime.store, toolkit), timeout_s=LEDGER_S)]
         if reply.failure is not None:
             LOG.warning("what real calls have taught could not be shared: the store %s", reply.failure)
 
@@ -75,15 +68,11 @@ def exchange(store: BaseStore, toolkit: Toolkit) -> None:
         lessons: Any = tool.lessons
         known = {each.key: each.value for each in found if each.namespace == (*PLACE, lessons.place)}
         for key in sorted(lessons.unsaved):
-            known[key] = merge(known.get(key, {}), lessons.items[key])
+            calls = [*known.get(key, {"calls": ()})["calls"], *lessons.items[key]["calls"]]
+            known[key] = {**lessons.items[key], "calls": list(dict.fromkeys(calls))[-MOST_CALLS:]}
             store.put((*PLACE, lessons.place), key, known[key], index=False)
             lessons.unsaved.discard(key)
         lessons.items.update(known)
         for check in [item["says"] for item in known.values() if item["status"] == "refuted"]:
             if tool.is_learned and tool.contract:
                 tool.contract.withdraw(check)
-
-
-def merge(old: Mapping[str, Any], new: JsonObject) -> JsonObject:
-    """Return a lesson with the calls of both."""
-    return {**new, "calls": list(dict.fromkeys([*old.get("calls", ()), *new["calls"]]))[-MOST_CALLS:]}

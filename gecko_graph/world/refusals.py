@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from langchain_core.messages import AnyMessage, ToolMessage
+from langchain_core.messages import ToolMessage
 
 from ..models.formatting import cut, one_line
 from ..models.memory import real_results, rung_of
-from ..state import Call, Complaint, Json, JsonObject, Step
+from ..state import Call, Complaint, Step
 from ..tools.spec import ToolSpec
 from ..values.difference import json_equal
 from ..values.digest import digest
@@ -20,26 +20,7 @@ ERROR_CHARS = 300
 SAME = "another call: really refused, and since then no write has succeeded and no read has shown anything else: "
 AGAIN = "; where the user wants it all the same, make it again"
 
-
-class Refusal(NamedTuple):
-    """A real refusal of a call that may still hold."""
-
-    error: Json
-    is_over: bool
-    """True where the user has spoken since: the call may be tried again."""
-
-
-class Made(NamedTuple):
-    """A call that ran, as far as it tells whether a refusal still holds."""
-
-    name: str
-    args: JsonObject
-    status: str
-    result: Json
-    is_real: bool
-    is_refusal: bool
-    is_now: bool
-    """Made in this turn."""
+Get = Callable[[str], ToolSpec | None]
 
 
 def is_same_call(one: Call, other: Call) -> bool:
@@ -47,58 +28,48 @@ def is_same_call(one: Call, other: Call) -> bool:
     return one["name"] == other["name"] and json_equal(one["args"], other["args"])
 
 
-def find_refusal(call: Call, state: AttemptState, get: Callable[[str], ToolSpec | None]) -> Refusal | None:
-    """Return the real refusal of this very call, unless a write has succeeded, or a read differed, since.
+def find_refusal(call: Call, state: AttemptState, get: Get) -> tuple[str, bool] | None:
+    """Return by which error this very call was really refused, and whether the user has spoken since.
 
-    Of this turn only what an attempt begins with can hold one: its own writes are simulated.
+    None once a write has succeeded, or a read differed. Of this turn only what an attempt begins with can hold a
+    refusal: its own writes are simulated.
     """
     messages, steps, first = state.get("conversation", ()), state.get("steps") or [], len(state.get("replayed") or ())
-    told = (each for each in messages if isinstance(each, ToolMessage) and each.status == "error")
-    if not any(rung_of(each) == "real" for each in told) and not any(_is_refused(step) for step in steps[:first]):
+    told = any(isinstance(each, ToolMessage) and each.status == "error" and rung_of(each) for each in messages)
+    if not told and not any(_is_refused(step.get("outcome")) for step in steps[:first]):
         return None
-    found: Refusal | None = None
+    past = ({"call": {"name": each["tool"], "args": each["args"]}, "outcome": each} for each in real_results(messages))
+    made: list[tuple[Any, bool]] = [*((step, True) for step in past), *((step, False) for step in steps)]
+    found: tuple[str, bool] | None = None
     shown: dict[str, str] = {}
-    for each in _made(messages, steps):
-        is_read, key = _reads(get, each.name), digest([each.name, each.args])
-        if each.is_refusal and each.name == call["name"] and json_equal(each.args, call["args"]):
-            found = Refusal(each.result, not each.is_now)
-        elif each.status == "ok" and not is_read:
+    for step, is_past in made:
+        other, outcome = step["call"], step.get("outcome", {"status": "error", "simulated": True})
+        if _is_refused(outcome) and is_same_call(other, call):
+            found = cut(one_line(as_text(outcome["result"])), budget=ERROR_CHARS), is_past
+        elif outcome["status"] == "ok" and not _reads(get, other["name"]):
             found = None
-        elif each.status == "ok" and each.is_real:
-            seen = digest(each.result)
-            found = None if shown.setdefault(key, seen) != seen else found
+        elif outcome["status"] == "ok" and not outcome.get("simulated"):
+            key, seen = digest([other["name"], other["args"]]), digest(outcome["result"])
+            found = found if shown.get(key, seen) == seen else None
             shown[key] = seen
     return found
 
 
-def _made(messages: Sequence[AnyMessage], steps: Sequence[Step]) -> Iterator[Made]:
-    """Yield the real calls of earlier turns, and what ran in this one."""
-    for fact in real_results(messages):
-        refused = fact["status"] == "error" and not fact.get("undecided")
-        yield Made(fact["tool"], fact["args"], fact["status"], fact["result"], True, refused, False)
-    for step in steps:
-        if "outcome" in step:
-            call, came = step["call"], step["outcome"]
-            real = not came["simulated"]
-            yield Made(call["name"], call["args"], came["status"], came["result"], real, _is_refused(step), True)
-
-
-def _is_refused(step: Step) -> bool:
-    outcome = step.get("outcome")
-    is_error = outcome is not None and outcome["status"] == "error" and not outcome["simulated"]
-    return is_error and not step["outcome"].get("undecided")
-
-
-def complain(call: Call, state: AttemptState, get: Callable[[str], ToolSpec | None]) -> list[Complaint]:
-    """Return the complaint about a write that was really refused; none once it is made again where it may be."""
+def complain(call: Call, state: AttemptState, get: Get) -> list[Complaint]:
+    """Return the complaint about a write that was really refused; none once it is made again where the user spoke."""
     known = None if _reads(get, call["name"]) else find_refusal(call, state, get)
-    if known is None or (known.is_over and _is_told(call, state.get("steps") or [])):
+    if known is None or (known[1] and _is_told(call, state.get("steps") or [])):
         return []
-    told = SAME + cut(one_line(as_text(known.error)), budget=ERROR_CHARS) + AGAIN * known.is_over
+    told = SAME + known[0] + AGAIN * known[1]
     return [{"tool": call["name"], "path": "$", "expected": told, "got": excerpt(call["args"]), "source": "rule"}]
 
 
-def _reads(get: Callable[[str], ToolSpec | None], name: str) -> bool:
+def _is_refused(outcome: Any) -> bool:
+    is_error = bool(outcome) and outcome["status"] == "error" and not outcome.get("simulated")
+    return is_error and not outcome.get("undecided")
+
+
+def _reads(get: Get, name: str) -> bool:
     tool = get(name)
     return tool is not None and tool.reads
 

@@ -11,13 +11,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from ..context import GeckoContext
+from ..contracts.clauses import tell_rule
 from ..contracts.run import Admissibility, ContractRun, Refusal
 from ..errors import GeckoError
 from ..models.ask import AnyAsk, Reply, Where
 from ..models.formatting import cut, join_lines, one_line
 from ..models.memory import real_results
 from ..models.node import NodeScope
-from ..state import Call, Category, JsonObject, Outcome, Step, SupposedFact, Violation
+from ..state import Call, Category, JsonObject, Outcome, Step, SupposedFact
 from ..tools import Toolkit
 from ..tools.descriptions import pick_tools
 from ..tools.lessons import REFUSED
@@ -26,7 +27,7 @@ from ..tools.spec import ToolSpec
 from ..values.digest import clone
 from ..values.origins import Untrusted, find_untrusted
 from ..values.patch import apply_patch, booked_patch
-from ..values.places import as_text, clock
+from ..values.places import clock
 from .channels import AttemptState
 from .refusals import find_refusal, is_same_call
 
@@ -129,7 +130,7 @@ def request_of(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolk
 def find_warnings(call: Call, state: AttemptState, tool: ToolSpec, toolkit: Toolkit) -> list[str]:
     """Return refusals that a write may meet, as real calls have met them, here or in other threads."""
     known = find_refusal(call, state, toolkit.get)
-    told = [REFUSED + cut(one_line(as_text(known.error)), budget=REASON_CHARS)] if known else []
+    told = [REFUSED + known[0]] if known else []
     return list(dict.fromkeys([*told, *(tool.lessons.warnings(call["args"]) if tool.lessons else ())]))
 
 
@@ -239,12 +240,6 @@ def _gate_learned(
     if request.tool.reads:
         warned = []
     return replace(request, contract=run, warned=warned, overruled=rules), None
-
-
-def tell_rule(violation: Violation) -> str:
-    """Return what a learned rule says of a call, with the evidence for it."""
-    known, error = violation.get("evidence", {}), one_line(as_text(violation["error"]))
-    return f"{error} (by a rule learned from {known.get('for', 0)} refusals: {known.get('check', violation['clause'])})"
 
 
 def _is_made_again(request: RungRequest) -> bool:
