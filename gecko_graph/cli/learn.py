@@ -139,9 +139,9 @@ def _review(options: Options) -> int:
             break
         if word in ("a", "d"):
             one.decide("accept" if word == "a" else "drop", by=getpass.getuser())
-        write_text(
-            "--review", file, format_document(document, Path(file).suffix)
-        )  # Ctrl-C loses nothing that was decided
+        new = f"{file}.new"  # written whole or not at all: Ctrl-C loses nothing that was decided
+        write_text("--review", new, format_document(document, Path(file).suffix))
+        Path(new).replace(file)
     console.print(Text(f"{file}: {counted(len(find_proposals(document)), 'proposal')} left", "bold"))
     return 0
 
