@@ -1,7 +1,7 @@
 """Rows from HAR files (HTTP Archive 1.2), as browsers and proxies write them.
 
-A user is a thread, told apart by a digest of credential or session cookie; of these nothing stands in a row. Nothing is
-known of the state, but of what the user's reads have shown.
+A user is a thread, told apart by a digest of credential or session cookie; of these nothing stands in a row. Of the
+state is known what the user's reads have shown, by `observes` of the tools' contracts.
 """
 
 from __future__ import annotations
@@ -22,16 +22,18 @@ import httpx
 from ..errors import GeckoError
 from ..masking import MASK
 from ..models.failure import refuses
-from ..state import JsonObject
+from ..state import Call, JsonObject
 from ..tools import Toolkit, ToolSpec
 from ..tools.openapi.client import read_answer
 from ..tools.openapi.credentials import Server
 from ..tools.openapi.request_reader import Operations, read_cookies
 from ..values.places import map_texts
-from .observation import BadRows, Observation, mask_values
+from ..world.rung import Answer
+from ..world.world import World
+from .observation import BadRows, Observation, mask_values, observe_world
 
-SHOWN = 20
-"""The last reads of a user that stand beside a call."""
+TOGETHER = 100
+"""Calls of a user after which what reads have shown is forgotten."""
 
 _NO_RULE = (401, 407, 429)
 """Refusals that say nothing of the tool."""
@@ -52,7 +54,7 @@ def read_har(file: str | Path, bad: BadRows, toolkit: Toolkit, server: Server | 
     Raises:
         GeckoError: The file cannot be read, or is no HAR; names the place.
     """
-    operations, threads = Operations(toolkit, server), dict[str, list[tuple[ToolSpec, Observation]]]()
+    operations, threads = Operations(toolkit, server), dict[str, list[Observation]]()
     for number, entry in sorted(enumerate(_entries(file)), key=lambda pair: _begin(pair[1])):
         where = f"{file}: log.entries[{number}]"
         try:
@@ -60,11 +62,11 @@ def read_har(file: str | Path, bad: BadRows, toolkit: Toolkit, server: Server | 
             tool, args = operations.read(request)
             user, secrets = _user(request, tool)
             row = Observation(tool.name, args, *_answer(response), source=f"{where}, user {user}")
-            threads.setdefault(user, []).append((tool, _without(row, secrets)))
+            threads.setdefault(user, []).append(_without(row, secrets))
         except (ValueError, httpx.InvalidURL, TypeError, RecursionError) as error:
             bad.add(str(error) if type(error) is not TypeError else "not of a known form", where)
     for thread in threads.values():
-        yield from _thread(thread)
+        yield from _thread(thread, toolkit)
 
 
 def _entries(file: str | Path) -> list[Any]:
@@ -152,15 +154,14 @@ def _without(row: Observation, secrets: list[str]) -> Observation:
     return replace(row, args=clean[0], result=clean[1])
 
 
-def _thread(calls: list[tuple[ToolSpec, Observation]]) -> Iterator[Observation]:
-    """Yield a user's calls, each with the reads before it, and those after it until something was written."""
-    shown: list[tuple[int, JsonObject]] = [
-        (at, {"name": row.tool, "args": row.args, "result": row.result})
-        for at, (tool, row) in enumerate(calls)
-        if tool.reads and row.status == "ok"
-    ]
-    writes = [at for at, (tool, _) in enumerate(calls) if not tool.reads]
-    for at, (_, row) in enumerate(calls):
-        until = next((other for other in writes if other > at), len(calls))
-        later = [one for other, one in shown if at < other < until]
-        yield replace(row, shown=[one for other, one in shown if other < at][-SHOWN:], later=later[:SHOWN])
+def _thread(calls: list[Observation], toolkit: Toolkit) -> Iterator[Observation]:
+    """Yield a user's calls with what reads have shown: beside them, and of the state by the contracts' `observes`."""
+    for first in range(0, len(calls), TOGETHER):
+        some, world = calls[first : first + TOGETHER], World(toolkit)
+        for number, row in enumerate(some):
+            call = Call(id=f"call_{number}", name=row.tool, args=row.args)
+            is_still = row.status == "error" or toolkit[row.tool].reads
+            world.record(call, Answer(row.status, row.result, [] if is_still else None))
+        for row, made in zip(some, observe_world(world), strict=True):
+            known = made if made.before else replace(made, before=None, change=None)  # {}: nothing is known
+            yield replace(known, source=row.source)
