@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from ..context import GeckoContext
-from ..contracts.run import Admissibility, ContractRun
+from ..contracts.run import Admissibility, ContractRun, part_of
 from ..errors import GeckoError
 from ..models.ask import AnyAsk, Reply, Where
 from ..models.formatting import cut, join_lines, one_line
@@ -69,6 +69,7 @@ class RungRequest:
         earlier: What real calls of earlier turns have shown.
         before: The task state before the steps; not to be changed.
         told: What else the rung must know, for a model.
+        unread: Places of the state that reads which run for real would show, and that are not there.
     """
 
     tool: ToolSpec
@@ -87,6 +88,7 @@ class RungRequest:
     earlier: Sequence[SupposedFact] = ()
     before: JsonObject = field(default_factory=dict)
     told: str = ""
+    unread: Sequence[tuple[str, ...]] = ()
 
     @property
     def calls(self) -> list[JsonObject]:
@@ -114,7 +116,15 @@ def request_of(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolk
         writes=[each.name for each in others if not each.reads],
         earlier=real_results(state.get("conversation", ())) if asked else (),
         before=state["before"],
+        unread=_find_unread(state["task_state"], toolkit, scope.context),
     )
+
+
+def _find_unread(state: JsonObject, toolkit: Toolkit, context: GeckoContext) -> list[tuple[str, ...]]:
+    """Return the places that only reads show and none has shown: what they hold is unknown, not empty."""
+    contracts = [tool.contract for tool in toolkit if tool.contract is not None and runs_for_real(tool, context)]
+    places = {place for contract in contracts for place in contract.observed}
+    return sorted(place for place in places if place[-1] not in cast("JsonObject", part_of(state, place[:-1])))
 
 
 def find_reality(before: JsonObject, steps: Iterable[Step], toolkit: Toolkit) -> Reality | None:
@@ -171,15 +181,19 @@ def open_contract(request: RungRequest) -> ContractRun:
     """Return the contract of the request's tool, which has one, opened on its call and state."""
     contract = request.tool.contract
     assert contract is not None
-    return contract.open(
-        args=request.call["args"],
-        parameters=request.tool.parameters,
-        state=request.state,
-        call=request.call,
-        now=clock(request.state),
-        seed=request.context.seed,
-        calls=answered_calls(request.steps) if contract.reads_calls else (),
-    ).trust(request.untrusted)
+    return (
+        contract.open(
+            args=request.call["args"],
+            parameters=request.tool.parameters,
+            state=request.state,
+            call=request.call,
+            now=clock(request.state),
+            seed=request.context.seed,
+            calls=answered_calls(request.steps) if contract.reads_calls else (),
+        )
+        .trust(request.untrusted)
+        .without(request.unread)
+    )
 
 
 def gate(request: RungRequest) -> tuple[RungRequest, Answer | None]:
