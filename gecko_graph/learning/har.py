@@ -1,7 +1,7 @@
 """Rows from HAR files (HTTP Archive 1.2), as browsers and proxies write them.
 
-A user is a thread, told apart by a digest of credential or session cookie; of these nothing stands in a row. Nothing is
-known of the state, but of what the user's reads have shown.
+A user is a thread, told apart by a digest of credential or session cookie; of these nothing stands in a row. Of the
+state is known what the user's reads have shown, by `observes` of the tools' contracts.
 """
 
 from __future__ import annotations
@@ -14,24 +14,25 @@ from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NoReturn
-from urllib.parse import urlencode
+from typing import Any
 
 import httpx
 
 from ..errors import GeckoError
 from ..masking import MASK
 from ..models.failure import refuses
-from ..state import JsonObject
+from ..state import Call, JsonObject
 from ..tools import Toolkit, ToolSpec
 from ..tools.openapi.client import read_answer
 from ..tools.openapi.credentials import Server
-from ..tools.openapi.request_reader import Operations, read_cookies
+from ..tools.openapi.request_reader import CannotRead, Operations, read_cookies
 from ..values.places import map_texts
-from .observation import BadRows, Observation, mask_values
+from ..world.rung import Answer
+from ..world.world import World
+from .observation import BadRows, Observation, mask_values, observe_world
 
-SHOWN = 20
-"""The last reads of a user that stand beside a call."""
+TOGETHER = 100
+"""Calls of a user after which what reads have shown is forgotten."""
 
 _NO_RULE = (401, 407, 429)
 """Refusals that say nothing of the tool."""
@@ -52,7 +53,7 @@ def read_har(file: str | Path, bad: BadRows, toolkit: Toolkit, server: Server | 
     Raises:
         GeckoError: The file cannot be read, or is no HAR; names the place.
     """
-    operations, threads = Operations(toolkit, server), dict[str, list[tuple[ToolSpec, Observation]]]()
+    operations, threads = Operations(toolkit, server), dict[str, list[Observation]]()
     for number, entry in sorted(enumerate(_entries(file)), key=lambda pair: _begin(pair[1])):
         where = f"{file}: log.entries[{number}]"
         try:
@@ -60,32 +61,24 @@ def read_har(file: str | Path, bad: BadRows, toolkit: Toolkit, server: Server | 
             tool, args = operations.read(request)
             user, secrets = _user(request, tool)
             row = Observation(tool.name, args, *_answer(response), source=f"{where}, user {user}")
-            threads.setdefault(user, []).append((tool, _without(row, secrets)))
-        except (ValueError, httpx.InvalidURL, TypeError, RecursionError) as error:
-            bad.add(str(error) if type(error) is not TypeError else "not of a known form", where)
+            threads.setdefault(user, []).append(_without(row, secrets))
+        except (ValueError, httpx.InvalidURL, TypeError, AttributeError, KeyError, RecursionError) as error:
+            bad.add(str(error) if type(error) in (ValueError, CannotRead) else "not of a known form", where)
     for thread in threads.values():
-        yield from _thread(thread)
+        yield from _thread(thread, toolkit)
 
 
 def _entries(file: str | Path) -> list[Any]:
-    def wrong(why: str) -> NoReturn:
-        raise GeckoError(f"{file}: {why}") from None
-
     try:
-        log = json.loads(Path(file).read_text(encoding="utf-8-sig", errors="replace"))
+        document = json.loads(Path(file).read_text(encoding="utf-8-sig", errors="replace"))
+        return list(_part(_part(document, "log", dict), "entries", list))
     except OSError as error:
-        wrong(f"cannot be read: {error.strerror}")
+        raise GeckoError(f"{file}: cannot be read: {error.strerror}") from None
     except json.JSONDecodeError as error:
-        wrong(f"no JSON: {error.msg} in line {error.lineno}, column {error.colno}")
+        where = f"in line {error.lineno}, column {error.colno}"
+        raise GeckoError(f"{file}: no JSON: {error.msg} {where}") from None
     except (ValueError, RecursionError) as error:
-        wrong(f"no JSON: {error}")
-    for key, kind in (("log", dict), ("entries", list)):
-        log = log.get(key) if isinstance(log, dict) else None
-        if not isinstance(log, kind):
-            wrong(
-                f"no HAR: at `{'log.' * (key == 'entries')}{key}` expected {'an object' if kind is dict else 'a list'}"
-            )
-    return list(log)
+        raise GeckoError(f"{file}: no HAR: {error}") from None
 
 
 def _begin(entry: Any) -> str:
@@ -105,17 +98,15 @@ def _pairs(holder: JsonObject, key: str) -> list[tuple[str, str]]:
 
 def _request(entry: JsonObject) -> httpx.Request:
     headers = [(name, value) for name, value in _pairs(entry, "headers") if not name.startswith(":")]
-    names, post = {name.lower() for name, _ in headers}, entry.get("postData") or {}
-    headers += [("content-type", str(post["mimeType"]))] if post.get("mimeType") and "content-type" not in names else []
-    crumbs = [f"{name}={value}" for name, value in _pairs(entry, "cookies")]
-    headers += [("cookie", "; ".join(crumbs))] if crumbs and "cookie" not in names else []
-    content = _content(post, urlencode(_pairs(post, "params")))
+    post, method, url = entry.get("postData") or {}, _part(entry, "method", str), _part(entry, "url", str)
+    if post.get("mimeType") and "content-type" not in {name.lower() for name, _ in headers}:
+        headers.append(("content-type", str(post["mimeType"])))
     coded = [(name.encode(), value.encode()) for name, value in headers]
-    return httpx.Request(_part(entry, "method", str).upper(), _part(entry, "url", str), headers=coded, content=content)
+    return httpx.Request(method.upper(), url, headers=coded, content=_content(post))
 
 
-def _content(holder: JsonObject, other: str = "") -> bytes:
-    text = str(holder.get("text") or other)
+def _content(holder: JsonObject) -> bytes:
+    text = str(holder.get("text") or "")
     if holder.get("encoding") != "base64":
         return text.encode("utf-8", "replace")
     try:
@@ -153,23 +144,20 @@ def _user(request: httpx.Request, tool: ToolSpec) -> tuple[str, list[str]]:
 def _without(row: Observation, secrets: list[str]) -> Observation:
     """Return a row without secrets: those of the request, and what looks like one."""
     known = sorted((one for one in secrets if len(one) >= _SHORTEST), key=len, reverse=True)
-    pattern = re.compile("|".join(map(re.escape, known)))
-    args, result = [
-        map_texts(each, lambda text: pattern.sub(MASK, text), keys=True) if known else each
-        for each in (row.args, row.result)
+    pattern = re.compile("|".join(map(re.escape, known)) or r"(?!)")
+    clean = [
+        mask_values(map_texts(each, lambda text: pattern.sub(MASK, text), keys=True)) for each in (row.args, row.result)
     ]
-    return replace(row, args=mask_values(args), result=mask_values(result))
+    return replace(row, args=clean[0], result=clean[1])
 
 
-def _thread(calls: list[tuple[ToolSpec, Observation]]) -> Iterator[Observation]:
-    """Yield a user's calls, each with the reads before it, and those after it until something was written."""
-    shown: list[tuple[int, JsonObject]] = [
-        (at, {"name": row.tool, "args": row.args, "result": row.result})
-        for at, (tool, row) in enumerate(calls)
-        if tool.reads and row.status == "ok"
-    ]
-    writes = [at for at, (tool, _) in enumerate(calls) if not tool.reads]
-    for at, (_, row) in enumerate(calls):
-        until = next((other for other in writes if other > at), len(calls))
-        later = [one for other, one in shown if at < other < until]
-        yield replace(row, shown=[one for other, one in shown if other < at][-SHOWN:], later=later[:SHOWN])
+def _thread(calls: list[Observation], toolkit: Toolkit) -> Iterator[Observation]:
+    """Yield a user's calls with what reads have shown: beside them, and of the state by the contracts' `observes`."""
+    for first in range(0, len(calls), TOGETHER):
+        some, world = calls[first : first + TOGETHER], World(toolkit)
+        for number, row in enumerate(some):
+            call = Call(id=f"call_{number}", name=row.tool, args=row.args)
+            is_still = row.status == "error" or toolkit[row.tool].reads
+            world.record(call, Answer(row.status, row.result, [] if is_still else None))
+        for row, made in zip(some, observe_world(world), strict=True):
+            yield replace(made, source=row.source)

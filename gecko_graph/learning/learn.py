@@ -29,6 +29,7 @@ class Learned:
         unknown: By tool, what its rows have not shown.
         contradicted: Branches of written contracts that rows contradict.
         notes: What a reader should know of the rows: opposites among them, a sample in the place of all.
+        sample: The rows that it was learned from.
     """
 
     contracts: JsonObject
@@ -36,6 +37,7 @@ class Learned:
     unknown: dict[str, list[str]] = field(default_factory=dict)
     contradicted: list[Contradiction] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    sample: Sampler | None = field(default=None, repr=False, compare=False)
 
     def apply(self, toolkit: Toolkit) -> Toolkit:
         """Return the toolkit with the learned contracts; written ones stay."""
@@ -66,7 +68,7 @@ def learn_contracts(
     """
     sampler = Sampler(toolkit, BadRows() if bad is None else bad)
     sampler.add(rows)
-    learned = Learned({}, sampler.bad)
+    learned = Learned({}, sampler.bad, sample=sampler)
     names = sampler.tools()
     for number, name in enumerate(names, 1):
         if progress:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from random import Random
 
@@ -77,8 +79,32 @@ def make_calls(toolkit: Toolkit, count: int, *, seed: int = 0) -> None:
             orders.append(answer["order_id"])
 
 
-def har(count: int, *, seed: int = 0, keep: list | None = None) -> dict:
-    """Return a HAR of so many calls."""
+def shop(toolkit: Toolkit, count: int, *, seed: int = 0) -> None:
+    """Shop so many times as people do: look, see what is left, order, think again."""
+    source, orders = Random(seed), ["A-9999"]
+    for _ in range(count):
+        toolkit["findItems"].real()
+        toolkit["showAccount"].real()
+        sku = source.choice(["MUG", "TEA", "TEA", "POT", "TIN", "CAN", "JUG", "BOX"])
+        answer = toolkit["placeOrder"].real(sku=sku, quantity=source.randint(1, 4))
+        orders += [answer["order_id"]] if isinstance(answer, dict) else []
+        if source.random() < 0.6:
+            toolkit["cancelOrder"].real(order_id=source.choice(orders[-6:]))
+
+
+HOST = "https://shop.example"
+
+
+@cache
+def files_to_learn_from() -> dict[str, str]:
+    """What docs/learning.md begins with: a document without contracts, and what a browser has saved."""
+    keep: list[str] = []
+    text = json.dumps(har(150, keep=keep, users=shop)).replace(keep[0], HOST)
+    return {"api.yaml": json.dumps({**bare_spec(), "servers": [{"url": HOST}]}), "traffic.har": text}
+
+
+def har(count: int, *, seed: int = 0, keep: list | None = None, users: Callable[..., None] = make_calls) -> dict:
+    """Return a HAR of so many calls, or of so many times that users do something."""
     entries: list[dict] = []
 
     def note(response: httpx.Response) -> None:
@@ -87,7 +113,7 @@ def har(count: int, *, seed: int = 0, keep: list | None = None) -> dict:
 
     with OrderService() as service, httpx.Client(event_hooks={"response": [note]}, trust_env=False) as client:
         toolkit = service.toolkit(client=client)
-        make_calls(toolkit, count, seed=seed)
+        users(toolkit, count, seed=seed)
         if keep is not None:
             keep.append(service.url)
     return {"log": {"version": "1.2", "creator": {"name": "test", "version": "1"}, "entries": entries}}

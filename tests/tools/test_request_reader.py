@@ -40,7 +40,7 @@ def test_every_operation_of_real_documents_is_read_back(shared_data):
         with suppress(ToolkitError):
             toolkit = Toolkit.from_openapi(path, server=BASE)
             operations = Operations(toolkit, BASE)
-            for tool in toolkit:
+            for tool in (one for one in toolkit if one.binding.body.get("media") != "multipart/form-data"):
                 for seed in range(4):
                     with suppress(Impossible, CannotSend):
                         args = make_value(tool.parameters, seed=seed, key=tool.name)
@@ -108,7 +108,7 @@ FORM = {
 }
 
 
-@pytest.mark.parametrize("media", ["application/json", "application/x-www-form-urlencoded", "multipart/form-data"])
+@pytest.mark.parametrize("media", ["application/json", "application/x-www-form-urlencoded"])
 @given(
     args=st.fixed_dictionaries({"a": PLAIN, "n": st.integers(0, 99), "many": st.lists(PLAIN, min_size=1, max_size=3)})
 )
@@ -123,12 +123,11 @@ def test_bodies_are_read_back(media, args):
         ("text/plain", {"type": "string"}, "hé"),
         ("application/octet-stream", {"type": "string"}, "data:application/octet-stream;base64,/wA="),
         ("application/json", {"type": "array"}, [1, {"a": None}]),
-        ("multipart/form-data", {"type": "object", "properties": {"f": {"type": "string", "format": "binary"}}}, None),
     ],
 )
-def test_whole_bodies_and_files_are_read_back(media, schema, value):
+def test_whole_bodies_are_read_back(media, schema, value):
     tool = read_one(body(schema, media=media), method="post")
-    args = {"body": value} if value else {"f": "data:image/png;base64,iVBORw=="}
+    args = {"body": value}
     assert read_request(tool, BASE, build_request(tool, BASE, args, extra={})) == args
 
 

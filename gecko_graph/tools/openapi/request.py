@@ -224,16 +224,15 @@ def _parts(tool: ToolSpec, binding: HttpBinding, name: str, value: Json) -> Iter
     named = {wire: argument for argument, (place, wire) in binding.places.items() if place == "body"}
     schema = tool.parameters.get("properties", {}).get(named.get(name, name), {})
     given = binding.body.get("encoding", {}).get(name, {}).get("contentType", "").partition(",")[0].strip()
-    is_binary = is_file(schema, tool.parameters)
+    is_file = _is_file(schema, tool.parameters)
     for one in value if isinstance(value, list) else [value]:
-        content, media = _octets(one) if is_binary else (format_scalar(one).encode(), None)
-        default = OCTETS if is_binary else JSON_MEDIA if isinstance(one, dict | list) else "text/plain; charset=utf-8"
+        content, media = _octets(one) if is_file else (format_scalar(one).encode(), None)
+        default = OCTETS if is_file else JSON_MEDIA if isinstance(one, dict | list) else "text/plain; charset=utf-8"
         kind = _check_header("content-type", given if given and "*" not in given else media or default)
-        yield name, (name if is_binary else None, content, kind)
+        yield name, (name if is_file else None, content, kind)
 
 
-def is_file(schema: Any, whole: JsonObject) -> bool:
-    """Return whether a form's member is a file."""
+def _is_file(schema: Any, whole: JsonObject) -> bool:
     for _ in range(3):
         if not isinstance(schema, dict):
             return False

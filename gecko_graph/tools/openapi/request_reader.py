@@ -12,7 +12,6 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from email.parser import BytesParser
 from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote, unquote_plus, urlsplit
@@ -23,7 +22,7 @@ from ...schemas.subschemas import IN_PLACE, follow
 from ...state import Json, JsonObject
 from ..spec import HttpBinding, ToolSpec
 from .credentials import Server, resolve_server
-from .request import DELIMITERS, FORMS, JSON_MEDIA, OCTETS, PATH_STYLES, VARIABLE, field_style, format_scalar, is_file
+from .request import DELIMITERS, FORMS, JSON_MEDIA, OCTETS, PATH_STYLES, VARIABLE, field_style, format_scalar
 
 _SPLIT = {"%20": r"%20|\+", "%7C": r"%7[Cc]|\|"}
 _SCALARS = frozenset({"string", "number", "integer", "boolean"})
@@ -57,7 +56,7 @@ class Operations:
         """Return the tool and the arguments of a request. Raises CannotRead."""
         path = request.url.raw_path.decode().partition("?")[0]
         near = [one for one in self._all if one[2] in ("", request.url.netloc.decode())]
-        fits = [one for one in near if _pattern(one[3] + _template(one[1])[0]).fullmatch(path)]
+        fits = [one for one in near if _pattern(one[3] + re.split("[?#]", one[1].path)[0]).fullmatch(path)]
         made = [one for one in fits if one[1].method.upper() == request.method]
         why = "no operation has its method" if fits else "no operation has its path" if near else "another server"
         least = min((one[1].path.count("{") for one in made), default=0)
@@ -77,34 +76,26 @@ def read_request(tool: ToolSpec, base: str, request: httpx.Request) -> JsonObjec
     """
     binding = tool.binding or HttpBinding("post", "/")
     path, _, query = request.url.raw_path.decode().partition("?")
-    template, fixed = _template(binding)
+    template, _, fixed = binding.path.partition("#")[0].partition("?")
     texts = [path, *filter(None, query.split("&"))]
     variables: dict[str, str] = {}
     for one in (urlsplit(base).path.rstrip("/") + template, *filter(None, fixed.split("&"))):
-        at, found = next(
-            ((at, hit) for at, text in enumerate(texts) if (hit := _pattern(one).fullmatch(text))), (0, None)
-        )
+        found = next((hit for hit in map(_pattern(one).fullmatch, texts) if hit), None)
         if found is None or request.method != binding.method.upper():
             raise CannotRead("no operation has its path")
-        texts.pop(at)
+        texts.remove(found[0])
         variables |= dict(zip(VARIABLE.findall(one), found.groups(), strict=True))
-    args = {each.name: each.read_simple(variables[wire]) for wire, each in _parts(tool, "path") if wire in variables}
+    args = {each.name: each.read(variables[wire]) for wire, each in _parts(tool, "path") if wire in variables}
     args |= _read_pairs(_pairs(texts), _parts(tool, "query"), unquote_plus, tool)
     sent = request.headers
-    args |= {each.name: each.read_simple(sent[wire], str) for wire, each in _parts(tool, "header") if wire in sent}
-    return (
-        args | _read_pairs(_pairs(read_cookies(request)), _parts(tool, "cookie"), unquote) | _read_body(tool, request)
-    )
+    args |= {each.name: each.read(sent[wire], str) for wire, each in _parts(tool, "header") if wire in sent}
+    args |= _read_pairs(_pairs(read_cookies(request)), _parts(tool, "cookie"), unquote)
+    return args | _read_body(tool, request)
 
 
 def read_cookies(request: httpx.Request) -> list[str]:
     """Return a request's cookies, `name=value` each."""
     return [one for one in re.split(r";\s*", request.headers.get("cookie", "")) if one]
-
-
-def _template(binding: HttpBinding) -> tuple[str, str]:
-    path, _, fixed = binding.path.partition("#")[0].partition("?")
-    return path, fixed
 
 
 @lru_cache(maxsize=4096)
@@ -184,52 +175,29 @@ class _Part(NamedTuple):
             return [self.inner(None).tree(each) for each in node.values()]
         return {key: self.inner(key).tree(each) for key, each in node.items()}
 
-    def _split(self, raw: str, separator: str, decode: Decode) -> list[str]:
-        """Return the parts of a list or an object; a single one where it can be neither."""
-        if decode is str:  # of a header nothing is escaped
-            may = bool(self.kinds & {"array", "object"})
-        else:
-            may = bool(self.kinds & {"array", "object"}) or not (self.kinds or self.style.get("allowReserved"))
-        return re.split(_SPLIT.get(separator, re.escape(separator)), raw) if may else [raw]
-
-    def _object(self, texts: list[str]) -> Json:
-        return {key: self.inner(key).scalar(text) for key, text in zip(texts[::2], texts[1::2], strict=False)}
-
-    def read_simple(self, raw: str, decode: Decode = unquote) -> Json:
-        """Return the value of a path's variable or a header."""
+    def read(self, raw: str, decode: Decode = unquote) -> Json:
+        """Return the value of one text: of a path's variable, a header, or a parameter whose style does not explode."""
         if "content" in self.style:
-            return self._content(decode(raw))
-        first, separator, named = PATH_STYLES.get(str(self.style.get("style")), PATH_STYLES["simple"])
-        explode, raw = self.style.get("explode", False), raw.removeprefix(first)
-        if not raw and self.is_only("array"):
-            return []
-        parts = self._split(raw, separator, decode) if explode else [raw]
+            return _load(decode(raw)) if "json" in str(self.style["content"]) else self.scalar(decode(raw))
+        style, explode, kinds = str(self.style.get("style")), self.style.get("explode", False), self.kinds
+        first, separator, named = PATH_STYLES.get(style, PATH_STYLES["simple"])
+        separator = separator if explode else DELIMITERS.get(style, ",")
+        raw = raw.removeprefix(first)
+        raw = raw.partition("=")[2] if named and not explode else raw
+        # where the schema does not say, a separator that is not escaped is one; in a header nothing is escaped
+        may_split = kinds & {"array", "object"} or not (kinds or decode is str or self.style.get("allowReserved"))
+        parts = re.split(_SPLIT.get(separator, re.escape(separator)), raw) if may_split else [raw]
         if self.is_only("object"):
-            parts = parts if explode else self._split(raw.partition("=")[2] if named else raw, ",", decode)
-            return self._object(
-                [decode(text) for part in parts for text in (part.split("=", 1) if explode else [part])]
-            )
-        parts = [part.partition("=")[2] if named else part for part in parts]
-        return self.listed([decode(part) for part in (parts if explode else self._split(parts[0], ",", decode))])
-
-    def read_query(self, raws: list[str], decode: Decode) -> Json:
-        """Return the value of a query parameter, a cookie or a form's field from all values under its name."""
-        if "content" in self.style:
-            return self._content(decode(raws[0]))
-        if not self.explodes:
-            raws = self._split(raws[0], DELIMITERS.get(str(self.style.get("style", "form")), ","), decode)
-        texts = [decode(raw) for raw in raws]
-        return self._object(texts) if self.is_only("object") else self.listed(texts)
+            texts = [decode(text) for part in parts for text in (part.split("=", 1) if explode else [part])]
+            return {key: self.inner(key).scalar(text) for key, text in zip(texts[::2], texts[1::2], strict=False)}
+        texts = [decode(part.partition("=")[2] if named and explode else part) for part in parts]
+        return [] if texts == [""] and decode is str and self.is_only("array") else self.listed(texts)
 
     @property
     def explodes(self) -> bool:
         """Whether each value of a query parameter has a name before it."""
-        return (
-            bool(self.style.get("explode", self.style.get("style", "form") == "form")) and "content" not in self.style
-        )
-
-    def _content(self, text: str) -> Json:
-        return _load(text) if "json" in str(self.style["content"]) else self.scalar(text)
+        style = self.style
+        return bool(style.get("explode", style.get("style", "form") == "form")) and "content" not in style
 
 
 def _parts(tool: ToolSpec, place: str) -> list[tuple[str, _Part]]:
@@ -259,7 +227,8 @@ def _read_pairs(
             keys = [key for key in named if is_open or key in one.names()]
             found |= {one.name: {key: one.inner(key).scalar(decode(named.pop(key)[0])) for key in keys}} if keys else {}
         elif wire in named:
-            found[one.name] = one.read_query(named.pop(wire), decode)
+            raws = named.pop(wire)
+            found[one.name] = one.listed([*map(decode, raws)]) if one.explodes else one.read(raws[0], decode)
     options = closed.binding.security if closed and closed.binding else ()
     unknown = named.keys() - {str(each.get("name")) for option in options for each in option.values()}
     if closed and unknown:
@@ -288,9 +257,9 @@ def _read_body(tool: ToolSpec, request: httpx.Request) -> JsonObject:
     kind, whole = sent.partition(";")[0].strip().lower(), parts.get("")
     if kind in FORMS and (whole is None or whole.is_only("object")):
         names = {key: whole.inner(key, field_style(binding, key)) for key in whole.names()} if whole else parts
-        pairs = _pairs(content.decode(errors="replace").split("&"))
-        is_plain, some = kind == FORMS[0], [*names.items()]
-        form = _read_pairs(pairs, some, unquote_plus, tool) if is_plain else _read_multipart(tool, content, sent, names)
+        if kind != FORMS[0]:
+            raise CannotRead("a multipart body")
+        form = _read_pairs(_pairs(content.decode(errors="replace").split("&")), [*names.items()], unquote_plus, tool)
         return {whole.name: form} if whole else form
     value: Json = _load(content.decode(errors="replace")) if kind.endswith("json") else _as_text(content, kind)
     if whole is not None:
@@ -298,18 +267,6 @@ def _read_body(tool: ToolSpec, request: httpx.Request) -> JsonObject:
     if not isinstance(value, dict):
         raise CannotRead("its body is no object")
     return {parts[wire].name if wire in parts else wire: each for wire, each in value.items()}
-
-
-def _read_multipart(tool: ToolSpec, content: bytes, sent: str, known: Mapping[str, _Part]) -> JsonObject:
-    found: dict[str, list[str]] = {}
-    for each in BytesParser().parsebytes(b"content-type: " + sent.encode() + b"\r\n\r\n" + content).walk():
-        name, payload = each.get_param("name", header="content-disposition"), each.get_payload(decode=True)
-        if isinstance(name, str) and isinstance(payload, bytes):
-            is_binary = name in known and is_file(known[name].schema, tool.parameters)
-            text = _as_text(payload, each.get_content_type()) if is_binary else payload.decode(errors="replace")
-            found.setdefault(name, []).append(text)
-    parts = {wire: known.get(wire, _Part({}, {}, wire, {})) for wire in found}
-    return {one.name: one.listed(found[wire]) for wire, one in parts.items()}
 
 
 def _as_text(content: bytes, media: str) -> str:
