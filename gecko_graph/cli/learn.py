@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import getpass
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace as Options
@@ -18,6 +19,7 @@ from ..display.page import render
 from ..display.words import clean, counted
 from ..errors import ContractError, GeckoError, did_you_mean
 from ..learning.learn import Learned, learn_contracts
+from ..learning.learn import Progress as Told
 from ..learning.observation import BadRows, Observation
 from ..learning.probe import probe
 from ..learning.readers import read_file
@@ -68,13 +70,8 @@ def learn(options: Options) -> int:
 
 def _learn(toolkit: Toolkit, options: Options, console: Console, more: Iterable[Observation] = ()) -> Learned:
     bad = BadRows()
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("reading rows", total=None)
-
-        def tell(name: str, number: int, count: int) -> None:
-            bar.update(task, description=f"learning {clean(name)}", completed=number - 1, total=count)
-
-        read = (read_file(file, bad, toolkit, server=options.server) for file in options.rows)
+    read = (read_file(file, bad, toolkit, server=options.server) for file in options.rows)
+    with _progress("learning", console) as tell:
         return learn_contracts(toolkit, chain(chain.from_iterable(read), more), bad=bad, progress=tell)
 
 
@@ -82,15 +79,21 @@ def _probe(toolkit: Toolkit, learned: Learned, options: Options, console: Consol
     """Probe the sandbox that was named, and write the rows beside the output."""
     file = Path(options.output).with_suffix(".probes.jsonl")
     sandbox = connect(toolkit, Options(**{**vars(options), "server": options.probe}))
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("probing", total=options.probes)
-
-        def tell(name: str, number: int, count: int) -> None:
-            bar.update(task, description=f"probing {clean(name)}", completed=number, total=count)
-
+    with _progress("probing", console) as tell:
         rows = probe(sandbox, learned, limit=options.probes, progress=tell, observe=file)
     console.print(Text(f"{file}: {counted(len(rows), 'call')} of {clean(options.probe)}", "bold"))
     return rows
+
+
+@contextmanager
+def _progress(doing: str, console: Console) -> Iterator[Told]:
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("reading rows", total=None)
+
+        def tell(name: str, number: int, count: int) -> None:
+            bar.update(task, description=f"{doing} {clean(name)}", completed=number - 1, total=count)
+
+        yield tell
 
 
 def _show(learned: Learned, toolkit: Toolkit, target: str, console: Console) -> None:
@@ -139,9 +142,9 @@ def _review(options: Options) -> int:
             break
         if word in ("a", "d"):
             one.decide("accept" if word == "a" else "drop", by=getpass.getuser())
-        write_text(
-            "--review", file, format_document(document, Path(file).suffix)
-        )  # Ctrl-C loses nothing that was decided
+        new = f"{file}.new"  # written whole or not at all: Ctrl-C loses nothing that was decided
+        write_text("--review", new, format_document(document, Path(file).suffix))
+        Path(new).replace(file)
     console.print(Text(f"{file}: {counted(len(find_proposals(document)), 'proposal')} left", "bold"))
     return 0
 

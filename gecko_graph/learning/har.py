@@ -15,7 +15,6 @@ from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
 import httpx
 
@@ -26,14 +25,14 @@ from ..state import Call, JsonObject
 from ..tools import Toolkit, ToolSpec
 from ..tools.openapi.client import read_answer
 from ..tools.openapi.credentials import Server
-from ..tools.openapi.request_reader import Operations, read_cookies
+from ..tools.openapi.request_reader import CannotRead, Operations, read_cookies
 from ..values.places import map_texts
 from ..world.rung import Answer
 from ..world.world import World
 from .observation import BadRows, Observation, mask_values, observe_world
 
-TOGETHER = 100
-"""Calls of a user after which what reads have shown is forgotten."""
+TOGETHER, BEFORE = 150, 50
+"""Calls of a user that one world follows, and those before them that tell it what is known at their begin."""
 
 _NO_RULE = (401, 407, 429)
 """Refusals that say nothing of the tool."""
@@ -63,8 +62,8 @@ def read_har(file: str | Path, bad: BadRows, toolkit: Toolkit, server: Server | 
             user, secrets = _user(request, tool)
             row = Observation(tool.name, args, *_answer(response), source=f"{where}, user {user}")
             threads.setdefault(user, []).append(_without(row, secrets))
-        except (ValueError, httpx.InvalidURL, TypeError, RecursionError) as error:
-            bad.add(str(error) if type(error) is not TypeError else "not of a known form", where)
+        except (ValueError, httpx.InvalidURL, TypeError, AttributeError, KeyError, RecursionError) as error:
+            bad.add(str(error) if type(error) in (ValueError, CannotRead) else "not of a known form", where)
     for thread in threads.values():
         yield from _thread(thread, toolkit)
 
@@ -99,17 +98,15 @@ def _pairs(holder: JsonObject, key: str) -> list[tuple[str, str]]:
 
 def _request(entry: JsonObject) -> httpx.Request:
     headers = [(name, value) for name, value in _pairs(entry, "headers") if not name.startswith(":")]
-    names, post = {name.lower() for name, _ in headers}, entry.get("postData") or {}
-    headers += [("content-type", str(post["mimeType"]))] if post.get("mimeType") and "content-type" not in names else []
-    crumbs = [f"{name}={value}" for name, value in _pairs(entry, "cookies")]
-    headers += [("cookie", "; ".join(crumbs))] if crumbs and "cookie" not in names else []
-    content = _content(post, urlencode(_pairs(post, "params")))
+    post, method, url = entry.get("postData") or {}, _part(entry, "method", str), _part(entry, "url", str)
+    if post.get("mimeType") and "content-type" not in {name.lower() for name, _ in headers}:
+        headers.append(("content-type", str(post["mimeType"])))
     coded = [(name.encode(), value.encode()) for name, value in headers]
-    return httpx.Request(_part(entry, "method", str).upper(), _part(entry, "url", str), headers=coded, content=content)
+    return httpx.Request(method.upper(), url, headers=coded, content=_content(post))
 
 
-def _content(holder: JsonObject, other: str = "") -> bytes:
-    text = str(holder.get("text") or other)
+def _content(holder: JsonObject) -> bytes:
+    text = str(holder.get("text") or "")
     if holder.get("encoding") != "base64":
         return text.encode("utf-8", "replace")
     try:
@@ -157,10 +154,11 @@ def _without(row: Observation, secrets: list[str]) -> Observation:
 def _thread(calls: list[Observation], toolkit: Toolkit) -> Iterator[Observation]:
     """Yield a user's calls with what reads have shown: beside them, and of the state by the contracts' `observes`."""
     for first in range(0, len(calls), TOGETHER):
-        some, world = calls[first : first + TOGETHER], World(toolkit)
+        start, world = max(0, first - BEFORE), World(toolkit)
+        some = calls[start : first + TOGETHER]
         for number, row in enumerate(some):
             call = Call(id=f"call_{number}", name=row.tool, args=row.args)
             is_still = row.status == "error" or toolkit[row.tool].reads
             world.record(call, Answer(row.status, row.result, [] if is_still else None))
-        for row, made in zip(some, observe_world(world), strict=True):
+        for row, made in [*zip(some, observe_world(world), strict=True)][first - start :]:
             yield replace(made, source=row.source)

@@ -14,6 +14,7 @@ from ..errors import ContractError
 from ..state import Json, JsonObject
 from ..tools import ToolSpec
 from ..values.digest import digest
+from ..values.patch import tokens
 from ..values.places import as_text
 from .changes import Lawful, Program, cover, find_effects, find_results
 from .conditions import build_conditions, forms_of
@@ -106,6 +107,8 @@ def mine(tool: ToolSpec, found: Sequence[tuple[str, Observation]]) -> Mined:
         "lawful": seen,
         "refusals": {kind: rows.bit_count() for kind, rows in whole.kinds()},
     }
+    touched = {tokens(each["path"])[0] for row in whole.rows for each in row.change or () if each["path"]}
+    evidence["touches"] = sorted(touched)  # of the state: what else it changes where its effects are not known
     if seen < PROPOSED:
         doubts = ["false"]
         mined.unknown.append(f"only {seen} lawful calls were seen")
@@ -229,7 +232,8 @@ def _answers(whole: _Rows, mined: Mined, evidence: JsonObject, doubts: list[str]
     needs = [need for one in changed for need in one.needs if not any(name in need for name in drawn)]
     doubts += [need.replace("before", "state") for need in needs]
     made: JsonObject = {"let": {name: let for one in [*returned, *changed] for name, let in one.lets.items()}}
-    made |= {"effects": _effects(changes)} if any(program.data for _, program in changes) else {}
+    if not whole.tool.reads:  # also none, when its result is open
+        made["effects"] = _effects(changes) if any(program.data for _, program in changes) else []
     made["returns"] = _returns(returns, _odd(sample, odd)) if returns else {"cases": [{"pass": UNLEARNED}]}
     return made if made["let"] else {key: made[key] for key in made if key != "let"}
 

@@ -52,11 +52,7 @@ class Proposal(NamedTuple):
     def _decide_clause(self, word: str, check: str) -> None:
         if word == "accept":
             says = str(self.rule.get("pass", "")).removeprefix(PERHAPS)
-            made = {
-                **self.rule,
-                "check": check or self.rule["check"],
-                "error": self.rule.get("error", read_result(says)),
-            }
+            made = {"error": read_result(says), **self.rule, **({"check": check} if check else {})}
             made.pop("pass", None)
             Contract.load({"requires": [made]}, where=self.id)
             self.rule.clear()

@@ -136,30 +136,23 @@ class Draft:
     def _tried(self, clause: JsonObject) -> JsonObject:
         """Return a clause with its evidence. Raises ContractError."""
         contract = Contract.load({"requires": [clause]}, where=self.tool.name).fit(self.tool.parameters)
-        hits, against, unclear = list[tuple[str, Observation]](), list[Observation](), 0
-        lawful = 0
-        for branch, row in self.rows:
-            if row.before is None and contract.state_keys:
-                continue
-            run = _open(self.tool, contract, row)
-            is_refused = run.refusal() is not None
-            if branch and is_refused:
-                hits.append((branch, row))
-            elif not branch:
-                lawful, unclear = lawful + (not is_refused and not run.unclear), unclear + bool(run.unclear)
-                against += [row] if is_refused else []
-        kind = max(Counter(branch for branch, _ in hits).items(), key=lambda pair: (pair[1], pair[0]), default=("", 0))
-        own = [row for branch, row in hits if branch == kind[0]]
-        starts = len({digest(row.before) if row.before is not None else row.question for row in own})
+        some = [pair for pair in self.rows if pair[1].before is not None or not contract.state_keys]
+        runs = [(branch, row, run := _open(self.tool, contract, row), run.refusal()) for branch, row in some]
+        hits = Counter(branch for branch, _, _, refusal in runs if branch and refusal)
+        kind, count = max(hits.items(), key=lambda pair: (pair[1], pair[0]), default=("", 0))
+        own = [row for branch, row, _, refusal in runs if branch == kind and refusal]
+        against = [row for branch, row, _, refusal in runs if not branch and refusal]
+        lawful = [bool(run.unclear) for branch, _, run, refusal in runs if not (branch or refusal)]
+        starts = len({row.question if row.before is None else digest(row.before) for row in own})
         form = kind_of_check(clause["check"])
-        trusted = form in TRUSTED and kind[1] >= ESTABLISHED and starts >= STARTS and lawful > 2 * unclear
+        trusted = form in TRUSTED and count >= ESTABLISHED and starts >= STARTS and 2 * sum(lawful) < len(lawful)
+        status = "refuted" if against else "established" if trusted else "proposed"
         self.counter += [f"`{clause['check']}` refuses a call that was done: {_show(row)}" for row in against[:2]]
-        evidence = {"kind": form, "for": kind[1], "lawful": lawful, "rivals": 0, "starts": starts, "by": "model"}
-        evidence["against"] = [row.digest[:12] for row in against[:NAMED]]
-        evidence["status"] = "refuted" if against else "established" if trusted else "proposed"
-        says = {} if trusted and not against else {"pass": f"perhaps refused: {as_text(clause['error'])}"}
-        kept = {key: value for key, value in clause.items() if key != "error" or not says}
-        return {**kept, **says, "evidence": evidence}
+        evidence = {"kind": form, "for": count, "lawful": lawful.count(False), "rivals": 0, "starts": starts}
+        evidence |= {"against": [row.digest[:12] for row in against[:NAMED]], "status": status, "by": "model"}
+        error = clause.pop("error")
+        says = {"error": error} if status == "established" else {"pass": f"perhaps refused: {as_text(error)}"}
+        return {**clause, **says, "evidence": evidence}
 
     def _try_parts(self, written: WrittenContract) -> None:
         """Keep effects and result where the miner knows none and the rows do not contradict them."""
@@ -187,9 +180,9 @@ class Draft:
 
     def merged(self) -> JsonObject:
         """Return what was mined with the rules that rows have left, where they explain refusals that it does not."""
-        contract = Contract.load(self.mined, where=self.tool.name)
-        open_rows = [row for branch, row in self.rows if branch and _open(self.tool, contract, row).refusal() is None]
-        more = [one for one in self.clauses if not one["evidence"]["for"] or self._explains(one, open_rows)]
+        known = Contract.load(self.mined, where=self.tool.name)
+        left = [row for branch, row in self.rows if branch and _open(self.tool, known, row).refusal() is None]
+        more = [one for one in self.clauses if not one["evidence"]["for"] or self._explains(one, left)]
         named = [{"id": f"written-{number}", **one} for number, one in enumerate(more, 1)]
         evidence = {**self.mined.get("evidence", {}), **self.parts.get("evidence", {})}
         open_result = {"returns": {"cases": [{"pass": UNLEARNED}]}} if "effects" in self.parts else {}

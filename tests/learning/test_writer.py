@@ -75,7 +75,7 @@ def test_enough_rows_establish_a_rule_of_a_trusted_kind():
     some = [row for row in rows(400) if row.status == "ok" or "no item" in str(row.result)]
     learned = learn_contracts(toolkit(), some)
     (draft,) = drafts_of(toolkit(), learned)
-    tried = draft._tried(RIGHT)
+    tried = draft._tried({**RIGHT})
     assert tried["evidence"]["status"] == "established"
     assert tried["error"] == RIGHT["error"]
     assert (
