@@ -202,11 +202,11 @@ Paths = Mapping[int, tuple[str, ...]]
 def _explain_path(paths: Paths, befores: Mapping[int, JsonObject], terms: Sequence[Term]) -> list[Value] | None:
     """Return how each token of a path comes about; it may begin where the state says that one works in a tree."""
     for cursor in (term for term in terms if term.path):
-        said, steps = cursor.path or ("", [])
+        said, steps = cursor.path or ((), [])
         if all(steps[row] and list(path[: len(steps[row])]) == steps[row] for row, path in paths.items()):
             rest = {row: path[len(steps[row]) :] for row, path in paths.items()}
             if (tail := _explain_tokens(rest, {}, terms)) is not None:
-                return [*(Value(token, cursor.typed()) for token in said.split("\n")), *tail]
+                return [*(Value(token, cursor.typed()) for token in said), *tail]
     return _explain_tokens(paths, befores, terms)
 
 
@@ -233,7 +233,7 @@ def _explain_tokens(paths: Paths, befores: Mapping[int, JsonObject], terms: Sequ
 def _named(column: Mapping[int, str], terms: Sequence[Term]) -> Value | None:
     for term in terms:
         if all(is_key(term.values[row]) and str(term.values[row]) == token for row, token in column.items()):
-            return Value("{{ " + term.text + " }}", (*term.needs, are(term.text, "string", "integer")))
+            return Value("{{ " + term.text + " }}", (*term.guards, are(term.text, "string", "integer")))
     return None
 
 
@@ -248,7 +248,7 @@ def _indexed(column: Mapping[int, str], holders: Mapping[int, Any], terms: Seque
         for term, key in ((term, key) for term in terms for key in fields):
             if all(_find(holders[row], key, term.values[row]) == int(token) for row, token in column.items()):
                 keys = f"({whole.text} | map(attribute={quote(key)}))" if key else whole.text
-                needs = (*whole.typed(), *term.needs, f"{term.text} in {keys}")
+                needs = (*whole.typed(), *term.guards, f"{term.text} in {keys}")
                 return Value("{{ index(" + keys + f", {term.text}) }}}}", needs)
     return None
 

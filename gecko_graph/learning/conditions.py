@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import operator
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from typing import Any, Literal
 
 from ..state import Json
 from .terms import MISSING, Term, are, derive, is_key, quote, test_of
 
-Kind = Literal["existence", "membership", "flag", "comparison", "equality", "constant", "set"]
-TRUSTED: tuple[Kind, ...] = ("existence", "membership", "flag", "comparison")
+Kind = Literal["existence", "membership", "flag", "comparison", "documented", "equality", "constant", "set", "conjunction"]
+TRUSTED: tuple[Kind, ...] = ("existence", "membership", "flag", "comparison", "documented")
 """Kinds that may refuse a call once they are established: the others were refuted too often (facts of the issue)."""
 
 TIERS: dict[Kind, int] = {
-    "existence": 0, "membership": 0, "flag": 0, "comparison": 1, "equality": 2, "constant": 3, "set": 4,
+    "existence": 0, "membership": 0, "flag": 0, "documented": 1, "comparison": 1,
+    "equality": 2, "constant": 3, "set": 4, "conjunction": 5,
 }  # fmt: skip
 """What is tried first: a rival of a later tier is none."""
 
-MOST_PAIRS, MOST_NUMBERS, MOST_SEEN, LEAST_TEXTS = 40, 24, 12, 3
+MOST_PAIRS, MOST_NUMBERS, MOST_SEEN, MOST_WORDS, LEAST_TEXTS = 40, 24, 12, 6, 3
+Documented = frozenset[tuple[str, Any]]
+"""Constants that the tools' documents name, each with the name of the field that may have it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,7 +38,8 @@ class Condition:
         true: Bits of the rows in which it holds.
         known: Bits of those in which it can be evaluated.
         cost: How long a description it is.
-        needs: Checks that must hold before it can be evaluated, in their order.
+        terms: What it speaks of.
+        guarded: Terms that must not be none.
     """
 
     check: str
@@ -41,12 +47,24 @@ class Condition:
     true: int
     known: int
     cost: int
-    needs: tuple[str, ...] = ()
+    terms: tuple[Term, ...] = ()
+    guarded: bool = True
 
     @property
     def fails(self) -> int:
         """Bits of the rows in which it is known not to hold."""
         return self.known & ~self.true
+
+    @property
+    def guards(self) -> list[str]:
+        """What must hold so that it can be evaluated, of what some rows lack, in its order."""
+        some = (guard for term in self.terms for guard in (*term.guards, *(term.given if self.guarded else ())))
+        return list(dict.fromkeys(some))
+
+    @property
+    def whole(self) -> str:
+        """Itself with its guards."""
+        return " and ".join([*self.guards, f"({self.check})"])
 
     def negated(self) -> Condition:
         """Return the opposite, of the same kind."""
@@ -54,6 +72,17 @@ class Condition:
         first, _, last = self.check.split(" ") if check else ("", "", "")
         text = f"{first} {check} {last}" if check else f"not ({self.check})"
         return replace(self, check=text, true=self.fails)
+
+
+def joined(some: Sequence[Condition], word: Literal["and", "or"], rows: int) -> Condition:
+    """Return conditions as one, which is known in all of these rows: what cannot be evaluated does not hold."""
+    if len(some) == 1 and not some[0].guards:
+        return some[0]
+    true = rows if word == "and" else 0
+    for one in some:
+        true = true & one.true if word == "and" else true | one.true
+    check = f" {word} ".join(one.whole if word == "and" else f"({one.whole})" for one in some)
+    return Condition(check, "conjunction", true, rows, sum(one.cost for one in some))
 
 
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
@@ -69,33 +98,56 @@ def bits(answers: Iterable[bool | None]) -> tuple[int, int]:
 
 def build_conditions(terms: Sequence[Term]) -> list[Condition]:
     """Return conditions over these terms, both ways round, each once."""
-    found = [*_existing(terms), *_members(terms), *_flags(terms), *_compared(terms), *_equal(terms)]
-    both = [one for each in found for one in (each, each.negated())]
-    unique: dict[str, Condition] = {}
-    for one in both:
-        if one.known:
-            unique.setdefault(one.check, one)
-    return list(unique.values())
+    return _both_ways([*_single(terms), *_members(terms), *_compared(terms), *_equal(terms)])
 
 
-def _of(check: str, kind: Kind, test: Test, terms: Sequence[Term], needs: Sequence[str], cost: int = 0) -> Condition:
+def _both_ways(found: Iterable[Condition]) -> list[Condition]:
+    both = (one for each in found for one in (each, each.negated()))
+    return list({one.check: one for one in both if one.known}.values())
+
+
+def _of(check: str, kind: Kind, test: Test, *terms: Term, cost: int = 0, guarded: bool = True) -> Condition:
     rows = zip(*(term.values for term in terms), strict=True)
-    true, known = bits(None if MISSING in row else test(*row) for row in map(tuple, rows))
-    cost += sum(term.cost for term in terms)
-    return Condition(check, kind, true, known, cost, tuple(dict.fromkeys(needs)))
+    true, known = bits(None if MISSING in row else test(*row) for row in rows)
+    return Condition(check, kind, true, known, cost + sum(term.cost for term in terms), terms, guarded)
 
 
-def _existing(terms: Sequence[Term]) -> Iterator[Condition]:
-    """Yield whether something is there at all: an argument that may be left out, a value that may be none, items."""
+def _single(terms: Sequence[Term]) -> Iterator[Condition]:
+    """Yield whether something is there at all, and flags: also whether there are any, of a count."""
     for term in terms:
-        values = [value for value in term.values if value is not MISSING]
-        if any(value is None for value in values):
-            needs = (*term.needs, f"{term.text} is defined")
-            yield _of(f"{term.text} is not none", "existence", lambda value: value is not None, [term], needs)
-        if any(isinstance(value, list | dict | str) and not value for value in values):
-            needs = (*term.needs, are(term.text, "sequence"))
-            test = lambda value: None if not isinstance(value, list | dict | str) else bool(value)  # noqa: E731
-            yield _of(f"({term.text} | length) > 0", "existence", test, [term], needs, 1)
+        text, values = term.text, [value for value in term.values if value is not MISSING]
+        given = [value for value in values if value is not None]
+        if len(given) < len(values):
+            yield _of(f"{text} is not none", "existence", lambda value: value is not None, term, guarded=False)
+        if any(isinstance(value, list | dict | str) and not value for value in given):
+            yield _of(f"({text} | length) > 0", "existence", _is_filled, term, cost=1)
+        if given and all(isinstance(value, bool) for value in given):
+            yield _of(text, "flag", lambda value: value, term)
+        elif is_numeric(term):
+            if term.of != "argument" and all(type(value) is int for value in given):
+                yield _of(f"{text} != 0", "flag", _numeric("!=", 0), term)
+            yield from (_of(f"{text} {sign} 0", "constant", _numeric(sign, 0), term) for sign in (">", ">="))
+        if term.of == "state" and (fields := _items_fields(values)):
+            for field in fields:
+                has = partial(_all_have, field)
+                yield _of(f"all(one in {text}, one.{field} is defined)", "existence", has, term, cost=1)
+
+
+def _is_filled(value: Any) -> bool | None:
+    return bool(value) if isinstance(value, list | dict | str) else None
+
+
+def _items_fields(values: Sequence[Any]) -> list[str]:
+    """Return fields that some records of a list lack."""
+    items = [item for value in values if isinstance(value, list) for item in value[:20]][:500]
+    records = [item for item in items if isinstance(item, dict)] if all(isinstance(i, dict) for i in items) else []
+    counts = Counter(key for item in records for key in item if key.isidentifier())
+    return [key for key, count in counts.items() if LEAST_TEXTS <= count < len(records)][:8]
+
+
+def _all_have(field: str, items: Any) -> bool | None:
+    records = items if isinstance(items, list) else [None]
+    return all(field in item for item in records) if all(isinstance(item, dict) for item in records) else None
 
 
 def _members(terms: Sequence[Term]) -> Iterator[Condition]:
@@ -105,14 +157,11 @@ def _members(terms: Sequence[Term]) -> Iterator[Condition]:
     keys = [term for term in terms if any(is_key(value) for value in term.values)]
     lists = [term for term in terms if term.of == "argument" and any(isinstance(v, list) and v for v in term.values)]
     for holder in [*holders, *derive(plain, " | values", lambda value: list(value.values()))]:
-        own = (*holder.needs, f"{are(holder.text, 'sequence')} and {holder.text} is not string")
         for key in keys:
             if holder.text not in key.text:
-                needs = (*own, *key.needs, are(key.text, "string", "integer"))
-                yield _of(f"{key.text} in {holder.text}", "membership", _is_in, [key, holder], needs)
+                yield _of(f"{key.text} in {holder.text}", "membership", _is_in, key, holder)
         for many in lists:
-            needs = (*own, f"{are(many.text, 'sequence')} and {many.text} is not string")
-            yield _of(f"all(one in {many.text}, one in {holder.text})", "membership", _are_in, [many, holder], needs, 1)
+            yield _of(f"all(one in {many.text}, one in {holder.text})", "membership", _are_in, many, holder, cost=1)
 
 
 def _is_flat(value: Any) -> bool:
@@ -131,17 +180,14 @@ def _are_in(keys: Any, holder: Any) -> bool | None:
     return all(_is_in(key, holder) for key in keys)
 
 
-def _flags(terms: Sequence[Term]) -> Iterator[Condition]:
-    for term in terms:
-        if any(isinstance(value, bool) for value in term.values):
-            needs = (*term.needs, f"{term.text} is defined", f"{term.text} in [true, false]")
-            yield _of(term.text, "flag", lambda value: value if isinstance(value, bool) else None, [term], needs)
+def is_numeric(term: Term) -> bool:
+    """Return whether a term is a number; a flag is none, but the language's test takes it."""
+    return any(map(is_number, term.values)) and not any(isinstance(value, bool) for value in term.values)
 
 
 def numbers(terms: Sequence[Term]) -> list[Term]:
-    """Return the terms that are numbers, the simple ones first; a flag is none, but the language's test takes it."""
-    known = [term for term in terms if not any(isinstance(value, bool) for value in term.values)]
-    return [term for term in known if any(map(is_number, term.values))][:MOST_NUMBERS]
+    """Return the terms that are numbers, the simple ones first."""
+    return list(filter(is_numeric, terms))[:MOST_NUMBERS]
 
 
 def is_number(value: Any) -> bool:
@@ -150,20 +196,12 @@ def is_number(value: Any) -> bool:
 
 
 def _compared(terms: Sequence[Term]) -> Iterator[Condition]:
-    """Yield comparisons of two numbers, of a product and a number, and of one with nothing."""
+    """Yield comparisons of two numbers, and of a product and a number."""
     known = numbers(terms)
     products = [combine(a, b, "*") for a, b in combinations(known, 2) if "argument" in (a.of, b.of)][:MOST_PAIRS]
     for left, right in [*combinations(known, 2), *((a, b) for a in products for b in known if b.text not in a.text)]:
-        needs = (*left.needs, *right.needs, are(left.text, "number"), are(right.text, "number"))
         for sign in ("<=", "<"):
-            yield _of(f"{left.text} {sign} {right.text}", "comparison", _numeric(sign), [left, right], needs)
-    for term in known:
-        if term.of != "argument" and all(type(value) is int for value in term.values if is_number(value)):
-            # a count: whether there are any is a flag
-            yield _of(f"{term.text} != 0", "flag", _numeric("!=", 0), [term], (*term.needs, are(term.text, "integer")))
-        for sign in (">", ">="):
-            needs = (*term.needs, are(term.text, "number"))
-            yield _of(f"{term.text} {sign} 0", "constant", _numeric(sign, 0), [term], needs)
+            yield _of(f"{left.text} {sign} {right.text}", "comparison", _numeric(sign), left, right)
 
 
 _SIGNS: dict[str, Callable[[Any, Any], Any]] = {
@@ -183,61 +221,62 @@ def combine(a: Term, b: Term, sign: str) -> Term:
     """Return the sum or product of two terms."""
     pairs = zip(a.values, b.values, strict=True)
     values = [_SIGNS[sign](x, y) if is_number(x) and is_number(y) else MISSING for x, y in pairs]
-    needs = (*a.needs, *b.needs, are(a.text, "number"), are(b.text, "number"))
-    return Term(f"({a.text} {sign} {b.text})", values, a.cost + b.cost + 1, "lookup", needs)
+    return Term(f"({a.text} {sign} {b.text})", values, a.cost + b.cost + 1, "lookup", (a, b))
 
 
 def _equal(terms: Sequence[Term]) -> Iterator[Condition]:
     scalars = [term for term in terms if any(is_key(value) for value in term.values)][:MOST_PAIRS]
     for left, right in combinations(scalars, 2):
-        if left.of == right.of == "state":
-            continue
-        needs = (*left.needs, *right.needs, f"{left.text} is defined", f"{right.text} is defined")
-        one = _of(f"{left.text} == {right.text}", "equality", _equality, [left, right], needs)
-        if one.true.bit_count() > 1:
-            yield one
+        if not left.of == right.of == "state":
+            one = _of(f"{left.text} == {right.text}", "equality", _equality, left, right, guarded=False)
+            if one.true.bit_count() > 1:
+                yield one
 
 
 def _equality(a: Any, b: Any) -> bool | None:
     return a == b if (is_key(a) or a is None) and (is_key(b) or b is None) else None
 
 
-def constants(terms: Sequence[Term], failed: int, lawful: int) -> Iterator[Condition]:
-    """Yield conditions with a constant that hold in the lawful rows and not in the failed ones."""
+def constants(terms: Sequence[Term], failed: int, lawful: int, documented: Documented = frozenset()) -> list[Condition]:
+    """Return conditions with a constant that hold in the lawful rows and not in the failed ones, or tell words."""
     given, fields = ([term for term in terms if term.of == of] for of in ("argument", "state"))
     sums = [combine(a, b, "+") for a in numbers(given) for b in numbers(fields)][:MOST_PAIRS]
+    found: list[Condition] = []
     for term in [*terms, *derive(given, " | length", _length), *sums]:
         bad, good = (
             [v for at, v in enumerate(term.values) if rows >> at & 1 and v is not MISSING] for rows in (failed, lawful)
         )
         if bad and good:
-            yield from _seen(
-                term, *({quote(value): value for value in some if _is_scalar(value)} for some in (bad, good))
-            )
-            if numbers([term]):
-                yield from _threshold(term, *([value for value in some if is_number(value)] for some in (bad, good)))
+            scalars = ({quote(value): value for value in some if _is_scalar(value)} for some in (bad, good))
+            found += _seen(term, *scalars, documented)
+            if is_numeric(term):
+                found += _threshold(term, *([value for value in some if is_number(value)] for some in (bad, good)))
+    return found
 
 
-def _seen(term: Term, bad: dict[str, Any], good: dict[str, Any]) -> Iterator[Condition]:
-    for few, word, sign in ((good, "in", "=="), (bad, "not in", "!=")):
-        if bad and good and not bad.keys() & good.keys() and len(few) <= MOST_SEEN:
+def _seen(term: Term, bad: dict[str, Any], good: dict[str, Any], documented: Documented) -> Iterator[Condition]:
+    name = term.text.rpartition(".")[2]
+    apart = bool(bad and good) and not bad.keys() & good.keys()
+    words = [{each: value} for each, value in {**bad, **good}.items()] if len({*bad, *good}) <= MOST_WORDS else []
+    for few in [*words, *([good] if apart and 1 < len(good) <= MOST_SEEN else [])]:
+        says = "==" if len(few) == 1 else "in"
+        said = next(iter(few)) if len(few) == 1 else f"[{', '.join(sorted(few))}]"
+        test: Test = partial(_is_one_of, [*few.values()])
+        kind: Kind = "constant" if len(few) == 1 else "set"
+        kind = "documented" if all((name, value) in documented for value in few.values()) else kind
+        one = _of(f"{term.text} {says} {said}", kind, test, term, cost=len(few), guarded=False)
+        yield from (one, one.negated())
 
-            def test(value: Any, few: dict[str, Any] = few, word: str = word) -> bool | None:
-                return (value in few.values()) == (word == "in") if _is_scalar(value) else None
 
-            check = (
-                f"{term.text} {word} [{', '.join(sorted(few))}]" if len(few) > 1 else f"{term.text} {sign} {min(few)}"
-            )
-            kind: Kind = "constant" if len(few) == 1 else "set"
-            yield _of(check, kind, test, [term], (*term.needs, f"{term.text} is defined"), len(few))
+def _is_one_of(few: list[Any], value: Any) -> bool | None:
+    return value in few if _is_scalar(value) else None
 
 
 def _threshold(term: Term, bad: list[Any], good: list[Any]) -> Iterator[Condition]:
     for sign, edge in ((">=", min(good, default=0)), ("<=", max(good, default=0))):
         test = _numeric(sign, edge)
-        if bad and good and not any(map(test, bad)):
-            needs = (*term.needs, are(term.text, "number"))
-            yield _of(f"{term.text} {sign} {quote(edge)}", "constant", test, [term], needs, 2)
+        if bad and good and not all(map(test, bad)):
+            yield _of(f"{term.text} {sign} {quote(edge)}", "constant", test, term, cost=2)
 
 
 def _length(value: Any) -> Any:

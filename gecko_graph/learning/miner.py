@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from ..contracts.contract import Contract
@@ -16,11 +16,11 @@ from ..tools import ToolSpec
 from ..values.digest import digest
 from ..values.places import as_text
 from .changes import Lawful, Program, cover, find_effects, find_results
-from .conditions import build_conditions, forms_of
+from .conditions import Documented, build_conditions, forms_of
 from .explain import Explainer, richer
 from .observation import Observation, is_masked, without_masked
-from .rules import ESTABLISHED, EXCEPTIONS, PROPOSED, Rule, Sample, find_doubt, find_rules, places, separate
-from .terms import MISSING, ROOT, Term, build_terms
+from .rules import ESTABLISHED, EXCEPTIONS, PROPOSED, Rule, Sample, find_region, find_rules, places
+from .terms import MISSING, build_terms
 from .texts import HOLE
 
 CHUNK, MOST_PARTS = 12, 6
@@ -48,16 +48,16 @@ class _Rows:
     sample: Sample
 
     @classmethod
-    def of(cls, tool: ToolSpec, found: Sequence[tuple[str, Observation]]) -> _Rows:
+    def of(cls, tool: ToolSpec, found: Sequence[tuple[str, Observation]], documented: Documented) -> _Rows:
         branches, rows = [branch for branch, _ in found], [row for _, row in found]
         properties = tool.parameters.get("properties", {})
         defaults = {name: rule.get("default") if isinstance(rule, dict) else None for name, rule in properties.items()}
         args = [{**defaults, **{key: _known(each) for key, each in row.args.items()}} for row in rows]
         states = [MISSING if row.before is None else _known(row.before) for row in rows]
-        terms = [_rooted(term, "state") for term in build_terms(args, states)]
+        terms = build_terms(args, states, "state")
         lawful = sum(1 << at for at, branch in enumerate(branches) if not branch)
         starts = [row.question if row.before is None else digest(row.before) for row in rows]
-        sample = Sample(lawful, [row.digest[:12] for row in rows], starts, terms, build_conditions(terms))
+        sample = Sample(lawful, [row.digest[:12] for row in rows], starts, terms, build_conditions(terms), documented)
         return cls(tool, branches, rows, args, sample)
 
     def lawful(self) -> Lawful:
@@ -85,20 +85,17 @@ def _known(value: Json) -> Any:
     return MISSING if is_masked(value) else value
 
 
-def _rooted(term: Term, root: str) -> Term:
-    path = (term.path[0].replace(ROOT, root), term.path[1]) if term.path else None
-    needs = tuple(need.replace(ROOT, root) for need in term.needs)
-    return replace(term, text=term.text.replace(ROOT, root), needs=needs, path=path)
-
-
-def mine(tool: ToolSpec, found: Sequence[tuple[str, Observation]]) -> Mined:
+def mine(
+    tool: ToolSpec, found: Sequence[tuple[str, Observation]], documented: Documented = frozenset()
+) -> Mined:
     """Return what a tool's rows say of it.
 
     Args:
         tool: The tool.
         found: Its rows, each with its branch: "" for a lawful one, else the kind of its refusal.
+        documented: Constants that the tools' documents name.
     """
-    whole, mined = _Rows.of(tool, found), Mined()
+    whole, mined = _Rows.of(tool, found, documented), Mined()
     refusing, doubts = _requirements(whole, mined)
     seen = whole.sample.lawful.bit_count()
     evidence: JsonObject = {
@@ -120,20 +117,18 @@ def mine(tool: ToolSpec, found: Sequence[tuple[str, Observation]]) -> Mined:
 
 def _requirements(whole: _Rows, mined: Mined) -> tuple[list[JsonObject], list[str]]:
     """Return the clauses of refusals, and conditions outside of which nothing is known."""
-    doubts: list[str] = []
     found: list[tuple[Rule, int, Json]] = []
     explainer = Explainer(whole.sample.terms, is_plain=True)
     rare = 0
     for kind, rows in whole.kinds():
-        rules, left = find_rules(whole.sample, rows) if rows.bit_count() >= PROPOSED else ([], rows)
+        rules, left = find_rules(whole.sample, rows)
         error = _error(whole, kind, rows, explainer)
         found += [(rule, rows, error) for rule in rules]
         if left.bit_count() > EXCEPTIONS * rows.bit_count():
             if not rules and rows.bit_count() >= PROPOSED:
                 mined.unknown.append(f"{rows.bit_count()} refusals without a known reason: {kind}")
             rare |= left
-    if rare:
-        doubts += _doubtful(whole.sample, rare)
+    doubts = _doubtful(whole.sample, rare) if rare else []
     clauses: list[JsonObject] = []
     while found:
         # the first clause that fails gives the error: it must not fail where calls met another one
@@ -141,26 +136,27 @@ def _requirements(whole: _Rows, mined: Mined) -> tuple[list[JsonObject], list[st
             found, key=lambda one: sum((rows & one[0].best.fails & ~one[1]).bit_count() for _, rows, _ in found)
         )
         found.remove(first)
-        made, needs = _clauses(first[0], first[2], f"refusal-{len(clauses) + 1}")
+        made, needs = _clauses(whole.sample, first[0], first[2], f"refusal-{len(clauses) + 1}")
         clauses += made
         doubts += needs
     return clauses, list(dict.fromkeys(doubts))
 
 
-def _clauses(rule: Rule, error: Json, name: str) -> tuple[list[JsonObject], list[str]]:
-    """Return a rule's clauses, and the conditions under which it can be evaluated at all."""
+def _clauses(sample: Sample, rule: Rule, error: Json, name: str) -> tuple[list[JsonObject], list[str]]:
+    """Return a rule's clauses, and what all lawful calls had so that it could be evaluated."""
     some = [rule.best, *(rule.rivals if rule.status != "refuted" else ())]
-    needs = list(dict.fromkeys(need for one in some for need in one.needs))
-    guard = {"when": " and ".join(needs)} if needs else {}
+    guards = list(dict.fromkeys(guard for one in some for guard in one.guards))
+    when = {"when": " and ".join(guards)} if guards else {}
     checks = [f"({one.check})" if " " in one.check else one.check for one in some]
-    head: JsonObject = {"id": name, **guard, "check": " or ".join(checks)}
+    head: JsonObject = {"id": name, **when, "check": " or ".join(checks)}
     says: JsonObject = (
         {"error": error} if rule.status == "established" else {"pass": f"perhaps refused: {as_text(error)}"}
     )
     made = [{**head, **says, "evidence": rule.evidence}]
     if len(some) > 1:
-        made.append({"id": f"{name}-rivals", **guard, "check": " and ".join(checks), "pass": "rival rules disagree"})
-    return made, needs
+        made.append({"id": f"{name}-rivals", **when, "check": " and ".join(checks), "pass": "rival rules disagree"})
+    unseen = [guard for one in some if not sample.lawful & ~one.known for guard in one.guards]
+    return made, unseen
 
 
 def _error(whole: _Rows, kind: str, rows: int, explainer: Explainer) -> Json:
@@ -178,9 +174,9 @@ def _error(whole: _Rows, kind: str, rows: int, explainer: Explainer) -> Json:
 def _doubtful(sample: Sample, rare: int) -> list[str]:
     """Return what must hold, or a call may meet refusals that nothing explains."""
     share = rare.bit_count() / (rare.bit_count() + sample.lawful.bit_count())
-    one = find_doubt(sample, rare)
-    if one is not None:
-        return [*one.needs, one.check]
+    region = find_region(sample, sample.lawful, rare)
+    if region is not None:
+        return [f"({region.whole})"]
     return ["false"] if share > EXCEPTIONS / 2 else []
 
 
@@ -213,7 +209,7 @@ def _answers(whole: _Rows, mined: Mined, evidence: JsonObject, doubts: list[str]
         for some in (lawful.afters, lawful.befores)
     ]
     after, before = (
-        [_rooted(term, root) for term in terms] for terms, root in zip(states, ("state", "before"), strict=True)
+        [term.rooted(root) for term in terms] for terms, root in zip(states, ("state", "before"), strict=True)
     )
     results = Explainer([*richer(after), *(term for term in richer(before) if "before" in term.text)])
     returned, odd = cover(find_results(lawful, results), sample.lawful)
@@ -268,11 +264,10 @@ def _branched(sample: Sample, programs: Sequence[Program], left: int) -> Branche
             others = 0
             for other in waiting:
                 others |= other.rows if other is not program else 0
-            chosen = separate(sample, program.rows & remaining & ~others, remaining & ~program.rows)
-            if chosen:
-                needs = dict.fromkeys(need for one in chosen for need in one.needs)
-                text = " and ".join([*needs, *(f"({one.check})" for one in chosen)])
-                found.append((_before(text), program))
+            own = program.rows & remaining & ~others
+            region = find_region(sample, own, remaining & ~program.rows)
+            if region and (own & ~region.true).bit_count() <= EXCEPTIONS / 2 * own.bit_count():
+                found.append((_before(region.whole), program))
                 remaining &= ~program.rows
                 waiting.remove(program)
                 break
@@ -295,8 +290,8 @@ def _effects(branches: Branches) -> list[JsonObject]:
 
 def _odd(sample: Sample, left: int) -> list[str]:
     """Return what must hold, or a result may be one of the odd ones that no branch gives."""
-    one = find_doubt(replace(sample, lawful=sample.lawful & ~left), left) if left else None
-    return [_before(each) for each in (*one.needs, f"({one.check})")] if one else []
+    region = find_region(sample, sample.lawful & ~left, left) if left else None
+    return [_before(f"({region.whole})")] if region else []
 
 
 def _before(text: str) -> str:
