@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
@@ -13,7 +14,9 @@ from typing import Any, Literal
 from ..state import Json
 from .terms import MISSING, Term, are, derive, is_key, quote, test_of
 
-Kind = Literal["existence", "membership", "flag", "comparison", "documented", "equality", "constant", "set", "conjunction"]
+Kind = Literal[
+    "existence", "membership", "flag", "documented", "comparison", "equality", "constant", "set", "conjunction"
+]
 TRUSTED: tuple[Kind, ...] = ("existence", "membership", "flag", "comparison", "documented")
 """Kinds that may refuse a call once they are established: the others were refuted too often (facts of the issue)."""
 
@@ -24,6 +27,9 @@ TIERS: dict[Kind, int] = {
 """What is tried first: a rival of a later tier is none."""
 
 MOST_PAIRS, MOST_NUMBERS, MOST_SEEN, MOST_WORDS, LEAST_TEXTS = 40, 24, 12, 6, 3
+UNMET = 0.02
+"""Share of values met once, which is how often a new one is met, below which a set is taken for closed."""
+
 Documented = frozenset[tuple[str, Any]]
 """Constants that the tools' documents name, each with the name of the field that may have it."""
 
@@ -60,6 +66,15 @@ class Condition:
         """What must hold so that it can be evaluated, of what some rows lack, in its order."""
         some = (guard for term in self.terms for guard in (*term.guards, *(term.given if self.guarded else ())))
         return list(dict.fromkeys(some))
+
+    def names(self, about: Collection[str]) -> bool:
+        """Return whether it speaks of one of these terms."""
+        return any(each in term.text for term in self.terms for each in about)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it holds of constants that were never seen."""
+        return self.kind in ("constant", "set") and (" != " in self.check or self.check.startswith("not "))
 
     @property
     def whole(self) -> str:
@@ -113,7 +128,7 @@ def _of(check: str, kind: Kind, test: Test, *terms: Term, cost: int = 0, guarded
 
 
 def _single(terms: Sequence[Term]) -> Iterator[Condition]:
-    """Yield whether something is there at all, and flags: also whether there are any, of a count."""
+    """Yield whether something is there at all, and flags."""
     for term in terms:
         text, values = term.text, [value for value in term.values if value is not MISSING]
         given = [value for value in values if value is not None]
@@ -123,14 +138,9 @@ def _single(terms: Sequence[Term]) -> Iterator[Condition]:
             yield _of(f"({text} | length) > 0", "existence", _is_filled, term, cost=1)
         if given and all(isinstance(value, bool) for value in given):
             yield _of(text, "flag", lambda value: value, term)
-        elif is_numeric(term):
-            if term.of != "argument" and all(type(value) is int for value in given):
-                yield _of(f"{text} != 0", "flag", _numeric("!=", 0), term)
-            yield from (_of(f"{text} {sign} 0", "constant", _numeric(sign, 0), term) for sign in (">", ">="))
-        if term.of == "state" and (fields := _items_fields(values)):
-            for field in fields:
-                has = partial(_all_have, field)
-                yield _of(f"all(one in {text}, one.{field} is defined)", "existence", has, term, cost=1)
+        for field in _items_fields(values) if term.of == "state" else ():
+            has = partial(_all_have, field)
+            yield _of(f"all(one in {text}, one.{field} is defined)", "existence", has, term, cost=1)
 
 
 def _is_filled(value: Any) -> bool | None:
@@ -140,14 +150,13 @@ def _is_filled(value: Any) -> bool | None:
 def _items_fields(values: Sequence[Any]) -> list[str]:
     """Return fields that some records of a list lack."""
     items = [item for value in values if isinstance(value, list) for item in value[:20]][:500]
-    records = [item for item in items if isinstance(item, dict)] if all(isinstance(i, dict) for i in items) else []
-    counts = Counter(key for item in records for key in item if key.isidentifier())
-    return [key for key, count in counts.items() if LEAST_TEXTS <= count < len(records)][:8]
+    counts = Counter(key for item in items if isinstance(item, dict) for key in item if key.isidentifier())
+    return [key for key, count in counts.items() if len(items) / 2 <= count < len(items)][:8]
 
 
 def _all_have(field: str, items: Any) -> bool | None:
-    records = items if isinstance(items, list) else [None]
-    return all(field in item for item in records) if all(isinstance(item, dict) for item in records) else None
+    is_list = isinstance(items, list) and all(isinstance(item, dict) for item in items)
+    return all(field in item for item in items) if is_list else None
 
 
 def _members(terms: Sequence[Term]) -> Iterator[Condition]:
@@ -171,13 +180,13 @@ def _is_flat(value: Any) -> bool:
 def _is_in(key: Any, holder: Any) -> bool | None:
     if not is_key(key) or not isinstance(holder, dict | list):
         return None
-    return str(key) in holder if isinstance(holder, dict) else key in holder
+    return str(key) in holder if isinstance(holder, dict) else bool(key in holder)
 
 
 def _are_in(keys: Any, holder: Any) -> bool | None:
     if not isinstance(keys, list) or not all(map(is_key, keys)) or not isinstance(holder, dict | list):
         return None
-    return all(_is_in(key, holder) for key in keys)
+    return all(key in holder for key in (map(str, keys) if isinstance(holder, dict) else keys))
 
 
 def is_numeric(term: Term) -> bool:
@@ -196,12 +205,17 @@ def is_number(value: Any) -> bool:
 
 
 def _compared(terms: Sequence[Term]) -> Iterator[Condition]:
-    """Yield comparisons of two numbers, and of a product and a number."""
+    """Yield comparisons of two numbers, of a product and a number, and of one with nothing."""
     known = numbers(terms)
     products = [combine(a, b, "*") for a, b in combinations(known, 2) if "argument" in (a.of, b.of)][:MOST_PAIRS]
     for left, right in [*combinations(known, 2), *((a, b) for a in products for b in known if b.text not in a.text)]:
         for sign in ("<=", "<"):
             yield _of(f"{left.text} {sign} {right.text}", "comparison", _numeric(sign), left, right)
+    for term in known:
+        if term.of != "argument" and all(type(value) is int for value in term.values if is_number(value)):
+            # a count: whether there are any is a flag
+            yield _of(f"{term.text} != 0", "flag", _numeric("!=", 0), term)
+        yield from (_of(f"{term.text} {sign} 0", "constant", _numeric(sign, 0), term) for sign in (">", ">="))
 
 
 _SIGNS: dict[str, Callable[[Any, Any], Any]] = {
@@ -242,29 +256,33 @@ def constants(terms: Sequence[Term], failed: int, lawful: int, documented: Docum
     given, fields = ([term for term in terms if term.of == of] for of in ("argument", "state"))
     sums = [combine(a, b, "+") for a in numbers(given) for b in numbers(fields)][:MOST_PAIRS]
     found: list[Condition] = []
-    for term in [*terms, *derive(given, " | length", _length), *sums]:
+    plain = [term for term in terms if " ~ " not in term.text]
+    for term in [*plain, *derive(given, " | length", _length), *sums]:
         bad, good = (
             [v for at, v in enumerate(term.values) if rows >> at & 1 and v is not MISSING] for rows in (failed, lawful)
         )
         if bad and good:
-            scalars = ({quote(value): value for value in some if _is_scalar(value)} for some in (bad, good))
-            found += _seen(term, *scalars, documented)
+            found += _seen(term, bad, good, documented)
             if is_numeric(term):
                 found += _threshold(term, *([value for value in some if is_number(value)] for some in (bad, good)))
     return found
 
 
-def _seen(term: Term, bad: dict[str, Any], good: dict[str, Any], documented: Documented) -> Iterator[Condition]:
+def _seen(term: Term, bad: list[Any], good: list[Any], documented: Documented) -> Iterator[Condition]:
+    """Yield the words that a term has, and sets: of the lawful ones only where new ones are hardly met any more."""
     name = term.text.rpartition(".")[2]
-    apart = bool(bad and good) and not bad.keys() & good.keys()
-    words = [{each: value} for each, value in {**bad, **good}.items()] if len({*bad, *good}) <= MOST_WORDS else []
-    for few in [*words, *([good] if apart and 1 < len(good) <= MOST_SEEN else [])]:
-        says = "==" if len(few) == 1 else "in"
-        said = next(iter(few)) if len(few) == 1 else f"[{', '.join(sorted(few))}]"
-        test: Test = partial(_is_one_of, [*few.values()])
-        kind: Kind = "constant" if len(few) == 1 else "set"
-        kind = "documented" if all((name, value) in documented for value in few.values()) else kind
-        one = _of(f"{term.text} {says} {said}", kind, test, term, cost=len(few), guarded=False)
+    counts, odd = (Counter(quote(value) for value in some if _is_scalar(value)) for some in (good, bad))
+    known = {quote(value): value for value in (*good, *bad) if _is_scalar(value)}
+    is_closed = sum(count == 1 for count in counts.values()) <= UNMET * len(good)
+    sides = [some for some in (counts if is_closed else {}, odd) if 1 < len(some) <= MOST_SEEN]
+    apart = [[*some] for some in sides] if not counts.keys() & odd.keys() else []
+    for few in [*([each] for each in known if len(known) <= MOST_WORDS), *apart]:
+        values, is_one = [known[each] for each in few], len(few) == 1
+        said = few[0] if is_one else f"[{', '.join(sorted(few))}]"
+        kind: Kind = "constant" if is_one else "set"
+        kind = "documented" if all((name, value) in documented for value in values) else kind
+        check, test = f"{term.text} {'==' if is_one else 'in'} {said}", partial(_is_one_of, values)
+        one = _of(check, kind, test, term, cost=len(few), guarded=False)
         yield from (one, one.negated())
 
 
@@ -277,6 +295,17 @@ def _threshold(term: Term, bad: list[Any], good: list[Any]) -> Iterator[Conditio
         test = _numeric(sign, edge)
         if bad and good and not all(map(test, bad)):
             yield _of(f"{term.text} {sign} {quote(edge)}", "constant", test, term, cost=2)
+
+
+def documented_in(schema: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the constants that a schema names, with the property that may have each; also what its text quotes."""
+    if isinstance(schema, dict):
+        own = [*schema.get("enum", []), *(schema[key] for key in ("const", "minimum", "maximum") if key in schema)]
+        quoted = re.findall(r"""["']([^"']{1,40})["']""", str(schema.get("description", "")))
+        yield from ((name, value) for value in (*own, *quoted) if _is_scalar(value))
+        for key, inner in schema.get("properties", {}).items():
+            yield from documented_in(inner, key)
+        yield from documented_in(schema.get("items"), name)
 
 
 def _length(value: Any) -> Any:

@@ -85,9 +85,7 @@ def _known(value: Json) -> Any:
     return MISSING if is_masked(value) else value
 
 
-def mine(
-    tool: ToolSpec, found: Sequence[tuple[str, Observation]], documented: Documented = frozenset()
-) -> Mined:
+def mine(tool: ToolSpec, found: Sequence[tuple[str, Observation]], documented: Documented = frozenset()) -> Mined:
     """Return what a tool's rows say of it.
 
     Args:
@@ -121,13 +119,17 @@ def _requirements(whole: _Rows, mined: Mined) -> tuple[list[JsonObject], list[st
     explainer = Explainer(whole.sample.terms, is_plain=True)
     rare = 0
     for kind, rows in whole.kinds():
-        rules, left = find_rules(whole.sample, rows)
         error = _error(whole, kind, rows, explainer)
+        rules, left = find_rules(whole.sample, rows, re.findall(r"args\.\w+", as_text(error)))
         found += [(rule, rows, error) for rule in rules]
         if left.bit_count() > EXCEPTIONS * rows.bit_count():
             if not rules and rows.bit_count() >= PROPOSED:
                 mined.unknown.append(f"{rows.bit_count()} refusals without a known reason: {kind}")
             rare |= left
+        for rule in rules:
+            rare |= (
+                rule.rows if rule.best.is_open else 0
+            )  # of other constants than those that were seen it says nothing
     doubts = _doubtful(whole.sample, rare) if rare else []
     clauses: list[JsonObject] = []
     while found:
@@ -186,7 +188,7 @@ def _forms(whole: _Rows) -> list[str]:
     checks: list[str] = []
     for term in whole.sample.terms:
         values = [term.values[at] for at in lawful]
-        if term.of == "argument":
+        if term.of == "argument" and term.text.startswith("args."):
             checks += forms_of(values, term.text)
         elif term.of == "state" and term.cost == 1 and values in ([True] * len(values), [False] * len(values)):
             checks.append(f"{term.text} is defined and {term.text} == {str(values[0]).lower()}")

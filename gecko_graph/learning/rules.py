@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 from math import exp, lgamma, log2
 
 from ..state import JsonObject
@@ -78,12 +78,18 @@ def places(rows: int) -> Iterator[int]:
         rows ^= low
 
 
-def find_rules(sample: Sample, failed: int) -> tuple[list[Rule], int]:
-    """Return the rules that explain refusals of one kind, and the refusals that none explains."""
+def find_rules(sample: Sample, failed: int, about: Collection[str] = ()) -> tuple[list[Rule], int]:
+    """Return the rules that explain refusals of one kind, and the refusals that none explains.
+
+    Args:
+        sample: All rows.
+        failed: Those of this kind.
+        about: Terms that its message shows: of conditions that fit alike those that speak of them are taken.
+    """
     rules: list[Rule] = []
     left = failed
     while left.bit_count() >= PROPOSED and left.bit_count() > EXCEPTIONS * failed.bit_count():
-        rule = (_find_rule(sample, left) or _conjoin(sample, left)) if len(rules) < MOST_RULES else None
+        rule = (_find_rule(sample, left, about) or _conjoin(sample, left, about)) if len(rules) < MOST_RULES else None
         if rule is None:
             break
         rules.append(rule)
@@ -91,7 +97,7 @@ def find_rules(sample: Sample, failed: int) -> tuple[list[Rule], int]:
     return rules, left
 
 
-def _find_rule(sample: Sample, failed: int) -> Rule | None:
+def _find_rule(sample: Sample, failed: int, about: Collection[str]) -> Rule | None:
     """Return the rule that explains most of the refusals: of the trusted tiers, before one with constants."""
     pool = [*sample.conditions, *constants(sample.terms, failed, sample.lawful, sample.documented)]
     fitting = [(one, hit) for one in pool if (hit := _hits(sample, one, failed))]
@@ -99,14 +105,21 @@ def _find_rule(sample: Sample, failed: int) -> Rule | None:
         return None
     whole = (1 - EXCEPTIONS) * failed.bit_count()
 
-    def rank(pair: tuple[Condition, int]) -> tuple[bool, int, int, int, str]:
+    def rank(pair: tuple[Condition, int]) -> tuple[bool, int, int, bool, int, str]:
         one, hit = pair
         against, is_whole = (sample.lawful & one.fails).bit_count(), hit.bit_count() >= whole
         # one that explains (nearly) all, by the plainest kind; else the one that explains most
-        return not is_whole, TIERS[one.kind] if is_whole else -hit.bit_count(), against, one.cost, one.check
+        return (
+            not is_whole,
+            TIERS[one.kind] if is_whole else -hit.bit_count(),
+            against,
+            not one.names(about),
+            one.cost,
+            one.check,
+        )
 
     best, rows = min(fitting, key=rank)
-    tried = len({(one.true, one.known) for one in pool})
+    tried = len({(one.true, one.known) for one in pool if not best.names(about) or one.names(about)})
     chance = chance_of(rows.bit_count(), failed.bit_count(), (sample.lawful & best.known).bit_count(), tried)
     # numbers happen to be larger than others too often to explain a part
     if chance > CHANCE or (best.kind == "comparison" and rows.bit_count() < whole):
@@ -123,12 +136,13 @@ def _find_rule(sample: Sample, failed: int) -> Rule | None:
     return Rule(best, rivals[:MOST_RIVALS], rows, _evidence(sample, best, rows, chance, len(rivals)))
 
 
-def _conjoin(sample: Sample, failed: int) -> Rule | None:
+def _conjoin(sample: Sample, failed: int, about: Collection[str]) -> Rule | None:
     """Return a rule of several conditions for refusals that no single one explains; it never refuses."""
-    region = find_region(sample, failed, sample.lawful)
+    region = find_region(sample, failed, sample.lawful, about)
     if region is None or (region.true & failed).bit_count() < PROPOSED:
         return None
-    best = replace(region, check=f"not ({region.whole})", kind="conjunction", true=sample.every & ~region.true, terms=())
+    check, true = f"not ({region.whole})", sample.every & ~region.true
+    best = Condition(check, "conjunction", true, sample.every, region.cost)
     return Rule(best, (), region.true & failed, _evidence(sample, best, region.true & failed, 0, 0))
 
 
@@ -165,17 +179,18 @@ def _evidence(sample: Sample, best: Condition, rows: int, chance: float, rivals:
     }
 
 
-def find_region(sample: Sample, inside: int, outside: int) -> Condition | None:
+def find_region(sample: Sample, inside: int, outside: int, about: Collection[str] = ()) -> Condition | None:
     """Return a condition that holds in as many of these rows as can be told from (nearly) all of those; or None.
 
     It is one of few conjunctions of few conditions. A conjunction that would be outside of all of those by accident
     tells nothing, but the first where it takes half of the rows: what it leaves out is unknown then.
     """
-    pool = [*sample.conditions, *constants(sample.terms, outside, inside, sample.documented)]
+    every = [*sample.conditions, *constants(sample.terms, outside, inside, sample.documented)]
+    pool = [one for one in every if not one.is_open]
     found: list[Condition] = []
     left = inside
     while left and len(found) < MOST_REGIONS:
-        one = _grow(pool, left, outside, sample.every)
+        one = _grow(pool, left, outside, sample.every, about)
         if one is None:
             break
         taken = (left & one.true).bit_count()
@@ -188,13 +203,16 @@ def find_region(sample: Sample, inside: int, outside: int) -> Condition | None:
     return joined(found, "or", sample.every) if found else None
 
 
-def _grow(pool: Sequence[Condition], inside: int, outside: int, every: int) -> Condition | None:
+def _grow(pool: Sequence[Condition], inside: int, outside: int, every: int, about: Collection[str]) -> Condition | None:
     """Return the conjunction that tells most of these rows from those, each condition by what it gains."""
     chosen: list[Condition] = []
     rows, others = inside, outside
     while others.bit_count() > EXCEPTIONS / 2 * min(rows.bit_count(), outside.bit_count()):
-        best = max(pool, key=lambda one: (_gain(one, rows, others), -TIERS[one.kind], -one.cost, one.check), default=None)
-        if best is None or len(chosen) == MOST_CONJOINED or _gain(best, rows, others) <= 0:
+        found = [
+            (_gain(one, rows, others), one.names(about), -TIERS[one.kind], -one.cost, one.check, one) for one in pool
+        ]
+        gain, *_, best = max(found, key=lambda each: each[:5], default=(0, None))
+        if best is None or len(chosen) == MOST_CONJOINED or gain <= 0:
             return None
         chosen.append(best)
         rows, others = rows & best.true, others & best.true

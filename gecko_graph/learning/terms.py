@@ -171,7 +171,8 @@ def _cursors(fields: Sequence[Term]) -> Iterator[Term]:
     for path in (term for term in fields if _holds(term, list)):
         steps = [place if _is_path(place) else None for place in path.values]
         for tree in (term for term in fields if _holds(term, dict)):
-            between = Counter(key for some, whole in zip(steps, tree.values, strict=True) for key in _after(whole, some))
+            pairs = zip(steps, tree.values, strict=True)
+            between = Counter(key for some, whole in pairs for key in _after(whole, some))
             for key in [each for each, count in between.items() if count >= LEAST_HITS][:2]:
                 root = tree.text.removeprefix(ROOT + ".").split(".")
                 tokens = [[token for each in some for token in (each, key)] if some else None for some in steps]
