@@ -317,23 +317,19 @@ def _is_scalar(value: Json) -> bool:
 
 
 def forms_of(values: Sequence[Any], text: str) -> Iterator[str]:
-    """Yield what is always so of an argument in these rows: its type, its sign, signs that it lacks."""
+    """Yield what is always so of an argument in these rows: its type, its sign, its length, signs that it lacks."""
     given = [value for value in values if value is not MISSING]
-    if given:
-        yield are(text, *sorted({test_of(value) for value in given}))
-    checks = [(f"{text} > 0", _numeric(">", 0)), (f"{text} >= 0", _numeric(">=", 0))]
-    checks = [] if any(isinstance(value, bool) for value in given) else checks
-    positive = [
-        check for check, test in checks if any(map(is_number, given)) and all(test(v) is not False for v in given)
-    ]
-    yield from (f"({check} if {text} is number else true)" for check in positive[:1])
+    if not given:
+        return
+    yield are(text, *sorted({test_of(value) for value in given}))
+    some = [value for value in given if is_number(value)]
+    if some and min(some) >= 0 and not any(isinstance(value, bool) for value in given):
+        yield f"({text} {'>' if min(some) > 0 else '>='} 0 if {text} is number else true)"
     texts = [value for value in given if isinstance(value, str)]
-    lacking = [sign for sign in "/*\n" if texts and not any(sign in value for value in texts)]
-    yield from (f"({quote(sign)} not in {text} if {text} is string else true)" for sign in lacking)
-    lengths = {len(value) for value in texts}
-    if len(lengths) == 1 and len(set(texts)) >= LEAST_TEXTS:
-        yield f"(({text} | length) == {min(lengths)} if {text} is string else true)"
+    signs = [f"{quote(sign)} not in {text}" for sign in "/*\n" if texts and not any(sign in value for value in texts)]
+    if len({len(value) for value in texts}) == 1 and len(set(texts)) >= LEAST_TEXTS:
+        signs.append(f"({text} | length) == {len(texts[0])}")
+    yield from (f"({sign} if {text} is string else true)" for sign in signs)
     for kind, empty in ((str, "''"), (list, "[]")):
-        some = [value for value in given if isinstance(value, kind)]
-        if some and all(some):
+        if any(isinstance(value, kind) for value in given) and kind() not in given:
             yield f"{text} != {empty}"

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from ..contracts.contract import Contract
@@ -67,7 +67,7 @@ class _Rows:
         afters = {at: row.before if row.change is None and self.tool.reads else row.after for at, row in some.items()}
         known = {at: after for at, after in afters.items() if after is not None}
         results = {at: row.result for at, row in some.items()}
-        return Lawful(dict(enumerate(self.args)), befores, known, results, list(_parts(self.sample)))
+        return Lawful(dict(enumerate(self.args)), befores, known, results, _parts(self.sample))
 
     def kinds(self) -> list[tuple[str, int]]:
         """Return the kinds of refusals with their rows, the most frequent first."""
@@ -130,7 +130,7 @@ def _requirements(whole: _Rows, mined: Mined) -> tuple[list[JsonObject], list[st
             rare |= (
                 rule.rows if rule.best.is_open else 0
             )  # of other constants than those that were seen it says nothing
-    doubts = _doubtful(whole.sample, rare) if rare else []
+    doubts = _apart(whole.sample, whole.sample.lawful, rare)
     clauses: list[JsonObject] = []
     while found:
         # the first clause that fails gives the error: it must not fail where calls met another one
@@ -173,13 +173,12 @@ def _error(whole: _Rows, kind: str, rows: int, explainer: Explainer) -> Json:
     return known
 
 
-def _doubtful(sample: Sample, rare: int) -> list[str]:
-    """Return what must hold, or a call may meet refusals that nothing explains."""
-    share = rare.bit_count() / (rare.bit_count() + sample.lawful.bit_count())
-    region = find_region(sample, sample.lawful, rare)
+def _apart(sample: Sample, inside: int, odd: int) -> list[str]:
+    """Return what must hold, or a call may be one of the odd ones that nothing explains."""
+    region = find_region(sample, inside, odd) if odd else None
     if region is not None:
         return [f"({region.whole})"]
-    return ["false"] if share > EXCEPTIONS / 2 else []
+    return ["false"] if odd.bit_count() > EXCEPTIONS / 2 * (odd | inside).bit_count() else []
 
 
 def _forms(whole: _Rows) -> list[str]:
@@ -204,7 +203,10 @@ def _passing(doubts: Sequence[str]) -> Iterator[JsonObject]:
 
 def _answers(whole: _Rows, mined: Mined, evidence: JsonObject, doubts: list[str]) -> JsonObject:
     """Return effects and result, as far as they are known; what effects need is added to the doubts."""
-    sample, lawful = whole.sample, whole.lawful()
+    # a call whose arguments are masked shows not what becomes of them
+    masked = sum(1 << at for at, row in enumerate(whole.rows) if is_masked(row.args))
+    sample = whole.sample = replace(whole.sample, lawful=whole.sample.lawful & ~masked)
+    lawful = whole.lawful()
     # only of lawful calls: what is looked up has other fields where it is refused
     states = [
         build_terms(whole.args, [_known(some[at]) if at in some else MISSING for at in range(len(whole.rows))])
@@ -228,25 +230,25 @@ def _answers(whole: _Rows, mined: Mined, evidence: JsonObject, doubts: list[str]
     doubts += [need.replace("before", "state") for need in needs]
     made: JsonObject = {"let": {name: let for one in [*returned, *changed] for name, let in one.lets.items()}}
     made |= {"effects": _effects(changes)} if any(program.data for _, program in changes) else {}
-    made["returns"] = _returns(returns, _odd(sample, odd)) if returns else {"cases": [{"pass": UNLEARNED}]}
+    made["returns"] = (
+        _returns(returns, [_before(each) for each in _apart(sample, sample.lawful & ~odd, odd)])
+        if returns
+        else {"cases": [{"pass": UNLEARNED}]}
+    )
     return made if made["let"] else {key: made[key] for key in made if key != "let"}
 
 
-def _parts(sample: Sample) -> Iterator[int]:
-    """Yield parts of the lawful rows that may be branches: by an argument's few values, by the plainest conditions."""
-    lawful = sample.lawful
-    for term in sample.terms:
-        if term.of == "argument":
-            values: dict[str, int] = {}
-            for at in places(lawful):
-                values[repr(term.values[at])] = values.get(repr(term.values[at]), 0) | 1 << at
-            if 1 < len(values) <= MOST_PARTS:
-                yield from values.values()
+def _parts(sample: Sample) -> list[int]:
+    """Return parts of the lawful rows that may be branches: by an argument's few values, by the plainest conditions."""
+    found: list[int] = []
+    for term in (term for term in sample.terms if term.of == "argument"):
+        values: dict[str, int] = {}
+        for at in places(sample.lawful):
+            values[repr(term.values[at])] = values.get(repr(term.values[at]), 0) | 1 << at
+        found += values.values() if len(values) <= MOST_PARTS else ()
     plain = [one for one in sample.conditions if one.kind in ("membership", "flag", "existence")]
-    sides = [one.true & lawful for one in sorted(plain, key=lambda one: (one.cost, one.check))]
-    yield from [side for side in dict.fromkeys(sides) if PROPOSED <= side.bit_count() < lawful.bit_count()][
-        : 5 * MOST_PARTS
-    ]
+    sides = [one.true & sample.lawful for one in sorted(plain, key=lambda one: (one.cost, one.check))]
+    return [*found, *(side for side in dict.fromkeys(sides) if side.bit_count() >= PROPOSED)][: 6 * MOST_PARTS]
 
 
 Branches = list[tuple[str, Program]]
@@ -288,12 +290,6 @@ def _effects(branches: Branches) -> list[JsonObject]:
             made.append({"when": guard, "do": list(program.data)})
         before.append(when)
     return made
-
-
-def _odd(sample: Sample, left: int) -> list[str]:
-    """Return what must hold, or a result may be one of the odd ones that no branch gives."""
-    region = find_region(sample, sample.lawful & ~left, left) if left else None
-    return [_before(f"({region.whole})")] if region else []
 
 
 def _before(text: str) -> str:

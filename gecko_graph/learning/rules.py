@@ -61,10 +61,6 @@ class Sample:
         """Bits of all rows."""
         return (1 << len(self.names)) - 1
 
-    def started(self, rows: int) -> int:
-        """Return in how many different states these rows began."""
-        return len({self.starts[at] for at in places(rows)})
-
     def named(self, rows: int, most: int = 16) -> list[str]:
         """Return the digests of some of these rows."""
         return [self.names[at] for _, at in zip(range(most), places(rows), strict=False)]
@@ -149,7 +145,7 @@ def _conjoin(sample: Sample, failed: int, about: Collection[str]) -> Rule | None
 def _hits(sample: Sample, one: Condition, failed: int) -> int:
     """Return the refusals that a condition explains, none where lawful rows speak against it."""
     known, hit = sample.lawful & one.known, failed & one.fails
-    if (known & ~one.true).bit_count() > EXCEPTIONS / 2 * known.bit_count() or hit.bit_count() < PROPOSED:
+    if (known & ~one.true).bit_count() > EXCEPTIONS * known.bit_count() or hit.bit_count() < PROPOSED:
         return 0
     return hit
 
@@ -164,7 +160,11 @@ def chance_of(rows: int, failed: int, lawful: int, pool: int) -> float:
 
 
 def _evidence(sample: Sample, best: Condition, rows: int, chance: float, rivals: int) -> JsonObject:
-    count, starts, against = rows.bit_count(), sample.started(rows), sample.lawful & best.fails
+    count, starts, against = (
+        rows.bit_count(),
+        len({sample.starts[at] for at in places(rows)}),
+        sample.lawful & best.fails,
+    )
     trusted = best.kind in TRUSTED and count >= ESTABLISHED and starts >= STARTS
     status = "refuted" if against else "established" if trusted else "proposed"
     return {
