@@ -218,23 +218,23 @@ def _compared(terms: Sequence[Term]) -> Iterator[Condition]:
         yield from (_of(f"{term.text} {sign} 0", "constant", _numeric(sign, 0), term) for sign in (">", ">="))
 
 
-_SIGNS: dict[str, Callable[[Any, Any], Any]] = {
+SIGNS: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "!=": operator.ne,
-    "+": operator.add, "*": operator.mul,
+    "+": operator.add, "-": operator.sub, "*": operator.mul,
 }  # fmt: skip
 
 
 def _numeric(sign: str, *edge: float) -> Test:
     def test(*values: Any) -> bool | None:
-        return _SIGNS[sign](*values, *edge) if all(map(is_number, values)) else None
+        return SIGNS[sign](*values, *edge) if all(map(is_number, values)) else None
 
     return test
 
 
 def combine(a: Term, b: Term, sign: str) -> Term:
-    """Return the sum or product of two terms."""
+    """Return the sum, difference or product of two terms."""
     pairs = zip(a.values, b.values, strict=True)
-    values = [_SIGNS[sign](x, y) if is_number(x) and is_number(y) else MISSING for x, y in pairs]
+    values = [SIGNS[sign](x, y) if is_number(x) and is_number(y) else MISSING for x, y in pairs]
     return Term(f"({a.text} {sign} {b.text})", values, a.cost + b.cost + 1, "lookup", (a, b))
 
 

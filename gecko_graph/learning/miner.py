@@ -226,10 +226,10 @@ def _answers(whole: _Rows, mined: Mined, evidence: JsonObject, doubts: list[str]
     if changes is None:
         return {}
     drawn = {term.text for term in effects.drawn}
-    needs = [need for one in changed for need in one.needs if not any(name in need for name in drawn)]
+    needs = [need for one in changed for need in one.value.needs if not any(name in need for name in drawn)]
     doubts += [need.replace("before", "state") for need in needs]
-    made: JsonObject = {"let": {name: let for one in [*returned, *changed] for name, let in one.lets.items()}}
-    made |= {"effects": _effects(changes)} if any(program.data for _, program in changes) else {}
+    made: JsonObject = {"let": {name: let for one in [*returned, *changed] for name, let in one.value.lets.items()}}
+    made |= {"effects": _effects(changes)} if any(program.value.template for _, program in changes) else {}
     made["returns"] = (
         _returns(returns, [_before(each) for each in _apart(sample, sample.lawful & ~odd, odd)])
         if returns
@@ -263,7 +263,7 @@ def _branched(sample: Sample, programs: Sequence[Program], left: int) -> Branche
     while waiting:
         if not remaining & ~waiting[0].rows or len(waiting) == 1:
             return [*found, ("", waiting[0])]
-        for program in sorted(waiting, key=lambda one: one.data == []):
+        for program in sorted(waiting, key=lambda one: one.value.template == []):
             # a row that two programs give, such as a flag that was set already, speaks for neither
             others = 0
             for other in waiting:
@@ -282,12 +282,12 @@ def _branched(sample: Sample, programs: Sequence[Program], left: int) -> Branche
 
 def _effects(branches: Branches) -> list[JsonObject]:
     if len(branches) == 1:
-        return list(branches[0][1].data)
+        return list(cast("list[JsonObject]", branches[0][1].value.template))
     made, before = [], list[str]()
     for when, program in branches:
         guard = " and ".join([*(f"not ({each})" for each in before), *([when] if when else [])])
-        if program.data:
-            made.append({"when": guard, "do": list(program.data)})
+        if program.value.template:
+            made.append({"when": guard, "do": program.value.template})
         before.append(when)
     return made
 
@@ -297,13 +297,12 @@ def _before(text: str) -> str:
 
 
 def _returns(branches: Branches, odd: Sequence[str]) -> Json:
-    if len(branches) == 1 and not branches[0][1].needs and not odd:
-        data: Json = branches[0][1].data
-        return data
+    if len(branches) == 1 and not branches[0][1].value.needs and not odd:
+        return branches[0][1].value.template
     cases: list[JsonObject] = []
     for when, program in branches:
-        needs = " and ".join(dict.fromkeys([*odd, *([when] if when else []), *program.needs]))
-        cases.append({"when": needs or "true", "value": program.data})
+        needs = " and ".join(dict.fromkeys([*odd, *([when] if when else []), *program.value.needs]))
+        cases.append({"when": needs or "true", "value": program.value.template})
     return {"cases": [*cases, {"pass": OUTSIDE}]}
 
 
