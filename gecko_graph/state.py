@@ -26,7 +26,7 @@ Operation: TypeAlias = dict[str, Any]
 Patch: TypeAlias = list[Operation]
 
 _Core = Literal["planner", "validator", "simulator", "state_updater", "bootstrapper", "checklist", "judge", "converter"]
-Role = Literal[_Core, "reasoner", "reranker", "user", "auditor", "claim_judge"]
+Role = Literal[_Core, "reasoner", "reranker", "user", "auditor", "claim_judge", "contract_writer"]
 
 ROLES: tuple[Role, ...] = get_args(Role)
 
@@ -79,6 +79,15 @@ class Violation(TypedDict):
     error: Json
 
 
+class Filled(TypedDict, total=False):
+    """What a contract has left open and another rung has filled."""
+
+    rung: str
+    invented: bool
+    places: dict[str, str]
+    """The places in the result as JSON Pointers, "" for all of it or for an error's message, each with the reason."""
+
+
 class Outcome(TypedDict):
     """The outcome of a call."""
 
@@ -111,6 +120,10 @@ class Outcome(TypedDict):
     """What a real read has shown of the task state, by its contract's `observes`: knowledge, not a change."""
     stale: NotRequired[bool]
     """True for a real read that may not show what the attempt has changed before."""
+    filled: NotRequired[Filled]
+    """What the contract has left open of its own answer, and which rung has made it."""
+    evidence: NotRequired[str]
+    """Of a contract's answer that rests on evidence: `established`, `proposed`, `refuted` or `unknown`."""
 
 
 class Step(TypedDict):
@@ -222,6 +235,9 @@ class Verdict(TypedDict):
     """Dates of the plan that the task writes so that they can be read in two ways, each with its argument."""
     may_refuse: NotRequired[list[MayRefuse]]
     """Rules for which the real tool may refuse a call of the plan, until a real call of that tool settles it."""
+    rests_on: NotRequired[dict[str, int]]
+    """How many calls of the plan rest on branches of contracts that are written, established, proposed, refuted or
+    unknown (another rung has answered, or filled a part), where a contract has learned or open ones."""
     unanswered: NotRequired[str]
     """Why there is no checklist, or no judgement: their model did not answer."""
 

@@ -15,7 +15,7 @@ from langgraph.errors import GraphInterrupt
 
 from ..errors import GeckoError
 from ..events import event
-from ..models.ask import AnyAsk, Reply
+from ..models.ask import AnyAsk, Reply, Work
 from ..models.formatting import cut
 from ..models.node import NodeScope
 from ..real.bindings import find_difference, resolve
@@ -31,6 +31,7 @@ from ..real.claims import (
     entry_of,
     find_claims,
     running,
+    thread_mark,
     unmade_entry,
     wait,
 )
@@ -44,8 +45,9 @@ from ..tools import Toolkit
 from ..tools.real import run_real
 from ..tools.spec import ToolSpec
 from ..values.digest import digest
+from ..values.observation import Observer
 from ..values.patch import apply_patch, booked_patch
-from ..world.booking import REASON_CHARS, booked
+from ..world.booking import REASON_CHARS, booked, observe_call
 from ..world.records import Departure, ExecutedCall, PlannedCall, Preview
 from ..world.rung import gate, request_of
 from .channels import AgentState, as_attempt, calls_left, has_moved, last_entry
@@ -174,7 +176,7 @@ def resolve_doubt(
 
 
 def sync(
-    state: AgentState, scope: NodeScope, *, toolkit: Toolkit
+    state: AgentState, scope: NodeScope, *, toolkit: Toolkit, observer: Observer | None = None
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
     """Write what the last real call changed, how it drifted, and whether what is left must be rehearsed again.
 
@@ -196,6 +198,10 @@ def sync(
     outcome, departure = yield from booked(request, entry, planned, scope, toolkit)
     step: Step = {"v": VERSION, "call": entry["call"], "outcome": outcome}
     after = apply_patch(state["task_state"], booked_patch(outcome))
+    if observer and entry.get("by") != "person":  # here, as a call that was found after a crash comes here too
+        known: Any = {"start": state["turn_start_state"], "supposed": state.get("supposed") or []}
+        row = observe_call(toolkit, step, state["steps"], source=thread_mark(), **known)
+        yield [Work(function=observer, args=(row,))]
     scope.emit(event("gecko.sync", attempt=0, call=entry["call"], patch=outcome["patch"], drift=entry["drift"]))
     update: dict[str, Any] = {
         "task_state": after,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from ..errors import EvaluationFailed, PatchConflict, did_you_mean
+from ..errors import EvaluationFailed, NotKnown, PatchConflict, did_you_mean
 from ..state import Json, Operation, Patch, Violation
 from ..values.patch import apply_patch, pointer
 from ..values.places import as_text
@@ -26,9 +26,20 @@ OPERATIONS: dict[str, tuple[str, ...]] = {
 KINDS = ("policy", "tool", "sense")
 """What a clause is: a rule of the house, of the tool itself, or of common sense."""
 
+STATUSES = ("written", "established", "proposed", "refuted", "unknown")
+"""What a branch rests on: a person wrote it; rows bear it out, suggest it, speak against it, or show none."""
+
 Part = Literal["requires", "ensures", "invariant"]
 
 _GUARDS = ("when", "for_each", "as")
+
+
+def status_of(evidence: Any, place: Location) -> str:
+    """Return what evidence has come to: `written` where there is none. Raises ContractError."""
+    status = place.check_object(evidence).get("status", "written") if evidence is not None else "written"
+    if status not in STATUSES:
+        raise place.at("status").error(f"expected one of {', '.join(STATUSES)}, got {status!r:.40}")
+    return str(status)
 
 
 def load_list(data: Any, place: Location) -> list[tuple[Any, Location]]:
@@ -198,15 +209,31 @@ def load_effects(data: Any, place: Location) -> list[Effect]:
 class Clause:
     """`{check, when, error, id, kind}`: a requirement, postcondition or invariant.
 
-    A requirement's error may have effects; with `pass` in its place the contract does not know where the check fails.
+    A requirement's error may have effects. With `pass` in its place the contract does not know where the check fails,
+    with `open` it knows that the call is refused, and not by which error. What evidence has not established warns, and
+    refuses nothing.
     """
 
-    __slots__ = ("_error", "_kind", "_name", "_part", "_when", "check", "effects", "expressions", "passes")
+    __slots__ = (
+        "_error",
+        "_kind",
+        "_name",
+        "_part",
+        "_says",
+        "_when",
+        "check",
+        "effects",
+        "expressions",
+        "passes",
+        "status",
+    )
 
     def __init__(self, data: Any, place: Location, *, part: Part, more: tuple[str, ...] = ()) -> None:
-        self.passes = part == "requires" and isinstance(data, Mapping) and "pass" in data
-        says = "pass" if self.passes else "error"
-        place.check_fields(data, ("check", says), ("when", "id", "kind", "evidence", *(() if self.passes else more)))
+        others = [key for key in ("pass", "open") if part == "requires" and isinstance(data, Mapping) and key in data]
+        self._says = says = others[0] if others else "error"
+        place.check_fields(data, ("check", says), ("when", "id", "kind", "evidence", *(() if others else more)))
+        self.status = status_of(data.get("evidence"), place.at("evidence"))
+        self.passes = says == "pass" or (part == "requires" and self.status in ("proposed", "refuted"))
         self._part, self._kind = part, data.get("kind", "tool")
         number = place.where.rstrip("]").rpartition("[" if place.where.endswith("]") else "/")[2]
         self._name = data.get("id", f"{part}s[{number}]" if part == "invariant" else f"{part}[{number}]")
@@ -231,12 +258,16 @@ class Clause:
         return (self._when is None or self._when.test(scope)) and not self.check.test(scope)
 
     def error(self, scope: Scope) -> Json:
-        """Fill in and return the error. Raises EvaluationFailed."""
-        return self._error.fill(scope)
+        """Fill in and return the error. Raises EvaluationFailed; NotKnown, with the reason, where it is open."""
+        error = self._error.fill(scope)
+        if self._says == "open":
+            raise NotKnown(as_text(error))
+        return error
 
     def error_text(self, scope: Scope) -> str:
-        """Return the error as text. Raises EvaluationFailed."""
-        return as_text(self.error(scope))
+        """Return the error as text, or why a requirement passes. Raises EvaluationFailed."""
+        text = as_text(self._error.fill(scope))
+        return f"perhaps refused: {text}" if self.passes and self._says != "pass" else text
 
     def violation(self, error: Json) -> Violation:
         """Return the record of a call that breaks the clause with this error."""

@@ -30,6 +30,7 @@ class Learned:
         unknown: By tool, what its rows have not shown.
         contradicted: Branches of written contracts that rows contradict.
         notes: What a reader should know of the rows: opposites among them, a sample in the place of all.
+        sample: The rows that it was learned from.
     """
 
     contracts: JsonObject
@@ -37,6 +38,7 @@ class Learned:
     unknown: dict[str, list[str]] = field(default_factory=dict)
     contradicted: list[Contradiction] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    sample: Sampler | None = field(default=None, repr=False, compare=False)
 
     def apply(self, toolkit: Toolkit) -> Toolkit:
         """Return the toolkit with the learned contracts; written ones stay."""
@@ -67,7 +69,7 @@ def learn_contracts(
     """
     sampler = Sampler(toolkit, BadRows() if bad is None else bad)
     sampler.add(rows)
-    learned = Learned({}, sampler.bad)
+    learned = Learned({}, sampler.bad, sample=sampler)
     names = sampler.tools()
     schemas = [schema for tool in toolkit for schema in (tool.parameters, tool.result)]
     documented = frozenset(each for schema in schemas for each in documented_in(schema))

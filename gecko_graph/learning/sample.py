@@ -107,7 +107,7 @@ class Sampler:
 def find_opposites(rows: Iterable[Observation]) -> list[str]:
     """Return where rows come from that answer a call which others refuse in one state: a clock, another version."""
     found: dict[str, list[Observation]] = {}
-    for row in rows:
+    for row in (each for each in rows if each.before is not None):
         found.setdefault(row.question, []).append(row)
     both = (some for some in found.values() if len({row.status for row in some}) > 1)
     return [", ".join(sorted({row.source or row.digest[:12] for row in some})) for some in both]

@@ -32,6 +32,7 @@ from ..real.preview import describe_calls, predict
 from ..state import Call, JsonObject
 from ..tools import Toolkit
 from ..values.difference import json_equal
+from ..values.observation import Observe
 from ..world.as_tools import add_marks, build_message, find_pending, is_same
 from ..world.calls import fold_snapshot
 from ..world.records import ExecutedCall
@@ -102,6 +103,7 @@ class GeckoMiddleware(AgentMiddleware):
         exclude_tools: Names of tools that run as they are in every mode, such as `write_todos`.
         ledger: Keeps the claims of real calls where the agent's checkpointer is none of SQLite, Postgres and memory.
             Without a checkpointer there are none.
+        observe: Where a row goes for each real call: a file, or a function that takes the row.
 
     Raises:
         GeckoError: An argument cannot be used; the message says which.
@@ -121,6 +123,7 @@ class GeckoMiddleware(AgentMiddleware):
         interrupt_on: Any = "writes",
         exclude_tools: Collection[str] = (),
         ledger: CallLedger | None = None,
+        observe: Observe = None,
     ) -> None:
         super().__init__()
         if mode not in get_args(Mode):
@@ -135,7 +138,7 @@ class GeckoMiddleware(AgentMiddleware):
             toolkit = toolkit.open(*(tool.name for tool in toolkit if tool.reads and tool.stated and tool.real))
         self._mode: Mode = mode
         self._state, given = state, None if callable(state) else state
-        self._template = World(toolkit, state=given, model=model, context=context, rungs=rungs)
+        self._template = World(toolkit, state=given, model=model, context=context, rungs=rungs, observe=observe)
         self._toolkit = toolkit
         self._exclude_tools = frozenset(exclude_tools)
         # the agent's own tools may be real without the toolkit's knowledge: the policy decides as if all were
@@ -276,11 +279,11 @@ class GeckoMiddleware(AgentMiddleware):
         if booked := live.booked.get(call["id"]):
             return self._booked(request, await self._claimed.recall(request.state, call, booked, driver), booked, live)
         run = partial(driver.do, handler, handler, request)
-        result, key = await self._claimed.make(request.state, call, here, run, driver)
+        result, row = await self._claimed.make(request.state, call, here, run, driver)
         step = find_rehearsed(request.state, request.tool_call) if self._mode == "shadow" else None
         came = read_result(result), predict(step) if step else None
-        entry = await driver.do(live.world.record, live.world.arecord, call, *came)
-        entry["key"] = key
+        entry = await driver.do(live.world.record, live.world.arecord, call, *came, by=row.get("by", "tool"))
+        entry["key"] = row["key"]
         return self._booked(request, result, entry, live)
 
     def _call_of(self, request: Any) -> Call:

@@ -179,6 +179,11 @@ def find_claims(messages: Sequence[AnyMessage], given: CallLedger | None, *, roo
     return Claims(find_ledger(standing.saver, given), standing, path, turn, task)
 
 
+def thread_mark() -> str:
+    """Return what tells the rows of this thread from those of others, without its name."""
+    return "thread " + digest(get_config().get("configurable", {}).get("thread_id", ""))[:12]
+
+
 def last_human(messages: Sequence[AnyMessage]) -> HumanMessage | None:
     """Return the message that a turn began with."""
     humans = (each for each in reversed(messages) if isinstance(each, HumanMessage))

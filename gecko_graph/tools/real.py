@@ -15,6 +15,7 @@ from langgraph.types import Command
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from ..context import GeckoContext
+from ..contracts.run import ContractAnswer
 from ..errors import Refused
 from ..masking import mask
 from ..models.answer import AT_ONCE, AWAITED, Driver, finish
@@ -59,11 +60,13 @@ class Answer:
 class Pass:
     """The result of a rung that cannot answer, with the reason.
 
-    `final` makes the call an error: no other rung may answer it.
+    `final` makes the call an error: no other rung may answer it. `known` is of the contract's rung alone: what it knows
+    of the answer, which the next rung completes.
     """
 
     reason: str
     final: bool = False
+    known: ContractAnswer | None = None
 
 
 def run_real(

@@ -17,6 +17,7 @@ from ..tools import Toolkit
 from ..values.difference import json_equal, net_changes
 from ..values.digest import clone
 from ..values.finding import atoms_of, forms_of, whole_form
+from ..values.observation import Observation, observe_step
 from ..values.patch import apply_fitting, apply_patch, booked_patch, fold_patches, pointer, same_value, tokens
 from ..values.places import as_text, map_scalars, path_tokens, places
 from .channels import AttemptState
@@ -46,6 +47,14 @@ def book_call(
     if departure:
         entry["departure"] = departure
     return {"steps": [{"v": VERSION, "call": entry["call"], "outcome": outcome}], "task_state": booked_patch(outcome)}
+
+
+def observe_call(toolkit: Toolkit, step: Step, done: Sequence[Step], **more: Any) -> Observation:
+    """Return the observation of a step that was really made, after those `done`; as `observe_step`."""
+    tool = toolkit[step["call"]["name"]]
+    about = (tool.source.document if tool.source else {}).get("info", {})
+    versions = {"api": str(about["version"])} if isinstance(about, dict) and "version" in about else {}
+    return observe_step(step, done, reads=toolkit.is_read, taught=tool.is_learned, versions=versions, **more)
 
 
 def _expect(

@@ -57,7 +57,7 @@ def model_rung(request: RungRequest) -> Generator[list[Ask], list[Reply], RungRe
     if not request.has_simulator:
         return Pass("no model configured for role 'simulator'")
     kept: Answer | None = None
-    problem = last = ""
+    problem, last = "", request.told
     for _ in range(2):
         shown = view_for(request, kept.patch or [] if kept else [])
         (reply,) = yield [_ask_simulator(request, shown, last)]
@@ -231,7 +231,9 @@ def suppose(request: RungRequest, outcome: Outcome) -> dict[str, SupposedFact]:
     would contradict this one), but is never answered from it.
     """
     unchanged = request.tool.effect is None and outcome["status"] == "ok" and outcome["patch"] == []
-    if "refused" in outcome or not outcome.get("invented") or not (request.tool.reads or unchanged):
+    filled = outcome.get("filled", {})
+    invented = outcome.get("invented") or (filled.get("invented") and outcome["status"] == "ok")
+    if "refused" in outcome or not invented or not (request.tool.reads or unchanged):
         return {}
     now = digest(request.state)
     key = fact_key(request.call, now)
@@ -242,7 +244,7 @@ def suppose(request: RungRequest, outcome: Outcome) -> dict[str, SupposedFact]:
         "args": request.call["args"],
         "status": outcome["status"],
         "result": outcome["result"],
-        "rung": outcome["rung"],
+        "rung": filled.get("rung", outcome["rung"]),
         "digest": now,
     }
     return {key: fact}

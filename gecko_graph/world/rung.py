@@ -68,6 +68,7 @@ class RungRequest:
         writes: Names of the turn's tools that may change something.
         earlier: What real calls of earlier turns have shown.
         before: The task state before the steps; not to be changed.
+        told: What else the rung must know, for a model.
     """
 
     tool: ToolSpec
@@ -85,6 +86,7 @@ class RungRequest:
     writes: Sequence[str] = ()
     earlier: Sequence[SupposedFact] = ()
     before: JsonObject = field(default_factory=dict)
+    told: str = ""
 
     @property
     def calls(self) -> list[JsonObject]:
@@ -194,10 +196,18 @@ def gate(request: RungRequest) -> tuple[RungRequest, Answer | None]:
     skipped = () if request.tool.reads else run.skipped
     request = replace(request, contract=run, unclear=(*run.unclear, *skipped))
     if refusal is not None:
-        return request, Answer("error", refusal.error, refusal.patch, more={"violations": [*refusal.violations]})
+        more: JsonObject = {"violations": [*refusal.violations], **standing(run)}
+        if refusal.reason:
+            more["filled"] = {"rung": "none", "invented": False, "places": {"": refusal.reason}}
+        return request, Answer("error", refusal.error, refusal.patch, more=more)
     if request.unclear and (request.context.unclear == "refuse" or request.context.gate == "strict"):
         return request, unchecked(request.unclear)
     return request, None
+
+
+def standing(run: ContractRun) -> JsonObject:
+    """Return the mark of an answer that rests on evidence."""
+    return {} if run.status == "written" else {"evidence": run.status}
 
 
 def unchecked(unclear: Sequence[str]) -> Answer:
