@@ -7,8 +7,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from itertools import combinations
+from operator import and_, or_
 from typing import Any, Literal
 
 from ..state import Json
@@ -93,9 +94,7 @@ def joined(some: Sequence[Condition], word: Literal["and", "or"], rows: int) -> 
     """Return conditions as one, which is known in all of these rows: what cannot be evaluated does not hold."""
     if len(some) == 1 and not some[0].guards:
         return some[0]
-    true = rows if word == "and" else 0
-    for one in some:
-        true = true & one.true if word == "and" else true | one.true
+    true = reduce(and_ if word == "and" else or_, (one.true for one in some))
     check = f" {word} ".join(one.whole if word == "and" else f"({one.whole})" for one in some)
     return Condition(check, "conjunction", true, rows, sum(one.cost for one in some))
 
@@ -113,10 +112,7 @@ def bits(answers: Iterable[bool | None]) -> tuple[int, int]:
 
 def build_conditions(terms: Sequence[Term]) -> list[Condition]:
     """Return conditions over these terms, both ways round, each once."""
-    return _both_ways([*_single(terms), *_members(terms), *_compared(terms), *_equal(terms)])
-
-
-def _both_ways(found: Iterable[Condition]) -> list[Condition]:
+    found = [*_single(terms), *_members(terms), *_compared(terms), *_equal(terms)]
     both = (one for each in found for one in (each, each.negated()))
     return list({one.check: one for one in both if one.known}.values())
 

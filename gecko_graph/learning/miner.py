@@ -208,12 +208,9 @@ def _answers(whole: _Rows, mined: Mined, evidence: JsonObject, doubts: list[str]
     sample = whole.sample = replace(whole.sample, lawful=whole.sample.lawful & ~masked)
     lawful = whole.lawful()
     # only of lawful calls: what is looked up has other fields where it is refused
-    states = [
-        build_terms(whole.args, [_known(some[at]) if at in some else MISSING for at in range(len(whole.rows))])
-        for some in (lawful.afters, lawful.befores)
-    ]
     after, before = (
-        [term.rooted(root) for term in terms] for terms, root in zip(states, ("state", "before"), strict=True)
+        build_terms(whole.args, [_known(some[at]) if at in some else MISSING for at in range(len(whole.rows))], root)
+        for some, root in ((lawful.afters, "state"), (lawful.befores, "before"))
     )
     results = Explainer([*richer(after), *(term for term in richer(before) if "before" in term.text)])
     returned, odd = cover(find_results(lawful, results), sample.lawful)

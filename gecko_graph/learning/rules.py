@@ -105,14 +105,8 @@ def _find_rule(sample: Sample, failed: int, about: Collection[str]) -> Rule | No
         one, hit = pair
         against, is_whole = (sample.lawful & one.fails).bit_count(), hit.bit_count() >= whole
         # one that explains (nearly) all, by the plainest kind; else the one that explains most
-        return (
-            not is_whole,
-            TIERS[one.kind] if is_whole else -hit.bit_count(),
-            against,
-            not one.names(about),
-            one.cost,
-            one.check,
-        )
+        first = TIERS[one.kind] if is_whole else -hit.bit_count()
+        return not is_whole, first, against, not one.names(about), one.cost, one.check
 
     best, rows = min(fitting, key=rank)
     tried = len({(one.true, one.known) for one in pool if not best.names(about) or one.names(about)})
@@ -135,19 +129,18 @@ def _find_rule(sample: Sample, failed: int, about: Collection[str]) -> Rule | No
 def _conjoin(sample: Sample, failed: int, about: Collection[str]) -> Rule | None:
     """Return a rule of several conditions for refusals that no single one explains; it never refuses."""
     region = find_region(sample, failed, sample.lawful, about)
-    if region is None or (region.true & failed).bit_count() < PROPOSED:
+    if region is None:
         return None
-    check, true = f"not ({region.whole})", sample.every & ~region.true
-    best = Condition(check, "conjunction", true, sample.every, region.cost)
-    return Rule(best, (), region.true & failed, _evidence(sample, best, region.true & failed, 0, 0))
+    rows, true = region.true & failed, sample.every & ~region.true
+    best = Condition(f"not ({region.whole})", "conjunction", true, sample.every, region.cost)
+    return Rule(best, (), rows, _evidence(sample, best, rows, 0, 0))
 
 
 def _hits(sample: Sample, one: Condition, failed: int) -> int:
     """Return the refusals that a condition explains, none where lawful rows speak against it."""
     known, hit = sample.lawful & one.known, failed & one.fails
-    if (known & ~one.true).bit_count() > EXCEPTIONS * known.bit_count() or hit.bit_count() < PROPOSED:
-        return 0
-    return hit
+    is_clear = (known & ~one.true).bit_count() <= EXCEPTIONS * known.bit_count()
+    return hit if is_clear and hit.bit_count() >= PROPOSED else 0
 
 
 def chance_of(rows: int, failed: int, lawful: int, pool: int) -> float:
@@ -160,11 +153,8 @@ def chance_of(rows: int, failed: int, lawful: int, pool: int) -> float:
 
 
 def _evidence(sample: Sample, best: Condition, rows: int, chance: float, rivals: int) -> JsonObject:
-    count, starts, against = (
-        rows.bit_count(),
-        len({sample.starts[at] for at in places(rows)}),
-        sample.lawful & best.fails,
-    )
+    count, against = rows.bit_count(), sample.lawful & best.fails
+    starts = len({sample.starts[at] for at in places(rows)})
     trusted = best.kind in TRUSTED and count >= ESTABLISHED and starts >= STARTS
     status = "refuted" if against else "established" if trusted else "proposed"
     return {

@@ -17,9 +17,6 @@ from typing import Any, Final
 from ..state import Json
 
 MISSING: Final = object()
-ROOT = "\0"
-"""Stands in a term's text where `state` or `before` will."""
-
 FIELDS, DEPTH, TERMS = 30, 3, 160
 STABLE = 0.9
 """Share of the objects at a place that have a field which rules may name."""
@@ -32,7 +29,7 @@ class Term:
     """An expression and its values.
 
     Args:
-        text: The expression, with `ROOT` for the state.
+        text: The expression.
         values: Its value in each row, or MISSING.
         cost: How long a description it is: of two that fit the shorter one is taken.
         of: `argument`, `state` or `lookup`.
@@ -62,12 +59,6 @@ class Term:
         """Return conditions under which it has a value of a type that it had in the rows."""
         tests = sorted({test_of(value) for value in self.values if value is not MISSING})
         return (*self.guards, are(self.text, *tests))
-
-    def rooted(self, root: str) -> Term:
-        """Return it with the state's name in the place of `ROOT`."""
-        path = ([token.replace(ROOT, root) for token in self.path[0]], self.path[1]) if self.path else None
-        text, keys = self.text.replace(ROOT, root), tuple(key.rooted(root) for key in self.keys)
-        return replace(self, text=text, keys=keys, path=path)
 
 
 def are(text: str, *tests: str) -> str:
@@ -115,7 +106,7 @@ def values_at(values: Sequence[Any], key: str) -> list[Any]:
     return [value.get(key, MISSING) if isinstance(value, dict) else MISSING for value in values]
 
 
-def build_terms(args: Sequence[Any], states: Sequence[Any], root: str = ROOT) -> list[Term]:
+def build_terms(args: Sequence[Any], states: Sequence[Any], root: str) -> list[Term]:
     """Return the terms of a tool's calls.
 
     Args:
@@ -174,7 +165,7 @@ def _cursors(fields: Sequence[Term]) -> Iterator[Term]:
             pairs = zip(steps, tree.values, strict=True)
             between = Counter(key for some, whole in pairs for key in _after(whole, some))
             for key in [each for each, count in between.items() if count >= LEAST_HITS][:2]:
-                root = tree.text.removeprefix(ROOT + ".").split(".")
+                root = tree.text.split(".")[1:]
                 tokens = [[token for each in some for token in (each, key)] if some else None for some in steps]
                 found = [
                     MISSING if some is None else _at(whole, some)
