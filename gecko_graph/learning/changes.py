@@ -5,7 +5,7 @@ What a branch gives is tried in the contract language itself, on each row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -254,12 +254,11 @@ def _find(items: list[Any], key: str, value: Any) -> int | None:
     return keys.index(value) if is_key(value) and value in keys else None
 
 
-def cover(programs: Iterable[Program], rows: int) -> tuple[list[Program], int]:
+def cover(programs: Sequence[Program], rows: int) -> tuple[list[Program], int]:
     """Return few programs that give (nearly) all rows, and the rows that none gives."""
     chosen: list[Program] = []
-    known = list(programs)
-    while rows and known and len(chosen) < MOST_PROGRAMS:
-        best = max(known, key=lambda one: (one.rows & rows).bit_count())
+    while rows and programs and len(chosen) < MOST_PROGRAMS:
+        best = max(programs, key=lambda one: (one.rows & rows).bit_count())
         if (best.rows & rows).bit_count() < LEAST:
             break
         chosen.append(best)

@@ -56,12 +56,10 @@ class Explainer:
         values = list(seen.values())
         if all(json_equal(values[0], value) for value in values):
             return Value(escape(values[0]))
-        ways = [self._term, *(way for kind, way in self._ways().items() if all(isinstance(v, kind) for v in values))]
+        of_kind = ((int | float, self._sum), (dict | list, self._members), (str, self._text))
+        ways = [self._term, *(way for kind, way in of_kind if all(isinstance(value, kind) for value in values))]
         ways += [] if self.is_plain else [self._drawn, self._table]
         return next((found for way in ways if (found := way(seen, place)) is not None), None)
-
-    def _ways(self) -> dict[Any, Callable[[Seen, str], Value | None]]:
-        return {int | float: self._sum, dict | list: self._members, str: self._text}
 
     def _term(self, seen: Seen, _: str) -> Value | None:
         for term in self.terms:

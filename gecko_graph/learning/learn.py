@@ -82,8 +82,7 @@ def learn_contracts(
         if tool.contract is not None:
             learned.contradicted.extend(find_contradictions(tool, (row for _, row in some)))
             continue
-        mined = mine(tool, some, documented)
-        learned.contracts[name], learned.unknown[name] = mined.contract, mined.unknown
+        learned.contracts[name], learned.unknown[name] = mine(tool, some, documented)
     if sampler.left_out > 0:
         learned.notes.append(f"{sampler.left_out:,} rows repeat others, or are beyond the sample of each branch")
     return learned

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from ..contracts.contract import Contract
@@ -27,14 +27,6 @@ CHUNK, MOST_PARTS = 12, 6
 """Conditions in one clause, for an expression has a limit; values of an argument that may be branches."""
 
 OUTSIDE, UNLEARNED = "outside of what was seen", "its result was not learned"
-
-
-@dataclass(slots=True)
-class Mined:
-    """A tool's contract as it was learned, and what its rows have not shown."""
-
-    contract: JsonObject = field(default_factory=dict)
-    unknown: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -85,35 +77,33 @@ def _known(value: Json) -> Any:
     return MISSING if is_masked(value) else value
 
 
-def mine(tool: ToolSpec, found: Sequence[tuple[str, Observation]], documented: Documented = frozenset()) -> Mined:
-    """Return what a tool's rows say of it.
+def mine(
+    tool: ToolSpec, found: Sequence[tuple[str, Observation]], documented: Documented = frozenset()
+) -> tuple[JsonObject, list[str]]:
+    """Return what a tool's rows say of it as a contract, and what they have not shown.
 
     Args:
         tool: The tool.
         found: Its rows, each with its branch: "" for a lawful one, else the kind of its refusal.
         documented: Constants that the tools' documents name.
     """
-    whole, mined = _Rows.of(tool, found, documented), Mined()
-    refusing, doubts = _requirements(whole, mined)
+    whole, unknown = _Rows.of(tool, found, documented), list[str]()
+    refusing, doubts = _requirements(whole, unknown)
     seen = whole.sample.lawful.bit_count()
-    evidence: JsonObject = {
-        "rows": len(found),
-        "lawful": seen,
-        "refusals": {kind: rows.bit_count() for kind, rows in whole.kinds()},
-    }
+    refusals = {kind: rows.bit_count() for kind, rows in whole.kinds()}
+    evidence: JsonObject = {"rows": len(found), "lawful": seen, "refusals": refusals}
     if seen < PROPOSED:
         doubts = ["false"]
-        mined.unknown.append(f"only {seen} lawful calls were seen")
+        unknown.append(f"only {seen} lawful calls were seen")
         parts: JsonObject = {}
     else:
         doubts += _forms(whole)
-        parts = _answers(whole, mined, evidence, doubts)
+        parts = _answers(whole, unknown, evidence, doubts)
     requires = [*refusing, *_passing(doubts)]
-    mined.contract = _loadable(tool, {**parts, "requires": requires}, evidence, mined)
-    return mined
+    return _loadable(tool, {**parts, "requires": requires}, evidence, unknown), unknown
 
 
-def _requirements(whole: _Rows, mined: Mined) -> tuple[list[JsonObject], list[str]]:
+def _requirements(whole: _Rows, unknown: list[str]) -> tuple[list[JsonObject], list[str]]:
     """Return the clauses of refusals, and conditions outside of which nothing is known."""
     found: list[tuple[Rule, int, Json]] = []
     explainer = Explainer(whole.sample.terms, is_plain=True)
@@ -124,7 +114,7 @@ def _requirements(whole: _Rows, mined: Mined) -> tuple[list[JsonObject], list[st
         found += [(rule, rows, error) for rule in rules]
         if left.bit_count() > EXCEPTIONS * rows.bit_count():
             if not rules and rows.bit_count() >= PROPOSED:
-                mined.unknown.append(f"{rows.bit_count()} refusals without a known reason: {kind}")
+                unknown.append(f"{rows.bit_count()} refusals without a known reason: {kind}")
             rare |= left
         for rule in rules:
             rare |= (
@@ -201,7 +191,7 @@ def _passing(doubts: Sequence[str]) -> Iterator[JsonObject]:
         yield {"id": f"forms-{number // CHUNK + 1}", "check": check, "pass": OUTSIDE}
 
 
-def _answers(whole: _Rows, mined: Mined, evidence: JsonObject, doubts: list[str]) -> JsonObject:
+def _answers(whole: _Rows, unknown: list[str], evidence: JsonObject, doubts: list[str]) -> JsonObject:
     """Return effects and result, as far as they are known; what effects need is added to the doubts."""
     # a call whose arguments are masked shows not what becomes of them
     masked = sum(1 << at for at, row in enumerate(whole.rows) if is_masked(row.args))
@@ -219,7 +209,7 @@ def _answers(whole: _Rows, mined: Mined, evidence: JsonObject, doubts: list[str]
     changed, left = cover(find_effects(lawful, effects), sample.lawful)
     changes = _branched(sample, changed, left)
     evidence["effects"], evidence["returns"] = _said(changes, left, sample), _said(returns, odd, sample)
-    mined.unknown += [f"what it {word}" for word, one in (("changes", changes), ("returns", returns)) if one is None]
+    unknown += [f"what it {word}" for word, one in (("changes", changes), ("returns", returns)) if one is None]
     if changes is None:
         return {}
     drawn = {term.text for term in effects.drawn}
@@ -311,18 +301,18 @@ def _said(branches: Branches | None, left: int, sample: Sample) -> JsonObject:
     return {"status": status, "for": count, "branches": len(branches), "against": sample.named(left)}
 
 
-def _loadable(tool: ToolSpec, contract: JsonObject, evidence: JsonObject, mined: Mined) -> JsonObject:
+def _loadable(tool: ToolSpec, contract: JsonObject, evidence: JsonObject, unknown: list[str]) -> JsonObject:
     """Return the contract, or the part of it that can be loaded: what does not suit the tool's document is left out."""
     for part in ("", "returns", "effects", "requires"):
         if part:
             contract = {key: value for key, value in contract.items() if key != part}
             if part == "effects":
                 contract.pop("let", None)
-            mined.unknown.append(f"its {part} do not load")
+            unknown.append(f"its {part} do not load")
         try:
             Contract.load(contract, where=tool.name).fit(tool.parameters)
         except ContractError as error:
-            mined.unknown.append(str(error)[:200])
+            unknown.append(str(error)[:200])
             continue
         break
-    return {**contract, "evidence": {**evidence, "unknown": mined.unknown}}
+    return {**contract, "evidence": {**evidence, "unknown": unknown}}

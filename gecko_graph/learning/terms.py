@@ -94,11 +94,9 @@ def quote(value: Json) -> str:
 def stable_fields(values: Sequence[Any]) -> list[str]:
     """Return the keys that nearly all of these objects have."""
     objects = [value for value in values if isinstance(value, dict)]
-    counts = Counter(key for value in objects for key in value)
-    least = STABLE * len(objects)
-    return [key for key, count in counts.items() if count >= least and count >= LEAST_HITS and key.isidentifier()][
-        :FIELDS
-    ]
+    counts = Counter(key for value in objects for key in value if key.isidentifier())
+    least = max(STABLE * len(objects), LEAST_HITS)
+    return [key for key, count in counts.items() if count >= least][:FIELDS]
 
 
 def values_at(values: Sequence[Any], key: str) -> list[Any]:
@@ -200,9 +198,8 @@ def _lookups(key: Term, containers: Sequence[Term], lists: Sequence[Term]) -> It
             found = [_at(whole, [str(each)]) if is_key(each) else MISSING for whole, each in pairs]
             yield from _found(f"at({one.text}, [{key.text}])", found, one.cost + key.cost, key)
     for one in lists:
-        for field in stable_fields([item for value in one.values if isinstance(value, list) for item in value][:500])[
-            :8
-        ]:
+        items = [item for value in one.values if isinstance(value, list) for item in value][:500]
+        for field in stable_fields(items)[:8]:
             found = [_find(whole, field, each) for whole, each in zip(one.values, key.values, strict=True)]
             text = f"({one.text} | selectattr({quote(field)}, 'eq', {key.text}) | first)"
             yield from _found(text, found, one.cost + key.cost + 1, key)
