@@ -77,6 +77,8 @@ class Violation(TypedDict):
     """`policy`, `tool` or `sense`."""
     part: Literal["requires", "ensures", "invariant", "state"]
     error: Json
+    evidence: NotRequired[JsonObject]
+    """Of a clause that was learned: its `check`, and what speaks for it."""
 
 
 class Filled(TypedDict, total=False):
@@ -107,7 +109,11 @@ class Outcome(TypedDict):
     undocumented: NotRequired[list[str]]
     """How an answer that was not made up, a real one above all, breaks the documented schema, or `x-state`."""
     may_refuse: NotRequired[list[str]]
-    """Of a write that a model simulates: rules of the tool that neither state nor description settles."""
+    """Of a simulated write: rules of the tool that nothing settles, and refusals that are known."""
+    overruled: NotRequired[list[str]]
+    """Learned rules that refuse the call, which was made all the same: a person decides."""
+    undecided: NotRequired[bool]
+    """True for a real call's error that is no refusal: the service was too busy, or it may have taken effect."""
     refused: NotRequired[str]
     """Why the state updater did not commit the result."""
     violations: NotRequired[list[Violation]]
@@ -269,6 +275,8 @@ class SupposedFact(TypedDict):
     rung: str
     digest: str
     """Digest of the task state in which it was supposed."""
+    undecided: NotRequired[bool]
+    """As an outcome's: of what is real."""
 
 
 class SupposedState(TypedDict):

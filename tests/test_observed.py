@@ -118,9 +118,8 @@ def test_pytest_observes_what_its_tests_call(pytester, tmp_path):
             call = {"id": "1", "name": "order", "args": {"item": "pen", "quantity": 3}}
             World(Shop().toolkit(), state={"orders": {}}).record(call, Answer("ok", {"id": "7", "item": "pen"}))
     """)
-    pytester.runpytest("-p", "gecko_graph.pytest", "--gecko-observe", str(tmp_path / "rows.jsonl")).assert_outcomes(
-        passed=1
-    )
+    given = ["-o", "asyncio_default_fixture_loop_scope=function", "-p", "gecko_graph.pytest"]
+    pytester.runpytest(*given, "--gecko-observe", str(tmp_path / "rows.jsonl")).assert_outcomes(passed=1)
     (row,) = rows_of(tmp_path / "rows.jsonl")
     assert (row.tool, row.result) == ("order", {"id": "7", "item": "pen"})
     assert Observer.everywhere is None

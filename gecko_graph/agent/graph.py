@@ -18,6 +18,7 @@ from typing import Any, Literal, get_type_hints
 from langchain_core.runnables import Runnable
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.store.base import BaseStore
 from langgraph.types import Checkpointer
 
 from ..context import GeckoContext
@@ -26,6 +27,7 @@ from ..graph import Gecko, compose
 from ..models.factory import Models, ModelsLike
 from ..models.memory import is_answered
 from ..models.node import Router, as_node, book_turn, open_record, refuse_unknown_keys
+from ..real.learned import LearnedLike, teach
 from ..real.ledger import CallLedger, check_ledger
 from ..real.policy import ReviewPolicy
 from ..real.preview import make_preview
@@ -56,6 +58,8 @@ def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by 
     index: ToolIndex | None = None,
     ledger: CallLedger | None = None,
     observe: Observe = None,
+    learned: LearnedLike = None,
+    store: BaseStore | None = None,
     name: str = "gecko_agent",
 ) -> CompiledStateGraph[AgentChannels, GeckoContext, GeckoInput, AgentOutput]:
     """Create the agent: it rehearses a task, asks for approval, makes the calls for real, and stays in step.
@@ -74,6 +78,9 @@ def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by 
         index: Finds tools where there are more than `context.max_tools`, as for `create_gecko`.
         ledger: Keeps the claims of real calls where the checkpointer is none of SQLite, Postgres and memory.
         observe: Where a row goes for each real call: a file, or a function that takes the row.
+        learned: A file of learned contracts, or its content. They stand where a tool has no contract: an established
+            rule refuses a write until a person decides otherwise, what is proposed warns.
+        store: Keeps what real calls teach for all threads. Leave it out where the agent is embedded.
         name: The graph's name, in traces and where it is a node of another one.
 
     Returns:
@@ -83,11 +90,12 @@ def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by 
     Raises:
         ToolkitError: The toolkit is empty, not a Toolkit, or no tool has a real function.
         ModelError: A model cannot be built, or the planner has none.
-        GeckoError: The context, `interrupt_on`, `observe`, the ladder or a prompt cannot be used.
+        GeckoError: The context, `interrupt_on`, `observe`, `learned`, the ladder or a prompt cannot be used.
     """
     knobs = check_setup(toolkit, context)
     if all(tool.real is None for tool in toolkit):
         raise ToolkitError("no tool has a real function: nothing could be carried out (to rehearse only: create_gecko)")
+    toolkit = teach(toolkit, learned)
     policy = ReviewPolicy.load(interrupt_on, toolkit)
     check_ledger(ledger)
     bound = Models.of(model)
@@ -98,7 +106,7 @@ def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by 
     nodes = _build_nodes(
         gecko, bound, knobs, rungs, toolkit=toolkit, policy=policy, ledger=ledger, observer=Observer.of(observe)
     )
-    return refuse_unknown_keys(connect(nodes).compile(checkpointer=checkpointer, name=name))
+    return refuse_unknown_keys(connect(nodes).compile(checkpointer=checkpointer, store=store, name=name))
 
 
 def _build_nodes(

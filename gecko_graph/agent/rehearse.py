@@ -18,6 +18,7 @@ from ..models.memory import NAME, last_checklist, remember_calls, told_claims
 from ..models.node import NodeScope, close_record, open_record
 from ..real.claims import Steps, as_step, entry_of, find_claims, last_human, tell_calls, thread_mark
 from ..real.decisions import NO_SAVER
+from ..real.learned import share
 from ..real.ledger import CallLedger
 from ..real.policy import ReviewPolicy
 from ..state import VERSION, JsonObject, Rehearsal, Step
@@ -183,6 +184,7 @@ def find_missing(
 
     Any saver will do where no call can be claimed, and nobody is asked; none where a person is raises GeckoError.
     """
+    yield from share(toolkit)
     needed = policy.may_ask or not all(tool.trusted for tool in toolkit)
     claims = (yield from find_claims(state["messages"], ledger)) if needed else None
     if claims is None and policy.may_ask:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import getpass
-import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace as Options
@@ -17,12 +17,13 @@ from rich.text import Text
 
 from ..display.page import render
 from ..display.words import clean, counted
-from ..errors import ContractError, GeckoError
+from ..errors import ContractError, GeckoError, did_you_mean
 from ..learning.learn import Learned, learn_contracts
-from ..learning.observation import BadRows, Observation, write_rows
+from ..learning.learn import Progress as Told
+from ..learning.observation import BadRows, Observation
 from ..learning.probe import probe
 from ..learning.readers import read_file
-from ..learning.review import Proposal, decide, find_proposals, pick
+from ..learning.review import Proposal, find_proposals
 from ..learning.writer import estimate, propose_rules
 from ..scenario import read_toolkit
 from ..tools import Toolkit
@@ -69,30 +70,30 @@ def learn(options: Options) -> int:
 
 def _learn(toolkit: Toolkit, options: Options, console: Console, more: Iterable[Observation] = ()) -> Learned:
     bad = BadRows()
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("reading rows", total=None)
-
-        def tell(name: str, number: int, count: int) -> None:
-            bar.update(task, description=f"learning {clean(name)}", completed=number - 1, total=count)
-
-        read = (read_file(file, bad, toolkit, server=options.server) for file in options.rows)
+    read = (read_file(file, bad, toolkit, server=options.server) for file in options.rows)
+    with _progress("learning", console) as tell:
         return learn_contracts(toolkit, chain(chain.from_iterable(read), more), bad=bad, progress=tell)
 
 
 def _probe(toolkit: Toolkit, learned: Learned, options: Options, console: Console) -> list[Observation]:
     """Probe the sandbox that was named, and write the rows beside the output."""
-    sandbox = connect(toolkit, Options(**{**vars(options), "server": options.probe}))
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("probing", total=options.probes)
-
-        def tell(name: str, number: int, count: int) -> None:
-            bar.update(task, description=f"probing {clean(name)}", completed=number, total=count)
-
-        rows = probe(sandbox, learned, limit=options.probes, progress=tell)
     file = Path(options.output).with_suffix(".probes.jsonl")
-    write_rows(file, rows)
+    sandbox = connect(toolkit, Options(**{**vars(options), "server": options.probe}))
+    with _progress("probing", console) as tell:
+        rows = probe(sandbox, learned, limit=options.probes, progress=tell, observe=file)
     console.print(Text(f"{file}: {counted(len(rows), 'call')} of {clean(options.probe)}", "bold"))
     return rows
+
+
+@contextmanager
+def _progress(doing: str, console: Console) -> Iterator[Told]:
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("reading rows", total=None)
+
+        def tell(name: str, number: int, count: int) -> None:
+            bar.update(task, description=f"{doing} {clean(name)}", completed=number - 1, total=count)
+
+        yield tell
 
 
 def _show(learned: Learned, toolkit: Toolkit, target: str, console: Console) -> None:
@@ -120,54 +121,45 @@ def _tell(evidence: Any) -> list[str]:
 
 def _review(options: Options) -> int:
     """Have a person decide on proposals, by options, as a page to read, or one after the other."""
-    file, by, document = options.review, getpass.getuser(), read_document(options.review)
-    proposals = find_proposals(document)
+    file, document = options.review, read_document(options.review)
+    proposals = {one.id: one for one in find_proposals(document)}
     if options.html:
         check_files([("--review", file)], {"--html": options.html})
-        write_text("--html", options.html, render("review.html", title=clean(file), file=file, proposals=proposals))
+        page = render("review.html", title=clean(file), file=file, proposals=proposals.values())
+        write_text("--html", options.html, page)
         return 0
-    for word in ("accept", "drop"):
-        for one in [pick(proposals, id_) for id_ in getattr(options, word)]:
-            decide(one, word, by=by)
-            _save(file, document)
-    if options.accept or options.drop:
-        return 0
+    words = {**dict.fromkeys(options.accept, "a"), **dict.fromkeys(options.drop, "d")}
+    if unknown := next((id_ for id_ in words if id_ not in proposals), None):
+        raise GeckoError(f"{unknown}: no such proposal{did_you_mean(unknown, proposals)}")
     console = screen()
-    for number, one in enumerate(proposals, 1):
-        console.print(Text(f"{number}/{len(proposals)}  {clean(one.id)}", "bold"))
-        told = "; ".join(f"{key} {clean(str(value))}" for key, value in one.evidence.items())
-        console.print(Text.assemble(clean(one.shown(), lines=True), (f"\n{told}", "dim")))
-        try:
-            if not _ask(one, by, console):
-                break
-        except EOFError:
+    for number, (id_, one) in enumerate(proposals.items(), 1):
+        if not words:
+            told = "; ".join(f"{key} {clean(str(value))}" for key, value in one.evidence.items())
+            head = (f"{number}/{len(proposals)}  {clean(id_)}\n", "bold")
+            console.print(Text.assemble(head, clean(one.shown(), lines=True), (f"\n{told}", "dim")))
+        word = words.get(id_, "s") if words else _ask(one, console)
+        if word == "q":
             break
-        finally:
-            _save(file, document)  # also after Ctrl-C: nothing that was decided is lost
+        if word in ("a", "d"):
+            one.decide("accept" if word == "a" else "drop", by=getpass.getuser())
+        new = f"{file}.new"  # written whole or not at all: Ctrl-C loses nothing that was decided
+        write_text("--review", new, format_document(document, Path(file).suffix))
+        Path(new).replace(file)
     console.print(Text(f"{file}: {counted(len(find_proposals(document)), 'proposal')} left", "bold"))
     return 0
 
 
-def _ask(one: Proposal, by: str, console: Console) -> bool:
-    """Ask what becomes of a proposal; return whether to go on."""
+def _ask(one: Proposal, console: Console) -> str:
+    """Return the letter of what a person decides; an edited clause is accepted here. Nothing more to read quits."""
     while True:
-        word = console.input("[a]ccept, [e]dit, [d]rop, [s]kip, [q]uit: ").strip().lower()[:1]
         try:
-            if word == "e" and one.clause is not None:
-                decide(one, "accept", by=by, check=console.input("check: ").strip())
-            elif word in ("a", "d"):
-                decide(one, "accept" if word == "a" else "drop", by=by)
-            if word in ("a", "d", "s", "q") or (word == "e" and one.clause is not None):
-                return word != "q"
+            word = console.input("[a]ccept, [e]dit, [d]rop, [s]kip, [q]uit: ").strip().lower()[:1]
+            if word == "e" and one.is_clause:
+                one.decide("accept", by=getpass.getuser(), check=console.input("check: ").strip())
+                return "e"
+            if word in ("a", "d", "s", "q"):
+                return word
         except ContractError as error:
             console.print(Text(clean(str(error)), "red"))
-
-
-def _save(file: str, document: Any) -> None:
-    """Write a file whole or not at all."""
-    new = Path(f"{file}.new")
-    try:
-        new.write_text(format_document(document, Path(file).suffix), encoding="utf-8")
-        os.replace(new, file)
-    except OSError as error:
-        raise GeckoError(f"--review {file}: cannot be written: {error.strerror}") from None
+        except EOFError:
+            return "q"

@@ -223,6 +223,7 @@ class Clause:
         "_when",
         "check",
         "effects",
+        "evidence",
         "expressions",
         "passes",
         "status",
@@ -234,6 +235,7 @@ class Clause:
         place.check_fields(data, ("check", says), ("when", "id", "kind", "evidence", *(() if others else more)))
         self.status = status_of(data.get("evidence"), place.at("evidence"))
         self.passes = says == "pass" or (part == "requires" and self.status in ("proposed", "refuted"))
+        self.evidence = {"check": data["check"], **data["evidence"]} if data.get("evidence") else {}
         self._part, self._kind = part, data.get("kind", "tool")
         number = place.where.rstrip("]").rpartition("[" if place.where.endswith("]") else "/")[2]
         self._name = data.get("id", f"{part}s[{number}]" if part == "invariant" else f"{part}[{number}]")
@@ -271,4 +273,12 @@ class Clause:
 
     def violation(self, error: Json) -> Violation:
         """Return the record of a call that breaks the clause with this error."""
-        return {"clause": self._name, "kind": self._kind, "part": self._part, "error": error}
+        found: Violation = {"clause": self._name, "kind": self._kind, "part": self._part, "error": error}
+        return {**found, "evidence": {**self.evidence}} if self.evidence else found
+
+    @property
+    def told(self) -> str:
+        """What is known of a rule that was learned."""
+        told = f"a rule learned from {self.evidence.get('for', 0)} refusals"
+        against = len(self.evidence.get("against", ()))
+        return f"{told}, {against or 'no'} calls against it: {self.evidence['check']}"

@@ -113,6 +113,14 @@ class Contract:
         roots = frozenset(path[0] if path else "" for expression in read for path in expression.code.paths)
         return roots and (frozenset(self._parts.at[:1]) or roots)
 
+    def withdraw(self, check: str | None = None) -> None:
+        """Let a learned rule, or all of them, refuse no more: it warns. This holds for all who have this contract."""
+        for clause in self._parts.requires:
+            if clause.evidence and check in (None, clause.evidence["check"]):
+                clause.passes = True
+                if check is not None:
+                    clause.evidence["against"] = [*clause.evidence.get("against", ()), "a real call"]
+
     @property
     def where(self) -> str:
         """The document and the tool, as in messages."""

@@ -142,13 +142,14 @@ class ContractRun:
 
     `unclear` lists the requirements that `refusal` could not evaluate, with the reasons; `unknown` is why the contract
     does not know what the tool does, by `pass`: then they are in `skipped`. `status` is that of the weakest branch that
-    the last answer or refusal rests on.
+    the last answer or refusal rests on; `warned` are learned rules that the call breaks, and that refuse nothing.
     """
 
     def __init__(self, parts: Parts, scope: Scope) -> None:
         self.unclear: list[str] = []
         self.skipped: list[str] = []
         self.unknown: str | None = None
+        self.warned: list[str] = []
         self.status = "written"
         self._parts = parts
         self._scope = scope
@@ -167,7 +168,7 @@ class ContractRun:
 
         Each is evaluated by itself: one that cannot be evaluated goes to `unclear`, and the others are still checked.
         """
-        self.unclear, self.unknown = [], None
+        self.unclear, self.unknown, self.warned = [], None, []
         found = self.failed(self._parts.requires)
         if (first := next(found, None)) is None:
             if self.unknown is not None:
@@ -194,8 +195,11 @@ class ContractRun:
                     continue
                 if not clause.passes:
                     yield clause
-                elif self.unknown is None:
-                    self.unknown = clause.error_text(scope)
+                    continue
+                text = clause.error_text(scope)
+                self.unknown = self.unknown or text
+                if clause.evidence:
+                    self.warned.append(f"{text} ({clause.told})")
             except EvaluationFailed as failure:
                 self._note(failure)
             scope = self._begin(self._before)

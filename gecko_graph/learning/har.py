@@ -15,7 +15,6 @@ from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
 import httpx
 
@@ -26,7 +25,7 @@ from ..state import Call, JsonObject
 from ..tools import Toolkit, ToolSpec
 from ..tools.openapi.client import read_answer
 from ..tools.openapi.credentials import Server
-from ..tools.openapi.request_reader import Operations, read_cookies
+from ..tools.openapi.request_reader import CannotRead, Operations, read_cookies
 from ..values.places import map_texts
 from ..world.rung import Answer
 from ..world.world import World
@@ -63,8 +62,8 @@ def read_har(file: str | Path, bad: BadRows, toolkit: Toolkit, server: Server | 
             user, secrets = _user(request, tool)
             row = Observation(tool.name, args, *_answer(response), source=f"{where}, user {user}")
             threads.setdefault(user, []).append(_without(row, secrets))
-        except (ValueError, httpx.InvalidURL, TypeError, RecursionError) as error:
-            bad.add(str(error) if type(error) is not TypeError else "not of a known form", where)
+        except (ValueError, httpx.InvalidURL, TypeError, AttributeError, KeyError, RecursionError) as error:
+            bad.add(str(error) if type(error) in (ValueError, CannotRead) else "not of a known form", where)
     for thread in threads.values():
         yield from _thread(thread, toolkit)
 
@@ -99,17 +98,15 @@ def _pairs(holder: JsonObject, key: str) -> list[tuple[str, str]]:
 
 def _request(entry: JsonObject) -> httpx.Request:
     headers = [(name, value) for name, value in _pairs(entry, "headers") if not name.startswith(":")]
-    names, post = {name.lower() for name, _ in headers}, entry.get("postData") or {}
-    headers += [("content-type", str(post["mimeType"]))] if post.get("mimeType") and "content-type" not in names else []
-    crumbs = [f"{name}={value}" for name, value in _pairs(entry, "cookies")]
-    headers += [("cookie", "; ".join(crumbs))] if crumbs and "cookie" not in names else []
-    content = _content(post, urlencode(_pairs(post, "params")))
+    post, method, url = entry.get("postData") or {}, _part(entry, "method", str), _part(entry, "url", str)
+    if post.get("mimeType") and "content-type" not in {name.lower() for name, _ in headers}:
+        headers.append(("content-type", str(post["mimeType"])))
     coded = [(name.encode(), value.encode()) for name, value in headers]
-    return httpx.Request(_part(entry, "method", str).upper(), _part(entry, "url", str), headers=coded, content=content)
+    return httpx.Request(method.upper(), url, headers=coded, content=_content(post))
 
 
-def _content(holder: JsonObject, other: str = "") -> bytes:
-    text = str(holder.get("text") or other)
+def _content(holder: JsonObject) -> bytes:
+    text = str(holder.get("text") or "")
     if holder.get("encoding") != "base64":
         return text.encode("utf-8", "replace")
     try:
@@ -163,5 +160,4 @@ def _thread(calls: list[Observation], toolkit: Toolkit) -> Iterator[Observation]
             is_still = row.status == "error" or toolkit[row.tool].reads
             world.record(call, Answer(row.status, row.result, [] if is_still else None))
         for row, made in zip(some, observe_world(world), strict=True):
-            known = made if made.before else replace(made, before=None, change=None)  # {}: nothing is known
-            yield replace(known, source=row.source)
+            yield replace(made, source=row.source)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 from ..models.answer import AT_ONCE, finish
@@ -14,6 +13,7 @@ from ..state import Call, Json, JsonObject
 from ..tools import Toolkit, ToolSpec
 from ..tools.real import drive, run_real
 from ..values.digest import digest
+from ..values.observation import Observe
 from ..values.places import clock
 from ..world.world import World
 from .learn import Learned, Progress
@@ -25,7 +25,12 @@ _ODD: tuple[Json, ...] = ("no-such-thing", "", 0, -1, 1_000_000, None)
 
 
 def probe(
-    toolkit: Toolkit, learned: Learned, *, limit: int = LIMIT, progress: Progress | None = None
+    toolkit: Toolkit,
+    learned: Learned,
+    *,
+    limit: int = LIMIT,
+    progress: Progress | None = None,
+    observe: Observe = None,
 ) -> list[Observation]:
     """Make calls on a sandbox, where nothing is lost, and return what they came to.
 
@@ -36,8 +41,9 @@ def probe(
         learned: What is known already; its rows give the arguments that are varied.
         limit: Calls at most.
         progress: Called before each with the tool's name, its number and `limit`.
+        observe: Where each row goes at once, as for `World`.
     """
-    world, pool, done, count = World(learned.apply(toolkit)), _Pool(learned), set[str](), 0
+    world, pool, done, count = World(learned.apply(toolkit), observe=observe), _Pool(learned), set[str](), 0
     while calls := [(tool, args) for tool in world.toolkit if tool.real for args in _choose(tool, pool, world, done)]:
         for tool, args in calls[: limit - count]:
             done.add(digest([tool.name, args]))
@@ -51,8 +57,7 @@ def probe(
                 pool.add({**args, "": answer.result})
         if count >= limit:
             break
-    rows = observe_world(world, source="probe")
-    return [row if row.before else replace(row, before=None, change=None) for row in rows]  # {}: nothing is known
+    return observe_world(world, source="probe")
 
 
 class _Pool:

@@ -2,51 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from ..contracts.contract import Contract
-from ..errors import GeckoError, did_you_mean
+from ..errors import GeckoError
 from ..state import JsonObject
 from ..values.documents import format_document
 from .readers import read_result
 
-PERHAPS = "perhaps refused: "
-PARTS = ("effects", "returns")
-Word = Literal["accept", "drop"]
+PERHAPS, PARTS = "perhaps refused: ", ("effects", "returns")
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
+class Proposal(NamedTuple):
     """What rows or a model propose and nobody has decided.
 
     Args:
-        id: `TOOL/CLAUSE`, or `TOOL/effects`, `TOOL/returns`.
+        id: `TOOL/CLAUSE`, `TOOL/effects` or `TOOL/returns`.
         contract: The contract that it is part of.
-        part: The clause; None for effects and result.
+        rule: The clause, or the contract's effects or result by their name.
+        evidence: What speaks for and against it.
     """
 
     id: str
     contract: JsonObject
-    clause: JsonObject | None = None
+    rule: JsonObject
+    evidence: JsonObject
 
     @property
-    def part(self) -> str:
-        """`requires`, `effects` or `returns`."""
-        return "requires" if self.clause is not None else self.id.rpartition("/")[2]
-
-    @property
-    def evidence(self) -> JsonObject:
-        """What speaks for and against it."""
-        found: JsonObject = self.clause["evidence"] if self.clause is not None else self.contract["evidence"][self.part]
-        return found
+    def is_clause(self) -> bool:
+        """Whether it is a reason to refuse."""
+        return "check" in self.rule
 
     def shown(self) -> str:
         """Return the rule as it stands in the file, as YAML, without its evidence."""
-        rule = self.clause or {self.part: self.contract[self.part]}
-        said = {key: value for key, value in rule.items() if key not in ("id", "evidence")}
+        said = {key: value for key, value in self.rule.items() if key not in ("id", "evidence")}
         return format_document(said, ".yaml").strip()
+
+    def decide(self, word: Literal["accept", "drop"], *, by: str, check: str = "") -> None:
+        """Put a decision into the contract: what is accepted is established by a name, what is dropped is gone.
+
+        `check` takes the place of a clause's own. Raises ContractError where it cannot be loaded.
+        """
+        if not self.is_clause and word == "drop":
+            self.contract.pop(*self.rule)
+        elif self.is_clause:
+            self._decide_clause(word, check)
+        self.evidence.update(status="established" if word == "accept" else "dropped", by=by)
+
+    def _decide_clause(self, word: str, check: str) -> None:
+        if word == "accept":
+            says = str(self.rule.get("pass", "")).removeprefix(PERHAPS)
+            made = {"error": read_result(says), **self.rule, **({"check": check} if check else {})}
+            made.pop("pass", None)
+            Contract.load({"requires": [made]}, where=self.id)
+            self.rule.clear()
+            self.rule.update(made)
+        own = self.rule.get("id")
+        gone = {f"{own}-rivals"} if check else {f"{own}-rivals", own} if word == "drop" else set()
+        self.contract["requires"] = [each for each in self.contract["requires"] if each.get("id") not in gone]
 
 
 def find_proposals(document: Any) -> list[Proposal]:
@@ -54,44 +67,9 @@ def find_proposals(document: Any) -> list[Proposal]:
     contracts = document.get("contracts") if isinstance(document, dict) else None
     if not isinstance(contracts, dict) or not all(isinstance(one, dict) for one in contracts.values()):
         raise GeckoError("no file of contracts: it has no `contracts`")
-    return [one for tool, contract in contracts.items() for one in _proposals(tool, contract)]
-
-
-def _proposals(tool: str, contract: JsonObject) -> Iterator[Proposal]:
-    for clause in contract.get("requires", ()):
-        if isinstance(clause, dict) and clause.get("evidence", {}).get("status") == "proposed":
-            yield Proposal(f"{tool}/{clause.get('id', '')}", contract, clause)
-    for part in PARTS:
-        if part in contract and contract.get("evidence", {}).get(part, {}).get("status") == "proposed":
-            yield Proposal(f"{tool}/{part}", contract)
-
-
-def pick(proposals: list[Proposal], id_: str) -> Proposal:
-    """Return the proposal of this id. Raises GeckoError."""
-    known = {one.id: one for one in proposals}
-    if id_ not in known:
-        raise GeckoError(f"{id_}: no such proposal{did_you_mean(id_, known)}")
-    return known[id_]
-
-
-def decide(one: Proposal, word: Word, *, by: str, check: str = "") -> None:
-    """Put a decision into the contract: what is accepted is established by a name, what is dropped is gone.
-
-    `check` takes the place of a clause's own. Raises ContractError where it cannot be loaded.
-    """
-    if one.clause is not None:
-        rivals = f"{one.clause.get('id')}-rivals"
-        if word == "accept":
-            text = str(one.clause.get("pass", ""))
-            error = one.clause.get("error", read_result(text.removeprefix(PERHAPS)))
-            changed = {**one.clause, "check": check or one.clause["check"], "error": error}
-            changed.pop("pass", None)
-            Contract.load({"requires": [changed]}, where=one.id)
-            one.clause.clear()
-            one.clause.update(changed)
-        gone = [each for each in one.contract["requires"] if each is one.clause and word == "drop"]
-        gone += [each for each in one.contract["requires"] if each.get("id") == rivals and (check or word == "drop")]
-        one.contract["requires"] = [each for each in one.contract["requires"] if not any(each is old for old in gone)]
-    elif word == "drop":
-        del one.contract[one.part]
-    one.evidence.update(status="established" if word == "accept" else "dropped", by=by)
+    found: list[Proposal] = []
+    for tool, one in contracts.items():
+        clauses = [(each.get("id", ""), each, each.get("evidence", {})) for each in one.get("requires", ())]
+        parts = [(each, {each: one[each]}, one.get("evidence", {}).get(each, {})) for each in PARTS if each in one]
+        found += [Proposal(f"{tool}/{name}", one, rule, evidence) for name, rule, evidence in (*clauses, *parts)]
+    return [each for each in found if each.evidence.get("status") == "proposed"]

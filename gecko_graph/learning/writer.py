@@ -25,6 +25,7 @@ from ..values.digest import digest
 from ..values.places import as_text
 from .conditions import TRUSTED
 from .learn import Learned
+from .miner import UNLEARNED
 from .observation import Observation, mask_values
 from .replay import NAMED, contradicted
 from .rules import ESTABLISHED, EXCEPTIONS, PROPOSED, STARTS
@@ -103,10 +104,10 @@ class Draft:
         errors = [f"{count} x {kind}: {_show(first[kind])}" for kind, count in counts.most_common()]
         states = [row.before for _, row in self.rows if row.before]
         variables = {
-            "tool": describe_tool(self.tool),
+            "tool": "\n".join([describe_tool(self.tool), *_documented_errors(self.tool)]),
             "errors": cut("\n".join(errors), budget=MINED_CHARS),
             "state": view(dict(mask_values(states[0])), budget=MINED_CHARS // 2) if states else "",
-            "mined": cut(json.dumps(self.mined, ensure_ascii=False), budget=MINED_CHARS),
+            "mined": cut(json.dumps(mask_values(self.mined), ensure_ascii=False), budget=MINED_CHARS),
             "counter": "\n".join(self.counter[:COUNTER]),
         }
         return Ask("contract_writer", variables, WrittenContract, Where(question=number))
@@ -135,30 +136,23 @@ class Draft:
     def _tried(self, clause: JsonObject) -> JsonObject:
         """Return a clause with its evidence. Raises ContractError."""
         contract = Contract.load({"requires": [clause]}, where=self.tool.name).fit(self.tool.parameters)
-        hits, against, unclear = list[tuple[str, Observation]](), list[Observation](), 0
-        lawful = 0
-        for branch, row in self.rows:
-            if row.before is None and contract.state_keys:
-                continue
-            run = _open(self.tool, contract, row)
-            is_refused = run.refusal() is not None
-            if branch and is_refused:
-                hits.append((branch, row))
-            elif not branch:
-                lawful, unclear = lawful + (not is_refused and not run.unclear), unclear + bool(run.unclear)
-                against += [row] if is_refused else []
-        kind = max(Counter(branch for branch, _ in hits).items(), key=lambda pair: (pair[1], pair[0]), default=("", 0))
-        own = [row for branch, row in hits if branch == kind[0]]
-        starts = len({digest(row.before) if row.before is not None else row.question for row in own})
+        some = [pair for pair in self.rows if pair[1].before is not None or not contract.state_keys]
+        runs = [(branch, row, run := _open(self.tool, contract, row), run.refusal()) for branch, row in some]
+        hits = Counter(branch for branch, _, _, refusal in runs if branch and refusal)
+        kind, count = max(hits.items(), key=lambda pair: (pair[1], pair[0]), default=("", 0))
+        own = [row for branch, row, _, refusal in runs if branch == kind and refusal]
+        against = [row for branch, row, _, refusal in runs if not branch and refusal]
+        lawful = [bool(run.unclear) for branch, _, run, refusal in runs if not (branch or refusal)]
+        starts = len({row.question if row.before is None else digest(row.before) for row in own})
         form = kind_of_check(clause["check"])
-        trusted = form in TRUSTED and kind[1] >= ESTABLISHED and starts >= STARTS and lawful > 2 * unclear
+        trusted = form in TRUSTED and count >= ESTABLISHED and starts >= STARTS and 2 * sum(lawful) < len(lawful)
+        status = "refuted" if against else "established" if trusted else "proposed"
         self.counter += [f"`{clause['check']}` refuses a call that was done: {_show(row)}" for row in against[:2]]
-        evidence = {"kind": form, "for": kind[1], "lawful": lawful, "rivals": 0, "starts": starts, "by": "model"}
-        evidence["against"] = [row.digest[:12] for row in against[:NAMED]]
-        evidence["status"] = "refuted" if against else "established" if trusted else "proposed"
-        says = {} if trusted and not against else {"pass": f"perhaps refused: {as_text(clause['error'])}"}
-        kept = {key: value for key, value in clause.items() if key != "error" or not says}
-        return {**kept, **says, "evidence": evidence}
+        evidence = {"kind": form, "for": count, "lawful": lawful.count(False), "rivals": 0, "starts": starts}
+        evidence |= {"against": [row.digest[:12] for row in against[:NAMED]], "status": status, "by": "model"}
+        error = clause.pop("error")
+        says = {"error": error} if status == "established" else {"pass": f"perhaps refused: {as_text(error)}"}
+        return {**clause, **says, "evidence": evidence}
 
     def _try_parts(self, written: WrittenContract) -> None:
         """Keep effects and result where the miner knows none and the rows do not contradict them."""
@@ -167,6 +161,8 @@ class Draft:
         for part in ("effects", "returns"):
             if known.get(part, {}).get("status", "unknown") != "unknown" or given[part] in (None, []):
                 continue
+            if part == "returns" and not (self.tool.reads or "effects" in {**self.mined, **self.parts}):
+                continue  # a result without the changes would make a write that changes nothing
             other = {key: self.mined[key] for key in ("let", "effects") if key in self.mined} | self.parts
             data = {**other, part: given[part], "evidence": {}}
             try:
@@ -184,12 +180,14 @@ class Draft:
 
     def merged(self) -> JsonObject:
         """Return what was mined with the rules that rows have left, where they explain refusals that it does not."""
-        contract = Contract.load(self.mined, where=self.tool.name)
-        open_rows = [row for branch, row in self.rows if branch and _open(self.tool, contract, row).refusal() is None]
-        more = [one for one in self.clauses if not one["evidence"]["for"] or self._explains(one, open_rows)]
+        known = Contract.load(self.mined, where=self.tool.name)
+        left = [row for branch, row in self.rows if branch and _open(self.tool, known, row).refusal() is None]
+        more = [one for one in self.clauses if not one["evidence"]["for"] or self._explains(one, left)]
         named = [{"id": f"written-{number}", **one} for number, one in enumerate(more, 1)]
         evidence = {**self.mined.get("evidence", {}), **self.parts.get("evidence", {})}
-        made = {**self.mined, **self.parts, "requires": [*named, *self.mined.get("requires", [])], "evidence": evidence}
+        open_result = {"returns": {"cases": [{"pass": UNLEARNED}]}} if "effects" in self.parts else {}
+        made = {**self.mined, **open_result, **self.parts, "evidence": evidence}
+        made["requires"] = [*named, *self.mined.get("requires", [])]
         try:
             Contract.load(made, where=self.tool.name).fit(self.tool.parameters)
         except ContractError as error:
@@ -206,6 +204,18 @@ class Draft:
 def _open(tool: ToolSpec, contract: Contract, row: Observation) -> Any:
     call: Any = {"id": "call_1", "name": tool.name, "args": row.args}
     return contract.open(args=row.args, parameters=tool.parameters, state=row.before or {}, call=call, now=None, seed=0)
+
+
+def _documented_errors(tool: ToolSpec) -> list[str]:
+    """Return what the tool's document says of other answers than success."""
+    if tool.source is None:
+        return []
+    path, method = tool.source.slot
+    answers = tool.source.document.get("paths", {}).get(path, {}).get(method, {}).get("responses", {})
+    found = {code: one.get("description") for code, one in answers.items() if isinstance(one, dict)}
+    return [
+        f"{code}: {cut(str(about), budget=ROW_CHARS)}" for code, about in found.items() if code[:1] != "2" and about
+    ]
 
 
 def _show(row: Observation) -> str:

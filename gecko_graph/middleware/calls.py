@@ -28,6 +28,7 @@ from ..tools.real import CLAIMED, Answer, as_answer, block_value, drive
 from ..values.places import as_text
 from ..world.as_tools import add_marks, is_same, name_call
 from ..world.records import ExecutedCall
+from ..world.rung import tell_rule
 from ..world.world import World
 
 ROOM = "middleware|"
@@ -185,7 +186,8 @@ def refuse(call: ToolCall, rejection: Rejection) -> ToolMessage:
     if complaints := rejection.get("complaints"):
         message = build_complaint_message(name_call(call), complaints)
     else:
-        content = as_text(rejection.get("error"))
+        learned = [tell_rule(each) for each in rejection.get("violations", ()) if "evidence" in each]
+        content = "\n".join(learned) or as_text(rejection.get("error"))
         message = ToolMessage(content, tool_call_id=call["id"], name=call["name"], status="error")
     return add_marks(message, {"simulated": False, "rung": "contract", "made_up": False, "refused": True})
 

@@ -121,8 +121,9 @@ def find_may_refuse(steps: Sequence[Step], earlier: Mapping[str, Sequence[str]])
     found: list[MayRefuse] = []
     for step in steps:
         name, outcome = step["call"]["name"], step.get("outcome")
-        if outcome and outcome.get("invented") and is_planned(step):
-            rules = [*outcome.get("may_refuse", ()), *(() if name in settled else earlier.get(name, ()))]
+        if outcome and outcome["simulated"] and is_planned(step):
+            known = earlier.get(name, ()) if outcome.get("invented") and name not in settled else ()
+            rules = [*outcome.get("may_refuse", ()), *known]
             found += [{"call": step["call"]["id"], "tool": name, "rule": rule} for rule in dict.fromkeys(rules)]
     return found
 

@@ -264,7 +264,7 @@ def entry_of(row: JsonObject) -> ExecutedCall:
     """Return the journal's entry of a call that was claimed: with its result, or in doubt."""
     kept = ["call", "key", "tries", "started_at"]
     if row["status"] in ("ok", "error"):
-        kept += ["status", "result", "by", "ended_at"]
+        kept += ["status", "result", "by", "ended_at", *(["undecided"] if row.get("undecided") else [])]
     if row["status"] == "left":
         kept += ["ended_at"]
     return {"status": "in_doubt", **{key: row[key] for key in kept}}  # type: ignore[typeddict-item]
@@ -283,6 +283,8 @@ def as_step(entry: ExecutedCall) -> Step:
     outcome: Outcome = {
         "status": status, "result": result, "patch": [], "rung": "real", "simulated": False, "passed": [],
     }  # fmt: skip
+    if entry["status"] == "in_doubt" or entry.get("undecided"):
+        outcome["undecided"] = True
     return {"v": VERSION, "call": entry["call"], "outcome": outcome}
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..masking import mask
-from ..state import Call, Json, JsonObject
+from ..state import Call, JsonObject, Outcome
 from ..values.digest import digest
 from ..values.observation import kind_of
 from ..values.places import excerpt
@@ -57,17 +57,17 @@ class Lessons:
     def note(
         self,
         call: Call,
-        status: str,
-        result: Json,
+        outcome: Outcome,
         *,
         rules: Sequence[str] = (),
         drift: Iterable[Mapping[str, Any]] = (),
         refuted: Iterable[str] = (),
     ) -> None:
         """Learn from a real call: `rules` for which it might have been refused, those that it has `refuted`."""
-        if status == "error":
+        if outcome["status"] == "error":
             foreseen = {"rule": rules[0]} if rules else {}
-            self._add(call, "requires", REFUSED + mask(kind_of(result, call["args"])), "proposed", **foreseen)
+            says = REFUSED + mask(kind_of(outcome["result"], call["args"]))
+            self._add(call, "requires", says, "proposed", **foreseen)
         else:
             for key, item in list(self.items.items()):
                 if item["says"] in rules and item["status"] == "proposed":
@@ -76,7 +76,7 @@ class Lessons:
                 self._add(call, "may_refuse", rule, "closed")
         for rule in refuted:
             self._add(call, "rule", rule, "refuted")
-        for each in drift:
+        for each in (each for each in drift if outcome["status"] == "ok" or each["kind"] != "status"):
             told = f"{each['path']}: foreseen {excerpt(each['predicted'])}, really {excerpt(each['real'])}"
             self._add(call, PARTS[each["kind"]], mask(told), "proposed")
 

@@ -255,7 +255,14 @@ def outcome_of(answer: Answer, rung: Rung, request: RungRequest, passed: Sequenc
         outcome["invented"] = True
     if request.unclear:
         outcome["unclear"] = list(request.unclear)
-    return {**outcome, **answer.more, "passed": [*passed, *answer.more.get("passed", ())]}  # type: ignore[typeddict-item]
+    if request.overruled:
+        outcome["overruled"] = list(request.overruled)
+    more, lessons = {**answer.more, "passed": [*passed, *answer.more.get("passed", ())]}, request.tool.lessons
+    met = list(request.warned) if rung.simulated and answer.status == "ok" else []
+    found = more.pop("may_refuse", [])
+    if rules := [*met, *(lessons.leave_open(found) if lessons else found)]:
+        more["may_refuse"] = rules
+    return {**outcome, **more}  # type: ignore[typeddict-item]
 
 
 def recall(request: RungRequest, rung: Rung, passed: Sequence[PassedRung]) -> Outcome | None:

@@ -85,7 +85,7 @@ def _ask_simulator(request: RungRequest, shown: View, problem: str) -> Ask:
     fused = request.context.simulation == "fused" and not tool.reads
     reply = SimulatedResponse if tool.reads else SimulatedEffect if fused else SimulatedWrite
     variables = _variables(request, shown, problem) | {
-        "tool": format_tool(tool, focus=list(request.call["args"]), writes=request.writes),
+        "tool": format_tool(tool, focus=list(request.call["args"]), writes=request.writes, warned=request.warned),
         "wants": "effect" if fused else "response",
         "rules": "" if tool.reads or tool.contract else "ask",
     }
@@ -105,7 +105,7 @@ def _variables(request: RungRequest, shown: View, problem: str) -> dict[str, str
     }
 
 
-def format_tool(tool: ToolSpec, *, focus: Sequence[str], writes: Sequence[str] = ()) -> str:
+def format_tool(tool: ToolSpec, *, focus: Sequence[str], writes: Sequence[str] = (), warned: Sequence[str] = ()) -> str:
     """Return what the simulator must know of a tool; of a very long schema a view of what the focus finds.
 
     Of its parameters that is what each means: the call has them, and they are valid.
@@ -115,6 +115,7 @@ def format_tool(tool: ToolSpec, *, focus: Sequence[str], writes: Sequence[str] =
     shown: JsonObject = {"name": tool.name, "description": tool.about, "effect": tool.effect or "unknown"}
     parameters = tool.parameters if "$defs" in tool.parameters else tool.parameters.get("properties", {})
     shown |= {"parameters": parameters, **result, **({"other writes": others} if others else {})}
+    shown |= {"may refuse": [*warned]} if warned else {}
     text = json.dumps(shown, ensure_ascii=False)
     return text if len(text) <= TOOL_CHARS else view(shown, focus=focus, budget=TOOL_CHARS)
 

@@ -44,7 +44,7 @@ def contract_rung(request: RungRequest) -> RungResult:
     except NotKnown as unknown:
         return Pass(f"the contract does not know: {unknown}")
     except EvaluationFailed as failure:
-        return unchecked([*request.unclear, f"the contract cannot be evaluated: {failure}"])
+        return _not_evaluated(request, failure)
     if answer is None:
         return Pass("the contract only guards the call")
     if request.context.unclear is None and request.unclear:
@@ -55,6 +55,13 @@ def contract_rung(request: RungRequest) -> RungResult:
         where = "; ".join(f"{place or 'all of it'}: {why}" for place, why in answer.holes.items())
         return Pass(f"the contract leaves its result open: {where}", known=answer)
     return Answer("ok", answer.result, answer.patch, more=standing(run))
+
+
+def _not_evaluated(request: RungRequest, failure: EvaluationFailed) -> RungResult:
+    """Return why a contract does not answer: a learned one knows less than it seems, a written one is wrong."""
+    if request.tool.is_learned:
+        return Pass(f"the contract does not know: {failure}")
+    return unchecked([*request.unclear, f"the contract cannot be evaluated: {failure}"])
 
 
 def _leaves_result(tool: ToolSpec) -> bool:

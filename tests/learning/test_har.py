@@ -11,6 +11,7 @@ from gecko_graph import GeckoError, Toolkit
 from gecko_graph.learning.learn import learn_contracts
 from gecko_graph.learning.observation import BadRows
 from gecko_graph.learning.readers import read_file
+from tests.every_place import every_place
 from tests.learning.traffic import bare_spec, har, write_har
 
 HOST = "http://shop.test"
@@ -129,3 +130,16 @@ def test_another_server_may_be_named(traffic, tmp_path):
     file = write_har(tmp_path / "a.har", json.loads(text))
     assert read(file, toolkit)[1].counts == {"another server": 60}
     assert len(read(file, toolkit, server="https://stage.test/shop")[0]) == 60
+
+
+@pytest.mark.parametrize("put", [None, 7, "x", [], {}, [None], "\ud800"])
+def test_a_damaged_entry_never_raises(traffic, tmp_path, put):
+    document, toolkit = traffic
+    wrote = next(each for each in document["log"]["entries"] if "postData" in each["request"])
+    damaged = []
+    for path, _ in list(every_place(wrote))[1:]:
+        damaged.append(copy.deepcopy(wrote))
+        change(damaged[-1], path, put)
+    rows, bad = read(write_har(tmp_path / "a.har", {"log": {"entries": damaged}}), toolkit)
+    assert len(rows) + bad.counts.total() == len(damaged)
+    assert len(bad.counts) < 12

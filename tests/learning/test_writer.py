@@ -75,7 +75,7 @@ def test_enough_rows_establish_a_rule_of_a_trusted_kind():
     some = [row for row in rows(400) if row.status == "ok" or "no item" in str(row.result)]
     learned = learn_contracts(toolkit(), some)
     (draft,) = drafts_of(toolkit(), learned)
-    tried = draft._tried(RIGHT)
+    tried = draft._tried({**RIGHT})
     assert tried["evidence"]["status"] == "established"
     assert tried["error"] == RIGHT["error"]
     assert (
@@ -124,6 +124,21 @@ def test_effects_that_the_miner_does_not_know_are_kept_while_rows_agree():
     assert made["effects"] == real["effects"]
     assert made["evidence"]["effects"]["by"] == "model"
     assert made["evidence"]["returns"]["status"] == "proposed"
+
+
+@pytest.mark.parametrize("part", ["effects", "returns"])
+def test_a_result_needs_the_changes_and_changes_leave_the_result_open(part):
+    learned = learn_contracts(toolkit(), few())
+    mined = learned.contracts["buy"]
+    real = {each: mined.pop(each) for each in ("effects", "returns")}
+    mined["evidence"] |= {each: {"status": "unknown", "for": 0} for each in real}
+    converse(propose_rules(toolkit(), learned), Models(recorded(contract_writer=[{part: real[part]}] * 2)))
+    made = learned.contracts["buy"]
+    if part == "effects":
+        assert made["effects"] == real["effects"]
+        assert [*made["returns"]["cases"][0]] == ["pass"]
+    else:
+        assert "returns" not in made
 
 
 def test_the_cost_is_known_before():
