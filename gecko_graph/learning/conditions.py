@@ -136,7 +136,7 @@ def _single(terms: Sequence[Term]) -> Iterator[Condition]:
             yield _of(text, "flag", lambda value: value, term)
         for field in _items_fields(values) if term.of == "state" else ():
             has = partial(_all_have, field)
-            yield _of(f"all(one in {text}, one.{field} is defined)", "existence", has, term, cost=1)
+            yield _of(f"all(one in {text}, one.{field} is defined)", "set", has, term, cost=1)
 
 
 def _is_filled(value: Any) -> bool | None:

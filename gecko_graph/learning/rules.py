@@ -16,8 +16,8 @@ EXCEPTIONS = 0.04
 PROPOSED, ESTABLISHED = 3, 10
 """Rows from which a rule is spoken of, and from which it may refuse if its kind is trusted."""
 
-CHANCE = 0.05
-"""Chance that one of so many conditions would fit so many rows by accident, below which it is believed."""
+CHANCE, SURE = 0.05, 0.001
+"""Chance that one of so many conditions would fit so many rows by accident, below which it is told, and may refuse."""
 
 STARTS = 2
 MOST_RIVALS, MOST_RULES, MOST_CONJOINED, MOST_REGIONS, HALF = 5, 4, 3, 4, 0.5
@@ -123,7 +123,9 @@ def _find_rule(sample: Sample, failed: int, about: Collection[str]) -> Rule | No
         and hit & rows == rows
         and not sample.lawful & one.fails
     ]
-    return Rule(best, rivals[:MOST_RIVALS], rows, _evidence(sample, best, rows, chance, len(rivals)))
+    return Rule(
+        best, rivals[:MOST_RIVALS], rows, _evidence(sample, best, rows, chance, len(rivals), rows.bit_count() >= whole)
+    )
 
 
 def _conjoin(sample: Sample, failed: int, about: Collection[str]) -> Rule | None:
@@ -133,7 +135,7 @@ def _conjoin(sample: Sample, failed: int, about: Collection[str]) -> Rule | None
         return None
     rows, true = region.true & failed, sample.every & ~region.true
     best = Condition(f"not ({region.whole})", "conjunction", true, sample.every, region.cost)
-    return Rule(best, (), rows, _evidence(sample, best, rows, 0, 0))
+    return Rule(best, (), rows, _evidence(sample, best, rows, 1, 0, False))
 
 
 def _hits(sample: Sample, one: Condition, failed: int) -> int:
@@ -152,10 +154,13 @@ def chance_of(rows: int, failed: int, lawful: int, pool: int) -> float:
     return pool * exp(log_choose(failed, rows) - log_choose(failed + lawful, rows))
 
 
-def _evidence(sample: Sample, best: Condition, rows: int, chance: float, rivals: int) -> JsonObject:
+def _evidence(sample: Sample, best: Condition, rows: int, chance: float, rivals: int, is_sure: bool) -> JsonObject:
     count, against = rows.bit_count(), sample.lawful & best.fails
     starts = len({sample.starts[at] for at in places(rows)})
-    trusted = best.kind in TRUSTED and count >= ESTABLISHED and starts >= STARTS
+    # one that most lawful calls do not speak of, or that explains a part, may be an accident of these states
+    is_common = 2 * (sample.lawful & best.known).bit_count() >= sample.lawful.bit_count()
+    is_clear = is_common and chance <= SURE and is_sure
+    trusted = best.kind in TRUSTED and count >= ESTABLISHED and starts >= STARTS and is_clear
     status = "refuted" if against else "established" if trusted else "proposed"
     return {
         "kind": best.kind,

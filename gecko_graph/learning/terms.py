@@ -52,8 +52,8 @@ class Term:
 
     @property
     def given(self) -> tuple[str, ...]:
-        """What must hold so that it is not none, if rows have that."""
-        return (f"{self.text} is not none",) if None in self.values else ()
+        """What must hold so that it is not none: an argument may be left out, be it in none of these rows."""
+        return (f"{self.text} is not none",) if None in self.values or self.of == "argument" else ()
 
     def typed(self) -> tuple[str, ...]:
         """Return conditions under which it has a value of a type that it had in the rows."""
