@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from ..errors import EvaluationFailed, NotKnown, PatchConflict, did_you_mean
 from ..state import Json, Operation, Patch, Violation
-from ..values.patch import apply_patch, pointer
+from ..values.patch import apply_patch, pointer, tokens
 from ..values.places import as_text
 from .language.examine import ANY, Shape
 from .language.expression import Expression, Location, Scope
@@ -114,8 +114,8 @@ def _check_place(tokens: Sequence[Any], place: Location, *, is_new: bool) -> Sha
 class Change:
     """A patch under construction: operations apply one after another, and each sees the state so far."""
 
-    def __init__(self, scope: Scope, state: Json) -> None:
-        self.scope = scope
+    def __init__(self, scope: Scope, state: Json, *, grows: bool = False) -> None:
+        self.scope, self.grows = scope, grows
         self.state = state
         self.patch: Patch = []
 
@@ -124,12 +124,25 @@ class Change:
         limit = self.scope.limits.operations
         if len(self.patch) >= limit:
             raise EvaluationFailed(f"{where}: more than {limit:,} operations")
+        if self.grows and operation["op"] in ("add", "replace"):
+            operation = self._grow(operation, where)
         try:
             self.state = apply_patch(self.state, [operation])
         except PatchConflict as conflict:
             raise EvaluationFailed(f"{where}: the change does not apply: {conflict}") from None
         self.patch.append(operation)
         self.scope.values["state"] = self.state
+
+    def _grow(self, operation: Operation, where: str) -> Operation:
+        """Add the objects on the way to a place of which nothing was known; return an addition where nothing is."""
+        *above, last = tokens(operation["path"]) or [""]
+        found: Any = self.state
+        for depth, key in enumerate(above, 1):
+            if isinstance(found, dict) and key not in found:
+                self.add({"op": "add", "path": pointer(above[:depth]), "value": {}}, where)
+                found = {key: {}}
+            found = found.get(key) if isinstance(found, dict) else None
+        return {**operation, "op": "add"} if isinstance(found, dict) and last not in found else operation
 
 
 class Effect:

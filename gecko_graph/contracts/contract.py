@@ -107,6 +107,11 @@ class Contract:
         return frozenset(self._parts.at[:1]) or self._parts.state_keys
 
     @property
+    def observed(self) -> frozenset[tuple[str, ...]]:
+        """The places at the root of its state that a real result of its tool shows."""
+        return frozenset((*self._parts.at, root) for effect in self._parts.observes for root in effect.roots)
+
+    @property
     def result_keys(self) -> frozenset[str]:
         """Root keys of the state that its result is computed from, "" for the whole."""
         read = self._parts.with_lets(self._parts.returns.expressions)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from ..errors import EvaluationFailed, NotKnown, did_you_mean
+from ..errors import EvaluationFailed, NotKnown, NotRead, did_you_mean
 from ..state import Json, Operation, Patch, Violation
 from ..values.origins import Untrusted, is_doubtful
 from ..values.patch import pointer
@@ -163,6 +163,12 @@ class ContractRun:
         self._scope.trusts = lambda path: not is_doubtful([*at, *path], untrusted())
         return self
 
+    def without(self, unread: Collection[tuple[str, ...]]) -> ContractRun:
+        """Leave open what needs these places, which no read has shown, and return the run."""
+        depth = len(self._parts.at)
+        self._scope.unread = frozenset(path[depth] for path in unread if path[:depth] == self._parts.at)
+        return self
+
     def refusal(self) -> Refusal | None:
         """Return the first failed requirement (ToolGate, section 3.4), its changes, and all that failed.
 
@@ -213,7 +219,7 @@ class ContractRun:
             return FAILED
 
     def _note(self, failure: EvaluationFailed) -> None:
-        if isinstance(failure, NotKnown):
+        if isinstance(failure, NotKnown) and not isinstance(failure, NotRead):
             self.unknown = self.unknown or str(failure)
         else:
             self.unclear.append(str(failure).removeprefix(f"{self._parts.where}: "))
@@ -276,16 +282,16 @@ class ContractRun:
         Raises:
             EvaluationFailed: It cannot be evaluated on this state, or the patch does not apply to it.
         """
-        self._begin(self._before, result=result)
-        return self._change(self._parts.observes)
+        self._begin(self._before, result=result).unread = frozenset()
+        return self._change(self._parts.observes, grows=True)
 
     def _begin(self, state: Json, **more: Json) -> Scope:
         self._scope.start()
         self._scope.values = self._lets.names(state=state, **more)
         return self._scope
 
-    def _change(self, effects: list[Effect]) -> Patch:
-        change, above = Change(self._scope, self._before), pointer(self._parts.at)
+    def _change(self, effects: list[Effect], *, grows: bool = False) -> Patch:
+        change, above = Change(self._scope, self._before, grows=grows), pointer(self._parts.at)
         for effect in effects:
             effect.apply(change)
         if not above:

@@ -31,8 +31,8 @@ from ..world.rung import Answer
 from ..world.world import World
 from .observation import BadRows, Observation, mask_values, observe_world
 
-TOGETHER = 100
-"""Calls of a user after which what reads have shown is forgotten."""
+TOGETHER, BEFORE = 150, 50
+"""Calls of a user that one world follows, and those before them that tell it what is known at their begin."""
 
 _NO_RULE = (401, 407, 429)
 """Refusals that say nothing of the tool."""
@@ -154,10 +154,11 @@ def _without(row: Observation, secrets: list[str]) -> Observation:
 def _thread(calls: list[Observation], toolkit: Toolkit) -> Iterator[Observation]:
     """Yield a user's calls with what reads have shown: beside them, and of the state by the contracts' `observes`."""
     for first in range(0, len(calls), TOGETHER):
-        some, world = calls[first : first + TOGETHER], World(toolkit)
+        start, world = max(0, first - BEFORE), World(toolkit)
+        some = calls[start : first + TOGETHER]
         for number, row in enumerate(some):
             call = Call(id=f"call_{number}", name=row.tool, args=row.args)
             is_still = row.status == "error" or toolkit[row.tool].reads
             world.record(call, Answer(row.status, row.result, [] if is_still else None))
-        for row, made in zip(some, observe_world(world), strict=True):
+        for row, made in [*zip(some, observe_world(world), strict=True)][first - start :]:
             yield replace(made, source=row.source)

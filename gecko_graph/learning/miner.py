@@ -14,6 +14,7 @@ from ..errors import ContractError
 from ..state import Json, JsonObject
 from ..tools import ToolSpec
 from ..values.digest import digest
+from ..values.patch import tokens
 from ..values.places import as_text
 from .changes import Lawful, Program, cover, find_effects, find_results
 from .conditions import Documented, build_conditions, forms_of
@@ -91,7 +92,9 @@ def mine(
     refusing, doubts = _requirements(whole, unknown)
     seen = whole.sample.lawful.bit_count()
     refusals = {kind: rows.bit_count() for kind, rows in whole.kinds()}
-    evidence: JsonObject = {"rows": len(found), "lawful": seen, "refusals": refusals}
+    # `touches`, of the state: what else it changes where its effects are not known
+    touched = {tokens(each["path"])[0] for row in whole.rows for each in row.change or () if each["path"]}
+    evidence: JsonObject = {"rows": len(found), "lawful": seen, "refusals": refusals, "touches": sorted(touched)}
     if seen < PROPOSED:
         doubts = ["false"]
         unknown.append(f"only {seen} lawful calls were seen")
@@ -216,12 +219,10 @@ def _answers(whole: _Rows, unknown: list[str], evidence: JsonObject, doubts: lis
     needs = [need for one in changed for need in one.value.needs if not any(name in need for name in drawn)]
     doubts += [need.replace("before", "state") for need in needs]
     made: JsonObject = {"let": {name: let for one in [*returned, *changed] for name, let in one.value.lets.items()}}
-    made |= {"effects": _effects(changes)} if any(program.value.template for _, program in changes) else {}
-    made["returns"] = (
-        _returns(returns, [_before(each) for each in _apart(sample, sample.lawful & ~odd, odd)])
-        if returns
-        else {"cases": [{"pass": UNLEARNED}]}
-    )
+    if not whole.tool.reads:  # also none, when its result is open
+        made["effects"] = _effects(changes) if any(program.value.template for _, program in changes) else []
+    apart = [_before(each) for each in _apart(sample, sample.lawful & ~odd, odd)] if returns else []
+    made["returns"] = _returns(returns, apart) if returns else {"cases": [{"pass": UNLEARNED}]}
     return made if made["let"] else {key: made[key] for key in made if key != "let"}
 
 

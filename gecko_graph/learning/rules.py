@@ -123,9 +123,10 @@ def _find_rule(sample: Sample, failed: int, about: Collection[str]) -> Rule | No
         and hit & rows == rows
         and not sample.lawful & one.fails
     ]
-    return Rule(
-        best, rivals[:MOST_RIVALS], rows, _evidence(sample, best, rows, chance, len(rivals), rows.bit_count() >= whole)
-    )
+    # that something is in a place where it must not be may stand for its not being in another
+    is_turned = best.kind == "membership" and best.check.startswith("not (")
+    is_sure = rows.bit_count() >= whole and not is_turned
+    return Rule(best, rivals[:MOST_RIVALS], rows, _evidence(sample, best, rows, chance, len(rivals), is_sure))
 
 
 def _conjoin(sample: Sample, failed: int, about: Collection[str]) -> Rule | None:

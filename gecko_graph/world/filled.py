@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ..contracts.language.sandbox import Hole
-from ..contracts.run import ContractAnswer
+from ..contracts.run import ContractAnswer, find_holes
 from ..schemas.complaints import find_faults
 from ..schemas.rules import accepts, rules_of
 from ..schemas.subschemas import follow
@@ -34,8 +33,7 @@ class Held:
     @classmethod
     def of(cls, request: RungRequest, known: ContractAnswer) -> Held:
         """Return it; the contract's change is known to apply."""
-        schema = request.tool.result
-        narrowed = _narrow({} if schema is None else schema, known.result, dict(_written(known.patch)), schema or {})
+        narrowed = _narrow(request.tool.result or {}, known.result, _written(known.patch))
         tool = replace(request.tool, effect="read", result=narrowed or None)
         state = request.state if request.tool.reads else apply_patch(request.state, known.patch)
         return cls(known, replace(request, tool=tool, state=state))
@@ -66,22 +64,33 @@ def complete(held: Held | None, outcome: Outcome) -> Outcome:
     return {**outcome, **marks}
 
 
-def _narrow(schema: Any, known: Json, written: JsonObject, root: JsonObject) -> Any:
+def _narrow(root: JsonObject, known: Json, written: JsonObject) -> Any:
     """Return a schema that allows only what is known, and in what is open the written values of the same names."""
-    if isinstance(known, Hole):
-        return _agree(schema, written, root, 0)
-    more: JsonObject = {"const": known}
-    if isinstance(known, dict) and _is_open(known):
-        wanted = {**dict.fromkeys(_resolve(schema, root).get("required", ()), Hole("")), **known}
-        inner = {
-            key: _narrow(_name(key, each, written, root, schema), each, written, root) for key, each in wanted.items()
-        }
-        more = {"type": "object", "properties": inner, "required": [*known]}
-    elif isinstance(known, list) and _is_open(known):
-        items = _resolve(schema, root).get("items", True)
-        inner_list = [_narrow(items, each, written, root) for each in known]
-        more = {"type": "array", "prefixItems": inner_list, "minItems": len(known), "maxItems": len(known)}
-    return {**schema, "allOf": [*schema.get("allOf", ()), more]} if isinstance(schema, dict) and schema else more
+    rules = rules_of(root)
+
+    def part(schema: Any, value: Any, name: str, depth: int) -> Any:
+        rule = _resolve(schema, root)
+        below, required = rule.get("properties", {}), rule.get("required", ())
+        if isinstance(value, Hole):
+            if name in written and accepts(rules.evolve(schema=schema), written[name]):
+                return {"const": written[name]}
+            members = below.items() if depth < _DEEPEST else ()
+            inner = {key: new for key, each in members if (new := part(each, value, key, depth + 1)) is not each}
+            more: JsonObject = {"properties": inner} if inner else {}
+        elif isinstance(value, dict) and find_holes(value):
+            wanted = {**dict.fromkeys(required, Hole("")), **value}
+            inner = {key: part(below.get(key, True), each, key, depth) for key, each in wanted.items()}
+            more = {"type": "object", "properties": inner, "required": [*value]}
+        elif isinstance(value, list) and find_holes(value):
+            items = [part(rule.get("items", True), each, "", depth) for each in value]
+            more = {"type": "array", "prefixItems": items, "minItems": len(value), "maxItems": len(value)}
+        else:
+            more = {"const": value}
+        if not more or not schema or not isinstance(schema, dict):
+            return more or schema
+        return {**schema, "allOf": [*schema.get("allOf", ()), more]}
+
+    return part(root, known, "", 0)
 
 
 def _trim(made: Json, known: Json, schema: Any, root: JsonObject) -> Json:
@@ -94,40 +103,13 @@ def _trim(made: Json, known: Json, schema: Any, root: JsonObject) -> Json:
     return {key: _trim(each, known.get(key), below.get(key, True), root) for key, each in kept.items()}
 
 
-def _is_open(value: Any) -> bool:
-    members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return isinstance(value, Hole) or any(map(_is_open, members))
-
-
-def _name(key: str, known: Json, written: JsonObject, root: JsonObject, schema: Any) -> Any:
-    """Return the schema of a member, that of the value written under its name where the member is open."""
-    rule = _resolve(schema, root).get("properties", {}).get(key, True)
-    fits = isinstance(known, Hole) and key in written and accepts(rules_of(root).evolve(schema=rule), written[key])
-    return {"const": written[key]} if fits else rule
-
-
-def _agree(schema: Any, written: JsonObject, root: JsonObject, depth: int) -> Any:
-    found = _resolve(schema, root)
-    rules = rules_of(root)
-    same: JsonObject = {}
-    for key, rule in found.get("properties", {}).items() if depth < _DEEPEST else ():
-        if key in written and accepts(rules.evolve(schema=rule), written[key]):
-            same[key] = {"const": written[key]}
-        elif "properties" in _resolve(rule, root) and (inner := _agree(rule, written, root, depth + 1)) is not rule:
-            same[key] = inner
-    return {**schema, "allOf": [*schema.get("allOf", ()), {"properties": same}]} if same else schema
-
-
 def _resolve(schema: Any, root: JsonObject) -> JsonObject:
-    for _ in range(_DEEPEST):
-        if not isinstance(schema, dict) or not isinstance(schema.get("$ref"), str):
-            break
-        schema = follow(root, schema["$ref"])
-    return schema if isinstance(schema, dict) else {}
+    found = follow(root, schema["$ref"]) if isinstance(schema, dict) and "$ref" in schema else schema
+    return found if isinstance(found, dict) else {}
 
 
-def _written(patch: Patch) -> Iterator[tuple[str, Json]]:
-    """Yield the scalars that a patch writes under one name, where it writes one alone under that name."""
+def _written(patch: Patch) -> JsonObject:
+    """Return the scalars that a patch writes under one name, where it writes one alone under that name."""
     found: dict[str, list[Json]] = {}
 
     def look(name: str, value: Json) -> None:
@@ -140,4 +122,4 @@ def _written(patch: Patch) -> Iterator[tuple[str, Json]]:
     for operation in patch:
         if "value" in operation:
             look((tokens(operation["path"]) or [""])[-1], operation["value"])
-    yield from ((name, values[0]) for name, values in found.items() if len(values) == 1)
+    return {name: values[0] for name, values in found.items() if len(values) == 1}

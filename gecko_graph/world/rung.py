@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from ..context import GeckoContext
-from ..contracts.run import Admissibility, ContractRun, Refusal
+from ..contracts.run import Admissibility, ContractRun, Refusal, part_of
 from ..errors import GeckoError
 from ..models.ask import AnyAsk, Reply, Where
 from ..models.formatting import cut, join_lines, one_line
@@ -75,6 +75,7 @@ class RungRequest:
         warned: Refusals that the call may meet, of which none is certain.
         overruled: Learned rules that refuse it, and that it is made in spite of.
         told: What else the rung must know, for a model.
+        unread: Places of the state that reads which run for real would show, and that are not there.
     """
 
     tool: ToolSpec
@@ -95,6 +96,7 @@ class RungRequest:
     warned: Sequence[str] = ()
     overruled: Sequence[str] = ()
     told: str = ""
+    unread: Sequence[tuple[str, ...]] = ()
 
     @property
     def calls(self) -> list[JsonObject]:
@@ -122,6 +124,7 @@ def request_of(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolk
         writes=[each.name for each in others if not each.reads],
         earlier=real_results(state.get("conversation", ())) if asked else (),
         before=state["before"],
+        unread=_find_unread(state["task_state"], toolkit, scope.context),
         warned=[] if tool.reads else find_warnings(call, state, tool, toolkit),
     )
 
@@ -131,6 +134,14 @@ def find_warnings(call: Call, state: AttemptState, tool: ToolSpec, toolkit: Tool
     known = find_refusal(call, state, toolkit.get)
     told = [REFUSED + cut(one_line(as_text(known.error)), budget=REASON_CHARS)] if known else []
     return list(dict.fromkeys([*told, *(tool.lessons.warnings(call["args"]) if tool.lessons else ())]))
+
+
+def _find_unread(state: JsonObject, toolkit: Toolkit, context: GeckoContext) -> list[tuple[str, ...]]:
+    """Return the places that only reads show and none has shown: what they hold is unknown, not empty."""
+    contracts = [tool.contract for tool in toolkit if tool.contract is not None and runs_for_real(tool, context)]
+    places = {place for contract in contracts for place in contract.observed}
+    parts = ((place, part_of(state, place[:-1])) for place in sorted(places))
+    return [place for place, part in parts if isinstance(part, dict) and place[-1] not in part]
 
 
 def find_reality(before: JsonObject, steps: Iterable[Step], toolkit: Toolkit) -> Reality | None:
@@ -187,7 +198,7 @@ def open_contract(request: RungRequest) -> ContractRun:
     """Return the contract of the request's tool, which has one, opened on its call and state."""
     contract = request.tool.contract
     assert contract is not None
-    return contract.open(
+    run = contract.open(
         args=request.call["args"],
         parameters=request.tool.parameters,
         state=request.state,
@@ -195,7 +206,8 @@ def open_contract(request: RungRequest) -> ContractRun:
         now=clock(request.state),
         seed=request.context.seed,
         calls=answered_calls(request.steps) if contract.reads_calls else (),
-    ).trust(request.untrusted)
+    )
+    return run.trust(request.untrusted).without(request.unread)
 
 
 def gate(request: RungRequest, *, overruled: bool = False) -> tuple[RungRequest, Answer | None]:

@@ -194,10 +194,10 @@ def test_a_requirement_on_parts_of_an_argument_is_passed_with_what_the_state_hol
     lines = {"type": "array", "items": line, "minItems": 1}
     order = {"name": "order", "parameters": {"type": "object", "properties": {"lines": lines}, "required": ["lines"]}}
     check = {"check": "all(line in args.lines, line.sku in state.products)", "error": "unknown"}
-    tool = Tool(order, contract={"requires": [check], "returns": "{{ state.products[args.lines[0].sku].prize }}"})
+    tool = Tool(order, contract={"requires": [check], "returns": "{{ state.products[args.lines[0].sku].price }}"})
     done = examine_contracts(Toolkit.from_tools([tool]), {"products": {"HL-1": {"price": 5}, "HL-2": {"price": 7}}})
     assert done.unreached == []
-    assert "prize (did you mean price?)" in done.found[0]
+    assert done.found == []
 
 
 def test_on_the_command_line(tmp_path, run):

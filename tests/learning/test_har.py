@@ -12,7 +12,7 @@ from gecko_graph.learning.learn import learn_contracts
 from gecko_graph.learning.observation import BadRows
 from gecko_graph.learning.readers import read_file
 from tests.every_place import every_place
-from tests.learning.traffic import bare_spec, har, write_har
+from tests.learning.traffic import bare_spec, files_to_learn_from, har, write_har
 
 HOST = "http://shop.test"
 
@@ -143,3 +143,17 @@ def test_a_damaged_entry_never_raises(traffic, tmp_path, put):
     rows, bad = read(write_har(tmp_path / "a.har", {"log": {"entries": damaged}}), toolkit)
     assert len(rows) + bad.counts.total() == len(damaged)
     assert len(bad.counts) < 12
+
+
+def test_what_reads_have_shown_is_known_at_each_later_call(tmp_path):
+    for name, text in files_to_learn_from().items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    shows = {"op": "add", "path": ["items"], "value": "{{ object(each(one in result['items'], [one.sku, one])) }}"}
+    reads = {"contracts": {"findItems": {"observes": [shows]}}}
+    toolkit = Toolkit.from_openapi(json.loads((tmp_path / "api.yaml").read_text())).with_contracts(reads)
+    rows, _ = read(tmp_path / "traffic.har", toolkit)
+    assert len(rows) > 300  # more than one world follows
+    assert all("items" in (row.before or {}) for row in rows[1:])
+    assert rows[0].before is None
+    rules = learn_contracts(toolkit, rows).count_rules()
+    assert rules["established"] >= 2

@@ -71,7 +71,7 @@ class Scope:
 
     __slots__ = (
         *("_cpu", "_excused", "_made", "_room", "call_id", "deadline", "holes", "lets", "limits", "place", "seed"),
-        *("trusts", "values", "__weakref__"),
+        *("trusts", "unread", "values", "__weakref__"),
     )
 
     def __init__(
@@ -89,6 +89,8 @@ class Scope:
         self.trusts: Callable[[list[str | int]], bool] | None = None
         self.holes: list[Hole] | None = None
         """Takes the parts of a value that the contract does not know; without it the whole is not known."""
+        self.unread: frozenset[str] = frozenset()
+        """Root keys of the state that only reads show, and none has shown."""
         self._made: dict[str, int] = {}
         self.place = ""
         self.start()
