@@ -112,14 +112,14 @@ def _says_nothing(key: str, value: Any) -> bool:
 
 
 def kind_of(error: Json, args: Mapping[str, Any]) -> str:
-    """Return a text that errors of one kind share: without quoted parts, numbers and the call's own arguments."""
+    """Return a text that errors of one kind share: without what is quoted, words with digits, its arguments."""
     text = as_text(error)
     for value in sorted(
         {str(each) for each in args.values() if isinstance(each, str | int | float)}, key=len, reverse=True
     ):
         if len(value) > 2 or (value and not value.isalnum()):
             text = text.replace(value, HOLE)
-    return re.sub(rf"{HOLE}(?:[\s,]*{HOLE})+", HOLE, re.sub(r"'[^']*'|\[[^\]]*\]|\d+(?:\.\d+)?", HOLE, text))[:300]
+    return re.sub(rf"{HOLE}(?:[\s,]*{HOLE})+", HOLE, re.sub(r"'[^']*'|\[[^\]]*\]|[\w.:-]*\d[\w.:-]*", HOLE, text))[:300]
 
 
 def mask_values(value: Json) -> Json:
