@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from time import monotonic
 from typing import Any
@@ -15,9 +18,29 @@ from gecko_graph.state import JsonObject
 from ..bfcl.fidelity import Recorded
 from ..bfcl.learned import WARNED, add_tallies, foreseen, tally
 from ..harness.figures import Table
+from ..harness.options import Options
+from .local import phone, shop
+from .recorded import airline
+from .s3 import s3
 from .threads import Service
 
 COUNTED = ("fired", "refuted", "lawful")
+SERVICES = ("shop", "phone", "airline", "s3")
+
+
+def measure(name: str, options: Options, threads: int) -> JsonObject:
+    """Return what is learned of a service comes to; of the airline each fifth of the tasks held out in turn."""
+    made = {"shop": shop, "phone": phone, "s3": s3}.get(name)
+    found = [try_out(one) for one in ([made(options.seed, threads)] if made else airline(options))]
+    kinds = [one.pop("kinds") for one in found]
+    return {"outcomes": add_tallies(found), "kinds": kinds}
+
+
+def run_million(count: int) -> JsonObject:
+    """Return what learning from so many generated rows takes, in a process of its own."""
+    command = [sys.executable, "-m", "evals.services.million", str(count)]
+    told: JsonObject = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    return {"count": count, **told}
 
 
 def try_out(service: Service) -> JsonObject:
@@ -33,7 +56,7 @@ def try_out(service: Service) -> JsonObject:
 
 
 def recorded(row: Observation) -> Recorded:
-    """Return a row as a recorded call of a class of its own; nothing is known of what it changed where rows do not say."""
+    """Return a row as a recorded call of a class of its own, with no change where rows know of none."""
     before = row.before or {}
     after = row.after if row.after is not None else before
     raised = None if row.status == "ok" else str(row.result)

@@ -54,7 +54,9 @@ def shows() -> JsonObject:
         many = "listOrders" if name == "Orders" else f"search{name}"
         value: JsonObject = {"op": "add", "path": [shelf, f"{{{{ one.{key} }}}}"], "value": "{{ one }}"}
         contracts[many] = {"observes": [{"for_each": f"result.{shelf}", "as": "one", "do": [value]}]}
-        contracts[one] = {"observes": [{"op": "add", "path": [shelf, f"{{{{ result.{key} }}}}"], "value": "{{ result }}"}]}
+        contracts[one] = {
+            "observes": [{"op": "add", "path": [shelf, f"{{{{ result.{key} }}}}"], "value": "{{ result }}"}]
+        }
     return contracts
 
 
@@ -96,7 +98,7 @@ def phone(seed: int, threads: int) -> Service:
             name, args = driver.draw()
             before = world.state
             step = world.call({"name": name, "args": args})
-            outcome = step.get("outcome") or {"rung": "refused by the document"}
+            outcome: Any = step.get("outcome") or {"rung": "refused by the document"}
             if outcome["rung"] in CONTEXT.ladder and not outcome.get("unclear"):
                 driver.meet(outcome["result"])
                 change = make_patch(before, world.state)

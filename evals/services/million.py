@@ -25,14 +25,14 @@ def rows(count: int) -> Iterator[Observation]:
         stock: JsonObject = {f"item-{source.randint(1, 40)}": source.randint(1, 9) for _ in range(8)}
         item, wanted = f"item-{source.randint(1, 40)}", source.randint(1, 9)
         before: JsonObject = {"stock": stock, "sold": number}
-        left: int = stock.get(item, 0)  # type: ignore[assignment]
+        left: int = stock.get(item, 0)
         args: JsonObject = {"item": item, "count": wanted}
         if left >= wanted and number % 100:
             change = [
                 {"op": "replace", "path": f"/stock/{item}", "value": left - wanted},
                 {"op": "replace", "path": "/sold", "value": number + wanted},
             ]
-            yield Observation("buy", args, "ok", {"left": left - wanted}, before, change)  # type: ignore[arg-type]
+            yield Observation("buy", args, "ok", {"left": left - wanted}, before, change)
             continue
         word = "".join(source.choices("abcdefgh", k=6))
         why = f"only {left} of '{item}' left" if item in stock else f"no item '{item}'"

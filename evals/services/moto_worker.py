@@ -2,6 +2,7 @@
 
 import json
 import sys
+from typing import Any
 
 import boto3  # type: ignore[import-not-found, unused-ignore]
 from botocore.exceptions import ClientError  # type: ignore[import-not-found, unused-ignore]
@@ -20,14 +21,19 @@ def plain(value: object) -> object:
     return value.read().decode() if hasattr(value, "read") else value
 
 
-def call(client, name, args):  # type: ignore[no-untyped-def]
+def call(client: Any, name: str, args: dict[str, str]) -> tuple[str, object]:
     """Make a call and return its status and result."""
+    more: dict[str, Any] = {}
     if name == "create_bucket":
-        args = {**args, "CreateBucketConfiguration": {"LocationConstraint": REGION}}
+        more = {"CreateBucketConfiguration": {"LocationConstraint": REGION}}
     if name == "copy_object":
-        args = {"Bucket": args["Bucket"], "Key": args["Key"], "CopySource": f"{args['SourceBucket']}/{args['SourceKey']}"}
+        args = {
+            "Bucket": args["Bucket"],
+            "Key": args["Key"],
+            "CopySource": f"{args['SourceBucket']}/{args['SourceKey']}",
+        }
     try:
-        return "ok", plain(getattr(client, name)(**args))
+        return "ok", plain(getattr(client, name)(**args, **more))
     except ClientError as error:
         return "error", {"error": f"{error.response['Error']['Code']}: {error.response['Error']['Message']}"}
 

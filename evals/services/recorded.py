@@ -32,13 +32,13 @@ def airline(options: Options) -> Iterator[Service]:
 
     def rows(row: Any) -> list[Observation]:
         made = conversation_of(row)
-        calls = [
-            (one.name, one.args, "ok" if one.succeeded else "error", plain(one.result)) for one in made.calls
-        ]
+        calls = [(one.name, one.args, "ok" if one.succeeded else "error", plain(one.result)) for one in made.calls]
         return by_reads(toolkit, calls, source=made.id)  # type: ignore[arg-type]
 
     found = list(read_jsonl(options.dataset(CONVERSATIONS)))
     folds = [sha256(f"learn:{row['task_id']}".encode()).digest()[0] % FOLDS for row in found]
     for fold in range(FOLDS):
-        parts = ([row for row, own in zip(found, folds, strict=True) if (own == fold) is held] for held in (False, True))
+        parts = (
+            [row for row, own in zip(found, folds, strict=True) if (own == fold) is held] for held in (False, True)
+        )
         yield Service(toolkit, rows, *parts)

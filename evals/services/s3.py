@@ -58,7 +58,8 @@ def s3(seed: int, threads: int) -> Service:
         with subprocess.Popen(worker, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={}) as process:
 
             def call(name: str, args: JsonObject) -> tuple[CallStatus, Json]:
-                assert process.stdin is not None and process.stdout is not None
+                assert process.stdin
+                assert process.stdout
                 process.stdin.write(json.dumps([name, args]) + "\n")
                 process.stdin.flush()
                 status, result = json.loads(process.stdout.readline())

@@ -69,7 +69,7 @@ class Driver:
         source, kind = self._random, schema.get("type")
         kind = kind[0] if isinstance(kind, list) else kind
         if schema.get("enum"):
-            return source.choice(schema["enum"])  # type: ignore[no-any-return]
+            return source.choice(schema["enum"])
         if kind == "object":
             needed, properties = schema.get("required", ()), schema.get("properties", {})
             kept = [key for key in properties if key in needed or source.random() < 0.5]
@@ -87,9 +87,7 @@ class Driver:
         return source.randint(least, int(schema.get("maximum", source.choice((6, 6, 60)) + least)))
 
 
-def follow(
-    driver: Driver, count: int, call: Callable[[str, JsonObject], tuple[CallStatus, Json]]
-) -> list[Observation]:
+def follow(driver: Driver, count: int, call: Callable[[str, JsonObject], tuple[CallStatus, Json]]) -> list[Observation]:
     """Make a thread's calls on a service, after the reads that need nothing, and return their rows, by reads alone."""
     made: list[tuple[str, JsonObject, CallStatus, Json]] = []
     opening: list[tuple[str, JsonObject]] = [
@@ -111,9 +109,7 @@ def by_reads(
     world, results = World(toolkit), list[Json]()
     for number, (name, args, status, result) in enumerate(calls):
         is_still = status == "error" or toolkit[name].reads
-        world.record(
-            Call(id=f"call_{number}", name=name, args=args), Answer(status, result, [] if is_still else None)
-        )
+        world.record(Call(id=f"call_{number}", name=name, args=args), Answer(status, result, [] if is_still else None))
         results.append(result)
     return [
         replace(row, result=result, source=source) for row, result in zip(observe_world(world), results, strict=True)
