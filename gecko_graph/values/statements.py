@@ -2,7 +2,8 @@
 
 A word of `PREDICATES` names what a clause says of its subject, with a sign: `deleted` is the negative of `kept`, `off`
 of `on`, `unknown` of `known`. A negation turns the signs of the predicates after it, so that "I did not keep it" and
-"it is deleted" say the same. All other words are compared as they are, without their endings and by groups of synonyms.
+"it is deleted" say the same; that a limit was not lowered does not say that it was raised. All other words are compared
+as they are, without their endings and by groups of synonyms.
 """
 
 from __future__ import annotations
@@ -20,56 +21,68 @@ LONGEST = 20_000
 Mood: TypeAlias = Literal["stated", "open", "asked"]
 """`open` is what is promised, offered, guessed, tried, or holds on a condition."""
 
+_ENDINGS = (
+    ("ations", 4, ""), ("ation", 4, ""), ("ions", 4, ""), ("ion", 4, ""), ("ments", 3, ""), ("ment", 3, ""),
+    ("als", 4, ""), ("al", 4, ""), ("ies", 2, "y"), ("ied", 2, "y"), ("ating", 4, ""), ("ated", 4, ""), ("ates", 4, ""),
+    ("ate", 4, ""), ("ing", 3, ""), ("ed", 3, ""), ("es", 3, ""), ("s", 3, ""),
+)  # fmt: skip
+
+
+def stem(word: str) -> str:
+    """Return a word without its ending: `cancel`, `cancelled`, `canceling` and `cancellation` are one."""
+    word = word.removesuffix("'s").replace("'", "")
+    for ending, least, to in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= least and not word.endswith("ss"):
+            word = word[: -len(ending)] + to
+            break
+    word = word.rstrip("e") if len(word) > 3 else word
+    return word[:-1] if len(word) > 3 and word[-1] == word[-2] else word
+
+
 _CONCEPTS = """
-exist: keep kept keeping remain stay retain retained untouched intact safe restore restored recover recovered / delete
-deleted deleting remove removed removing removal erase erased erasing gone clear cleared discard discarded wipe wiped
-purged trashed uninstalled dropped deletion unassigned; valid: active valid stands / cancel cancelled canceled
-cancelling canceling cancellation expire expired voided void revoked withdrawn scrapped called_off scrap cancels;
-power: power_on enable enabled activate activated running / power_off disable disabled deactivate deactivated inactive;
-know: know known knew tell find found determine determined locate located identify identified see have_it exist
-available in_stock / unknown missing lack lacking unclear unavailable out_of_stock; open: open opened unlock unlocked
-opening / close closed shut lock locked closing locking; done: succeed succeeded success successful complete completed
-went_through worked pass passed / fail failed unsuccessful incomplete crash crashed; grant: approve approved accept
-accepted allow allowed permit permitted eligible unblocked unfrozen / reject rejected decline declined refuse refused
-denied ineligible forbidden block blocked blocking freeze frozen prohibited; send: send sent text texted message
-messaged forward forwarded email emailed mailed notify notified deliver delivered informed let_know gone_out / unsent
-undelivered; ship: ship shipped dispatched; add: add added insert inserted save saved store stored record recorded
-register registered enter entered create created creating schedule scheduled set sets; book: book booked booking
-reserve reserved reservation; order: order ordered place placed purchase purchased bought buy; upload: upload uploaded;
-copy: copy copied duplicate duplicated; merge: merge merged merging; invite: invite invited / uninvited disinvited;
-assign: assign assigned assignee reassigned; deploy: deploy deployed release released; use: apply applied redeem
-redeemed; request: request requested; play: play playing played; convert: convert converted; include: include included
-includes / exclude excluded excludes; link: connect connected subscribe subscribed join joined pair paired link linked
-/ disconnect disconnected unsubscribe unsubscribed unpaired; run: start started starts resume resumed / stop stopped
-stops pause paused end ended ends finish finished finishes; arm: arm armed / disarm disarmed unarmed; show: show shown
-visible unmuted / hide hidden mute muted; pay: pay paid charge charged billed payment / unpaid; transfer: transfer
-transferred; refund: refund refunded refunding reimburse reimbursed / nonrefundable; return: returned; exchange:
-exchange exchanged swap swapped; change: change changed update updated move moved moving reschedule rescheduled
-postpone postponed modify modified edit edited correct corrected shifted adjust adjusted rebook rebooked switched push
-pushed / unchanged; rename: rename renamed; renew: renew renewed extend extended; level: raise raised increase
-increased / lower lowered decrease decreased reduce reduced; size: biggest largest tallest longest highest most /
-smallest shortest lowest least; full: full sold_out occupied / empty vacant free; late: late delayed delay overdue /
-on_time punctual early; depart: depart departs leave leaves takeoff / arrive arrives land lands; check_in: checked_in;
-ready: ready
+exist: keep kept remain stay retain untouched intact safe restore recover / delete remove erase gone clear discard wipe
+purge trash uninstall drop unassigned; valid: active valid stands / cancel expire expiry void revoke withdraw withdrawn
+scrap terminate called_off; power: power_on enable activate running online / power_off disable deactivate inactive
+offline; know: know known knew tell find found determine locate identify see have_it exist available in_stock / unknown
+missing lack unclear unavailable out_of_stock; open: open unlock / close shut lock; done: succeed success successful
+complete went_through worked pass / fail unsuccessful incomplete crash abort; grant: approve accept allow permit grant
+eligible unblocked unfrozen confirm / reject decline refuse deny ineligible forbidden block freeze frozen prohibit;
+send: send sent text message forward email mail notify deliver inform let_know gone_out / unsent undelivered; ship: ship
+dispatch; add: add insert save store record register enter create schedule set enrol enroll; book: book reserve; order:
+order place purchase bought buy | sell sold; upload: upload; copy: copy duplicate; merge: merge | split; invite: invite
+/ uninvited disinvited; assign: assign assignee reassign; deploy: deploy release; use: apply applied redeem; request:
+request; play: play; convert: convert; include: include contain cover / exclude; link: connect subscribe join pair link
+/ disconnect unsubscribe unpaired; run: start resume restart begin began / stop pause end finish; arm: arm / disarm
+unarmed; show: show shown visible unmute publish / hide hidden mute; pay: pay paid charge bill / unpaid; transfer:
+transfer; refund: refund reimburse / nonrefundable; return: returned; exchange: exchange swap; change: change update
+move modify edit correct shift adjust switch push reschedule postpone rebook / unchanged; rename: rename; renew: renew
+extend; level: raise increase rise rose risen climb | lower decrease reduce fell fallen; size: biggest largest tallest
+longest highest most | smallest shortest lowest least fewest; full: full sold_out occupied / empty vacant free; late:
+late delay overdue | on_time punctual early; depart: depart leave takeoff | arrive land; moon: rises | sets; win: win
+won | lose lost; checked_in: checked_in; ready: ready; archive: archive; share: share; install: install; print: print;
+owe: owe; earn: receive
 """
-"""Each with its predicates and, after the stroke, those that say the opposite."""
-PREDICATES: Mapping[str, tuple[str, int]] = {
-    word: (concept.strip(), sign)
-    for concept, _, words in (each.partition(":") for each in _CONCEPTS.split(";"))
-    for sign, side in zip((1, -1), words.split("/"), strict=False)
-    for word in side.split()
-}
-_NOUNS_TEXT = """
-book booking charge transfer place order refund change update move schedule delay payment email text message copy
-duplicate exchange request cancellation reservation release record store plan link pass look play return correct end
-complete full present set assignee removal deletion show land leave free most safe
-"""
-_NOUNS = frozenset(_NOUNS_TEXT.split())
+"""Each with its predicates; after `/` what holds where they do not, after `|` what cannot hold beside them."""
+
+
+def _read_concepts() -> Iterator[tuple[str, tuple[str, int, bool]]]:
+    for concept, _, words in (each.partition(":") for each in _CONCEPTS.split(";")):
+        for sign, side in zip((1, -1), re.split("[/|]", words), strict=False):
+            yield from ((stem(word), (concept.strip(), sign, "|" in words)) for word in side.split())
+
+
+PREDICATES: Mapping[str, tuple[str, int, bool]] = dict(_read_concepts())
+"""By stem: the concept, its sign, and whether a negation leaves open what holds."""
+_NOUNS = frozenset(map(stem, """
+book charge transfer place order refund change update move schedule delay email text message copy duplicate exchange
+request record store plan link pass look play return correct end complete full present set assignee land leave free
+most safe issue bill register release cover share print fall rise lock bill record split mail
+""".split()))  # fmt: skip
 """Predicates that may be something else: they count after one of `_BEFORE_VERB`, and beside one of `_LIGHT`."""
-_BEFORE_VERB_TEXT = """
-to not can could will would did do does i you we please shall may it's is are was were be been being get still
-"""
-_BEFORE_VERB = frozenset(_BEFORE_VERB_TEXT.split())
+_BEFORE_VERB = frozenset("""
+to not can could will would did do does i you we please shall may it's is are was were be been being get still has have
+it they that's now and already
+""".split())  # fmt: skip
 _LIGHT = {"made", "make", "making", "issued", "issue", "processed", "process", "initiated", "can"}
 """Beside one of these the noun is the predicate: `a transfer was made`, `a refund is possible`."""
 _STOP_TEXT = """
@@ -87,39 +100,30 @@ file_it stand stands something anything everything nothing called named entire w
 usually always tonight tomorrow yesterday morning instead anymore additional further extra full short long quite
 simply regular normal due respectively fully ever soon later earlier early ago moment minute ways order_it following
 according above below amount amounts amounting coming standing cover covered run runs running holds hold contain
-contains keeps give given gave ask asked wish wished request_it use using used far away precisely confirm confirmed
-confirmation finished nicely remaining left lasts lasted lasting best suit suits almost works work seem seems look
+contains keeps give given gave ask asked wish wished request_it use using used far away precisely
+confirmation nicely remaining left lasts lasted lasting best suit suits almost works work seem seems look
 looks take takes taking stays put side name until till before after
 """
 _STOP = frozenset(_STOP_TEXT.split())
 _SYNONYMS = """
-writ wrot written; day date;
-invitation invit invite; delivery deliver; trash bin; trunk boot; mail e-mail; larg big l; small s; medium m;
+writ wrot written; day date; invit; delivery deliver; trash bin; trunk boot; mail e-mail; larg big l; small s; medium m;
 picture photo pic imag; balanc account; phon mobil cell telephon cellular smartphon; wifi wi-fi wireless wlan; cost pric
-worth sell; meet appointment session; bill invoic; trip journey; flat apartment; car vehicl; movi film; light
-lamp; bag luggag suitcas baggag; pharmacy chemist; doctor dr physician; position location whereabout gps; parcel packag
+worth; meet appoint session; invoic; trip journey; flat apart; car vehicl; movi film; light
+lamp; bag luggag suitcas baggag; pharmacy chemist; doctor dr physician; posit location whereabout gps; parcel packag
 shipment; tv television; heat heater thermostat; basket cart; last latest recent; freeze frost; rain shower rainy wet;
-storag spac; show display; password passcod; fee charg surcharg; event entry; issu ticket bug; dry clear; pet animal;
-discount rebat; likely likelihood chanc probability odd; text messag sms; month monthly; year yearly annual annually;
-week weekly; tyr tir; setting option; hour hourly;
-shop stor; distanc far; weigh weight heavy; night overnight; deadlin du; reason why; coordinat latitud
-longitud; tool function
+storag spac; display; password passcod; fee surcharg; event entry; ticket bug; dry; pet animal;
+discount rebat; likely likelihood chanc probability odd; sms; month monthly; year yearly annual annually;
+week weekly; tyr tir; setting option; hour hourly; shop; distanc far; weigh weight heavy; night overnight; deadlin du;
+reason why; coordinat latitud longitud; tool function
 """
 """Words in groups that are one."""
-_WEAK_WORDS = """
-number size item thing service entry event code level state status mode amount message phone order issue version flight
-file contact
-"""
-"""Words that may be left out: they say of what sort another word is."""
-_PLACE_WORDS = """
-list calendar inbox system app drive screen item thing tool function
-"""
-"""Words that may be added: they say where something is kept."""
+_PLACE_WORDS = "list calendar inbox system app drive screen item thing tool function order file status"
+"""Words that may be added: they say where or of what sort something is."""
 _UNIT_WORDS = """
 metre meter kilometre kilometer km mile cm mm min minute hour second week month year kg kilo gram pound dollar euro
 cent usd eur gbp buck percent degree celsius fahrenheit c f am pm o'clock mb gb gigabyte megabyte monday tuesday
 wednesday thursday friday saturday sunday january february march april june july august september october november
-december half quarter past morning afternoon evening night two three four five six seven eight nine ten eleven twelve
+december half quarter past afternoon evening night two three four five six seven eight nine ten eleven twelve
 twenty thirty forty fifty sixty inch foot feet liter litre day date once twice time st nd rd th point zero dozen couple
 first
 """
@@ -149,12 +153,18 @@ _IDIOMS = (
     (r"\bcalled off\b", "called_off"), (r"\b(?:gone|went) out\b", "gone_out"), (r"\brun out\b", "expired"),
     (r"\bfully booked\b|\bsold out\b|\b(?:all|is|are|was|already) taken\b(?! (?:by|on|with|once|twice|at|from|in"
      r"|to)\b)", "sold_out"), (r"\bin stock\b", "in_stock"),
-    (r"\bout of stock\b", "out_of_stock"), (r"\bon time\b", "on_time"), (r"\b(?:gone|went) through\b", "went_through"),
+    (r"\bout of stock\b", "out_of_stock"), (r"\bon time\b", "on_time"), (r"\b(?:go|goes|gone|went) through\b", "went_through"),
     (r"\blet (?:him|her|them|\w+) know\b", "let_know"), (r"\bchecked (?:\w+ ){0,2}in\b"
      r"|\bcheck (?:\w+ ){0,2}in\b", "checked_in"),
     (r"\btak(?:es|ing) off\b|\btook off\b", "takeoff"), (r"\bstill (?:there|here)\b", "kept"),
-    (r"\bturn(?:ed)? down\b", "declined"), (r"\bset up\b", "created"), (r"\btouch(?:es)? down\b"
-     r"|\bget(?:s)? in\b", "arrives"),
+    (r"\bturn(?:ed)?((?: [\w']+){0,3}) down\b", r"declined\1"), (r"\bset up\b", "created"),
+    (r"\b(?:touch(?:es)? down|gets? in|be there(?= in| at| by| on))\b", "arrives"), (r"\b(?:go|went) up\b", "rose"),
+    (r"\bturned up\b", "found"), (r"\b(?:go|went) down\b", "fell"),
+    (r"\b(?:open|served|runs?|lasts?|good) (?:un)?till? (?=\d|[a-z]+ ?(?:in|pm|am|o'clock))", "closes at "),
+    (r"\b(?:br(?:ing|ought)|g[eo]t) (\w+(?: \w+)?) back\b", r"restored \1"),
+    (r"\b(?:is|are) back\b(?! (?:on|in|at))", "is restored"),
+    (r"\bstill (?:one of|on|in|among|listed)\b(?! (?:the way|stock|time))", "kept in"),
+    (r"\bshould (?=arrive|be (?:there|here|with))", "will "),
     (r"\b(?:not|nothing)(?: yet)? (?:have|has|had|having)\b(?! (?:been|to)\b)|\b(?:have|has"
      r"|had) nothing\b", "not have_it"),
     (r"\bnot (?:look up|work out)\b", "unknown"),
@@ -173,10 +183,17 @@ _OPEN = re.compile(
     r"|\b(?:would|could|should) (?:be|have)\b|\bplease\b",
     re.I,
 )
+_MILD = re.compile(r"(?<!\bi )(?<!\bwe )\b(?:can|may|will|must)\b|(?<=you|hey)'ll\b|(?<=\bit)'ll\b", re.I)
+_ACT = re.compile(
+    r"\b(?:i|you|we|they|it|that|will|can|may|must|not|has|have|to|'ve|'ll|'d) (?:only |just |now |currently )?([a-z]{3,})"
+    r"|^([a-z]{3,}) (?=it\b|the\b|your\b|an?\b|[$€£]?\d)|[a-z] (?!is|was|has)([a-z]{3,}s) (?=at\b|for\b|[$€£]?\d)",
+    re.I,
+)
+"""Where a verb stands: after a pronoun or auxiliary, first in an order, or before a figure."""
 _FUTURE = re.compile(r"\bwill\b|'ll\b|\bgoing to\b", re.I)
 _LIMITS = re.compile(
     r"\b(?:only|except|apart from|other than|instead of|rather than|partly|used to|supposed|anything but|far from"
-    r"|as if|instead|by mistake|wrong|different|another"
+    r"|all but|as if|instead|by mistake|wrong|different"
     r"|needn't|(?:not|n't) (?:need|have) to)\b",
     re.I,
 )
@@ -200,11 +217,12 @@ _CLAUSE = re.compile(
     r"[()\u2014]|,? (?:and|as|so|then) (?=(?:i|you|he|she|it|we|they|this|that|there|the|your|my|not|is|was|has"
     r"|have|are"
     r"|\w+(?:'s|'ve|'re))\b)|,(?= (?!\d))|:(?! ?[$€£]?\d)"
-    r"|:(?= \d+ \w+ (?:is|are|was|were)\b)| [-\u2013] |,? \b(?:but|however|although|though|because"
+    r"|:(?= \d+ \w+ (?:is|are|was|were)\b)| [-\u2013] |,? \b(?:(?<!\ball )but|however|although|though|because"
     r"|since|while|yet|whereas|except|unless"
     r"|which|instead of|rather than|so)\b",
     re.I,
 )
+_NOMINAL = re.compile(r"(?:ions?|ments?|als?)$")
 _BEFORE_ING = {"am", "is", "are", "was", "were", "be", "been", "now", "still", "already", "currently"}
 _WORD = re.compile(r"[^\W\d](?:[\w'-]*[^\W_])?")
 _CLEAN = str.maketrans(
@@ -228,8 +246,10 @@ class Clause:
         negative: Whether it has a negation.
         mood: Whether it is stated, open or asked.
         future: Whether it is still to come.
+        mild: Whether it is open only by what somebody else can, may or will do.
         limited: Whether a word such as `only` or `almost` takes something back.
         names: Those of the words that are names.
+        acts: Those that stand in the place of a verb.
         tail: The text of the fragments after it, which have no verb of their own.
     """
 
@@ -241,8 +261,10 @@ class Clause:
     negative: bool
     mood: Mood
     future: bool
+    mild: bool
     limited: bool
     names: frozenset[str]
+    acts: frozenset[str]
     tail: str = ""
 
 
@@ -293,7 +315,7 @@ def _read_clause(part: str, number: int) -> Clause:
     tokens = [f"={each[0].lower()}" if each.start() in quoted else each[0].lower() for each in found]
     verbs = [_is_verb(before, word) for before, word in zip(["", *tokens], tokens, strict=False)]
     if not any(verbs) and _LIGHT & {*tokens}:
-        verbs = [_base(word) in PREDICATES for word in tokens]
+        verbs = [stem(word) in PREDICATES for word in tokens]
     signs, words = _turned(tokens, verbs)
     return Clause(
         text=part,
@@ -303,9 +325,11 @@ def _read_clause(part: str, number: int) -> Clause:
         negated=frozenset(word for word, turned in words.items() if turned),
         negative=bool({"not", "nothing", "notall"} & {*tokens}),
         mood="open" if _OPEN.search(plain) else "stated",
+        mild=not _OPEN.search(_MILD.sub(" ", plain)),
         future=bool(_FUTURE.search(part)),
         limited=bool(_LIMITS.search(part)),
         names=names_of(part) & {*words},
+        acts=frozenset(topic_of(each.lower()) for found in _ACT.finditer(part) for each in found.groups() if each),
     )
 
 
@@ -323,8 +347,8 @@ def _turned(tokens: list[str], verbs: list[bool]) -> tuple[dict[str, set[int]], 
         elif verb and turn > 0 and _is_unsaid(tokens[place - 1] if place else "", word):
             continue
         elif verb:
-            concept, sign = PREDICATES[_base(word)]
-            signs.setdefault(concept, set()).add(sign * turn)
+            concept, sign, contrary = PREDICATES[stem(word)]
+            signs.setdefault(concept, set()).add(0 if contrary and turn < 0 else sign * turn)
         elif topic := topic_of(word.removeprefix("=")):
             words[topic] = turn < 0
     return signs, words
@@ -337,13 +361,11 @@ def _is_unsaid(before: str, word: str) -> bool:
     return before == "to" or (word.endswith("ed") and before in ("the", "a", "your", "my", "any", "this", "that"))
 
 
-def _base(word: str) -> str:
-    return word if word in PREDICATES else word.removesuffix("s")
-
-
 def _is_verb(before: str, word: str) -> bool:
-    base = _base(word)
-    return base in PREDICATES and (base not in _NOUNS or before in _BEFORE_VERB or before[-3:] in ("'ve", "'ll"))
+    one = stem(word)
+    if one not in PREDICATES or (one in _STOP and word in _STOP):
+        return False
+    return not (one in _NOUNS or _NOMINAL.search(word)) or before in _BEFORE_VERB or before[-3:] in ("'ve", "'ll")
 
 
 def topic_of(word: str) -> str:
@@ -360,27 +382,11 @@ def names_of(text: str) -> frozenset[str]:
     return frozenset(topic_of(each.lower()) for pair in _NAME.findall(text) for each in pair if each) - {""}
 
 
-def is_weak(word: str) -> bool:
-    """Return whether a word may be left out."""
-    return word in _WEAK
-
-
 def is_place(word: str) -> bool:
     """Return whether a word may be added."""
     return word in _PLACES
 
 
-def stem(word: str) -> str:
-    """Return a word without its ending: `reminders`, `reminder's` and `reminder` are one."""
-    word = word.removesuffix("'s").replace("'", "")
-    for ending, least in (("ies", 4), ("ied", 4), ("ing", 6), ("ed", 5), ("es", 5), ("s", 4)):
-        if word.endswith(ending) and len(word) >= least and not word.endswith("ss"):
-            return (word[: -len(ending)] + ("y" if ending in ("ies", "ied") else "")).rstrip("e")
-    return word.rstrip("e") if len(word) > 3 else word
-
-
 _ALIKE = {stem(other): stem(group.split()[0]) for group in _SYNONYMS.split(";") for other in group.split()[1:]}
-_WEAK, _PLACES = (
-    frozenset(_ALIKE.get(stem(word), stem(word)) for word in words.split()) for words in (_WEAK_WORDS, _PLACE_WORDS)
-)
+_PLACES = frozenset(_ALIKE.get(stem(word), stem(word)) for word in _PLACE_WORDS.split())
 _UNITS = frozenset(map(stem, _UNIT_WORDS.split()))

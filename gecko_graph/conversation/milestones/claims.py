@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from ...values.quantities import Figure, find_figures, is_given, is_said, is_same, may_say, rivals_of, spell_figures
-from ...values.statements import Clause, is_place, is_weak, read_clauses, split_sentences, topic_of
+from ...values.statements import Clause, is_place, read_clauses, split_sentences, topic_of
 
 Kind: TypeAlias = Literal["says", "denies", "asks"]
 Verdict: TypeAlias = Literal["holds", "broken", "unsure"]
@@ -32,8 +32,18 @@ _IT = re.compile(r"\b(?:it|its|them|they|that|this)\b", re.I)
 _HIM = re.compile(r"\b(?:him|her|them|his|their)\b", re.I)
 _UNABLE = re.compile(r"\b(?:can't|cannot|can not|couldn't|could not|unable|not able|no way|haven't|didn't)\b", re.I)
 _PROMISE = re.compile(
-    r"\b(?:(?:i|we)(?:'ll| will| can|'d| would|'m going to)\b(?!'t| not)|let me|shall i|if you)\b", re.I
+    r"\b(?:(?:i|we)(?:'ll| will| can|'d| would| could|'m going to|'m about to)\b(?!'t| not)|let me|shall i|should i|if you"
+    r"|will (?:\w+ )?be|would you like|do you want|it'll|tried to)\b",
+    re.I,
 )
+_TAKEN_BACK = re.compile(
+    r"\b(?:that's (?:wrong|not (?:right|true|correct))|correction|scratch that|i was wrong|my mistake|on second thought"
+    r"|i misspoke|i take (?:that|it) back)\b",
+    re.I,
+)
+_OPEN_QUESTION = re.compile(r"\b(?:how|what|what's|when|when's|where|where's|which|who|who's)\b", re.I)
+_TOKEN = re.compile(r"\w+")
+_CAPITAL = re.compile(r"(?<= )[A-Z][a-z]\w*")
 
 
 class Judged(NamedTuple):
@@ -84,16 +94,21 @@ class _Comparison:
         self._words, self._figures = {*part.words}, find_figures(part.text)
         self._clauses, self._requests = read_clauses(answer), read_clauses(asked)
         self._known = {word for each in self._requests for word in each.words}
+        self._event = bool(_PAST.search(part.text))
+        self._new = [each for each in self._figures if not is_given(each, asked)]
+        self._loose = _find_titles(part, self._figures)
         moods = ("stated", "open") if _MODAL.search(part.text) else ("stated",)
-        past = bool(_PAST.search(part.text))
-        self._stated = [each for each in self._clauses if each.mood in moods and not (each.future and past)]
+        self._stated = [each for each in self._clauses if each.mood in moods and not (each.future and self._event)]
 
     def read(self) -> _Read:
         """Return how the answer stands to the part, by the first rule that knows."""
+        if _TAKEN_BACK.search(self._answer):
+            return _Read("unsure", self._answer[:80], "something is taken back")
         rules = (
             self._by_clauses,
             self._by_figures,
             self._by_names,
+            self._by_slot,
             self._by_yes_or_done,
             self._by_refusal,
             self._by_silence,
@@ -117,13 +132,12 @@ class _Comparison:
 
     def _turn_in(self, clause: Clause) -> int:
         """Return 1 where a clause says the part, -1 for the opposite, 0 where it may be about other things."""
-        about = self._is_full(clause) or self._is_carried(clause)
-        limited = clause.limited and not self._part.limited
-        return (
-            self._turn_of(clause)
-            if about and not limited and self._has_names(clause) and self._has_figures(clause)
-            else 0
-        )
+        turn = self._turn_of(clause)
+        if not turn or (clause.limited and not self._part.limited) or self._is_crossed(clause):
+            return 0
+        whole = (self._is_full(clause) or self._is_carried(clause)) and self._has_figures(clause)
+        about = whole or (turn < 0 and clause.negative and self._is_short(clause))
+        return turn if about and self._has_names(clause) else 0
 
     def _is_full(self, clause: Clause) -> bool:
         """Return whether a clause has all words of the part, and one that says more than of what sort it is."""
@@ -135,6 +149,18 @@ class _Comparison:
         shared = self._words & {*clause.words} or (told and self._part.signs.keys() & clause.signs.keys())
         return bool(shared) and not self._missing(clause)
 
+    def _is_short(self, clause: Clause) -> bool:
+        """Return whether a denial leaves out only what is known, and its figures: "It wasn't paid" is of any sum."""
+        strange = self._strange(clause) | (self._missing(clause) - self._known - self._inherited(clause) - self._loose)
+        rivals = [each for wanted in self._figures for each in rivals_of(wanted, clause.text, [self._part.text])]
+        return self._touches(clause) and not strange and not rivals
+
+    def _is_crossed(self, clause: Clause) -> bool:
+        """Return whether the two stand in the places of one another: `from M to S` for `from S to M`."""
+        (ends, starts), (others, begins) = _ends_of(self._part.text), _ends_of(clause.text)
+        said = {each.lower() for each in _TOKEN.findall(self._part.text)}
+        return bool((ends & begins) or (starts & others) or (ends and others and not ends & others and others & said))
+
     def _is_near(self, clause: Clause) -> bool:
         """Return whether a clause may be about the part's things: it shares a word with it, or has none of its own."""
         if any(rivals_of(wanted, clause.text, [self._part.text]) for wanted in self._figures):
@@ -142,10 +168,17 @@ class _Comparison:
         return bool(self._words & {*clause.words}) or not self._strange(clause)
 
     def _missing(self, clause: Clause) -> set[str]:
-        return {word for word in self._words if word not in clause.words and not is_weak(word)}
+        return {word for word in self._words if word not in clause.words}
 
     def _strange(self, clause: Clause) -> set[str]:
         return {word for word in clause.words if word not in self._words and not is_place(word)} - self._known
+
+    def _inherited(self, clause: Clause) -> set[str]:
+        """Return the words of the clause before one that goes on about the same."""
+        place = self._clauses.index(clause)
+        before = self._clauses[place - 1] if place else None
+        follows = before and (_PRONOUN.match(clause.text) or not clause.words or before.text.endswith(":"))
+        return {*before.words} if before and follows else set()
 
     def _has_names(self, clause: Clause) -> bool:
         """Return whether a clause has all names of the part in their order, or none and no other name either."""
@@ -168,7 +201,7 @@ class _Comparison:
             around = self._answer if not said else text if self._is_full(clause) else " ".join(sentence)
             if any(not self._is_own(each) for each in rivals_of(wanted, around, [self._asked, self._part.text])):
                 return False
-            if not said and not (is_given(wanted, self._asked) and len(self._requests) < 2):
+            if not said and not (wanted not in self._new and len(self._requests) < 2):
                 return False
         own = [next((own for own in self._figures if is_same(own, each)), None) for each in find_figures(text)]
         places = [self._figures.index(each) for each in own if each]
@@ -179,21 +212,20 @@ class _Comparison:
 
     def _is_carried(self, clause: Clause) -> bool:
         """Return whether what a clause leaves out is known, and it adds nothing."""
-        place = self._clauses.index(clause)
-        before = self._clauses[place - 1] if place else None
-        follows = before and (_PRONOUN.match(clause.text) or not clause.words or before.text.endswith(":"))
-        inherited = {*before.words} if before and follows else set()
+        inherited = self._inherited(clause)
+        before = self._clauses[self._clauses.index(clause) - 1] if inherited else None
         others = [
             each for each in self._stated if each not in (clause, before) and (each.signs or find_figures(each.text))
         ]
-        missing = self._missing(clause) - inherited
+        figures = [each for each in self._figures if is_said(each, clause.text + clause.tail)]
+        titles = self._loose if figures or self._part.names & {*clause.words} else set()
+        missing = self._missing(clause) - inherited - titles
         known = self._known & clause.names if missing else self._known
         added = {word for word in clause.words if word not in self._words and not is_place(word)}
         if added - inherited - known or any(missing & {*each.words} for each in others):
             return False
-        figures = [each for each in self._figures if is_said(each, clause.text + clause.tail)]
         if missing - self._known:  # a bare answer: "It's $12."
-            new = [each for each in figures if each.kind != "number" and not is_given(each, self._asked)]
+            new = [each for each in figures if each.kind != "number" and each in self._new]
             return bool(new and _BARE.match(clause.text))
         new = [each for each in find_figures(clause.text) if not self._is_own(each) and not is_given(each, self._asked)]
         if missing and any(not is_said(each, self._part.text) for each in new):
@@ -210,7 +242,7 @@ class _Comparison:
             return 0
         for name, signs in part.signs.items():
             said = clause.signs.get(name, frozenset())
-            clear = len(said) == len(signs) == 1
+            clear = len(said) == len(signs) == 1 and 0 not in said | signs
             turns.add((1 if signs == said else -1) if clear else 0 if said else self._turn_without(name, clause))
         if not turns:
             turned = bool(clause.negated & self._words)
@@ -237,13 +269,17 @@ class _Comparison:
                 known = any(is_said(each, clause.text) for each in self._figures)
                 shared = self._words & {*clause.words} or not self._strange(clause)
                 near = known or (shared and (self._touches(clause) or _BARE.match(clause.text)))
-                counted = wanted.kind != "number" or (rivals and rivals[0].label == wanted.label != "")
-                if rivals and near and counted and not clause.negative:
+                counted = rivals and (wanted.kind != "number" or self._is_counted_as(wanted, rivals[0], clause))
+                if near and counted and not clause.negative:
                     return _Read("absent", clause.text, f"{wanted.text} was to be said, not {rivals[0].text}")
-            small = wanted.kind in ("number", "date", "weekday") and (wanted.value or 0) <= 12  # or in other words
-            if not (small or find_figures(self._answer) or is_given(wanted, self._asked)):
+            if wanted in self._new and not (wanted.kind == "number" and (wanted.value or 0) <= 12):
                 return _Read("absent", "", f"{wanted.text} is not said")
         return None
+
+    def _is_counted_as(self, wanted: Figure, rival: Figure, clause: Clause) -> bool:
+        """Return whether both are a number of the same things, or of the same thing: `hall 2`."""
+        before = {_word_before(wanted, self._part.text), _word_before(rival, clause.text)}
+        return wanted.label == rival.label != "" or (len(before) == 1 and "" not in before)
 
     def _find_alternative(self, wanted: Figure) -> str:
         """Return a sentence that says a figure or another one of its kind: `284 dollars or 270 dollars`."""
@@ -257,9 +293,14 @@ class _Comparison:
         return ""
 
     def _by_names(self) -> _Read | None:
-        """Find a clause that says all of the part, but of another name."""
+        """Find that a name is not said which the user has not given either, or a clause that says another one."""
+        words = {word for each in self._clauses for word in each.words}
+        new = {each for each in self._part.names - self._known if not any(each[:4] == word[:4] for word in words)}
+        told = [each for each in self._stated if each.names - self._words - self._known]
+        if new and told and not _HIM.search(self._answer):
+            return _Read("absent", told[0].text, f"{' '.join(sorted(new))} was to be said")
         names = self._part.names
-        if not names or any(names & {*each.words} for each in self._clauses) or _HIM.search(self._answer):
+        if not names or names & words or _HIM.search(self._answer):
             return None
         for clause in self._stated:
             others, shared = clause.names & self._strange(clause), (self._words - names) & {*clause.words}
@@ -268,6 +309,31 @@ class _Comparison:
         return None
 
     # without a clause of its own
+    def _by_slot(self) -> _Read | None:
+        """Read a clause as the answer to the user's question: it says what was asked, and speaks of nothing else."""
+        asked = any(each.mood == "asked" and _OPEN_QUESTION.search(each.text) for each in self._requests)
+        new = [each for each in self._new if each.kind != "number" or (each.value or 0) > 12]
+        if not asked or not new or self._part.negative:
+            return None
+        for clause in self._clauses:
+            text = clause.text + clause.tail
+            if clause.limited or clause.negative or not (clause in self._stated or (clause.mild and not self._event)):
+                continue
+            if not all(is_said(each, text) for each in self._new) or not self._part.names <= {*clause.words} | self._known:
+                continue
+            rivals = [each for one in new for each in rivals_of(one, self._answer, [self._asked, self._part.text])]
+            foreign = clause.signs.keys() - self._part.signs.keys() - {"know", "exist"}
+            turned = self._part.signs and self._turn_of(clause) <= 0
+            missing = self._missing(clause) - self._known
+            after = missing & {*_words_after(new[-1], self._part.text)}
+            strange = {word for each in read_clauses(text) for word in self._strange(each) - each.acts}
+            if rivals or foreign or turned or after or strange or (missing and new[0].kind == "number"):
+                continue
+            if not self._has_names(clause) or self._is_crossed(clause):
+                continue
+            return _Read("stated", clause.text)
+        return None
+
     def _by_yes_or_done(self) -> _Read | None:
         """Read a yes, a no or a `done` as an answer to a request that has all of the part."""
         requests = [each for each in self._requests if not self._missing(each)]
@@ -291,20 +357,47 @@ class _Comparison:
         return None
 
     def _by_silence(self) -> _Read | None:
-        if _DONE.match(self._answer) or _YES_NO.match(self._answer):
+        """Find that what was to be done is only promised or offered, or that nothing is stated at all."""
+        if _DONE.match(self._answer) or _YES_NO.match(self._answer) or self._part.negative:
             return None
-        near = [each for each in self._clauses if each.mood != "asked" and self._touches(each)]
-        promised = [each for each in near if each.mood == "open" and _PROMISE.search(each.text)]
-        if (
-            _PAST.search(self._part.text)
-            and len(promised) == len(near)
-            and any(self._turn_in(each) > 0 for each in promised)
-        ):
-            return _Read("absent", promised[0].text, "it is only promised or offered")
+        near = [each for each in self._clauses if self._touches(each)]
+        promised = [each for each in near if _PROMISE.search(each.text) and (each.mood == "open" or each.future)]
+        told = [each for each in self._clauses if each.mood == "stated" and not each.future]
+        verbs = self._part.signs.keys() or self._words - self._known
+        offered = [
+            each for each in promised if verbs & (each.signs.keys() | {*each.words}) or not self._missing(each)
+        ]
+        done = [each for each in told if not each.negative and (each.signs or self._touches(each))]
+        if self._event and offered and not done:
+            return _Read("absent", offered[0].text, "it is only promised or offered")
         rest = [each for each in split_sentences(self._answer) if not (each.endswith("?") or _OFFER.search(each))]
         if not self._stated and not near and all(map(_POLITE.fullmatch, rest)):
             return _Read("absent", self._answer[:80], "nothing is stated")
         return None
+
+
+def _find_titles(part: Clause, figures: Sequence[Figure]) -> set[str]:
+    """Return the words that only say of what sort a figure or name is: `order 4471`, `the plumber Hugo`."""
+    text = spell_figures(part.text)
+    marks = [re.escape(each.text) for each in figures] + [rf"(?-i:{each})" for each in _CAPITAL.findall(part.text)]
+    found = (re.search(rf"([^\W\d_]+)(?: of| number)? ['\"]?{each}(?: ([^\W\d_]+))?", text, re.I) for each in marks)
+    return {topic_of(word.lower()) for each in found if each for word in each.groups() if word} - {""}
+
+
+def _word_before(figure: Figure, text: str) -> str:
+    found = re.search(rf"([^\W\d_]{{3,}}) {re.escape(figure.text)}(?!\w)", spell_figures(text))
+    return topic_of(found[1].lower()) if found else ""
+
+
+def _words_after(figure: Figure, text: str) -> list[str]:
+    text = spell_figures(text)
+    return [word for each in read_clauses(text[text.rfind(figure.text) :]) for word in each.words]
+
+
+def _ends_of(text: str) -> tuple[set[str], set[str]]:
+    """Return the words after `to`, and those after `from`."""
+    ends = {found[1].lower() for found in re.finditer(r"\b(?:to|into) \W?(\w+)", text)}
+    return ends, {found[1].lower() for found in re.finditer(r"\bfrom \W?(\w+)", text)}
 
 
 # questions -----------------------------------------------------------------------------------------------------------
