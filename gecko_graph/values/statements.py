@@ -42,8 +42,7 @@ def stem(word: str) -> str:
 _CONCEPTS = """
 exist: keep kept remain stay retain untouched intact safe restore recover / delete remove erase gone clear discard wipe
 purge trash uninstall drop unassigned; valid: active valid stands / cancel expire expiry void revoke withdraw withdrawn
-scrap terminate called_off; power: power_on enable activate running online / power_off disable deactivate inactive
-offline; know: know known knew tell find found determine locate identify see have_it exist available in_stock / unknown
+scrap terminate called_off; power: power_on enable activate running / power_off disable deactivate inactive; know: know known knew tell find found determine locate identify see have_it exist available in_stock / unknown
 missing lack unclear unavailable out_of_stock; open: open unlock / close shut lock; done: succeed success successful
 complete went_through worked pass / fail unsuccessful incomplete crash abort; grant: approve accept allow permit grant
 eligible unblocked unfrozen confirm / reject decline refuse deny ineligible forbidden block freeze frozen prohibit;
@@ -101,7 +100,7 @@ usually always tonight tomorrow yesterday morning instead anymore additional fur
 simply regular normal due respectively fully ever soon later earlier early ago moment minute ways order_it following
 according above below amount amounts amounting coming standing cover covered run runs running holds hold contain
 contains keeps give given gave ask asked wish wished request_it use using used far away precisely
-confirmation nicely remaining left lasts lasted lasting best suit suits almost works work seem seems look
+confirmation current existing target back nicely remaining left lasts lasted lasting best suit suits almost works work seem seems look
 looks take takes taking stays put side name until till before after
 """
 _STOP = frozenset(_STOP_TEXT.split())
@@ -113,7 +112,7 @@ lamp; bag luggag suitcas baggag; pharmacy chemist; doctor dr physician; posit lo
 shipment; tv television; heat heater thermostat; basket cart; last latest recent; freeze frost; rain shower rainy wet;
 storag spac; display; password passcod; fee surcharg; event entry; ticket bug; dry; pet animal;
 discount rebat; likely likelihood chanc probability odd; sms; month monthly; year yearly annual annually;
-week weekly; tyr tir; setting option; hour hourly; shop; distanc far; weigh weight heavy; night overnight; deadlin du;
+week weekly; tyr tir; setting option; hour hourly; shop; fly flight travel; distanc far; weigh weight heavy; night overnight; deadlin du;
 reason why; coordinat latitud longitud; tool function
 """
 """Words in groups that are one."""
@@ -164,7 +163,7 @@ _IDIOMS = (
     (r"\b(?:br(?:ing|ought)|g[eo]t) (\w+(?: \w+)?) back\b", r"restored \1"),
     (r"\b(?:is|are) back\b(?! (?:on|in|at))", "is restored"),
     (r"\bstill (?:one of|on|in|among|listed)\b(?! (?:the way|stock|time))", "kept in"),
-    (r"\bshould (?=arrive|be (?:there|here|with))", "will "),
+    (r"\bshould (?=arrive|be (?:there|here|with))|\b(?:scheduled|expected|due|planned) to\b", "will "),
     (r"\b(?:not|nothing)(?: yet)? (?:have|has|had|having)\b(?! (?:been|to)\b)|\b(?:have|has"
      r"|had) nothing\b", "not have_it"),
     (r"\bnot (?:look up|work out)\b", "unknown"),
@@ -213,7 +212,9 @@ _VERBAL = re.compile(
 _TITLE = re.compile(r"\"[^\"\n]{1,200}\"|(?<!\w)'[^'\n]{1,100}'(?!\w)")
 _QUOTED = re.compile(r"\"[^\"\n]{1,300}\"")
 _SENTENCE = re.compile(r"(?<=[.!?;])[\"')\]]{0,3}\s+|\n+")
+_LINE = re.compile(r"^([^:]{1,40}): (on|off|open|closed|locked|unlocked|sent|paid|done)$", re.I)
 _CLAUSE = re.compile(
+    r",? and (?=(?:\w+ed|kept|sent|left|put|set|made|lands?|leaves?) (?:the|your|my|it|them|an?|all|both|at|on|to)\b)|"
     r"[()\u2014]|,? (?:and|as|so|then) (?=(?:i|you|he|she|it|we|they|this|that|there|the|your|my|not|is|was|has"
     r"|have|are"
     r"|\w+(?:'s|'ve|'re))\b)|,(?= (?!\d))|:(?! ?[$€£]?\d)"
@@ -285,6 +286,7 @@ def read_clauses(text: str) -> tuple[Clause, ...]:
 
 
 def _read_sentence(sentence: str, number: int) -> Iterator[Clause]:
+    sentence = _LINE.sub(r"\1 is \2", sentence)
     asked = sentence.rstrip("\"') ").endswith("?")
     guessed = bool(_GUESS.search(sentence))
     parts: list[str] = []
@@ -365,7 +367,16 @@ def _is_verb(before: str, word: str) -> bool:
     one = stem(word)
     if one not in PREDICATES or (one in _STOP and word in _STOP):
         return False
-    return not (one in _NOUNS or _NOMINAL.search(word)) or before in _BEFORE_VERB or before[-3:] in ("'ve", "'ll")
+    noun = (one in _NOUNS and not word.endswith("ed")) or _NOMINAL.search(word)
+    return not noun or before in _BEFORE_VERB or before[-3:] in ("'ve", "'ll")
+
+
+def concepts_of(text: str) -> set[str]:
+    """Return the concepts that a text names, whether as predicates or not."""
+    plain = text
+    for pattern, to in _SUBSTITUTES:
+        plain = pattern.sub(to, plain)
+    return {PREDICATES[one][0] for word in _WORD.findall(plain.lower()) if (one := stem(word)) in PREDICATES}
 
 
 def topic_of(word: str) -> str:

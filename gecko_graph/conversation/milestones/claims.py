@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from ...values.quantities import Figure, find_figures, is_given, is_said, is_same, may_say, rivals_of, spell_figures
-from ...values.statements import Clause, is_place, read_clauses, split_sentences, topic_of
+from ...values.statements import Clause, concepts_of, is_place, read_clauses, split_sentences, topic_of
 
 Kind: TypeAlias = Literal["says", "denies", "asks"]
 Verdict: TypeAlias = Literal["holds", "broken", "unsure"]
@@ -25,8 +25,17 @@ _YES_NO = re.compile(r"\W*(?:(yes|yep|yeah|correct|indeed)|no|nope)\b(?! (?:prob
 _POLAR = re.compile(r"(?:is|are|am|was|were|do|does|did|can|could|may|has|have|will)\b", re.I)
 _MODAL = re.compile(r"\b(?:can|could|may|might|must|will|should|possible|allowed|is going to)\b", re.I)
 _PAST = re.compile(r"\b(?:was|were|been)\b", re.I)
+_WAS = re.compile(r"\b(?:was|were|had)\b", re.I)
 _NOW = re.compile(r"\b(?:now|new)\b", re.I)
-_PRONOUN = re.compile(r"(?:and |so |but |as )?(?:it|they|this|that|these|both|which|she|he|those)\b", re.I)
+_PRONOUN = re.compile(
+    r"(?:and |so |but |as )?(?:it|they|this|that|these|both|which|she|he|those"
+    r"|the (?:\w+ )?ones?)\b",
+    re.I,
+)
+_SUBJECTLESS = re.compile(r"(?:\w+ed|kept|sent|left|put|set|made|lands?|leaves?)\b", re.I)
+_SUBJECT = re.compile(r"(?:the|an?|any) ([a-z]+) (?:is|was|were|are|has|have|can|may|could|will|[a-z]+s)\b", re.I)
+_SEVERAL = re.compile(r"\b(?:and|but|or|both|not|other|except)\b", re.I)
+_WE = re.compile(r"\W*(?:i'm sorry,? |sorry,? |unfortunately,? )?(?:but )?(?:we|i)\b", re.I)
 _BARE = re.compile(r"(?:and |so )?(?:it|that|this|there|you|they|he|she)\b", re.I)
 _IT = re.compile(r"\b(?:it|its|them|they|that|this)\b", re.I)
 _HIM = re.compile(r"\b(?:him|her|them|his|their)\b", re.I)
@@ -43,7 +52,7 @@ _TAKEN_BACK = re.compile(
 )
 _OPEN_QUESTION = re.compile(r"\b(?:how|what|what's|when|when's|where|where's|which|who|who's)\b", re.I)
 _TOKEN = re.compile(r"\w+")
-_CAPITAL = re.compile(r"(?<= )[A-Z][a-z]\w*")
+_CAPITAL = re.compile(r"(?<= )[A-Z]\w*")
 
 
 class Judged(NamedTuple):
@@ -124,11 +133,17 @@ class _Comparison:
         signs = [(name, sign * turn) for name, signs in self._part.signs.items() for sign in signs]
         signs += [("done", turn)] if "done" not in self._part.signs else []
         others = [each for each in self._stated if any(-sign in each.signs.get(name, ()) for name, sign in signs)]
+        others = [each for each in others if not self._is_before(each, clause)]
         if any(other != turn for other, _ in turns) or any(
             each is not clause and self._is_near(each) for each in others
         ):
             return _Read("unsure", clause.text, "it is said and denied")
         return _Read("stated" if turn > 0 else "denied", clause.text, "" if turn > 0 else "the opposite is said")
+
+    def _is_before(self, other: Clause, clause: Clause) -> bool:
+        """Return whether a clause says what was so before: "It was off, so I turned it on"."""
+        earlier = self._clauses.index(other) < self._clauses.index(clause)
+        return earlier and bool(_WAS.search(other.text)) and not _WAS.search(clause.text)
 
     def _turn_in(self, clause: Clause) -> int:
         """Return 1 where a clause says the part, -1 for the opposite, 0 where it may be about other things."""
@@ -147,6 +162,7 @@ class _Comparison:
             if is_said(each, clause.text) and (each.kind != "number" or len(each.text) > 2)
         ]
         shared = self._words & {*clause.words} or (told and self._part.signs.keys() & clause.signs.keys())
+        shared = shared or len(told) == len(self._figures) > 1
         return bool(shared) and not self._missing(clause)
 
     def _is_short(self, clause: Clause) -> bool:
@@ -177,7 +193,8 @@ class _Comparison:
         """Return the words of the clause before one that goes on about the same."""
         place = self._clauses.index(clause)
         before = self._clauses[place - 1] if place else None
-        follows = before and (_PRONOUN.match(clause.text) or not clause.words or before.text.endswith(":"))
+        goes_on = _PRONOUN.match(clause.text) or _SUBJECTLESS.match(clause.text) or not clause.words
+        follows = before and (goes_on or before.text.endswith(":"))
         return {*before.words} if before and follows else set()
 
     def _has_names(self, clause: Clause) -> bool:
@@ -219,7 +236,7 @@ class _Comparison:
         ]
         figures = [each for each in self._figures if is_said(each, clause.text + clause.tail)]
         titles = self._loose if figures or self._part.names & {*clause.words} else set()
-        missing = self._missing(clause) - inherited - titles
+        missing = self._missing(clause) - inherited - titles - self._subject_of(clause)
         known = self._known & clause.names if missing else self._known
         added = {word for word in clause.words if word not in self._words and not is_place(word)}
         if added - inherited - known or any(missing & {*each.words} for each in others):
@@ -233,6 +250,15 @@ class _Comparison:
         shared = self._words & {*clause.words} or not missing or _IT.search(clause.text)
         return bool(figures or (shared and self._touches(clause)))
 
+    def _subject_of(self, clause: Clause) -> set[str]:
+        """Return the part's subject where a clause says `we` for it, or what the user called it in a short request."""
+        found = _SUBJECT.match(self._part.text)
+        subject = {topic_of(found[1].lower())} if found else set()
+        if not subject or self._part.names or self._part.signs.keys() - clause.signs.keys():
+            return set()
+        told = len(self._requests) == 1 and not _SEVERAL.search(self._asked) and {*clause.words} & self._known
+        return subject if told or _WE.match(clause.text) else set()
+
     def _touches(self, clause: Clause) -> bool:
         return bool(self._words & {*clause.words} or self._part.signs.keys() & clause.signs.keys())
 
@@ -242,12 +268,19 @@ class _Comparison:
             return 0
         for name, signs in part.signs.items():
             said = clause.signs.get(name, frozenset())
+            if name == "know" and not said and self._gives(clause):
+                said = frozenset([1])
             clear = len(said) == len(signs) == 1 and 0 not in said | signs
             turns.add((1 if signs == said else -1) if clear else 0 if said else self._turn_without(name, clause))
         if not turns:
             turned = bool(clause.negated & self._words)
             turns = {0 if clause.negative and not turned else 1 if turned == part.negative else -1}
         return turns.pop() if len(turns) == 1 else 0
+
+    def _gives(self, clause: Clause) -> bool:
+        """Return whether a clause names a value, which is then known."""
+        given = [each for each in find_figures(clause.text) if each.kind != "number" and not is_said(each, self._asked)]
+        return bool(given) and not clause.negative and not clause.signs
 
     def _turn_without(self, name: str, clause: Clause) -> int:
         """Return what a clause says that has no word for the part's predicate: that there is none, or what is now."""
@@ -262,6 +295,8 @@ class _Comparison:
         for wanted in self._figures:
             if hedged := self._find_alternative(wanted):
                 return _Read("absent", hedged, f"{wanted.text} is one of several")
+            if other := self._find_other(wanted):
+                return _Read("absent", other.text, f"{wanted.text} was to be said")
             if is_said(wanted, self._answer) or may_say(wanted, self._answer):
                 continue
             for clause in self._stated:
@@ -276,9 +311,19 @@ class _Comparison:
                 return _Read("absent", "", f"{wanted.text} is not said")
         return None
 
+    def _find_other(self, wanted: Figure) -> Clause | None:
+        """Return the only clause that says the part, with another figure in the place of the wanted one."""
+        told = [each for each in self._stated if not self._missing(each) and self._turn_of(each) > 0 and each.signs]
+        if not self._words or len(told) != 1 or is_said(wanted, told[0].text + told[0].tail) or told[0].limited:
+            return None
+        return told[0] if rivals_of(wanted, told[0].text, [self._part.text]) else None
+
     def _is_counted_as(self, wanted: Figure, rival: Figure, clause: Clause) -> bool:
         """Return whether both are a number of the same things, or of the same thing: `hall 2`."""
         before = {_word_before(wanted, self._part.text), _word_before(rival, clause.text)}
+        whole = not self._missing(clause) or all(each[:5] == wanted.label for each in self._missing(clause))
+        if whole and self._turn_of(clause) > 0 and self._words & {*clause.words}:
+            return True
         return wanted.label == rival.label != "" or (len(before) == 1 and "" not in before)
 
     def _find_alternative(self, wanted: Figure) -> str:
@@ -361,26 +406,28 @@ class _Comparison:
         if _DONE.match(self._answer) or _YES_NO.match(self._answer) or self._part.negative:
             return None
         near = [each for each in self._clauses if self._touches(each)]
-        promised = [each for each in near if _PROMISE.search(each.text) and (each.mood == "open" or each.future)]
-        told = [each for each in self._clauses if each.mood == "stated" and not each.future]
-        verbs = self._part.signs.keys() or self._words - self._known
-        offered = [
-            each for each in promised if verbs & (each.signs.keys() | {*each.words}) or not self._missing(each)
-        ]
-        done = [each for each in told if not each.negative and (each.signs or self._touches(each))]
-        if self._event and offered and not done:
+        promised = [each for each in self._clauses if _PROMISE.search(each.text) and (each.mood != "stated" or each.future)]
+        offered = [each for each in promised if self._names_event(each)]
+        done = [each for each in self._stated if not each.negative and self._names_event(each)]
+        if (self._event or self._part.signs) and offered and not done:
             return _Read("absent", offered[0].text, "it is only promised or offered")
         rest = [each for each in split_sentences(self._answer) if not (each.endswith("?") or _OFFER.search(each))]
         if not self._stated and not near and all(map(_POLITE.fullmatch, rest)):
             return _Read("absent", self._answer[:80], "nothing is stated")
         return None
 
+    def _names_event(self, clause: Clause) -> bool:
+        """Return whether a clause names the part's predicate, and nothing that is strange."""
+        named = self._part.signs.keys() & concepts_of(clause.text)
+        named = named or (not self._part.signs and self._words & {*clause.words} - self._known)
+        return bool(named) and bool(self._words & {*clause.words} or not self._strange(clause) - clause.acts)
+
 
 def _find_titles(part: Clause, figures: Sequence[Figure]) -> set[str]:
     """Return the words that only say of what sort a figure or name is: `order 4471`, `the plumber Hugo`."""
     text = spell_figures(part.text)
     marks = [re.escape(each.text) for each in figures] + [rf"(?-i:{each})" for each in _CAPITAL.findall(part.text)]
-    found = (re.search(rf"([^\W\d_]+)(?: of| number)? ['\"]?{each}(?: ([^\W\d_]+))?", text, re.I) for each in marks)
+    found = (re.search(rf"([^\W\d_]+)(?: of| number)? ['\"#]?{each}(?: ([^\W\d_]+))?", text, re.I) for each in marks)
     return {topic_of(word.lower()) for each in found if each for word in each.groups() if word} - {""}
 
 
