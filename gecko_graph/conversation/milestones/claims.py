@@ -55,6 +55,13 @@ _TOKEN = re.compile(r"\w+")
 _CAPITAL = re.compile(r"(?<= )[A-Z]\w*")
 
 
+_ACTIONS = [
+    {"exist", "valid"}, {"add", "book", "order", "upload", "share", "install"}, {"invite"}, {"archive"}, {"merge"}, {"copy"},
+    {"send", "share", "pay", "transfer", "refund", "exchange"}, {"rename"}, {"print"},
+]  # fmt: skip
+"""What can be done with things, those together of which one may be said for the other."""
+
+
 class Judged(NamedTuple):
     """A verdict, with the sentence that decided it (empty where none did), and why."""
 
@@ -118,6 +125,7 @@ class _Comparison:
             self._by_figures,
             self._by_names,
             self._by_slot,
+            self._by_other_event,
             self._by_yes_or_done,
             self._by_refusal,
             self._by_silence,
@@ -279,7 +287,8 @@ class _Comparison:
 
     def _gives(self, clause: Clause) -> bool:
         """Return whether a clause names a value, which is then known."""
-        given = [each for each in find_figures(clause.text) if each.kind != "number" and not is_said(each, self._asked)]
+        figures = [each for each in find_figures(clause.text) if each.kind != "number" and not self._is_own(each)]
+        given = [each for each in figures if not is_said(each, self._asked)]
         return bool(given) and not clause.negative and not clause.signs
 
     def _turn_without(self, name: str, clause: Clause) -> int:
@@ -377,6 +386,20 @@ class _Comparison:
             if not self._has_names(clause) or self._is_crossed(clause):
                 continue
             return _Read("stated", clause.text)
+        return None
+
+    def _by_other_event(self) -> _Read | None:
+        """Find that something else was done with the part's things, or with all but one that it names."""
+        own = self._part.signs.keys()
+        if self._part.negative or any(own & concepts_of(each.text) for each in self._stated if not each.negative):
+            left = [each for each in self._clauses if self._part.names & each.negated and not each.signs]
+            return _Read("absent", left[0].text, "it is said of others only") if left else None
+        near = {other for group in _ACTIONS if own & group for other in group}
+        for clause in self._stated if near and self._event else ():
+            done = {name for name in clause.signs if any(name in group for group in _ACTIONS)} - near
+            whole = not self._missing(clause) - self._loose - self._known and self._has_names(clause)
+            if done and whole and self._words & {*clause.words} and not clause.negative and not clause.limited:
+                return _Read("absent", clause.text, "something else was done")
         return None
 
     def _by_yes_or_done(self) -> _Read | None:
@@ -485,6 +508,7 @@ _MAY_ASK = re.compile(
 )
 _OFFER = re.compile(r"\b(?:anything else|something else|help (?:you )?with|happy to|feel free)\b", re.I)
 _DIRECT = re.compile(r"\b(?:you|your|i|we|us|please|shall|should)\b", re.I)
+_WHICH = re.compile(r"\b(?:which|what) (?!time|day|date|month|week|hour|sum|amount|is|are)[a-z]+\b", re.I)
 _RHETORICAL = re.compile(r"^\W*(?:did|didn't|do|don't|remember|guess)\b", re.I)
 
 
@@ -503,6 +527,9 @@ def _judge_question(claim: str, answer: str, asked: str) -> Judged:
     alike = {slot, other} <= {"birth", "time", "duration"} or {slot, other} <= {"amount", "name", "place", "content"}
     if len(asking) == 1 and slot and other and not alike and not _SLOT[slot].search(asking[0]):
         return Judged("broken", asking[0], "something else is asked")
+    which = _WHICH.search(asking[0])
+    if len(asking) == 1 and slot in ("time", "duration", "amount") and which and not _SLOT[slot].search(asking[0]):
+        return Judged("broken", asking[0], "something else is asked")
     return Judged("unsure", asking[0])
 
 
@@ -514,8 +541,12 @@ def _asks_for(claim: str, sentence: str, asked: str) -> bool:
     """Return whether a sentence asks for what a claim names, and for nothing that is strange beside it."""
     slot, said = _slot_of(claim), _topics(_SLOT_WORDS.sub(" ", sentence))
     wanted = _topics(_SLOT_WORDS.sub(" ", claim))
+    acts = {word for each in read_clauses(sentence) for word in each.acts}
+    others = concepts_of(_SLOT_WORDS.sub(" ", sentence)) - concepts_of(asked)
+    alike = concepts_of(_SLOT_WORDS.sub(" ", claim)) & others or wanted <= _topics(asked) | said
+    acts = acts if alike and not (others - concepts_of(claim)) else set()
     if slot:
-        strange = any(not _is_among(word, wanted | _topics(asked)) for word in said)
+        strange = any(not _is_among(word, wanted | _topics(asked)) for word in said - acts)
         missing = any(not _is_among(word, said) for word in wanted)
         counted = {*re.findall(r"how (?:many|much) (\w+)", sentence.lower())} - {
             *re.findall(r"\w+", f"{claim} {asked}".lower())
@@ -529,7 +560,7 @@ def _asks_for(claim: str, sentence: str, asked: str) -> bool:
         return all(_is_among(word, said | _topics(asked)) for word in wanted)
     focus = _FOCUS.search(claim)
     head = _topics(next(filter(None, focus.groups()))) if focus else wanted
-    return bool(head) and all(_is_among(word, said) for word in head)
+    return bool(head) and all(_is_among(word, said | _topics(sentence)) for word in head)
 
 
 def _is_among(word: str, words: set[str]) -> bool:
