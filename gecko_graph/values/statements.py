@@ -383,7 +383,7 @@ def topic_of(word: str) -> str:
     """Return a word as it is compared: without its ending, one for its synonyms; empty for one that says nothing."""
     word = word.partition("'")[0] or word
     one = stem(word)
-    if word in _STOP or one in _STOP or one in _UNITS or word[-1].isdigit() or word in ("nothing", "notall"):
+    if {word, word.removesuffix("s")} & _EMPTY or word[-1].isdigit():
         return ""
     return _ALIKE.get(one, one)
 
@@ -400,4 +400,4 @@ def is_place(word: str) -> bool:
 
 _ALIKE = {stem(other): stem(group.split()[0]) for group in _SYNONYMS.split(";") for other in group.split()[1:]}
 _PLACES = frozenset(_ALIKE.get(stem(word), stem(word)) for word in _PLACE_WORDS.split())
-_UNITS = frozenset(map(stem, _UNIT_WORDS.split()))
+_EMPTY = _STOP | {*_UNIT_WORDS.split(), "nothing", "notall"}

@@ -283,7 +283,10 @@ class _Comparison:
         if not turns:
             turned = bool(clause.negated & self._words)
             turns = {0 if clause.negative and not turned else 1 if turned == part.negative else -1}
-        return turns.pop() if len(turns) == 1 else 0
+        turn = turns.pop() if len(turns) == 1 else 0
+        turned = (part.negated ^ clause.negated) & self._words & {*clause.words}
+        late = _WAS.search(clause.text) and not (part.signs or _WAS.search(part.text))
+        return 0 if turn > 0 and (turned or late) else turn
 
     def _gives(self, clause: Clause) -> bool:
         """Return whether a clause names a value, which is then known."""
@@ -312,7 +315,7 @@ class _Comparison:
                 rivals = [each for each in rivals_of(wanted, clause.text, [self._asked]) if not self._is_own(each)]
                 known = any(is_said(each, clause.text) for each in self._figures)
                 shared = self._words & {*clause.words} or not self._strange(clause)
-                near = known or (shared and (self._touches(clause) or _BARE.match(clause.text)))
+                near = known or (shared and (self._touches(clause) or not self._words or _BARE.match(clause.text)))
                 counted = rivals and (wanted.kind != "number" or self._is_counted_as(wanted, rivals[0], clause))
                 if near and counted and not clause.negative:
                     return _Read("absent", clause.text, f"{wanted.text} was to be said, not {rivals[0].text}")
@@ -349,7 +352,7 @@ class _Comparison:
     def _by_names(self) -> _Read | None:
         """Find that a name is not said which the user has not given either, or a clause that says another one."""
         words = {word for each in self._clauses for word in each.words}
-        new = {each for each in self._part.names - self._known if not any(each[:4] == word[:4] for word in words)}
+        new = {each for each in self._part.names - self._known if not any(each[:5] == word[:5] for word in words)}
         told = [each for each in self._stated if each.names - self._words - self._known]
         if new and told and not _HIM.search(self._answer):
             return _Read("absent", told[0].text, f"{' '.join(sorted(new))} was to be said")
@@ -377,7 +380,7 @@ class _Comparison:
                 continue
             rivals = [each for one in new for each in rivals_of(one, self._answer, [self._asked, self._part.text])]
             foreign = clause.signs.keys() - self._part.signs.keys() - {"know", "exist"}
-            turned = self._part.signs and self._turn_of(clause) <= 0
+            turned = self._turn_of(clause) <= 0
             missing = self._missing(clause) - self._known
             after = missing & {*_words_after(new[-1], self._part.text)}
             strange = {word for each in read_clauses(text) for word in self._strange(each) - each.acts}
@@ -451,7 +454,8 @@ def _find_titles(part: Clause, figures: Sequence[Figure]) -> set[str]:
     text = spell_figures(part.text)
     marks = [re.escape(each.text) for each in figures] + [rf"(?-i:{each})" for each in _CAPITAL.findall(part.text)]
     found = (re.search(rf"([^\W\d_]+)(?: of| number)? ['\"#]?{each}(?: ([^\W\d_]+))?", text, re.I) for each in marks)
-    return {topic_of(word.lower()) for each in found if each for word in each.groups() if word} - {""}
+    words = {word for each in found if each for word in each.groups() if word}
+    return {topic_of(word) for word in words if word.islower()} - {"", *part.names}
 
 
 def _word_before(figure: Figure, text: str) -> str:
