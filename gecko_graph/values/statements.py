@@ -341,7 +341,8 @@ def _turned(tokens: list[str], verbs: list[bool]) -> tuple[dict[str, set[int]], 
     words: dict[str, bool] = {}
     turn = 1
     for place, (word, verb) in enumerate(zip(tokens, verbs, strict=True)):
-        if word in ("nothing", "notall") and (word == "notall" or (place and verbs[place - 1])):  # "I sent nothing"
+        last = any(verbs[:place]) and not any(verbs[place:])  # "I sent nothing"
+        if word == "notall" or (word == "nothing" and last):
             signs = {concept: {-sign for sign in each} for concept, each in signs.items()}
             words = {topic: not turned for topic, turned in words.items()}
         if word in ("not", "without", "nothing", "notall"):

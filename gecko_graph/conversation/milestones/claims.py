@@ -52,6 +52,16 @@ _TAKEN_BACK = re.compile(
 )
 _OPEN_QUESTION = re.compile(r"\b(?:how|what|what's|when|when's|where|where's|which|who|who's)\b", re.I)
 _TOKEN = re.compile(r"\w+")
+_MARKS = [
+    [re.compile(r"(?<![\w'])(?:[B-HJ-Z]|A(?! [a-z]))(?![\w'&])")],
+    *([re.compile(rf"\b(?:{each})\b", re.I) for each in group.split("/")] for group in (
+        "below|under|at most|less than/above|over|at least|more than", "before/after|past",
+        "(?:per|an?|each|every) hour|hourly/(?:per|an?|each|every) (?:day|night)|daily|nightly"
+        "/(?:per|an?|each|every) week|weekly/(?:per|an?|each|every) month|monthly"
+        "/(?:per|an?|each|every) year|yearly|annual(?:ly)?",
+    )),
+]  # fmt: skip
+"""Small words of which one cannot stand for another: letters, comparisons, periods."""
 _CAPITAL = re.compile(r"(?<= )[A-Z]\w*")
 
 
@@ -180,10 +190,14 @@ class _Comparison:
         return self._touches(clause) and not strange and not rivals
 
     def _is_crossed(self, clause: Clause) -> bool:
-        """Return whether the two stand in the places of one another: `from M to S` for `from S to M`."""
+        """Return whether the two differ in a small word: `from M to S` for `from S to M`, `above` for `below`."""
         (ends, starts), (others, begins) = _ends_of(self._part.text), _ends_of(clause.text)
         said = {each.lower() for each in _TOKEN.findall(self._part.text)}
-        return bool((ends & begins) or (starts & others) or (ends and others and not ends & others and others & said))
+        if (ends & begins) or (starts & others) or (ends and others and not ends & others and others & said):
+            return True
+        text = clause.text + clause.tail
+        marks = ((_marks(self._part.text, each), _marks(text, each)) for each in _MARKS)
+        return any(own and other and not own & other for own, other in marks)
 
     def _is_near(self, clause: Clause) -> bool:
         """Return whether a clause may be about the part's things: it shares a word with it, or has none of its own."""
@@ -382,6 +396,8 @@ class _Comparison:
             foreign = clause.signs.keys() - self._part.signs.keys() - {"know", "exist"}
             turned = self._turn_of(clause) <= 0
             missing = self._missing(clause) - self._known
+            if self._part.acts & missing and {each.kind for each in new} & {"time", "date", "weekday", "number", "code"}:
+                continue
             after = missing & {*_words_after(new[-1], self._part.text)}
             strange = {word for each in read_clauses(text) for word in self._strange(each) - each.acts}
             if rivals or foreign or turned or after or strange or (missing and new[0].kind == "number"):
@@ -466,6 +482,10 @@ def _word_before(figure: Figure, text: str) -> str:
 def _words_after(figure: Figure, text: str) -> list[str]:
     text = spell_figures(text)
     return [word for each in read_clauses(text[text.rfind(figure.text) :]) for word in each.words]
+
+
+def _marks(text: str, sorts: Sequence[re.Pattern[str]]) -> set[int | str]:
+    return {found[0] if len(sorts) == 1 else number for number, each in enumerate(sorts) for found in each.finditer(text)}
 
 
 def _ends_of(text: str) -> tuple[set[str], set[str]]:
