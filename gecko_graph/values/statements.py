@@ -64,14 +64,16 @@ owe: owe; earn: receive
 """Each with its predicates; after `/` what holds where they do not, after `|` what cannot hold beside them."""
 
 
-def _read_concepts() -> Iterator[tuple[str, tuple[str, int, bool]]]:
-    for concept, _, words in (each.partition(":") for each in _CONCEPTS.split(";")):
-        for sign, side in zip((1, -1), re.split("[/|]", words), strict=False):
-            yield from ((stem(word), (concept.strip(), sign, "|" in words)) for word in side.split())
+def _read_concepts() -> Iterator[tuple[str, tuple[str, int, str]]]:
+    for name, _, words in (each.partition(":") for each in _CONCEPTS.split(";")):
+        concept, contrary = name.strip(), f"{name.strip()}~"
+        for number, side in enumerate(re.split("[/|]", words)):
+            named = (contrary, 1, concept) if number and "|" in words else (concept, -1 if number else 1, contrary)
+            yield from ((stem(word), named) for word in side.split())
 
 
-PREDICATES: Mapping[str, tuple[str, int, bool]] = dict(_read_concepts())
-"""By stem: the concept, its sign, and whether a negation leaves open what holds."""
+PREDICATES: Mapping[str, tuple[str, int, str]] = dict(_read_concepts())
+"""By stem: the concept, its sign, and the one that cannot hold beside it."""
 _NOUNS = frozenset(map(stem, """
 book charge transfer place order refund change update move schedule delay email text message copy duplicate exchange
 request record store plan link pass look play return correct end complete full present set assignee land leave free
@@ -111,7 +113,7 @@ worth; meet appoint session; invoic; trip journey; flat apart; car vehicl; movi 
 lamp; bag luggag suitcas baggag; pharmacy chemist; doctor dr physician; posit location whereabout gps; parcel packag
 shipment; tv television; heat heater thermostat; basket cart; last latest recent; freeze frost; rain shower rainy wet;
 storag spac; display; password passcod; fee surcharg; event entry; ticket bug; dry; pet animal;
-discount rebat; likely likelihood chanc probability odd; sms; month monthly; year yearly annual annually;
+discount rebat; likely likelihood chanc probability odd; messag text sms; month monthly; year yearly annual annually;
 week weekly; tyr tir; setting option; hour hourly; shop; fly flight travel; distanc far; weigh weight heavy; night overnight; deadlin du;
 reason why; coordinat latitud longitud; tool function
 """
@@ -130,7 +132,7 @@ _IDIOMS = (
     (r"\b(?:from|in|to) (?:your|the|my) contacts\b", " "),
     (r"\b(?:no (?:problem|worries|need|doubt|trouble|matter|issues?|idea why)|not to worry|not a problem|not only"
      r"|not just|don't (?:worry|hesitate)|why not|if not)\b", " "),
-    (r"\bnothing else\b[^.;,!?]*|\bno other\b[^.;,!?]*|\bnot (?:\w+ ){1,4}other\b[^.;,!?]*", " "),
+    (r"\bnothing else\b[^.;,!?]*|\bno other\b[^.;,!?]*|\bnot (?:\w+ ){0,3}anything else\b[^.;,!?]*|\bnot (?:\w+ ){1,4}other\b[^.;,!?]*", " "),
     (r"^(?:no(?=[,.!:])|yes|sure|okay|ok|of course|certainly|absolutely|done|all set|alright)\b[,.!:]? ?", ""),
     (r"\b(?:at|with|for|in|by) no\b", "without"), (r"\b(?:can't|couldn't) (?:wait|agree|be happier)\b", " "),
     (r"\bi can (?:confirm|see|tell you|assure you|report)\b(?: that)?", "i"),
@@ -158,7 +160,7 @@ _IDIOMS = (
     (r"\btak(?:es|ing) off\b|\btook off\b", "takeoff"), (r"\bstill (?:there|here)\b", "kept"),
     (r"\bturn(?:ed)?((?: [\w']+){0,3}) down\b", r"declined\1"), (r"\bset up\b", "created"),
     (r"\b(?:touch(?:es)? down|gets? in|be there(?= in| at| by| on))\b", "arrives"), (r"\b(?:go|went) up\b", "rose"),
-    (r"\bturned up\b", "found"), (r"\b(?:go|went) down\b", "fell"),
+    (r"\bturned up\b", "found"), (r"\bwhere (?:you|i|we) (?:are|am)\b", "location"), (r"\b(?:go|went) down\b", "fell"),
     (r"\b(?:open|served|runs?|lasts?|good) (?:un)?till? (?=\d|[a-z]+ ?(?:in|pm|am|o'clock))", "closes at "),
     (r"\b(?:br(?:ing|ought)|g[eo]t) (\w+(?: \w+)?) back\b", r"restored \1"),
     (r"\b(?:is|are) back\b(?! (?:on|in|at))", "is restored"),
@@ -185,7 +187,7 @@ _OPEN = re.compile(
 _MILD = re.compile(r"(?<!\bi )(?<!\bwe )\b(?:can|may|will|must)\b|(?<=you|hey)'ll\b|(?<=\bit)'ll\b", re.I)
 _ACT = re.compile(
     r"\b(?:i|you|we|they|it|that|will|can|may|must|not|has|have|to|'ve|'ll|'d) (?:only |just |now |currently )?([a-z]{3,})"
-    r"|^([a-z]{3,}) (?=it\b|the\b|your\b|an?\b|[$€£]?\d)|[a-z] (?!is|was|has)([a-z]{3,}s) (?=at\b|for\b|[$€£]?\d)",
+    r"|(?:is|are|'s|'re) (?:currently |now )?([a-z]+ing)\b|^([a-z]{3,}) (?=it\b|the\b|your\b|an?\b|[$€£]?\d)|[a-z] (?!is|was|has)([a-z]{3,}s) (?=at\b|for\b|[$€£]?\d)",
     re.I,
 )
 """Where a verb stands: after a pronoun or auxiliary, first in an order, or before a figure."""
@@ -212,10 +214,12 @@ _VERBAL = re.compile(
 _TITLE = re.compile(r"\"[^\"\n]{1,200}\"|(?<!\w)'[^'\n]{1,100}'(?!\w)")
 _QUOTED = re.compile(r"\"[^\"\n]{1,300}\"")
 _SENTENCE = re.compile(r"(?<=[.!?;])[\"')\]]{0,3}\s+|\n+")
+_APPOSED = re.compile(r"(?<=[a-z]), ([A-Z]\w+(?: [A-Z]\w+)+),")
 _LINE = re.compile(r"^([^:]{1,40}): (on|off|open|closed|locked|unlocked|sent|paid|done)$", re.I)
 _CLAUSE = re.compile(
     r",? and (?=(?:\w+ed|kept|sent|left|put|set|made|lands?|leaves?) (?:the|your|my|it|them|an?|all|both|at|on|to)\b)|"
     r"[()\u2014]|,? (?:and|as|so|then) (?=(?:i|you|he|she|it|we|they|this|that|there|the|your|my|not|is|was|has"
+    r"|an? (?:[\w.]+ ){1,6}(?:is|are|was|were|costs?|has)"
     r"|have|are"
     r"|\w+(?:'s|'ve|'re))\b)|,(?= (?!\d))|:(?! ?[$€£]?\d)"
     r"|:(?= \d+ \w+ (?:is|are|was|were)\b)| [-\u2013] |,? \b(?:(?<!\ball )but|however|although|though|because"
@@ -243,6 +247,7 @@ class Clause:
         sentence: The number of its sentence.
         words: What it is about, without endings, in their order.
         signs: By concept of `PREDICATES`, the signs of its words, turned by a negation before them.
+        excluded: The concepts that cannot hold beside them.
         negated: The words that stand after a negation.
         negative: Whether it has a negation.
         mood: Whether it is stated, open or asked.
@@ -258,6 +263,7 @@ class Clause:
     sentence: int
     words: tuple[str, ...]
     signs: Mapping[str, frozenset[int]] = field(hash=False)
+    excluded: frozenset[str]
     negated: frozenset[str]
     negative: bool
     mood: Mood
@@ -286,7 +292,7 @@ def read_clauses(text: str) -> tuple[Clause, ...]:
 
 
 def _read_sentence(sentence: str, number: int) -> Iterator[Clause]:
-    sentence = _LINE.sub(r"\1 is \2", sentence)
+    sentence = _APPOSED.sub(r" \1", _LINE.sub(r"\1 is \2", sentence))
     asked = sentence.rstrip("\"') ").endswith("?")
     guessed = bool(_GUESS.search(sentence))
     parts: list[str] = []
@@ -318,12 +324,13 @@ def _read_clause(part: str, number: int) -> Clause:
     verbs = [_is_verb(before, word) for before, word in zip(["", *tokens], tokens, strict=False)]
     if not any(verbs) and _LIGHT & {*tokens}:
         verbs = [stem(word) in PREDICATES for word in tokens]
-    signs, words = _turned(tokens, verbs)
+    signs, excluded, words = _turned(tokens, verbs)
     return Clause(
         text=part,
         sentence=number,
         words=tuple(words),
         signs={concept: frozenset(each) for concept, each in signs.items()},
+        excluded=frozenset(excluded),
         negated=frozenset(word for word, turned in words.items() if turned),
         negative=bool({"not", "nothing", "notall"} & {*tokens}),
         mood="open" if _OPEN.search(plain) else "stated",
@@ -335,9 +342,10 @@ def _read_clause(part: str, number: int) -> Clause:
     )
 
 
-def _turned(tokens: list[str], verbs: list[bool]) -> tuple[dict[str, set[int]], dict[str, bool]]:
-    """Return the signs by concept, and the words with whether they stand after a negation."""
+def _turned(tokens: list[str], verbs: list[bool]) -> tuple[dict[str, set[int]], set[str], dict[str, bool]]:
+    """Return the signs by concept, the concepts that cannot hold, and the words with whether they are negated."""
     signs: dict[str, set[int]] = {}
+    excluded: set[str] = set()
     words: dict[str, bool] = {}
     turn = 1
     for place, (word, verb) in enumerate(zip(tokens, verbs, strict=True)):
@@ -351,10 +359,14 @@ def _turned(tokens: list[str], verbs: list[bool]) -> tuple[dict[str, set[int]], 
             continue
         elif verb:
             concept, sign, contrary = PREDICATES[stem(word)]
-            signs.setdefault(concept, set()).add(0 if contrary and turn < 0 else sign * turn)
+            signs.setdefault(concept, set()).add(sign * turn)
+            if turn > 0:
+                excluded.add(contrary)
+            if stem(word) in ("text", "email"):  # who is texted is sent a text
+                words[topic_of(word)] = turn < 0
         elif topic := topic_of(word.removeprefix("=")):
             words[topic] = turn < 0
-    return signs, words
+    return signs, excluded, words
 
 
 def _is_unsaid(before: str, word: str) -> bool:

@@ -25,6 +25,8 @@ _YES_NO = re.compile(r"\W*(?:(yes|yep|yeah|correct|indeed)|no|nope)\b(?! (?:prob
 _POLAR = re.compile(r"(?:is|are|am|was|were|do|does|did|can|could|may|has|have|will)\b", re.I)
 _MODAL = re.compile(r"\b(?:can|could|may|might|must|will|should|possible|allowed|is going to)\b", re.I)
 _PAST = re.compile(r"\b(?:was|were|been)\b", re.I)
+_OTHERS = re.compile(r"(?:and |but )?(?:the|your|all|my) (?:other|rest|remaining)", re.I)
+_BEFORE = re.compile(r"\b(?:from|instead of|rather than|not|was|were|out of) (?:\w+ )?[$€£]?\d\S*", re.I)
 _WAS = re.compile(r"\b(?:was|were|had)\b", re.I)
 _NOW = re.compile(r"\b(?:now|new)\b", re.I)
 _PRONOUN = re.compile(
@@ -151,7 +153,7 @@ class _Comparison:
         signs = [(name, sign * turn) for name, signs in self._part.signs.items() for sign in signs]
         signs += [("done", turn)] if "done" not in self._part.signs else []
         others = [each for each in self._stated if any(-sign in each.signs.get(name, ()) for name, sign in signs)]
-        others = [each for each in others if not self._is_before(each, clause)]
+        others = [each for each in others if not (self._is_before(each, clause) or _OTHERS.match(each.text))]
         if any(other != turn for other, _ in turns) or any(
             each is not clause and self._is_near(each) for each in others
         ):
@@ -269,7 +271,7 @@ class _Comparison:
         new = [each for each in find_figures(clause.text) if not self._is_own(each) and not is_given(each, self._asked)]
         if missing and any(not is_said(each, self._part.text) for each in new):
             return False
-        shared = self._words & {*clause.words} or not missing or _IT.search(clause.text)
+        shared = self._words & {*clause.words} or not missing or _IT.search(clause.text) or not clause.words
         return bool(figures or (shared and self._touches(clause)))
 
     def _subject_of(self, clause: Clause) -> set[str]:
@@ -289,10 +291,10 @@ class _Comparison:
         if any(-1 in signs for name, signs in clause.signs.items() if name not in part.signs) and not clause.negative:
             return 0
         for name, signs in part.signs.items():
-            said = clause.signs.get(name, frozenset())
+            said = clause.signs.get(name) or frozenset([-1] if name in clause.excluded else ())
             if name == "know" and not said and self._gives(clause):
                 said = frozenset([1])
-            clear = len(said) == len(signs) == 1 and 0 not in said | signs
+            clear = len(said) == len(signs) == 1
             turns.add((1 if signs == said else -1) if clear else 0 if said else self._turn_without(name, clause))
         if not turns:
             turned = bool(clause.negated & self._words)
@@ -326,23 +328,33 @@ class _Comparison:
             if is_said(wanted, self._answer) or may_say(wanted, self._answer):
                 continue
             for clause in self._stated:
-                rivals = [each for each in rivals_of(wanted, clause.text, [self._asked]) if not self._is_own(each)]
+                rivals = self._rivals(wanted, clause.text)
                 known = any(is_said(each, clause.text) for each in self._figures)
                 shared = self._words & {*clause.words} or not self._strange(clause)
                 near = known or (shared and (self._touches(clause) or not self._words or _BARE.match(clause.text)))
                 counted = rivals and (wanted.kind != "number" or self._is_counted_as(wanted, rivals[0], clause))
                 if near and counted and not clause.negative:
                     return _Read("absent", clause.text, f"{wanted.text} was to be said, not {rivals[0].text}")
-            if wanted in self._new and not (wanted.kind == "number" and (wanted.value or 0) <= 12):
+            rivals = [each for clause in self._stated for each in self._rivals(wanted, clause.text)]
+            sized = wanted.kind != "number" or (wanted.value or 0) > 12
+            if wanted in self._new and sized and (rivals or not find_figures(self._answer)):
                 return _Read("absent", "", f"{wanted.text} is not said")
         return None
+
+    def _rivals(self, wanted: Figure, text: str) -> list[Figure]:
+        """Return the figures that a text has in the place of a wanted one, but for what was so before."""
+        text = _BEFORE.sub(" ", spell_figures(text))
+        return [each for each in rivals_of(wanted, text, [self._asked]) if not self._is_own(each)]
 
     def _find_other(self, wanted: Figure) -> Clause | None:
         """Return the only clause that says the part, with another figure in the place of the wanted one."""
         told = [each for each in self._stated if not self._missing(each) and self._turn_of(each) > 0 and each.signs]
         if not self._words or len(told) != 1 or is_said(wanted, told[0].text + told[0].tail) or told[0].limited:
             return None
-        return told[0] if rivals_of(wanted, told[0].text, [self._part.text]) else None
+        elsewhere = [each for each in self._clauses if is_said(wanted, each.text)]
+        if any(not each.signs or self._turn_of(each) > 0 for each in elsewhere):
+            return None
+        return told[0] if self._rivals(wanted, told[0].text) else None
 
     def _is_counted_as(self, wanted: Figure, rival: Figure, clause: Clause) -> bool:
         """Return whether both are a number of the same things, or of the same thing: `hall 2`."""
@@ -367,7 +379,7 @@ class _Comparison:
         """Find that a name is not said which the user has not given either, or a clause that says another one."""
         words = {word for each in self._clauses for word in each.words}
         new = {each for each in self._part.names - self._known if not any(each[:5] == word[:5] for word in words)}
-        told = [each for each in self._stated if each.names - self._words - self._known]
+        told = [each for each in self._stated if each.names - self._words - self._known and self._touches(each)]
         if new and told and not _HIM.search(self._answer):
             return _Read("absent", told[0].text, f"{' '.join(sorted(new))} was to be said")
         names = self._part.names
@@ -451,7 +463,9 @@ class _Comparison:
         promised = [each for each in self._clauses if _PROMISE.search(each.text) and (each.mood != "stated" or each.future)]
         offered = [each for each in promised if self._names_event(each)]
         done = [each for each in self._stated if not each.negative and self._names_event(each)]
-        if (self._event or self._part.signs) and offered and not done:
+        told = [each for each in self._stated if not each.negative and (each.words or each.signs) and each.mood == "stated"]
+        offers = [each for each in offered if each.mood == "asked" or not told]
+        if (self._event or self._part.signs) and offers and not done:
             return _Read("absent", offered[0].text, "it is only promised or offered")
         rest = [each for each in split_sentences(self._answer) if not (each.endswith("?") or _OFFER.search(each))]
         if not self._stated and not near and all(map(_POLITE.fullmatch, rest)):
@@ -532,7 +546,7 @@ _MAY_ASK = re.compile(
 )
 _OFFER = re.compile(r"\b(?:anything else|something else|help (?:you )?with|happy to|feel free)\b", re.I)
 _DIRECT = re.compile(r"\b(?:you|your|i|we|us|please|shall|should)\b", re.I)
-_WHICH = re.compile(r"\b(?:which|what) (?!time|day|date|month|week|hour|sum|amount|is|are)[a-z]+\b", re.I)
+_WHICH = re.compile(r"\b(?:which|what) (?!time|day|date|month|week|hour|sum|amount|evening|morning|afternoon|slot|year|quantity|is|are)[a-z]+\b", re.I)
 _RHETORICAL = re.compile(r"^\W*(?:did|didn't|do|don't|remember|guess)\b", re.I)
 
 
