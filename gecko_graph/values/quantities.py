@@ -236,6 +236,8 @@ def may_say(wanted: Figure, text: str) -> bool:
     read = {re.sub(r"\D", "", each.text) for each in find_figures(text)}
     grouped = len(digits) > 3 and digits not in read and digits in re.sub(r"(?<=\d)[ .,'/-]{1,2}(?=\d)", "", text)
     vague = _VAGUE_DAY if wanted.kind in ("date", "weekday") else _VAGUE
+    if wanted.value == 1 and re.search(r"\b(?:one|an?|single)\b", text, re.I):
+        return True
     if wanted.kind in _EXACT or (wanted.kind == "number" and (wanted.value or 0) > 12):
         vague = _DOZEN
     if {wanted.kind} | {each.kind for each in find_figures(text)} >= {"date", "weekday"}:

@@ -121,7 +121,7 @@ reason why; coordinat latitud longitud; tool function
 _PLACE_WORDS = "list calendar inbox system app drive screen item thing tool function order file status"
 """Words that may be added: they say where or of what sort something is."""
 _UNIT_WORDS = """
-metre meter kilometre kilometer km mile cm mm min minute hour second week month year kg kilo gram pound dollar euro
+metre meter kilometre kilometer km mile cm mm min minute hour second week month year kg kilo kilogram gram pound dollar euro
 cent usd eur gbp buck percent degree celsius fahrenheit c f am pm o'clock mb gb gigabyte megabyte monday tuesday
 wednesday thursday friday saturday sunday january february march april june july august september october november
 december half quarter past afternoon evening night two three four five six seven eight nine ten eleven twelve
@@ -187,7 +187,7 @@ _OPEN = re.compile(
 _MILD = re.compile(r"(?<!\bi )(?<!\bwe )\b(?:can|may|will|must)\b|(?<=you|hey)'ll\b|(?<=\bit)'ll\b", re.I)
 _ACT = re.compile(
     r"\b(?:i|you|we|they|it|that|will|can|may|must|not|has|have|to|'ve|'ll|'d) (?:only |just |now |currently )?([a-z]{3,})"
-    r"|(?:is|are|'s|'re) (?:currently |now )?([a-z]+ing)\b|^([a-z]{3,}) (?=it\b|the\b|your\b|an?\b|[$€£]?\d)|[a-z] (?!is|was|has)([a-z]{3,}s) (?=at\b|for\b|[$€£]?\d)",
+    r"|(?:is|are|'s|'re) (?:currently |now )?([a-z]+ing)\b|^([a-z]{3,}) (?=(?:(?:with|on|for|to) )?(?:it\b|the\b|your\b|some\b|an?\b|[$€£]?\d))|[a-z] (?!is|was|has)([a-z]{3,}s) (?=at\b|for\b|[$€£]?\d)",
     re.I,
 )
 """Where a verb stands: after a pronoun or auxiliary, first in an order, or before a figure."""

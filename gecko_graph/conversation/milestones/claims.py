@@ -47,6 +47,7 @@ _PROMISE = re.compile(
     r"|will (?:\w+ )?be|would you like|do you want|it'll|tried to)\b",
     re.I,
 )
+_PREPARED = re.compile(r"\b(?:prepared|drafted|ready|found|looked|checked|see|can see)\b", re.I)
 _TAKEN_BACK = re.compile(
     r"\b(?:that's (?:wrong|not (?:right|true|correct))|correction|scratch that|i was wrong|my mistake|on second thought"
     r"|i misspoke|i take (?:that|it) back)\b",
@@ -189,7 +190,9 @@ class _Comparison:
         """Return whether a denial leaves out only what is known, and its figures: "It wasn't paid" is of any sum."""
         strange = self._strange(clause) | (self._missing(clause) - self._known - self._inherited(clause) - self._loose)
         rivals = [each for wanted in self._figures for each in rivals_of(wanted, clause.text, [self._part.text])]
-        return self._touches(clause) and not strange and not rivals
+        said = [each for each in self._stated if not each.negative and any(is_said(one, each.text) for one in self._figures)]
+        plain = self._event or self._part.signs
+        return bool(plain and self._touches(clause)) and not (strange or rivals or said)
 
     def _is_crossed(self, clause: Clause) -> bool:
         """Return whether the two differ in a small word: `from M to S` for `from S to M`, `above` for `below`."""
@@ -258,6 +261,8 @@ class _Comparison:
         others = [
             each for each in self._stated if each not in (clause, before) and (each.signs or find_figures(each.text))
         ]
+        if inherited & self._known and not inherited & self._words:  # `it` is something else of the request
+            return False
         figures = [each for each in self._figures if is_said(each, clause.text + clause.tail)]
         titles = self._loose if figures or self._part.names & {*clause.words} else set()
         missing = self._missing(clause) - inherited - titles - self._subject_of(clause)
@@ -404,7 +409,7 @@ class _Comparison:
                 continue
             if not all(is_said(each, text) for each in self._new) or not self._part.names <= {*clause.words} | self._known:
                 continue
-            rivals = [each for one in new for each in rivals_of(one, self._answer, [self._asked, self._part.text])]
+            rivals = [each for one in new for each in self._rivals(one, self._answer)]
             foreign = clause.signs.keys() - self._part.signs.keys() - {"know", "exist"}
             turned = self._turn_of(clause) <= 0
             missing = self._missing(clause) - self._known
@@ -426,7 +431,8 @@ class _Comparison:
             left = [each for each in self._clauses if self._part.names & each.negated and not each.signs]
             return _Read("absent", left[0].text, "it is said of others only") if left else None
         near = {other for group in _ACTIONS if own & group for other in group}
-        for clause in self._stated if near and self._event else ():
+        plain = all(each.signs or not each.words for each in self._stated)
+        for clause in self._stated if near and self._event and plain else ():
             done = {name for name in clause.signs if any(name in group for group in _ACTIONS)} - near
             whole = not self._missing(clause) - self._loose - self._known and self._has_names(clause)
             if done and whole and self._words & {*clause.words} and not clause.negative and not clause.limited:
@@ -464,7 +470,7 @@ class _Comparison:
         offered = [each for each in promised if self._names_event(each)]
         done = [each for each in self._stated if not each.negative and self._names_event(each)]
         told = [each for each in self._stated if not each.negative and (each.words or each.signs) and each.mood == "stated"]
-        offers = [each for each in offered if each.mood == "asked" or not told]
+        offers = offered if all(_PREPARED.search(each.text) for each in told) else []
         if (self._event or self._part.signs) and offers and not done:
             return _Read("absent", offered[0].text, "it is only promised or offered")
         rest = [each for each in split_sentences(self._answer) if not (each.endswith("?") or _OFFER.search(each))]
@@ -546,7 +552,7 @@ _MAY_ASK = re.compile(
 )
 _OFFER = re.compile(r"\b(?:anything else|something else|help (?:you )?with|happy to|feel free)\b", re.I)
 _DIRECT = re.compile(r"\b(?:you|your|i|we|us|please|shall|should)\b", re.I)
-_WHICH = re.compile(r"\b(?:which|what) (?!time|day|date|month|week|hour|sum|amount|evening|morning|afternoon|slot|year|quantity|is|are)[a-z]+\b", re.I)
+_WHICH = re.compile(r"\bwhich (?!time|day|date|month|week|hour|sum|amount|evening|morning|afternoon|slot|year|quantity|is|are)[a-z]+\b", re.I)
 _RHETORICAL = re.compile(r"^\W*(?:did|didn't|do|don't|remember|guess)\b", re.I)
 
 
