@@ -242,7 +242,11 @@ def may_say(wanted: Figure, text: str) -> bool:
         vague = _DOZEN
     if {wanted.kind} | {each.kind for each in find_figures(text)} >= {"date", "weekday"}:
         return True  # a Tuesday for its date
-    if grouped or vague.search(spell_figures(text)) or (wanted.kind == "date" and _read(text).holds(wanted.text, "loose")):
+    if (
+        grouped
+        or vague.search(spell_figures(text))
+        or (wanted.kind == "date" and _read(text).holds(wanted.text, "loose"))
+    ):
         return True
     return any(_may_be_same(wanted, each) for each in find_figures(text))
 

@@ -9,9 +9,11 @@ as they are, without their endings and by groups of synonyms.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 from .quantities import find_figures
@@ -39,100 +41,32 @@ def stem(word: str) -> str:
     return word[:-1] if len(word) > 3 and word[-1] == word[-2] else word
 
 
-_CONCEPTS = """
-exist: keep kept remain stay retain untouched intact safe restore recover / delete remove erase gone clear discard wipe
-purge trash uninstall drop unassigned; valid: active valid stands / cancel expire expiry void revoke withdraw withdrawn
-scrap terminate called_off; power: power_on enable activate running / power_off disable deactivate inactive; know: know known knew tell find found determine locate identify see have_it exist available in_stock / unknown
-missing lack unclear unavailable out_of_stock; open: open unlock / close shut lock; done: succeed success successful
-complete went_through worked pass / fail unsuccessful incomplete crash abort; grant: approve accept allow permit grant
-eligible unblocked unfrozen confirm / reject decline refuse deny ineligible forbidden block freeze frozen prohibit;
-send: send sent text message forward email mail notify deliver inform let_know gone_out / unsent undelivered; ship: ship
-dispatch; add: add insert save store record register enter create schedule set enrol enroll; book: book reserve; order:
-order place purchase bought buy | sell sold; upload: upload; copy: copy duplicate; merge: merge | split; invite: invite
-/ uninvited disinvited; assign: assign assignee reassign; deploy: deploy release; use: apply applied redeem; request:
-request; play: play; convert: convert; include: include contain cover / exclude; link: connect subscribe join pair link
-/ disconnect unsubscribe unpaired; run: start resume restart begin began / stop pause end finish; arm: arm / disarm
-unarmed; show: show shown visible unmute publish / hide hidden mute; pay: pay paid charge bill / unpaid; transfer:
-transfer; refund: refund reimburse / nonrefundable; return: returned; exchange: exchange swap; change: change update
-move modify edit correct shift adjust switch push reschedule postpone rebook / unchanged; rename: rename; renew: renew
-extend; level: raise increase rise rose risen climb | lower decrease reduce fell fallen; size: biggest largest tallest
-longest highest most | smallest shortest lowest least fewest; full: full sold_out occupied / empty vacant free; late:
-late delay overdue | on_time punctual early; depart: depart leave takeoff | arrive land; moon: rises | sets; win: win
-won | lose lost; checked_in: checked_in; ready: ready; archive: archive; share: share; install: install; print: print;
-owe: owe; earn: receive
-"""
-"""Each with its predicates; after `/` what holds where they do not, after `|` what cannot hold beside them."""
+_WORDS: Mapping[str, str] = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
 
 
-def _read_concepts() -> Iterator[tuple[str, tuple[str, int, str]]]:
-    for name, _, words in (each.partition(":") for each in _CONCEPTS.split(";")):
-        concept, contrary = name.strip(), f"{name.strip()}~"
+def _read_concepts() -> Iterator[tuple[str, tuple[str, int]]]:
+    for name, _, words in (each.partition(":") for each in _WORDS["concepts"].split(";")):
+        concept = name.strip()
         for number, side in enumerate(re.split("[/|]", words)):
-            named = (contrary, 1, concept) if number and "|" in words else (concept, -1 if number else 1, contrary)
+            named = (f"{concept}{_CONTRARY}", 1) if number and "|" in words else (concept, -1 if number else 1)
             yield from ((stem(word), named) for word in side.split())
 
 
-PREDICATES: Mapping[str, tuple[str, int, str]] = dict(_read_concepts())
-"""By stem: the concept, its sign, and the one that cannot hold beside it."""
-_NOUNS = frozenset(map(stem, """
-book charge transfer place order refund change update move schedule delay email text message copy duplicate exchange
-request record store plan link pass look play return correct end complete full present set assignee land leave free
-most safe issue bill register release cover share print fall rise lock bill record split mail
-""".split()))  # fmt: skip
-"""Predicates that may be something else: they count after one of `_BEFORE_VERB`, and beside one of `_LIGHT`."""
-_BEFORE_VERB = frozenset("""
-to not can could will would did do does i you we please shall may it's is are was were be been being get still has have
-it they that's now and already
-""".split())  # fmt: skip
-_LIGHT = {"made", "make", "making", "issued", "issue", "processed", "process", "initiated", "can"}
-"""Beside one of these the noun is the predicate: `a transfer was made`, `a refund is possible`."""
-_STOP_TEXT = """
-a an the this that these those i you he she it we they me him her them my your his its our their mine yours is are was
-were be been being am do does did done doing have has had having will would shall should can could may might must of to
-in on at for by with from as into about over than then and or but so if when while there here not no any some just now
-today very also too already which who whom whose what where how why please well ok okay sure yes up down out off again
-one ones get got gets getting let per each more other such own s t re ve ll d m isn aren issued processed initiated
-process made make makes making both successfully currently really actually right unfortunately sorry afraid thanks
-thank still yet user customer passenger guest patient client assistant agent person people need want like go goes went
-going come comes new total hi hello great good nice fine enjoy happy glad course problem worry all next upon via
-within us because since though although however except even else much many way it's i'm i've you've you're we've
-that's there's exactly approximately roughly nearly around set_it is_now local time possible able says say said
-file_it stand stands something anything everything nothing called named entire whole altogether together normally
-usually always tonight tomorrow yesterday morning instead anymore additional further extra full short long quite
-simply regular normal due respectively fully ever soon later earlier early ago moment minute ways order_it following
-according above below amount amounts amounting coming standing cover covered run runs running holds hold contain
-contains keeps give given gave ask asked wish wished request_it use using used far away precisely
-confirmation current existing target back nicely remaining left lasts lasted lasting best suit suits almost works work seem seems look
-looks take takes taking stays put side name until till before after
-"""
-_STOP = frozenset(_STOP_TEXT.split())
-_SYNONYMS = """
-writ wrot written; day date; invit; delivery deliver; trash bin; trunk boot; mail e-mail; larg big l; small s; medium m;
-picture photo pic imag; balanc account; phon mobil cell telephon cellular smartphon; wifi wi-fi wireless wlan; cost pric
-worth; meet appoint session; invoic; trip journey; flat apart; car vehicl; movi film; light
-lamp; bag luggag suitcas baggag; pharmacy chemist; doctor dr physician; posit location whereabout gps; parcel packag
-shipment; tv television; heat heater thermostat; basket cart; last latest recent; freeze frost; rain shower rainy wet;
-storag spac; display; password passcod; fee surcharg; event entry; ticket bug; dry; pet animal;
-discount rebat; likely likelihood chanc probability odd; messag text sms; month monthly; year yearly annual annually;
-week weekly; tyr tir; setting option; hour hourly; shop; fly flight travel; distanc far; weigh weight heavy; night overnight; deadlin du;
-reason why; coordinat latitud longitud; tool function
-"""
-"""Words in groups that are one."""
-_PLACE_WORDS = "list calendar inbox system app drive screen item thing tool function order file status"
-"""Words that may be added: they say where or of what sort something is."""
-_UNIT_WORDS = """
-metre meter kilometre kilometer km mile cm mm min minute hour second week month year kg kilo kilogram gram pound dollar euro
-cent usd eur gbp buck percent degree celsius fahrenheit c f am pm o'clock mb gb gigabyte megabyte monday tuesday
-wednesday thursday friday saturday sunday january february march april june july august september october november
-december half quarter past afternoon evening night two three four five six seven eight nine ten eleven twelve
-twenty thirty forty fifty sixty inch foot feet liter litre day date once twice time st nd rd th point zero dozen couple
-first
-"""
+_CONTRARY = "~"
+"""Ends the name of a concept that cannot hold beside the one of its name without."""
+PREDICATES: Mapping[str, tuple[str, int]] = dict(_read_concepts())
+"""By stem: the concept and its sign."""
+_NOUNS = frozenset(map(stem, _WORDS["nouns"].split()))
+_BEFORE_VERB, _LIGHT = (frozenset(_WORDS[name].split()) for name in ("before_verb", "light"))
+_EMPTY = frozenset(f"{_WORDS['empty']} {_WORDS['units']}".split())
+_ALIKE = {stem(other): stem(words[0]) for words in map(str.split, _WORDS["synonyms"].split(";")) for other in words[1:]}
+_PLACES = frozenset(_ALIKE.get(stem(word), stem(word)) for word in _WORDS["places"].split())
 _IDIOMS = (
     (r"\b(?:from|in|to) (?:your|the|my) contacts\b", " "),
     (r"\b(?:no (?:problem|worries|need|doubt|trouble|matter|issues?|idea why)|not to worry|not a problem|not only"
      r"|not just|don't (?:worry|hesitate)|why not|if not)\b", " "),
-    (r"\bnothing else\b[^.;,!?]*|\bno other\b[^.;,!?]*|\bnot (?:\w+ ){0,3}anything else\b[^.;,!?]*|\bnot (?:\w+ ){1,4}other\b[^.;,!?]*", " "),
+    (r"\bnothing else\b[^.;,!?]*|\bno other\b[^.;,!?]*"
+     r"|\bnot (?:\w+ ){0,3}anything else\b[^.;,!?]*|\bnot (?:\w+ ){1,4}other\b[^.;,!?]*", " "),
     (r"^(?:no(?=[,.!:])|yes|sure|okay|ok|of course|certainly|absolutely|done|all set|alright)\b[,.!:]? ?", ""),
     (r"\b(?:at|with|for|in|by) no\b", "without"), (r"\b(?:can't|couldn't) (?:wait|agree|be happier)\b", " "),
     (r"\bi can (?:confirm|see|tell you|assure you|report)\b(?: that)?", "i"),
@@ -154,7 +88,8 @@ _IDIOMS = (
     (r"\bcalled off\b", "called_off"), (r"\b(?:gone|went) out\b", "gone_out"), (r"\brun out\b", "expired"),
     (r"\bfully booked\b|\bsold out\b|\b(?:all|is|are|was|already) taken\b(?! (?:by|on|with|once|twice|at|from|in"
      r"|to)\b)", "sold_out"), (r"\bin stock\b", "in_stock"),
-    (r"\bout of stock\b", "out_of_stock"), (r"\bon time\b", "on_time"), (r"\b(?:go|goes|gone|went) through\b", "went_through"),
+    (r"\bout of stock\b", "out_of_stock"), (r"\bon time\b", "on_time"),
+    (r"\b(?:go|goes|gone|went) through\b", "went_through"),
     (r"\blet (?:him|her|them|\w+) know\b", "let_know"), (r"\bchecked (?:\w+ ){0,2}in\b"
      r"|\bcheck (?:\w+ ){0,2}in\b", "checked_in"),
     (r"\btak(?:es|ing) off\b|\btook off\b", "takeoff"), (r"\bstill (?:there|here)\b", "kept"),
@@ -186,8 +121,10 @@ _OPEN = re.compile(
 )
 _MILD = re.compile(r"(?<!\bi )(?<!\bwe )\b(?:can|may|will|must)\b|(?<=you|hey)'ll\b|(?<=\bit)'ll\b", re.I)
 _ACT = re.compile(
-    r"\b(?:i|you|we|they|it|that|will|can|may|must|not|has|have|to|'ve|'ll|'d) (?:only |just |now |currently )?([a-z]{3,})"
-    r"|(?:is|are|'s|'re) (?:currently |now )?([a-z]+ing)\b|^([a-z]{3,}) (?=(?:(?:with|on|for|to) )?(?:it\b|the\b|your\b|some\b|an?\b|[$€£]?\d))|[a-z] (?!is|was|has)([a-z]{3,}s) (?=at\b|for\b|[$€£]?\d)",
+    r"\b(?:i|you|we|they|it|that|will|can|may|must|not|has|have|to|'ve|'ll|'d) (?:only |just |now )?([a-z]{3,})"
+    r"|(?:is|are|'s|'re) (?:currently |now )?([a-z]+ing)\b"
+    r"|^([a-z]{3,}) (?=(?:(?:with|on|for|to) )?(?:it\b|the\b|your\b|some\b|an?\b|[$€£]?\d))"
+    r"|[a-z] (?!is|was|has)([a-z]{3,}s) (?=at\b|for\b|[$€£]?\d)",
     re.I,
 )
 """Where a verb stands: after a pronoun or auxiliary, first in an order, or before a figure."""
@@ -314,23 +251,27 @@ def _read_sentence(sentence: str, number: int) -> Iterator[Clause]:
             yield replace(clause, mood="asked" if asked else clause.mood, limited=clause.limited or guessed)
 
 
-def _read_clause(part: str, number: int) -> Clause:
-    plain = part
+def _plain(text: str) -> str:
     for pattern, to in _SUBSTITUTES:
-        plain = pattern.sub(to, plain.strip())
+        text = pattern.sub(to, text.strip())
+    return text
+
+
+def _read_clause(part: str, number: int) -> Clause:
+    plain = _plain(part)
     quoted = {place for found in _TITLE.finditer(plain) for place in range(*found.span())}
     found = [*_WORD.finditer(plain)]
     tokens = [f"={each[0].lower()}" if each.start() in quoted else each[0].lower() for each in found]
     verbs = [_is_verb(before, word) for before, word in zip(["", *tokens], tokens, strict=False)]
     if not any(verbs) and _LIGHT & {*tokens}:
         verbs = [stem(word) in PREDICATES for word in tokens]
-    signs, excluded, words = _turned(tokens, verbs)
+    signs, words = _turned(tokens, verbs)
     return Clause(
         text=part,
         sentence=number,
         words=tuple(words),
         signs={concept: frozenset(each) for concept, each in signs.items()},
-        excluded=frozenset(excluded),
+        excluded=frozenset(_contrary_of(name) for name, each in signs.items() if 1 in each),
         negated=frozenset(word for word, turned in words.items() if turned),
         negative=bool({"not", "nothing", "notall"} & {*tokens}),
         mood="open" if _OPEN.search(plain) else "stated",
@@ -342,10 +283,13 @@ def _read_clause(part: str, number: int) -> Clause:
     )
 
 
-def _turned(tokens: list[str], verbs: list[bool]) -> tuple[dict[str, set[int]], set[str], dict[str, bool]]:
-    """Return the signs by concept, the concepts that cannot hold, and the words with whether they are negated."""
+_TEXTED = {"text", "texted", "texting"}
+"""Predicates that name their object: who is texted is sent a text."""
+
+
+def _turned(tokens: list[str], verbs: list[bool]) -> tuple[dict[str, set[int]], dict[str, bool]]:
+    """Return the signs by concept, and the words with whether they stand after a negation."""
     signs: dict[str, set[int]] = {}
-    excluded: set[str] = set()
     words: dict[str, bool] = {}
     turn = 1
     for place, (word, verb) in enumerate(zip(tokens, verbs, strict=True)):
@@ -358,15 +302,15 @@ def _turned(tokens: list[str], verbs: list[bool]) -> tuple[dict[str, set[int]], 
         elif verb and turn > 0 and _is_unsaid(tokens[place - 1] if place else "", word):
             continue
         elif verb:
-            concept, sign, contrary = PREDICATES[stem(word)]
+            concept, sign = PREDICATES[stem(word)]
             signs.setdefault(concept, set()).add(sign * turn)
-            if turn > 0:
-                excluded.add(contrary)
-            if stem(word) in ("text", "email"):  # who is texted is sent a text
-                words[topic_of(word)] = turn < 0
-        elif topic := topic_of(word.removeprefix("=")):
+        if (not verb or word in _TEXTED) and (topic := topic_of(word.removeprefix("="))):
             words[topic] = turn < 0
-    return signs, excluded, words
+    return signs, words
+
+
+def _contrary_of(concept: str) -> str:
+    return concept.removesuffix(_CONTRARY) if concept.endswith(_CONTRARY) else concept + _CONTRARY
 
 
 def _is_unsaid(before: str, word: str) -> bool:
@@ -378,7 +322,7 @@ def _is_unsaid(before: str, word: str) -> bool:
 
 def _is_verb(before: str, word: str) -> bool:
     one = stem(word)
-    if one not in PREDICATES or (one in _STOP and word in _STOP):
+    if one not in PREDICATES or word in _EMPTY:
         return False
     noun = (one in _NOUNS and not word.endswith("ed")) or _NOMINAL.search(word)
     return not noun or before in _BEFORE_VERB or before[-3:] in ("'ve", "'ll")
@@ -386,10 +330,7 @@ def _is_verb(before: str, word: str) -> bool:
 
 def concepts_of(text: str) -> set[str]:
     """Return the concepts that a text names, whether as predicates or not."""
-    plain = text
-    for pattern, to in _SUBSTITUTES:
-        plain = pattern.sub(to, plain)
-    return {PREDICATES[one][0] for word in _WORD.findall(plain.lower()) if (one := stem(word)) in PREDICATES}
+    return {PREDICATES[one][0] for word in _WORD.findall(_plain(text).lower()) if (one := stem(word)) in PREDICATES}
 
 
 def topic_of(word: str) -> str:
@@ -411,6 +352,32 @@ def is_place(word: str) -> bool:
     return word in _PLACES
 
 
-_ALIKE = {stem(other): stem(group.split()[0]) for group in _SYNONYMS.split(";") for other in group.split()[1:]}
-_PLACES = frozenset(_ALIKE.get(stem(word), stem(word)) for word in _PLACE_WORDS.split())
-_EMPTY = _STOP | {*_UNIT_WORDS.split(), "nothing", "notall"}
+_SMALL_WORDS = [
+    [re.compile(r"(?<![\w'])(?:[B-HJ-Z]|A(?! [a-z]))(?![\w'&])")],
+    *([re.compile(rf"\b(?:{each})\b", re.I) for each in group.split("/")] for group in (
+        "below|under|at most|less than/above|over|at least|more than", "before/after|past",
+        "(?:per|an?|each|every) hour|hourly/(?:per|an?|each|every) (?:day|night)|daily|nightly"
+        "/(?:per|an?|each|every) week|weekly/(?:per|an?|each|every) month|monthly"
+        "/(?:per|an?|each|every) year|yearly|annual(?:ly)?",
+    )),
+]  # fmt: skip
+"""Small words of which one cannot stand for another: letters, comparisons, periods."""
+
+
+def is_crossed(one: str, other: str) -> bool:
+    """Return whether two texts differ in a small word: `from M to S` and `from S to M`, `above` and `below`."""
+    (ends, starts), (others, begins) = _ends_of(one), _ends_of(other)
+    moved = ends and others and not ends & others and others & {*re.findall(r"\w+", one.lower())}
+    marks = ((_marks(one, each), _marks(other, each)) for each in _SMALL_WORDS)
+    return bool(ends & begins or starts & others or moved) or any(a and b and not a & b for a, b in marks)
+
+
+def _marks(text: str, sorts: Sequence[re.Pattern[str]]) -> set[int | str]:
+    found = [(number, hit[0]) for number, each in enumerate(sorts) for hit in each.finditer(text)]
+    return {hit if len(sorts) == 1 else number for number, hit in found}
+
+
+def _ends_of(text: str) -> tuple[set[str], set[str]]:
+    """Return the words after `to`, and those after `from`."""
+    ends, starts = (re.findall(rf"\b(?:{each}) \W?(\w+)", text.lower()) for each in ("to|into", "from"))
+    return {*ends}, {*starts}
