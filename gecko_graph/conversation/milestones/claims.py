@@ -12,13 +12,22 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from ...values.quantities import Figure, find_figures, is_given, is_said, is_same, may_say, rivals_of, spell_figures
-from ...values.statements import Clause, concepts_of, is_crossed, is_place, read_clauses, split_sentences, topic_of
+from ...values.statements import (
+    PREDICATES,
+    Clause,
+    concepts_of,
+    is_crossed,
+    is_place,
+    read_clauses,
+    split_sentences,
+    topic_of,
+)
 from .questions import OFFER, Judged, Verdict, judge_question
 
 Kind: TypeAlias = Literal["says", "denies", "asks"]
 
 _POLITE = re.compile(
-    r"(?:(?:sure|of course|certainly|okay|ok|absolutely|with pleasure|hello|hi|thanks|great)\b\W*)+", re.I
+    r"(?:(?:sure|of course|certainly|ok(?:ay)?|absolutely|with pleasure|hello|hi|thanks|great)\b\W*)+", re.I
 )
 _DONE = re.compile(r"\W*(?:all )?(?:done|sorted|set|taken care of|finished|completed)\b[.!]", re.I)
 _YES_NO = re.compile(r"\W*(?:(yes|yep|yeah|correct|indeed)|no|nope)\b(?! (?:problem|worries|doubt))", re.I)
@@ -95,22 +104,15 @@ class _Comparison:
         self._new = [each for each in self._figures if not is_given(each, asked)]
         self._loose = _find_titles(part, self._figures)
         moods = ("stated", "open") if _MODAL.search(part.text) else ("stated",)
-        self._stated = [each for each in self._clauses if each.mood in moods and not (each.future and self._event)]
+        told = [each for each in self._clauses if each.mood in moods and not (each.future and self._event)]
+        self._stated = [each for each in told if not _OTHERS.match(each.text) or _OTHERS.match(part.text)]
 
     def read(self) -> _Read:
         """Return how the answer stands to the part, by the first rule that knows."""
         if _TAKEN_BACK.search(self._answer):
             return _Read("unsure", self._answer[:80], "something is taken back")
-        rules = (
-            self._by_clauses,
-            self._by_figures,
-            self._by_names,
-            self._by_slot,
-            self._by_yes_or_done,
-            self._by_refusal,
-            self._by_silence,
-        )
-        return next((found for rule in rules if (found := rule())), _Read())
+        said = self._by_clauses() or self._by_figures() or self._by_names() or self._by_slot()
+        return said or self._by_yes_or_done() or self._by_refusal() or self._by_silence() or _Read()
 
     # clauses
     def _by_clauses(self) -> _Read | None:
@@ -121,31 +123,25 @@ class _Comparison:
         signs = [(name, sign * turn) for name, signs in self._part.signs.items() for sign in signs]
         signs += [("done", turn)] if "done" not in self._part.signs else []
         others = [each for each in self._stated if any(-sign in each.signs.get(name, ()) for name, sign in signs)]
-        others = [each for each in others if not _OTHERS.match(each.text)]
-        if any(other != turn for other, _ in turns) or any(
-            each is not clause and self._is_near(each) for each in others
-        ):
+        others = [each for each in others if each is not clause]
+        if any(other != turn for other, _ in turns) or any(map(self._is_near, others)):
             return _Read("unsure", clause.text, "it is said and denied")
         return _Read("stated" if turn > 0 else "denied", clause.text, "" if turn > 0 else "the opposite is said")
 
     def _turn_in(self, clause: Clause) -> int:
         """Return 1 where a clause says the part, -1 for the opposite, 0 where it may be about other things."""
-        turn = self._turn_of(clause)
-        if (
-            not turn
-            or (clause.limited and not self._part.limited)
-            or is_crossed(self._part.text, clause.text + clause.tail)
-        ):
+        limited = clause.limited and not self._part.limited
+        if limited or is_crossed(self._part.text, clause.text + clause.tail):
             return 0
         whole = (self._is_full(clause) or self._is_carried(clause)) and self._has_figures(clause)
-        return turn if whole and self._has_names(clause) else 0
+        return self._turn_of(clause) if whole and self._has_names(clause) else 0
 
     def _is_full(self, clause: Clause) -> bool:
         """Return whether a clause has all words of the part, and one that says more than of what sort it is."""
         said = [each for each in self._figures if is_said(each, clause.text)]
         told = [each for each in said if each.kind != "number" or len(each.text) > 2]
         alike = bool(told and self._part.signs.keys() & clause.signs.keys()) or len(told) == len(self._figures) > 1
-        return bool(alike or self._words & {*clause.words}) and not self._missing(clause)
+        return bool(alike or self._words) and not self._missing(clause)
 
     def _is_near(self, clause: Clause) -> bool:
         """Return whether a clause may be about the part's things: it shares a word with it, or has none of its own."""
@@ -153,15 +149,15 @@ class _Comparison:
         return not rivals and bool(self._words & {*clause.words} or not self._strange(clause))
 
     def _missing(self, clause: Clause) -> set[str]:
-        return self._words - {*clause.words}
+        done = {word for word in self._words if PREDICATES.get(word, ("",))[0] in clause.signs}  # an order: ordered
+        return self._words - {*clause.words} - done
 
     def _strange(self, clause: Clause) -> set[str]:
         return {word for word in clause.words if word not in self._words and not is_place(word)} - self._known
 
     def _inherited(self, clause: Clause) -> set[str]:
         """Return the words of the clause before one that goes on about the same."""
-        place = self._clauses.index(clause)
-        before = self._clauses[place - 1] if place else None
+        before = self._clauses[place - 1] if (place := self._clauses.index(clause)) else None
         goes_on = _PRONOUN.match(clause.text) or not clause.words
         return {*before.words} if before and (goes_on or before.text.endswith(":")) else set()
 
@@ -196,7 +192,9 @@ class _Comparison:
         inherited = self._inherited(clause)
         before = self._clauses[self._clauses.index(clause) - 1] if inherited else None
         others = [each for each in self._stated if each not in (clause, before)]
-        if inherited & self._known and not inherited & self._words:  # `it` is something else of the request
+        if (
+            self._words and inherited & self._known and not inherited & self._words
+        ):  # `it` is something else of the request
             return False
         figures = [each for each in self._figures if is_said(each, clause.text + clause.tail)]
         titles = self._loose if figures or self._part.names & {*clause.words} else set()
@@ -211,19 +209,17 @@ class _Comparison:
             new = [each for each in figures if each.kind != "number" and each in self._new]
             return bool(new and _BARE.match(clause.text))
         new = [each for each in find_figures(clause.text) if not self._is_own(each) and not is_given(each, self._asked)]
-        if missing and any(not is_said(each, self._part.text) for each in new):
-            return False
+        other = missing and any(not is_said(each, self._part.text) for each in new)
         shared = self._words & {*clause.words} or not missing or _IT.search(clause.text) or not clause.words
-        return bool(figures or (shared and self._touches(clause)))
+        return not other and bool(figures or (shared and self._touches(clause)))
 
     def _subject_of(self, clause: Clause) -> set[str]:
-        """Return the part's subject where a clause says `we` for it, or what the user called it in a short request."""
+        """Return the part's subject where a clause names it as the user did in a short request."""
         found = _SUBJECT.match(self._part.text)
-        subject = {topic_of(found[1].lower())} if found else set()
-        if not subject or self._part.names or self._part.signs.keys() - clause.signs.keys():
+        if not found or self._part.names or self._part.signs.keys() - clause.signs.keys():
             return set()
         told = len(self._requests) == 1 and not _SEVERAL.search(self._asked) and {*clause.words} & self._known
-        return subject if told else set()
+        return {topic_of(found[1].lower())} if told else set()
 
     def _touches(self, clause: Clause) -> bool:
         return bool(self._words & {*clause.words} or self._part.signs.keys() & clause.signs.keys())
@@ -322,8 +318,7 @@ class _Comparison:
         if not asked or not new or self._part.negative or any(self._rivals(each, self._answer) for each in new):
             return None
         told = [each for each in self._clauses if each in self._stated or (each.mild and not self._event)]
-        clause = next((each for each in told if self._is_answer(each, new)), None)
-        return _Read("stated", clause.text) if clause else None
+        return next((_Read("stated", each.text) for each in told if self._is_answer(each, new)), None)
 
     def _is_answer(self, clause: Clause, new: Sequence[Figure]) -> bool:
         """Return whether a clause says all that is new in the part, of what was asked, in whichever verb."""
