@@ -24,6 +24,7 @@ from typing import NamedTuple, TypeAlias
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "gecko_graph"
+SERVICE = ROOT / "examples" / "order" / "service.py"
 STORED = ROOT / "evals" / "golden" / "mutants.json"
 LIMIT_S, MOST_FILES = 150, 8
 OPTIONS = ["-x", "-q", "-p", "no:cacheprovider", "-m", "not slow", "--hypothesis-profile=gecko-ci"]
@@ -80,8 +81,8 @@ def walk(node: ast.AST, qualname: str = "") -> Iterator[tuple[ast.AST, str]]:
 
 
 def find_sites() -> Iterator[Site]:
-    """Yield every place of the package that can be made faulty, in order."""
-    for path in sorted(PACKAGE.rglob("*.py")):
+    """Yield every place of the package and of its example service that can be made faulty, in order."""
+    for path in [*sorted(PACKAGE.rglob("*.py")), SERVICE]:
         source = path.read_bytes()
         starts = [0, *accumulate(map(len, source.splitlines(keepends=True)))]
         for node, qualname in walk(ast.parse(source)):
@@ -95,7 +96,7 @@ def find_sites() -> Iterator[Site]:
 
 def room_of(file: str) -> str:
     """Return the folder of a file, or the file itself where it stands on top."""
-    path = Path(file).relative_to(PACKAGE.name)
+    path = Path(*Path(file).parts[1:])
     return path.parent.as_posix() if path.parent.name else path.stem
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         ToolkitError,
     )
     from .graph import create_gecko
+    from .learning.learn import learn_contracts
     from .models.factory import Models
     from .models.usage import PromptLog
     from .scenario import Scenario
@@ -82,6 +83,7 @@ __all__ = [
     "create_gecko_agent",
     "create_toolgate",
     "format_run",
+    "learn_contracts",
 ]
 
 _HOMES = {
@@ -121,6 +123,7 @@ _HOMES = {
     "create_gecko_agent": ".agent.graph",
     "create_toolgate": ".toolgate.graph",
     "format_run": ".display",
+    "learn_contracts": ".learning.learn",
 }
 
 

@@ -101,6 +101,10 @@ class NotKnown(EvaluationFailed):
     """A contract that says of a call that it does not know, by `pass`: another rung answers."""
 
 
+class NotRead(NotKnown):
+    """An expression needs a part of the state that only reads show, and none has been made."""
+
+
 def did_you_mean(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
     """Return ` (did you mean X?)` for the nearest of the known words, or nothing."""
     near = get_close_matches(word, list(known), n=1, cutoff=cutoff)

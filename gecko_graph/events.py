@@ -29,7 +29,7 @@ from typing import Any, Literal, TypeAlias
 
 from .state import VERSION
 
-RESULT_MARKS = ("violations", "undocumented", "may_refuse")
+RESULT_MARKS = ("violations", "undocumented", "may_refuse", "filled", "evidence")
 """Further keys of `gecko.result`, where the outcome has them."""
 
 EventType = Literal[

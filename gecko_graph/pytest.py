@@ -19,6 +19,7 @@ from .errors import GeckoError
 from .scenario import Scenario
 from .scenario.cases.batch import load_agent
 from .scenario.cases.result import CaseResult, run_case
+from .values.observation import Observer
 
 AGENT = "gecko_agent"
 
@@ -27,7 +28,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options."""
     about = "agent under test: module:factory (from tools to an agent), provider:name, or a server's address"
     parser.addini(AGENT, about)
-    parser.getgroup("gecko-graph").addoption("--gecko-agent", metavar="AGENT", help=about)
+    group = parser.getgroup("gecko-graph")
+    group.addoption("--gecko-agent", metavar="AGENT", help=about)
+    told = "add a row for each real call of agents, middleware and worlds: against a sandbox, for gecko-graph learn"
+    group.addoption("--gecko-observe", metavar="FILE", help=told)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Have the real calls of the tests observed."""
+    if file := config.getoption("--gecko-observe"):
+        Observer.everywhere = Observer(Path(file).absolute())
+
+
+def pytest_unconfigure() -> None:
+    """Observe no more."""
+    Observer.everywhere = None
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

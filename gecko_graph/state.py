@@ -26,7 +26,7 @@ Operation: TypeAlias = dict[str, Any]
 Patch: TypeAlias = list[Operation]
 
 _Core = Literal["planner", "validator", "simulator", "state_updater", "bootstrapper", "checklist", "judge", "converter"]
-Role = Literal[_Core, "reasoner", "reranker", "user", "auditor", "claim_judge"]
+Role = Literal[_Core, "reasoner", "reranker", "user", "auditor", "claim_judge", "contract_writer"]
 
 ROLES: tuple[Role, ...] = get_args(Role)
 
@@ -77,6 +77,17 @@ class Violation(TypedDict):
     """`policy`, `tool` or `sense`."""
     part: Literal["requires", "ensures", "invariant", "state"]
     error: Json
+    evidence: NotRequired[JsonObject]
+    """Of a clause that was learned: its `check`, and what speaks for it."""
+
+
+class Filled(TypedDict, total=False):
+    """What a contract has left open and another rung has filled."""
+
+    rung: str
+    invented: bool
+    places: dict[str, str]
+    """The places in the result as JSON Pointers, "" for all of it or for an error's message, each with the reason."""
 
 
 class Outcome(TypedDict):
@@ -98,7 +109,11 @@ class Outcome(TypedDict):
     undocumented: NotRequired[list[str]]
     """How an answer that was not made up, a real one above all, breaks the documented schema, or `x-state`."""
     may_refuse: NotRequired[list[str]]
-    """Of a write that a model simulates: rules of the tool that neither state nor description settles."""
+    """Of a simulated write: rules of the tool that nothing settles, and refusals that are known."""
+    overruled: NotRequired[list[str]]
+    """Learned rules that refuse the call, which was made all the same: a person decides."""
+    undecided: NotRequired[bool]
+    """True for a real call's error that is no refusal: the service was too busy, or it may have taken effect."""
     refused: NotRequired[str]
     """Why the state updater did not commit the result."""
     violations: NotRequired[list[Violation]]
@@ -111,6 +126,10 @@ class Outcome(TypedDict):
     """What a real read has shown of the task state, by its contract's `observes`: knowledge, not a change."""
     stale: NotRequired[bool]
     """True for a real read that may not show what the attempt has changed before."""
+    filled: NotRequired[Filled]
+    """What the contract has left open of its own answer, and which rung has made it."""
+    evidence: NotRequired[str]
+    """Of a contract's answer that rests on evidence: `established`, `proposed`, `refuted` or `unknown`."""
 
 
 class Step(TypedDict):
@@ -222,6 +241,9 @@ class Verdict(TypedDict):
     """Dates of the plan that the task writes so that they can be read in two ways, each with its argument."""
     may_refuse: NotRequired[list[MayRefuse]]
     """Rules for which the real tool may refuse a call of the plan, until a real call of that tool settles it."""
+    rests_on: NotRequired[dict[str, int]]
+    """How many calls of the plan rest on branches of contracts that are written, established, proposed, refuted or
+    unknown (another rung has answered, or filled a part), where a contract has learned or open ones."""
     unanswered: NotRequired[str]
     """Why there is no checklist, or no judgement: their model did not answer."""
 
@@ -253,6 +275,8 @@ class SupposedFact(TypedDict):
     rung: str
     digest: str
     """Digest of the task state in which it was supposed."""
+    undecided: NotRequired[bool]
+    """As an outcome's: of what is real."""
 
 
 class SupposedState(TypedDict):

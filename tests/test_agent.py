@@ -261,9 +261,19 @@ def test_where_no_rule_knows_the_change_a_model_reads_it_from_the_real_result():
 def test_a_plan_that_departs_again_and_again_is_given_up():
     shop = Shop()
     shop.failing = [Refused("no ink")] * 20
-    out = agent_of(shop, *[INK] * 20, interrupt_on="none").invoke(TASK, thread())
+    others = [[{**INK[0], "args": {"item": "ink", "quantity": count}}, INK[1]] for count in range(1, 9)]
+    task = {**TASK, "messages": [("user", "Order ink: 1 of it, or 2, 3, 4, 5, 6, 7 or 8")]}
+    out = agent_of(shop, *others, interrupt_on="none").invoke(task, thread())
     assert shop.calls == ["order ink"] * (1 + MOST_DEPARTURES) == ["order ink"] * 4
     assert out["execution"]["status"] == "nothing"
+    assert "no ink" in out["messages"][-1].text
+
+
+def test_the_call_that_was_really_refused_is_not_made_again():
+    shop = Shop()
+    shop.failing = [Refused("no ink")] * 20
+    out = agent_of(shop, *[INK] * 20, interrupt_on="none").invoke(TASK, thread())
+    assert shop.calls == ["order ink"]
     assert "no ink" in out["messages"][-1].text
 
 
@@ -288,3 +298,12 @@ def test_an_answer_that_breaks_its_documented_schema_is_named_in_record_verdict_
     assert entry["departure"] == {"code": "schema", "message": why}
     assert out["rehearsal"]["verdict"]["undocumented"] == [f"order: {why}"]
     assert out["messages"][-1].text.count(f"Undocumented answer: order (item ink, quantity 1): {why}") == 1
+
+
+def test_a_call_that_never_reached_the_service_is_made_again():
+    """That is no refusal: nothing speaks against the call."""
+    shop = Shop()
+    shop.failing = [ConnectionRefusedError("no connection")]
+    out = agent_of(shop, *[INK] * 3, interrupt_on="none").invoke(TASK, thread())
+    assert shop.calls == ["order ink"] * 2
+    assert out["execution"]["status"] == "done"

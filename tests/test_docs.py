@@ -22,6 +22,7 @@ from gecko_graph.contracts.language.functions import FUNCTIONS, METHODS
 from gecko_graph.models import factory
 from gecko_graph.models.recorded import RecordedModel
 from gecko_graph.values.documents import parse_document
+from tests.learning.traffic import files_to_learn_from
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md")])
@@ -75,6 +76,8 @@ def write_files(path: Path, folder: Path) -> None:
     (folder / "examples").symlink_to(ROOT / "examples")
     (folder / "api.yaml").write_text(API)
     (folder / "state.yaml").write_text("books: {}")
+    for name, text in files_to_learn_from().items() if path.name == "learning.md" else ():
+        (folder / name).write_text(text)
     for text in [*blocks(path, "yaml"), *blocks(path, "python")]:
         if named := NAMED.match(text):
             (folder / named[1]).write_text(text)

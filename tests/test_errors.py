@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gecko_graph import GeckoContext, GeckoError, Toolkit, World, create_gecko
+from gecko_graph import GeckoError, Toolkit, World, create_gecko
 from gecko_graph.errors import ContractError, ModelError, RunFailure, ScenarioError, StateError, TaskError, ToolkitError
 
 
@@ -22,17 +22,3 @@ def test_a_wrong_argument_is_a_mistake_that_says_what_was_expected(wrong):
     for create in (create_gecko, World):
         with pytest.raises(GeckoError, match="expected"):
             create(toolkit, **wrong)
-
-
-@pytest.mark.parametrize(
-    ("knobs", "parts"),
-    [
-        ({"max_retry": 1}, ("'max_retry'", "did you mean max_retries?")),
-        ({"max_retries": -1}, ("max_retries", "greater than or equal to 0", "-1")),
-        ({"seed": "x", "max_steps": 0}, ("seed", "integer", "max_steps")),
-    ],
-)
-def test_a_mistake_in_a_context_is_a_gecko_error(knobs, parts):
-    with pytest.raises(GeckoError) as caught:
-        GeckoContext(**knobs)
-    assert [part for part in parts if part not in str(caught.value)] == []

@@ -34,6 +34,9 @@ SAMPLES = {
     "attempt_log": '1. mkdir({"name": "temp"}) -> ok: null\n2. mv({"source": "a"}) -> error: "?"\nanswer: OK.',
     "call": '{"name": "mkdir", "args": {"name": "temp"}}',
     "change": "add /tree/documents/temp {}",
+    "counter": "refused, but it was done: mkdir({})",
+    "errors": "3 x exists: mkdir({})",
+    "mined": '{"requires": []}',
     "contracts": 'keys: tree\nmkdir: {"requires": [{"check": "not state.tree[args.name]", "error": "no"}]}',
     "conversation": "user: What is in documents?\nassistant: final_report.pdf",
     "demonstration": "User: Can you move a file?\nAssistant: Which one?\nUser: The report.",
@@ -93,6 +96,8 @@ CASES = {
     "user-whole": "goal knows must_not_say demonstration",
     "auditor": "goal conversation",
     "claim_judge": "claim answer asked",
+    "contract_writer": "tool errors mined",
+    "contract_writer-again": "tool errors mined state counter",
 }
 """What is shown of a role's variables; the simulator's `wants` is an effect where it is named."""
 

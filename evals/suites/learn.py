@@ -9,12 +9,14 @@ from functools import cache
 from time import monotonic
 from typing import Any
 
+from gecko_graph import Toolkit
 from gecko_graph.learning.learn import learn_contracts
 from gecko_graph.learning.observation import Observation
 from gecko_graph.learning.texts import kind_of
 from gecko_graph.schemas.complaints import find_complaints
 from gecko_graph.state import JsonObject
 
+from ..bfcl.chained import roll
 from ..bfcl.contracted import CLASSES
 from ..bfcl.differential import Values
 from ..bfcl.fidelity import Recorded
@@ -27,11 +29,12 @@ from ..harness.suite import Expectation, Suite, Summary
 
 FILES = ("bfcl_multiturn_calls.jsonl.gz", "bfcl_multiturn_recorded_calls.jsonl.gz")
 TASKS = "bfcl_multiturn_tasks.jsonl.gz"
-LEARNED, MET, WRONG = "learned", "refusals met", "made wrong"
+LEARNED, MET, WRONG, CHAINED = "learned", "refusals met", "made wrong", "chained"
 NEW = 450
 """New random calls a class that learned contracts are tried on."""
 
 AFTER = (3, 10)
+COUNTS = ("calls", "known", "right", "gaps", "gaps_right")
 PARTS = {"effects": (0.90, 0.85), "requires": (0.35, 0.70)}
 """Share of what was made wrong that the journal and random calls must show."""
 
@@ -42,7 +45,7 @@ class Learn(Suite):
     A fifth of the tasks is held out. "learned": what the others' journal gives, alone and with random probes; each
     tried on the held-out tasks' calls and on new random ones. "refusals met": the first rows of each kind of refusal,
     three or ten. "made wrong": written contracts with one effect or requirement left out, and whether 100 real
-    calls of the tool show it.
+    calls of the tool show it. "chained": the held-out tasks' calls one after another on the predicted state.
     """
 
     name = "learn"
@@ -71,6 +74,7 @@ class Learn(Suite):
         for kind in self._classes:
             yield from (Case(f"{kind}:{source}", (kind, source), group=LEARNED) for source in ("journal", "probes"))
             yield from (Case(f"{kind}:after {count}", (kind, count), group=MET) for count in AFTER)
+            yield Case(f"{kind}:chained", (kind, "probes"), group=CHAINED)
         for one in chosen(self.options.own.wrong, self.options.seed):
             if one.kind in self._classes:
                 yield Case(f"{one.kind}:{one.tool}:{one.part}:{one.place}", one, group=WRONG)
@@ -101,9 +105,17 @@ class Learn(Suite):
         begun = monotonic()
         learned = learn_contracts(plain_toolkit(kind), rows)
         seconds, toolkit = monotonic() - begun, learned.apply(plain_toolkit(kind))
+        if case.group == CHAINED:
+            return {"rolled": self._roll(kind, toolkit)}
         said = {"tasks": held, "random": self._random(kind, True)}
         tallies = {name: tally(foreseen(toolkit, one) for one in calls) for name, calls in said.items()}
         return {"rows": len(rows), "seconds": seconds, **tallies, "rules": rules_of(learned.contracts)}
+
+    def _roll(self, kind: str, toolkit: Toolkit) -> JsonObject:
+        """Return what becomes of each held-out task's calls of a class, one after another."""
+        rows = [task for name in FILES for task in read_jsonl(self.options.dataset(name)) if is_held_out(task["id"])]
+        played = {f"{number}:{task['id']}": [*journal([task], [kind])] for number, task in enumerate(rows)}
+        return {name: roll(toolkit, [one for _, one in calls]) for name, calls in played.items() if calls}
 
     def _made_wrong(self, one: Wrong) -> JsonObject:
         tool = plain_toolkit(one.kind)[one.tool]
@@ -117,6 +129,9 @@ class Learn(Suite):
     def tell(self, record: Record) -> str:
         """Return what came of it in a line."""
         values = record.values
+        if "rolled" in values:
+            one = add_tallies([{key: each[key] for key in COUNTS} for each in values["rolled"].values()])
+            return f"{one['known']} of {one['calls']} known, {one['right']} right; {one['gaps']} with gaps"
         if "tasks" in values:
             one = values["tasks"]
             return f"{one['answered']} of {one['calls']} answered, {one['right']} right"
@@ -139,7 +154,49 @@ class Learn(Suite):
             _met([one for one in done if one.group == MET]),
             _made([one for one in done if one.group == WRONG]),
         ]
+        chained = [one for one in done if one.group == CHAINED]
+        if chained:
+            tables += [_rolled(chained, expected)]
         return Summary([table for table in tables if table.rows], expected)
+
+
+def _rolled(records: Sequence[Record], expected: list[Expectation]) -> Table:
+    """Return the chained calls by class, and the tasks of which every call is known; add what must hold."""
+    table = Table("Chained, on the predicted state", ["class", "calls", "known", "right", "gaps", "gaps right"])
+    tasks: dict[str, list[JsonObject]] = {}
+    for record in records:
+        for task, one in record.values["rolled"].items():
+            tasks.setdefault(task, []).append(one)
+    named = [(record.id.partition(":")[0], [*record.values["rolled"].values()]) for record in records]
+    for name, some in [*named, ("all", [one for each in tasks.values() for one in each])]:
+        whole = add_tallies([{key: one[key] for key in COUNTS} for one in some])
+        known, right = _share(whole["known"], whole["calls"]), _share(whole["right"], whole["known"])
+        table.add(name, whole["calls"], known, right, whole["gaps"], _share(whole["gaps_right"], whole["gaps"]))
+    decided = _wholly(tasks.values(), "known", "gaps")
+    same, entire = _wholly(decided, "right", "gaps_right"), _wholly(tasks.values(), "known")
+    table.note = (
+        f"Outcome and change of every call are known in {len(decided)} of {len(tasks)} tasks ({len(entire)} with all "
+        f"results): {len(same)} end as with the real tools. A gap is a result that the schema rung fills."
+    )
+    sure, good = whole["known"] + whole["gaps"], whole["right"] + whole["gaps_right"]
+    expected += [
+        Expectation(
+            "chained: outcome and change of at least half of the calls are known", sure >= 0.5 * whole["calls"]
+        ),
+        Expectation("chained: 98 % of these right", good >= 0.98 * sure),
+        Expectation("at least 20 % of the tasks are decided", len(decided) >= 0.2 * len(tasks)),
+        Expectation("98 % of the decided tasks as by the real tools", len(same) >= 0.98 * len(decided)),
+    ]
+    return table
+
+
+def _wholly(tasks: Iterable[list[JsonObject]], *keys: str) -> list[list[JsonObject]]:
+    """Return the tasks of which these counts make up all calls, and that have any."""
+    return [
+        each
+        for each in tasks
+        if any(one["calls"] for one in each) and all(sum(one[key] for key in keys) == one["calls"] for one in each)
+    ]
 
 
 def refusals_met(kind: str, rows: Sequence[Observation], held: Sequence[Recorded], count: int) -> JsonObject:

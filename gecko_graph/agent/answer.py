@@ -60,6 +60,7 @@ def own_answer(state: AgentState, execution: Execution) -> str | None:
     rehearsal, preview, calls = state["rehearsal"], state.get("preview"), execution["calls"]
     planned = {each["call"]["id"]: each for each in preview["calls"]} if preview else {}
     given_up = any(entry["status"] in ("in_doubt", "refused", "answered") for entry in calls)
+    given_up = given_up or rehearsal["verdict"]["status"] == "failed"
     is_edited = any(each["call"] not in rehearsal["plan"] for each in planned.values())
     results: list[tuple[Json, Json]] = []
     for entry in (each for each in calls if each["call"]["id"] in planned):

@@ -15,7 +15,7 @@ from langgraph.errors import GraphInterrupt
 
 from ..errors import GeckoError
 from ..events import event
-from ..models.ask import AnyAsk, Reply
+from ..models.ask import AnyAsk, Reply, Work
 from ..models.formatting import cut
 from ..models.node import NodeScope
 from ..real.bindings import find_difference, resolve
@@ -31,10 +31,12 @@ from ..real.claims import (
     entry_of,
     find_claims,
     running,
+    thread_mark,
     unmade_entry,
     wait,
 )
 from ..real.decisions import settle_doubt
+from ..real.learned import share
 from ..real.ledger import CallLedger
 from ..real.policy import WORDS, ReviewPolicy
 from ..real.preview import preview_digest
@@ -44,8 +46,9 @@ from ..tools import Toolkit
 from ..tools.real import run_real
 from ..tools.spec import ToolSpec
 from ..values.digest import digest
+from ..values.observation import Observer
 from ..values.patch import apply_patch, booked_patch
-from ..world.booking import REASON_CHARS, booked
+from ..world.booking import REASON_CHARS, booked, observe_call
 from ..world.records import Departure, ExecutedCall, PlannedCall, Preview
 from ..world.rung import gate, request_of
 from .channels import AgentState, as_attempt, calls_left, has_moved, last_entry
@@ -74,7 +77,9 @@ def call_tool(
     word, reason = policy.word({**planned, "call": call}, tool, state["task_state"])
     if WORDS.index(word) > WORDS.index(planned["review"]):  # it allows less
         departure = departure or {"code": "policy", "message": reason}
-    departure = departure or find_departure(call, state, scope, toolkit) or find_difference(planned, call, results)
+    departure = (
+        departure or find_departure(planned, call, state, scope, toolkit) or find_difference(planned, call, results)
+    )
     if departure:
         return {"journal": [unmade_entry(call, status="skipped", departure=departure)]}
     if tool.trusted:
@@ -112,12 +117,18 @@ def is_approved(state: AgentState, preview: Preview, policy: ReviewPolicy) -> bo
     return time.time() <= approval["at"] + policy.max_age and not has_moved(state)
 
 
-def find_departure(call: Call, state: AgentState, scope: NodeScope, toolkit: Toolkit) -> Departure | None:
-    """Return why a call must not be made now: its real arguments break the schema, or the state its precondition."""
+def find_departure(
+    planned: PlannedCall, call: Call, state: AgentState, scope: NodeScope, toolkit: Toolkit
+) -> Departure | None:
+    """Return why a call must not be made now: its real arguments break the schema, or the state its precondition.
+
+    Learned rules that it was `planned` in spite of refuse it no more: a person has decided.
+    """
     if complaints := find_complaints(toolkit[call["name"]], call["args"]):
         wrong = "; ".join(f"{each['path']}: expected {each['expected']}, got {each['got']}" for each in complaints[:3])
         return {"code": "binding", "message": wrong}
-    _, refusal = gate(request_of(call, as_attempt(state), scope, toolkit))
+    request = request_of(call, as_attempt(state), scope, toolkit)
+    _, refusal = gate(request, overruled=bool(planned.get("overruled")))
     return {"code": "precondition", "message": str(refusal.result)} if refusal else None
 
 
@@ -146,6 +157,7 @@ def make_call(tool: ToolSpec, row: JsonObject, scope: NodeScope, claims: Claims 
             raise
         late = late or bool(tool.key_argument and answer.status == "error" and row["tries"] > 1)
         fields = {"status": answer.status, "result": answer.result, "by": "tool", "ended_at": time.time()}
+        fields["undecided"] = "undecided" in answer.more or answer.retry_after is not None
         if claims:
             row = yield from claims.settle(row, **({"status": "doubt"} if late else fields))
     entry = entry_of(row if claims else row | fields)
@@ -174,7 +186,7 @@ def resolve_doubt(
 
 
 def sync(
-    state: AgentState, scope: NodeScope, *, toolkit: Toolkit
+    state: AgentState, scope: NodeScope, *, toolkit: Toolkit, observer: Observer | None = None
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
     """Write what the last real call changed, how it drifted, and whether what is left must be rehearsed again.
 
@@ -194,8 +206,13 @@ def sync(
         return departed(state, entry, entry.get("departure"))
     request = request_of(entry["call"], as_attempt(state), scope, toolkit)
     outcome, departure = yield from booked(request, entry, planned, scope, toolkit)
+    yield from share(toolkit.select(names=request.tool.name))
     step: Step = {"v": VERSION, "call": entry["call"], "outcome": outcome}
     after = apply_patch(state["task_state"], booked_patch(outcome))
+    if observer and entry.get("by") != "person":  # here, as a call that was found after a crash comes here too
+        known: Any = {"start": state["turn_start_state"], "supposed": state.get("supposed") or []}
+        row = observe_call(toolkit, step, state["steps"], source=thread_mark(), **known)
+        yield [Work(function=observer, args=(row,))]
     scope.emit(event("gecko.sync", attempt=0, call=entry["call"], patch=outcome["patch"], drift=entry["drift"]))
     update: dict[str, Any] = {
         "task_state": after,

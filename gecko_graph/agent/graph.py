@@ -18,6 +18,7 @@ from typing import Any, Literal, get_type_hints
 from langchain_core.runnables import Runnable
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.store.base import BaseStore
 from langgraph.types import Checkpointer
 
 from ..context import GeckoContext
@@ -26,11 +27,13 @@ from ..graph import Gecko, compose
 from ..models.factory import Models, ModelsLike
 from ..models.memory import is_answered
 from ..models.node import Router, as_node, book_turn, open_record, refuse_unknown_keys
+from ..real.learned import LearnedLike, teach
 from ..real.ledger import CallLedger, check_ledger
 from ..real.policy import ReviewPolicy
 from ..real.preview import make_preview
 from ..retrieval.index import ToolIndex
 from ..tools import Toolkit
+from ..values.observation import Observe, Observer
 from ..world.calls import build_nodes, simulate_call
 from ..world.channels import GeckoInput
 from ..world.ladder import rungs_of
@@ -40,7 +43,7 @@ from ..world.world import check_setup
 from .answer import answer, close
 from .channels import AgentChannels, AgentOutput, AgentRecord, AgentState, calls_left, last_entry
 from .execute import call_tool, resolve_doubt, sync
-from .rehearse import find_missing, open_turn, recover, rehearse_node
+from .rehearse import find_missing, observe_reads, open_turn, recover, rehearse_node
 from .review import review
 
 
@@ -54,6 +57,9 @@ def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by 
     rungs: Iterable[Rung] = (),
     index: ToolIndex | None = None,
     ledger: CallLedger | None = None,
+    observe: Observe = None,
+    learned: LearnedLike = None,
+    store: BaseStore | None = None,
     name: str = "gecko_agent",
 ) -> CompiledStateGraph[AgentChannels, GeckoContext, GeckoInput, AgentOutput]:
     """Create the agent: it rehearses a task, asks for approval, makes the calls for real, and stays in step.
@@ -71,6 +77,10 @@ def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by 
         rungs: Who else may answer a simulated call, as for `create_gecko`.
         index: Finds tools where there are more than `context.max_tools`, as for `create_gecko`.
         ledger: Keeps the claims of real calls where the checkpointer is none of SQLite, Postgres and memory.
+        observe: Where a row goes for each real call: a file, or a function that takes the row.
+        learned: A file of learned contracts, or its content. They stand where a tool has no contract: an established
+            rule refuses a write until a person decides otherwise, what is proposed warns.
+        store: Keeps what real calls teach for all threads. Leave it out where the agent is embedded.
         name: The graph's name, in traces and where it is a node of another one.
 
     Returns:
@@ -80,11 +90,12 @@ def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by 
     Raises:
         ToolkitError: The toolkit is empty, not a Toolkit, or no tool has a real function.
         ModelError: A model cannot be built, or the planner has none.
-        GeckoError: The context, `interrupt_on`, the ladder or a prompt cannot be used.
+        GeckoError: The context, `interrupt_on`, `observe`, `learned`, the ladder or a prompt cannot be used.
     """
     knobs = check_setup(toolkit, context)
     if all(tool.real is None for tool in toolkit):
         raise ToolkitError("no tool has a real function: nothing could be carried out (to rehearse only: create_gecko)")
+    toolkit = teach(toolkit, learned)
     policy = ReviewPolicy.load(interrupt_on, toolkit)
     check_ledger(ledger)
     bound = Models.of(model)
@@ -92,8 +103,10 @@ def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by 
     rungs = tuple(rungs)
     gecko = compose(toolkit, models=bound, default=knobs, rungs=rungs, index=index, is_alone=False)
     bound.require("planner")
-    nodes = _build_nodes(gecko, bound, knobs, rungs, toolkit=toolkit, policy=policy, ledger=ledger)
-    return refuse_unknown_keys(connect(nodes).compile(checkpointer=checkpointer, name=name))
+    nodes = _build_nodes(
+        gecko, bound, knobs, rungs, toolkit=toolkit, policy=policy, ledger=ledger, observer=Observer.of(observe)
+    )
+    return refuse_unknown_keys(connect(nodes).compile(checkpointer=checkpointer, store=store, name=name))
 
 
 def _build_nodes(
@@ -102,16 +115,19 @@ def _build_nodes(
     """Return the nodes; what decides on a real call is `toolkit`, `policy` and `ledger`."""
     node = partial(as_node, models=models, default=default, book=book_turn, kept=AgentRecord.__annotations__)
     toolkit, policy, ledger = deciding["toolkit"], deciding["policy"], deciding["ledger"]
+    observed = {"toolkit": toolkit, "observer": deciding.pop("observer")}
     predict = partial(simulate_call, nodes=build_nodes(toolkit, rungs_of(rungs)))
     preview = partial(make_preview, toolkit=toolkit, policy=policy)
     return {
         "open_turn": node(open_turn),
         "recover": node(partial(recover, toolkit=toolkit)),
-        "rehearse": rehearse_node(gecko, preview, node(partial(find_missing, **deciding))),
+        "rehearse": rehearse_node(
+            gecko, preview, node(partial(find_missing, **deciding)), partial(observe_reads, **observed)
+        ),
         "review": node(partial(review, answer_call=predict, **deciding)),
         "call_tool": node(partial(call_tool, **deciding)),
         "resolve_doubt": node(partial(resolve_doubt, **deciding)),
-        "sync": node(partial(sync, toolkit=toolkit)),
+        "sync": node(partial(sync, **observed)),
         "answer": node(partial(answer, prompts=models.prompts)),
         "close": node(partial(close, ledger=ledger)),
     }

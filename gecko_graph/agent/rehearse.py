@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, cast
 
 from langchain_core.messages import AIMessage, AnyMessage
@@ -12,18 +12,22 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Overwrite
 
 from ..errors import GeckoError
-from ..models.answer import AT_ONCE, AWAITED, Driver, finish
+from ..models.answer import AT_ONCE, AWAITED, Driver, aperform, finish, perform
+from ..models.ask import Work
 from ..models.memory import NAME, last_checklist, remember_calls, told_claims
 from ..models.node import NodeScope, close_record, open_record
-from ..real.claims import Steps, as_step, entry_of, find_claims, last_human, tell_calls
+from ..real.claims import Steps, as_step, entry_of, find_claims, last_human, tell_calls, thread_mark
 from ..real.decisions import NO_SAVER
+from ..real.learned import share
 from ..real.ledger import CallLedger
 from ..real.policy import ReviewPolicy
 from ..state import VERSION, JsonObject, Rehearsal, Step
 from ..tools import Toolkit
 from ..values.difference import json_equal
 from ..values.digest import digest
+from ..values.observation import Observer
 from ..values.patch import apply_fitting
+from ..world.booking import observe_call
 from ..world.channels import Continued, GeckoInput, Ledger
 from ..world.records import ExecutedCall, Preview
 from ..world.turn import human_turns
@@ -125,13 +129,17 @@ def recover(state: AgentState, scope: NodeScope, *, toolkit: Toolkit) -> dict[st
 
 
 def rehearse_node(
-    graph: CompiledStateGraph[Any, Any, Any, Any], preview: MakePreview, look: Runnable[Any, Any]
+    graph: CompiledStateGraph[Any, Any, Any, Any],
+    preview: MakePreview,
+    look: Runnable[Any, Any],
+    observe: Callable[[AgentState, Rehearsal], Iterable[Work]],
 ) -> Runnable[Any, Any]:
     """Return the node that runs the rehearsal `graph`, sync and async.
 
     A wrapper, not the graph itself as a node: the state at its predicted end is no state that reality has come to.
     It has a `look` into the ledger first: with LangGraph's own durability a process may have ended several calls after
-    the checkpoint that is gone on from, and no plan may be made without them.
+    the checkpoint that is gone on from, and no plan may be made without them. What the rehearsal has read for real is
+    observed, as `observe` says.
     """
 
     async def rehearse(inner: Any, given: AgentChannels, config: RunnableConfig, driver: Driver) -> dict[str, Any]:
@@ -140,6 +148,8 @@ def rehearse_node(
         state = cast("AgentState", open_record(given))
         state = {**state, **opening(state)}
         out = await driver.do(inner.invoke, inner.ainvoke, input_of(state), config)
+        for work in observe(state, out["rehearsal"]):
+            await driver.do(perform, aperform, work)
         return close_record(update_of(state, out, preview), AgentRecord.__annotations__)
 
     def run(state: AgentChannels, config: RunnableConfig) -> dict[str, Any]:
@@ -152,6 +162,21 @@ def rehearse_node(
     return RunnableLambda(run, afunc=arun, name="rehearse")
 
 
+def observe_reads(
+    state: AgentState, rehearsal: Rehearsal, *, toolkit: Toolkit, observer: Observer | None
+) -> Iterator[Work]:
+    """Yield the work of writing a row for each read that the attempts of a rehearsal have made for real."""
+    known = {step["call"]["id"] for step in state["steps"]}
+    start: Any = {"start": state["turn_start_state"], "supposed": state.get("supposed") or []}
+    for attempt in rehearsal["attempts"] if observer else ():
+        done = [*state["steps"]]
+        for step in attempt["steps"]:
+            if "outcome" in step and not step["outcome"]["simulated"] and step["call"]["id"] not in known:
+                row = observe_call(toolkit, step, done, source=thread_mark(), **start)
+                yield Work(function=observer, args=(row,))  # type: ignore[arg-type]
+                done.append(step)
+
+
 def find_missing(
     state: AgentState, scope: NodeScope, *, toolkit: Toolkit, policy: ReviewPolicy, ledger: CallLedger | None
 ) -> Steps:
@@ -159,6 +184,7 @@ def find_missing(
 
     Any saver will do where no call can be claimed, and nobody is asked; none where a person is raises GeckoError.
     """
+    yield from share(toolkit)
     needed = policy.may_ask or not all(tool.trusted for tool in toolkit)
     claims = (yield from find_claims(state["messages"], ledger)) if needed else None
     if claims is None and policy.may_ask:

@@ -157,7 +157,7 @@ def renew(
     bindings = [each for each in planned["bindings"] if each["call"] in left]
     ambiguous = [*planned["ambiguous"], *lost]
     renewed: PlannedCall = {**planned, "bindings": bindings, "expects": holds, "ambiguous": ambiguous}
-    marks: Any = {key: step.get("outcome", renewed).get(key, []) for key in ("unclear", "may_refuse")}
+    marks: Any = {key: step.get("outcome", renewed).get(key, []) for key in ("unclear", "may_refuse", "overruled")}
     return {**renewed, "predicted": predict(step), **marks}
 
 

@@ -8,11 +8,12 @@ from collections.abc import Callable
 from functools import reduce
 from importlib import import_module
 from types import SimpleNamespace as Options
-from typing import Any, get_args
+from typing import Any
 
 import click
 
 from .. import __version__
+from .help import Commands
 
 COMPLETION_VARIABLE = "_GECKO_GRAPH_COMPLETE"
 FILE = click.Path()  # which a shell completes; what is wrong with a file is said where it is read
@@ -108,9 +109,13 @@ With --model, a model writes the missing result schemas. Without -o the document
 
 _LEARN = """\
 examples:
-  gecko-graph learn api.yaml calls.jsonl -o api.contracts.yaml
+  gecko-graph learn api.yaml calls.jsonl traffic.har -o api.contracts.yaml
+  gecko-graph learn api.yaml calls.jsonl -o api.contracts.yaml --model openai:gpt-5-mini
+  gecko-graph learn api.yaml calls.jsonl -o api.contracts.yaml --probe http://localhost:8080 --auth ApiKey=env:KEY
+  gecko-graph learn --review api.contracts.yaml
 
-Rows: observations, OpenAI messages, recorded calls; JSON lines, .gz too. Bad rows are counted and named.
+Rows: observations, OpenAI messages, recorded calls (JSON lines, .gz too), HAR files. Bad rows are counted and named.
+--probe makes calls that may change whatever they like: name a sandbox.
 """
 
 _HISTORY = """\
@@ -127,49 +132,6 @@ examples:
   gecko-graph completion zsh     in ~/.zshrc, behind compinit: source <(gecko-graph completion zsh)
   gecko-graph completion fish    in config.fish: gecko-graph completion fish | source
 """
-
-
-class Command(click.Command):
-    """A command whose epilog may hold lists: a title, and below it indented lines of a term and a text."""
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the epilog: lists keep their columns, other paragraphs are wrapped."""
-        for paragraph in (self.epilog or "").strip().split("\n\n"):
-            title, *lines = paragraph.splitlines()
-            if not lines or not lines[0].startswith(("  ", "{")):
-                formatter.write_paragraph()
-                formatter.write_text(" ".join([title, *lines]))
-                continue
-            rows = _list_knobs() if lines == ["{knobs}"] else [line.strip().partition("  ")[::2] for line in lines]
-            with formatter.section(title.removesuffix(":")):
-                formatter.write_dl([(term, text.strip()) for term, text in rows], col_max=formatter.width // 2)
-
-
-class Commands(Command, click.Group):
-    """The commands, listed in the order of their definition."""
-
-    command_class = Command
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return their names."""
-        return list(self.commands)
-
-
-def _list_knobs() -> list[tuple[str, str]]:
-    """Return of each knob its name, and what it is, the words that it takes, and its default."""
-    import json
-
-    from ..context import GeckoContext  # here, because it is slow to import and seldom needed
-
-    rows = []
-    for name, field in GeckoContext.model_fields.items():
-        literals = [word for part in (field.annotation, *get_args(field.annotation)) for word in get_args(part)]
-        words = " | ".join(word for word in literals if isinstance(word, str))
-        about = str(field.description).rstrip(".")
-        about = (f"{words}: " if words else "") + about[0].lower() + about[1:]
-        default = f"[{', '.join(field.default)}]" if name == "ladder" else json.dumps(field.default).strip('"')
-        rows.append((name, f"{about} ({default})"))
-    return rows
 
 
 def _run_command(module: str, given: dict[str, Any]) -> int:
@@ -365,10 +327,19 @@ def convert(**given: Any) -> int:
 
 
 @cli.command(epilog=_LEARN)
-@click.argument("spec", type=FILE)
-@click.argument("rows", type=FILE, nargs=-1, required=True)
-@click.option("-o", "output", metavar="FILE", type=FILE, required=True, help="The contracts, NAME.contracts.yaml.")
+@click.argument("spec", type=FILE, required=False)
+@click.argument("rows", type=FILE, nargs=-1)
+@click.option("-o", "output", metavar="FILE", type=FILE, help="The contracts, NAME.contracts.yaml.")
 @_choice
+@_model
+@click.option("--server", metavar="URL", help="Where the calls of HAR files went, in place of the document's server.")
+@click.option("--probe", metavar="URL", help="A sandbox: make calls there that tell more.")
+@click.option("--probes", metavar="N", type=click.IntRange(1), default=200, help="Calls to a sandbox at most (200).")
+@click.option("--auth", metavar="SCHEME=env:NAME", multiple=True, help="A credential's variable (repeatable).")
+@click.option("--review", metavar="FILE", type=FILE, help="Accept, edit or drop a file's proposals.")
+@click.option("--accept", metavar="ID", multiple=True, help="Of --review: accept without asking (repeatable).")
+@click.option("--drop", metavar="ID", multiple=True, help="Of --review: drop without asking (repeatable).")
+@click.option("--html", metavar="FILE", type=FILE, help="Of --review: write the proposals as a page.")
 def learn(**given: Any) -> int:
     """Learn contracts from rows of real calls; written ones are held beside them."""
     return _run_command("learn", given)

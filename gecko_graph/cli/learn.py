@@ -1,21 +1,35 @@
-"""`learn`: contracts from rows of real calls, with what the rows have not shown."""
+"""`learn`: contracts from rows of real calls, with what the rows have not shown; and a person's review of them."""
 
 from __future__ import annotations
 
+import getpass
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import chain
+from pathlib import Path
 from types import SimpleNamespace as Options
+from typing import Any
 
 from rich.console import Console
 from rich.progress import Progress
 from rich.text import Text
 
+from ..display.page import render
 from ..display.words import clean, counted
-from ..errors import GeckoError
+from ..errors import ContractError, GeckoError, did_you_mean
 from ..learning.learn import Learned, learn_contracts
-from ..learning.observation import BadRows
+from ..learning.learn import Progress as Told
+from ..learning.observation import BadRows, Observation
+from ..learning.probe import probe
 from ..learning.readers import read_file
+from ..learning.review import Proposal, find_proposals
+from ..learning.writer import estimate, propose_rules
 from ..scenario import read_toolkit
-from .inputs import check_files, choose, screen
+from ..tools import Toolkit
+from ..values.documents import format_document, read_document
+from .inputs import build_models, check_files, check_needs, choose, connect, screen, write_text
+from .tools import converse
 
 ENDING = (".yaml", ".yml", ".json")
 SHOWN = 10
@@ -23,36 +37,129 @@ SHOWN = 10
 
 def learn(options: Options) -> int:
     """Write what was learned; 1 where the rows contradict a written contract."""
-    if not options.output.endswith(ENDING):
-        raise GeckoError(f"-o {options.output}: the file is named NAME.contracts.yaml, or .json")
+    check_needs(options)
+    if options.review:
+        return _review(options)
+    target = options.output or ""
+    if not options.spec or not target.endswith(ENDING) or not (options.rows or options.probe):
+        raise GeckoError("give SPEC, ROWS and -o NAME.contracts.yaml (or .json), or --review FILE")
     inputs = [("SPEC", options.spec), *(("ROWS", file) for file in options.rows)]
-    check_files([*inputs, *(("--contracts", file) for file in options.contracts)], {"-o": options.output})
-    toolkit = choose(read_toolkit(options.spec, allow_remote=options.allow_remote), options)
-    bad, console = BadRows(), screen(stderr=True)
+    check_files([*inputs, *(("--contracts", file) for file in options.contracts)], {"-o": target})
+    toolkit, console = (
+        choose(read_toolkit(options.spec, allow_remote=options.allow_remote), options),
+        screen(stderr=True),
+    )
+    models = build_models(options) if options.model else None
+    learned = _learn(toolkit, options, console)
+    if options.probe:
+        learned = _learn(toolkit, options, console, _probe(toolkit, learned, options, console))
+    if models:
+        spent = estimate(toolkit, learned, models.prompts, options.model)
+        price = "" if spent["cost"] is None else f", ${spent['cost']:.4f}"
+        tokens = f"about {spent['input_tokens']:,} tokens read, {spent['output_tokens']:,} written{price}"
+        console.print(Text(f"{options.model}: at most {counted(spent['calls'], 'question')}, {tokens}", "bold"))
+        if not sys.stdin.isatty() or console.input("ask it? [y/N] ").strip().lower() in ("y", "yes"):
+            learned.notes.extend(converse(propose_rules(toolkit, learned), models))
+    try:
+        learned.write(target)
+    except OSError as error:
+        raise GeckoError(f"-o {target}: cannot be written: {error.strerror}") from None
+    _show(learned, toolkit, target, console)
+    return 1 if learned.contradicted else 0
+
+
+def _learn(toolkit: Toolkit, options: Options, console: Console, more: Iterable[Observation] = ()) -> Learned:
+    bad = BadRows()
+    read = (read_file(file, bad, toolkit, server=options.server) for file in options.rows)
+    with _progress("learning", console) as tell:
+        return learn_contracts(toolkit, chain(chain.from_iterable(read), more), bad=bad, progress=tell)
+
+
+def _probe(toolkit: Toolkit, learned: Learned, options: Options, console: Console) -> list[Observation]:
+    """Probe the sandbox that was named, and write the rows beside the output."""
+    file = Path(options.output).with_suffix(".probes.jsonl")
+    sandbox = connect(toolkit, Options(**{**vars(options), "server": options.probe}))
+    with _progress("probing", console) as tell:
+        rows = probe(sandbox, learned, limit=options.probes, progress=tell, observe=file)
+    console.print(Text(f"{file}: {counted(len(rows), 'call')} of {clean(options.probe)}", "bold"))
+    return rows
+
+
+@contextmanager
+def _progress(doing: str, console: Console) -> Iterator[Told]:
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("reading rows", total=None)
 
         def tell(name: str, number: int, count: int) -> None:
-            bar.update(task, description=f"learning {clean(name)}", completed=number - 1, total=count)
+            bar.update(task, description=f"{doing} {clean(name)}", completed=number - 1, total=count)
 
-        rows = chain.from_iterable(read_file(file, bad, toolkit) for file in options.rows)
-        learned = learn_contracts(toolkit, rows, bad=bad, progress=tell)
-    try:
-        learned.write(options.output)
-    except OSError as error:
-        raise GeckoError(f"-o {options.output}: cannot be written: {error.strerror}") from None
-    _show(learned, options.output, console)
-    return 1 if learned.contradicted else 0
+        yield tell
 
 
-def _show(learned: Learned, target: str, console: Console) -> None:
+def _show(learned: Learned, toolkit: Toolkit, target: str, console: Console) -> None:
     counts = ", ".join(f"{count} {status}" for status, count in learned.count_rules().items())
     console.print(Text(f"{target}: {counted(len(learned.contracts), 'contract')}; rules: {counts or 'none'}", "bold"))
-    for name, missing in learned.unknown.items():
-        if missing:
-            console.print(Text(f"  {clean(name)}: not shown: {clean('; '.join(missing[:SHOWN]))}", "dim"))
+    for name, contract in learned.contracts.items():
+        console.print(Text(f"  {clean(name)}: {clean('; '.join(_tell(contract['evidence'])))}", "dim"))
+    if never := [tool.name for tool in toolkit if not learned.sample or tool.name not in learned.sample.tools()]:
+        console.print(Text(f"  never called: {clean(', '.join(never))}", "dim"))
     for one in learned.contradicted:
         about = f"{one.tool}: {one.part}: {one.branch} ({counted(one.count, 'row')}: {', '.join(one.rows)})"
         console.print(Text(f"  contradicted: {clean(about)}", "red"))
     for line in [*learned.bad.lines(), *learned.notes]:
         console.print(Text(f"  {clean(line)}", "yellow"))
+
+
+def _tell(evidence: Any) -> list[str]:
+    """Return what a tool's rows have shown, and what they have not."""
+    kinds = [f"{kind} ({count})" for kind, count in evidence["refusals"].items()]
+    lines = [counted(evidence["rows"], "row"), f"refused: {', '.join(kinds[:SHOWN]) or 'never'}"]
+    without = evidence["lawful"] - evidence.get("returns", {}).get("for", 0)
+    lines += [f"{without} of {counted(evidence['lawful'], 'lawful call')} without a known result"] if without else []
+    return [*lines, *([f"not shown: {', '.join(evidence['unknown'][:SHOWN])}"] if evidence["unknown"] else [])]
+
+
+def _review(options: Options) -> int:
+    """Have a person decide on proposals, by options, as a page to read, or one after the other."""
+    file, document = options.review, read_document(options.review)
+    proposals = {one.id: one for one in find_proposals(document)}
+    if options.html:
+        check_files([("--review", file)], {"--html": options.html})
+        page = render("review.html", title=clean(file), file=file, proposals=proposals.values())
+        write_text("--html", options.html, page)
+        return 0
+    words = {**dict.fromkeys(options.accept, "a"), **dict.fromkeys(options.drop, "d")}
+    if unknown := next((id_ for id_ in words if id_ not in proposals), None):
+        raise GeckoError(f"{unknown}: no such proposal{did_you_mean(unknown, proposals)}")
+    console = screen()
+    for number, (id_, one) in enumerate(proposals.items(), 1):
+        if not words:
+            told = "; ".join(f"{key} {clean(str(value))}" for key, value in one.evidence.items())
+            head = (f"{number}/{len(proposals)}  {clean(id_)}\n", "bold")
+            console.print(Text.assemble(head, clean(one.shown(), lines=True), (f"\n{told}", "dim")))
+        word = words.get(id_, "s") if words else _ask(one, console)
+        if word == "q":
+            break
+        if word in ("a", "d"):
+            one.decide("accept" if word == "a" else "drop", by=getpass.getuser())
+        new = f"{file}.new"  # written whole or not at all: Ctrl-C loses nothing that was decided
+        write_text("--review", new, format_document(document, Path(file).suffix))
+        Path(new).replace(file)
+    console.print(Text(f"{file}: {counted(len(find_proposals(document)), 'proposal')} left", "bold"))
+    return 0
+
+
+def _ask(one: Proposal, console: Console) -> str:
+    """Return the letter of what a person decides; an edited clause is accepted here. Nothing more to read quits."""
+    while True:
+        try:
+            word = console.input("[a]ccept, [e]dit, [d]rop, [s]kip, [q]uit: ").strip().lower()[:1]
+            if word == "e" and one.is_clause:
+                one.decide("accept", by=getpass.getuser(), check=console.input("check: ").strip())
+                return "e"
+            if word in ("a", "d", "s", "q"):
+                return word
+        except ContractError as error:
+            console.print(Text(clean(str(error)), "red"))
+        except EOFError:
+            return "q"

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from types import SimpleNamespace as Options
+from typing import TypeVar
 
 from rich.console import Console
 from rich.text import Text
 
 from ..display.words import clean, counted, cut
 from ..models.answer import answer
+from ..models.ask import Ask, Reply
 from ..models.factory import Models
 from ..scenario import read_toolkit
 from ..state import JsonObject
@@ -21,6 +24,7 @@ from .inputs import build_models, check_files, check_needs, choose, read_state, 
 
 DESCRIPTION_CHARS = 300
 NAMES_SHOWN = 8
+Result = TypeVar("Result")
 
 
 def tools(options: Options) -> int:
@@ -79,13 +83,17 @@ def convert(options: Options) -> int:
 
 def complete(toolkit: Toolkit, models: Models) -> tuple[Toolkit, list[str]]:
     """Return the toolkit completed by a model (paper, section 3.5), and the failures."""
-    questions = conversion(toolkit)
+    return converse(conversion(toolkit), models)
+
+
+def converse(questions: Generator[list[Ask], Sequence[Reply], Result], models: Models) -> Result:
+    """Return what questions come to whose replies a model gives."""
     try:
         asks = next(questions)
         while True:
             asks = questions.send(answer(list(asks), models))
     except StopIteration as done:
-        result: tuple[Toolkit, list[str]] = done.value
+        result: Result = done.value
         return result
 
 

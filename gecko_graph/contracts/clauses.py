@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from ..errors import EvaluationFailed, PatchConflict, did_you_mean
+from ..errors import EvaluationFailed, NotKnown, PatchConflict, did_you_mean
 from ..state import Json, Operation, Patch, Violation
-from ..values.patch import apply_patch, pointer
+from ..values.patch import apply_patch, pointer, tokens
 from ..values.places import as_text
 from .language.examine import ANY, Shape
 from .language.expression import Expression, Location, Scope
@@ -26,9 +26,20 @@ OPERATIONS: dict[str, tuple[str, ...]] = {
 KINDS = ("policy", "tool", "sense")
 """What a clause is: a rule of the house, of the tool itself, or of common sense."""
 
+STATUSES = ("written", "established", "proposed", "refuted", "unknown")
+"""What a branch rests on: a person wrote it; rows bear it out, suggest it, speak against it, or show none."""
+
 Part = Literal["requires", "ensures", "invariant"]
 
 _GUARDS = ("when", "for_each", "as")
+
+
+def status_of(evidence: Any, place: Location) -> str:
+    """Return what evidence has come to: `written` where there is none. Raises ContractError."""
+    status = place.check_object(evidence).get("status", "written") if evidence is not None else "written"
+    if status not in STATUSES:
+        raise place.at("status").error(f"expected one of {', '.join(STATUSES)}, got {status!r:.40}")
+    return str(status)
 
 
 def load_list(data: Any, place: Location) -> list[tuple[Any, Location]]:
@@ -103,8 +114,8 @@ def _check_place(tokens: Sequence[Any], place: Location, *, is_new: bool) -> Sha
 class Change:
     """A patch under construction: operations apply one after another, and each sees the state so far."""
 
-    def __init__(self, scope: Scope, state: Json) -> None:
-        self.scope = scope
+    def __init__(self, scope: Scope, state: Json, *, grows: bool = False) -> None:
+        self.scope, self.grows = scope, grows
         self.state = state
         self.patch: Patch = []
 
@@ -113,12 +124,25 @@ class Change:
         limit = self.scope.limits.operations
         if len(self.patch) >= limit:
             raise EvaluationFailed(f"{where}: more than {limit:,} operations")
+        if self.grows and operation["op"] in ("add", "replace"):
+            operation = self._grow(operation, where)
         try:
             self.state = apply_patch(self.state, [operation])
         except PatchConflict as conflict:
             raise EvaluationFailed(f"{where}: the change does not apply: {conflict}") from None
         self.patch.append(operation)
         self.scope.values["state"] = self.state
+
+    def _grow(self, operation: Operation, where: str) -> Operation:
+        """Add the objects on the way to a place of which nothing was known; return an addition where nothing is."""
+        *above, last = tokens(operation["path"]) or [""]
+        found: Any = self.state
+        for depth, key in enumerate(above, 1):
+            if isinstance(found, dict) and key not in found:
+                self.add({"op": "add", "path": pointer(above[:depth]), "value": {}}, where)
+                found = {key: {}}
+            found = found.get(key) if isinstance(found, dict) else None
+        return {**operation, "op": "add"} if isinstance(found, dict) and last not in found else operation
 
 
 class Effect:
@@ -198,15 +222,33 @@ def load_effects(data: Any, place: Location) -> list[Effect]:
 class Clause:
     """`{check, when, error, id, kind}`: a requirement, postcondition or invariant.
 
-    A requirement's error may have effects; with `pass` in its place the contract does not know where the check fails.
+    A requirement's error may have effects. With `pass` in its place the contract does not know where the check fails,
+    with `open` it knows that the call is refused, and not by which error. What evidence has not established warns, and
+    refuses nothing.
     """
 
-    __slots__ = ("_error", "_kind", "_name", "_part", "_when", "check", "effects", "expressions", "passes")
+    __slots__ = (
+        "_error",
+        "_kind",
+        "_name",
+        "_part",
+        "_says",
+        "_when",
+        "check",
+        "effects",
+        "evidence",
+        "expressions",
+        "passes",
+        "status",
+    )
 
     def __init__(self, data: Any, place: Location, *, part: Part, more: tuple[str, ...] = ()) -> None:
-        self.passes = part == "requires" and isinstance(data, Mapping) and "pass" in data
-        says = "pass" if self.passes else "error"
-        place.check_fields(data, ("check", says), ("when", "id", "kind", "evidence", *(() if self.passes else more)))
+        others = [key for key in ("pass", "open") if part == "requires" and isinstance(data, Mapping) and key in data]
+        self._says = says = others[0] if others else "error"
+        place.check_fields(data, ("check", says), ("when", "id", "kind", "evidence", *(() if others else more)))
+        self.status = status_of(data.get("evidence"), place.at("evidence"))
+        self.passes = says == "pass" or (part == "requires" and self.status in ("proposed", "refuted"))
+        self.evidence = {"check": data["check"], **data["evidence"]} if data.get("evidence") else {}
         self._part, self._kind = part, data.get("kind", "tool")
         number = place.where.rstrip("]").rpartition("[" if place.where.endswith("]") else "/")[2]
         self._name = data.get("id", f"{part}s[{number}]" if part == "invariant" else f"{part}[{number}]")
@@ -231,13 +273,25 @@ class Clause:
         return (self._when is None or self._when.test(scope)) and not self.check.test(scope)
 
     def error(self, scope: Scope) -> Json:
-        """Fill in and return the error. Raises EvaluationFailed."""
-        return self._error.fill(scope)
+        """Fill in and return the error. Raises EvaluationFailed; NotKnown, with the reason, where it is open."""
+        error = self._error.fill(scope)
+        if self._says == "open":
+            raise NotKnown(as_text(error))
+        return error
 
     def error_text(self, scope: Scope) -> str:
-        """Return the error as text. Raises EvaluationFailed."""
-        return as_text(self.error(scope))
+        """Return the error as text, or why a requirement passes. Raises EvaluationFailed."""
+        text = as_text(self._error.fill(scope))
+        return f"perhaps refused: {text}" if self.passes and self._says != "pass" else text
 
     def violation(self, error: Json) -> Violation:
         """Return the record of a call that breaks the clause with this error."""
-        return {"clause": self._name, "kind": self._kind, "part": self._part, "error": error}
+        found: Violation = {"clause": self._name, "kind": self._kind, "part": self._part, "error": error}
+        return {**found, "evidence": {**self.evidence}} if self.evidence else found
+
+
+def tell_rule(violation: Violation) -> str:
+    """Return what a learned rule says of a call, with the evidence for it."""
+    known, error = violation.get("evidence", {}), " ".join(as_text(violation["error"]).split())
+    speaks = f"{known.get('for', 0)} refusals, {len(known.get('against', ())) or 'no'} calls against it"
+    return f"{error} (by a rule learned from {speaks}: {known.get('check', violation['clause'])})"

@@ -107,11 +107,24 @@ class Contract:
         return frozenset(self._parts.at[:1]) or self._parts.state_keys
 
     @property
+    def observed(self) -> frozenset[tuple[str, ...]]:
+        """The places at the root of its state that a real result of its tool shows."""
+        return frozenset((*self._parts.at, root) for effect in self._parts.observes for root in effect.roots)
+
+    @property
     def result_keys(self) -> frozenset[str]:
         """Root keys of the state that its result is computed from, "" for the whole."""
         read = self._parts.with_lets(self._parts.returns.expressions)
         roots = frozenset(path[0] if path else "" for expression in read for path in expression.code.paths)
         return roots and (frozenset(self._parts.at[:1]) or roots)
+
+    def withdraw(self, check: str | None = None) -> None:
+        """Let a learned rule, or all of them, refuse no more: it warns. This holds for all who have this contract."""
+        for clause in self._parts.requires:
+            if clause.evidence and check in (None, clause.evidence["check"]):
+                clause.passes = True
+                if check is not None:
+                    clause.evidence["against"] = [*clause.evidence.get("against", ()), "a real call"]
 
     @property
     def where(self) -> str:

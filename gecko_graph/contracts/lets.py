@@ -37,13 +37,13 @@ class Function(Template):
 
     def __call__(self, scope: Scope, values: Sequence[Any]) -> Any:
         """Return the let's value for these arguments; it may be Missing. Raises EvaluationFailed."""
-        outer, scope.values = scope.values, scope.lets
+        outer, scope.values, scope.holes = (scope.values, scope.holes), scope.lets, None
         try:
             with bound(scope.lets, *self.parameters):
                 scope.lets.update(zip(self.parameters, values, strict=True))
                 return self.raw(scope)
         finally:
-            scope.values = outer
+            scope.values, scope.holes = outer
 
 
 def read_head(name: Any) -> tuple[Any, tuple[str, ...]]:
@@ -181,12 +181,12 @@ class LazyLets(dict[str, Any]):
             return let
         if scope is None:
             raise KeyError(name)
-        outer = scope.values, scope.place
-        scope.values, scope.place = self, name
+        outer = scope.values, scope.place, scope.holes
+        scope.values, scope.place, scope.holes = self, name, None  # an expression cannot reckon with a Hole
         try:
             value = self[name] = let.raw(scope)
         finally:
-            scope.values, scope.place = outer
+            scope.values, scope.place, scope.holes = outer
         return value
 
     def names(self, **changed: Any) -> Names:

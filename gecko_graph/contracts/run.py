@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from ..errors import EvaluationFailed, NotKnown, did_you_mean
+from ..errors import EvaluationFailed, NotKnown, NotRead, did_you_mean
 from ..state import Json, Operation, Patch, Violation
 from ..values.origins import Untrusted, is_doubtful
 from ..values.patch import pointer
-from ..values.places import as_text
-from .clauses import Change, Clause, Effect, load_effects, load_list
+from ..values.places import as_text, scalars
+from .clauses import STATUSES, Change, Clause, Effect, load_effects, load_list, status_of, tell_rule
 from .language.examine import ANY
 from .language.expression import Expression, Location, Scope
+from .language.sandbox import Hole
 from .language.template import Template
 from .lets import LazyLets, Lets, find_used_lets, load_lets
 
@@ -37,13 +38,19 @@ class Refusal(NamedTuple):
     error: Json
     patch: Patch
     violations: Sequence[Violation] = ()
+    reason: str = ""
+    """Why the call is refused, where the contract does not know its error: that is a neutral sentence then."""
 
 
 class ContractAnswer(NamedTuple):
-    """Result and patch of a call whose requirements are met."""
+    """Result and patch of a call whose requirements are met.
+
+    `holes` are the places of what the contract leaves open, each with the reason; a Hole stands there.
+    """
 
     result: Json
     patch: Patch
+    holes: Mapping[str, str] = {}
 
 
 Word: TypeAlias = Literal["yes", "no", "unknown"]
@@ -75,7 +82,11 @@ class Parts:
         self.effects = load_effects(data.get("effects", []), whole.part("effects"))
         self.returns = Template.load(data.get("returns"), whole.part("returns"))
         self.answers = "effects" in data or "returns" in data
-        after = whole.with_names(result=self.returns.shape if self.answers else ANY)
+        self.changes = "effects" in data
+        after = whole.with_names(result=self.returns.shape if "returns" in data else ANY)
+        evidence, there = data.get("evidence", {}), whole.part("evidence")
+        parts = [part for part in ("effects", "returns") if part in there.check_object(evidence)]
+        self.statuses = [status_of(evidence[part], there.at(part)) for part in parts]
         self.ensures = [
             Clause(item, place, part="ensures")
             for item, place in load_list(data.get("ensures", []), after.part("ensures"))
@@ -130,13 +141,16 @@ class ContractRun:
     """One call under one contract. Its lets are evaluated once, on the state before the call.
 
     `unclear` lists the requirements that `refusal` could not evaluate, with the reasons; `unknown` is why the contract
-    does not know what the tool does, by `pass`: then they are in `skipped`.
+    does not know what the tool does, by `pass`: then they are in `skipped`. `status` is that of the weakest branch that
+    the last answer or refusal rests on; `warned` are learned rules that the call breaks, and that refuse nothing.
     """
 
     def __init__(self, parts: Parts, scope: Scope) -> None:
         self.unclear: list[str] = []
         self.skipped: list[str] = []
         self.unknown: str | None = None
+        self.warned: list[str] = []
+        self.status = "written"
         self._parts = parts
         self._scope = scope
         self._before = scope.values["state"]
@@ -149,18 +163,26 @@ class ContractRun:
         self._scope.trusts = lambda path: not is_doubtful([*at, *path], untrusted())
         return self
 
+    def without(self, unread: Collection[tuple[str, ...]]) -> ContractRun:
+        """Leave open what needs these places, which no read has shown, and return the run."""
+        depth = len(self._parts.at)
+        self._scope.unread = frozenset(path[depth] for path in unread if path[:depth] == self._parts.at)
+        return self
+
     def refusal(self) -> Refusal | None:
         """Return the first failed requirement (ToolGate, section 3.4), its changes, and all that failed.
 
         Each is evaluated by itself: one that cannot be evaluated goes to `unclear`, and the others are still checked.
         """
-        self.unclear, self.unknown = [], None
+        self.unclear, self.unknown, self.warned = [], None, []
         found = self.failed(self._parts.requires)
         if (first := next(found, None)) is None:
             if self.unknown is not None:
                 self.skipped, self.unclear = self.unclear, []
             return None
+        self.status, self.unknown = first.status, None
         error, patch = self.explain(first), list[Operation]()
+        reason, self.unknown = self.unknown or "", None
         try:
             patch = [] if error is FAILED else self._change(first.effects)
         except EvaluationFailed as failure:
@@ -168,7 +190,7 @@ class ContractRun:
         unclear = [*self.unclear]
         others = [clause.violation(self.explain(clause)) for clause in found]
         self.unclear = unclear
-        return Refusal(error, patch, [first.violation(error), *others])
+        return Refusal(error, patch, [first.violation(error), *others], reason if error is FAILED else "")
 
     def failed(self, clauses: Iterable[Clause]) -> Iterator[Clause]:
         """Yield the requirements that do not hold; what cannot be evaluated goes to `unclear`."""
@@ -179,8 +201,11 @@ class ContractRun:
                     continue
                 if not clause.passes:
                     yield clause
-                elif self.unknown is None:
-                    self.unknown = clause.error_text(scope)
+                    continue
+                text = clause.error_text(scope)
+                self.unknown = self.unknown or text
+                if clause.evidence:
+                    self.warned.append(tell_rule(clause.violation(text)))
             except EvaluationFailed as failure:
                 self._note(failure)
             scope = self._begin(self._before)
@@ -194,7 +219,7 @@ class ContractRun:
             return FAILED
 
     def _note(self, failure: EvaluationFailed) -> None:
-        if isinstance(failure, NotKnown):
+        if isinstance(failure, NotKnown) and not isinstance(failure, NotRead):
             self.unknown = self.unknown or str(failure)
         else:
             self.unclear.append(str(failure).removeprefix(f"{self._parts.where}: "))
@@ -213,13 +238,28 @@ class ContractRun:
             EvaluationFailed: They cannot be evaluated on this state, or the patch does not apply to it.
             NotKnown: The contract does not know, by `pass`.
         """
+        answer = self.answer_known()
+        if answer is not None and answer.holes:
+            raise NotKnown(next(iter(answer.holes.values())))
+        return answer
+
+    def answer_known(self) -> ContractAnswer | None:
+        """Return what is known of result and patch, as `answer` does, with Holes in the result.
+
+        A result of which nothing is known is one only beside effects: else nothing at all is known.
+        """
         if not self._parts.answers:
             return None
         if self.unknown is not None:
             raise NotKnown(self.unknown)
+        self.status = max(self._parts.statuses, key=STATUSES.index, default="written")
         self._begin(self._before)
         patch = self._change(self._parts.effects)
-        return ContractAnswer(self._parts.returns.fill(self._scope), patch)
+        result, is_open = self._parts.returns.fill_known(self._scope)
+        holes = find_holes(result) if is_open else {}
+        if holes and not self._parts.changes and not any(type(each) is not Hole for _, each in scalars(result)):
+            raise NotKnown(next(iter(holes.values())))
+        return ContractAnswer(result, patch, holes)
 
     def violations(self, result: Json, after: Json) -> list[Violation]:
         """Return all violated postconditions of `ensures` (ToolGate, section 3.2), after a call with a rung's result.
@@ -242,21 +282,29 @@ class ContractRun:
         Raises:
             EvaluationFailed: It cannot be evaluated on this state, or the patch does not apply to it.
         """
-        self._begin(self._before, result=result)
-        return self._change(self._parts.observes)
+        self._begin(self._before, result=result).unread = frozenset()
+        return self._change(self._parts.observes, grows=True)
 
     def _begin(self, state: Json, **more: Json) -> Scope:
         self._scope.start()
         self._scope.values = self._lets.names(state=state, **more)
         return self._scope
 
-    def _change(self, effects: list[Effect]) -> Patch:
-        change, above = Change(self._scope, self._before), pointer(self._parts.at)
+    def _change(self, effects: list[Effect], *, grows: bool = False) -> Patch:
+        change, above = Change(self._scope, self._before, grows=grows), pointer(self._parts.at)
         for effect in effects:
             effect.apply(change)
         if not above:
             return change.patch
         return [{**one, **{key: above + one[key] for key in ("path", "from") if key in one}} for one in change.patch]
+
+
+def find_holes(result: Any, above: tuple[str, ...] = ()) -> dict[str, str]:
+    """Return the JSON Pointers of what a result leaves open, each with the reason."""
+    if isinstance(result, Hole):
+        return {pointer(above): result.reason}
+    members = result.items() if isinstance(result, dict) else enumerate(result) if isinstance(result, list) else ()
+    return {at: why for key, each in members for at, why in find_holes(each, (*above, str(key))).items()}
 
 
 def read_mount(at: Any, place: Location) -> tuple[str, ...]:

@@ -184,7 +184,12 @@ def _find_source(outcome: Record) -> tuple[str, str]:
     if "rung" not in outcome:
         return "", ""
     if outcome["simulated"]:
-        return f"simulated by {clean(str(outcome['rung']))}", "warn" if outcome.get("invented") else "note"
+        made = outcome.get("filled", {})
+        places = ", ".join(clean(each) or "its result" for each in made.get("places", ()))
+        rest = f"; {places} by {clean(made['rung'])}" if places and made["rung"] != "none" else ""
+        rests = f", {outcome['evidence']}" if "evidence" in outcome else ""
+        doubtful = outcome.get("invented") or made.get("invented")
+        return f"simulated by {clean(str(outcome['rung']))}{rests}{rest}", "warn" if doubtful else "note"
     return "run for real" + ("; may not show the changes before" if outcome.get("stale") else ""), "good"
 
 
@@ -319,6 +324,8 @@ def build_result(record: Record) -> Row:
         rows += _limit([_read_change(*line.split(" ", 2)) for line in _largest_first(record["changes"])])
     if record["answer"] and verdict["status"] == "needs_user":
         rows.append(Row("asks", prose(record["answer"])))
+    if rests := verdict.get("rests_on"):
+        rows.append(Row("rests on", ", ".join(f"{count} {kind}" for kind, count in rests.items()), "note"))
     rows.append(Row("cost", words.format_usage(record["usage"]), "note"))
     note = f"attempt {record['chosen']} of {len(record['attempts'])}"
     return Row("result", words.format_verdict(verdict, plan=plan), tone_of(verdict), note=note, rows=rows)

@@ -5,9 +5,10 @@ What a branch gives is tried in the contract language itself, on each row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
 
 from ..contracts.clauses import Change, load_effects
 from ..contracts.language.examine import ANY
@@ -21,6 +22,8 @@ from ..values.patch import apply_patch, find, tokens
 from .explain import LEAST, Explainer, Value, join
 from .terms import MISSING, Term, are, is_key, quote, stable_fields
 
+Kind = Literal["effects", "returns"]
+Explain = Callable[[Mapping[int, Any]], Value | None]
 APPEND = "-"
 MOST_CHANGES, MOST_ADDED, DEEP, MOST_PROGRAMS = 8, 2, 3, 4
 
@@ -29,10 +32,8 @@ MOST_CHANGES, MOST_ADDED, DEEP, MOST_PROGRAMS = 8, 2, 3, 4
 class Program:
     """What a branch does, effects or a result as the contract has them, and the bits of the rows that it gives."""
 
-    data: Any
-    needs: tuple[str, ...]
+    value: Value
     rows: int
-    lets: JsonObject = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,67 +47,69 @@ class Lawful:
     parts: Sequence[int] = ()
     """Bits of rows that may be branches."""
 
-    def programs(self, value: Value, drawn: Sequence[Term], *, are_effects: bool) -> Iterator[Program]:
-        """Yield a template, or a list of effects, as a program, if it gives enough rows."""
+    def find(
+        self, seen: Mapping[int, Any], shape: Callable[[Any], Any], explain: Explain, drawn: Sequence[Term], kind: Kind
+    ) -> list[Program]:
+        """Return programs of what rows show, shape by shape, those that give most rows first.
+
+        Where the rows of a shape have no program their parts are tried; together the programs may not give all.
+        """
+        groups: dict[Any, dict[int, Any]] = {}
+        for row, value in seen.items():
+            groups.setdefault(shape(value), {})[row] = value
+        programs: list[Program] = []
+        for group in groups.values():
+            for rows in self._whole_or_parts(group):
+                found = explain(rows) if len(rows) >= LEAST else None
+                given = self._given(found, drawn, kind) if found else 0
+                if found and given.bit_count() >= LEAST:
+                    programs.append(Program(found, given))
+                    if len(rows) == len(group):
+                        break
+        return sorted(programs, key=lambda one: (-one.rows.bit_count(), len(str(one.value.template))))
+
+    def _given(self, value: Value, drawn: Sequence[Term], kind: Kind) -> int:
+        """Return the bits of the rows that a template, or a list of effects, gives."""
         place = Location("learned", dict.fromkeys([*BASE, *(term.text for term in drawn)], ANY))
-        seen: Mapping[int, Json] = self.afters if are_effects else self.results
         try:
-            run: Callable[[int, Scope], Json]
-            if are_effects:
-                effects = load_effects(value.template, place)
-
-                def run(row: int, scope: Scope) -> Json:
-                    change = Change(scope, self.befores[row])
-                    for effect in effects:
-                        effect.apply(change)
-                    return change.state
-            else:
-                template = Template.load(value.template, place)
-
-                def run(row: int, scope: Scope) -> Json:
-                    return template.fill(scope)
+            effects = load_effects(value.template, place) if kind == "effects" else []
+            template = Template.load(value.template, place) if kind == "returns" else None
         except ContractError:
-            return
-        rows = sum(1 << row for row, real in seen.items() if self._gives(run, row, real, drawn, are_effects))
-        if rows.bit_count() >= LEAST:
-            yield Program(value.template, value.needs, rows, value.lets)
+            return 0
+        given = 0
+        for row, real in (self.afters if kind == "effects" else self.results).items():
+            before = self.befores.get(row, {})
+            state = before if kind == "effects" else self.afters.get(row, {})
+            values = {"args": self.args[row], "before": before, "state": state, "call": {}, "calls": [], "now": ""}
+            # what was drawn is known here: results and effects must name the same
+            own = {term.text: term.values[row] for term in drawn if term.values[row] is not MISSING}
+            scope = Scope({**values, **own})
+            try:
+                change = Change(scope, before)
+                for effect in effects:
+                    effect.apply(change)
+                given |= json_equal(template.fill(scope) if template else change.state, real) << row
+            except (EvaluationFailed, KeyError):
+                continue
+        return given
 
-    def _gives(
-        self, run: Callable[[int, Scope], Json], row: int, real: Json, drawn: Sequence[Term], are_effects: bool
-    ) -> bool:
-        before = self.befores.get(row, {})
-        state = before if are_effects else self.afters.get(row, {})
-        values = {"args": self.args[row], "before": before, "state": state, "call": {}, "calls": [], "now": ""}
-        # what was drawn is known here: results and effects must name the same
-        own = {term.text: term.values[row] for term in drawn if term.values[row] is not MISSING}
-        try:
-            return json_equal(run(row, Scope({**values, **own})), real)
-        except (EvaluationFailed, KeyError):
-            return False
-
-    def whole_or_parts(self, rows: Mapping[int, Any]) -> Iterator[dict[int, Any]]:
+    def _whole_or_parts(self, rows: Mapping[int, Any]) -> Iterator[dict[int, Any]]:
         """Yield rows, and then their parts, until a program is found for all of them."""
         yield dict(rows)
-        for part in self.parts:
+        words: dict[Any, int] = {}
+        for row, value in rows.items():
+            if isinstance(value, dict):
+                said = tuple(each for each in value.values() if isinstance(each, bool))
+                words[said] = words.get(said, 0) | 1 << row
+        for part in [*(words.values() if len(words) > 1 else ()), *self.parts]:
             some = {row: value for row, value in rows.items() if part >> row & 1}
             if LEAST <= len(some) < len(rows):
                 yield some
 
 
 def find_results(lawful: Lawful, explainer: Explainer) -> list[Program]:
-    """Return programs of results, shape by shape; where one has no program, parts of its rows are tried."""
-    groups: dict[str, dict[int, Any]] = {}
-    for row, value in lawful.results.items():
-        groups.setdefault(_shape_of(value), {})[row] = value
-    programs: list[Program] = []
-    for group in groups.values():
-        for rows in lawful.whole_or_parts(group):
-            value = explainer.explain(rows)
-            made = list(lawful.programs(value, explainer.drawn, are_effects=False)) if value else []
-            programs += made
-            if made and len(rows) == len(group):
-                break
-    return sorted(programs, key=lambda one: -one.rows.bit_count())
+    """Return programs of results."""
+    return lawful.find(lawful.results, _shape_of, explainer.explain, explainer.drawn, "returns")
 
 
 def _shape_of(value: Json) -> str:
@@ -151,23 +154,15 @@ def _at(state: Json, path: Sequence[str]) -> Any:
 
 
 def find_effects(lawful: Lawful, explainer: Explainer) -> list[Program]:
-    """Return programs of effects, those that give most rows first; together they may not give all."""
+    """Return programs of effects; nothing is one."""
     seen = {
         row: changes_of(before, lawful.afters[row]) for row, before in lawful.befores.items() if row in lawful.afters
     }
-    groups: dict[tuple[Any, ...], dict[int, list[Changed]]] = {}
-    for row, changes in seen.items():
-        if 0 < len(changes) <= MOST_CHANGES:
-            groups.setdefault(_shape(changes), {})[row] = changes
-    programs = [Program([], (), still)] if (still := sum(1 << row for row, some in seen.items() if not some)) else []
-    for group in groups.values():
-        for rows in lawful.whole_or_parts(group):
-            value = _effects(rows, lawful.befores, explainer) if len(rows) >= LEAST else None
-            made = list(lawful.programs(value, explainer.drawn, are_effects=True)) if value else []
-            programs += made
-            if made and len(rows) == len(group):
-                break
-    return sorted(programs, key=lambda one: (-one.rows.bit_count(), len(one.data)))
+    still = sum(1 << row for row, some in seen.items() if not some)
+    some = {row: changes for row, changes in seen.items() if 0 < len(changes) <= MOST_CHANGES}
+    explain = partial(_effects, befores=lawful.befores, explainer=explainer)
+    found = lawful.find(some, _shape, explain, explainer.drawn, "effects")
+    return [*([Program(Value([]), still)] if still else []), *found]
 
 
 def _shape(changes: Sequence[Changed]) -> tuple[Any, ...]:
@@ -202,11 +197,11 @@ Paths = Mapping[int, tuple[str, ...]]
 def _explain_path(paths: Paths, befores: Mapping[int, JsonObject], terms: Sequence[Term]) -> list[Value] | None:
     """Return how each token of a path comes about; it may begin where the state says that one works in a tree."""
     for cursor in (term for term in terms if term.path):
-        said, steps = cursor.path or ("", [])
+        said, steps = cursor.path or ((), [])
         if all(steps[row] and list(path[: len(steps[row])]) == steps[row] for row, path in paths.items()):
             rest = {row: path[len(steps[row]) :] for row, path in paths.items()}
             if (tail := _explain_tokens(rest, {}, terms)) is not None:
-                return [*(Value(token, cursor.typed()) for token in said.split("\n")), *tail]
+                return [*(Value(token, cursor.typed()) for token in said), *tail]
     return _explain_tokens(paths, befores, terms)
 
 
@@ -233,7 +228,7 @@ def _explain_tokens(paths: Paths, befores: Mapping[int, JsonObject], terms: Sequ
 def _named(column: Mapping[int, str], terms: Sequence[Term]) -> Value | None:
     for term in terms:
         if all(is_key(term.values[row]) and str(term.values[row]) == token for row, token in column.items()):
-            return Value("{{ " + term.text + " }}", (*term.needs, are(term.text, "string", "integer")))
+            return Value("{{ " + term.text + " }}", (*term.guards, are(term.text, "string", "integer")))
     return None
 
 
@@ -248,7 +243,7 @@ def _indexed(column: Mapping[int, str], holders: Mapping[int, Any], terms: Seque
         for term, key in ((term, key) for term in terms for key in fields):
             if all(_find(holders[row], key, term.values[row]) == int(token) for row, token in column.items()):
                 keys = f"({whole.text} | map(attribute={quote(key)}))" if key else whole.text
-                needs = (*whole.typed(), *term.needs, f"{term.text} in {keys}")
+                needs = (*whole.typed(), *term.guards, f"{term.text} in {keys}")
                 return Value("{{ index(" + keys + f", {term.text}) }}}}", needs)
     return None
 
@@ -259,12 +254,11 @@ def _find(items: list[Any], key: str, value: Any) -> int | None:
     return keys.index(value) if is_key(value) and value in keys else None
 
 
-def cover(programs: Iterable[Program], rows: int) -> tuple[list[Program], int]:
+def cover(programs: Sequence[Program], rows: int) -> tuple[list[Program], int]:
     """Return few programs that give (nearly) all rows, and the rows that none gives."""
     chosen: list[Program] = []
-    known = list(programs)
-    while rows and known and len(chosen) < MOST_PROGRAMS:
-        best = max(known, key=lambda one: (one.rows & rows).bit_count())
+    while rows and programs and len(chosen) < MOST_PROGRAMS:
+        best = max(programs, key=lambda one: (one.rows & rows).bit_count())
         if (best.rows & rows).bit_count() < LEAST:
             break
         chosen.append(best)

@@ -7,22 +7,20 @@ is drawn anew, a table of what was seen.
 from __future__ import annotations
 
 import json
-import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from itertools import permutations
 from typing import Any
 
 from ..state import Json, JsonObject
 from ..values.difference import json_equal
-from .conditions import is_number
+from .conditions import SIGNS, combine, is_number
 from .observation import is_masked
 from .terms import MISSING, Term, are, derive, quote
 from .texts import fit_text
 
 LEAST, DIGITS, LONGEST_TABLE, MOST_NUMBERS = 3, 6, 200, 30
-_SIGNS: Mapping[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 Seen = Mapping[int, Any]
 
 
@@ -58,12 +56,10 @@ class Explainer:
         values = list(seen.values())
         if all(json_equal(values[0], value) for value in values):
             return Value(escape(values[0]))
-        ways = [self._term, *(way for kind, way in self._ways().items() if all(isinstance(v, kind) for v in values))]
+        of_kind = ((int | float, self._sum), (dict | list, self._members), (str, self._text))
+        ways = [self._term, *(way for kind, way in of_kind if all(isinstance(value, kind) for value in values))]
         ways += [] if self.is_plain else [self._drawn, self._table]
         return next((found for way in ways if (found := way(seen, place)) is not None), None)
-
-    def _ways(self) -> dict[Any, Callable[[Seen, str], Value | None]]:
-        return {int | float: self._sum, dict: self._object, str: self._text, list: self._list}
 
     def _term(self, seen: Seen, _: str) -> Value | None:
         for term in self.terms:
@@ -77,37 +73,30 @@ class Explainer:
 
     def _sum(self, seen: Seen, _: str) -> Value | None:
         known = [term for term in self.terms if all(is_number(term.values[row]) for row in seen)][:MOST_NUMBERS]
-        for text, compute, needs in _sums(known, seen):
-            made = {row: compute(row) for row in seen}
-            if all(made[row] == value for row, value in seen.items()):
-                if all(type(made[row]) is type(value) for row, value in seen.items()):
-                    return Value("{{ " + text + " }}", needs)
+        for one in _sums(known, seen):
+            if all(one.values[row] == value for row, value in seen.items()):
+                if all(type(one.values[row]) is type(value) for row, value in seen.items()):
+                    return Value("{{ " + one.text + " }}", one.typed())
                 if all(isinstance(value, float) for value in seen.values()):
-                    return Value("{{ (" + text + ") | float }}", needs)
+                    return Value("{{ " + one.text + " | float }}", one.typed())
         return None
 
-    def _object(self, seen: Seen, place: str) -> Value | None:
-        keys = list(next(iter(seen.values())))
-        if not keys or any({*value} != {*keys} for value in seen.values()):
+    def _members(self, seen: Seen, place: str) -> Value | None:
+        """Return the members of objects with the same keys, and of short lists of one length."""
+        first = next(iter(seen.values()))
+        keys = list(first) if isinstance(first, dict) else list(range(min(len(first), LEAST)))
+        if not keys or any(len(value) != len(keys) or type(value) is not type(first) for value in seen.values()):
             return None
-        return self._members(seen, keys, place, lambda parts: dict(zip(keys, parts, strict=True)))
-
-    def _list(self, seen: Seen, place: str) -> Value | None:
-        lengths = {len(value) for value in seen.values()}
-        if len(lengths) != 1 or not 0 < min(lengths) <= LEAST:
+        if isinstance(first, dict) and any(value.keys() != first.keys() for value in seen.values()):
             return None
-        return self._members(seen, range(min(lengths)), place, list)
-
-    def _members(
-        self, seen: Seen, keys: Iterable[Any], place: str, build: Callable[[list[Json]], Json]
-    ) -> Value | None:
         parts = list[Value]()
         for key in keys:
             part = self.explain({row: value[key] for row, value in seen.items()}, f"{place}_{key}")
             if part is None:
                 return None
             parts.append(part)
-        return join(parts, build([part.template for part in parts]))
+        made = [part.template for part in parts]
+        return join(parts, dict(zip(keys, made, strict=True)) if isinstance(first, dict) else made)
 
     def _text(self, seen: Seen, _: str) -> Value | None:
         found = fit_text(seen, self.terms)
@@ -158,30 +147,22 @@ def escape(value: Json) -> Json:
     return [escape(each) for each in value] if isinstance(value, list) else value
 
 
-Sum = tuple[str, Callable[[int], Any], tuple[str, ...]]
-
-
-def _sums(known: Sequence[Term], seen: Seen) -> Iterator[Sum]:
+def _sums(known: Sequence[Term], seen: Seen) -> Iterator[Term]:
     """Yield sums, differences and products of two terms, and of one with a short constant, that give the first row."""
     row, value = next(iter(seen.items()))
     for a in known:
         x = a.values[row]
-        if _is_short(add := round(value - x, DIGITS)):
-            add = int(add) if add == int(add) else add
-            text = f"{a.text} + {add}" if add > 0 else f"{a.text} - {-add}"
-            yield text, lambda at, a=a, add=add: a.values[at] + add, a.typed()  # type: ignore[misc]
-        times = round(value / x, DIGITS) if x else 0
-        if times > 0 and _is_short(times) and len({a.values[at] for at in seen}) >= LEAST:
-            times = int(times) if times == int(times) else times
-            yield f"{a.text} * {times}", lambda at, a=a, times=times: a.values[at] * times, a.typed()  # type: ignore[misc]
-    for a, b, sign in ((a, b, sign) for a in known for b in known if a is not b for sign in _SIGNS):
-        if (sign == "-" or a.text < b.text) and _SIGNS[sign](a.values[row], b.values[row]) == value:
-            compute = partial(_compute, a, b, sign)
-            yield f"{a.text} {sign} {b.text}", compute, (*a.typed(), *b.typed())
-
-
-def _compute(a: Term, b: Term, sign: str, row: int) -> Any:
-    return _SIGNS[sign](a.values[row], b.values[row])
+        varies = len({a.values[at] for at in seen}) >= LEAST
+        made = {"+": round(value - x, DIGITS), "*": round(value / x, DIGITS) if x > 0 < value and varies else 0}
+        for sign, constant in made.items():
+            if _is_short(constant):
+                constant = int(constant) if constant == int(constant) else constant
+                text, sign = (str(-constant), "-") if constant < 0 else (str(constant), sign)
+                yield combine(a, Term(text, [abs(constant)] * len(a.values), 1, "constant"), sign)
+    for a, b in permutations(known, 2):
+        for sign in "+-*":
+            if (sign == "-" or a.text < b.text) and SIGNS[sign](a.values[row], b.values[row]) == value:
+                yield combine(a, b, sign)
 
 
 def _is_short(constant: float) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 from ..state import JsonObject
 from ..tools import Toolkit
 from ..values.documents import format_document
+from .conditions import documented_in
 from .miner import mine
 from .observation import BadRows, Observation
 from .replay import Contradiction, find_contradictions
@@ -29,6 +30,7 @@ class Learned:
         unknown: By tool, what its rows have not shown.
         contradicted: Branches of written contracts that rows contradict.
         notes: What a reader should know of the rows: opposites among them, a sample in the place of all.
+        sample: The rows that it was learned from.
     """
 
     contracts: JsonObject
@@ -36,6 +38,7 @@ class Learned:
     unknown: dict[str, list[str]] = field(default_factory=dict)
     contradicted: list[Contradiction] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    sample: Sampler | None = field(default=None, repr=False, compare=False)
 
     def apply(self, toolkit: Toolkit) -> Toolkit:
         """Return the toolkit with the learned contracts; written ones stay."""
@@ -66,8 +69,10 @@ def learn_contracts(
     """
     sampler = Sampler(toolkit, BadRows() if bad is None else bad)
     sampler.add(rows)
-    learned = Learned({}, sampler.bad)
+    learned = Learned({}, sampler.bad, sample=sampler)
     names = sampler.tools()
+    schemas = [schema for tool in toolkit for schema in (tool.parameters, tool.result)]
+    documented = frozenset(each for schema in schemas for each in documented_in(schema))
     for number, name in enumerate(names, 1):
         if progress:
             progress(name, number, len(names))
@@ -77,8 +82,7 @@ def learn_contracts(
         if tool.contract is not None:
             learned.contradicted.extend(find_contradictions(tool, (row for _, row in some)))
             continue
-        mined = mine(tool, some)
-        learned.contracts[name], learned.unknown[name] = mined.contract, mined.unknown
+        learned.contracts[name], learned.unknown[name] = mine(tool, some, documented)
     if sampler.left_out > 0:
         learned.notes.append(f"{sampler.left_out:,} rows repeat others, or are beyond the sample of each branch")
     return learned

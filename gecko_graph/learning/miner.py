@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from ..contracts.contract import Contract
@@ -14,27 +14,20 @@ from ..errors import ContractError
 from ..state import Json, JsonObject
 from ..tools import ToolSpec
 from ..values.digest import digest
+from ..values.patch import tokens
 from ..values.places import as_text
 from .changes import Lawful, Program, cover, find_effects, find_results
-from .conditions import build_conditions, forms_of
+from .conditions import Documented, build_conditions, forms_of
 from .explain import Explainer, richer
 from .observation import Observation, is_masked, without_masked
-from .rules import ESTABLISHED, EXCEPTIONS, PROPOSED, Rule, Sample, find_doubt, find_rules, places, separate
-from .terms import MISSING, ROOT, Term, build_terms
+from .rules import ESTABLISHED, EXCEPTIONS, PROPOSED, Rule, Sample, find_region, find_rules, places
+from .terms import MISSING, build_terms
 from .texts import HOLE
 
 CHUNK, MOST_PARTS = 12, 6
 """Conditions in one clause, for an expression has a limit; values of an argument that may be branches."""
 
 OUTSIDE, UNLEARNED = "outside of what was seen", "its result was not learned"
-
-
-@dataclass(slots=True)
-class Mined:
-    """A tool's contract as it was learned, and what its rows have not shown."""
-
-    contract: JsonObject = field(default_factory=dict)
-    unknown: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -48,16 +41,16 @@ class _Rows:
     sample: Sample
 
     @classmethod
-    def of(cls, tool: ToolSpec, found: Sequence[tuple[str, Observation]]) -> _Rows:
+    def of(cls, tool: ToolSpec, found: Sequence[tuple[str, Observation]], documented: Documented) -> _Rows:
         branches, rows = [branch for branch, _ in found], [row for _, row in found]
         properties = tool.parameters.get("properties", {})
         defaults = {name: rule.get("default") if isinstance(rule, dict) else None for name, rule in properties.items()}
         args = [{**defaults, **{key: _known(each) for key, each in row.args.items()}} for row in rows]
         states = [MISSING if row.before is None else _known(row.before) for row in rows]
-        terms = [_rooted(term, "state") for term in build_terms(args, states)]
+        terms = build_terms(args, states, "state")
         lawful = sum(1 << at for at, branch in enumerate(branches) if not branch)
         starts = [row.question if row.before is None else digest(row.before) for row in rows]
-        sample = Sample(lawful, [row.digest[:12] for row in rows], starts, terms, build_conditions(terms))
+        sample = Sample(lawful, [row.digest[:12] for row in rows], starts, terms, build_conditions(terms), documented)
         return cls(tool, branches, rows, args, sample)
 
     def lawful(self) -> Lawful:
@@ -67,7 +60,7 @@ class _Rows:
         afters = {at: row.before if row.change is None and self.tool.reads else row.after for at, row in some.items()}
         known = {at: after for at, after in afters.items() if after is not None}
         results = {at: row.result for at, row in some.items()}
-        return Lawful(dict(enumerate(self.args)), befores, known, results, list(_parts(self.sample)))
+        return Lawful(dict(enumerate(self.args)), befores, known, results, _parts(self.sample))
 
     def kinds(self) -> list[tuple[str, int]]:
         """Return the kinds of refusals with their rows, the most frequent first."""
@@ -85,55 +78,52 @@ def _known(value: Json) -> Any:
     return MISSING if is_masked(value) else value
 
 
-def _rooted(term: Term, root: str) -> Term:
-    path = (term.path[0].replace(ROOT, root), term.path[1]) if term.path else None
-    needs = tuple(need.replace(ROOT, root) for need in term.needs)
-    return replace(term, text=term.text.replace(ROOT, root), needs=needs, path=path)
-
-
-def mine(tool: ToolSpec, found: Sequence[tuple[str, Observation]]) -> Mined:
-    """Return what a tool's rows say of it.
+def mine(
+    tool: ToolSpec, found: Sequence[tuple[str, Observation]], documented: Documented = frozenset()
+) -> tuple[JsonObject, list[str]]:
+    """Return what a tool's rows say of it as a contract, and what they have not shown.
 
     Args:
         tool: The tool.
         found: Its rows, each with its branch: "" for a lawful one, else the kind of its refusal.
+        documented: Constants that the tools' documents name.
     """
-    whole, mined = _Rows.of(tool, found), Mined()
-    refusing, doubts = _requirements(whole, mined)
+    whole, unknown = _Rows.of(tool, found, documented), list[str]()
+    refusing, doubts = _requirements(whole, unknown)
     seen = whole.sample.lawful.bit_count()
-    evidence: JsonObject = {
-        "rows": len(found),
-        "lawful": seen,
-        "refusals": {kind: rows.bit_count() for kind, rows in whole.kinds()},
-    }
+    refusals = {kind: rows.bit_count() for kind, rows in whole.kinds()}
+    # `touches`, of the state: what else it changes where its effects are not known
+    touched = {tokens(each["path"])[0] for row in whole.rows for each in row.change or () if each["path"]}
+    evidence: JsonObject = {"rows": len(found), "lawful": seen, "refusals": refusals, "touches": sorted(touched)}
     if seen < PROPOSED:
         doubts = ["false"]
-        mined.unknown.append(f"only {seen} lawful calls were seen")
+        unknown.append(f"only {seen} lawful calls were seen")
         parts: JsonObject = {}
     else:
         doubts += _forms(whole)
-        parts = _answers(whole, mined, evidence, doubts)
+        parts = _answers(whole, unknown, evidence, doubts)
     requires = [*refusing, *_passing(doubts)]
-    mined.contract = _loadable(tool, {**parts, "requires": requires}, evidence, mined)
-    return mined
+    return _loadable(tool, {**parts, "requires": requires}, evidence, unknown), unknown
 
 
-def _requirements(whole: _Rows, mined: Mined) -> tuple[list[JsonObject], list[str]]:
+def _requirements(whole: _Rows, unknown: list[str]) -> tuple[list[JsonObject], list[str]]:
     """Return the clauses of refusals, and conditions outside of which nothing is known."""
-    doubts: list[str] = []
     found: list[tuple[Rule, int, Json]] = []
     explainer = Explainer(whole.sample.terms, is_plain=True)
     rare = 0
     for kind, rows in whole.kinds():
-        rules, left = find_rules(whole.sample, rows) if rows.bit_count() >= PROPOSED else ([], rows)
         error = _error(whole, kind, rows, explainer)
+        rules, left = find_rules(whole.sample, rows, re.findall(r"args\.\w+", as_text(error)))
         found += [(rule, rows, error) for rule in rules]
         if left.bit_count() > EXCEPTIONS * rows.bit_count():
             if not rules and rows.bit_count() >= PROPOSED:
-                mined.unknown.append(f"{rows.bit_count()} refusals without a known reason: {kind}")
+                unknown.append(f"{rows.bit_count()} refusals without a known reason: {kind}")
             rare |= left
-    if rare:
-        doubts += _doubtful(whole.sample, rare)
+        for rule in rules:
+            rare |= (
+                rule.rows if rule.best.is_open else 0
+            )  # of other constants than those that were seen it says nothing
+    doubts = _apart(whole.sample, whole.sample.lawful, rare)
     clauses: list[JsonObject] = []
     while found:
         # the first clause that fails gives the error: it must not fail where calls met another one
@@ -141,26 +131,27 @@ def _requirements(whole: _Rows, mined: Mined) -> tuple[list[JsonObject], list[st
             found, key=lambda one: sum((rows & one[0].best.fails & ~one[1]).bit_count() for _, rows, _ in found)
         )
         found.remove(first)
-        made, needs = _clauses(first[0], first[2], f"refusal-{len(clauses) + 1}")
+        made, needs = _clauses(whole.sample, first[0], first[2], f"refusal-{len(clauses) + 1}")
         clauses += made
         doubts += needs
     return clauses, list(dict.fromkeys(doubts))
 
 
-def _clauses(rule: Rule, error: Json, name: str) -> tuple[list[JsonObject], list[str]]:
-    """Return a rule's clauses, and the conditions under which it can be evaluated at all."""
+def _clauses(sample: Sample, rule: Rule, error: Json, name: str) -> tuple[list[JsonObject], list[str]]:
+    """Return a rule's clauses, and what all lawful calls had so that it could be evaluated."""
     some = [rule.best, *(rule.rivals if rule.status != "refuted" else ())]
-    needs = list(dict.fromkeys(need for one in some for need in one.needs))
-    guard = {"when": " and ".join(needs)} if needs else {}
+    guards = list(dict.fromkeys(guard for one in some for guard in one.guards))
+    when = {"when": " and ".join(guards)} if guards else {}
     checks = [f"({one.check})" if " " in one.check else one.check for one in some]
-    head: JsonObject = {"id": name, **guard, "check": " or ".join(checks)}
+    head: JsonObject = {"id": name, **when, "check": " or ".join(checks)}
     says: JsonObject = (
         {"error": error} if rule.status == "established" else {"pass": f"perhaps refused: {as_text(error)}"}
     )
     made = [{**head, **says, "evidence": rule.evidence}]
     if len(some) > 1:
-        made.append({"id": f"{name}-rivals", **guard, "check": " and ".join(checks), "pass": "rival rules disagree"})
-    return made, needs
+        made.append({"id": f"{name}-rivals", **when, "check": " and ".join(checks), "pass": "rival rules disagree"})
+    unseen = [guard for one in some if not sample.lawful & ~one.known for guard in one.guards]
+    return made, unseen
 
 
 def _error(whole: _Rows, kind: str, rows: int, explainer: Explainer) -> Json:
@@ -175,13 +166,12 @@ def _error(whole: _Rows, kind: str, rows: int, explainer: Explainer) -> Json:
     return known
 
 
-def _doubtful(sample: Sample, rare: int) -> list[str]:
-    """Return what must hold, or a call may meet refusals that nothing explains."""
-    share = rare.bit_count() / (rare.bit_count() + sample.lawful.bit_count())
-    one = find_doubt(sample, rare)
-    if one is not None:
-        return [*one.needs, one.check]
-    return ["false"] if share > EXCEPTIONS / 2 else []
+def _apart(sample: Sample, inside: int, odd: int) -> list[str]:
+    """Return what must hold, or a call may be one of the odd ones that nothing explains."""
+    region = find_region(sample, inside, odd) if odd else None
+    if region is not None:
+        return [f"({region.whole})"]
+    return ["false"] if odd.bit_count() > EXCEPTIONS / 2 * (odd | inside).bit_count() else []
 
 
 def _forms(whole: _Rows) -> list[str]:
@@ -190,7 +180,7 @@ def _forms(whole: _Rows) -> list[str]:
     checks: list[str] = []
     for term in whole.sample.terms:
         values = [term.values[at] for at in lawful]
-        if term.of == "argument":
+        if term.of == "argument" and term.text.startswith("args."):
             checks += forms_of(values, term.text)
         elif term.of == "state" and term.cost == 1 and values in ([True] * len(values), [False] * len(values)):
             checks.append(f"{term.text} is defined and {term.text} == {str(values[0]).lower()}")
@@ -204,16 +194,16 @@ def _passing(doubts: Sequence[str]) -> Iterator[JsonObject]:
         yield {"id": f"forms-{number // CHUNK + 1}", "check": check, "pass": OUTSIDE}
 
 
-def _answers(whole: _Rows, mined: Mined, evidence: JsonObject, doubts: list[str]) -> JsonObject:
+def _answers(whole: _Rows, unknown: list[str], evidence: JsonObject, doubts: list[str]) -> JsonObject:
     """Return effects and result, as far as they are known; what effects need is added to the doubts."""
-    sample, lawful = whole.sample, whole.lawful()
+    # a call whose arguments are masked shows not what becomes of them
+    masked = sum(1 << at for at, row in enumerate(whole.rows) if is_masked(row.args))
+    sample = whole.sample = replace(whole.sample, lawful=whole.sample.lawful & ~masked)
+    lawful = whole.lawful()
     # only of lawful calls: what is looked up has other fields where it is refused
-    states = [
-        build_terms(whole.args, [_known(some[at]) if at in some else MISSING for at in range(len(whole.rows))])
-        for some in (lawful.afters, lawful.befores)
-    ]
     after, before = (
-        [_rooted(term, root) for term in terms] for terms, root in zip(states, ("state", "before"), strict=True)
+        build_terms(whole.args, [_known(some[at]) if at in some else MISSING for at in range(len(whole.rows))], root)
+        for some, root in ((lawful.afters, "state"), (lawful.befores, "before"))
     )
     results = Explainer([*richer(after), *(term for term in richer(before) if "before" in term.text)])
     returned, odd = cover(find_results(lawful, results), sample.lawful)
@@ -222,33 +212,31 @@ def _answers(whole: _Rows, mined: Mined, evidence: JsonObject, doubts: list[str]
     changed, left = cover(find_effects(lawful, effects), sample.lawful)
     changes = _branched(sample, changed, left)
     evidence["effects"], evidence["returns"] = _said(changes, left, sample), _said(returns, odd, sample)
-    mined.unknown += [f"what it {word}" for word, one in (("changes", changes), ("returns", returns)) if one is None]
+    unknown += [f"what it {word}" for word, one in (("changes", changes), ("returns", returns)) if one is None]
     if changes is None:
         return {}
     drawn = {term.text for term in effects.drawn}
-    needs = [need for one in changed for need in one.needs if not any(name in need for name in drawn)]
+    needs = [need for one in changed for need in one.value.needs if not any(name in need for name in drawn)]
     doubts += [need.replace("before", "state") for need in needs]
-    made: JsonObject = {"let": {name: let for one in [*returned, *changed] for name, let in one.lets.items()}}
-    made |= {"effects": _effects(changes)} if any(program.data for _, program in changes) else {}
-    made["returns"] = _returns(returns, _odd(sample, odd)) if returns else {"cases": [{"pass": UNLEARNED}]}
+    made: JsonObject = {"let": {name: let for one in [*returned, *changed] for name, let in one.value.lets.items()}}
+    if not whole.tool.reads:  # also none, when its result is open
+        made["effects"] = _effects(changes) if any(program.value.template for _, program in changes) else []
+    apart = [_before(each) for each in _apart(sample, sample.lawful & ~odd, odd)] if returns else []
+    made["returns"] = _returns(returns, apart) if returns else {"cases": [{"pass": UNLEARNED}]}
     return made if made["let"] else {key: made[key] for key in made if key != "let"}
 
 
-def _parts(sample: Sample) -> Iterator[int]:
-    """Yield parts of the lawful rows that may be branches: by an argument's few values, by the plainest conditions."""
-    lawful = sample.lawful
-    for term in sample.terms:
-        if term.of == "argument":
-            values: dict[str, int] = {}
-            for at in places(lawful):
-                values[repr(term.values[at])] = values.get(repr(term.values[at]), 0) | 1 << at
-            if 1 < len(values) <= MOST_PARTS:
-                yield from values.values()
+def _parts(sample: Sample) -> list[int]:
+    """Return parts of the lawful rows that may be branches: by an argument's few values, by the plainest conditions."""
+    found: list[int] = []
+    for term in (term for term in sample.terms if term.of == "argument"):
+        values: dict[str, int] = {}
+        for at in places(sample.lawful):
+            values[repr(term.values[at])] = values.get(repr(term.values[at]), 0) | 1 << at
+        found += values.values() if len(values) <= MOST_PARTS else ()
     plain = [one for one in sample.conditions if one.kind in ("membership", "flag", "existence")]
-    sides = [one.true & lawful for one in sorted(plain, key=lambda one: (one.cost, one.check))]
-    yield from [side for side in dict.fromkeys(sides) if PROPOSED <= side.bit_count() < lawful.bit_count()][
-        : 5 * MOST_PARTS
-    ]
+    sides = [one.true & sample.lawful for one in sorted(plain, key=lambda one: (one.cost, one.check))]
+    return [*found, *(side for side in dict.fromkeys(sides) if side.bit_count() >= PROPOSED)][: 6 * MOST_PARTS]
 
 
 Branches = list[tuple[str, Program]]
@@ -263,16 +251,15 @@ def _branched(sample: Sample, programs: Sequence[Program], left: int) -> Branche
     while waiting:
         if not remaining & ~waiting[0].rows or len(waiting) == 1:
             return [*found, ("", waiting[0])]
-        for program in sorted(waiting, key=lambda one: one.data == []):
+        for program in sorted(waiting, key=lambda one: one.value.template == []):
             # a row that two programs give, such as a flag that was set already, speaks for neither
             others = 0
             for other in waiting:
                 others |= other.rows if other is not program else 0
-            chosen = separate(sample, program.rows & remaining & ~others, remaining & ~program.rows)
-            if chosen:
-                needs = dict.fromkeys(need for one in chosen for need in one.needs)
-                text = " and ".join([*needs, *(f"({one.check})" for one in chosen)])
-                found.append((_before(text), program))
+            own = program.rows & remaining & ~others
+            region = find_region(sample, own, remaining & ~program.rows)
+            if region and (own & ~region.true).bit_count() <= EXCEPTIONS / 2 * own.bit_count():
+                found.append((_before(region.whole), program))
                 remaining &= ~program.rows
                 waiting.remove(program)
                 break
@@ -283,20 +270,14 @@ def _branched(sample: Sample, programs: Sequence[Program], left: int) -> Branche
 
 def _effects(branches: Branches) -> list[JsonObject]:
     if len(branches) == 1:
-        return list(branches[0][1].data)
+        return list(cast("list[JsonObject]", branches[0][1].value.template))
     made, before = [], list[str]()
     for when, program in branches:
         guard = " and ".join([*(f"not ({each})" for each in before), *([when] if when else [])])
-        if program.data:
-            made.append({"when": guard, "do": list(program.data)})
+        if program.value.template:
+            made.append({"when": guard, "do": program.value.template})
         before.append(when)
     return made
-
-
-def _odd(sample: Sample, left: int) -> list[str]:
-    """Return what must hold, or a result may be one of the odd ones that no branch gives."""
-    one = find_doubt(replace(sample, lawful=sample.lawful & ~left), left) if left else None
-    return [_before(each) for each in (*one.needs, f"({one.check})")] if one else []
 
 
 def _before(text: str) -> str:
@@ -304,13 +285,12 @@ def _before(text: str) -> str:
 
 
 def _returns(branches: Branches, odd: Sequence[str]) -> Json:
-    if len(branches) == 1 and not branches[0][1].needs and not odd:
-        data: Json = branches[0][1].data
-        return data
+    if len(branches) == 1 and not branches[0][1].value.needs and not odd:
+        return branches[0][1].value.template
     cases: list[JsonObject] = []
     for when, program in branches:
-        needs = " and ".join(dict.fromkeys([*odd, *([when] if when else []), *program.needs]))
-        cases.append({"when": needs or "true", "value": program.data})
+        needs = " and ".join(dict.fromkeys([*odd, *([when] if when else []), *program.value.needs]))
+        cases.append({"when": needs or "true", "value": program.value.template})
     return {"cases": [*cases, {"pass": OUTSIDE}]}
 
 
@@ -322,18 +302,18 @@ def _said(branches: Branches | None, left: int, sample: Sample) -> JsonObject:
     return {"status": status, "for": count, "branches": len(branches), "against": sample.named(left)}
 
 
-def _loadable(tool: ToolSpec, contract: JsonObject, evidence: JsonObject, mined: Mined) -> JsonObject:
+def _loadable(tool: ToolSpec, contract: JsonObject, evidence: JsonObject, unknown: list[str]) -> JsonObject:
     """Return the contract, or the part of it that can be loaded: what does not suit the tool's document is left out."""
     for part in ("", "returns", "effects", "requires"):
         if part:
             contract = {key: value for key, value in contract.items() if key != part}
             if part == "effects":
                 contract.pop("let", None)
-            mined.unknown.append(f"its {part} do not load")
+            unknown.append(f"its {part} do not load")
         try:
             Contract.load(contract, where=tool.name).fit(tool.parameters)
         except ContractError as error:
-            mined.unknown.append(str(error)[:200])
+            unknown.append(str(error)[:200])
             continue
         break
-    return {**contract, "evidence": {**evidence, "unknown": mined.unknown}}
+    return {**contract, "evidence": {**evidence, "unknown": unknown}}

@@ -1,196 +1,35 @@
-"""Observations: what a real call came to, one JSON line each; written masked, read without losing the rest."""
+"""Observations of a world's calls: the record is in `values.observation`, for what makes real calls to write it."""
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, get_args
+from dataclasses import replace
+from typing import Any
 
-from ..errors import PatchConflict
-from ..masking import MASK, mask
-from ..state import CallStatus, Json, JsonObject, Patch, Step
-from ..values.digest import digest, find_non_json
-from ..values.origins import find_untrusted, trusted_part
-from ..values.patch import apply_patch, booked_patch, fold_patches
-from ..values.places import scalars_of
+from ..state import JsonObject
+from ..values.observation import (
+    BadRows,
+    Observation,
+    is_masked,
+    mask_values,
+    observe_step,
+    without_masked,
+    write_rows,
+)
 from ..world.world import World
 
-ROW_VERSION = 1
-NAMED = 20
-"""Bad rows of each cause that are named; the others are counted."""
-
-_KINDS = {"tool": str, "args": dict, "status": str, "source": str, "versions": dict, "shown": list, "later": list}
-_KINDS |= {"before": dict, "change": list}
-_FIELDS = ("tool", "args", "status", "result", "before", "change", "shown", "later", "source", "versions")
-
-
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """One call that was really made.
-
-    Args:
-        tool: The tool's name.
-        args: The arguments as they were sent.
-        status: `ok` or `error`.
-        result: The result, or the error.
-        before: The trusted part of the task state before; None where nothing is known of it.
-        change: The JSON Patch by which `before` is known to have changed; None where that is not known.
-        shown: The reads of the same thread before it, each `{"name", "args", "result"}`.
-        later: Those after it, until something was written.
-        source: Where the row comes from: a file, a thread.
-        versions: What answered, such as `{"api": "1.2"}`: rows of different versions may contradict one another.
-    """
-
-    tool: str
-    args: JsonObject
-    status: CallStatus
-    result: Json
-    before: JsonObject | None = None
-    change: Patch | None = None
-    shown: Sequence[JsonObject] = ()
-    later: Sequence[JsonObject] = ()
-    source: str = ""
-    versions: JsonObject = field(default_factory=dict)
-
-    @property
-    def after(self) -> JsonObject | None:
-        """The state after the call; None where it is not known."""
-        if self.before is None or self.change is None:
-            return None
-        after: JsonObject = apply_patch(self.before, self.change)
-        return after
-
-    @property
-    def digest(self) -> str:
-        """The same for two observations of the same call in the same state with the same answer."""
-        return digest([self.tool, self.args, self.before, self.status, self.result, self.change])
-
-    @property
-    def question(self) -> str:
-        """The same for two observations of the same call in the same state."""
-        return digest([self.tool, self.args, self.before])
-
-    def to_row(self, *, masked: bool = True) -> JsonObject:
-        """Return the row, masked unless it stays in this process; keys that say nothing are left out."""
-        row = {key: getattr(self, key) for key in _FIELDS}
-        kept = {key: value for key, value in row.items() if key in _FIELDS[:4] or not _says_nothing(key, value)}
-        whole: JsonObject = {"v": ROW_VERSION, **kept}
-        return mask_values(whole) if masked else whole
-
-    @classmethod
-    def from_row(cls, row: Any) -> Observation:
-        """Return what a row holds. Raises ValueError with the cause where it is none."""
-        if not isinstance(row, dict) or row.get("v") != ROW_VERSION:
-            raise ValueError("no observation of this version")
-        for key, kind in _KINDS.items():
-            if (key in row or key in _FIELDS[:3]) and not isinstance(row.get(key), kind):
-                raise ValueError(f"no usable `{key}`")
-        if row["status"] not in get_args(CallStatus):
-            raise ValueError("no usable `status`")
-        if find_non_json(row):
-            raise ValueError("no JSON that can be stored")
-        made = cls(**{"result": None, **{key: row[key] for key in _FIELDS if key in row}})
-        try:
-            _ = made.after
-        except PatchConflict:
-            raise ValueError("its change does not apply") from None
-        return made
-
-
-def _says_nothing(key: str, value: Any) -> bool:
-    return value is None if key in ("before", "change") else not value
-
-
-def mask_values(value: Json) -> Json:
-    """Return JSON with `…` in place of what looks like a secret, also by the name it stands under."""
-    if isinstance(value, dict):
-        return {key: _mask_member(key, each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [mask_values(each) for each in value]
-    return mask(value) if isinstance(value, str) else value
-
-
-def _mask_member(key: str, value: Json) -> Json:
-    if not isinstance(value, str):
-        return mask_values(value)
-    line = f"{key}={value}"
-    masked = mask(line)
-    return mask(value) if masked == line else MASK
-
-
-def is_masked(value: Json) -> bool:
-    """Return whether something in a value was masked, so that equal values may have been different ones."""
-    return any(isinstance(each, str) and MASK in each for each in scalars_of(value))
-
-
-def without_masked(value: JsonObject) -> JsonObject:
-    """Return an object without the members that were masked: nothing is known of them."""
-    kept = {key: each for key, each in value.items() if not (isinstance(each, str) and MASK in each)}
-    return {key: without_masked(each) if isinstance(each, dict) else each for key, each in kept.items()}
-
-
-@dataclass(slots=True)
-class BadRows:
-    """Rows that cannot be used: how many by cause, and the first of each by name."""
-
-    counts: Counter[str] = field(default_factory=Counter)
-    named: dict[str, list[str]] = field(default_factory=dict)
-
-    def add(self, cause: str, where: str) -> None:
-        """Count a row."""
-        self.counts[cause] += 1
-        if len(known := self.named.setdefault(cause, [])) < NAMED:
-            known.append(where)
-
-    def lines(self) -> list[str]:
-        """Return a line on each cause."""
-        more = {cause: self.counts[cause] - len(names) for cause, names in self.named.items()}
-        return [
-            f"{count:,} rows: {cause}: {', '.join(self.named[cause])}{f' and {more[cause]:,} more' * bool(more[cause])}"
-            for cause, count in self.counts.most_common()
-        ]
-
-
-def write_rows(file: str | Path, rows: Iterable[Observation], *, add: bool = False) -> int:
-    """Write observations, or add them to a file; return how many. Raises OSError."""
-    count = 0
-    with Path(file).open("a" if add else "w", encoding="utf-8") as target:
-        for row in rows:
-            target.write(json.dumps(row.to_row(), ensure_ascii=False) + "\n")
-            count += 1
-    return count
+__all__ = ["BadRows", "Observation", "is_masked", "mask_values", "observe_world", "without_masked", "write_rows"]
 
 
 def observe_world(world: World, *, source: str = "", versions: JsonObject | None = None) -> list[Observation]:
     """Return the calls of a world that were really made (`World.record`), each with what is trusted of its state."""
-    start, steps = world.snapshot()["start"], [step for step in world.log if "outcome" in step]
+    steps, reads = [step for step in world.log if "outcome" in step], world.toolkit.is_read
+    more: dict[str, Any] = {"start": world.snapshot()["start"], "source": source, "versions": versions or {}}
     real = [(at, step) for at, step in enumerate(steps) if not step["outcome"]["simulated"]]
-    reads = {at: _shown(step) for at, step in real if world.toolkit[step["call"]["name"]].reads}
+    rows = [(at, observe_step(step, steps[:at], reads=reads, **more)) for at, step in real]
     made: list[Observation] = []
-    for at, step in real:
-        outcome, call = step["outcome"], step["call"]
-        state = fold_patches(start, [booked_patch(each["outcome"]) for each in steps[:at]])
-        until = min((other for other, _ in real if other > at and other not in reads), default=len(steps))
-        is_known = outcome["status"] == "error" or at in reads or (outcome["patch"] and not outcome.get("supposed"))
-        made.append(
-            Observation(
-                call["name"],
-                call["args"],
-                outcome["status"],
-                outcome["result"],
-                before=trusted_part(state, find_untrusted(start, [], steps[:at])),
-                change=list(outcome["patch"] or []) if is_known else None,
-                shown=[shown for other, shown in reads.items() if other < at],
-                later=[shown for other, shown in reads.items() if at < other < until],
-                source=source,
-                versions=versions or {},
-            )
-        )
+    for at, row in rows:
+        until = next((other for other, each in rows if other > at and not reads(each.tool)), len(steps))
+        after = [each for other, each in rows if at < other < until]
+        later = [{"name": each.tool, "args": each.args, "result": each.result} for each in after]
+        made.append(replace(row, later=later))
     return made
-
-
-def _shown(step: Step) -> JsonObject:
-    return {"name": step["call"]["name"], "args": step["call"]["args"], "result": step["outcome"]["result"]}

@@ -12,21 +12,31 @@ from typing import IO, Any, cast
 from ..errors import GeckoError, PatchConflict
 from ..state import Json, JsonObject
 from ..tools import Toolkit
+from ..tools.openapi.credentials import Server
 from ..values.patch import apply_patch
+from .har import read_har
 from .observation import BadRows, Observation
 
 
-def read_file(file: str | Path, bad: BadRows, toolkit: Toolkit | None = None) -> Iterator[Observation]:
-    """Yield the observations of a JSON-lines file (also `.gz`): observations, OpenAI messages, recorded calls.
+def read_file(
+    file: str | Path, bad: BadRows, toolkit: Toolkit | None = None, *, server: Server | None = None
+) -> Iterator[Observation]:
+    """Yield the observations of a HAR file (`.har`), or of JSON lines (also `.gz`).
+
+    A line holds an observation, a conversation's OpenAI messages, or recorded calls.
 
     Args:
         file: The file; its rows may be of different kinds.
         bad: Where rows are counted that are of none.
-        toolkit: Says which tools only read, so that a thread's reads stand beside its calls.
+        toolkit: Says which tools only read, so that a thread's reads stand beside its calls; HAR files need it.
+        server: Of a HAR file, where the tools were called, in place of the document's server.
 
     Raises:
         GeckoError: The file cannot be read.
     """
+    if toolkit is not None and str(file).endswith(".har"):
+        yield from read_har(file, bad, toolkit, server)
+        return
     try:
         with _open(file) as lines:
             for number, line in enumerate(lines, 1):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from math import exp, lgamma
+from math import exp, lgamma, log2
 
 from ..state import JsonObject
-from .conditions import TIERS, TRUSTED, Condition, constants
+from .conditions import TIERS, TRUSTED, Condition, Documented, constants, joined
 from .terms import Term
 
 EXCEPTIONS = 0.04
@@ -16,11 +16,11 @@ EXCEPTIONS = 0.04
 PROPOSED, ESTABLISHED = 3, 10
 """Rows from which a rule is spoken of, and from which it may refuse if its kind is trusted."""
 
-CHANCE = 0.05
-"""Chance that one of so many conditions would fit so many rows by accident, below which it is believed."""
+CHANCE, SURE = 0.05, 0.001
+"""Chance that one of so many conditions would fit so many rows by accident, below which it is told, and may refuse."""
 
 STARTS = 2
-MOST_RIVALS, MOST_RULES, MOST_CONJOINED = 5, 4, 3
+MOST_RIVALS, MOST_RULES, MOST_CONJOINED, MOST_REGIONS, HALF = 5, 4, 3, 4, 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +31,12 @@ class Rule:
         best: The condition.
         rivals: Others of its tier that fit the same rows.
         rows: Bits of the refusals that it explains.
-        against: Bits of the lawful rows that break it.
         evidence: As it stands in the file.
     """
 
     best: Condition
     rivals: Sequence[Condition]
     rows: int
-    against: int
     evidence: JsonObject = field(compare=False)
 
     @property
@@ -56,12 +54,14 @@ class Sample:
     starts: Sequence[str]
     terms: Sequence[Term]
     conditions: Sequence[Condition]
+    documented: Documented = frozenset()
 
-    def started(self, rows: int) -> int:
-        """Return in how many different states these rows began."""
-        return len({self.starts[at] for at in places(rows)})
+    @property
+    def every(self) -> int:
+        """Bits of all rows."""
+        return (1 << len(self.names)) - 1
 
-    def named(self, rows: int, most: int = 5) -> list[str]:
+    def named(self, rows: int, most: int = 16) -> list[str]:
         """Return the digests of some of these rows."""
         return [self.names[at] for _, at in zip(range(most), places(rows), strict=False)]
 
@@ -74,53 +74,46 @@ def places(rows: int) -> Iterator[int]:
         rows ^= low
 
 
-def find_rules(sample: Sample, failed: int, *, least: int = PROPOSED) -> tuple[list[Rule], int]:
-    """Return the rules that explain refusals of one kind, and the refusals that none explains."""
+def find_rules(sample: Sample, failed: int, about: Collection[str] = ()) -> tuple[list[Rule], int]:
+    """Return the rules that explain refusals of one kind, and the refusals that none explains.
+
+    Args:
+        sample: All rows.
+        failed: Those of this kind.
+        about: Terms that its message shows: of conditions that fit alike those that speak of them are taken.
+    """
     rules: list[Rule] = []
     left = failed
-    for _ in range(MOST_RULES):
-        rule = _find_rule(sample, left, least) if left.bit_count() >= least else None
+    while left.bit_count() >= PROPOSED and left.bit_count() > EXCEPTIONS * failed.bit_count():
+        rule = (_find_rule(sample, left, about) or _conjoin(sample, left, about)) if len(rules) < MOST_RULES else None
         if rule is None:
             break
         rules.append(rule)
         left &= ~rule.rows
-        if left.bit_count() <= EXCEPTIONS * failed.bit_count():
-            break
     return rules, left
 
 
-def _find_rule(sample: Sample, failed: int, least: int) -> Rule | None:
+def _find_rule(sample: Sample, failed: int, about: Collection[str]) -> Rule | None:
     """Return the rule that explains most of the refusals: of the trusted tiers, before one with constants."""
-    more = list(constants(sample.terms, failed, sample.lawful)) if sample.lawful else []
-    fitting = [(one, hit) for one in [*sample.conditions, *more] if (hit := _hits(sample, one, failed, least))]
+    pool = [*sample.conditions, *constants(sample.terms, failed, sample.lawful, sample.documented)]
+    fitting = [(one, hit) for one in pool if (hit := _hits(sample, one, failed))]
     if not fitting:
         return None
     whole = (1 - EXCEPTIONS) * failed.bit_count()
 
-    def rank(pair: tuple[Condition, int]) -> tuple[bool, int, int, int, str]:
+    def rank(pair: tuple[Condition, int]) -> tuple[bool, int, int, bool, int, str]:
         one, hit = pair
-        against = (sample.lawful & one.fails).bit_count()
+        against, is_whole = (sample.lawful & one.fails).bit_count(), hit.bit_count() >= whole
         # one that explains (nearly) all, by the plainest kind; else the one that explains most
-        return (
-            hit.bit_count() < whole,
-            TIERS[one.kind] if hit.bit_count() >= whole else -hit.bit_count(),
-            against,
-            one.cost,
-            one.check,
-        )
+        first = TIERS[one.kind] if is_whole else -hit.bit_count()
+        return not is_whole, first, against, not one.names(about), one.cost, one.check
 
     best, rows = min(fitting, key=rank)
-    chance = chance_of(
-        rows.bit_count(),
-        failed.bit_count(),
-        sample.lawful.bit_count(),
-        len({(c.true, c.known) for c, _ in fitting} | {(c.true, c.known) for c in sample.conditions}),
-    )
-    if chance > CHANCE:
+    tried = len({(one.true, one.known) for one in pool if not best.names(about) or one.names(about)})
+    chance = chance_of(rows.bit_count(), failed.bit_count(), (sample.lawful & best.known).bit_count(), tried)
+    # numbers happen to be larger than others too often to explain a part
+    if chance > CHANCE or (best.kind == "comparison" and rows.bit_count() < whole):
         return None
-    if best.kind == "comparison" and rows.bit_count() < whole:
-        return None  # numbers happen to be larger than others too often to explain a part
-    against = sample.lawful & best.fails
     rivals = [
         one
         for one, hit in sorted(fitting, key=lambda pair: (pair[0].cost, pair[0].check))
@@ -130,18 +123,27 @@ def _find_rule(sample: Sample, failed: int, least: int) -> Rule | None:
         and hit & rows == rows
         and not sample.lawful & one.fails
     ]
-    return Rule(best, rivals[:MOST_RIVALS], rows, against, _evidence(sample, best, rows, against, chance, len(rivals)))
+    # that something is in a place where it must not be may stand for its not being in another
+    is_turned = best.kind == "membership" and best.check.startswith("not (")
+    is_sure = rows.bit_count() >= whole and not is_turned
+    return Rule(best, rivals[:MOST_RIVALS], rows, _evidence(sample, best, rows, chance, len(rivals), is_sure))
 
 
-def _hits(sample: Sample, one: Condition, failed: int, least: int) -> int:
-    """Return the refusals that a condition explains, none where lawful rows speak against it or do not know it."""
-    lawful, known = sample.lawful & one.known, sample.lawful.bit_count()
-    if known and lawful.bit_count() < known / 2:
-        return 0
-    if (lawful & ~one.true).bit_count() > EXCEPTIONS / 2 * known:
-        return 0
-    hit = failed & one.fails
-    return hit if hit.bit_count() >= least else 0
+def _conjoin(sample: Sample, failed: int, about: Collection[str]) -> Rule | None:
+    """Return a rule of several conditions for refusals that no single one explains; it never refuses."""
+    region = find_region(sample, failed, sample.lawful, about)
+    if region is None:
+        return None
+    rows, true = region.true & failed, sample.every & ~region.true
+    best = Condition(f"not ({region.whole})", "conjunction", true, sample.every, region.cost)
+    return Rule(best, (), rows, _evidence(sample, best, rows, 1, 0, False))
+
+
+def _hits(sample: Sample, one: Condition, failed: int) -> int:
+    """Return the refusals that a condition explains, none where lawful rows speak against it."""
+    known, hit = sample.lawful & one.known, failed & one.fails
+    is_clear = (known & ~one.true).bit_count() <= EXCEPTIONS * known.bit_count()
+    return hit if is_clear and hit.bit_count() >= PROPOSED else 0
 
 
 def chance_of(rows: int, failed: int, lawful: int, pool: int) -> float:
@@ -153,9 +155,13 @@ def chance_of(rows: int, failed: int, lawful: int, pool: int) -> float:
     return pool * exp(log_choose(failed, rows) - log_choose(failed + lawful, rows))
 
 
-def _evidence(sample: Sample, best: Condition, rows: int, against: int, chance: float, rivals: int) -> JsonObject:
-    count, starts = rows.bit_count(), sample.started(rows)
-    trusted = best.kind in TRUSTED and count >= ESTABLISHED and starts >= STARTS
+def _evidence(sample: Sample, best: Condition, rows: int, chance: float, rivals: int, is_sure: bool) -> JsonObject:
+    count, against = rows.bit_count(), sample.lawful & best.fails
+    starts = len({sample.starts[at] for at in places(rows)})
+    # one that most lawful calls do not speak of, or that explains a part, may be an accident of these states
+    is_common = 2 * (sample.lawful & best.known).bit_count() >= sample.lawful.bit_count()
+    is_clear = is_common and chance <= SURE and is_sure
+    trusted = best.kind in TRUSTED and count >= ESTABLISHED and starts >= STARTS and is_clear
     status = "refuted" if against else "established" if trusted else "proposed"
     return {
         "kind": best.kind,
@@ -169,42 +175,49 @@ def _evidence(sample: Sample, best: Condition, rows: int, against: int, chance: 
     }
 
 
-def separate(sample: Sample, inside: int, outside: int) -> list[Condition]:
-    """Return conditions that all hold in these rows, and one of which fails in each of those; or none."""
-    allowed = EXCEPTIONS / 2
-    fitting = [
-        one
-        for one in [*sample.conditions, *constants(sample.terms, outside, inside)]
-        if (inside & ~(one.known & one.true)).bit_count() <= allowed * inside.bit_count()
-    ]
-    found: list[Condition] = []
-    left = outside
-    while left.bit_count() > allowed * outside.bit_count() and len(found) < MOST_CONJOINED:
-        hits = [(one, left & one.fails) for one in fitting]
-        hits = [(one, hit) for one, hit in hits if hit]
-        if not hits:
-            return []
-        best, hit = min(hits, key=lambda pair: (-pair[1].bit_count(), TIERS[pair[0].kind], pair[0].cost, pair[0].check))
-        if chance_of(hit.bit_count(), left.bit_count(), inside.bit_count(), len(fitting)) > CHANCE:
-            return []
-        found.append(best)
-        left &= ~hit
-    return found
+def find_region(sample: Sample, inside: int, outside: int, about: Collection[str] = ()) -> Condition | None:
+    """Return a condition that holds in as many of these rows as can be told from (nearly) all of those; or None.
 
-
-def find_doubt(sample: Sample, failed: int) -> Condition | None:
-    """Return a condition outside of which nearly all of these refusals lie, and as few lawful rows as can be.
-
-    Where nothing explains refusals, calls on their side of it are not known to be lawful.
+    It is one of few conjunctions of few conditions. A conjunction that would be outside of all of those by accident
+    tells nothing, but the first where it takes half of the rows: what it leaves out is unknown then.
     """
-    best: tuple[float, int, str] | None = None
-    found: Condition | None = None
-    lawful = sample.lawful.bit_count()
-    for one in [*sample.conditions, *constants(sample.terms, failed, sample.lawful)]:
-        inside = (sample.lawful & one.known & one.true).bit_count()
-        if (failed & one.known & one.true).bit_count() > 0.02 * inside or 2 * inside < lawful or not inside:
-            continue
-        rank = (-round(inside / lawful, 2), one.cost, one.check)
-        if best is None or rank < best:
-            best, found = rank, one
-    return found
+    every = [*sample.conditions, *constants(sample.terms, outside, inside, sample.documented)]
+    pool = [one for one in every if not one.is_open]
+    found: list[Condition] = []
+    left = inside
+    while left and len(found) < MOST_REGIONS:
+        one = _grow(pool, left, outside, sample.every, about)
+        if one is None:
+            break
+        taken = (left & one.true).bit_count()
+        share = taken / left.bit_count()
+        chance = (1 - taken / inside.bit_count()) ** outside.bit_count() * len(pool)
+        if taken < PROPOSED or (chance > CHANCE and (found or share < HALF)):
+            break
+        found.append(one)
+        left &= ~one.true
+    return joined(found, "or", sample.every) if found else None
+
+
+def _grow(pool: Sequence[Condition], inside: int, outside: int, every: int, about: Collection[str]) -> Condition | None:
+    """Return the conjunction that tells most of these rows from those, each condition by what it gains."""
+    chosen: list[Condition] = []
+    rows, others = inside, outside
+    while others.bit_count() > EXCEPTIONS / 2 * min(rows.bit_count(), outside.bit_count()):
+        found = [
+            (_gain(one, rows, others), one.names(about), -TIERS[one.kind], -one.cost, one.check, one) for one in pool
+        ]
+        gain, *_, best = max(found, key=lambda each: each[:5], default=(0, None))
+        if best is None or len(chosen) == MOST_CONJOINED or gain <= 0:
+            return None
+        chosen.append(best)
+        rows, others = rows & best.true, others & best.true
+    return joined(chosen, "and", every) if chosen else None
+
+
+def _gain(one: Condition, rows: int, others: int) -> float:
+    """Return how much purer the rows are where a condition holds, for each of them that is kept."""
+    kept, odd = (rows & one.true).bit_count(), (others & one.true).bit_count()
+    if not kept:
+        return 0.0
+    return kept * (log2(kept / (kept + odd)) - log2(rows.bit_count() / (rows.bit_count() + others.bit_count())))

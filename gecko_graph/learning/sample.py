@@ -9,7 +9,7 @@ from heapq import heappush, heappushpop
 
 from ..schemas.complaints import find_complaints
 from ..tools import Toolkit
-from ..values.digest import find_non_json, pack, unpack
+from ..values.digest import digest, find_non_json, pack, unpack
 from .observation import BadRows, Observation
 from .texts import kind_of
 
@@ -31,6 +31,7 @@ class Sampler:
     counts: dict[str, Counter[str]] = field(default_factory=dict)
     _heaps: dict[tuple[str, str], list[tuple[int, bytes]]] = field(default_factory=dict)
     _kept: dict[tuple[str, str], set[int]] = field(default_factory=dict)
+    _last: dict[str, str] = field(default_factory=dict)
 
     def add(self, rows: Iterable[Observation]) -> None:
         """Take rows into account."""
@@ -39,12 +40,29 @@ class Sampler:
             if cause := self._fault(row):
                 self.bad.add(cause, row.source or f"row {number}")
                 continue
-            branch = "" if row.status == "ok" else kind_of(row.result, row.args)
-            counts = self.counts.setdefault(row.tool, Counter())
-            if branch not in counts and len(counts) >= BRANCHES:
-                branch = OTHER
-            counts[branch] += 1
-            self._keep((row.tool, branch), row)
+            branch = self._branch(row.tool, "" if row.status == "ok" else kind_of(row.result, row.args))
+            self.counts[row.tool][branch] += 1
+            self._keep((row.tool, branch), int(row.digest[:16], 16), pack(row.to_row(masked=False)))
+
+    def _branch(self, tool: str, kind: str) -> str:
+        """Return a kind, or `OTHER` if it is none of the first by their digests: whichever came before."""
+        counts = self.counts.setdefault(tool, Counter())
+        if kind in counts or not kind:
+            return kind
+        if len(counts) - ("" in counts) - (OTHER in counts) < BRANCHES:
+            counts[kind] = 0
+            return kind
+        if tool not in self._last:
+            self._last[tool] = max((each for each in counts if each not in ("", OTHER)), key=digest)
+        if digest(kind) > digest(last := self._last[tool]):
+            return OTHER
+        del self._last[tool]
+        counts[OTHER] += counts.pop(last)
+        self._kept.pop((tool, last), None)
+        for mark, packed in self._heaps.pop((tool, last), []):
+            self._keep((tool, OTHER), -mark, packed)
+        counts[kind] = 0
+        return kind
 
     def _fault(self, row: Observation) -> str:
         tool = self.toolkit.get(row.tool)
@@ -56,17 +74,15 @@ class Sampler:
             return "its arguments break the tool's document"
         return ""
 
-    def _keep(self, key: tuple[str, str], row: Observation) -> None:
-        mark = int(row.digest[:16], 16)
+    def _keep(self, key: tuple[str, str], mark: int, packed: bytes) -> None:
         heap, kept = self._heaps.setdefault(key, []), self._kept.setdefault(key, set())
         if mark in kept or (len(heap) >= PER_BRANCH and mark > -heap[0][0]):
             return  # the same call in the same state is one observation, however often it was made
-        item = (-mark, pack(row.to_row(masked=False)))
         kept.add(mark)
         if len(heap) < PER_BRANCH:
-            heappush(heap, item)
+            heappush(heap, (-mark, packed))
         else:
-            kept.discard(-heappushpop(heap, item)[0])
+            kept.discard(-heappushpop(heap, (-mark, packed))[0])
 
     def tools(self) -> list[str]:
         """Return the tools that rows speak of, as the toolkit has them."""
@@ -91,7 +107,7 @@ class Sampler:
 def find_opposites(rows: Iterable[Observation]) -> list[str]:
     """Return where rows come from that answer a call which others refuse in one state: a clock, another version."""
     found: dict[str, list[Observation]] = {}
-    for row in rows:
+    for row in (each for each in rows if each.before is not None):
         found.setdefault(row.question, []).append(row)
     both = (some for some in found.values() if len({row.status for row in some}) > 1)
     return [", ".join(sorted({row.source or row.digest[:12] for row in some})) for some in both]

@@ -17,9 +17,6 @@ from typing import Any, Final
 from ..state import Json
 
 MISSING: Final = object()
-ROOT = "\0"
-"""Stands in a term's text where `state` or `before` will."""
-
 FIELDS, DEPTH, TERMS = 30, 3, 160
 STABLE = 0.9
 """Share of the objects at a place that have a field which rules may name."""
@@ -32,25 +29,36 @@ class Term:
     """An expression and its values.
 
     Args:
-        text: The expression, with `ROOT` for the state.
+        text: The expression.
         values: Its value in each row, or MISSING.
         cost: How long a description it is: of two that fit the shorter one is taken.
-        needs: What must hold for it to be evaluated at all.
         of: `argument`, `state` or `lookup`.
+        keys: Terms that it looks something up by: of none it has no value.
+        path: Of a cursor: its path in the state as a template's tokens, and the tokens in each row.
     """
 
     text: str
     values: Sequence[Any]
     cost: int
     of: str
-    needs: tuple[str, ...] = ()
-    path: tuple[str, Sequence[Any]] | None = None
-    """Of a cursor: its path in the state as a template's tokens, joined by a new line, and the tokens in each row."""
+    keys: tuple[Term, ...] = ()
+    path: tuple[Sequence[str], Sequence[Any]] | None = None
+
+    @property
+    def guards(self) -> tuple[str, ...]:
+        """What must hold so that it has a value, of what some rows lack; evaluation fails where anything else lacks."""
+        own = [f"{self.text} is defined"] if MISSING in self.values else []
+        return (*(guard for key in self.keys for guard in (*key.guards, *key.given)), *own)
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """What must hold so that it is not none: an argument may be left out, be it in none of these rows."""
+        return (f"{self.text} is not none",) if None in self.values or self.of == "argument" else ()
 
     def typed(self) -> tuple[str, ...]:
         """Return conditions under which it has a value of a type that it had in the rows."""
         tests = sorted({test_of(value) for value in self.values if value is not MISSING})
-        return (*self.needs, are(self.text, *tests))
+        return (*self.guards, are(self.text, *tests))
 
 
 def are(text: str, *tests: str) -> str:
@@ -86,11 +94,9 @@ def quote(value: Json) -> str:
 def stable_fields(values: Sequence[Any]) -> list[str]:
     """Return the keys that nearly all of these objects have."""
     objects = [value for value in values if isinstance(value, dict)]
-    counts = Counter(key for value in objects for key in value)
-    least = STABLE * len(objects)
-    return [key for key, count in counts.items() if count >= least and count >= LEAST_HITS and key.isidentifier()][
-        :FIELDS
-    ]
+    counts = Counter(key for value in objects for key in value if key.isidentifier())
+    least = max(STABLE * len(objects), LEAST_HITS)
+    return [key for key, count in counts.items() if count >= least][:FIELDS]
 
 
 def values_at(values: Sequence[Any], key: str) -> list[Any]:
@@ -98,7 +104,7 @@ def values_at(values: Sequence[Any], key: str) -> list[Any]:
     return [value.get(key, MISSING) if isinstance(value, dict) else MISSING for value in values]
 
 
-def build_terms(args: Sequence[Any], states: Sequence[Any], root: str = ROOT) -> list[Term]:
+def build_terms(args: Sequence[Any], states: Sequence[Any], root: str) -> list[Term]:
     """Return the terms of a tool's calls.
 
     Args:
@@ -125,62 +131,52 @@ def build_terms(args: Sequence[Any], states: Sequence[Any], root: str = ROOT) ->
 
 def _arguments(args: Sequence[Any]) -> Iterator[Term]:
     for name in sorted({name for each in args for name in each}):
-        values = [each.get(name) for each in args]
-        yield Term(member("args", name), values, 1, "argument")
-        inner = [MISSING if value is None else value for value in values]
-        if _mostly(inner, dict):
-            for key in stable_fields(inner):
-                text = member("args", name)
-                yield Term(member(text, key), values_at(inner, key), 2, "argument", (are(text, "mapping"),))
+        values, text = [each.get(name) for each in args], member("args", name)
+        yield Term(text, values, 1, "argument")
+        if _mostly([MISSING if value is None else value for value in values], dict):
+            yield from _fields(values, text, "argument", DEPTH, 2)
 
 
 def _pairs(keys: Sequence[Term]) -> Iterator[Term]:
     """Yield two short texts as one: what a hidden table may be looked up by."""
-    texts = [
-        term
-        for term in keys
-        if all(value is None or (isinstance(value, str) and len(value) < 30) for value in term.values)
-    ]
-    for a, b in list(combinations(texts, 2))[:6]:
-        both = [
-            f"{x}|{y}" if x is not None and y is not None else MISSING for x, y in zip(a.values, b.values, strict=True)
-        ]
-        needs = (are(a.text, "string"), are(b.text, "string"))
-        yield Term(f"({a.text} ~ '|' ~ {b.text})", both, 3, "argument", needs)
+    short = [term for term in keys if all(isinstance(each, str) and len(each) < 30 for each in term.values)]
+    for a, b in list(combinations(short, 2))[:6]:
+        both = [f"{x}|{y}" for x, y in zip(a.values, b.values, strict=True)]
+        yield Term(f"({a.text} ~ '|' ~ {b.text})", both, 3, "argument")
 
 
 def _fields(
-    values: Sequence[Any], text: str, of: str, depth: int, cost: int, needs: tuple[str, ...] = ()
+    values: Sequence[Any], text: str, of: str, depth: int, cost: int, keys: tuple[Term, ...] = ()
 ) -> Iterator[Term]:
     for key in stable_fields(values):
         inner, name = values_at(values, key), member(text, key)
-        yield Term(name, inner, cost, of, needs)
+        yield Term(name, inner, cost, of, keys)
         if depth < DEPTH and _mostly(inner, dict):
-            yield from _fields(inner, name, of, depth + 1, cost + 1, (*needs, are(name, "mapping")))
+            yield from _fields(inner, name, of, depth + 1, cost + 1, keys)
 
 
 def _cursors(fields: Sequence[Term]) -> Iterator[Term]:
     """Yield what stands where a list of keys in the state leads to in a tree: the folder that one works in."""
     for path in (term for term in fields if _holds(term, list)):
-        for tree in (term for term in fields if _holds(term, dict) and term is not path):
-            between = Counter[str]()
-            for place, whole in zip(path.values, tree.values, strict=True):
-                for key in _keys_between(place, whole):
-                    between[key] += 1
+        steps = [place if _is_path(place) else None for place in path.values]
+        for tree in (term for term in fields if _holds(term, dict)):
+            pairs = zip(steps, tree.values, strict=True)
+            between = Counter(key for some, whole in pairs for key in _after(whole, some))
             for key in [each for each, count in between.items() if count >= LEAST_HITS][:2]:
-                found = [_walk(whole, place, key) for place, whole in zip(path.values, tree.values, strict=True)]
-                if sum(each is not MISSING for each in found) >= STABLE * sum(map(_is_path, path.values)):
+                root = tree.text.split(".")[1:]
+                tokens = [[token for each in some for token in (each, key)] if some else None for some in steps]
+                found = [
+                    MISSING if some is None else _at(whole, some)
+                    for whole, some in zip(tree.values, tokens, strict=True)
+                ]
+                if sum(each is not MISSING for each in found) >= STABLE * sum(map(bool, steps)):
                     text = f"at({tree.text}, [{path.text} | interleave({quote(key)}), {quote(key)}])"
-                    needs = (*path.needs, *tree.needs, are(path.text, "sequence"))
-                    steps = [
-                        [*_root_path(tree), *_steps(place, key)] if _is_path(place) else None for place in path.values
-                    ]
-                    said = "\n".join([*_root_path(tree), f"{{{{ {path.text} | interleave({quote(key)}) }}}}", key])
-                    yield Term(text, found, 2, "lookup", needs, (said, steps))
+                    said = [*root, f"{{{{ {path.text} | interleave({quote(key)}) }}}}", key]
+                    yield Term(text, found, 2, "lookup", (), (said, [some and [*root, *some] for some in tokens]))
 
 
-def _keys_between(place: Any, whole: Any) -> list[str]:
-    first = whole.get(place[0]) if isinstance(whole, dict) and _is_path(place) else None
+def _after(whole: Any, path: list[str] | None) -> list[str]:
+    first = _at(whole, path[:1]) if path else MISSING
     return [key for key, value in first.items() if isinstance(value, dict)] if isinstance(first, dict) else []
 
 
@@ -188,57 +184,39 @@ def _is_path(place: Any) -> bool:
     return isinstance(place, list) and bool(place) and all(isinstance(key, str) for key in place)
 
 
-def _root_path(tree: Term) -> list[str]:
-    return tree.text.removeprefix(ROOT + ".").split(".")
-
-
-def _steps(place: list[str], between: str) -> list[str]:
-    return [token for key in place for token in (key, between)]
-
-
-def _walk(whole: Any, place: Any, between: str) -> Any:
-    if not _is_path(place):
-        return MISSING
-    for token in _steps(place, between):
-        whole = whole.get(token, MISSING) if isinstance(whole, dict) else MISSING
+def _at(whole: Any, keys: Sequence[str]) -> Any:
+    for key in keys:
+        whole = whole.get(key, MISSING) if isinstance(whole, dict) else MISSING
     return whole
 
 
 def _lookups(key: Term, containers: Sequence[Term], lists: Sequence[Term]) -> Iterator[Term]:
     """Yield what stands under a key in the containers, and the record of a list that has it as one of its fields."""
-    # `at` refuses keys that are neither texts nor whole numbers
-    needs = (*key.needs, are(key.text, "string", "integer"))
     for one in containers:
-        if one.text in key.text:
-            continue
-        found = [_get(whole, each) for whole, each in zip(one.values, key.values, strict=True)]
-        text = f"at({one.text}, [{key.text}])"
-        yield from _found(text, found, one.cost + key.cost, (*needs, *one.needs))
+        if one.text not in key.text:
+            pairs = zip(one.values, key.values, strict=True)
+            found = [_at(whole, [str(each)]) if is_key(each) else MISSING for whole, each in pairs]
+            yield from _found(f"at({one.text}, [{key.text}])", found, one.cost + key.cost, key)
     for one in lists:
-        for field in stable_fields([item for value in one.values if isinstance(value, list) for item in value][:500])[
-            :8
-        ]:
+        items = [item for value in one.values if isinstance(value, list) for item in value][:500]
+        for field in stable_fields(items)[:8]:
             found = [_find(whole, field, each) for whole, each in zip(one.values, key.values, strict=True)]
             text = f"({one.text} | selectattr({quote(field)}, 'eq', {key.text}) | first)"
-            yield from _found(text, found, one.cost + key.cost + 1, (*key.needs, *one.needs, are(one.text, "sequence")))
+            yield from _found(text, found, one.cost + key.cost + 1, key)
 
 
-def _found(text: str, found: Sequence[Any], cost: int, needs: tuple[str, ...]) -> Iterator[Term]:
+def _found(text: str, found: Sequence[Any], cost: int, key: Term) -> Iterator[Term]:
     if sum(value is not MISSING for value in found) >= LEAST_HITS:
-        yield Term(text, found, cost, "lookup", needs)
-        if _mostly([value for value in found if value is not MISSING], dict):
-            yield from _fields(found, text, "lookup", DEPTH - 1, cost + 1, (*needs, are(text, "mapping")))
-
-
-def _get(whole: Any, key: Any) -> Any:
-    if not isinstance(whole, dict) or not is_key(key):
-        return MISSING
-    return whole.get(str(key), MISSING)
+        yield Term(text, found, cost, "lookup", (key,))
+        if _mostly(found, dict):
+            yield from _fields(found, text, "lookup", DEPTH - 1, cost + 1, (key,))
 
 
 def _find(whole: Any, field: str, key: Any) -> Any:
     items = whole if isinstance(whole, list) else []
-    return next((item for item in items if isinstance(item, dict) and is_key(key) and item.get(field) == key), MISSING)
+    if not is_key(key) or not all(isinstance(item, dict) and field in item for item in items):
+        return MISSING
+    return next((item for item in items if item[field] == key), MISSING)
 
 
 def is_key(value: Any) -> bool:
@@ -265,8 +243,5 @@ def derive(terms: Sequence[Term], suffix: str, compute: Callable[[Any], Any]) ->
     for term in terms:
         values = [MISSING if value is MISSING else compute(value) for value in term.values]
         if any(value is not MISSING for value in values):
-            # only of the types that have it: the filter refuses the others
-            own = [MISSING if value is MISSING else each for each, value in zip(term.values, values, strict=True)]
-            needs = replace(term, values=own).typed()
-            made.append(Term(f"({term.text}{suffix})", values, term.cost + 1, term.of, needs))
+            made.append(replace(term, text=f"({term.text}{suffix})", values=values, cost=term.cost + 1, path=None))
     return made

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..state import Json
+from ..values.observation import HOLE, kind_of
 from ..values.places import as_text
 from .terms import Term
 
-HOLE = "…"
+__all__ = ["HOLE", "fit_text", "kind_of"]
+
 MOST_HOLES, TRIES = 6, 3
-
-
-def kind_of(error: Json, args: Mapping[str, Any]) -> str:
-    """Return a text that errors of one kind share: without quoted parts, numbers and the call's own arguments."""
-    text = as_text(error)
-    for value in sorted(
-        {str(each) for each in args.values() if isinstance(each, str | int | float)}, key=len, reverse=True
-    ):
-        if len(value) > 2 or (value and not value.isalnum()):
-            text = text.replace(value, HOLE)
-    return re.sub(rf"{HOLE}(?:[\s,]*{HOLE})+", HOLE, re.sub(r"'[^']*'|\[[^\]]*\]|\d+(?:\.\d+)?", HOLE, text))[:300]
 
 
 def fit_text(seen: Mapping[int, str], terms: Sequence[Term]) -> tuple[str, list[Term]] | None:

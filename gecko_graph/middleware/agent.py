@@ -20,18 +20,24 @@ from langgraph.types import Command
 from typing_extensions import TypedDict
 
 from ..context import GeckoContext
+from ..contracts.clauses import tell_rule
 from ..errors import GeckoError, StateError
 from ..events import event
 from ..models.answer import AT_ONCE, AWAITED, Driver, aperform, finish, perform
 from ..models.ask import Reply, Work
 from ..models.factory import ModelsLike
 from ..models.usage import add_usage
+from ..real.decisions import ask_person
+from ..real.learned import LearnedLike, share, teach
 from ..real.ledger import CallLedger, check_ledger
 from ..real.policy import ReviewPolicy
 from ..real.preview import describe_calls, predict
 from ..state import Call, JsonObject
 from ..tools import Toolkit
+from ..tools.check import Rejection
+from ..tools.real import drive
 from ..values.difference import json_equal
+from ..values.observation import Observe
 from ..world.as_tools import add_marks, build_message, find_pending, is_same
 from ..world.calls import fold_snapshot
 from ..world.records import ExecutedCall
@@ -49,6 +55,7 @@ OPEN = (
     "{name} was not carried out: a call before it in the same message has no answer, because it waits for a person or "
     "has failed. Make this call again when that one is answered."
 )
+ASKED = "{name} would be refused, by what was learned:\n{rules}\nApprove to have it made all the same."
 VIOLATED = "{name} was carried out, but its result is not what it must be: {why}\nIts result: {result}"
 
 
@@ -102,6 +109,9 @@ class GeckoMiddleware(AgentMiddleware):
         exclude_tools: Names of tools that run as they are in every mode, such as `write_todos`.
         ledger: Keeps the claims of real calls where the agent's checkpointer is none of SQLite, Postgres and memory.
             Without a checkpointer there are none.
+        learned: A file of learned contracts, or its content, as for `create_gecko_agent`; a write that they refuse in
+            `guard` or `preview` is asked about where there is a checkpointer.
+        observe: Where a row goes for each real call: a file, or a function that takes the row.
 
     Raises:
         GeckoError: An argument cannot be used; the message says which.
@@ -121,6 +131,8 @@ class GeckoMiddleware(AgentMiddleware):
         interrupt_on: Any = "writes",
         exclude_tools: Collection[str] = (),
         ledger: CallLedger | None = None,
+        observe: Observe = None,
+        learned: LearnedLike = None,
     ) -> None:
         super().__init__()
         if mode not in get_args(Mode):
@@ -131,11 +143,12 @@ class GeckoMiddleware(AgentMiddleware):
             raise GeckoError(f"exclude_tools: expected a list of tool names, got {exclude_tools!r}")
         check_ledger(ledger)
         knobs = check_setup(toolkit, context)
+        toolkit = teach(toolkit, learned)
         if mode == "hybrid":
             toolkit = toolkit.open(*(tool.name for tool in toolkit if tool.reads and tool.stated and tool.real))
         self._mode: Mode = mode
         self._state, given = state, None if callable(state) else state
-        self._template = World(toolkit, state=given, model=model, context=context, rungs=rungs)
+        self._template = World(toolkit, state=given, model=model, context=context, rungs=rungs, observe=observe)
         self._toolkit = toolkit
         self._exclude_tools = frozenset(exclude_tools)
         # the agent's own tools may be real without the toolkit's knowledge: the policy decides as if all were
@@ -151,6 +164,7 @@ class GeckoMiddleware(AgentMiddleware):
     async def _begin(self, state: Any, runtime: Any, driver: Driver) -> JsonObject | None:
         """Begin the thread's world, or go on with it."""
         known, start = state.get("gecko"), None
+        await drive(share(self._toolkit), driver)
         if callable(self._state):
             done: Reply = await driver.do(perform, aperform, Work(function=self._state, args=(runtime,)))
             if done.failure:
@@ -270,18 +284,37 @@ class GeckoMiddleware(AgentMiddleware):
 
     async def _make(self, request: Any, handler: Any, live: Live, driver: Driver) -> Any:
         """Make a real call and book it; return why not where its precondition is broken."""
-        if self._mode in GATED and (rejection := live.world.check(request.tool_call)):
+        rejection = live.world.check(request.tool_call) if self._mode in GATED else None
+        if rejection and not await self._is_overruled(request, rejection, driver):
             return refuse(request.tool_call, rejection)
         call, here = self._call_of(request), live.records()
         if booked := live.booked.get(call["id"]):
             return self._booked(request, await self._claimed.recall(request.state, call, booked, driver), booked, live)
         run = partial(driver.do, handler, handler, request)
-        result, key = await self._claimed.make(request.state, call, here, run, driver)
+        result, row = await self._claimed.make(request.state, call, here, run, driver)
         step = find_rehearsed(request.state, request.tool_call) if self._mode == "shadow" else None
         came = read_result(result), predict(step) if step else None
-        entry = await driver.do(live.world.record, live.world.arecord, call, *came)
-        entry["key"] = key
+        entry = await driver.do(live.world.record, live.world.arecord, call, *came, by=row.get("by", "tool"))
+        entry["key"] = row["key"]
+        await drive(share(self._toolkit.select(names=call["name"])), driver)
         return self._booked(request, result, entry, live)
+
+    async def _is_overruled(self, request: Any, rejection: Rejection, driver: Driver) -> bool:
+        """Return whether a person has a write made that only learned rules refuse; who approved it knowing that has."""
+        violations, call = rejection.get("violations", ()), self._call_of(request)
+        if not violations or not all("evidence" in each for each in violations):
+            return False
+        step = find_rehearsed(request.state, request.tool_call) if self._mode == "preview" else None
+        if step and step.get("outcome", {}).get("violations") == violations:
+            return True
+        if not self._policy.may_ask or not (claims := await self._claimed.find(request.state, driver)):
+            return False
+        if any(row["call"]["id"] == call["id"] for row in await drive(claims.find_open(), driver)):
+            return True  # it was, and its claim says what became of it
+        told = ASKED.format(name=call["name"], rules="\n".join(map(tell_rule, violations)))
+        asking = ask_person([call], [told], self._real, claims, allowed=[("approve", "reject")])
+        (decision,) = await drive(asking, driver)
+        return bool(decision["type"] == "approve")
 
     def _call_of(self, request: Any) -> Call:
         given = request.tool_call

@@ -15,6 +15,7 @@ from langgraph.errors import GraphInterrupt
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.types import Command
 
+from ..contracts.clauses import tell_rule
 from ..models.answer import Driver
 from ..models.conversation import build_complaint_message
 from ..real.claims import DECIDED, UNKNOWN, Claims, entry_of, find_claims, last_human, running
@@ -59,8 +60,8 @@ class Claimed(NamedTuple):
 
     async def make(
         self, state: Any, call: Call, here: Sequence[JsonObject], run: Callable[[], Awaitable[Any]], driver: Driver
-    ) -> tuple[Any, str]:
-        """Return a call's result and its key: by making it, or from the ledger where it was made before.
+    ) -> tuple[Any, JsonObject]:
+        """Return a call's result and its row: by making it, or from the ledger where it was made before.
 
         `here` are the records of its message's calls so far. A call of which it is not known whether it took effect is
         asked about first. One that only reads, or that nothing could claim, is simply made.
@@ -68,7 +69,7 @@ class Claimed(NamedTuple):
         tool = self.toolkit[call["name"]]
         claims = None if tool.trusted else await self.find(state, driver)
         if claims is None:
-            return await run(), ""
+            return await run(), {"key": ""}
         done = [
             *(state.get("gecko_journal") or ()),
             *({**record["step"], **record["step"].get("outcome", {})} for record in here),
@@ -80,7 +81,7 @@ class Claimed(NamedTuple):
             if is_ours:
                 result, row = await self._run(claims, row, run, driver)
             if row["status"] in DECIDED:
-                return (result if is_ours else as_message(row, call)), row["key"]
+                return (result if is_ours else as_message(row, call)), row
             is_keyed = bool(row.get("keyed") and tool.idempotency)
             settling = settle_doubt(claims, row, self.toolkit, self.timeout_s, is_keyed=is_keyed)
             row, is_ours = await drive(settling, driver)
@@ -136,7 +137,9 @@ class Claimed(NamedTuple):
         if not lost:
             return None
         for row in (row for row in lost if row["status"] != "left"):
-            await driver.do(world.record, world.arecord, row["call"], Answer(row["status"], row["result"]))
+            await driver.do(
+                world.record, world.arecord, row["call"], Answer(row["status"], row["result"]), by=row.get("by", "tool")
+            )
         entries = [{**entry_of(row), "result": row.get("result", UNKNOWN)} for row in lost]
         messages = [RemoveMessage(REMOVE_ALL_MESSAGES), *tell(state["messages"], lost, claims.turn)]
         return {"gecko": world.snapshot(), "gecko_journal": entries, "messages": messages}
@@ -183,7 +186,8 @@ def refuse(call: ToolCall, rejection: Rejection) -> ToolMessage:
     if complaints := rejection.get("complaints"):
         message = build_complaint_message(name_call(call), complaints)
     else:
-        content = as_text(rejection.get("error"))
+        learned = [tell_rule(each) for each in rejection.get("violations", ()) if "evidence" in each]
+        content = "\n".join(learned) or as_text(rejection.get("error"))
         message = ToolMessage(content, tool_call_id=call["id"], name=call["name"], status="error")
     return add_marks(message, {"simulated": False, "rung": "contract", "made_up": False, "refused": True})
 

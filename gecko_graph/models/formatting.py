@@ -137,7 +137,11 @@ def line_of(step: Step, *, sources: bool = False) -> Callable[[int], str]:
 
 def source_of(outcome: Outcome) -> str:
     """Return whether a result is real, made up, or by which rule."""
-    return "made up" if outcome.get("invented") else f"by {outcome['rung']}" if outcome["simulated"] else "real"
+    filled = outcome.get("filled", {})
+    rest = (
+        f", made up: {', '.join(each or 'the result' for each in filled['places'])}" if filled.get("invented") else ""
+    )
+    return "made up" if outcome.get("invented") else f"by {outcome['rung']}{rest}" if outcome["simulated"] else "real"
 
 
 def format_call(call: Mapping[str, Any], *, share: int = RESULT_CHARS) -> str:

@@ -119,6 +119,7 @@ def remember_calls(steps: Sequence[Step], *, budget: int) -> JsonObject:
         if text is None or budget < 0:
             break
         made_up = {"made_up": True} if outcome.get("invented") else {}
+        made_up |= {"undecided": True} if outcome.get("undecided") else {}
         calls.append({**json.loads(text), "status": outcome["status"], "rung": outcome["rung"], **made_up})
     kept = [(call["args"], call["result"]) for call in reversed(calls)]
     whole = kept == [(step["call"]["args"], step["outcome"]["result"]) for step in steps if "outcome" in step]
@@ -136,7 +137,7 @@ def recall_calls(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
             recalled.append(AIMessage("", tool_calls=[made], response_metadata={NAME: {"rung": ""}}))
             content = call["result"] if isinstance(call["result"], str) else json.dumps(call["result"])
             status = "error" if call["status"] == "error" else "success"
-            known = {NAME: {key: call[key] for key in ("rung", "made_up") if key in call}}
+            known = {NAME: {key: call[key] for key in ("rung", "made_up", "undecided") if key in call}}
             recalled.append(ToolMessage(content, tool_call_id=made["id"], status=status, response_metadata=known))
         if calls:
             kept = {key: value for key, value in _metadata(message).items() if key != "calls"}
@@ -204,7 +205,8 @@ def real_results(recalled: Sequence[AnyMessage]) -> list[SupposedFact]:
                 result = json.loads(result)
             status: CallStatus = "error" if message.status == "error" else "ok"
             shown = {"tool": call["name"], "args": call["args"], "status": status, "result": result}
-            found.append({**shown, "rung": "real", "digest": ""})  # type: ignore[typeddict-item]
+            marks = {"undecided": True} if _metadata(message).get("undecided") else {}
+            found.append({**shown, **marks, "rung": "real", "digest": ""})  # type: ignore[typeddict-item]
     return found
 
 

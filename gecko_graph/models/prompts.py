@@ -90,6 +90,7 @@ REQUIRED: Mapping[Role, frozenset[str]] = {
     "user": frozenset({"goal"}),
     "auditor": frozenset({"goal", "conversation"}),
     "claim_judge": frozenset({"claim", "answer"}),
+    "contract_writer": frozenset({"tool", "errors", "counter"}),
 }
 """The variables that a prompt of a user's own may not leave out: without them the role cannot do its work."""
 

@@ -274,6 +274,22 @@ class ClaimReply(_Reply):
     met: bool
 
 
+class WrittenClause(_Reply):
+    """A reason to refuse a call: what must hold, and the error where it does not."""
+
+    check: str
+    error: Json = ""
+    when: str = ""
+
+
+class WrittenContract(_Reply):
+    """The contract writer's reply; rows decide what of it stands."""
+
+    requires: list[WrittenClause] = Field(default_factory=list)
+    effects: list[JsonObject] = Field(default_factory=list)
+    returns: Json = None
+
+
 REPLIES: Mapping[Role, tuple[type[BaseModel], ...]] = {
     "planner": (),
     "validator": (SemanticVerdict,),
@@ -288,6 +304,7 @@ REPLIES: Mapping[Role, tuple[type[BaseModel], ...]] = {
     "user": (),
     "auditor": (AuditReply,),
     "claim_judge": (ClaimReply,),
+    "contract_writer": (WrittenContract,),
 }
 """The replies that each role may give, the usual one first; the planner replies with a message."""
 

@@ -13,7 +13,7 @@ from ..contracts.language.syntax import Reads, StatePath, reads_of
 from ..errors import EvaluationFailed
 from ..models.formatting import format_call, format_single_change
 from ..retrieval.words import split_words
-from ..state import ChecklistItem, Json, JsonObject, MayRefuse, Step, UnjudgedAttempt, Verdict, VerdictStatus
+from ..state import ChecklistItem, Json, JsonObject, MayRefuse, Outcome, Step, UnjudgedAttempt, Verdict, VerdictStatus
 from ..tools.spec import ToolSpec
 from ..values.difference import net_changes
 from ..values.patch import tokens
@@ -121,8 +121,9 @@ def find_may_refuse(steps: Sequence[Step], earlier: Mapping[str, Sequence[str]])
     found: list[MayRefuse] = []
     for step in steps:
         name, outcome = step["call"]["name"], step.get("outcome")
-        if outcome and outcome.get("invented") and is_planned(step):
-            rules = [*outcome.get("may_refuse", ()), *(() if name in settled else earlier.get(name, ()))]
+        if outcome and outcome["simulated"] and is_planned(step):
+            known = earlier.get(name, ()) if outcome.get("invented") and name not in settled else ()
+            rules = [*outcome.get("may_refuse", ()), *known]
             found += [{"call": step["call"]["id"], "tool": name, "rule": rule} for rule in dict.fromkeys(rules)]
     return found
 
@@ -134,6 +135,15 @@ def mark(verdict: Verdict, steps: Sequence[Step]) -> None:
     verdict["undocumented"] = find_noted(steps, "undocumented")
     stale = [step for step in steps if step.get("outcome", {}).get("stale")]
     verdict["stale"] = [f"{step['call']['name']}: {STALE}" for step in stale]
+    outcomes = [step["outcome"] for step in steps if "outcome" in step and is_planned(step)]
+    if any("evidence" in one or "filled" in one for one in outcomes):
+        verdict["rests_on"] = dict(Counter(_branch(one) for one in outcomes if one["simulated"]))
+
+
+def _branch(outcome: Outcome) -> str:
+    """Return what kind of branch an answer rests on."""
+    is_made = outcome.get("invented") or "filled" in outcome
+    return "unknown" if is_made else outcome.get("evidence", "written")
 
 
 def find_noted(steps: Iterable[Step], key: str) -> list[str]:

@@ -179,6 +179,11 @@ def find_claims(messages: Sequence[AnyMessage], given: CallLedger | None, *, roo
     return Claims(find_ledger(standing.saver, given), standing, path, turn, task)
 
 
+def thread_mark() -> str:
+    """Return what tells the rows of this thread from those of others, without its name."""
+    return "thread " + digest(get_config().get("configurable", {}).get("thread_id", ""))[:12]
+
+
 def last_human(messages: Sequence[AnyMessage]) -> HumanMessage | None:
     """Return the message that a turn began with."""
     humans = (each for each in reversed(messages) if isinstance(each, HumanMessage))
@@ -259,7 +264,7 @@ def entry_of(row: JsonObject) -> ExecutedCall:
     """Return the journal's entry of a call that was claimed: with its result, or in doubt."""
     kept = ["call", "key", "tries", "started_at"]
     if row["status"] in ("ok", "error"):
-        kept += ["status", "result", "by", "ended_at"]
+        kept += ["status", "result", "by", "ended_at", *(["undecided"] if row.get("undecided") else [])]
     if row["status"] == "left":
         kept += ["ended_at"]
     return {"status": "in_doubt", **{key: row[key] for key in kept}}  # type: ignore[typeddict-item]
@@ -278,6 +283,8 @@ def as_step(entry: ExecutedCall) -> Step:
     outcome: Outcome = {
         "status": status, "result": result, "patch": [], "rung": "real", "simulated": False, "passed": [],
     }  # fmt: skip
+    if entry["status"] == "in_doubt" or entry.get("undecided"):
+        outcome["undecided"] = True
     return {"v": VERSION, "call": entry["call"], "outcome": outcome}
 
 

@@ -106,11 +106,13 @@ class ReviewPolicy(Strict):
 
         An argument with several possible sources is asked about whatever the policy. A write that rests on something
         made up, or on a condition that could not be evaluated, is asked about, and refused where no person is asked, as
-        is there what is only derived; a rule can allow it.
+        is there what is only derived; a rule can allow it. What a learned rule refuses is a person's to decide.
         """
         if tool.real is None:
             return "refuse", "the tool has no real function"
         word, reason = self._own_word(planned["call"]["args"], tool, state)
+        if word == "allow" and planned.get("overruled"):
+            return ("ask" if self.may_ask else "refuse"), planned["overruled"][0]
         if word != "allow":
             return word, reason
         if planned["ambiguous"]:

@@ -22,6 +22,8 @@ CHANGE_CHARS = 2_000
 RESULT_CHARS = 1_000
 REASON_CHARS = 300
 SHOWN = 120
+MARKS = ("observed", "stale", "invented", "may_refuse")
+OVERRULED = "refused by what was learned, approve it to have it made all the same"
 
 
 def make_preview(
@@ -74,6 +76,7 @@ def plan_call(step: Step, toolkit: Toolkit) -> PlannedCall:
         "ambiguous": [],
         "made_up": [],
         "unclear": step["outcome"].get("unclear", []) if "outcome" in step else [],
+        "overruled": step["outcome"].get("overruled", []) if "outcome" in step else [],
         "rehearse_after": False,
         "review": "allow",
         "reason": "",
@@ -87,7 +90,9 @@ def predict(step: Step) -> Prediction:
         return {"status": "error", "result": why, "rung": "validator", "patch": []}
     outcome = step["outcome"]
     fields = {key: outcome[key] for key in ("status", "result", "rung")} | {"patch": outcome["patch"] or []}
-    marks = {key: value for key, value in outcome.items() if key in ("observed", "stale", "invented") and value}
+    marks = {
+        key: value for key, value in outcome.items() if key in ("observed", "stale", "invented", "may_refuse") and value
+    }
     return cast("Prediction", fields | marks)
 
 
@@ -185,6 +190,7 @@ def describe_dependencies(planned: PlannedCall, names: Mapping[str, str]) -> Ite
         yield f"- {made_up['argument']}: made up; nothing real supports it."
     yield from (f"- {derived} (computed, not stated)." for derived in planned.get("derived", ()))
     open_points = [("may be refused", each) for each in planned.get("may_refuse", ())]
+    open_points += [(OVERRULED, each) for each in planned.get("overruled", ())]
     for word, text in [*open_points, *(("could not be checked", each) for each in planned.get("unclear", ()))]:
         yield f"- {word}: {cut(one_line(text), budget=REASON_CHARS)}"
 

@@ -56,7 +56,7 @@ def check_call(
     ).trust(lambda: untrusted)
     if refusal := run.refusal():
         return {"error": refusal.error, "violations": [*refusal.violations]}
-    doubts = [*run.unclear, *(() if tool.reads else run.skipped)]
+    doubts = [] if tool.is_learned else [*run.unclear, *(() if tool.reads else run.skipped)]
     if doubts and unclear == "refuse":
         return {"error": f"it cannot be checked: {'; '.join(doubts[:3])}"}
     return None

@@ -135,8 +135,10 @@ def _result_notes(contract: Contract, schema: JsonObject | None) -> Iterator[str
         for key in sorted({*contract.returned.keys} - known.keys()):
             yield f"it returns {key!r}, which the result schema does not name{did_you_mean(key, known)}"
     if wrong := find_misfit(contract.returned, of_schema(schema)):
-        what = "what its contract returns" if "returns" in contract.data else "it has no `returns`, and null"
-        yield f"{what} can never fit the result schema ({wrong}): one of the two is wrong"
+        if "returns" in contract.data:
+            yield f"what its contract returns can never fit the result schema ({wrong}): one of the two is wrong"
+        else:
+            yield f"it has no `returns`, and null can never fit the result schema ({wrong}): the result is left open"
 
 
 def select_tools(

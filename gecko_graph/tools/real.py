@@ -15,6 +15,7 @@ from langgraph.types import Command
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from ..context import GeckoContext
+from ..contracts.run import ContractAnswer
 from ..errors import Refused
 from ..masking import mask
 from ..models.answer import AT_ONCE, AWAITED, Driver, finish
@@ -59,11 +60,13 @@ class Answer:
 class Pass:
     """The result of a rung that cannot answer, with the reason.
 
-    `final` makes the call an error: no other rung may answer it.
+    `final` makes the call an error: no other rung may answer it. `known` is of the contract's rung alone: what it knows
+    of the answer, which the next rung completes.
     """
 
     reason: str
     final: bool = False
+    known: ContractAnswer | None = None
 
 
 def run_real(
@@ -100,7 +103,8 @@ def read_failure(tool: ToolSpec, reply: Reply) -> tuple[Answer, bool]:
     is_declared = tool.refuses and isinstance(error, ToolException)
     in_doubt = is_lost(error) if tool.trusted and error else reply.in_doubt and not is_declared
     is_busy = status_of_error(error) == TOO_MANY
-    return Answer("error", reply.failure, [], 0.0 if is_busy else None, is_refused=is_busy), in_doubt
+    more: JsonObject = {} if is_declared else {"undecided": True}  # no connection, say: nothing speaks against the call
+    return Answer("error", reply.failure, [], 0.0 if is_busy else None, is_refused=is_busy, more=more), in_doubt
 
 
 def as_answer(value: Any) -> Answer:
@@ -117,7 +121,9 @@ def as_answer(value: Any) -> Answer:
         return answer
     result = mask(answer.result) if isinstance(answer.result, str) else answer.result
     is_refused = refuses(status_of(value)) or REFUSED.items() <= value.additional_kwargs.items()
-    return Answer("error", result, [], retry_after_of(value), is_refused)
+    is_unsent = "http" in value.additional_kwargs and status_of(value) is None
+    more: JsonObject = {"undecided": True} if is_unsent else {}
+    return Answer("error", result, [], retry_after_of(value), is_refused, more=more)
 
 
 def retry_after_of(message: ToolMessage) -> float | None:

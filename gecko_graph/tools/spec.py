@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from ..contracts.contract import Contract
 from ..state import Json, JsonObject
+from .lessons import Lessons
 
 Effect = Literal["read", "write"]
 
@@ -74,6 +75,7 @@ class ToolSpec:
             it; it is not among `parameters`.
         refuses: True where an error result of `real` says that nothing was done; of a write it else leaves that open.
         source: The document that it was read from.
+        lessons: What real calls have taught of it, while an agent runs.
     """
 
     name: str
@@ -92,6 +94,7 @@ class ToolSpec:
     idempotency: str | None = None
     refuses: bool = False
     source: Source | None = field(default=None, repr=False, compare=False)
+    lessons: Lessons | None = field(default=None, repr=False, compare=False)
 
     @property
     def key_argument(self) -> str | None:
@@ -108,6 +111,11 @@ class ToolSpec:
     def reads(self) -> bool:
         """True if the tool is known to change nothing."""
         return self.effect == "read"
+
+    @property
+    def is_learned(self) -> bool:
+        """True if its contract was learned: it warns, and what it refuses a person may have made."""
+        return self.lessons is not None and self.lessons.is_learned
 
     @property
     def trusted(self) -> bool:

@@ -175,6 +175,10 @@ class Toolkit:
         """Return the tool of that name, or None."""
         return self._tools.get(name)
 
+    def is_read(self, name: str) -> bool:
+        """Return whether a tool is known to change nothing."""
+        return name in self._tools and self._tools[name].reads
+
     def __iter__(self) -> Iterator[ToolSpec]:
         return iter(self._tools.values())
 

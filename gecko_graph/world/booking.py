@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -17,6 +18,7 @@ from ..tools import Toolkit
 from ..values.difference import json_equal, net_changes
 from ..values.digest import clone
 from ..values.finding import atoms_of, forms_of, whole_form
+from ..values.observation import Observation, observe_step
 from ..values.patch import apply_fitting, apply_patch, booked_patch, fold_patches, pointer, same_value, tokens
 from ..values.places import as_text, map_scalars, path_tokens, places
 from .channels import AttemptState
@@ -24,10 +26,11 @@ from .commit import Commit, commit
 from .ladder import check_result_schema, climb
 from .model import ask_patch
 from .records import Departure, Drift, ExecutedCall, PlannedCall, Prediction
-from .rung import DECIDING, Answer, RungRequest, gate, request_of
+from .rung import DECIDING, Answer, RungRequest, gate, open_contract, request_of
 from .rungs import observe, observes
 from .state_rules import StateRules
 
+LOG = logging.getLogger(__name__)
 REASON_CHARS = 1_000
 SHORTEST = 4
 """Characters that are hardly equal by chance; of fewer ones name or form must say that they are an identifier."""
@@ -46,6 +49,14 @@ def book_call(
     if departure:
         entry["departure"] = departure
     return {"steps": [{"v": VERSION, "call": entry["call"], "outcome": outcome}], "task_state": booked_patch(outcome)}
+
+
+def observe_call(toolkit: Toolkit, step: Step, done: Sequence[Step], **more: Any) -> Observation:
+    """Return the observation of a step that was really made, after those `done`; as `observe_step`."""
+    tool = toolkit[step["call"]["name"]]
+    about = (tool.source.document if tool.source else {}).get("info", {})
+    versions = {"api": str(about["version"])} if isinstance(about, dict) and "version" in about else {}
+    return observe_step(step, done, reads=toolkit.is_read, taught=tool.is_learned, versions=versions, **more)
 
 
 def _expect(
@@ -70,7 +81,22 @@ def _expect(
 def booked(
     request: RungRequest, entry: ExecutedCall, planned: PlannedCall | None, scope: NodeScope, toolkit: Toolkit
 ) -> Generator[list[AnyAsk], list[Reply], tuple[Outcome, Departure | None]]:
-    """Return the real outcome with its change, and how it departs from the plan; its drift is noted in the entry."""
+    """Return the real outcome with its change, and how it departs from the plan; its drift is noted in the entry.
+
+    Learned rules that it contradicts refuse no more from here on; what it teaches of the tool is kept.
+    """
+    if refuted := withdraw_refuted(request, entry):
+        entry["refuted"] = refuted
+    outcome, departure = yield from _book(request, entry, planned, scope, toolkit)
+    lessons = request.tool.lessons
+    if lessons and entry.get("by") != "person" and "undecided" not in outcome:
+        lessons.note(entry["call"], outcome, rules=_rules_of(planned), drift=entry["drift"], refuted=refuted)
+    return outcome, departure
+
+
+def _book(
+    request: RungRequest, entry: ExecutedCall, planned: PlannedCall | None, scope: NodeScope, toolkit: Toolkit
+) -> Generator[list[AnyAsk], list[Reply], tuple[Outcome, Departure | None]]:
     expected, made_up = yield from _expect(request, planned["predicted"] if planned else None)  # type: ignore[misc]
     decided = expected["rung"] in DECIDING
     if expected["rung"] == "none":  # nothing was expected
@@ -95,7 +121,7 @@ def booked(
         if answered["status"] == "ok":
             outcome["patch"] = answered["patch"]
             entry["drift"] += _changed(request, patch, answered["patch"] or []) if planned else []
-    if outcome["patch"] and not decided:
+    if outcome["patch"] and (not decided or request.tool.is_learned):
         outcome["supposed"] = True
     if is_ok and request.tool.reads and observes(request):
         outcome |= observe(request, outcome["result"])  # type: ignore[typeddict-item]
@@ -110,6 +136,26 @@ def booked(
     return outcome, _departure_of(entry, planned, done, broken)
 
 
+def withdraw_refuted(request: RungRequest, entry: ExecutedCall) -> list[str]:
+    """Take the right to refuse from the learned rules that would have refused a call that was done; return them."""
+    contract, is_tools = request.tool.contract, entry.get("by") != "person"
+    if contract is None or not request.tool.is_learned or entry["status"] != "ok" or not is_tools:
+        return []
+    refusal = open_contract(request).refusal()
+    checks = [str(each["evidence"]["check"]) for each in (refusal.violations if refusal else ()) if "evidence" in each]
+    for check in checks:
+        contract.withdraw(check)
+        LOG.warning("%s: a real call contradicts a learned rule, which refuses no more: %s", request.tool.name, check)
+    return checks
+
+
+def _rules_of(planned: PlannedCall | None) -> list[str]:
+    """Return the rules for which a call might have been refused."""
+    if planned is None:
+        return []
+    return list(dict.fromkeys([*planned.get("may_refuse", ()), *planned["predicted"].get("may_refuse", ())]))
+
+
 def _changed(request: RungRequest, expected: Patch, real: Patch) -> list[Drift]:
     """Return where a change leaves another task state than the expected change does."""
     return state_drift(apply_fitting(request.state, expected), apply_fitting(request.state, real))
@@ -121,6 +167,8 @@ def _note_marks(request: RungRequest, outcome: Outcome, entry: ExecutedCall) -> 
     marks: Any = {"unclear": [*request.unclear], "undocumented": [problem] if problem else []}
     found: Any = {key: texts for key, texts in marks.items() if texts}
     entry.update(found)
+    if entry["status"] == "error" and (entry.get("undecided") or entry.get("by") == "person"):
+        found["undecided"] = True
     return {**outcome, **found}
 
 

@@ -31,6 +31,7 @@ from ..values.places import excerpt, json_path, value_at
 from .channels import AttemptState, SemanticRecord
 from .ladder import emit_result
 from .reducers import find
+from .refusals import complain
 from .rung import clock, find_closed, find_masked, runs_for_real, untrusted_of
 from .turn import earlier
 
@@ -76,7 +77,8 @@ def validator(
     checked: list[_Checked] = []
     for call in state["pending"]:
         tool = toolkit.get(call["name"])
-        checked.append(_Checked(call, tool, check_by_rule(call, tool)))
+        wrong = check_by_rule(call, tool) or complain(call, state, toolkit.get)
+        checked.append(_Checked(call, tool, wrong))
     records: list[SemanticRecord] = []
     if scope.context.semantic_validation and scope.has_model("validator"):
         records = yield from _check_by_model(checked, state, scope)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import GeneratorType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from langchain_core.messages import ToolMessage
 from langgraph.errors import GraphBubbleUp
@@ -17,10 +17,11 @@ from ..models.answer import error_text
 from ..models.ask import AnyAsk, Ask, Reply
 from ..models.node import NodeScope
 from ..schemas.complaints import find_faults, is_error_body
-from ..state import Call, Outcome, PassedRung
+from ..state import Call, Filled, Outcome, PassedRung
 from ..tools import Toolkit
 from ..values.digest import check_json, clone, digest
 from .channels import AttemptState, Proposal
+from .filled import Held, complete
 from .model import fact_key, model_rung
 from .rung import NO_ANSWER, Answer, Pass, Rung, RungGenerator, RungRequest, gate, request_of
 from .rungs import contract_rung, example_rung, python_rung, real_rung, schema_rung
@@ -131,21 +132,42 @@ def climb(request: RungRequest, rungs: Rungs = RUNGS) -> Climb:
     ladder = ladder_of(request.context, rungs)
     request, refusal = gate(request)
     if refusal is not None:
-        return outcome_of(refusal, CONTRACT, request, passed)
+        return (yield from _word(outcome_of(refusal, CONTRACT, request, passed), request, ladder))
+    asked, held = request, cast("Held | None", None)
     for rung in ladder:
         if rung.invents and (known := recall(request, rung, passed)) is not None:
-            return known
-        reply = yield from run_rung(rung, request)
+            return complete(held, known)
+        reply = yield from run_rung(rung, asked)
+        reply = held.check(reply) if held else reply
         if isinstance(reply, Answer):
             outcome = outcome_of(reply, rung, request, passed)
             if not rung.invents and (problem := check_result_schema(request, reply)):
                 outcome["undocumented"] = [problem]
-            return outcome
+            return complete(held, outcome)
         passed.append({"rung": rung.name, "reason": reply.reason})
-        if reply.final:
+        if reply.known is not None:
+            held = Held.of(request, reply.known)
+            asked = held.request
+        elif reply.final:
             return outcome_of(Answer("error", NO_ANSWER, []), rung, request, passed)
     answer = Answer("error", "no rung of the ladder could answer this call", [])
     return {**outcome_of(answer, CONTRACT, request, passed), "rung": "none"}
+
+
+def _word(outcome: Outcome, request: RungRequest, ladder: Sequence[Rung]) -> Climb:
+    """Return a refusal; one whose error the contract does not know with what the next rung that can word it says."""
+    filled = outcome.get("filled", {})
+    why = "".join(filled.get("places", {}).values())
+    told = f"The call is refused: {why}. Give the tool's own error, with the status error."
+    for rung in ladder if filled else ():
+        if rung.simulated and rung.name not in ("contract", "example", "schema"):  # these word no error
+            reply = yield from run_rung(rung, replace(request, told=told))
+            if isinstance(reply, Answer) and reply.status == "error":
+                made: Filled = {**filled, "rung": rung.name, "invented": rung.invents}
+                return {**outcome, "result": reply.result, "filled": made}
+            why = reply.reason if isinstance(reply, Pass) else "it answered as if the call succeeded"
+            outcome["passed"].append({"rung": rung.name, "reason": why})
+    return outcome
 
 
 def run_rung(rung: Rung, request: RungRequest) -> RungGenerator:
@@ -233,7 +255,14 @@ def outcome_of(answer: Answer, rung: Rung, request: RungRequest, passed: Sequenc
         outcome["invented"] = True
     if request.unclear:
         outcome["unclear"] = list(request.unclear)
-    return {**outcome, **answer.more, "passed": [*passed, *answer.more.get("passed", ())]}  # type: ignore[typeddict-item]
+    if request.overruled:
+        outcome["overruled"] = list(request.overruled)
+    more, lessons = {**answer.more, "passed": [*passed, *answer.more.get("passed", ())]}, request.tool.lessons
+    met = list(request.warned) if rung.simulated and answer.status == "ok" else []
+    found = more.pop("may_refuse", [])
+    if rules := [*met, *(lessons.leave_open(found) if lessons else found)]:
+        more["may_refuse"] = rules
+    return {**outcome, **more}  # type: ignore[typeddict-item]
 
 
 def recall(request: RungRequest, rung: Rung, passed: Sequence[PassedRung]) -> Outcome | None:

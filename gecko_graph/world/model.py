@@ -57,7 +57,7 @@ def model_rung(request: RungRequest) -> Generator[list[Ask], list[Reply], RungRe
     if not request.has_simulator:
         return Pass("no model configured for role 'simulator'")
     kept: Answer | None = None
-    problem = last = ""
+    problem, last = "", request.told
     for _ in range(2):
         shown = view_for(request, kept.patch or [] if kept else [])
         (reply,) = yield [_ask_simulator(request, shown, last)]
@@ -85,7 +85,7 @@ def _ask_simulator(request: RungRequest, shown: View, problem: str) -> Ask:
     fused = request.context.simulation == "fused" and not tool.reads
     reply = SimulatedResponse if tool.reads else SimulatedEffect if fused else SimulatedWrite
     variables = _variables(request, shown, problem) | {
-        "tool": format_tool(tool, focus=list(request.call["args"]), writes=request.writes),
+        "tool": format_tool(tool, focus=list(request.call["args"]), writes=request.writes, warned=request.warned),
         "wants": "effect" if fused else "response",
         "rules": "" if tool.reads or tool.contract else "ask",
     }
@@ -105,7 +105,7 @@ def _variables(request: RungRequest, shown: View, problem: str) -> dict[str, str
     }
 
 
-def format_tool(tool: ToolSpec, *, focus: Sequence[str], writes: Sequence[str] = ()) -> str:
+def format_tool(tool: ToolSpec, *, focus: Sequence[str], writes: Sequence[str] = (), warned: Sequence[str] = ()) -> str:
     """Return what the simulator must know of a tool; of a very long schema a view of what the focus finds.
 
     Of its parameters that is what each means: the call has them, and they are valid.
@@ -115,6 +115,7 @@ def format_tool(tool: ToolSpec, *, focus: Sequence[str], writes: Sequence[str] =
     shown: JsonObject = {"name": tool.name, "description": tool.about, "effect": tool.effect or "unknown"}
     parameters = tool.parameters if "$defs" in tool.parameters else tool.parameters.get("properties", {})
     shown |= {"parameters": parameters, **result, **({"other writes": others} if others else {})}
+    shown |= {"may refuse": [*warned]} if warned else {}
     text = json.dumps(shown, ensure_ascii=False)
     return text if len(text) <= TOOL_CHARS else view(shown, focus=focus, budget=TOOL_CHARS)
 
@@ -231,7 +232,9 @@ def suppose(request: RungRequest, outcome: Outcome) -> dict[str, SupposedFact]:
     would contradict this one), but is never answered from it.
     """
     unchanged = request.tool.effect is None and outcome["status"] == "ok" and outcome["patch"] == []
-    if "refused" in outcome or not outcome.get("invented") or not (request.tool.reads or unchanged):
+    filled = outcome.get("filled", {})
+    invented = outcome.get("invented") or (filled.get("invented") and outcome["status"] == "ok")
+    if "refused" in outcome or not invented or not (request.tool.reads or unchanged):
         return {}
     now = digest(request.state)
     key = fact_key(request.call, now)
@@ -242,7 +245,7 @@ def suppose(request: RungRequest, outcome: Outcome) -> dict[str, SupposedFact]:
         "args": request.call["args"],
         "status": outcome["status"],
         "result": outcome["result"],
-        "rung": outcome["rung"],
+        "rung": filled.get("rung", outcome["rung"]),
         "digest": now,
     }
     return {key: fact}

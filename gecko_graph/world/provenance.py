@@ -237,11 +237,15 @@ class _Trace:
         invented = outcome.get("invented", False)
         basis = self._basis(step["call"]["name"], rung)
         at = Mark("stated", "result", "", number, rung, attempt)
-        if basis is None:
+        filled = outcome.get("filled", {})
+        holes = [*filled.get("places", ())] if filled.get("invented") else []
+        if basis is None and not holes:
             self._read(outcome["result"], lambda place: at._replace(place=place), invented)
-        for place, value in islice(scalars(outcome["result"], keys=True), MOST_VALUES) if basis else ():
-            computed = any(atom.is_specific for atom in atoms_of(value))
-            self._add(value, basis if basis and computed else at._replace(place=place), invented=invented or computed)
+        for place, value in islice(scalars(outcome["result"], keys=True), MOST_VALUES) if basis or holes else ():
+            computed = basis is not None and any(atom.is_specific for atom in atoms_of(value))
+            made = any(f"{pointer(place)}/".startswith(f"{hole}/") for hole in holes)
+            mark = at._replace(place=place, rung=filled["rung"] if made else rung)
+            self._add(value, basis if basis and computed else mark, invented=invented or computed or made)
         for operation in (outcome["patch"] or ()) if is_supposed(outcome) else ():
             for _, value in scalars(operation.get("value"), keys=True):
                 mark = Mark("chosen", "state", operation["path"], number, rung if invented else "model", attempt)

@@ -54,6 +54,8 @@ class Prediction(TypedDict):
     """What a real read has shown of the task state."""
     stale: NotRequired[bool]
     """True for a real read that may not show what the plan itself has changed before it."""
+    may_refuse: NotRequired[list[str]]
+    """As the outcome's."""
 
 
 class PlannedCall(TypedDict):
@@ -75,6 +77,8 @@ class PlannedCall(TypedDict):
     """Conditions of the tool's contract that could not be evaluated."""
     may_refuse: NotRequired[list[str]]
     """Rules of the tool's own for which it may refuse the call."""
+    overruled: NotRequired[list[str]]
+    """Learned rules that refuse it: it is made only where a person decides so."""
     answered: NotRequired[Json]
     """The person's words, which are the call's result: it is not made."""
     rehearse_after: bool
@@ -144,6 +148,10 @@ class ExecutedCall(TypedDict):
     """Preconditions that could not be evaluated in the state before it."""
     undocumented: NotRequired[list[str]]
     """How its result breaks the documented schema."""
+    refuted: NotRequired[list[str]]
+    """Learned rules that would have refused it: they refuse no more."""
+    undecided: NotRequired[bool]
+    """True for an error that is no refusal: the service was too busy."""
 
 
 class Execution(TypedDict):

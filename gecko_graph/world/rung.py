@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from ..context import GeckoContext
-from ..contracts.run import Admissibility, ContractRun
+from ..contracts.clauses import tell_rule
+from ..contracts.run import Admissibility, ContractRun, Refusal, part_of
 from ..errors import GeckoError
 from ..models.ask import AnyAsk, Reply, Where
 from ..models.formatting import cut, join_lines, one_line
@@ -20,6 +21,7 @@ from ..models.node import NodeScope
 from ..state import Call, Category, JsonObject, Outcome, Step, SupposedFact
 from ..tools import Toolkit
 from ..tools.descriptions import pick_tools
+from ..tools.lessons import REFUSED
 from ..tools.real import Answer, Pass
 from ..tools.spec import ToolSpec
 from ..values.digest import clone
@@ -27,6 +29,7 @@ from ..values.origins import Untrusted, find_untrusted
 from ..values.patch import apply_patch, booked_patch
 from ..values.places import clock
 from .channels import AttemptState
+from .refusals import find_refusal, is_same_call
 
 __all__ = ["NO_ANSWER", "Answer", "Pass", "Reality", "Rung", "RungGenerator", "RungRequest", "RungResult", "clock"]
 
@@ -35,6 +38,8 @@ DECIDING = ("contract", "python")
 
 REASON_CHARS = 300
 """Of one reason why tools are closed."""
+
+AGAIN = "Only where the user wants it all the same, make the same call again: a person decides about it."
 
 NO_ANSWER = "the simulated tool gave no usable answer"
 """The error of a call that a rung failed to answer, and no other may."""
@@ -68,6 +73,10 @@ class RungRequest:
         writes: Names of the turn's tools that may change something.
         earlier: What real calls of earlier turns have shown.
         before: The task state before the steps; not to be changed.
+        warned: Refusals that the call may meet, of which none is certain.
+        overruled: Learned rules that refuse it, and that it is made in spite of.
+        told: What else the rung must know, for a model.
+        unread: Places of the state that reads which run for real would show, and that are not there.
     """
 
     tool: ToolSpec
@@ -85,6 +94,10 @@ class RungRequest:
     writes: Sequence[str] = ()
     earlier: Sequence[SupposedFact] = ()
     before: JsonObject = field(default_factory=dict)
+    warned: Sequence[str] = ()
+    overruled: Sequence[str] = ()
+    told: str = ""
+    unread: Sequence[tuple[str, ...]] = ()
 
     @property
     def calls(self) -> list[JsonObject]:
@@ -112,7 +125,24 @@ def request_of(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolk
         writes=[each.name for each in others if not each.reads],
         earlier=real_results(state.get("conversation", ())) if asked else (),
         before=state["before"],
+        unread=_find_unread(state["task_state"], toolkit, scope.context),
+        warned=[] if tool.reads else find_warnings(call, state, tool, toolkit),
     )
+
+
+def find_warnings(call: Call, state: AttemptState, tool: ToolSpec, toolkit: Toolkit) -> list[str]:
+    """Return refusals that a write may meet, as real calls have met them, here or in other threads."""
+    known = find_refusal(call, state, toolkit.get)
+    told = [REFUSED + known[0]] if known else []
+    return list(dict.fromkeys([*told, *(tool.lessons.warnings(call["args"]) if tool.lessons else ())]))
+
+
+def _find_unread(state: JsonObject, toolkit: Toolkit, context: GeckoContext) -> list[tuple[str, ...]]:
+    """Return the places that only reads show and none has shown: what they hold is unknown, not empty."""
+    contracts = [tool.contract for tool in toolkit if tool.contract is not None and runs_for_real(tool, context)]
+    places = {place for contract in contracts for place in contract.observed}
+    parts = ((place, part_of(state, place[:-1])) for place in sorted(places))
+    return [place for place, part in parts if isinstance(part, dict) and place[-1] not in part]
 
 
 def find_reality(before: JsonObject, steps: Iterable[Step], toolkit: Toolkit) -> Reality | None:
@@ -169,7 +199,7 @@ def open_contract(request: RungRequest) -> ContractRun:
     """Return the contract of the request's tool, which has one, opened on its call and state."""
     contract = request.tool.contract
     assert contract is not None
-    return contract.open(
+    run = contract.open(
         args=request.call["args"],
         parameters=request.tool.parameters,
         state=request.state,
@@ -177,27 +207,63 @@ def open_contract(request: RungRequest) -> ContractRun:
         now=clock(request.state),
         seed=request.context.seed,
         calls=answered_calls(request.steps) if contract.reads_calls else (),
-    ).trust(request.untrusted)
+    )
+    return run.trust(request.untrusted).without(request.unread)
 
 
-def gate(request: RungRequest) -> tuple[RungRequest, Answer | None]:
+def gate(request: RungRequest, *, overruled: bool = False) -> tuple[RungRequest, Answer | None]:
     """Return the request with its contract opened, and the error of a call that must not run.
 
     A broken precondition is the tool's own error, on every rung. One that cannot be evaluated refuses the call only
     under `unclear="refuse"` or `gate="strict"`; else it goes with the request, and the rung that answers decides. So do
-    those that the contract skips by `pass`, unless the tool only reads.
+    those that the contract skips by `pass`, unless the tool only reads. What was learned refuses no more once the same
+    call is made again, or it was `overruled`.
     """
     if request.tool.contract is None:
         return request, None
     run = open_contract(request)
     refusal = run.refusal()
+    if request.tool.is_learned:
+        return _gate_learned(request, run, refusal, overruled=overruled)
     skipped = () if request.tool.reads else run.skipped
     request = replace(request, contract=run, unclear=(*run.unclear, *skipped))
     if refusal is not None:
-        return request, Answer("error", refusal.error, refusal.patch, more={"violations": [*refusal.violations]})
+        more: JsonObject = {"violations": [*refusal.violations], **standing(run)}
+        if refusal.reason:
+            more["filled"] = {"rung": "none", "invented": False, "places": {"": refusal.reason}}
+        return request, Answer("error", refusal.error, refusal.patch, more=more)
     if request.unclear and (request.context.unclear == "refuse" or request.context.gate == "strict"):
         return request, unchecked(request.unclear)
     return request, None
+
+
+def _gate_learned(
+    request: RungRequest, run: ContractRun, refusal: Refusal | None, *, overruled: bool
+) -> tuple[RungRequest, Answer | None]:
+    """Return as `gate`: what a learned contract does not know stays open, and is no doubt about the call."""
+    run.unknown = run.unknown or next(iter(run.unclear), None)
+    warned, rules = [*request.warned, *run.warned], list[str]()
+    if refusal is not None:
+        rules = [tell_rule(each) for each in refusal.violations]
+        if not (overruled or _is_made_again(request)):
+            more: JsonObject = {"violations": [*refusal.violations], **standing(run)}
+            return replace(request, contract=run), Answer("error", f"{rules[0]}. {AGAIN}", [], more=more)
+        run.unknown = rules[0]
+    if request.tool.reads:
+        warned = []
+    return replace(request, contract=run, warned=warned, overruled=rules), None
+
+
+def _is_made_again(request: RungRequest) -> bool:
+    """Return whether a learned rule has refused this very call in the same attempt."""
+    same = (step for step in request.steps if "outcome" in step and is_same_call(step["call"], request.call))
+    found = (each for step in same if step["outcome"]["simulated"] for each in step["outcome"].get("violations", ()))
+    return any("evidence" in each for each in found)
+
+
+def standing(run: ContractRun) -> JsonObject:
+    """Return the mark of an answer that rests on evidence."""
+    return {} if run.status == "written" else {"evidence": run.status}
 
 
 def unchecked(unclear: Sequence[str]) -> Answer:
@@ -208,7 +274,7 @@ def unchecked(unclear: Sequence[str]) -> Answer:
 
 def find_gated(tools: Iterable[ToolSpec]) -> tuple[ToolSpec, ...]:
     """Return the tools whose contracts have requirements that need no arguments."""
-    return tuple(tool for tool in tools if tool.contract is not None and tool.contract.is_gated)
+    return tuple(tool for tool in tools if tool.contract is not None and tool.contract.is_gated and not tool.is_learned)
 
 
 def find_closed(

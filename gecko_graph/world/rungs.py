@@ -11,19 +11,23 @@ import json
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 from types import GeneratorType
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.messages import ToolMessage
 
+from ..contracts.language.sandbox import Hole
 from ..errors import EvaluationFailed, NotKnown, PatchConflict, StateError
 from ..models.ask import Reply, Work
+from ..schemas.complaints import find_faults
 from ..schemas.made_up import Impossible, make_value
 from ..state import Json, JsonObject, PassedRung, Patch
 from ..tools.real import as_answer, as_json, run_real
+from ..tools.spec import ToolSpec
 from ..values.difference import json_equal, make_patch
 from ..values.digest import check_json, clone, pack, unpack
 from ..values.patch import apply_patch, overlap, tokens
-from .rung import Answer, Pass, RungRequest, RungResult, gate, open_contract, runs_for_real, unchecked
+from .filled import NO_RESULT
+from .rung import Answer, Pass, RungRequest, RungResult, gate, open_contract, runs_for_real, standing, unchecked
 
 
 def contract_rung(request: RungRequest) -> RungResult:
@@ -36,16 +40,34 @@ def contract_rung(request: RungRequest) -> RungResult:
     if run is None:
         return Pass("the tool has no contract")
     try:
-        answer = run.answer()
+        answer = run.answer_known()
     except NotKnown as unknown:
         return Pass(f"the contract does not know: {unknown}")
     except EvaluationFailed as failure:
-        return unchecked([*request.unclear, f"the contract cannot be evaluated: {failure}"])
+        return _not_evaluated(request, failure)
     if answer is None:
         return Pass("the contract only guards the call")
     if request.context.unclear is None and request.unclear:
         return unchecked(request.unclear)
-    return Answer("ok", answer.result, answer.patch)
+    if answer.result is None and _leaves_result(request.tool):
+        answer = answer._replace(result=cast("Json", Hole(NO_RESULT)), holes={"": NO_RESULT})
+    if answer.holes:
+        where = "; ".join(f"{place or 'all of it'}: {why}" for place, why in answer.holes.items())
+        return Pass(f"the contract leaves its result open: {where}", known=answer)
+    return Answer("ok", answer.result, answer.patch, more=standing(run))
+
+
+def _not_evaluated(request: RungRequest, failure: EvaluationFailed) -> RungResult:
+    """Return why a contract does not answer: a learned one knows less than it seems, a written one is wrong."""
+    if request.tool.is_learned:
+        return Pass(f"the contract does not know: {failure}")
+    return unchecked([*request.unclear, f"the contract cannot be evaluated: {failure}"])
+
+
+def _leaves_result(tool: ToolSpec) -> bool:
+    """Return whether a contract has effects alone, and its tool a result that is not null."""
+    without = tool.contract is not None and "returns" not in tool.contract.data
+    return without and tool.result is not None and bool(find_faults(tool.result, None))
 
 
 def python_rung(request: RungRequest) -> Generator[list[Work], list[Reply], RungResult]:

@@ -192,7 +192,8 @@ def _try_call(tool: ToolSpec, contract: Contract, args: JsonObject, state: JsonO
     if (refusal := run.refusal()) is not None or run.unclear:
         return _Tried(run.unclear, refused=refusal.violations[0]["clause"] if refusal else "what cannot be evaluated")
     try:
-        answer = run.answer()
+        answer = run.answer_known()
+        answer = None if answer is None or answer.holes else answer
         after = state if answer is None else apply_patch(state, answer.patch)
         broken = [] if answer is None else run.violations(answer.result, after)
     except NotKnown:
@@ -219,14 +220,35 @@ def _make_arguments(tool: ToolSpec, state: JsonObject, seed: int) -> Iterator[Js
     rules = _rules(tool)
     found = (each for each in scalars_of(state, keys=True) if each is not None)
     values = list(islice(dict.fromkeys(found), MOST_VALUES))
+    parts = [part for part in state.values() if isinstance(part, dict)]
+    named = [key for part in parts for key, member in part.items() if isinstance(member, dict | list)][:MOST_VALUES]
+    likely = [*values, *named, *named, *named]  # what a call asks for by its name
     given = [*values, *([value] for value in values)]
     fitting = {name: [value for value in given if accepts(rules[name], value)] for name in rules}
+    named_fitting = {name: [value for value in named if accepts(rules[name], value)] for name in rules}
     chance = Random(seed)
     for number in range(MOST_TRIES):
         chosen = {
             name: chance.choice(values) for name, values in fitting.items() if values and chance.random() < _OFTEN
         }
-        yield (made if number % 2 else least) | chosen
+        if number % 3 == 2:
+            chosen |= {name: chance.choice(keys) for name, keys in named_fitting.items() if keys}
+        base = made if number % 2 else least
+        nested = {
+            name: _with_found(each, likely, chance) for name, each in base.items() if isinstance(each, dict | list)
+        }
+        inner = {name: value for name, value in nested.items() if name in rules and accepts(rules[name], value)}
+        yield base | inner | chosen
+
+
+def _with_found(made: Json, values: Sequence[Json], chance: Random) -> Json:
+    """Return an argument of several parts with values of the state in it: in `lines[].sku` the key of a product."""
+    if isinstance(made, dict):
+        return {key: _with_found(each, values, chance) for key, each in made.items()}
+    if isinstance(made, list):
+        return [_with_found(each, values, chance) for each in made[: chance.randint(1, 2)]]
+    same = [value for value in values if type(value) is type(made)]
+    return chance.choice(same) if same and chance.random() < _OFTEN else made
 
 
 def _make(tool: ToolSpec, seed: int) -> tuple[JsonObject, JsonObject] | None:

@@ -9,12 +9,12 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from copy import copy
 from functools import partial
 from time import time
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn, TypeAlias
 
 from ..context import GeckoContext
 from ..errors import GeckoError, PatchConflict, RunFailure, StateError, ToolkitError
-from ..models.answer import AT_ONCE, AWAITED, Driver, WaitingLine, finish
-from ..models.ask import AnyAsk, Dialogue, ModelAsk, Reply
+from ..models.answer import AT_ONCE, AWAITED, Driver, WaitingLine, aperform, finish, perform
+from ..models.ask import AnyAsk, Dialogue, ModelAsk, Reply, Work
 from ..models.factory import Models, ModelsLike
 from ..models.node import NodeFunction, NodeScope, Update, book_attempt, run_node, silent
 from ..models.usage import add_usage
@@ -22,15 +22,18 @@ from ..state import VERSION, Call, Json, JsonObject, Origin, Outcome, Step, Usag
 from ..tools import Toolkit
 from ..tools.check import LONGEST_ID, Rejection, read_call
 from ..values.digest import check_json, clone, digest
+from ..values.observation import Observe, Observer
 from ..values.origins import Ledger
 from ..values.places import excerpt
 from .as_tools import WorldTool, build_tools
-from .booking import book_call
+from .booking import book_call, observe_call
 from .calls import Given, Point, answer_calls, build_nodes, read_state
 from .ladder import ladder_of, rungs_of
 from .records import ExecutedCall
 from .rung import Answer, Rung, answered_calls, untrusted_of
 from .state_rules import StateRules
+
+By: TypeAlias = Literal["tool", "person"]
 
 
 class ModelNeeded(GeckoError):
@@ -50,12 +53,14 @@ class World:
             the rules.
         context: The knobs; those of turns and attempts (`max_steps`, budgets, retries) have no meaning here.
         rungs: Further rungs, as for `create_gecko`.
+        observe: Where a row goes for each call that is really made: a file, or a function that takes the row.
 
     Raises:
         ToolkitError: The toolkit is not a Toolkit, or has no tools.
         StateError: The state is not a JSON object.
         ModelError: A model cannot be built.
-        GeckoError: The context is not a GeckoContext, its ladder names an unknown rung, or a prompt cannot be used.
+        GeckoError: The context is not a GeckoContext, its ladder names an unknown rung, or a prompt or `observe` cannot
+            be used.
     """
 
     def __init__(
@@ -66,6 +71,7 @@ class World:
         model: ModelsLike = None,
         context: GeckoContext | None = None,
         rungs: Iterable[Rung] = (),
+        observe: Observe = None,
     ) -> None:
         knobs = check_setup(toolkit, context).model_copy(update={"token_budget": None, "time_budget_s": None})
         self._rules, self._checked = StateRules.of(toolkit), set[str]()
@@ -76,7 +82,7 @@ class World:
         self._nodes = build_nodes(toolkit, by_name)
         self._start = read_state({} if state is None else state)
         self._usage: Usage = {}
-        self._line, self._toolkit = WaitingLine(), toolkit
+        self._line, self._toolkit, self._observer = WaitingLine(), toolkit, Observer.of(observe)
         if state is not None:
             self._check_start()
         self._now = Point.first(self._start)
@@ -123,7 +129,7 @@ class World:
         """Return LangChain tools that this world answers, or the one that `find` returns by a call's runtime."""
         return build_tools(self._toolkit, find or (lambda _: self))
 
-    def record(self, call: Call, answer: Answer, predicted: Outcome | None = None) -> ExecutedCall:
+    def record(self, call: Call, answer: Answer, predicted: Outcome | None = None, *, by: By = "tool") -> ExecutedCall:
         """Book a call that was really made, so that the task state follows reality.
 
         What it changed is found as by the agent's `sync`: by contract or `simulate`, with the real result's values in
@@ -133,6 +139,7 @@ class World:
             call: The call, with its real arguments.
             answer: What it came to.
             predicted: What a simulation has answered to it, for a tool without contract and `simulate`.
+            by: Who says what it came to.
 
         Returns:
             A journal's entry, with its `drift`, and a broken result schema or postcondition as `departure`.
@@ -141,15 +148,17 @@ class World:
             ToolkitError: The toolkit has no such tool.
         """
         with self._line.turn():
-            entry, node = self._entry(call, answer, predicted)
-            finish(self._run(node, AT_ONCE))
+            entry, node = self._entry(call, answer, predicted, by)
+            finish(self._run(node, AT_ONCE, by=by))
             return entry
 
-    async def arecord(self, call: Call, answer: Answer, predicted: Outcome | None = None) -> ExecutedCall:
+    async def arecord(
+        self, call: Call, answer: Answer, predicted: Outcome | None = None, *, by: By = "tool"
+    ) -> ExecutedCall:
         """Record as `record` does, without blocking the event loop."""
         async with self._line.aturn():
-            entry, node = self._entry(call, answer, predicted)
-            await self._run(node, AWAITED)
+            entry, node = self._entry(call, answer, predicted, by)
+            await self._run(node, AWAITED, by=by)
             return entry
 
     def records(self, first: int = 0) -> list[JsonObject]:
@@ -310,7 +319,9 @@ class World:
             taken.add(given[-1][0]["id"])
         return partial(answer_calls, given=given, nodes=self._nodes)
 
-    def _entry(self, given: Call, answer: Answer, predicted: Outcome | None) -> tuple[ExecutedCall, partial[Any]]:
+    def _entry(
+        self, given: Call, answer: Answer, predicted: Outcome | None, by: By
+    ) -> tuple[ExecutedCall, partial[Any]]:
         if given["name"] not in self._toolkit:
             raise ToolkitError(f"record: unknown tool {given['name']!r}; known: {', '.join(self._toolkit.names)}")
         known = {"id": given["id"]} if given["id"] not in self._taken else {}
@@ -318,22 +329,33 @@ class World:
         call, _ = read_call({"name": given["name"], "args": given["args"], **known}, taken=self._taken, number=number)
         word, now = answer.status, time()
         entry: ExecutedCall = {"call": call, "status": word, "key": "", "tries": 1, "started_at": now}
-        entry |= {"ended_at": now, "by": "tool", "result": answer.result}
+        entry |= {"ended_at": now, "by": by, "result": answer.result}
         return entry, partial(book_call, entry=entry, predicted=predicted, toolkit=self._toolkit)
 
-    async def _run(self, node: NodeFunction, driver: Driver) -> list[Step]:
+    async def _run(self, node: NodeFunction, driver: Driver, *, by: By = "tool") -> list[Step]:
         """Run a node on the state as it is now, and commit its update."""
+        known = self._now.values
         update = await run_node(node, self._now.values, self._scope, driver, models=self._models, book=book_attempt)
         self._usage = add_usage(self._usage, update.pop("usage", {}))
         if update["steps"]:
             self._now = self._now.after(update)
         steps: list[Step] = clone(update["steps"])
         self._taken |= {step["call"]["id"] for step in steps}
+        if self._observer and by == "tool":
+            done = [each for each in known["steps"] if _is_real(each)]
+            for step in filter(_is_real, steps):
+                row = observe_call(self._toolkit, step, done, start=known["before"])
+                await driver.do(perform, aperform, Work(function=self._observer, args=(row,)))
+                done.append(step)
         return steps
 
     def _go_to(self, point: Point) -> None:
         self._now = point
         self._taken = {step["call"]["id"] for step in point.values["steps"]}
+
+
+def _is_real(step: Step) -> bool:
+    return "outcome" in step and not step["outcome"]["simulated"]
 
 
 def _refuse(ask: ModelAsk, dialogue: Dialogue) -> NoReturn:

@@ -6,7 +6,9 @@ import json
 
 from gecko_graph import Toolkit
 from gecko_graph.learning.observation import write_rows
+from gecko_graph.values.documents import read_document
 from tests.learning.shop import rows, toolkit
+from tests.learning.traffic import OrderService, bare_spec
 
 
 def test_rows_become_a_file_that_is_loaded(run, tmp_path):
@@ -30,3 +32,56 @@ def test_rows_become_a_file_that_is_loaded(run, tmp_path):
 
 def test_the_file_is_named_as_contracts_are(run, tmp_path):
     assert run("learn", "api.yaml", "calls.jsonl", "-o", tmp_path / "x.txt")[0] == 2
+
+
+def spec_of(tmp_path, document):
+    file = tmp_path / "api.json"
+    file.write_text(json.dumps(document), encoding="utf-8")
+    return file
+
+
+def test_what_a_tool_has_not_shown_is_told(run, tmp_path):
+    calls, target = tmp_path / "calls.jsonl", tmp_path / "shop.contracts.yaml"
+    write_rows(calls, rows(60))
+    code, _, err = run("learn", spec_of(tmp_path, toolkit().to_openapi()), calls, "-o", target)
+    assert code == 0
+    assert "60 rows" in err
+    assert "refused: " in err
+    evidence = read_document(target)["contracts"]["buy"]["evidence"]
+    assert sum(evidence["refusals"].values()) == 60 - evidence["lawful"]
+    assert "unknown" in evidence
+
+
+def test_a_model_is_asked_after_its_cost_is_shown(run, tmp_path, server, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    server.said["WrittenContract"] = {"requires": [{"check": "args.count < 1000", "error": "too many"}]}
+    calls, target = tmp_path / "calls.jsonl", tmp_path / "shop.contracts.yaml"
+    write_rows(calls, rows(60))
+    words = ["learn", spec_of(tmp_path, toolkit().to_openapi()), calls, "-o", target]
+    code, _, err = run(*words, "--model", "openai:gpt-5-mini", "--base-url", server.url)
+    assert code == 0, err
+    assert "at most 2 questions, about" in err
+    assert "$0." in err
+    assert len(server.asked) == 1
+    (one,) = [each for each in read_document(target)["contracts"]["buy"]["requires"] if each["id"] == "written-1"]
+    assert one["evidence"] | {"status": "proposed", "by": "model", "for": 0} == one["evidence"]
+
+
+def test_a_sandbox_is_probed_and_its_rows_are_kept(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("SHOP_KEY", OrderService.key)
+    spec, target = spec_of(tmp_path, bare_spec()), tmp_path / "order.contracts.yaml"
+    with OrderService() as service:
+        words = ["--probe", service.url, "--probes", "12", "--auth", "ApiKey=env:SHOP_KEY"]
+        code, _, err = run("learn", spec, "-o", target, *words)
+    assert code == 0, err
+    lines = (tmp_path / "order.contracts.probes.jsonl").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 12
+    assert "never called" in err or len(read_document(target)["contracts"]) == 7
+
+
+def test_without_a_named_sandbox_nothing_is_probed(run, tmp_path):
+    spec = spec_of(tmp_path, {**bare_spec(), "servers": [{"url": "http://127.0.0.1:1"}]})
+    assert run("learn", spec, "-o", tmp_path / "a.yaml")[0] == 2
+    assert run("learn", spec, "-o", tmp_path / "a.yaml", "--probe", "not a server", "--auth", "ApiKey=env:HOME")[0] == 2
+    assert run("learn", spec, "-o", tmp_path / "a.yaml", "--probe", "http://127.0.0.1:1")[0] == 2
+    assert not (tmp_path / "a.yaml").exists()

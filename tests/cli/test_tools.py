@@ -189,6 +189,17 @@ def test_an_example_that_breaks_the_rules_is_named_and_what_was_never_run_too():
     assert done.unreached == ["pay: refused by never"]
 
 
+def test_a_requirement_on_parts_of_an_argument_is_passed_with_what_the_state_holds():
+    line = {"type": "object", "properties": {"sku": {"type": "string"}, "n": {"type": "integer"}}, "required": ["sku"]}
+    lines = {"type": "array", "items": line, "minItems": 1}
+    order = {"name": "order", "parameters": {"type": "object", "properties": {"lines": lines}, "required": ["lines"]}}
+    check = {"check": "all(line in args.lines, line.sku in state.products)", "error": "unknown"}
+    tool = Tool(order, contract={"requires": [check], "returns": "{{ state.products[args.lines[0].sku].price }}"})
+    done = examine_contracts(Toolkit.from_tools([tool]), {"products": {"HL-1": {"price": 5}, "HL-2": {"price": 7}}})
+    assert done.unreached == []
+    assert done.found == []
+
+
 def test_on_the_command_line(tmp_path, run):
     spec, state = tmp_path / "tools.yaml", tmp_path / "state.json"
     spec.write_text(source("shop").read_text())

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from gecko_graph.contracts.language.expression import CHECK_NAMES, Expression, Limits, Scope, check_expression
+from gecko_graph.contracts.language.sandbox import MAX_DEPTH, Fault, copy_json
 from gecko_graph.errors import ContractError, EvaluationFailed
 
 STATE = {
@@ -203,3 +204,13 @@ def test_one_pause_as_of_a_collection_of_garbage_is_no_fault_of_the_evaluation_s
     with pytest.raises(EvaluationFailed, match="takes longer than"):
         CHECK.test(scope)
     assert CHECK.is_true(scope), "the next evaluation has time of its own"
+
+
+@pytest.mark.parametrize("nest", [lambda value: [value], lambda value: {"a": value}])
+def test_a_value_leaves_the_sandbox_with_as_many_levels_as_the_limit_says_and_no_more(nest):
+    value = 1
+    for _ in range(MAX_DEPTH):
+        value = nest(value)
+    assert copy_json(Scope({}), value) == value
+    with pytest.raises(Fault, match=str(MAX_DEPTH)):
+        copy_json(Scope({}), nest(value))

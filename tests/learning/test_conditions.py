@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from gecko_graph.contracts.language.examine import ANY
 from gecko_graph.contracts.language.expression import Location, Scope
 from gecko_graph.contracts.run import BASE
-from gecko_graph.learning.conditions import build_conditions, constants, forms_of
+from gecko_graph.learning.conditions import build_conditions, constants, documented_in, forms_of, joined
 from gecko_graph.learning.rules import chance_of
-from gecko_graph.learning.terms import MISSING, ROOT, Term, build_terms
+from gecko_graph.learning.terms import MISSING, Term, build_terms
 from gecko_graph.learning.texts import fit_text, kind_of
 
 PLACE = Location("test", dict.fromkeys(BASE, ANY))
@@ -37,16 +37,26 @@ def holds(check: str, args: dict, state: dict) -> bool:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(ARGS, STATE), min_size=3, max_size=6))
-def test_the_language_agrees_with_the_bits_wherever_the_needs_hold(rows):
+def test_the_language_agrees_with_the_bits_wherever_the_guards_hold(rows):
     args, states = [list(column) for column in zip(*rows, strict=True)]
     terms = build_terms(args, states, "state")
-    assert all(ROOT not in term.text for term in terms)
     for one in [*build_conditions(terms), *constants(terms, 1, 2)]:
         for at, (given_args, state) in enumerate(rows):
-            needs = all(holds(f"({need})", given_args, state) for need in one.needs) if one.needs else True
             if one.known >> at & 1:
-                assert needs, one
-            if needs and one.known >> at & 1:
+                assert all(holds(f"({guard})", given_args, state) for guard in one.guards), one
+                assert holds(one.check, given_args, state) == bool(one.true >> at & 1), one
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(ARGS, STATE), min_size=3, max_size=5), st.data())
+def test_conditions_joined_hold_where_their_bits_say_so(rows, data):
+    args, states = [list(column) for column in zip(*rows, strict=True)]
+    some = build_conditions(build_terms(args, states, "state"))
+    chosen = data.draw(st.lists(st.sampled_from(some), min_size=2, max_size=3))
+    for word in ("and", "or"):
+        one = joined(chosen, word, (1 << len(rows)) - 1)
+        for at, (given_args, state) in enumerate(rows):
+            if all(each.known >> at & 1 for each in chosen):
                 assert holds(one.check, given_args, state) == bool(one.true >> at & 1), one
 
 
@@ -90,3 +100,15 @@ def test_what_stands_where_one_works_is_a_term():
     found = next(term for term in terms if term.path)
     assert found.values == [{"x": {"size": 1}}] * 3
     assert MISSING not in next(term for term in terms if term.text.endswith(".size")).values
+
+
+def test_constants_that_documents_name_are_read():
+    schema = {
+        "properties": {
+            "mode": {"type": "string", "description": "How: 'fast' or 'slow'."},
+            "days": {"type": "array", "items": {"enum": ["mon", 1]}},
+            "count": {"minimum": 2},
+        }
+    }
+    found = {("mode", "fast"), ("mode", "slow"), ("days", "mon"), ("days", 1), ("count", 2)}
+    assert set(documented_in(schema)) == found

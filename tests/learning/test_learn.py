@@ -11,6 +11,7 @@ from gecko_graph import GeckoContext, Toolkit, World
 from gecko_graph.learning import sample
 from gecko_graph.learning.learn import Learned, learn_contracts
 from gecko_graph.learning.observation import Observation
+from gecko_graph.learning.texts import kind_of
 
 from .shop import rows, toolkit
 
@@ -130,6 +131,70 @@ def test_a_branch_is_sampled_within_bounds(monkeypatch):
     again = sample.Sampler(toolkit())
     again.add(reversed(rows(500)))
     assert [row.digest for _, row in again.rows("buy")] == [row.digest for _, row in kept]
+
+
+def test_more_kinds_than_are_kept_are_one_branch_in_any_order(monkeypatch):
+    monkeypatch.setattr(sample, "BRANCHES", 3)
+    words = [a + b for a in "abcd" for b in "efgh"]
+    odd = [
+        replace(row, status="error", result={"error": f"no {words[n % 16]} today"}) for n, row in enumerate(rows(60))
+    ]
+    kept = []
+    for seed in range(3):
+        Random(seed).shuffle(odd)
+        known = sample.Sampler(toolkit())
+        known.add([*odd, *rows(20)])
+        kept.append([(branch, row.digest) for branch, row in known.rows("buy")])
+    assert kept[0] == kept[1] == kept[2]
+    assert len({branch for branch, _ in kept[0]}) == 5
+    assert sample.OTHER in {branch for branch, _ in kept[0]}
+
+
+def test_ids_and_times_in_messages_are_no_kinds_of_their_own():
+    first, second = (
+        kind_of({"error": f"request {id_} failed at {at}"}, {})
+        for id_, at in (("9f1c-aa", "2026-11-23T10:00"), ("b7", "2025-01-02T07:30"))
+    )
+    assert first == second
+
+
+@pytest.mark.parametrize("odd", ["another version", "a clock", "a random id", "a secret"])
+def test_odd_rows_lose_nothing_and_are_named(odd):
+    every = rows(400)
+    some = [row for row in every if row.status == "ok"][:6]
+    if odd == "another version":
+        changed = [replace(row, status="error", result={"error": "gone"}, change=[], source="v2") for row in some]
+    elif odd == "a secret":
+        changed = [replace(row, args={**row.args, "item": "…"}) for row in some]
+    else:
+        told = "2026-11-23T10:00:0{}" if odd == "a clock" else "{}f3ac"
+        changed = [
+            replace(row, result={**row.result, "note": told.format(n)}) if row.status == "ok" else row
+            for n, row in enumerate(every)
+        ]
+        every = []
+    learned = learn_contracts(toolkit(), [*every, *changed])
+    statuses = {clause["evidence"]["kind"]: clause["evidence"]["status"] for clause in clauses(learned)}
+    assert {kind: statuses.get(kind) for kind in ("flag", "membership", "comparison")} == dict.fromkeys(
+        ("flag", "membership", "comparison"), "established"
+    )
+    assert len(learned.contracts["buy"]["effects"]) == 2
+    if odd == "another version":
+        assert "v2" in learned.notes[0]
+    elif odd != "a secret":
+        assert learned.unknown["buy"] == ["what it returns"]
+
+
+def test_a_prediction_stays_while_exceptions_are_few_and_names_each():
+    every = rows(400)
+    refused = [row for row in every if row.status == "error" and "no item" in str(row.result)]
+    odd = [
+        replace(row, status="ok", result={"item": "?"}, change=[], before={**row.before, "sold": 1000 + n})
+        for n, row in enumerate(refused[:2])
+    ]
+    found = next(c for c in clauses(learn_contracts(toolkit(), [*every, *odd])) if "pass" in c)
+    assert found["evidence"]["kind"] == "membership"
+    assert set(found["evidence"]["against"]) == {row.digest[:12] for row in odd}
 
 
 def test_a_written_contract_stays_and_is_held_beside_the_rows(learned):

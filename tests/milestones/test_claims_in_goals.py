@@ -6,7 +6,7 @@ import pytest
 
 from gecko_graph import GeckoError, Models, Scenario
 from gecko_graph.conversation.milestones.entry import read_entry
-from gecko_graph.conversation.milestones.format import MilestoneEntry
+from gecko_graph.conversation.milestones.format import MilestoneEntry, SourceEntry, find_values
 from gecko_graph.scenario.cases.result import run_case
 from gecko_graph.testing import recorded, scripted
 
@@ -88,3 +88,10 @@ def test_a_failure_elsewhere_is_a_failure():
 def test_a_claim_is_exactly_one_sentence(claims):
     with pytest.raises(GeckoError, match="claims"):
         read_entry(MilestoneEntry, {"message": {"claims": claims}}, where="milestones[0]")
+
+
+def test_an_answer_may_show_a_number_of_a_result_with_up_to_three_decimals():
+    message = {"calls": [{"name": "rate", "result": {"rate": 1.23456}}]}
+    source = SourceEntry(milestone="m", call="rate", path=["rate"], name="x")
+    found = find_values(message, source=source, rounded=True)
+    assert [each["x"] for each in found] == [1.23456, "1", "1.2", "1.23", "1.235"]

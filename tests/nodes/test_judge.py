@@ -11,6 +11,7 @@ from gecko_graph.models.ask import Reply
 from gecko_graph.models.prompts import Prompts
 from gecko_graph.models.roles import Judgement
 from gecko_graph.nodes.attempt import build_record
+from gecko_graph.nodes.checks import find_repeated
 from gecko_graph.nodes.judge import judge
 from gecko_graph.testing import drive
 from tests.judging import FILED, SAID, judged, round_of, said, statuses
@@ -222,3 +223,10 @@ def test_no_part_of_the_prompt_is_unbounded(attempt, step):
     sizes = {name: len(text) for name, text in driven.asks[0].variables.items()}
     assert sizes["items"] <= 11_000
     assert all(size <= 6_000 for name, size in sizes.items() if name != "items")
+
+
+@pytest.mark.parametrize(("times", "found"), [(1, 0), (2, 1), (3, 1)])
+def test_a_write_that_was_made_twice_is_named_once(step, times, found):
+    change = [{"op": "add", "path": "/trays/bills/-", "value": "invoice"}]
+    made = [step("put", {"tray": "bills"}, 1, patch=change)] * times
+    assert len(find_repeated(made)) == found

@@ -8,10 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, ToolMessage
+from langgraph.checkpoint.base import empty_checkpoint
+from langgraph.checkpoint.memory import InMemorySaver
 
 from gecko_graph import GeckoContext
 from gecko_graph.errors import StateError
 from gecko_graph.nodes.rounds import best_attempt, decide, finish, is_over, start_round
+from gecko_graph.nodes.threads import READ_AT_ONCE, _newest_first
 from gecko_graph.testing import drive
 from gecko_graph.values.digest import digest
 from tests import desk
@@ -196,3 +199,13 @@ def test_nothing_is_said_between_calls_and_their_results(turn, behind, says):
     update = run(finish, state | {"messages": [*state["messages"], *behind]})
     assert ("messages" in update) is says
     assert update["rehearsal"]["answer"] == "Filed."
+
+
+@pytest.mark.parametrize("count", [0, READ_AT_ONCE, 2 * READ_AT_ONCE + 1])
+def test_a_thread_is_read_newest_first_page_by_page(count):
+    """Each checkpoint is given once, whatever the size of the last page."""
+    saver, config = InMemorySaver(), {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
+    for _ in range(count):
+        config = saver.put(config, empty_checkpoint(), {}, {})
+    found = [each.checkpoint["id"] for each in _newest_first(saver, "t")]
+    assert (len(found), found) == (count, sorted(set(found), reverse=True))

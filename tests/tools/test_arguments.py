@@ -7,6 +7,7 @@ import yaml
 
 from gecko_graph.errors import ToolkitError
 from gecko_graph.tools import Toolkit
+from gecko_graph.tools.check import read_call
 from tests.tools.small_documents import answering, body, read_one
 
 
@@ -240,3 +241,8 @@ def test_a_real_document(shared_data):
 def test_what_came_before_is_refused():
     with pytest.raises(ToolkitError, match=r"#/swagger: this is Swagger 1\.2: 2\.0, 3\.0 and 3\.1 are read"):
         Toolkit.from_openapi({"swagger": "1.2", "paths": {}})
+
+
+def test_a_call_without_an_id_of_its_own_is_given_the_next_that_is_free():
+    call, complaint = read_call({"name": "pay", "args": {}}, taken={"call_3"}, number=3)
+    assert (call["id"], complaint) == ("call_4", None)

@@ -15,7 +15,7 @@ from gecko_graph.models.ask import Work
 
 pytest.importorskip("mcp.server.mcpserver", reason="the extra `mcp` (2.x) is not installed")
 
-from mcp import Client
+from mcp import Client, StdioServerParameters
 
 from gecko_graph import GeckoError, Tool, Toolkit
 from gecko_graph.errors import ToolkitError
@@ -225,3 +225,9 @@ def test_what_cannot_be_reached():
         Toolkit.from_mcp("http://127.0.0.1:9/mcp")
     with pytest.raises(GeckoError, match=r"no answer within 0\.2 s"):
         Toolkit.from_mcp([sys.executable, "-c", "import time; time.sleep(60)"], timeout_s=0.2)
+
+
+def test_a_servers_own_environment_is_kept_beside_the_secrets():
+    target = StdioServerParameters(command=COMMAND[0], args=COMMAND[1:], env={"SHOP_KEY": "blue"})
+    with Toolkit.from_mcp(target) as toolkit:
+        assert value(toolkit, "look")["key"] == "blue"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gecko_graph import GeckoContext, Tool, Toolkit
 from gecko_graph.values.digest import digest
-from gecko_graph.world.model import fact_key, format_facts
+from gecko_graph.world.model import fact_key, format_facts, real_facts
 from gecko_graph.world.reducers import gather_facts
 from tests import desk
 
@@ -78,3 +79,17 @@ def test_the_next_round_meets_the_same_invented_world():
     assert [attempt["steps"][0]["outcome"]["result"] for attempt in attempts] == [1.25] * 4
     assert [attempt["usage"].get("simulator", {}).get("calls", 0) for attempt in attempts] == [1, 1, 0, 0]
     assert "rate" not in str(run["task_state"]), "what was supposed never enters the task state"
+
+
+def test_what_real_calls_have_shown_is_a_fact_of_the_state_they_left_and_what_is_simulated_is_none():
+    def step(result, *, simulated=False, patch=()):
+        outcome = {"result": result, "simulated": simulated, "patch": list(patch), "status": "ok"}
+        return {"call": RATE | {"args": {"n": result}}, "outcome": outcome}
+
+    steps = [step(1), step(2, patch=[{"op": "add", "path": "/a", "value": 1}]), step(3), step(4, simulated=True)]
+    found = real_facts(SimpleNamespace(state={"a": 1}, steps=steps, earlier=[]))
+    assert [(each["result"], each["digest"]) for each in found] == [
+        (1, ""),
+        (2, digest({"a": 1})),
+        (3, digest({"a": 1})),
+    ]

@@ -121,7 +121,7 @@ def test_what_a_real_read_shows_is_booked_beside_the_change():
 def test_an_observation_that_cannot_be_booked_leaves_the_result_and_is_marked():
     for observes in (
         [{"op": "add", "path": ["orders", "7"], "value": "{{ result.missing }}"}],
-        [{"op": "add", "path": ["nowhere", "7"], "value": 1}],
+        [{"op": "remove", "path": ["nowhere", "7"]}],
     ):
         outcome = called(world(get={"observes": observes}), "get_order", id="7")
         assert outcome["result"]["item"] == "pen"
@@ -204,3 +204,31 @@ def test_laying_over_gives_the_changed_value_wherever_it_gives_one(real, without
         for key in changed:
             if not isinstance(shown.get(key), dict) or not isinstance(without.get(key), dict):
                 assert laid.result.get(key, ...) == shown.get(key, ...)
+
+
+def unread(**reads):
+    known = {"get_order": OBSERVES | reads, "cancel": CANCEL}
+    tools = [Tool(Shop().get_order, effect="read"), Tool(Shop().cancel, effect="write")]
+    toolkit = Toolkit.from_tools(tools).with_contracts({"contracts": known})
+    return World(toolkit, state={}, context=GeckoContext(reads="real"))
+
+
+@pytest.mark.parametrize("check", ["args.id in (state.orders | default({}))", "state.orders is defined"])
+def test_what_only_reads_show_is_unknown_and_not_empty_before_the_first(check):
+    world = unread()
+    contract = {**CANCEL, "requires": [{"check": check, "error": "unknown order"}]}
+    world = World(
+        world.toolkit.with_contracts({"contracts": {"cancel": contract}}), state={}, context=GeckoContext(reads="real")
+    )
+    before = called(world, "cancel", id="7")
+    assert "state.orders has not been read" in before["unclear"][0]
+    assert "violations" not in before
+    assert called(world, "get_order", id="7")["observed"]
+    assert world.state == {"orders": {"7": Shop().orders["7"]}}
+    assert called(world, "cancel", id="7")["status"] == "ok"
+
+
+def test_a_replaced_value_that_was_never_there_is_observed_too():
+    world = unread(observes=[{"op": "replace", "path": ["last", "order"], "value": "{{ result }}"}])
+    called(world, "get_order", id="7")
+    assert world.state == {"last": {"order": Shop().orders["7"]}}

@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 
 import pytest
+from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import StructuredTool, ToolException
 
 from gecko_graph import Tool, Toolkit
+from gecko_graph.world.as_tools import find_pending
 from gecko_graph.world.ladder import climb
 
 RESULT = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
@@ -94,3 +96,9 @@ def test_of_an_mcp_tool_counts_what_its_message_spells(question, told, content, 
     read = StructuredTool(name="read", description="d", args_schema={"type": "object", "properties": {}},
                           response_format="content_and_artifact", **more)  # fmt: skip
     assert answered(read, told, question) == ("ok", result)
+
+
+def test_of_a_models_last_message_the_calls_without_an_answer_are_pending():
+    calls = [{"name": name, "args": {}, "id": name} for name in ("look", "pay", "todo")]
+    messages = [AIMessage("", tool_calls=calls, id="m"), ToolMessage("1", tool_call_id="look")]
+    assert find_pending(messages, exclude_tools=["todo"]) == ("m", [calls[1] | {"type": "tool_call"}])

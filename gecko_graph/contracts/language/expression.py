@@ -13,7 +13,7 @@ from functools import lru_cache
 from time import perf_counter
 from typing import Any, NamedTuple, NoReturn
 
-from ...errors import ContractError, EvaluationFailed, did_you_mean
+from ...errors import ContractError, EvaluationFailed, NotRead, did_you_mean
 from ...state import Json
 from ...values.places import shorten
 from .compiler import Code, compile_parts
@@ -84,6 +84,8 @@ class Expression:
         try:
             if perf_counter() > scope.deadline:
                 scope.late()
+            if scope.unread and (unread := scope.unread.intersection(path[0] for path in self.code.paths if path)):
+                raise NotRead(f"{self.where}: state.{min(unread)} has not been read, in `{one_line(self.source)}`")
             return self._run(scope)
         except _FAULTS as fault:
             raise self.failed(_explain(fault)) from None

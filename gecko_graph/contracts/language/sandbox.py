@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter, thread_time
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar, cast
 
 from ...state import Json
 
@@ -70,8 +70,8 @@ class Scope:
     """
 
     __slots__ = (
-        *("_cpu", "_excused", "_made", "_room", "call_id", "deadline", "lets", "limits", "place", "seed"),
-        *("trusts", "values", "__weakref__"),
+        *("_cpu", "_excused", "_made", "_room", "call_id", "deadline", "holes", "lets", "limits", "place", "seed"),
+        *("trusts", "unread", "values", "__weakref__"),
     )
 
     def __init__(
@@ -87,6 +87,10 @@ class Scope:
         self.call_id = call_id
         self.lets: dict[str, Any] = self.values
         self.trusts: Callable[[list[str | int]], bool] | None = None
+        self.holes: list[Hole] | None = None
+        """Takes the parts of a value that the contract does not know; without it the whole is not known."""
+        self.unread: frozenset[str] = frozenset()
+        """Root keys of the state that only reads show, and none has shown."""
         self._made: dict[str, int] = {}
         self.place = ""
         self.start()
@@ -170,6 +174,13 @@ class Missing:
 
     def __bool__(self) -> bool:
         self.fail()
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """A part of a result that the contract leaves open, with the reason."""
+
+    reason: str
 
 
 def given(value: Any) -> Json:
@@ -291,8 +302,8 @@ def copy_json(scope: Scope, value: Any, depth: int = 0) -> Json:
             key: member if type(member) in _PLAIN else copy_json(scope, member, depth + 1)
             for key, member in value.items()
         }
-    if type(given(value)) in _PLAIN:
-        return value
+    if type(given(value)) in _PLAIN or type(value) is Hole:
+        return cast("Json", value)
     raise Fault(f"{type(value).__name__} is not a JSON value")
 
 

@@ -13,14 +13,14 @@ An object with the key `for_each` or `cases` is always one of these forms; `{{ {
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from ...errors import EvaluationFailed, NotKnown
 from ...state import Json
 from .examine import ANY, LIST, TEXT, Plain, Shape, either
 from .expression import Expression, Location, one_line
 from .operators import QUANTIFIERS, constant, find_rounds, key_of
-from .sandbox import MAX_DEPTH, Fault, Missing, Scope, a_text, copy_json, given, kind, text
+from .sandbox import MAX_DEPTH, Fault, Hole, Missing, Scope, a_text, copy_json, given, kind, text
 from .syntax import is_template
 
 Raw = Callable[[Scope], Any]
@@ -60,6 +60,20 @@ class Template:
             return copy_json(scope, self._raw(scope))
         except (Fault, RecursionError, MemoryError) as fault:
             raise EvaluationFailed(f"{self.where}: {fault}") from None
+
+    def fill_known(self, scope: Scope) -> tuple[Json, bool]:
+        """Return the value as `fill` does, with a Hole for each part that `pass` leaves open, and whether one is.
+
+        Raises:
+            EvaluationFailed: As `fill`.
+        """
+        scope.holes = []
+        try:
+            return self.fill(scope), bool(scope.holes)
+        except NotKnown as unknown:
+            return cast("Json", Hole(str(unknown))), True
+        finally:
+            scope.holes = None
 
 
 class Loop:
@@ -140,7 +154,7 @@ class _Loader:
         def raw(scope: Scope) -> Any:
             scope.take_items(2 * len(members) + 1)
             return {
-                a_text(key_of(key(scope)), "a key"): _member(member(scope), there) for key, member, there in members
+                a_text(key_of(key(scope)), "a key"): _member(member, scope, there) for key, member, there in members
             }
 
         return raw, Plain("an object", members=None if any(map(is_template, data)) else shapes)
@@ -151,7 +165,7 @@ class _Loader:
 
         def raw(scope: Scope) -> Any:
             scope.take_items(len(members) + 1)
-            return [_member(member(scope), there) for member, there in members]
+            return [_member(member, scope, there) for member, there in members]
 
         return raw, LIST
 
@@ -162,7 +176,7 @@ class _Loader:
         at_value = loop.inner.at("value")
         value, shape = self.value(data["value"], at_value, depth + 1)
 
-        each = QUANTIFIERS["each"](loop.rounds, lambda scope: _member(value(scope), at_value), None)
+        each = QUANTIFIERS["each"](loop.rounds, lambda scope: _member(value, scope, at_value), None)
         return each, Plain("a list", inner=shape)
 
     def _cases(self, data: Mapping[str, Any], place: Location, depth: int) -> Loaded:
@@ -200,7 +214,14 @@ def _raise_not_known(reason: Raw) -> Raw:
     return raw
 
 
-def _member(value: Any, place: Location) -> Any:
+def _member(member: Raw, scope: Scope, place: Location) -> Any:
+    try:
+        value = member(scope)
+    except NotKnown as unknown:
+        if scope.holes is None:
+            raise
+        scope.holes.append(Hole(str(unknown)))
+        return scope.holes[-1]
     if type(value) is Missing:
         raise EvaluationFailed(f"{place.where}: {one_line(value.what, 300)} is undefined")
     return value

@@ -25,7 +25,7 @@ from langchain_core.messages import ToolMessage
 
 from ...errors import InDoubt, ToolkitError
 from ...models.failure import REFUSED, refuses
-from ...state import Json, JsonObject
+from ...state import CallStatus, Json, JsonObject
 from ..spec import ToolSpec
 from .credentials import Auth, Credentials, Secrets, Server, resolve_server
 from .request import build_request
@@ -133,6 +133,15 @@ class HttpFunction:
                 return answer
             request = following
         raise _Failed(f"more than {MAX_REDIRECTS} redirects")
+
+
+def read_answer(status: int, headers: httpx.Headers, content: bytes) -> tuple[CallStatus, Json]:
+    """Return status and result of a call by its answer, as an `HttpFunction` makes them."""
+    answer = _Answer(status, headers, content, None)
+    if 200 <= status < 300:
+        return "ok", _read_value(answer)
+    error = _read_error(answer)
+    return "error", error["body"] if isinstance(error["body"], dict) else error
 
 
 def add_functions(

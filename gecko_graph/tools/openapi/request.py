@@ -42,12 +42,12 @@ DELIMITERS = {"form": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C"}
 JSON_MEDIA = "application/json"
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
-_VARIABLE = re.compile(r"\{([^{}]+)\}")
+VARIABLE = re.compile(r"\{([^{}]+)\}")
 _RESERVED = ":/?[]@!$'()*,;"
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]|^[ \t]|[ \t]$")
 CLIENT_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connection", "upgrade", "te", "trailer"})
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w=.-]+)*;base64,([A-Za-z0-9+/=_-]*)")
-_OCTETS = "application/octet-stream"
+OCTETS = "application/octet-stream"
 
 _File = tuple[str, tuple[str | None, bytes, str]]
 
@@ -97,7 +97,7 @@ def _expand_path(path: str, variables: Mapping[str, tuple[str, Any]], binding: H
     segments = [_expand(segment, variables, binding) for segment in path.split("/")]
     for template, segment in zip(path.split("/"), segments, strict=True):
         if template != segment and unquote(segment) in ("", ".", ".."):
-            name = next(variables[wire][0] for wire in _VARIABLE.findall(template))
+            name = next(variables[wire][0] for wire in VARIABLE.findall(template))
             raise CannotSend(f"the argument {name!r} must not be empty, '.' or '..': it would lead to another path")
     return "/".join(segments)
 
@@ -111,7 +111,7 @@ def _expand(template: str, variables: Mapping[str, tuple[str, Any]], binding: Ht
             raise CannotSend(f"the argument {name!r} must not be empty: it would lead to another path")
         return _format_simple(match[1], value, binding.styles.get(name, {}))
 
-    return _VARIABLE.sub(fill, template)
+    return VARIABLE.sub(fill, template)
 
 
 def format_scalar(value: Json) -> str:
@@ -192,17 +192,17 @@ def _body(tool: ToolSpec, binding: HttpBinding, members: JsonObject) -> dict[str
     if kind == "multipart/form-data" and isinstance(value, dict):
         return {"files": [part for name, one in value.items() for part in _parts(tool, binding, name, one)]}
     if kind == "application/x-www-form-urlencoded" and isinstance(value, dict):
-        pairs = [pair for name, one in value.items() for pair in format_pairs(name, one, _field_style(binding, name))]
+        pairs = [pair for name, one in value.items() for pair in format_pairs(name, one, field_style(binding, name))]
         return {"content": "&".join(f"{key}={text}" for key, text in pairs).encode(), "media": media}
     if kind == JSON_MEDIA or kind.endswith("+json") or ("*" in kind and not isinstance(value, str)):
         coded = json.dumps(value, ensure_ascii=False).encode()
         return {"content": coded, "media": JSON_MEDIA if "*" in kind else media}
     if isinstance(value, dict | list) and not kind.startswith("text/"):
         raise CannotSend(f"a body of type {media} must be text, not an object or a list")
-    return {"content": _octets(value)[0], "media": _OCTETS if "*" in kind else media}
+    return {"content": _octets(value)[0], "media": OCTETS if "*" in kind else media}
 
 
-def _field_style(binding: HttpBinding, name: str) -> JsonObject:
+def field_style(binding: HttpBinding, name: str) -> JsonObject:
     """Return the style of a form's field: JSON where its encoding names only that content type."""
     rule: JsonObject = binding.body.get("encoding", {}).get(name, {})
     is_json = not rule.keys() & {"style", "explode", "allowReserved"} and "json" in rule.get("contentType", "")
@@ -227,7 +227,7 @@ def _parts(tool: ToolSpec, binding: HttpBinding, name: str, value: Json) -> Iter
     is_file = _is_file(schema, tool.parameters)
     for one in value if isinstance(value, list) else [value]:
         content, media = _octets(one) if is_file else (format_scalar(one).encode(), None)
-        default = _OCTETS if is_file else JSON_MEDIA if isinstance(one, dict | list) else "text/plain; charset=utf-8"
+        default = OCTETS if is_file else JSON_MEDIA if isinstance(one, dict | list) else "text/plain; charset=utf-8"
         kind = _check_header("content-type", given if given and "*" not in given else media or default)
         yield name, (name if is_file else None, content, kind)
 

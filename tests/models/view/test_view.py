@@ -297,3 +297,11 @@ def test_a_text_that_fits_is_shown_whole_however_it_is_written(line):
     shown = look(home(a="x" * 9_000, b=text))
     assert len(shown) <= BUDGET
     assert quoted(text) in shown
+
+
+def test_a_variable_inside_a_large_record_is_shown_whatever_the_focus_takes():
+    fields = {f"field_{number}": "x" * 60 for number in range(30)}
+    more = {f"more_{number}": "x" * 60 for number in range(30)}
+    rows = [{"id": number, "text": "word " * 12} for number in range(90)]
+    state = {"profile": {**fields, "user_id": 7, **more}, "table": rows}
+    assert '"user_id": 7' in view(state, focus=["word"], budget=500)

@@ -1,0 +1,164 @@
+"""Rows from HAR files (HTTP Archive 1.2), as browsers and proxies write them.
+
+A user is a thread, told apart by a digest of credential or session cookie; of these nothing stands in a row. Of the
+state is known what the user's reads have shown, by `observes` of the tools' contracts.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from ..errors import GeckoError
+from ..masking import MASK
+from ..models.failure import refuses
+from ..state import Call, JsonObject
+from ..tools import Toolkit, ToolSpec
+from ..tools.openapi.client import read_answer
+from ..tools.openapi.credentials import Server
+from ..tools.openapi.request_reader import CannotRead, Operations, read_cookies
+from ..values.places import map_texts
+from ..world.rung import Answer
+from ..world.world import World
+from .observation import BadRows, Observation, mask_values, observe_world
+
+TOGETHER, BEFORE = 150, 50
+"""Calls of a user that one world follows, and those before them that tell it what is known at their begin."""
+
+_NO_RULE = (401, 407, 429)
+"""Refusals that say nothing of the tool."""
+
+_SESSION = re.compile(r"(?i)sess|sid$|token|auth|jwt|user|login|csrf")
+_SHORTEST = 6
+
+
+def read_har(file: str | Path, bad: BadRows, toolkit: Toolkit, server: Server | None = None) -> Iterator[Observation]:
+    """Yield a file's calls, user by user in the order of their begin; other entries are counted by cause.
+
+    Args:
+        file: The file.
+        bad: Where entries are counted that are no call of these tools.
+        toolkit: The tools of an OpenAPI document.
+        server: Where they were called, in place of the document's server.
+
+    Raises:
+        GeckoError: The file cannot be read, or is no HAR; names the place.
+    """
+    operations, threads = Operations(toolkit, server), dict[str, list[Observation]]()
+    for number, entry in sorted(enumerate(_entries(file)), key=lambda pair: _begin(pair[1])):
+        where = f"{file}: log.entries[{number}]"
+        try:
+            request, response = _request(_part(entry, "request", dict)), _part(entry, "response", dict)
+            tool, args = operations.read(request)
+            user, secrets = _user(request, tool)
+            row = Observation(tool.name, args, *_answer(response), source=f"{where}, user {user}")
+            threads.setdefault(user, []).append(_without(row, secrets))
+        except (ValueError, httpx.InvalidURL, TypeError, AttributeError, KeyError, RecursionError) as error:
+            bad.add(str(error) if type(error) in (ValueError, CannotRead) else "not of a known form", where)
+    for thread in threads.values():
+        yield from _thread(thread, toolkit)
+
+
+def _entries(file: str | Path) -> list[Any]:
+    try:
+        document = json.loads(Path(file).read_text(encoding="utf-8-sig", errors="replace"))
+        return list(_part(_part(document, "log", dict), "entries", list))
+    except OSError as error:
+        raise GeckoError(f"{file}: cannot be read: {error.strerror}") from None
+    except json.JSONDecodeError as error:
+        where = f"in line {error.lineno}, column {error.colno}"
+        raise GeckoError(f"{file}: no JSON: {error.msg} {where}") from None
+    except (ValueError, RecursionError) as error:
+        raise GeckoError(f"{file}: no HAR: {error}") from None
+
+
+def _begin(entry: Any) -> str:
+    return str(entry.get("startedDateTime", "")) if isinstance(entry, dict) else ""
+
+
+def _part(holder: Any, key: str, kind: type) -> Any:
+    value = holder.get(key) if isinstance(holder, dict) else None
+    if not isinstance(value, kind):
+        raise ValueError(f"no usable `{key}`")
+    return value
+
+
+def _pairs(holder: JsonObject, key: str) -> list[tuple[str, str]]:
+    return [(str(one["name"]), str(one.get("value", ""))) for one in holder.get(key) or [] if "name" in one]
+
+
+def _request(entry: JsonObject) -> httpx.Request:
+    headers = [(name, value) for name, value in _pairs(entry, "headers") if not name.startswith(":")]
+    post, method, url = entry.get("postData") or {}, _part(entry, "method", str), _part(entry, "url", str)
+    if post.get("mimeType") and "content-type" not in {name.lower() for name, _ in headers}:
+        headers.append(("content-type", str(post["mimeType"])))
+    coded = [(name.encode(), value.encode()) for name, value in headers]
+    return httpx.Request(method.upper(), url, headers=coded, content=_content(post))
+
+
+def _content(holder: JsonObject) -> bytes:
+    text = str(holder.get("text") or "")
+    if holder.get("encoding") != "base64":
+        return text.encode("utf-8", "replace")
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error:
+        raise ValueError("its base64 is broken") from None
+
+
+def _answer(response: JsonObject) -> tuple[Any, Any]:
+    status, content = _part(response, "status", int), response.get("content") or {}
+    if status <= 0:
+        raise ValueError("it was not answered")
+    if not (200 <= status < 300 or refuses(status)) or status in _NO_RULE:
+        raise ValueError(f"answered with HTTP {status}, which is not the tool's word")
+    if not content.get("text") and content.get("size", 0) > 0:
+        raise ValueError("the answer's content was not recorded")
+    media = dict((name.lower(), value) for name, value in _pairs(response, "headers")).get("content-type")
+    headers = httpx.Headers({"content-type": media or str(content.get("mimeType", ""))})
+    return read_answer(status, headers, _content(content))
+
+
+def _user(request: httpx.Request, tool: ToolSpec) -> tuple[str, list[str]]:
+    """Return a digest that tells a user from others, and the credentials that it is made of."""
+    crumbs = dict(one.partition("=")[::2] for one in read_cookies(request))
+    given = [request.headers.get("authorization", "")]
+    for scheme in (each for option in tool.binding.security for each in option.values()) if tool.binding else ():
+        held = {"header": request.headers, "query": request.url.params, "cookie": crumbs}.get(str(scheme.get("in")), {})
+        given.append(held.get(str(scheme.get("name")), ""))
+    if not any(given):
+        given = [value for name, value in sorted(crumbs.items()) if _SESSION.search(name)] or sorted(crumbs.values())
+    said = "\n".join(filter(None, given))
+    return blake2b(said.encode(), digest_size=4).hexdigest() if said else "unknown", said.split()
+
+
+def _without(row: Observation, secrets: list[str]) -> Observation:
+    """Return a row without secrets: those of the request, and what looks like one."""
+    known = sorted((one for one in secrets if len(one) >= _SHORTEST), key=len, reverse=True)
+    pattern = re.compile("|".join(map(re.escape, known)) or r"(?!)")
+    clean = [
+        mask_values(map_texts(each, lambda text: pattern.sub(MASK, text), keys=True)) for each in (row.args, row.result)
+    ]
+    return replace(row, args=clean[0], result=clean[1])
+
+
+def _thread(calls: list[Observation], toolkit: Toolkit) -> Iterator[Observation]:
+    """Yield a user's calls with what reads have shown: beside them, and of the state by the contracts' `observes`."""
+    for first in range(0, len(calls), TOGETHER):
+        start, world = max(0, first - BEFORE), World(toolkit)
+        some = calls[start : first + TOGETHER]
+        for number, row in enumerate(some):
+            call = Call(id=f"call_{number}", name=row.tool, args=row.args)
+            is_still = row.status == "error" or toolkit[row.tool].reads
+            world.record(call, Answer(row.status, row.result, [] if is_still else None))
+        for row, made in [*zip(some, observe_world(world), strict=True)][first - start :]:
+            yield replace(made, source=row.source)

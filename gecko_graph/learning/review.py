@@ -1,0 +1,75 @@
+"""Proposals in a file of learned contracts, and what a person decides of them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+from ..contracts.contract import Contract
+from ..errors import GeckoError
+from ..state import JsonObject
+from ..values.documents import format_document
+from .readers import read_result
+
+PERHAPS, PARTS = "perhaps refused: ", ("effects", "returns")
+
+
+class Proposal(NamedTuple):
+    """What rows or a model propose and nobody has decided.
+
+    Args:
+        id: `TOOL/CLAUSE`, `TOOL/effects` or `TOOL/returns`.
+        contract: The contract that it is part of.
+        rule: The clause, or the contract's effects or result by their name.
+        evidence: What speaks for and against it.
+    """
+
+    id: str
+    contract: JsonObject
+    rule: JsonObject
+    evidence: JsonObject
+
+    @property
+    def is_clause(self) -> bool:
+        """Whether it is a reason to refuse."""
+        return "check" in self.rule
+
+    def shown(self) -> str:
+        """Return the rule as it stands in the file, as YAML, without its evidence."""
+        said = {key: value for key, value in self.rule.items() if key not in ("id", "evidence")}
+        return format_document(said, ".yaml").strip()
+
+    def decide(self, word: Literal["accept", "drop"], *, by: str, check: str = "") -> None:
+        """Put a decision into the contract: what is accepted is established by a name, what is dropped is gone.
+
+        `check` takes the place of a clause's own. Raises ContractError where it cannot be loaded.
+        """
+        if not self.is_clause and word == "drop":
+            self.contract.pop(*self.rule)
+        elif self.is_clause:
+            self._decide_clause(word, check)
+        self.evidence.update(status="established" if word == "accept" else "dropped", by=by)
+
+    def _decide_clause(self, word: str, check: str) -> None:
+        if word == "accept":
+            says = str(self.rule.get("pass", "")).removeprefix(PERHAPS)
+            made = {"error": read_result(says), **self.rule, **({"check": check} if check else {})}
+            made.pop("pass", None)
+            Contract.load({"requires": [made]}, where=self.id)
+            self.rule.clear()
+            self.rule.update(made)
+        own = self.rule.get("id")
+        gone = {f"{own}-rivals"} if check else {f"{own}-rivals", own} if word == "drop" else set()
+        self.contract["requires"] = [each for each in self.contract["requires"] if each.get("id") not in gone]
+
+
+def find_proposals(document: Any) -> list[Proposal]:
+    """Return the proposals of a file of contracts. Raises GeckoError where it is none."""
+    contracts = document.get("contracts") if isinstance(document, dict) else None
+    if not isinstance(contracts, dict) or not all(isinstance(one, dict) for one in contracts.values()):
+        raise GeckoError("no file of contracts: it has no `contracts`")
+    found: list[Proposal] = []
+    for tool, one in contracts.items():
+        clauses = [(each.get("id", ""), each, each.get("evidence", {})) for each in one.get("requires", ())]
+        parts = [(each, {each: one[each]}, one.get("evidence", {}).get(each, {})) for each in PARTS if each in one]
+        found += [Proposal(f"{tool}/{name}", one, rule, evidence) for name, rule, evidence in (*clauses, *parts)]
+    return [each for each in found if each.evidence.get("status") == "proposed"]

@@ -1,0 +1,223 @@
+"""Rules that a model proposes (role `contract_writer`), and what rows leave of them: a model proposes, data refutes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+from ..contracts.contract import Contract
+from ..errors import ContractError
+from ..models.ask import Ask, Reply, Where
+from ..models.formatting import cut
+from ..models.prompts import Prompts
+from ..models.recorded import CHARS_A_TOKEN
+from ..models.roles import WrittenContract
+from ..models.usage import count_tokens
+from ..models.view import view
+from ..state import JsonObject, RoleUsage
+from ..tools import Toolkit, ToolSpec
+from ..tools.descriptions import describe_tool
+from ..values.digest import digest
+from ..values.places import as_text
+from .conditions import TRUSTED
+from .learn import Learned
+from .miner import UNLEARNED
+from .observation import Observation, mask_values
+from .replay import NAMED, contradicted
+from .rules import ESTABLISHED, EXCEPTIONS, PROPOSED, STARTS
+
+ROUNDS, COUNTER, WRITTEN_TOKENS = 2, 10, 800
+MINED_CHARS, ROW_CHARS = 6_000, 700
+_VALUE = r"(?:args|(?:state|at\([^()]*\))(?:\.\w+)*)\.\w+|at\([^()]*\)"
+_FORMS = {
+    "membership": rf"(?:{_VALUE}) (?:not )?in (?:{_VALUE})",
+    "flag": rf"(?:not )?(?:{_VALUE})",
+    "existence": rf"(?:{_VALUE}) is (?:not )?(?:defined|none)",
+    "comparison": rf"(?:{_VALUE}) [<>]=? (?:{_VALUE})",
+}
+"""How rules are written whose kind may refuse once rows have shown enough of them."""
+Questions: TypeAlias = Generator[list[Ask], Sequence[Reply], list[str]]
+
+
+def propose_rules(toolkit: Toolkit, learned: Learned) -> Questions:
+    """Have a model say what the rows alone have not shown; add what they do not refute to what was learned.
+
+    Yields the questions of a round, is sent their replies.
+
+    Returns:
+        Lines: replies that could not be used, and how many rules the rows refuted.
+    """
+    drafts = drafts_of(toolkit, learned)
+    for round_ in range(ROUNDS):
+        asked = [draft for draft in drafts if not round_ or draft.counter]
+        replies = (yield [draft.ask(round_ * len(drafts) + at) for at, draft in enumerate(asked)]) if asked else []
+        for draft, reply in zip(asked, replies, strict=True):
+            draft.take(reply)
+    for draft in drafts:
+        learned.contracts[draft.tool.name] = draft.merged()
+    return [f"{draft.tool.name}: {note}" for draft in drafts for note in draft.notes]
+
+
+def estimate(toolkit: Toolkit, learned: Learned, prompts: Prompts, model_name: str) -> RoleUsage:
+    """Return what the questions of all rounds cost at most, by the length of the first."""
+    asks = [draft.ask(0) for draft in drafts_of(toolkit, learned)]
+    shown = [prompts.render(ask.role, ask.variables) for ask in asks]
+    tokens = sum(len(one.system) + len(one.user) + COUNTER * ROW_CHARS // 2 for one in shown) // CHARS_A_TOKEN
+    spent = count_tokens(ROUNDS * tokens, ROUNDS * WRITTEN_TOKENS * len(asks), model_name=model_name.rpartition(":")[2])
+    return {**spent, "calls": ROUNDS * len(asks)}
+
+
+def drafts_of(toolkit: Toolkit, learned: Learned) -> list[Draft]:
+    """Return a draft for each tool that was learned from rows."""
+    sample = learned.sample
+    return (
+        [Draft(toolkit[name], sample.rows(name), mined) for name, mined in learned.contracts.items()] if sample else []
+    )
+
+
+def kind_of_check(check: str) -> str:
+    """Return the kind of a check where that is one of the trusted ones, else `conjunction`."""
+    return next((kind for kind, form in _FORMS.items() if re.fullmatch(form, check.strip())), "conjunction")
+
+
+@dataclass(slots=True)
+class Draft:
+    """What a model says of one tool, beside the tool's rows."""
+
+    tool: ToolSpec
+    rows: Sequence[tuple[str, Observation]]
+    mined: JsonObject
+    clauses: list[JsonObject] = field(default_factory=list)
+    parts: JsonObject = field(default_factory=dict)
+    counter: list[str] = field(default_factory=list)
+    """What speaks against the last reply, for the next question."""
+    notes: list[str] = field(default_factory=list)
+
+    def ask(self, number: int) -> Ask:
+        """Return the question: what the tool's document, its refusals and the miner say, and what was refuted."""
+        first = {branch: row for branch, row in reversed(self.rows)}
+        counts = Counter(branch for branch, _ in self.rows if branch)
+        errors = [f"{count} x {kind}: {_show(first[kind])}" for kind, count in counts.most_common()]
+        states = [row.before for _, row in self.rows if row.before]
+        variables = {
+            "tool": "\n".join([describe_tool(self.tool), *_documented_errors(self.tool)]),
+            "errors": cut("\n".join(errors), budget=MINED_CHARS),
+            "state": view(dict(mask_values(states[0])), budget=MINED_CHARS // 2) if states else "",
+            "mined": cut(json.dumps(mask_values(self.mined), ensure_ascii=False), budget=MINED_CHARS),
+            "counter": "\n".join(self.counter[:COUNTER]),
+        }
+        return Ask("contract_writer", variables, WrittenContract, Where(question=number))
+
+    def take(self, reply: Reply) -> None:
+        """Try a reply on the rows; a bad one leaves what was there."""
+        self.counter, written = [], reply.value
+        if not isinstance(written, WrittenContract):
+            self.notes.append(f"no rules: {reply.failure or 'the model gave no answer'}")
+            return
+        self.clauses, self.parts, self.notes = [], {}, []
+        refuted = 0
+        for one in written.requires:
+            says: JsonObject = {"check": one.check, **({"when": one.when} if one.when.strip() else {})}
+            try:
+                clause = self._tried({**says, "error": one.error or "refused"})
+            except ContractError as error:
+                self.counter.append(f"cannot be loaded: {one.check}: {error}"[:ROW_CHARS])
+                continue
+            refuted += clause["evidence"]["status"] == "refuted"
+            self.clauses += [clause] if clause["evidence"]["status"] != "refuted" else []
+        self._try_parts(written)
+        self.notes += [f"{refuted} proposed rules are refuted by rows"] if refuted else []
+        self.notes += [self.counter[0]] if self.counter and self.counter[0].startswith("cannot") else []
+
+    def _tried(self, clause: JsonObject) -> JsonObject:
+        """Return a clause with its evidence. Raises ContractError."""
+        contract = Contract.load({"requires": [clause]}, where=self.tool.name).fit(self.tool.parameters)
+        some = [pair for pair in self.rows if pair[1].before is not None or not contract.state_keys]
+        runs = [(branch, row, run := _open(self.tool, contract, row), run.refusal()) for branch, row in some]
+        hits = Counter(branch for branch, _, _, refusal in runs if branch and refusal)
+        kind, count = max(hits.items(), key=lambda pair: (pair[1], pair[0]), default=("", 0))
+        own = [row for branch, row, _, refusal in runs if branch == kind and refusal]
+        against = [row for branch, row, _, refusal in runs if not branch and refusal]
+        lawful = [bool(run.unclear) for branch, _, run, refusal in runs if not (branch or refusal)]
+        starts = len({row.question if row.before is None else digest(row.before) for row in own})
+        form = kind_of_check(clause["check"])
+        trusted = form in TRUSTED and count >= ESTABLISHED and starts >= STARTS and 2 * sum(lawful) < len(lawful)
+        status = "refuted" if against else "established" if trusted else "proposed"
+        self.counter += [f"`{clause['check']}` refuses a call that was done: {_show(row)}" for row in against[:2]]
+        evidence = {"kind": form, "for": count, "lawful": lawful.count(False), "rivals": 0, "starts": starts}
+        evidence |= {"against": [row.digest[:12] for row in against[:NAMED]], "status": status, "by": "model"}
+        error = clause.pop("error")
+        says = {"error": error} if status == "established" else {"pass": f"perhaps refused: {as_text(error)}"}
+        return {**clause, **says, "evidence": evidence}
+
+    def _try_parts(self, written: WrittenContract) -> None:
+        """Keep effects and result where the miner knows none and the rows do not contradict them."""
+        known = self.mined.get("evidence", {})
+        given = {"effects": written.effects, "returns": written.returns}
+        for part in ("effects", "returns"):
+            if known.get(part, {}).get("status", "unknown") != "unknown" or given[part] in (None, []):
+                continue
+            if part == "returns" and not (self.tool.reads or "effects" in {**self.mined, **self.parts}):
+                continue  # a result without the changes would make a write that changes nothing
+            other = {key: self.mined[key] for key in ("let", "effects") if key in self.mined} | self.parts
+            data = {**other, part: given[part], "evidence": {}}
+            try:
+                tool = replace(self.tool, contract=Contract.load(data, where=self.tool.name).fit(self.tool.parameters))
+            except ContractError as error:
+                self.counter.append(f"cannot be loaded: {part}: {error}"[:ROW_CHARS])
+                continue
+            some = [row for branch, row in self.rows if not branch and row.before is not None]
+            wrong = [(row, place) for row in some for at, place in contradicted(tool, row) if at == part]
+            self.counter += [f"{part}, otherwise at {place}: {_show(row)}" for row, place in wrong[:3]]
+            if len(some) - len(wrong) >= PROPOSED and len(wrong) <= EXCEPTIONS * len(some):
+                self.parts[part] = given[part]
+                said = {"status": "proposed", "for": len(some) - len(wrong), "by": "model"}
+                self.parts["evidence"] = {**self.parts.get("evidence", {}), part: said}
+
+    def merged(self) -> JsonObject:
+        """Return what was mined with the rules that rows have left, where they explain refusals that it does not."""
+        known = Contract.load(self.mined, where=self.tool.name)
+        left = [row for branch, row in self.rows if branch and _open(self.tool, known, row).refusal() is None]
+        more = [one for one in self.clauses if not one["evidence"]["for"] or self._explains(one, left)]
+        named = [{"id": f"written-{number}", **one} for number, one in enumerate(more, 1)]
+        evidence = {**self.mined.get("evidence", {}), **self.parts.get("evidence", {})}
+        open_result = {"returns": {"cases": [{"pass": UNLEARNED}]}} if "effects" in self.parts else {}
+        made = {**self.mined, **open_result, **self.parts, "evidence": evidence}
+        made["requires"] = [*named, *self.mined.get("requires", [])]
+        try:
+            Contract.load(made, where=self.tool.name).fit(self.tool.parameters)
+        except ContractError as error:
+            self.notes.append(str(error)[:ROW_CHARS])
+            return self.mined
+        return made
+
+    def _explains(self, clause: JsonObject, rows: Sequence[Observation]) -> bool:
+        contract = Contract.load({"requires": [clause]}, where=self.tool.name)
+        runs = ((run := _open(self.tool, contract, row), run.refusal()) for row in rows)
+        return any(refusal is not None or run.unknown is not None for run, refusal in runs)
+
+
+def _open(tool: ToolSpec, contract: Contract, row: Observation) -> Any:
+    call: Any = {"id": "call_1", "name": tool.name, "args": row.args}
+    return contract.open(args=row.args, parameters=tool.parameters, state=row.before or {}, call=call, now=None, seed=0)
+
+
+def _documented_errors(tool: ToolSpec) -> list[str]:
+    """Return what the tool's document says of other answers than success."""
+    if tool.source is None:
+        return []
+    path, method = tool.source.slot
+    answers = tool.source.document.get("paths", {}).get(path, {}).get(method, {}).get("responses", {})
+    found = {code: one.get("description") for code, one in answers.items() if isinstance(one, dict)}
+    return [
+        f"{code}: {cut(str(about), budget=ROW_CHARS)}" for code, about in found.items() if code[:1] != "2" and about
+    ]
+
+
+def _show(row: Observation) -> str:
+    said = {"args": row.args, "status": row.status, "result": row.result, "before": row.before, "change": row.change}
+    return cut(json.dumps(mask_values(said), ensure_ascii=False), budget=ROW_CHARS)

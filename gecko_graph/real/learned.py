@@ -1,0 +1,78 @@
+"""What was learned, in a running agent: contracts that guard and warn, and lessons that a store keeps for all threads.
+
+A learned rule refuses a write once it is established, and a read never: a gate would silence what refutes it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Generator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from langgraph.runtime import get_runtime
+from langgraph.store.base import BaseStore
+
+from ..models.ask import Reply, Work
+from ..tools import Toolkit
+from ..tools.lessons import MOST_CALLS, Lessons
+from ..values.digest import digest
+from ..values.documents import read_document
+from .claims import LEDGER_S
+
+LOG = logging.getLogger(__name__)
+MOST_SHARED = 10_000
+PLACE = ("gecko", "lessons")
+LearnedLike: TypeAlias = "str | Path | Mapping[str, Any] | None"
+
+
+def teach(toolkit: Toolkit, learned: LearnedLike = None) -> Toolkit:
+    """Return the toolkit with learned contracts, where a tool has no written one, and with room for what calls teach.
+
+    Raises:
+        GeckoError: The file cannot be read or used.
+    """
+    names: set[str] = set()
+    if learned is not None:
+        document: Any = learned if isinstance(learned, Mapping) else read_document(learned)
+        contracts = document.get("contracts", {}) if isinstance(document, Mapping) else {}
+        names = {name for name in contracts if name not in toolkit or toolkit[name].contract is None}
+        free = {name: each for name, each in contracts.items() if name in names}
+        toolkit = toolkit.with_contracts({**document, "contracts": free} if contracts else document)
+    tools = []
+    for tool in toolkit:
+        if tool.name in names and tool.reads and tool.contract:
+            tool.contract.withdraw()
+        place = digest([tool.name, tool.parameters])[:16]
+        tools.append(replace(tool, lessons=Lessons(place, is_learned=tool.name in names)))
+    return toolkit.replace(*tools)
+
+
+def share(toolkit: Toolkit) -> Generator[list[Any], list[Reply], None]:
+    """Exchange lessons with the store of the graph that runs, if it has one. No call depends on it."""
+    try:
+        runtime: Any = get_runtime()
+    except RuntimeError:
+        return
+    if runtime and runtime.store is not None:
+        (reply,) = yield [Work(function=exchange, args=(runtime.store, toolkit), timeout_s=LEDGER_S)]
+        if reply.failure is not None:
+            LOG.warning("what real calls have taught could not be shared: the store %s", reply.failure)
+
+
+def exchange(store: BaseStore, toolkit: Toolkit) -> None:
+    """Write what the store does not have yet, merged with what it has, and take over what others have learned."""
+    found = store.search(PLACE, limit=MOST_SHARED)
+    for tool in (tool for tool in toolkit if tool.lessons):
+        lessons: Any = tool.lessons
+        known = {each.key: each.value for each in found if each.namespace == (*PLACE, lessons.place)}
+        for key in sorted(lessons.unsaved):
+            calls = [*known.get(key, {"calls": ()})["calls"], *lessons.items[key]["calls"]]
+            known[key] = {**lessons.items[key], "calls": list(dict.fromkeys(calls))[-MOST_CALLS:]}
+            store.put((*PLACE, lessons.place), key, known[key], index=False)
+            lessons.unsaved.discard(key)
+        lessons.items.update(known)
+        for check in [item["says"] for item in known.values() if item["status"] == "refuted"]:
+            if tool.is_learned and tool.contract:
+                tool.contract.withdraw(check)

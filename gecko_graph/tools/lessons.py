@@ -1,0 +1,92 @@
+"""What real calls teach of one tool while agents run: what it has refused, and where what was written of it was wrong.
+
+Shared by all runs of a process, and by all processes where there is a store: counts are of different calls, so that
+what is noted twice counts once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..masking import mask
+from ..state import Call, JsonObject, Outcome
+from ..values.digest import digest
+from ..values.observation import kind_of
+from ..values.places import excerpt
+
+WARNS = 3
+"""Refusals of one kind, of different calls, from which it is spoken of."""
+
+MOST, MOST_CALLS = 100, 50
+REFUSED = "refused before: "
+PARTS = {"status": "requires", "value": "returns", "schema": "returns", "state": "effects"}
+"""Kind of drift to the part of a contract that it speaks against."""
+
+
+@dataclass(slots=True, eq=False)
+class Lessons:
+    """What real calls have taught of a tool: proposals, each under a key of its own, as a store keeps them.
+
+    Args:
+        place: The tool's place in a store.
+        is_learned: Whether the tool's contract was learned, not written.
+        items: `{"v", "tool", "part", "says", "status", "calls"}`: what is proposed of which part of its contract, or
+            (`rule`, `may_refuse`) which rule a real call has `refuted` or `closed`; digests of the calls' arguments.
+        unsaved: Keys of what no store has yet.
+    """
+
+    place: str
+    is_learned: bool = False
+    items: dict[str, JsonObject] = field(default_factory=dict)
+    unsaved: set[str] = field(default_factory=set)
+
+    def warnings(self, args: JsonObject) -> list[str]:
+        """Return the refusals that a call may meet: of the very same call, foreseen ones, and kinds met often."""
+        own, kept = digest(args), [each for each in self.items.values() if each["part"] == "requires"]
+        open_ = [each for each in kept if each["status"] == "proposed" and each["says"].startswith(REFUSED)]
+        met = (each for each in open_ if own in each["calls"] or each.get("rule") or len(each["calls"]) >= WARNS)
+        return [each["says"] for each in met]
+
+    def leave_open(self, rules: Iterable[str]) -> list[str]:
+        """Return the rules that no real call has closed."""
+        closed = {each["says"] for each in self.items.values() if each["status"] == "closed"}
+        return [rule for rule in rules if rule not in closed]
+
+    def note(
+        self,
+        call: Call,
+        outcome: Outcome,
+        *,
+        rules: Sequence[str] = (),
+        drift: Iterable[Mapping[str, Any]] = (),
+        refuted: Iterable[str] = (),
+    ) -> None:
+        """Learn from a real call: `rules` for which it might have been refused, those that it has `refuted`."""
+        if outcome["status"] == "error":
+            foreseen = {"rule": rules[0]} if rules else {}
+            says = REFUSED + mask(kind_of(outcome["result"], call["args"]))
+            self._add(call, "requires", says, "proposed", **foreseen)
+        else:
+            for key, item in list(self.items.items()):
+                if item["says"] in rules and item["status"] == "proposed":
+                    self._put(key, {**item, "status": "closed"})
+            for rule in self.leave_open(rules):
+                self._add(call, "may_refuse", rule, "closed")
+        for rule in refuted:
+            self._add(call, "rule", rule, "refuted")
+        for each in (each for each in drift if outcome["status"] == "ok" or each["kind"] != "status"):
+            told = f"{each['path']}: foreseen {excerpt(each['predicted'])}, really {excerpt(each['real'])}"
+            self._add(call, PARTS[each["kind"]], mask(told), "proposed")
+
+    def _add(self, call: Call, part: str, says: str, status: str, **more: str) -> None:
+        key = f"{part}-{digest(says)[:16]}"
+        known = self.items.get(key, {"v": 1, "tool": call["name"], "part": part, "says": says, "calls": []})
+        calls = list(dict.fromkeys([*known["calls"], digest(call["args"])]))[-MOST_CALLS:]
+        if key in self.items or len(self.items) < MOST:
+            self._put(key, {**known, **more, "status": status, "calls": calls})
+
+    def _put(self, key: str, item: JsonObject) -> None:
+        self.items[key] = item
+        self.unsaved.add(key)

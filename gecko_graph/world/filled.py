@@ -1,0 +1,125 @@
+"""What a contract knows of an answer beside what it leaves open, which the next rung makes: held to what is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..contracts.language.sandbox import Hole
+from ..contracts.run import ContractAnswer, find_holes
+from ..schemas.complaints import find_faults
+from ..schemas.rules import accepts, rules_of
+from ..schemas.subschemas import follow
+from ..state import Filled, Json, JsonObject, Outcome, Patch
+from ..values.patch import apply_patch, tokens
+from .rung import Answer, Pass, RungRequest, standing
+
+NO_RESULT = "the contract does not say what it returns"
+_DEEPEST = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """An answer of a contract whose result is open, on its way to the rung that completes it.
+
+    Args:
+        known: What the contract knows.
+        request: What the next rungs are asked: what a read shows after the call, by a schema that holds what is known.
+    """
+
+    known: ContractAnswer
+    request: RungRequest
+
+    @classmethod
+    def of(cls, request: RungRequest, known: ContractAnswer) -> Held:
+        """Return it; the contract's change is known to apply."""
+        narrowed = _narrow(request.tool.result or {}, known.result, _written(known.patch))
+        tool = replace(request.tool, effect="read", result=narrowed or None)
+        state = request.state if request.tool.reads else apply_patch(request.state, known.patch)
+        return cls(known, replace(request, tool=tool, state=state))
+
+    def check(self, reply: Answer | Pass) -> Answer | Pass:
+        """Return a rung's answer if it agrees with what is known, without what nobody has asked for."""
+        if isinstance(reply, Pass):
+            return reply
+        if reply.status == "error":
+            return Pass("it answered with an error; by the contract the call succeeds")
+        schema = self.request.tool.result or {}
+        reply = replace(reply, result=_trim(reply.result, self.known.result, schema, schema))
+        found = find_faults(schema, reply.result)
+        return Pass(f"it contradicts what the contract knows: {'; '.join(found[:3])}") if found else reply
+
+
+def complete(held: Held | None, outcome: Outcome) -> Outcome:
+    """Return the outcome of a call, the contract's with another rung's result where it has left its own open."""
+    if held is None:
+        return outcome
+    filled: Filled = {"rung": outcome["rung"], "invented": outcome.pop("invented", False)}
+    filled["places"] = dict(held.known.holes)
+    known = held.known.result
+    if isinstance(known, dict) and isinstance(outcome["result"], dict):
+        filled["places"] |= {f"/{key}": "the schema requires it" for key in outcome["result"] if key not in known}
+    marks: Any = standing(held.request.contract) if held.request.contract else {}
+    outcome = {**outcome, "rung": "contract", "patch": held.known.patch, "filled": filled}
+    return {**outcome, **marks}
+
+
+def _narrow(root: JsonObject, known: Json, written: JsonObject) -> Any:
+    """Return a schema that allows only what is known, and in what is open the written values of the same names."""
+    rules = rules_of(root)
+
+    def part(schema: Any, value: Any, name: str, depth: int) -> Any:
+        rule = _resolve(schema, root)
+        below, required = rule.get("properties", {}), rule.get("required", ())
+        if isinstance(value, Hole):
+            if name in written and accepts(rules.evolve(schema=schema), written[name]):
+                return {"const": written[name]}
+            members = below.items() if depth < _DEEPEST else ()
+            inner = {key: new for key, each in members if (new := part(each, value, key, depth + 1)) is not each}
+            more: JsonObject = {"properties": inner} if inner else {}
+        elif isinstance(value, dict) and find_holes(value):
+            wanted = {**dict.fromkeys(required, Hole("")), **value}
+            inner = {key: part(below.get(key, True), each, key, depth) for key, each in wanted.items()}
+            more = {"type": "object", "properties": inner, "required": [*value]}
+        elif isinstance(value, list) and find_holes(value):
+            items = [part(rule.get("items", True), each, "", depth) for each in value]
+            more = {"type": "array", "prefixItems": items, "minItems": len(value), "maxItems": len(value)}
+        else:
+            more = {"const": value}
+        if not more or not schema or not isinstance(schema, dict):
+            return more or schema
+        return {**schema, "allOf": [*schema.get("allOf", ()), more]}
+
+    return part(root, known, "", 0)
+
+
+def _trim(made: Json, known: Json, schema: Any, root: JsonObject) -> Json:
+    """Return a value without the keys that neither the contract names nor the schema requires."""
+    if not isinstance(known, dict) or not isinstance(made, dict):
+        return made
+    rules = _resolve(schema, root)
+    kept = {key: each for key, each in made.items() if key in known or key in rules.get("required", ())}
+    below = rules.get("properties", {})
+    return {key: _trim(each, known.get(key), below.get(key, True), root) for key, each in kept.items()}
+
+
+def _resolve(schema: Any, root: JsonObject) -> JsonObject:
+    found = follow(root, schema["$ref"]) if isinstance(schema, dict) and "$ref" in schema else schema
+    return found if isinstance(found, dict) else {}
+
+
+def _written(patch: Patch) -> JsonObject:
+    """Return the scalars that a patch writes under one name, where it writes one alone under that name."""
+    found: dict[str, list[Json]] = {}
+
+    def look(name: str, value: Json) -> None:
+        if isinstance(value, dict):
+            for key, each in value.items():
+                look(key, each)
+        elif not isinstance(value, list) and value not in found.setdefault(name, []):
+            found[name].append(value)
+
+    for operation in patch:
+        if "value" in operation:
+            look((tokens(operation["path"]) or [""])[-1], operation["value"])
+    return {name: values[0] for name, values in found.items() if len(values) == 1}

@@ -1,0 +1,129 @@
+"""`learn --review`: a person accepts, edits or drops proposals; what was decided is kept."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+
+from gecko_graph import Toolkit
+from gecko_graph.cli import learn as module
+from gecko_graph.learning.learn import learn_contracts
+from gecko_graph.values.documents import read_document
+from tests.learning.shop import rows, toolkit
+
+
+@pytest.fixture(autouse=True)
+def ann(monkeypatch):
+    """Who sits at the terminal."""
+    monkeypatch.setenv("LOGNAME", "ann")
+
+
+@pytest.fixture
+def file(tmp_path):
+    """A file with three proposals: too few refusals of each kind to establish one."""
+    every, kinds = rows(600), {}
+    some = [row for row in every if row.status == "ok"]
+    for row in every:
+        if row.status == "error":
+            kind = next(word for word in ("sign in", "no item", "only") if word in row.result["error"])
+            kinds.setdefault(kind, []).append(row)
+    for found in kinds.values():
+        some += found[:6]
+    target = tmp_path / "shop.contracts.yaml"
+    learn_contracts(toolkit(), some).write(target)
+    return target
+
+
+def clauses(file):
+    return {one["id"]: one for one in read_document(file)["contracts"]["buy"]["requires"] if "evidence" in one}
+
+
+def typed(monkeypatch, *lines):
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(lines) + "\n"))
+
+
+def test_what_is_accepted_is_established_by_name_and_refuses(run, file):
+    first, *others = clauses(file)
+    code, _, _ = run("learn", "--review", file, "--accept", f"buy/{first}")
+    assert code == 0
+    one = clauses(file)[first]
+    assert (one["evidence"]["status"], one["evidence"]["by"]) == ("established", "ann")
+    assert "pass" not in one
+    assert isinstance(one["error"], dict)
+    assert {clauses(file)[each]["evidence"]["status"] for each in others} == {"proposed"}
+    assert toolkit().with_contracts(file)["buy"].contract is not None
+
+
+def test_each_proposal_is_asked_about(run, file, monkeypatch):
+    names = list(clauses(file))
+    typed(monkeypatch, "a", "e", "args.count > 0", "d")
+    code, out, _ = run("learn", "--review", file)
+    assert code == 0
+    assert all(f"buy/{name}" in out for name in names)
+    found = clauses(file)
+    assert found[names[0]]["evidence"]["status"] == "established"
+    assert found[names[1]]["check"] == "args.count > 0"
+    assert names[2] not in found
+    whole = read_document(file)["contracts"]["buy"]["requires"]
+    assert not any(str(each.get("id")) == f"{names[1]}-rivals" for each in whole)
+    assert "0 proposals left" in out
+    Toolkit.from_openapi(toolkit().to_openapi()).with_contracts(file)
+
+
+def test_an_edit_that_cannot_be_loaded_is_asked_again(run, file, monkeypatch):
+    name = next(iter(clauses(file)))
+    typed(monkeypatch, "e", "args.count >", "x", "s", "q")
+    assert run("learn", "--review", file)[0] == 0
+    assert clauses(file)[name]["evidence"]["status"] == "proposed"
+
+
+def test_ctrl_c_loses_nothing_that_was_decided(run, file, monkeypatch):
+    name = next(iter(clauses(file)))
+    said = iter(["a"])
+
+    def ask(*_):
+        try:
+            return next(said)
+        except StopIteration:
+            raise KeyboardInterrupt from None
+
+    monkeypatch.setattr(module.Console, "input", ask)
+    assert run("learn", "--review", file)[0] == 130
+    assert clauses(file)[name]["evidence"]["by"] == "ann"
+
+
+def test_the_end_of_what_is_typed_ends_the_review(run, file, monkeypatch):
+    typed(monkeypatch, "d")
+    code, out, _ = run("learn", "--review", file)
+    assert code == 0
+    assert "2 proposals left" in out
+
+
+def test_a_page_shows_proposals_with_their_evidence(run, file, tmp_path):
+    page = tmp_path / "review.html"
+    assert run("learn", "--review", file, "--html", page)[0] == 0
+    text = page.read_text(encoding="utf-8")
+    assert all(f"buy/{name}" in text for name in clauses(file))
+    assert "lawful" in text
+    assert "<script" not in text
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--accept", "buy/refusal-99"], "no such proposal"),
+        (["--html", "missing/page.html"], "missing"),
+    ],
+)
+def test_mistakes(run, file, words, said):
+    code, _, err = run("learn", "--review", file, *words)
+    assert code == 2
+    assert said in err
+
+
+def test_a_file_without_contracts_is_a_mistake(run, tmp_path):
+    other = tmp_path / "x.json"
+    other.write_text(json.dumps([1]))
+    assert run("learn", "--review", other)[0] == 2

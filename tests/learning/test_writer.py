@@ -1,0 +1,172 @@
+"""A model proposes, data refutes: what of a contract writer's reply stands, and what becomes of a bad one."""
+
+from __future__ import annotations
+
+import pytest
+
+from gecko_graph import Models
+from gecko_graph.cli.tools import converse
+from gecko_graph.learning.learn import learn_contracts
+from gecko_graph.learning.writer import ROUNDS, drafts_of, estimate, kind_of_check, propose_rules
+from gecko_graph.models.prompts import Prompts
+from gecko_graph.testing import recorded, reply_to
+
+from .shop import rows, toolkit
+
+RIGHT = {
+    "check": "args.item in state.stock",
+    "error": {"error": "no item '{{ args.item }}'"},
+}
+WRONG = {"check": "args.count < 5", "error": "too many"}
+UNSEEN = {"check": "args.count < 1000", "error": "no more than 1000"}
+
+
+def asked(replies, *, count=400, some=None):
+    learned = learn_contracts(toolkit(), some if some is not None else rows(count))
+    notes = converse(propose_rules(toolkit(), learned), Models(recorded(contract_writer=list(replies))))
+    written = [one for one in learned.contracts["buy"]["requires"] if one.get("evidence", {}).get("by") == "model"]
+    return learned, written, notes
+
+
+def few():
+    """Lawful calls, and two refusals of a kind: too few for the miner."""
+    every = rows(300)
+    lawful = [row for row in every if row.status == "ok"]
+    return lawful + [row for row in every if "no item" in str(row.result)][:2]
+
+
+def test_a_rule_that_rows_refute_is_shown_with_counter_examples_and_then_dropped():
+    learned = learn_contracts(toolkit(), rows(400))
+    (draft,) = drafts_of(toolkit(), learned)
+    assert "counter" not in (draft.ask(0).variables["counter"])
+    _, written, notes = asked([{"requires": [WRONG]}, {"requires": [WRONG]}])
+    assert written == []
+    assert "1 proposed rules are refuted" in notes[0]
+
+
+def test_the_second_round_sees_what_speaks_against_the_first():
+    learned = learn_contracts(toolkit(), rows(400))
+    questions = propose_rules(toolkit(), learned)
+    (first,) = next(questions)
+    assert first.variables["counter"] == ""
+    assert "no item" in first.variables["errors"]
+    (second,) = questions.send([reply_to(first, {"requires": [WRONG]})])
+    assert "refuses a call that was done" in second.variables["counter"]
+    with pytest.raises(StopIteration):
+        questions.send([reply_to(second, {"requires": [UNSEEN]})])
+    assert next(one["id"] for one in learned.contracts["buy"]["requires"]) == "written-1"
+
+
+def test_nothing_is_established_without_rows():
+    _, written, _ = asked([{"requires": [UNSEEN]}])
+    (one,) = written
+    assert (one["evidence"]["status"], one["evidence"]["for"]) == ("proposed", 0)
+    assert "error" not in one
+    _, (other,), _ = asked([{"requires": [RIGHT]}], some=few())
+    assert (other["evidence"]["status"], other["evidence"]["for"]) == ("proposed", 2)
+
+
+def test_what_the_miner_knows_is_not_said_again():
+    _, written, _ = asked([{"requires": [RIGHT]}])
+    assert written == []
+
+
+def test_enough_rows_establish_a_rule_of_a_trusted_kind():
+    some = [row for row in rows(400) if row.status == "ok" or "no item" in str(row.result)]
+    learned = learn_contracts(toolkit(), some)
+    (draft,) = drafts_of(toolkit(), learned)
+    tried = draft._tried({**RIGHT})
+    assert tried["evidence"]["status"] == "established"
+    assert tried["error"] == RIGHT["error"]
+    assert (
+        draft._tried({**RIGHT, "check": "args.item in state.stock and args.count > 0"})["evidence"]["status"]
+        == "proposed"
+    )
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {"requires": [{"check": "args.item in", "error": "?"}]},
+        {"requires": [{"check": "args.nothing > 1", "error": "?"}]},
+        {"effects": [{"op": "explode"}]},
+        {"requires": "none"},
+        {},
+        "not JSON",
+        {"requires": [{"check": "secret()", "error": "?"}], "returns": "{{ oops("},
+    ],
+)
+def test_a_bad_reply_is_data(reply):
+    before = learn_contracts(toolkit(), rows(200)).contracts
+    learned, written, _ = asked([reply] * 4, count=200)
+    assert written == []
+    assert learned.contracts == before
+
+
+def test_a_silent_model_is_named():
+    learned, _, notes = asked([], count=100)
+    assert notes
+    assert learned.contracts
+
+
+def test_effects_that_the_miner_does_not_know_are_kept_while_rows_agree():
+    some = few()
+    learned = learn_contracts(toolkit(), some)
+    mined = learned.contracts["buy"]
+    real = {part: mined[part] for part in ("effects", "returns")}
+    for part in real:
+        mined["evidence"][part] = {"status": "unknown", "for": 0}
+    del mined["effects"], mined["returns"]
+    wrong = [{"op": "remove", "path": ["stock", "{{ args.item }}"]}]
+    replies = [{"effects": wrong}, real]
+    converse(propose_rules(toolkit(), learned), Models(recorded(contract_writer=replies)))
+    made = learned.contracts["buy"]
+    assert made["effects"] == real["effects"]
+    assert made["evidence"]["effects"]["by"] == "model"
+    assert made["evidence"]["returns"]["status"] == "proposed"
+
+
+@pytest.mark.parametrize("part", ["effects", "returns"])
+def test_a_result_needs_the_changes_and_changes_leave_the_result_open(part):
+    learned = learn_contracts(toolkit(), few())
+    mined = learned.contracts["buy"]
+    real = {each: mined.pop(each) for each in ("effects", "returns")}
+    mined["evidence"] |= {each: {"status": "unknown", "for": 0} for each in real}
+    converse(propose_rules(toolkit(), learned), Models(recorded(contract_writer=[{part: real[part]}] * 2)))
+    made = learned.contracts["buy"]
+    if part == "effects":
+        assert made["effects"] == real["effects"]
+        assert [*made["returns"]["cases"][0]] == ["pass"]
+    else:
+        assert "returns" not in made
+
+
+def test_the_cost_is_known_before():
+    learned = learn_contracts(toolkit(), rows(100))
+    spent = estimate(toolkit(), learned, Prompts(), "openai:gpt-5-mini")
+    assert spent["calls"] == ROUNDS
+    assert spent["input_tokens"] > 500
+    assert spent["cost"] > 0
+    assert estimate(toolkit(), learned, Prompts(), "openai:who-knows")["cost"] is None
+
+
+@pytest.mark.parametrize(
+    ("check", "kind"),
+    [
+        ("args.a in state.b", "membership"),
+        ("args.a not in at(state.b, [args.c]).d", "membership"),
+        ("state.signed_in", "flag"),
+        ("not at(state.x, [args.y]).open", "flag"),
+        ("state.x is defined", "existence"),
+        ("args.a <= at(state.stock, [args.item])", "comparison"),
+        ("args.a in ['x', 'y']", "conjunction"),
+        ("args.a <= 5", "conjunction"),
+        ("state.a == 'x'", "conjunction"),
+        ("state.a == args.b", "conjunction"),
+        ("state.a and state.b", "conjunction"),
+        ("args.a in state.b or args.c in state.d", "conjunction"),
+        ("all(x in args.a, x > 1)", "conjunction"),
+    ],
+)
+def test_kinds_of_checks(check, kind):
+    assert kind_of_check(check) == kind

@@ -1,0 +1,182 @@
+"""Learned contracts in a running agent: they warn, refuse until a person decides, and lose to what really happens."""
+
+from __future__ import annotations
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.store.memory import InMemoryStore
+from langgraph.types import Command
+
+from evals.reality.killing import Fate, KillingSaver
+from gecko_graph import Models, Refused, Tool, Toolkit, World, create_gecko_agent
+from gecko_graph.real.learned import teach
+from gecko_graph.testing import recorded
+from gecko_graph.world.rung import Answer
+
+from .test_agent import APPROVE, Shop, thread
+from .test_agent_killed import DEAD, Service, answer_from, embedded
+
+EVIDENCE = {"kind": "membership", "for": 12, "against": [], "status": "established"}
+FULL, INK = "args.quantity <= 5", "args.item != 'ink'"
+RULES = [
+    {"id": "refusal-1", "check": FULL, "error": {"error": "too many"}, "evidence": EVIDENCE},
+    {"id": "refusal-2", "check": INK, "pass": "perhaps refused: no ink", "evidence": {**EVIDENCE, "for": 4}},
+]
+LEARNED = {"contracts": {"order": {"requires": RULES}}}
+DONE = [{"description": "it is ordered", "check": "state.orders | length >= 1"}]
+TASK = {"messages": [("user", "Order 9 pens, or 3 ink")], "task_state": {"orders": {}}, "checklist": DONE}
+MANY = {"call": "order", "args": {"item": "pen", "quantity": 9}}
+SOME = {"call": "order", "args": {"item": "ink", "quantity": 3}}
+
+
+def start(shop: Shop, *attempts: list, interrupt_on="writes", **more):
+    models = Models(planner=recorded(*({"planner": [attempt]} for attempt in attempts)))
+    given = {"interrupt_on": interrupt_on, "checkpointer": InMemorySaver(), "learned": LEARNED}
+    return create_gecko_agent(shop.toolkit(), model=models, **given | more)
+
+
+def text_of(out: dict) -> str:
+    return out["__interrupt__"][0].value["action_requests"][0]["description"]
+
+
+def test_an_established_rule_refuses_a_write_with_its_evidence():
+    shop = Shop()
+    out = start(shop, [MANY, {"say": "That is too many. All the same?"}]).invoke(TASK, thread())
+    (step,) = out["rehearsal"]["attempts"][0]["steps"]
+    assert step["outcome"]["violations"][0]["evidence"] == {"check": FULL, **EVIDENCE}
+    assert "12 refusals" in step["outcome"]["result"]
+    assert not shop.calls
+
+
+def test_a_person_has_it_made_and_the_rule_refuses_no_more(caplog):
+    shop, rows = Shop(), []
+    again = [MANY, MANY, {"say": "Ordered."}]
+    agent = start(shop, again, again[1:], observe=rows.append)
+    out = agent.invoke(TASK, thread())
+    assert FULL in text_of(out)
+    assert not shop.calls
+    out = agent.invoke(Command(resume={"decisions": [APPROVE]}), thread())
+    (entry,) = out["execution"]["calls"]
+    assert (entry["status"], entry["refuted"]) == ("ok", [FULL])
+    assert "refuses no more" in caplog.text
+    assert [(row["tool"], row["status"]) for row in rows] == [("order", "ok")]
+    assert shop.calls == ["order pen"]
+    asked = agent.invoke({"messages": [("user", "9 pens more")], "checklist": DONE}, thread())  # in one go now
+    assert "1 calls against it" in text_of(asked)
+
+
+def test_where_nobody_is_asked_it_stays_refused():
+    shop = Shop()
+    again = [MANY, MANY, {"say": "Ordered."}]
+    out = start(shop, again, interrupt_on="none").invoke(TASK, thread())
+    assert not shop.calls
+    assert out["execution"]["status"] == "nothing"
+
+
+def test_what_is_proposed_warns_in_record_and_approval_and_refuses_nothing():
+    shop = Shop()
+    out = start(shop, [SOME, {"say": "Ordered."}]).invoke(TASK, thread())
+    assert "no ink" in text_of(out)
+    assert not shop.calls
+    shop = Shop()
+    out = start(shop, [SOME, {"say": "Ordered."}], interrupt_on="none").invoke(TASK, thread())
+    assert shop.calls == ["order ink"]
+    assert "no ink" in out["rehearsal"]["verdict"]["may_refuse"][0]["rule"]
+
+
+def test_a_read_is_never_refused_and_a_written_contract_wins():
+    def order(item: str, quantity: int) -> dict:
+        """Look an order up."""
+        return {}
+
+    for tool in (Tool(order, effect="read"), Tool(order, effect="write", contract={"returns": {"id": 1}})):
+        world = World(teach(Toolkit.from_tools([tool]), LEARNED), state={})
+        assert world.call({"name": "order", "args": MANY["args"]})["outcome"]["status"] == "ok"
+        assert world.check({"id": "1", "name": "order", "args": MANY["args"]}) is None
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_what_one_thread_met_warns_others_by_the_store(kept):
+    store, shop = InMemoryStore() if kept else None, Shop()
+    shop.failing = [Refused("no ink")]
+    plan = [SOME, {"say": "Ordered."}]
+    start(shop, plan, [{"say": "No."}], interrupt_on="none", learned=None, store=store).invoke(TASK, thread())
+    other = start(shop, plan, learned=None, store=store).invoke(TASK, thread("2"))  # as another process
+    assert ("refused before: no …" in text_of(other)) is kept
+
+
+def test_a_refuted_rule_refuses_no_more_in_other_processes_by_the_store():
+    store, again = InMemoryStore(), [MANY, MANY, {"say": "Ordered."}]
+    agent = start(Shop(), again, store=store)
+    agent.invoke(TASK, thread())
+    agent.invoke(Command(resume={"decisions": [APPROVE]}), thread())
+    shop = Shop()
+    start(shop, again[1:], store=store, interrupt_on="none").invoke(TASK, thread("2"))
+    assert shop.calls == ["order pen"]
+
+
+def test_a_rule_that_may_refuse_is_proposed_where_it_did_and_closed_where_it_did_not():
+    tools = teach(Shop().toolkit())
+    lessons = tools["order"].lessons
+    predicted = {"status": "ok", "result": {}, "patch": [], "rung": "model", "simulated": True, "passed": []}
+    call = {"name": "order", "args": SOME["args"]}
+    for number, status in enumerate(["error", "ok"]):
+        world = World(tools, state={"orders": {}})
+        answer = Answer(status, "no more than 2")
+        world.record({"id": str(number), **call}, answer, {**predicted, "may_refuse": ["is there a limit?"]})
+        found = {(item["part"], item["status"]): item for item in lessons.items.values() if item["part"] != "returns"}
+        if status == "error":
+            assert found["requires", "proposed"]["rule"] == "is there a limit?"
+            assert lessons.warnings({"item": "pad", "quantity": 1}) == [found["requires", "proposed"]["says"]]
+        else:
+            assert found["may_refuse", "closed"]["says"] == "is there a limit?"
+            assert lessons.leave_open(["is there a limit?", "other"]) == ["other"]
+    assert any(item["part"] == "effects" or item["part"] == "requires" for item in lessons.items.values())
+
+
+def test_the_same_call_is_proposed_again_once_a_write_succeeded_or_the_user_insists():
+    shop = Shop()
+    shop.failing = [Refused("no pens")]
+    agent = create_gecko_agent(
+        shop.toolkit(),
+        model=Models(
+            planner=recorded(
+                {"planner": [[MANY, {"say": "Ordered."}], [MANY, {"say": "It was refused."}]]},
+                {"planner": [[MANY, {"say": "It was refused."}]]},
+                {"planner": [[MANY, MANY, {"say": "Ordered."}]]},
+            )
+        ),
+        interrupt_on="none",
+        checkpointer=InMemorySaver(),
+    )
+    agent.invoke(TASK, thread())
+    assert shop.calls == ["order pen"]
+    out = agent.invoke({"messages": [("user", "And 9 pens now?")], "checklist": DONE}, thread())
+    (complaint,) = out["rehearsal"]["attempts"][0]["steps"][0]["complaints"]
+    assert "no pens" in complaint["expected"]
+    assert shop.calls == ["order pen"]
+    agent.invoke({"messages": [("user", "Order the 9 pens all the same")], "checklist": DONE}, thread())
+    assert shop.calls == ["order pen"] * 2
+
+
+@pytest.mark.parametrize("as_node", [False, True])
+@pytest.mark.parametrize("after", [False, True])
+def test_killed_in_a_call_that_was_overruled_it_is_a_doubt_and_made_once(after, as_node):
+    fate, rows = Fate(), []
+    service, saver = Service(fate, 1, after=after), KillingSaver(fate)
+
+    def process():
+        plan = [MANY, MANY, {"say": "Ordered."}]
+        agent = start(service, plan, checkpointer=None if as_node else saver, observe=rows.append)
+        return embedded(agent, saver) if as_node else agent
+
+    process().invoke(TASK, thread())
+    with pytest.raises(DEAD):
+        process().invoke(Command(resume={"decisions": [APPROVE]}), thread())
+    fate.kill_at = 0
+    question = process().invoke(None, thread())["__interrupt__"][0].value
+    decisions = [answer_from(service.log, *question["action_requests"])]
+    out = process().invoke(Command(resume={"id": question["id"], "decisions": decisions}), thread())
+    assert [name for name, _ in service.log] == ["order pen"]
+    assert out["execution"]["status"] == "done"
+    assert len(rows) == (not after)  # what a person says of a doubt is no observation

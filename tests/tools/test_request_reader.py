@@ -1,0 +1,162 @@
+"""`read_request` is the inverse of `build_request`, for every style that keeps the values."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gecko_graph.errors import ToolkitError
+from gecko_graph.schemas.made_up import Impossible, make_value
+from gecko_graph.tools import Toolkit
+from gecko_graph.tools.openapi.request import STYLES, CannotSend, build_request
+from gecko_graph.tools.openapi.request_reader import CannotRead, Operations, read_request
+from tests.tools.small_documents import body, document, read_one
+
+BASE = "http://here.test/base/v1"
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1) | st.sampled_from(["1", "true", "a,b", "a=b;c&d"])
+PLAIN = st.text("abcxyz019 äé-_", min_size=1, max_size=6).map(str.strip).filter(bool)
+
+
+def unsent(value):
+    """What no style sends outside of a body: null, empty lists and objects."""
+    return value is None or value in ([], {})
+
+
+def kept(tool, args):
+    places = {key: tool.binding.places.get(key, ("body", key)) for key in args}
+    absent = {
+        key for key, (place, wire) in places.items() if place == "path" and f"{{{wire}}}" not in tool.binding.path
+    }
+    return {key: one for key, one in args.items() if places[key][0] == "body" or not (key in absent or unsent(one))}
+
+
+def test_every_operation_of_real_documents_is_read_back(shared_data):
+    seen = 0
+    for path in sorted((shared_data / "openapi").iterdir()):
+        with suppress(ToolkitError):
+            toolkit = Toolkit.from_openapi(path, server=BASE)
+            operations = Operations(toolkit, BASE)
+            for tool in (one for one in toolkit if one.binding.body.get("media") != "multipart/form-data"):
+                for seed in range(4):
+                    with suppress(Impossible, CannotSend):
+                        args = make_value(tool.parameters, seed=seed, key=tool.name)
+                        request = build_request(tool, BASE, args, extra={})
+                        found, again = operations.read(request)
+                        assert (found.name, kept(tool, again)) == (tool.name, kept(tool, args)), (path, request.url)
+                        seen += 1
+    assert seen > 1000
+
+
+SCALARS = {
+    "string": TEXT,
+    "integer": st.integers(-(10**9), 10**9),
+    "number": st.integers(-99, 99) | st.sampled_from([0.5, -2.25, 1e-7]),
+    "boolean": st.booleans(),
+}
+
+
+@st.composite
+def parameters(draw):
+    """A parameter of any place and style, and a value whose style keeps it."""
+    place = draw(st.sampled_from([*STYLES]))
+    style = draw(st.sampled_from(STYLES[place]))
+    explode = draw(st.booleans())
+    kind, item = draw(st.sampled_from(["scalar", "array", "object"])), draw(st.sampled_from([*SCALARS]))
+    values = SCALARS[item]
+    if item == "string" and (place == "header" or style in ("spaceDelimited", "label") or kind == "object"):
+        values = st.text("abcxyz019", min_size=1)
+    if item == "number" and style == "label":
+        values = st.integers(-99, 99)
+    inner = {"type": item}
+    schema = {
+        "scalar": inner,
+        "array": {"type": "array", "items": inner},
+        "object": {"type": "object", "properties": {"R": inner, "G": inner}, "additionalProperties": False},
+    }[kind]
+    keys = st.lists(st.sampled_from(["R", "G"]), min_size=1, unique=True)
+    value = {
+        "scalar": values,
+        "array": st.lists(values, min_size=1, max_size=4),
+        "object": keys.flatmap(lambda some: st.fixed_dictionaries(dict.fromkeys(some, values))),
+    }[kind]
+    one = {"name": "p", "in": place, "required": True, "style": style, "explode": explode, "schema": schema}
+    return one, draw(value)
+
+
+@given(parameters())
+def test_every_style_is_read_back(drawn):
+    one, value = drawn
+    tool = read_one({"parameters": [one]}, path="/x/{p}" if one["in"] == "path" else "/x")
+    try:
+        request = build_request(tool, BASE, {"p": value}, extra={})
+    except CannotSend:
+        return
+    assert read_request(tool, BASE, request) == {"p": value}
+
+
+FORM = {
+    "type": "object",
+    "properties": {
+        "a": {"type": "string"},
+        "n": {"type": "integer"},
+        "many": {"type": "array", "items": {"type": "string"}},
+    },
+}
+
+
+@pytest.mark.parametrize("media", ["application/json", "application/x-www-form-urlencoded"])
+@given(
+    args=st.fixed_dictionaries({"a": PLAIN, "n": st.integers(0, 99), "many": st.lists(PLAIN, min_size=1, max_size=3)})
+)
+def test_bodies_are_read_back(media, args):
+    tool = read_one(body(FORM, media=media), method="post")
+    assert read_request(tool, BASE, build_request(tool, BASE, args, extra={})) == args
+
+
+@pytest.mark.parametrize(
+    ("media", "schema", "value"),
+    [
+        ("text/plain", {"type": "string"}, "hé"),
+        ("application/octet-stream", {"type": "string"}, "data:application/octet-stream;base64,/wA="),
+        ("application/json", {"type": "array"}, [1, {"a": None}]),
+    ],
+)
+def test_whole_bodies_are_read_back(media, schema, value):
+    tool = read_one(body(schema, media=media), method="post")
+    args = {"body": value}
+    assert read_request(tool, BASE, build_request(tool, BASE, args, extra={})) == args
+
+
+def test_an_operation_is_found_by_method_path_and_server():
+    paths = {
+        "/orders/{id}": {"get": {"operationId": "show"}, "delete": {"operationId": "drop"}},
+        "/orders/mine": {"get": {"operationId": "mine"}},
+        "/act?do=go&n={n}": {"post": {"operationId": "go"}},
+    }
+    for item in paths.values():
+        for one in item.values():
+            one["responses"] = {}
+    toolkit = Toolkit.from_openapi(document(paths, servers=[{"url": "https://shop.test/v1"}]))
+    known = Operations(toolkit)
+
+    def named(method, url):
+        tool, args = known.read(httpx.Request(method, url))
+        return tool.name, args
+
+    assert named("GET", "https://shop.test/v1/orders/mine") == ("mine", {})
+    assert named("DELETE", "https://shop.test/v1/orders/a%2Fb") == ("drop", {"id": "a/b"})
+    assert named("POST", "https://shop.test/v1/act?n=3&do=go") == ("go", {"n": "3"})
+    causes = {
+        ("GET", "https://other.test/v1/orders/mine"): "another server",
+        ("GET", "https://shop.test/v1/items"): "no operation has its path",
+        ("PATCH", "https://shop.test/v1/orders/mine"): "no operation has its method",
+        ("GET", "https://shop.test/v1/orders/mine?page=2"): "a parameter that mine does not have: page",
+    }
+    for (method, url), cause in causes.items():
+        with pytest.raises(CannotRead, match=cause.split(":")[0]):
+            known.read(httpx.Request(method, url))
+    assert Operations(toolkit, "http://localhost:8080").read(httpx.Request("GET", "http://localhost:8080/orders/7"))
