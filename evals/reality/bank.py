@@ -22,6 +22,7 @@ from gecko_graph.state import JsonObject
 
 from .draws import PLANS, Draw
 from .fates import Counted, append
+from .killing import Killed
 
 HOLD_S = 0.03
 """Seconds that the bank takes for a request."""
@@ -80,7 +81,7 @@ class Bank:
         self._fate.pass_by("service", number, "after")
         time.sleep(1.4 * TIMEOUT_S if fault.startswith("late") else HOLD_S)
         if self._fate.over.is_set():
-            time.sleep(60)  # its process has ended
+            raise Killed  # its process has ended, and this thread of it with it: the call is no longer under way
         if fault:
             raise error_of(FAULTS[fault], fault)
         return result

@@ -5,24 +5,42 @@ from __future__ import annotations
 import operator
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import reduce
 from itertools import combinations
 from operator import and_, or_
+from types import MappingProxyType
 from typing import Any, Literal
 
-from ..state import Json
-from .terms import MISSING, Term, are, derive, is_key, quote, test_of
+from .terms import (
+    MISSING,
+    Term,
+    are,
+    bits,
+    derive,
+    is_flag,
+    is_given,
+    is_holder,
+    is_key,
+    is_keys,
+    is_number,
+    is_scalar,
+    is_sized,
+    is_there,
+    is_word,
+    quote,
+    test_of,
+)
 
 Kind = Literal[
-    "existence", "membership", "flag", "documented", "comparison", "equality", "constant", "set", "conjunction"
+    "existence", "membership", "flag", "documented", "comparison", "sign", "equality", "constant", "set", "conjunction"
 ]
 TRUSTED: tuple[Kind, ...] = ("existence", "membership", "flag", "comparison", "documented")
 """Kinds that may refuse a call once they are established: the others were refuted too often (facts of the issue)."""
 
 TIERS: dict[Kind, int] = {
-    "existence": 0, "membership": 0, "flag": 0, "documented": 1, "comparison": 1,
+    "existence": 0, "membership": 0, "flag": 0, "documented": 1, "comparison": 1, "sign": 1,
     "equality": 2, "constant": 3, "set": 4, "conjunction": 5,
 }  # fmt: skip
 """What is tried first: a rival of a later tier is none."""
@@ -31,8 +49,8 @@ MOST_PAIRS, MOST_NUMBERS, MOST_SEEN, MOST_WORDS, LEAST_TEXTS = 40, 24, 12, 6, 3
 UNMET = 0.02
 """Share of values met once, which is how often a new one is met, below which a set is taken for closed."""
 
-Documented = frozenset[tuple[str, Any]]
-"""Constants that the tools' documents name, each with the name of the field that may have it."""
+Documented = Mapping[str, Sequence[Any]]
+"""Constants that the tools' documents name, by the name of the field that may have them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,14 +118,14 @@ def joined(some: Sequence[Condition], word: Literal["and", "or"], rows: int) -> 
 
 
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
-Test = Callable[..., bool | None]
 
 
-def bits(answers: Iterable[bool | None]) -> tuple[int, int]:
-    """Return the bits of what is true, and of what is known, of three-valued answers."""
-    digits = [("1" if each else "0", "0" if each is None else "1") for each in answers]
-    true, known = ("".join(pair[at] for pair in reversed(digits)) or "0" for at in (0, 1))
-    return int(true, 2), int(known, 2)
+def places(rows: int) -> Iterator[int]:
+    """Yield the numbers of the bits that are set."""
+    while rows:
+        low = rows & -rows
+        yield low.bit_length() - 1
+        rows ^= low
 
 
 def build_conditions(terms: Sequence[Term]) -> list[Condition]:
@@ -117,87 +135,54 @@ def build_conditions(terms: Sequence[Term]) -> list[Condition]:
     return list({one.check: one for one in both if one.known}.values())
 
 
-def _of(check: str, kind: Kind, test: Test, *terms: Term, cost: int = 0, guarded: bool = True) -> Condition:
-    rows = zip(*(term.values for term in terms), strict=True)
-    true, known = bits(None if MISSING in row else test(*row) for row in rows)
-    return Condition(check, kind, true, known, cost + sum(term.cost for term in terms), terms, guarded)
+def _of(
+    check: str, kind: Kind, known: int, flags: Iterable[Any], *terms: Term, cost: int = 0, guarded: bool = True
+) -> Condition:
+    return Condition(check, kind, bits(flags) & known, known, cost + sum(term.cost for term in terms), terms, guarded)
 
 
 def _single(terms: Sequence[Term]) -> Iterator[Condition]:
     """Yield whether something is there at all, and flags."""
     for term in terms:
-        text, values = term.text, [value for value in term.values if value is not MISSING]
-        given = [value for value in values if value is not None]
-        if len(given) < len(values):
-            yield _of(f"{text} is not none", "existence", lambda value: value is not None, term, guarded=False)
-        if any(isinstance(value, list | dict | str) and not value for value in given):
-            yield _of(f"({text} | length) > 0", "existence", _is_filled, term, cost=1)
-        if given and all(isinstance(value, bool) for value in given):
-            yield _of(text, "flag", lambda value: value, term)
-        for field in _items_fields(values) if term.of == "state" else ():
-            has = partial(_all_have, field)
-            yield _of(f"all(one in {text}, one.{field} is defined)", "set", has, term, cost=1)
-
-
-def _is_filled(value: Any) -> bool | None:
-    return bool(value) if isinstance(value, list | dict | str) else None
-
-
-def _items_fields(values: Sequence[Any]) -> list[str]:
-    """Return fields that some records of a list lack."""
-    items = [item for value in values if isinstance(value, list) for item in value[:20]][:500]
-    counts = Counter(key for item in items if isinstance(item, dict) for key in item if key.isidentifier())
-    return [key for key, count in counts.items() if len(items) / 2 <= count < len(items)][:8]
-
-
-def _all_have(field: str, items: Any) -> bool | None:
-    is_list = isinstance(items, list) and all(isinstance(item, dict) for item in items)
-    return all(field in item for item in items) if is_list else None
+        text, there, given = term.text, term.where(is_there), term.where(is_given)
+        if there != given:
+            yield Condition(f"{text} is not none", "existence", given, there, term.cost, (term,), guarded=False)
+        filled = _of(f"({text} | length) > 0", "existence", term.where(is_sized), map(bool, term.values), term, cost=1)
+        if filled.fails:
+            yield filled
+        if given and given == term.where(is_flag):
+            yield _of(text, "flag", given, (value is True for value in term.values), term)
 
 
 def _members(terms: Sequence[Term]) -> Iterator[Condition]:
     """Yield whether a key, or each item of an argument, is in an object or a list of the state."""
-    holders = [term for term in terms if term.of != "argument" and any(isinstance(v, dict | list) for v in term.values)]
+    holders = [term for term in terms if term.of != "argument" and term.where(is_holder)]
     plain = [term for term in holders if term.of == "state" and all(map(_is_flat, term.values))]
-    keys = [term for term in terms if any(is_key(value) for value in term.values)]
-    lists = [term for term in terms if term.of == "argument" and any(isinstance(v, list) and v for v in term.values)]
+    keys = [term for term in terms if term.where(is_key)]
+    lists = [term for term in terms if term.of == "argument" and term.where(is_keys)]
     for holder in [*holders, *derive(plain, " | values", lambda value: list(value.values()))]:
-        for key in keys:
-            if holder.text not in key.text:
-                yield _of(f"{key.text} in {holder.text}", "membership", _is_in, key, holder)
+        known = holder.where(is_holder)
+        for key in (key for key in keys if holder.text not in key.text):
+            both, found = known & key.where(is_key), map(_is_in, key.values, holder.values)
+            yield _of(f"{key.text} in {holder.text}", "membership", both, found, key, holder)
         for many in lists:
-            yield _of(f"all(one in {many.text}, one in {holder.text})", "membership", _are_in, many, holder, cost=1)
+            check, both = f"all(one in {many.text}, one in {holder.text})", known & many.where(is_keys)
+            pairs = zip(many.values, holder.values, strict=True)
+            flags = (is_keys(some) and all(_is_in(one, whole) for one in some) for some, whole in pairs)
+            yield _of(check, "membership", both, flags, many, holder, cost=1)
 
 
 def _is_flat(value: Any) -> bool:
     return value is MISSING or (isinstance(value, dict) and all(map(is_key, value.values())))
 
 
-def _is_in(key: Any, holder: Any) -> bool | None:
-    if not is_key(key) or not isinstance(holder, dict | list):
-        return None
-    return str(key) in holder if isinstance(holder, dict) else bool(key in holder)
-
-
-def _are_in(keys: Any, holder: Any) -> bool | None:
-    if not isinstance(keys, list) or not all(map(is_key, keys)) or not isinstance(holder, dict | list):
-        return None
-    return all(key in holder for key in (map(str, keys) if isinstance(holder, dict) else keys))
-
-
-def is_numeric(term: Term) -> bool:
-    """Return whether a term is a number; a flag is none, but the language's test takes it."""
-    return any(map(is_number, term.values)) and not any(isinstance(value, bool) for value in term.values)
+def _is_in(key: Any, holder: Any) -> bool:
+    return str(key) in holder if isinstance(holder, dict) else isinstance(holder, list) and key in holder
 
 
 def numbers(terms: Sequence[Term]) -> list[Term]:
-    """Return the terms that are numbers, the simple ones first."""
-    return list(filter(is_numeric, terms))[:MOST_NUMBERS]
-
-
-def is_number(value: Any) -> bool:
-    """Return whether a value is a number."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    """Return the terms that are numbers, the simple ones first; a flag is none, but the language's test takes it."""
+    return [term for term in terms if term.where(is_number) and not term.where(is_flag)][:MOST_NUMBERS]
 
 
 def _compared(terms: Sequence[Term]) -> Iterator[Condition]:
@@ -205,26 +190,23 @@ def _compared(terms: Sequence[Term]) -> Iterator[Condition]:
     known = numbers(terms)
     products = [combine(a, b, "*") for a, b in combinations(known, 2) if "argument" in (a.of, b.of)][:MOST_PAIRS]
     for left, right in [*combinations(known, 2), *((a, b) for a in products for b in known if b.text not in a.text)]:
+        both = left.where(is_number) & right.where(is_number)
         for sign in ("<=", "<"):
-            yield _of(f"{left.text} {sign} {right.text}", "comparison", _numeric(sign), left, right)
-    for term in known:
+            flags = map(SIGNS[sign], left.numbers, right.numbers)
+            yield _of(f"{left.text} {sign} {right.text}", "comparison", both, flags, left, right)
+    for term in [*known, *products]:
+        there = term.where(is_number)
         if term.of != "argument" and all(type(value) is int for value in term.values if is_number(value)):
             # a count: whether there are any is a flag
-            yield _of(f"{term.text} != 0", "flag", _numeric("!=", 0), term)
-        yield from (_of(f"{term.text} {sign} 0", "constant", _numeric(sign, 0), term) for sign in (">", ">="))
+            yield _of(f"{term.text} != 0", "flag", there, term.numbers, term)
+        for sign in (">", ">="):
+            yield _of(f"{term.text} {sign} 0", "sign", there, (SIGNS[sign](x, 0) for x in term.numbers), term)
 
 
 SIGNS: dict[str, Callable[[Any, Any], Any]] = {
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "!=": operator.ne,
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
     "+": operator.add, "-": operator.sub, "*": operator.mul,
 }  # fmt: skip
-
-
-def _numeric(sign: str, *edge: float) -> Test:
-    def test(*values: Any) -> bool | None:
-        return SIGNS[sign](*values, *edge) if all(map(is_number, values)) else None
-
-    return test
 
 
 def combine(a: Term, b: Term, sign: str) -> Term:
@@ -235,62 +217,57 @@ def combine(a: Term, b: Term, sign: str) -> Term:
 
 
 def _equal(terms: Sequence[Term]) -> Iterator[Condition]:
-    scalars = [term for term in terms if any(is_key(value) for value in term.values)][:MOST_PAIRS]
+    scalars = [term for term in terms if term.where(is_key)][:MOST_PAIRS]
     for left, right in combinations(scalars, 2):
         if not left.of == right.of == "state":
-            one = _of(f"{left.text} == {right.text}", "equality", _equality, left, right, guarded=False)
+            known, flags = left.where(is_word) & right.where(is_word), map(operator.eq, left.values, right.values)
+            one = _of(f"{left.text} == {right.text}", "equality", known, flags, left, right, guarded=False)
             if one.true.bit_count() > 1:
                 yield one
 
 
-def _equality(a: Any, b: Any) -> bool | None:
-    return a == b if (is_key(a) or a is None) and (is_key(b) or b is None) else None
-
-
-def constants(terms: Sequence[Term], failed: int, lawful: int, documented: Documented = frozenset()) -> list[Condition]:
+def constants(
+    terms: Sequence[Term], failed: int, lawful: int, documented: Documented = MappingProxyType({})
+) -> list[Condition]:
     """Return conditions with a constant that hold in the lawful rows and not in the failed ones, or tell words."""
     given, fields = ([term for term in terms if term.of == of] for of in ("argument", "state"))
     sums = [combine(a, b, "+") for a in numbers(given) for b in numbers(fields)][:MOST_PAIRS]
     found: list[Condition] = []
     plain = [term for term in terms if " ~ " not in term.text]
-    for term in [*plain, *derive(given, " | length", _length), *sums]:
-        bad, good = (
-            [v for at, v in enumerate(term.values) if rows >> at & 1 and v is not MISSING] for rows in (failed, lawful)
-        )
+    sides = list(places(failed)), list(places(lawful))
+    for term in [*plain, *derive(given, " | length", lambda value: len(value) if is_sized(value) else MISSING), *sums]:
+        bad, good = ([value for at in rows if (value := term.values[at]) is not MISSING] for rows in sides)
         if bad and good:
             found += _seen(term, bad, good, documented)
-            if is_numeric(term):
+            if term.where(is_number) and not term.where(is_flag):
                 found += _threshold(term, *([value for value in some if is_number(value)] for some in (bad, good)))
     return found
 
 
 def _seen(term: Term, bad: list[Any], good: list[Any], documented: Documented) -> Iterator[Condition]:
-    """Yield the words that a term has, and sets: of the lawful ones only where new ones are hardly met any more."""
-    name = term.text.rpartition(".")[2]
-    counts, odd = (Counter(quote(value) for value in some if _is_scalar(value)) for some in (good, bad))
-    known = {quote(value): value for value in (*good, *bad) if _is_scalar(value)}
+    """Yield the words that a term has, and sets: the document's; those of lawful rows where new ones are hardly met."""
+    own = documented.get(term.text.rpartition(".")[2], ())
+    counts, odd = (Counter(quote(value) for value in some if is_scalar(value)) for some in (good, bad))
+    known = {quote(value): value for value in (*good, *bad) if is_scalar(value)}
     is_closed = sum(count == 1 for count in counts.values()) <= UNMET * len(good)
     sides = [some for some in (counts if is_closed else {}, odd) if 1 < len(some) <= MOST_SEEN]
-    apart = [[*some] for some in sides] if not counts.keys() & odd.keys() else []
-    for few in [*([each] for each in known if len(known) <= MOST_WORDS), *apart]:
-        values, is_one = [known[each] for each in few], len(few) == 1
-        said = few[0] if is_one else f"[{', '.join(sorted(few))}]"
-        kind: Kind = "constant" if is_one else "set"
-        kind = "documented" if all((name, value) in documented for value in values) else kind
-        check, test = f"{term.text} {'==' if is_one else 'in'} {said}", partial(_is_one_of, values)
-        one = _of(check, kind, test, term, cost=len(few), guarded=False)
+    apart = [[known[each] for each in some] for some in sides] if not counts.keys() & odd.keys() else []
+    words = [[value] for value in known.values() if len(known) <= MOST_WORDS]
+    for few in [*words, *([list(own)] if len(own) > 1 else ()), *apart]:
+        said = sorted(map(quote, few))
+        check = f"{term.text} in [{', '.join(said)}]" if len(few) > 1 else f"{term.text} == {said[0]}"
+        is_own = few[0] in own if len(few) == 1 else few == [*own]
+        kind: Kind = "documented" if is_own else "constant" if len(few) == 1 else "set"
+        flags = (is_scalar(value) and value in few for value in term.values)
+        one = _of(check, kind, term.where(is_scalar), flags, term, cost=len(few), guarded=False)
         yield from (one, one.negated())
-
-
-def _is_one_of(few: list[Any], value: Any) -> bool | None:
-    return value in few if _is_scalar(value) else None
 
 
 def _threshold(term: Term, bad: list[Any], good: list[Any]) -> Iterator[Condition]:
     for sign, edge in ((">=", min(good, default=0)), ("<=", max(good, default=0))):
-        test = _numeric(sign, edge)
-        if bad and good and not all(map(test, bad)):
-            yield _of(f"{term.text} {sign} {quote(edge)}", "constant", test, term, cost=2)
+        if bad and good and not all(SIGNS[sign](value, edge) for value in bad):
+            flags = (SIGNS[sign](x, edge) for x in term.numbers)
+            yield _of(f"{term.text} {sign} {quote(edge)}", "constant", term.where(is_number), flags, term, cost=2)
 
 
 def documented_in(schema: Any, name: str = "") -> Iterator[tuple[str, Any]]:
@@ -298,18 +275,10 @@ def documented_in(schema: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     if isinstance(schema, dict):
         own = [*schema.get("enum", []), *(schema[key] for key in ("const", "minimum", "maximum") if key in schema)]
         quoted = re.findall(r"""["']([^"']{1,40})["']""", str(schema.get("description", "")))
-        yield from ((name, value) for value in (*own, *quoted) if _is_scalar(value))
+        yield from ((name, value) for value in (*own, *quoted) if is_scalar(value))
         for key, inner in schema.get("properties", {}).items():
             yield from documented_in(inner, key)
         yield from documented_in(schema.get("items"), name)
-
-
-def _length(value: Any) -> Any:
-    return len(value) if isinstance(value, str | list | dict) else MISSING
-
-
-def _is_scalar(value: Json) -> bool:
-    return value is None or isinstance(value, bool | int | float) or (isinstance(value, str) and len(value) <= 60)
 
 
 def forms_of(values: Sequence[Any], text: str) -> Iterator[str]:

@@ -15,9 +15,9 @@ from typing import Any
 
 from ..state import Json, JsonObject
 from ..values.difference import json_equal
-from .conditions import SIGNS, combine, is_number
+from .conditions import SIGNS, combine
 from .observation import is_masked
-from .terms import MISSING, Term, are, derive, quote
+from .terms import MISSING, Term, are, derive, is_number, quote
 from .texts import fit_text
 
 LEAST, DIGITS, LONGEST_TABLE, MOST_NUMBERS = 3, 6, 200, 30

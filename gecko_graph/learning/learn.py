@@ -72,7 +72,9 @@ def learn_contracts(
     learned = Learned({}, sampler.bad, sample=sampler)
     names = sampler.tools()
     schemas = [schema for tool in toolkit for schema in (tool.parameters, tool.result)]
-    documented = frozenset(each for schema in schemas for each in documented_in(schema))
+    documented: dict[str, list[Any]] = {}
+    for field_name, value in dict.fromkeys(each for schema in schemas for each in documented_in(schema)):
+        documented.setdefault(field_name, []).append(value)
     for number, name in enumerate(names, 1):
         if progress:
             progress(name, number, len(names))

@@ -17,10 +17,10 @@ from ..values.digest import digest
 from ..values.patch import tokens
 from ..values.places import as_text
 from .changes import Lawful, Program, cover, find_effects, find_results
-from .conditions import Documented, build_conditions, forms_of
+from .conditions import Documented, build_conditions, forms_of, places
 from .explain import Explainer, richer
 from .observation import Observation, is_masked, without_masked
-from .rules import ESTABLISHED, EXCEPTIONS, PROPOSED, Rule, Sample, find_region, find_rules, places
+from .rules import ESTABLISHED, EXCEPTIONS, PROPOSED, Rule, Sample, find_region, find_rules
 from .terms import MISSING, build_terms
 from .texts import HOLE
 
@@ -79,7 +79,7 @@ def _known(value: Json) -> Any:
 
 
 def mine(
-    tool: ToolSpec, found: Sequence[tuple[str, Observation]], documented: Documented = frozenset()
+    tool: ToolSpec, found: Sequence[tuple[str, Observation]], documented: Documented
 ) -> tuple[JsonObject, list[str]]:
     """Return what a tool's rows say of it as a contract, and what they have not shown.
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from math import exp, lgamma, log2
 
 from ..state import JsonObject
-from .conditions import TIERS, TRUSTED, Condition, Documented, constants, joined
+from .conditions import TIERS, TRUSTED, Condition, Documented, constants, joined, places
 from .terms import Term
 
 EXCEPTIONS = 0.04
@@ -54,7 +54,7 @@ class Sample:
     starts: Sequence[str]
     terms: Sequence[Term]
     conditions: Sequence[Condition]
-    documented: Documented = frozenset()
+    documented: Documented = field(default_factory=dict)
 
     @property
     def every(self) -> int:
@@ -64,14 +64,6 @@ class Sample:
     def named(self, rows: int, most: int = 16) -> list[str]:
         """Return the digests of some of these rows."""
         return [self.names[at] for _, at in zip(range(most), places(rows), strict=False)]
-
-
-def places(rows: int) -> Iterator[int]:
-    """Yield the numbers of the bits that are set."""
-    while rows:
-        low = rows & -rows
-        yield low.bit_length() - 1
-        rows ^= low
 
 
 def find_rules(sample: Sample, failed: int, about: Collection[str] = ()) -> tuple[list[Rule], int]:

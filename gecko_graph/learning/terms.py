@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import combinations
-from typing import Any, Final
+from math import nan
+from typing import Any, Final, cast
 
 from ..state import Json
 
@@ -43,6 +45,20 @@ class Term:
     of: str
     keys: tuple[Term, ...] = ()
     path: tuple[Sequence[str], Sequence[Any]] | None = None
+    _seen: dict[Any, Any] = field(default_factory=dict, init=False)
+
+    def where(self, test: Callable[[Any], bool]) -> int:
+        """Return the bits of the rows in which its value passes a test."""
+        if test not in self._seen:
+            self._seen[test] = bits(map(test, self.values))
+        return cast("int", self._seen[test])
+
+    @property
+    def numbers(self) -> list[float]:
+        """Its values as they are compared: what is no number is neither larger nor smaller."""
+        if "numbers" not in self._seen:
+            self._seen["numbers"] = [value if is_number(value) else nan for value in self.values]
+        return cast("list[float]", self._seen["numbers"])
 
     @property
     def guards(self) -> tuple[str, ...]:
@@ -84,6 +100,7 @@ def member(base: str, key: str) -> str:
     return f"{base}.{key}" if key.isidentifier() and not key.startswith("__") else f"{base}[{quote(key)}]"
 
 
+@lru_cache(maxsize=10_000, typed=True)
 def quote(value: Json) -> str:
     """Return a scalar as the contract language writes it."""
     if value is None or isinstance(value, bool):
@@ -199,9 +216,9 @@ def _lookups(key: Term, containers: Sequence[Term], lists: Sequence[Term]) -> It
             yield from _found(f"at({one.text}, [{key.text}])", found, one.cost + key.cost, key)
     for one in lists:
         items = [item for value in one.values if isinstance(value, list) for item in value][:500]
-        for field in stable_fields(items)[:8]:
-            found = [_find(whole, field, each) for whole, each in zip(one.values, key.values, strict=True)]
-            text = f"({one.text} | selectattr({quote(field)}, 'eq', {key.text}) | first)"
+        for own in stable_fields(items)[:8]:
+            found = [_find(whole, own, each) for whole, each in zip(one.values, key.values, strict=True)]
+            text = f"({one.text} | selectattr({quote(own)}, 'eq', {key.text}) | first)"
             yield from _found(text, found, one.cost + key.cost + 1, key)
 
 
@@ -219,13 +236,63 @@ def _find(whole: Any, field: str, key: Any) -> Any:
     return next((item for item in items if item[field] == key), MISSING)
 
 
+def bits(flags: Iterable[Any]) -> int:
+    """Return the bits of what is true."""
+    return int(bytes(map(bool, flags))[::-1].hex()[1::2] or "0", 2)
+
+
+def is_there(value: Any) -> bool:
+    """Return whether there is a value, be it none."""
+    return value is not MISSING
+
+
+def is_given(value: Any) -> bool:
+    """Return whether there is a value that is not none."""
+    return value is not MISSING and value is not None
+
+
+def is_flag(value: Any) -> bool:
+    """Return whether a value is true or false."""
+    return isinstance(value, bool)
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a value is a number."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def is_key(value: Any) -> bool:
     """Return whether a value may be a key: a text or a whole number."""
     return isinstance(value, str | int) and not isinstance(value, bool)
 
 
+def is_word(value: Any) -> bool:
+    """Return whether a value is a key or none."""
+    return value is None or is_key(value)
+
+
+def is_scalar(value: Any) -> bool:
+    """Return whether a value is one that a rule may name."""
+    return value is None or isinstance(value, bool | int | float) or (isinstance(value, str) and len(value) <= 60)
+
+
+def is_holder(value: Any) -> bool:
+    """Return whether something may be in a value."""
+    return isinstance(value, dict | list)
+
+
+def is_sized(value: Any) -> bool:
+    """Return whether a value has a length."""
+    return isinstance(value, dict | list | str)
+
+
+def is_keys(value: Any) -> bool:
+    """Return whether a value is a list of keys."""
+    return isinstance(value, list) and all(map(is_key, value))
+
+
 def _is_key(term: Term) -> bool:
-    return any(is_key(value) for value in term.values)
+    return bool(term.where(is_key))
 
 
 def _holds(term: Term, kind: type) -> bool:

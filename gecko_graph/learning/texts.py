@@ -18,9 +18,9 @@ def fit_text(seen: Mapping[int, str], terms: Sequence[Term]) -> tuple[str, list[
     """Return a template that gives each of these texts, and the terms that fill its holes; None where there is none."""
     holes: list[tuple[Term, dict[int, str]]] = []
     for term in terms:
-        shown = {row: _show(term.values[row]) for row in seen}
-        if len(set(shown.values())) > 1 and all(shown[row] in text for row, text in seen.items()):
-            holes.append((term, shown))
+        if all(_show(term.values[row]) in text for row, text in seen.items()):
+            shown = {row: _show(term.values[row]) for row in seen}
+            holes += [(term, shown)] if len(set(shown.values())) > 1 else []
     holes = sorted(holes, key=lambda hole: (-sum(map(len, hole[1].values())), hole[0].cost))[:MOST_HOLES]
     if not holes:
         return None

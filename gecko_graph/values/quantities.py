@@ -48,6 +48,7 @@ _CLOSE = 0.05
 """The share by which a rounded figure may be off at most."""
 _WEEKDAY = re.compile(r"\b((?:mon|tues|wednes|thurs|fri|satur|sun)day)s?\b", re.I)
 _PHONE = re.compile(r"(?<![\w.])(?!\d{4}-\d\d?-\d)\+?\d[\d ()/-]{6,18}\d(?!\w)")
+_FILE = re.compile(r"\b[\w-]*[^\W\d_][\w-]*\.(?!com\b|org\b|net\b)[a-z]{2,4}\d?\b")
 _PLAIN_NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?(?:[A-Za-z%°]{1,5}|-[a-z]+)?|[\d,]+\.?")
 _LABEL = re.compile(r" (?!and|or|is|are|was|to|in|on|at|for|where|from|of|with|by)([a-z]{3,})")
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)")
@@ -55,6 +56,9 @@ _HALF_OF_DAY = re.compile(r"[ap]m\b|\b(?:1[3-9]|2[0-3]|00?):\d\d", re.I)
 _VAGUE = re.compile(
     r"\b(?:half|quarter|double|dozen|fortnight|couple|several|few|third|fourth|fifth|(?<!per )second)\b", re.I
 )
+_DOZEN = re.compile(r"\b(?:half|dozens?|hundreds?|third)\b", re.I)
+_EXACT = ("time", "code", "phone", "euro", "dollar", "pound", "celsius", "fahrenheit")
+"""Kinds that are not said in vague words."""
 _VAGUE_DAY = re.compile(r"\b(?:tomorrow|today|tonight|next|mon|tues?|wed|thu(?:rs)?|fri|sat|sun)\b", re.I)
 
 
@@ -84,6 +88,8 @@ def find_figures(text: str) -> tuple[Figure, ...]:
     """Return the figures of a text: weekdays, telephone numbers, dates, times and codes first, then quantities."""
     left = spell_figures(text)
     found = [Figure(each.lower(), "weekday") for each in _WEEKDAY.findall(left)]
+    found += [Figure(each, "code") for each in _FILE.findall(left)]
+    left = _FILE.sub(" _ ", left)
     if not any(map(str.isdigit, left)):
         return tuple(found)
     found += [Figure(each, "phone") for each in _PHONE.findall(left)]
@@ -117,6 +123,14 @@ _SPELT = (
     (re.compile(r"\b(?:half an hour|a half[ -]hour)", re.I), "30 minutes"),
     (re.compile(r"\b(?:an|1|one) hour and a half", re.I), "90 minutes"),
     (re.compile(r"\b(\d{1,6})((?: [a-z]{3,9})?) and a half\b", re.I), r"\1.5\2"),
+    (re.compile(r"\b(?:one|another|(?:(?<=for )|(?<=by )|(?<=in )|(?<=within ))an?)"
+                r" (?=(?:hour|minute|day|week|month|year|night)\b)", re.I), "1 "),
+    (re.compile(r"\b(\d{1,4}) min(?:ute)?s?(?: and |, | )(\d{1,2}) s(?:ec(?:ond)?s?)?\b", re.I),
+     lambda found: f"{int(found[1]) * 60 + int(found[2])} seconds"),
+    (re.compile(r"\b(\d{1,3}):(\d\d)(?= (?:long|min(?:ute)?s?)\b)"),
+     lambda found: f"{int(found[1]) * 60 + int(found[2])} seconds"),
+    (re.compile(r"\b([$€£]?)(\d{1,6}) (euro|dollar|pound)s? and (\d\d) (?:cents?|pence)\b", re.I), r"\2.\4 \3s"),
+    (re.compile(r"\bno (?=(?:[a-z]+ )?([a-z]{3,}s) (?:are|were|have|left)\b)", re.I), "0 "),
     (re.compile(r"\b(\d{1,4}) ?h(?:ou)?r?s?(?: and |, ?| )?(\d{1,2}) ?m(?:in(?:ute)?s?)?\b", re.I),
      lambda found: f"{int(found[1]) * 60 + int(found[2])} minutes"),
     (re.compile(r"\b(\d{1,2})(?: ?(?:feet|foot|ft)(?: and)? |')(\d{1,2})(?: ?inch(?:es)?|\")", re.I),
@@ -222,7 +236,17 @@ def may_say(wanted: Figure, text: str) -> bool:
     read = {re.sub(r"\D", "", each.text) for each in find_figures(text)}
     grouped = len(digits) > 3 and digits not in read and digits in re.sub(r"(?<=\d)[ .,'/-]{1,2}(?=\d)", "", text)
     vague = _VAGUE_DAY if wanted.kind in ("date", "weekday") else _VAGUE
-    if grouped or vague.search(text) or (wanted.kind == "date" and _read(text).holds(wanted.text, "loose")):
+    if wanted.value == 1 and re.search(r"\b(?:one|an?|single)\b", text, re.I):
+        return True
+    if wanted.kind in _EXACT or (wanted.kind == "number" and (wanted.value or 0) > 12):
+        vague = _DOZEN
+    if {wanted.kind} | {each.kind for each in find_figures(text)} >= {"date", "weekday"}:
+        return True  # a Tuesday for its date
+    if (
+        grouped
+        or vague.search(spell_figures(text))
+        or (wanted.kind == "date" and _read(text).holds(wanted.text, "loose"))
+    ):
         return True
     return any(_may_be_same(wanted, each) for each in find_figures(text))
 

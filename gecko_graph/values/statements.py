@@ -2,15 +2,18 @@
 
 A word of `PREDICATES` names what a clause says of its subject, with a sign: `deleted` is the negative of `kept`, `off`
 of `on`, `unknown` of `known`. A negation turns the signs of the predicates after it, so that "I did not keep it" and
-"it is deleted" say the same. All other words are compared as they are, without their endings and by groups of synonyms.
+"it is deleted" say the same; that a limit was not lowered does not say that it was raised. All other words are compared
+as they are, without their endings and by groups of synonyms.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 from .quantities import find_figures
@@ -20,114 +23,50 @@ LONGEST = 20_000
 Mood: TypeAlias = Literal["stated", "open", "asked"]
 """`open` is what is promised, offered, guessed, tried, or holds on a condition."""
 
-_CONCEPTS = """
-exist: keep kept keeping remain stay retain retained untouched intact safe restore restored recover recovered / delete
-deleted deleting remove removed removing removal erase erased erasing gone clear cleared discard discarded wipe wiped
-purged trashed uninstalled dropped deletion unassigned; valid: active valid stands / cancel cancelled canceled
-cancelling canceling cancellation expire expired voided void revoked withdrawn scrapped called_off scrap cancels;
-power: power_on enable enabled activate activated running / power_off disable disabled deactivate deactivated inactive;
-know: know known knew tell find found determine determined locate located identify identified see have_it exist
-available in_stock / unknown missing lack lacking unclear unavailable out_of_stock; open: open opened unlock unlocked
-opening / close closed shut lock locked closing locking; done: succeed succeeded success successful complete completed
-went_through worked pass passed / fail failed unsuccessful incomplete crash crashed; grant: approve approved accept
-accepted allow allowed permit permitted eligible unblocked unfrozen / reject rejected decline declined refuse refused
-denied ineligible forbidden block blocked blocking freeze frozen prohibited; send: send sent text texted message
-messaged forward forwarded email emailed mailed notify notified deliver delivered informed let_know gone_out / unsent
-undelivered; ship: ship shipped dispatched; add: add added insert inserted save saved store stored record recorded
-register registered enter entered create created creating schedule scheduled set sets; book: book booked booking
-reserve reserved reservation; order: order ordered place placed purchase purchased bought buy; upload: upload uploaded;
-copy: copy copied duplicate duplicated; merge: merge merged merging; invite: invite invited / uninvited disinvited;
-assign: assign assigned assignee reassigned; deploy: deploy deployed release released; use: apply applied redeem
-redeemed; request: request requested; play: play playing played; convert: convert converted; include: include included
-includes / exclude excluded excludes; link: connect connected subscribe subscribed join joined pair paired link linked
-/ disconnect disconnected unsubscribe unsubscribed unpaired; run: start started starts resume resumed / stop stopped
-stops pause paused end ended ends finish finished finishes; arm: arm armed / disarm disarmed unarmed; show: show shown
-visible unmuted / hide hidden mute muted; pay: pay paid charge charged billed payment / unpaid; transfer: transfer
-transferred; refund: refund refunded refunding reimburse reimbursed / nonrefundable; return: returned; exchange:
-exchange exchanged swap swapped; change: change changed update updated move moved moving reschedule rescheduled
-postpone postponed modify modified edit edited correct corrected shifted adjust adjusted rebook rebooked switched push
-pushed / unchanged; rename: rename renamed; renew: renew renewed extend extended; level: raise raised increase
-increased / lower lowered decrease decreased reduce reduced; size: biggest largest tallest longest highest most /
-smallest shortest lowest least; full: full sold_out occupied / empty vacant free; late: late delayed delay overdue /
-on_time punctual early; depart: depart departs leave leaves takeoff / arrive arrives land lands; check_in: checked_in;
-ready: ready
-"""
-"""Each with its predicates and, after the stroke, those that say the opposite."""
-PREDICATES: Mapping[str, tuple[str, int]] = {
-    word: (concept.strip(), sign)
-    for concept, _, words in (each.partition(":") for each in _CONCEPTS.split(";"))
-    for sign, side in zip((1, -1), words.split("/"), strict=False)
-    for word in side.split()
-}
-_NOUNS_TEXT = """
-book booking charge transfer place order refund change update move schedule delay payment email text message copy
-duplicate exchange request cancellation reservation release record store plan link pass look play return correct end
-complete full present set assignee removal deletion show land leave free most safe
-"""
-_NOUNS = frozenset(_NOUNS_TEXT.split())
-"""Predicates that may be something else: they count after one of `_BEFORE_VERB`, and beside one of `_LIGHT`."""
-_BEFORE_VERB_TEXT = """
-to not can could will would did do does i you we please shall may it's is are was were be been being get still
-"""
-_BEFORE_VERB = frozenset(_BEFORE_VERB_TEXT.split())
-_LIGHT = {"made", "make", "making", "issued", "issue", "processed", "process", "initiated", "can"}
-"""Beside one of these the noun is the predicate: `a transfer was made`, `a refund is possible`."""
-_STOP_TEXT = """
-a an the this that these those i you he she it we they me him her them my your his its our their mine yours is are was
-were be been being am do does did done doing have has had having will would shall should can could may might must of to
-in on at for by with from as into about over than then and or but so if when while there here not no any some just now
-today very also too already which who whom whose what where how why please well ok okay sure yes up down out off again
-one ones get got gets getting let per each more other such own s t re ve ll d m isn aren issued processed initiated
-process made make makes making both successfully currently really actually right unfortunately sorry afraid thanks
-thank still yet user customer passenger guest patient client assistant agent person people need want like go goes went
-going come comes new total hi hello great good nice fine enjoy happy glad course problem worry all next upon via
-within us because since though although however except even else much many way it's i'm i've you've you're we've
-that's there's exactly approximately roughly nearly around set_it is_now local time possible able says say said
-file_it stand stands something anything everything nothing called named entire whole altogether together normally
-usually always tonight tomorrow yesterday morning instead anymore additional further extra full short long quite
-simply regular normal due respectively fully ever soon later earlier early ago moment minute ways order_it following
-according above below amount amounts amounting coming standing cover covered run runs running holds hold contain
-contains keeps give given gave ask asked wish wished request_it use using used far away precisely confirm confirmed
-confirmation finished nicely remaining left lasts lasted lasting best suit suits almost works work seem seems look
-looks take takes taking stays put side name until till before after
-"""
-_STOP = frozenset(_STOP_TEXT.split())
-_SYNONYMS = """
-writ wrot written; day date;
-invitation invit invite; delivery deliver; trash bin; trunk boot; mail e-mail; larg big l; small s; medium m;
-picture photo pic imag; balanc account; phon mobil cell telephon cellular smartphon; wifi wi-fi wireless wlan; cost pric
-worth sell; meet appointment session; bill invoic; trip journey; flat apartment; car vehicl; movi film; light
-lamp; bag luggag suitcas baggag; pharmacy chemist; doctor dr physician; position location whereabout gps; parcel packag
-shipment; tv television; heat heater thermostat; basket cart; last latest recent; freeze frost; rain shower rainy wet;
-storag spac; show display; password passcod; fee charg surcharg; event entry; issu ticket bug; dry clear; pet animal;
-discount rebat; likely likelihood chanc probability odd; text messag sms; month monthly; year yearly annual annually;
-week weekly; tyr tir; setting option; hour hourly;
-shop stor; distanc far; weigh weight heavy; night overnight; deadlin du; reason why; coordinat latitud
-longitud; tool function
-"""
-"""Words in groups that are one."""
-_WEAK_WORDS = """
-number size item thing service entry event code level state status mode amount message phone order issue version flight
-file contact
-"""
-"""Words that may be left out: they say of what sort another word is."""
-_PLACE_WORDS = """
-list calendar inbox system app drive screen item thing tool function
-"""
-"""Words that may be added: they say where something is kept."""
-_UNIT_WORDS = """
-metre meter kilometre kilometer km mile cm mm min minute hour second week month year kg kilo gram pound dollar euro
-cent usd eur gbp buck percent degree celsius fahrenheit c f am pm o'clock mb gb gigabyte megabyte monday tuesday
-wednesday thursday friday saturday sunday january february march april june july august september october november
-december half quarter past morning afternoon evening night two three four five six seven eight nine ten eleven twelve
-twenty thirty forty fifty sixty inch foot feet liter litre day date once twice time st nd rd th point zero dozen couple
-first
-"""
+_ENDINGS = (
+    ("ations", 4, ""), ("ation", 4, ""), ("ions", 4, ""), ("ion", 4, ""), ("ments", 3, ""), ("ment", 3, ""),
+    ("als", 4, ""), ("al", 4, ""), ("ies", 2, "y"), ("ied", 2, "y"), ("ating", 4, ""), ("ated", 4, ""), ("ates", 4, ""),
+    ("ate", 4, ""), ("ing", 3, ""), ("ed", 3, ""), ("es", 3, ""), ("s", 3, ""),
+)  # fmt: skip
+
+
+def stem(word: str) -> str:
+    """Return a word without its ending: `cancel`, `cancelled`, `canceling` and `cancellation` are one."""
+    word = word.removesuffix("'s").replace("'", "")
+    for ending, least, to in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= least and not word.endswith("ss"):
+            word = word[: -len(ending)] + to
+            break
+    word = word.rstrip("e") if len(word) > 3 else word
+    return word[:-1] if len(word) > 3 and word[-1] == word[-2] else word
+
+
+_WORDS: Mapping[str, str] = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
+
+
+def _read_concepts() -> Iterator[tuple[str, tuple[str, int]]]:
+    for name, _, words in (each.partition(":") for each in _WORDS["concepts"].split(";")):
+        concept = name.strip()
+        for number, side in enumerate(re.split("[/|]", words)):
+            named = (f"{concept}{_CONTRARY}", 1) if number and "|" in words else (concept, -1 if number else 1)
+            yield from ((stem(word), named) for word in side.split())
+
+
+_CONTRARY = "~"
+"""Ends the name of a concept that cannot hold beside the one of its name without."""
+PREDICATES: Mapping[str, tuple[str, int]] = dict(_read_concepts())
+"""By stem: the concept and its sign."""
+_NOUNS = frozenset(map(stem, _WORDS["nouns"].split()))
+_BEFORE_VERB, _LIGHT = (frozenset(_WORDS[name].split()) for name in ("before_verb", "light"))
+_EMPTY = frozenset(f"{_WORDS['empty']} {_WORDS['units']}".split())
+_ALIKE = {stem(other): stem(words[0]) for words in map(str.split, _WORDS["synonyms"].split(";")) for other in words[1:]}
+_PLACES = frozenset(_ALIKE.get(stem(word), stem(word)) for word in _WORDS["places"].split())
 _IDIOMS = (
     (r"\b(?:from|in|to) (?:your|the|my) contacts\b", " "),
     (r"\b(?:no (?:problem|worries|need|doubt|trouble|matter|issues?|idea why)|not to worry|not a problem|not only"
      r"|not just|don't (?:worry|hesitate)|why not|if not)\b", " "),
-    (r"\bnothing else\b[^.;,!?]*|\bno other\b[^.;,!?]*|\bnot (?:\w+ ){1,4}other\b[^.;,!?]*", " "),
+    (r"\bnothing else\b[^.;,!?]*|\bno other\b[^.;,!?]*"
+     r"|\bnot (?:\w+ ){0,3}anything else\b[^.;,!?]*|\bnot (?:\w+ ){1,4}other\b[^.;,!?]*", " "),
     (r"^(?:no(?=[,.!:])|yes|sure|okay|ok|of course|certainly|absolutely|done|all set|alright)\b[,.!:]? ?", ""),
     (r"\b(?:at|with|for|in|by) no\b", "without"), (r"\b(?:can't|couldn't) (?:wait|agree|be happier)\b", " "),
     (r"\bi can (?:confirm|see|tell you|assure you|report)\b(?: that)?", "i"),
@@ -149,12 +88,19 @@ _IDIOMS = (
     (r"\bcalled off\b", "called_off"), (r"\b(?:gone|went) out\b", "gone_out"), (r"\brun out\b", "expired"),
     (r"\bfully booked\b|\bsold out\b|\b(?:all|is|are|was|already) taken\b(?! (?:by|on|with|once|twice|at|from|in"
      r"|to)\b)", "sold_out"), (r"\bin stock\b", "in_stock"),
-    (r"\bout of stock\b", "out_of_stock"), (r"\bon time\b", "on_time"), (r"\b(?:gone|went) through\b", "went_through"),
+    (r"\bout of stock\b", "out_of_stock"), (r"\bon time\b", "on_time"),
+    (r"\b(?:go|goes|gone|went) through\b", "went_through"),
     (r"\blet (?:him|her|them|\w+) know\b", "let_know"), (r"\bchecked (?:\w+ ){0,2}in\b"
      r"|\bcheck (?:\w+ ){0,2}in\b", "checked_in"),
     (r"\btak(?:es|ing) off\b|\btook off\b", "takeoff"), (r"\bstill (?:there|here)\b", "kept"),
-    (r"\bturn(?:ed)? down\b", "declined"), (r"\bset up\b", "created"), (r"\btouch(?:es)? down\b"
-     r"|\bget(?:s)? in\b", "arrives"),
+    (r"\bturn(?:ed)?((?: [\w']+){0,3}) down\b", r"declined\1"), (r"\bset up\b", "created"),
+    (r"\b(?:touch(?:es)? down|gets? in|be there(?= in| at| by| on))\b", "arrives"), (r"\b(?:go|went) up\b", "rose"),
+    (r"\bturned up\b", "found"), (r"\bwhere (?:you|i|we) (?:are|am)\b", "location"), (r"\b(?:go|went) down\b", "fell"),
+    (r"\b(?:open|served|runs?|lasts?|good) (?:un)?till? (?=\d|[a-z]+ ?(?:in|pm|am|o'clock))", "closes at "),
+    (r"\b(?:br(?:ing|ought)|g[eo]t) (\w+(?: \w+)?) back\b", r"restored \1"),
+    (r"\b(?:is|are) back\b(?! (?:on|in|at))", "is restored"),
+    (r"\bstill (?:one of|on|in|among|listed)\b(?! (?:the way|stock|time))", "kept in"),
+    (r"\bshould (?=arrive|be (?:there|here|with))|\b(?:scheduled|expected|due|planned) to\b", "will "),
     (r"\b(?:not|nothing)(?: yet)? (?:have|has|had|having)\b(?! (?:been|to)\b)|\b(?:have|has"
      r"|had) nothing\b", "not have_it"),
     (r"\bnot (?:look up|work out)\b", "unknown"),
@@ -173,10 +119,19 @@ _OPEN = re.compile(
     r"|\b(?:would|could|should) (?:be|have)\b|\bplease\b",
     re.I,
 )
+_MILD = re.compile(r"(?<!\bi )(?<!\bwe )\b(?:can|may|will|must)\b|(?<=you|hey)'ll\b|(?<=\bit)'ll\b", re.I)
+_ACT = re.compile(
+    r"\b(?:i|you|we|they|it|that|will|can|may|must|not|has|have|to|'ve|'ll|'d) (?:only |just |now )?([a-z]{3,})"
+    r"|(?:is|are|'s|'re) (?:currently |now )?([a-z]+ing)\b"
+    r"|^([a-z]{3,}) (?=(?:(?:with|on|for|to) )?(?:it\b|the\b|your\b|some\b|an?\b|[$€£]?\d))"
+    r"|[a-z] (?!is|was|has)([a-z]{3,}s) (?=at\b|for\b|[$€£]?\d)",
+    re.I,
+)
+"""Where a verb stands: after a pronoun or auxiliary, first in an order, or before a figure."""
 _FUTURE = re.compile(r"\bwill\b|'ll\b|\bgoing to\b", re.I)
 _LIMITS = re.compile(
     r"\b(?:only|except|apart from|other than|instead of|rather than|partly|used to|supposed|anything but|far from"
-    r"|as if|instead|by mistake|wrong|different|another"
+    r"|all but|as if|instead|by mistake|wrong|different"
     r"|needn't|(?:not|n't) (?:need|have) to)\b",
     re.I,
 )
@@ -196,15 +151,20 @@ _VERBAL = re.compile(
 _TITLE = re.compile(r"\"[^\"\n]{1,200}\"|(?<!\w)'[^'\n]{1,100}'(?!\w)")
 _QUOTED = re.compile(r"\"[^\"\n]{1,300}\"")
 _SENTENCE = re.compile(r"(?<=[.!?;])[\"')\]]{0,3}\s+|\n+")
+_APPOSED = re.compile(r"(?<=[a-z]), ([A-Z]\w+(?: [A-Z]\w+)+),")
+_LINE = re.compile(r"^([^:]{1,40}): (on|off|open|closed|locked|unlocked|sent|paid|done)$", re.I)
 _CLAUSE = re.compile(
+    r",? and (?=(?:\w+ed|kept|sent|left|put|set|made|lands?|leaves?) (?:the|your|my|it|them|an?|all|both|at|on|to)\b)|"
     r"[()\u2014]|,? (?:and|as|so|then) (?=(?:i|you|he|she|it|we|they|this|that|there|the|your|my|not|is|was|has"
+    r"|an? (?:[\w.]+ ){1,6}(?:is|are|was|were|costs?|has)"
     r"|have|are"
     r"|\w+(?:'s|'ve|'re))\b)|,(?= (?!\d))|:(?! ?[$€£]?\d)"
-    r"|:(?= \d+ \w+ (?:is|are|was|were)\b)| [-\u2013] |,? \b(?:but|however|although|though|because"
+    r"|:(?= \d+ \w+ (?:is|are|was|were)\b)| [-\u2013] |,? \b(?:(?<!\ball )but|however|although|though|because"
     r"|since|while|yet|whereas|except|unless"
     r"|which|instead of|rather than|so)\b",
     re.I,
 )
+_NOMINAL = re.compile(r"(?:ions?|ments?|als?)$")
 _BEFORE_ING = {"am", "is", "are", "was", "were", "be", "been", "now", "still", "already", "currently"}
 _WORD = re.compile(r"[^\W\d](?:[\w'-]*[^\W_])?")
 _CLEAN = str.maketrans(
@@ -224,12 +184,15 @@ class Clause:
         sentence: The number of its sentence.
         words: What it is about, without endings, in their order.
         signs: By concept of `PREDICATES`, the signs of its words, turned by a negation before them.
+        excluded: The concepts that cannot hold beside them.
         negated: The words that stand after a negation.
         negative: Whether it has a negation.
         mood: Whether it is stated, open or asked.
         future: Whether it is still to come.
+        mild: Whether it is open only by what somebody else can, may or will do.
         limited: Whether a word such as `only` or `almost` takes something back.
         names: Those of the words that are names.
+        acts: Those that stand in the place of a verb.
         tail: The text of the fragments after it, which have no verb of their own.
     """
 
@@ -237,12 +200,15 @@ class Clause:
     sentence: int
     words: tuple[str, ...]
     signs: Mapping[str, frozenset[int]] = field(hash=False)
+    excluded: frozenset[str]
     negated: frozenset[str]
     negative: bool
     mood: Mood
     future: bool
+    mild: bool
     limited: bool
     names: frozenset[str]
+    acts: frozenset[str]
     tail: str = ""
 
 
@@ -263,6 +229,7 @@ def read_clauses(text: str) -> tuple[Clause, ...]:
 
 
 def _read_sentence(sentence: str, number: int) -> Iterator[Clause]:
+    sentence = _APPOSED.sub(r" \1", _LINE.sub(r"\1 is \2", sentence))
     asked = sentence.rstrip("\"') ").endswith("?")
     guessed = bool(_GUESS.search(sentence))
     parts: list[str] = []
@@ -284,29 +251,40 @@ def _read_sentence(sentence: str, number: int) -> Iterator[Clause]:
             yield replace(clause, mood="asked" if asked else clause.mood, limited=clause.limited or guessed)
 
 
-def _read_clause(part: str, number: int) -> Clause:
-    plain = part
+def _plain(text: str) -> str:
     for pattern, to in _SUBSTITUTES:
-        plain = pattern.sub(to, plain.strip())
+        text = pattern.sub(to, text.strip())
+    return text
+
+
+def _read_clause(part: str, number: int) -> Clause:
+    plain = _plain(part)
     quoted = {place for found in _TITLE.finditer(plain) for place in range(*found.span())}
     found = [*_WORD.finditer(plain)]
     tokens = [f"={each[0].lower()}" if each.start() in quoted else each[0].lower() for each in found]
     verbs = [_is_verb(before, word) for before, word in zip(["", *tokens], tokens, strict=False)]
     if not any(verbs) and _LIGHT & {*tokens}:
-        verbs = [_base(word) in PREDICATES for word in tokens]
+        verbs = [stem(word) in PREDICATES for word in tokens]
     signs, words = _turned(tokens, verbs)
     return Clause(
         text=part,
         sentence=number,
         words=tuple(words),
         signs={concept: frozenset(each) for concept, each in signs.items()},
+        excluded=frozenset(_contrary_of(name) for name, each in signs.items() if 1 in each),
         negated=frozenset(word for word, turned in words.items() if turned),
         negative=bool({"not", "nothing", "notall"} & {*tokens}),
         mood="open" if _OPEN.search(plain) else "stated",
+        mild=not _OPEN.search(_MILD.sub(" ", plain)),
         future=bool(_FUTURE.search(part)),
         limited=bool(_LIMITS.search(part)),
         names=names_of(part) & {*words},
+        acts=frozenset(topic_of(each.lower()) for found in _ACT.finditer(part) for each in found.groups() if each),
     )
+
+
+_TEXTED = {"text", "texted", "texting"}
+"""Predicates that name their object: who is texted is sent a text."""
 
 
 def _turned(tokens: list[str], verbs: list[bool]) -> tuple[dict[str, set[int]], dict[str, bool]]:
@@ -315,7 +293,8 @@ def _turned(tokens: list[str], verbs: list[bool]) -> tuple[dict[str, set[int]], 
     words: dict[str, bool] = {}
     turn = 1
     for place, (word, verb) in enumerate(zip(tokens, verbs, strict=True)):
-        if word in ("nothing", "notall") and (word == "notall" or (place and verbs[place - 1])):  # "I sent nothing"
+        last = any(verbs[:place]) and not any(verbs[place:])  # "I sent nothing"
+        if word == "notall" or (word == "nothing" and last):
             signs = {concept: {-sign for sign in each} for concept, each in signs.items()}
             words = {topic: not turned for topic, turned in words.items()}
         if word in ("not", "without", "nothing", "notall"):
@@ -323,11 +302,15 @@ def _turned(tokens: list[str], verbs: list[bool]) -> tuple[dict[str, set[int]], 
         elif verb and turn > 0 and _is_unsaid(tokens[place - 1] if place else "", word):
             continue
         elif verb:
-            concept, sign = PREDICATES[_base(word)]
+            concept, sign = PREDICATES[stem(word)]
             signs.setdefault(concept, set()).add(sign * turn)
-        elif topic := topic_of(word.removeprefix("=")):
+        if (not verb or word in _TEXTED) and (topic := topic_of(word.removeprefix("="))):
             words[topic] = turn < 0
     return signs, words
+
+
+def _contrary_of(concept: str) -> str:
+    return concept.removesuffix(_CONTRARY) if concept.endswith(_CONTRARY) else concept + _CONTRARY
 
 
 def _is_unsaid(before: str, word: str) -> bool:
@@ -337,20 +320,24 @@ def _is_unsaid(before: str, word: str) -> bool:
     return before == "to" or (word.endswith("ed") and before in ("the", "a", "your", "my", "any", "this", "that"))
 
 
-def _base(word: str) -> str:
-    return word if word in PREDICATES else word.removesuffix("s")
-
-
 def _is_verb(before: str, word: str) -> bool:
-    base = _base(word)
-    return base in PREDICATES and (base not in _NOUNS or before in _BEFORE_VERB or before[-3:] in ("'ve", "'ll"))
+    one = stem(word)
+    if one not in PREDICATES or word in _EMPTY:
+        return False
+    noun = (one in _NOUNS and not word.endswith("ed")) or _NOMINAL.search(word)
+    return not noun or before in _BEFORE_VERB or before[-3:] in ("'ve", "'ll")
+
+
+def concepts_of(text: str) -> set[str]:
+    """Return the concepts that a text names, whether as predicates or not."""
+    return {PREDICATES[one][0] for word in _WORD.findall(_plain(text).lower()) if (one := stem(word)) in PREDICATES}
 
 
 def topic_of(word: str) -> str:
     """Return a word as it is compared: without its ending, one for its synonyms; empty for one that says nothing."""
     word = word.partition("'")[0] or word
     one = stem(word)
-    if word in _STOP or one in _STOP or one in _UNITS or word[-1].isdigit() or word in ("nothing", "notall"):
+    if {word, word.removesuffix("s")} & _EMPTY or word[-1].isdigit():
         return ""
     return _ALIKE.get(one, one)
 
@@ -360,27 +347,37 @@ def names_of(text: str) -> frozenset[str]:
     return frozenset(topic_of(each.lower()) for pair in _NAME.findall(text) for each in pair if each) - {""}
 
 
-def is_weak(word: str) -> bool:
-    """Return whether a word may be left out."""
-    return word in _WEAK
-
-
 def is_place(word: str) -> bool:
     """Return whether a word may be added."""
     return word in _PLACES
 
 
-def stem(word: str) -> str:
-    """Return a word without its ending: `reminders`, `reminder's` and `reminder` are one."""
-    word = word.removesuffix("'s").replace("'", "")
-    for ending, least in (("ies", 4), ("ied", 4), ("ing", 6), ("ed", 5), ("es", 5), ("s", 4)):
-        if word.endswith(ending) and len(word) >= least and not word.endswith("ss"):
-            return (word[: -len(ending)] + ("y" if ending in ("ies", "ied") else "")).rstrip("e")
-    return word.rstrip("e") if len(word) > 3 else word
+_SMALL_WORDS = [
+    [re.compile(r"(?<![\w'])(?:[B-HJ-Z]|A(?! [a-z]))(?![\w'&])")],
+    *([re.compile(rf"\b(?:{each})\b", re.I) for each in group.split("/")] for group in (
+        "below|under|at most|less than/above|over|at least|more than", "before/after|past",
+        "(?:per|an?|each|every) hour|hourly/(?:per|an?|each|every) (?:day|night)|daily|nightly"
+        "/(?:per|an?|each|every) week|weekly/(?:per|an?|each|every) month|monthly"
+        "/(?:per|an?|each|every) year|yearly|annual(?:ly)?",
+    )),
+]  # fmt: skip
+"""Small words of which one cannot stand for another: letters, comparisons, periods."""
 
 
-_ALIKE = {stem(other): stem(group.split()[0]) for group in _SYNONYMS.split(";") for other in group.split()[1:]}
-_WEAK, _PLACES = (
-    frozenset(_ALIKE.get(stem(word), stem(word)) for word in words.split()) for words in (_WEAK_WORDS, _PLACE_WORDS)
-)
-_UNITS = frozenset(map(stem, _UNIT_WORDS.split()))
+def is_crossed(one: str, other: str) -> bool:
+    """Return whether two texts differ in a small word: `from M to S` and `from S to M`, `above` and `below`."""
+    (ends, starts), (others, begins) = _ends_of(one), _ends_of(other)
+    moved = ends and others and not ends & others and others & {*re.findall(r"\w+", one.lower())}
+    marks = ((_marks(one, each), _marks(other, each)) for each in _SMALL_WORDS)
+    return bool(ends & begins or starts & others or moved) or any(a and b and not a & b for a, b in marks)
+
+
+def _marks(text: str, sorts: Sequence[re.Pattern[str]]) -> set[int | str]:
+    found = [(number, hit[0]) for number, each in enumerate(sorts) for hit in each.finditer(text)]
+    return {hit if len(sorts) == 1 else number for number, hit in found}
+
+
+def _ends_of(text: str) -> tuple[set[str], set[str]]:
+    """Return the words after `to`, and those after `from`."""
+    ends, starts = (re.findall(rf"\b(?:{each}) \W?(\w+)", text.lower()) for each in ("to|into", "from"))
+    return {*ends}, {*starts}

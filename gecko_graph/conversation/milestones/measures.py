@@ -16,7 +16,8 @@ from ...values.finding import Found, atoms_of, forms_of
 from ...values.patch import same_value
 from ...values.quantities import find_figures
 from ...values.statements import read_clauses, split_sentences
-from .claims import Judged, judge_claim
+from .claims import judge_claim
+from .questions import Judged
 from .tables import Table
 
 Measure: TypeAlias = Callable[[Json, Json, Mapping[str, float]], float]

@@ -1,0 +1,116 @@
+"""Whether an answer asks for what a claim names: by the slot of its question, and what else the question is about."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple, TypeAlias
+
+from ...values.statements import concepts_of, read_clauses, split_sentences, topic_of
+
+Verdict: TypeAlias = Literal["holds", "broken", "unsure"]
+
+
+class Judged(NamedTuple):
+    """A verdict, with the sentence that decided it (empty where none did), and why."""
+
+    verdict: Verdict
+    sentence: str = ""
+    reason: str = ""
+
+
+_SLOTS = {
+    "birth": r"born|birth\w*",
+    "duration": r"how long|how much time|length|duration|how many (?:minutes|hours|days|weeks|nights)",
+    "time": r"when|(?:what|which) (?:time|day|date|hour|month|weekday)|(?:the|a|your) (?:\w+ )?(?:time|day|date|hour)",
+    "amount": r"how (?:much|many)|amount|number of|quantity|(?:what|which) sum",
+    "name": r"who|whose|whom|(?:full |last |first )?name",
+    "place": r"where|address|destination|location|(?:what|which) (?:place|city)",
+    "reason": r"why|reason|what for",
+    "content": r"what (?:[\w']+ ){0,6}(?:say|tell|write)|what(?:'s| is) the (?:text|message)|content|wording",
+}
+_SLOT = {name: re.compile(rf"\b(?:{pattern})\b", re.I) for name, pattern in _SLOTS.items()}
+_OPEN_SLOTS = ("reason", "birth", "content")
+"""Slots that are asked for in other words than the claim's: what was done wrong for the reason of a return."""
+_COUNTABLE = {"time", "should", "would", "do", "are", "will", "of", "is", "shall", "can", "money", "minutes", "hours"}
+_SLOT_WORDS = re.compile(
+    r"\b(?:how|what|which|when|who|whose|why|where|long|much|many|amount|number of|length|duration|time|date|reason"
+    r"|lasts?|name|say|tell|write|plan(?:ning)?)\b",
+    re.I,
+)
+_FOCUS = re.compile(
+    r"\b(?:which|what) (?:of (?:the|these|those) )?(?:two |three |the |\d+ )?([\w-]+)|^whether (?:to |the )?([\w-]+)"
+    r"|^the ([\w' -]+?)(?: (?:of|to|for)\b|$)",
+    re.I,
+)
+_REQUEST = re.compile(
+    r"\b(?:please (?:tell|send|give|provide|share|specify)|let me know (?!if you)|tell me"
+    r"|i(?:'ll| just| still| also)? need)\b",
+    re.I,
+)
+_MAY_ASK = re.compile(
+    r"\b(?:please|need|let me know|give me|send me|specify|provide|confirm|choose|waiting for|to know"
+    r"|just say|missing|wonder)\b",
+    re.I,
+)
+OFFER = re.compile(r"\b(?:anything else|something else|help (?:you )?with|happy to|feel free)\b", re.I)
+_DIRECT = re.compile(r"\b(?:you|your|i|we|us|please|shall|should)\b", re.I)
+_WHICH = re.compile(
+    r"\bwhich (?!time|day|date|month|week|hour|sum|amount|evening|morning|afternoon|slot|year|quantity|is|are)[a-z]",
+    re.I,
+)
+_RHETORICAL = re.compile(r"^\W*(?:did|didn't|do|don't|remember|guess)\b", re.I)
+
+
+def judge_question(claim: str, answer: str, asked: str) -> Judged:
+    """Judge whether an answer asks for what a claim names, such as `which day` or `the order number`."""
+    asking = [each for each in split_sentences(answer) if each.rstrip("\"') ").endswith("?") or _REQUEST.search(each)]
+    if not asking:
+        return Judged("unsure") if _MAY_ASK.search(answer) else Judged("broken", "", "nothing is asked")
+    if all(OFFER.search(each) for each in asking):
+        return Judged("broken", asking[0], "it only offers more help")
+    last = split_sentences(answer)[-1]
+    direct = [each for each in asking if (each is asking[-1] and each == last) or _DIRECT.search(each)]
+    direct = [each for each in direct if not _RHETORICAL.match(each)]
+    if found := next((each for each in direct if _asks_for(claim, each, asked)), None):
+        return Judged("holds", found)
+    slot, other = _slot_of(claim), _slot_of(asking[0])
+    alike = {slot, other} <= {"birth", "time", "duration"} or {slot, other} <= {"amount", "name", "place", "content"}
+    which = slot in ("time", "duration", "amount") and _WHICH.search(asking[0])
+    if len(asking) == 1 and slot and ((other and not alike) or which) and not _SLOT[slot].search(asking[0]):
+        return Judged("broken", asking[0], "something else is asked")
+    return Judged("unsure", asking[0])
+
+
+def _slot_of(text: str) -> str:
+    return next((name for name, pattern in _SLOT.items() if pattern.search(text)), "")
+
+
+def _asks_for(claim: str, sentence: str, asked: str) -> bool:
+    """Return whether a sentence asks for what a claim names, and for nothing that is strange beside it."""
+    slot, plain, own = _slot_of(claim), _SLOT_WORDS.sub(" ", sentence), _SLOT_WORDS.sub(" ", claim)
+    said, wanted, known = _topics(plain), _topics(own), _topics(asked)
+    if slot:
+        others = concepts_of(plain) - concepts_of(asked)
+        verbal = (concepts_of(own) & others or wanted <= known | said) and not others - concepts_of(claim)
+        acts = {word for each in read_clauses(sentence) for word in each.acts if verbal}  # in whichever verb
+        strange = any(not _is_among(word, wanted | known) for word in said - acts)
+        missing = any(not _is_among(word, said) for word in wanted)
+        named = {*re.findall(r"\w+", f"{claim} {asked}".lower())}
+        counted = {*re.findall(r"how (?:many|much) (\w+)", sentence.lower())} - named
+        if slot != _slot_of(sentence) or counted - _COUNTABLE or (missing and strange and slot not in _OPEN_SLOTS):
+            return False
+        loose = not (missing and slot in ("name", "place"))
+        return loose or all(_is_among(word, said | known) for word in wanted)
+    if re.search(r"\bwhich (?:ones?|of (?:them|these|those))\b", sentence, re.I) and claim.lower().startswith("which"):
+        return all(_is_among(word, said | known) for word in wanted)
+    focus = _FOCUS.search(claim)
+    head = _topics(next(filter(None, focus.groups()))) if focus else wanted
+    return bool(head) and all(_is_among(word, said | _topics(sentence)) for word in head)
+
+
+def _is_among(word: str, words: set[str]) -> bool:
+    return word in words or any(each[:5] == word[:5] and len(word) > 4 for each in words)
+
+
+def _topics(text: str) -> set[str]:
+    return {topic_of(word.lower()) for word in re.findall(r"[^\W\d_](?:[\w'.-]*[^\W_])?", text)} - {""}
