@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
-from gecko_graph.state import Json, JsonObject
+from gecko_graph.state import Json, JsonObject, Step
 
 from ..harness.figures import Record, Table, rate, rungs_of, share, tools_of
 from ..harness.suite import by_group
@@ -37,7 +37,7 @@ def by_turn(stage: Stage, played: Sequence[Played]) -> list[JsonObject]:
 
     Returns:
         For each turn the verdict's `status`, `valid` (by the official checker, alone on the truth of the turns before),
-        `marks` (what the verdict lists beside its items, by kind), `rungs` and `classes` of its calls, `cause` (the
+        `marks` (what the verdict lists beside its items, by kind), `rungs`, `filled` results and `classes` of its calls, `cause` (the
         first difference that matters, where the plan is wrong or a right one was not accepted) and `call` (where).
     """
     owners, records = stage.task.real.owners, list[JsonObject]()
@@ -51,12 +51,18 @@ def by_turn(stage: Stage, played: Sequence[Played]) -> list[JsonObject]:
                 "valid": right,
                 "marks": marks_of(verdict),
                 "rungs": dict(Counter(step["outcome"]["rung"] for step in steps if "outcome" in step)),
+                **({"filled": filled} if (filled := _count_filled(steps)) else {}),
                 "classes": sorted({owners.get(step["call"]["name"], "unknown") for step in steps}),
                 "cause": cause.what,
                 "call": cause.call,
             }
         )
     return records
+
+
+def _count_filled(steps: Sequence[Step]) -> int:
+    """Return how many contracts left their result, or a part of it, to another rung."""
+    return sum("filled" in step.get("outcome", {}) for step in steps)
 
 
 def marks_of(verdict: Mapping[str, Json]) -> JsonObject:

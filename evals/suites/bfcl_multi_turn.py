@@ -205,13 +205,15 @@ def sabotage_summary(records: Sequence[Record]) -> Summary:
 
 
 def decided(records: Sequence[Record]) -> Table:
-    """Return how many tasks learned contracts decide: each call of each turn by contract, at most its result filled."""
-    table = Table("Learned contracts in the place of written ones", ["tasks", "decided", "as with written ones"])
+    """Return how many tasks learned contracts decide: each call of each turn by contract, its result too or filled."""
+    table = Table("Learned contracts in the place of written ones", ["results", "decided", "as with written ones"])
     done = [record.values for record in records if record.done]
-    sure = [one for one in done if all({*turn["rungs"]} <= {"contract"} for turn in one["by_turn"])]
-    same = [one for one in sure if one["accepted"] == one["written"]]
-    pairs = ((len(sure), len(done)), (len(same), len(sure)))
-    table.add(len(done), *(share(part, whole, tools="simulated", rungs=rungs_of(records)) for part, whole in pairs))
+    known = [one for one in done if all({*turn["rungs"]} <= {"contract"} for turn in one["by_turn"])]
+    whole = [one for one in known if not any(turn.get("filled") for turn in one["by_turn"])]
+    for name, sure in (("by contract", whole), ("or filled by the schema", known)):
+        same = [one for one in sure if one["accepted"] == one["written"]]
+        pairs = ((len(sure), len(done)), (len(same), len(sure)))
+        table.add(name, *(share(part, all_, tools="simulated", rungs=rungs_of(records)) for part, all_ in pairs))
     return table
 
 
