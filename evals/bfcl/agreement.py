@@ -37,8 +37,9 @@ def by_turn(stage: Stage, played: Sequence[Played]) -> list[JsonObject]:
 
     Returns:
         For each turn the verdict's `status`, `valid` (by the official checker, alone on the truth of the turns before),
-        `marks` (what the verdict lists beside its items, by kind), `rungs`, `filled` results and `classes` of its calls, `cause` (the
-        first difference that matters, where the plan is wrong or a right one was not accepted) and `call` (where).
+        `marks` (what the verdict lists beside its items, by kind), `rungs`, `filled` results, `classes` of its calls,
+        `cause` (the first difference that matters, where the plan is wrong or a right one was not accepted) and `call`
+        (where).
     """
     owners, records = stage.task.real.owners, list[JsonObject]()
     for task, each in zip(apart(stage.task), played, strict=False):
