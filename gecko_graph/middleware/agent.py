@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import replace
 from functools import partial
 from itertools import takewhile
+from operator import add
 from typing import Annotated, Any, Literal, NotRequired, get_args
 
 from langchain.agents.middleware.types import AgentMiddleware, ExtendedModelResponse, OmitFromInput, PrivateStateAttr
@@ -41,7 +42,7 @@ from ..values.observation import Observe
 from ..world.as_tools import add_marks, build_message, find_pending, is_same
 from ..world.calls import fold_snapshot
 from ..world.records import ExecutedCall
-from ..world.reducers import delta, extend
+from ..world.reducers import delta
 from ..world.rung import Rung
 from ..world.world import World, check_setup
 from .calls import Claimed, answer_as_decided, as_edited, find_rehearsed, read_result, refuse, reject
@@ -69,8 +70,9 @@ class GeckoState(TypedDict, total=False):
 
     gecko: NotRequired[Annotated[JsonObject, OmitFromInput, delta(fold_snapshot, dict)]]
     """The world's snapshot, for `World.restore`; its `state` is the task state now. Calls are written as they come."""
-    gecko_journal: NotRequired[Annotated[list[ExecutedCall], OmitFromInput, delta(extend, list)]]
-    """The real calls, with the `drift` and the `departure` of each."""
+    gecko_journal: NotRequired[Annotated[list[ExecutedCall], OmitFromInput, add]]
+    """The real calls, with the `drift` and the `departure` of each. Whole in each checkpoint, as `messages` are: a
+    delta takes over what another process writes at one that both share, and the two must agree on what was called."""
     gecko_batch: Annotated[JsonObject | None, PrivateStateAttr]
     """The last message's calls, what was simulated of each, and which were approved."""
     gecko_done: Annotated[JsonObject, PrivateStateAttr, merge_done]
@@ -307,10 +309,12 @@ class GeckoMiddleware(AgentMiddleware):
         step = find_rehearsed(request.state, request.tool_call) if self._mode == "preview" else None
         if step and step.get("outcome", {}).get("violations") == violations:
             return True
-        if not self._policy.may_ask or not (claims := await self._claimed.find(request.state, driver)):
+        if (claims := await self._claimed.find(request.state, driver)) is None:
             return False
-        if any(row["call"]["id"] == call["id"] for row in await drive(claims.find_open(), driver)):
-            return True  # it was, and its claim says what became of it
+        if await drive(claims.has(call), driver):
+            return True  # whatever is learned now: its claim says what became of it
+        if not self._policy.may_ask:
+            return False
         told = ASKED.format(name=call["name"], rules="\n".join(map(tell_rule, violations)))
         asking = ask_person([call], [told], self._real, claims, allowed=[("approve", "reject")])
         (decision,) = await drive(asking, driver)
