@@ -117,5 +117,4 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_collection_finish():
-    gc.collect()
     gc.freeze()  # thousands of collected tests: no later collection walks through them

@@ -35,6 +35,13 @@ def converse(agent, scenario, **more):
     return create_conversation(agent, scenario=scenario, **more).invoke({}, {"recursion_limit": 200})
 
 
+@cache
+def played(name, route, number=0):
+    """The output of a case's conversation with its good agent, the other good one, or a bad one; only to be read."""
+    does = agents(name)[route]
+    return converse(scripted(*(does[number]["does"] if route == "bad" else does)), load(name))
+
+
 def lost(found):
     return [each["id"] for each in found["milestones"] if not is_reached(each)]
 

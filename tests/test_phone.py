@@ -8,7 +8,7 @@ import pytest
 
 from gecko_graph import Scenario, Toolkit, World
 from gecko_graph.testing import scripted
-from tests.phone import CASES, FOLDER, agents, converse, load, lost, stepped_on
+from tests.phone import CASES, FOLDER, agents, converse, load, lost, played, stepped_on
 
 pytest.importorskip("scipy")
 pytest.importorskip("rouge_score")
@@ -23,7 +23,7 @@ DECLINED = {"say": "I am sorry, I cannot help with that."}
 @pytest.mark.parametrize("name", CASES)
 def test_a_good_agent_scores_one_by_more_than_one_route(name):
     """What another route ends with is in words of its own, which no rule may be sure of."""
-    plain, other = (converse(scripted(*agents(name)[route]), load(name))["score"] for route in ("good", "also"))
+    plain, other = (played(name, route)["score"] for route in ("good", "also"))
     assert (plain["similarity"], plain["status"]) == (1.0, "passed")
     assert other["status"] != "failed"
     for score in (plain, other):
@@ -33,7 +33,7 @@ def test_a_good_agent_scores_one_by_more_than_one_route(name):
 @pytest.mark.parametrize(("name", "number"), BAD)
 def test_a_bad_agent_loses_what_it_should(name, number):
     bad = agents(name)["bad"][number]
-    score = converse(scripted(*bad["does"]), load(name))["score"]
+    score = played(name, "bad", number)["score"]
     assert (lost(score), stepped_on(score)) == (bad["loses"], bad.get("steps_on", [])), bad["what"]
     assert score["status"] != "passed"
     assert score["races"] == bad.get("races", 0)
@@ -55,7 +55,7 @@ def test_doing_nothing_is_worth_nothing(name):
 @pytest.mark.parametrize("name", CASES)
 def test_a_conversation_repeats_exactly(name):
     """Whatever the seed: only identifiers are made of it, and answers to questions that have no example."""
-    again = [converse(scripted(*agents(name)["good"]), each) for each in (load(name), Scenario.load(load(name).where))]
+    again = [played(name, "good"), converse(scripted(*agents(name)["good"]), Scenario.load(load(name).where))]
     texts = [[(each.type, each.text) for each in output["messages"]] for output in again]
     assert (texts[0], again[0]["score"], again[0]["world"]) == (texts[1], again[1]["score"], again[1]["world"])
     limits = load(name).limits.model_copy(update={"seed": 7})

@@ -15,7 +15,7 @@ from langgraph.errors import GraphInterrupt
 
 from ..errors import GeckoError
 from ..events import event
-from ..models.ask import AnyAsk, Reply, Work
+from ..models.ask import AnyAsk, Reply
 from ..models.formatting import cut
 from ..models.node import NodeScope
 from ..real.bindings import find_difference, resolve
@@ -31,7 +31,6 @@ from ..real.claims import (
     entry_of,
     find_claims,
     running,
-    thread_mark,
     unmade_entry,
     wait,
 )
@@ -43,7 +42,7 @@ from ..real.preview import preview_digest
 from ..schemas.complaints import find_complaints
 from ..state import VERSION, Call, JsonObject, Outcome, Step
 from ..tools import Toolkit
-from ..tools.real import run_real
+from ..tools.real import is_undecided, run_real
 from ..tools.spec import ToolSpec
 from ..values.digest import digest
 from ..values.observation import Observer
@@ -157,7 +156,7 @@ def make_call(tool: ToolSpec, row: JsonObject, scope: NodeScope, claims: Claims 
             raise
         late = late or bool(tool.key_argument and answer.status == "error" and row["tries"] > 1)
         fields = {"status": answer.status, "result": answer.result, "by": "tool", "ended_at": time.time()}
-        fields["undecided"] = "undecided" in answer.more or answer.retry_after is not None
+        fields["undecided"] = is_undecided(answer)
         if claims:
             row = yield from claims.settle(row, **({"status": "doubt"} if late else fields))
     entry = entry_of(row if claims else row | fields)
@@ -211,8 +210,7 @@ def sync(
     after = apply_patch(state["task_state"], booked_patch(outcome))
     if observer and entry.get("by") != "person":  # here, as a call that was found after a crash comes here too
         known: Any = {"start": state["turn_start_state"], "supposed": state.get("supposed") or []}
-        row = observe_call(toolkit, step, state["steps"], source=thread_mark(), **known)
-        yield [Work(function=observer, args=(row,))]
+        yield [observe_call(observer, toolkit, step, state["steps"], **known)]
     scope.emit(event("gecko.sync", attempt=0, call=entry["call"], patch=outcome["patch"], drift=entry["drift"]))
     update: dict[str, Any] = {
         "task_state": after,

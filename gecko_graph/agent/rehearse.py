@@ -16,7 +16,7 @@ from ..models.answer import AT_ONCE, AWAITED, Driver, aperform, finish, perform
 from ..models.ask import Work
 from ..models.memory import NAME, last_checklist, remember_calls, told_claims
 from ..models.node import NodeScope, close_record, open_record
-from ..real.claims import Steps, as_step, entry_of, find_claims, last_human, tell_calls, thread_mark
+from ..real.claims import Steps, as_step, entry_of, find_claims, last_human, tell_calls
 from ..real.decisions import NO_SAVER
 from ..real.learned import share
 from ..real.ledger import CallLedger
@@ -30,6 +30,7 @@ from ..values.patch import apply_fitting
 from ..world.booking import observe_call
 from ..world.channels import Continued, GeckoInput, Ledger
 from ..world.records import ExecutedCall, Preview
+from ..world.rung import is_real
 from ..world.turn import human_turns
 from .channels import (
     AgentChannels,
@@ -168,12 +169,11 @@ def observe_reads(
     """Yield the work of writing a row for each read that the attempts of a rehearsal have made for real."""
     known = {step["call"]["id"] for step in state["steps"]}
     start: Any = {"start": state["turn_start_state"], "supposed": state.get("supposed") or []}
-    for attempt in rehearsal["attempts"] if observer else ():
+    for attempt in rehearsal["attempts"]:
         done = [*state["steps"]]
         for step in attempt["steps"]:
-            if "outcome" in step and not step["outcome"]["simulated"] and step["call"]["id"] not in known:
-                row = observe_call(toolkit, step, done, source=thread_mark(), **start)
-                yield Work(function=observer, args=(row,))  # type: ignore[arg-type]
+            if observer and is_real(step) and step["call"]["id"] not in known:
+                yield observe_call(observer, toolkit, step, [*done], **start)
                 done.append(step)
 
 

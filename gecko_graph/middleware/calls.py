@@ -25,10 +25,13 @@ from ..real.policy import ReviewPolicy
 from ..state import Call, JsonObject, Step
 from ..tools import Toolkit
 from ..tools.check import Rejection, check_by_rule
-from ..tools.real import CLAIMED, Answer, as_answer, block_value, drive
+from ..tools.real import CLAIMED, Answer, as_answer, block_value, drive, is_undecided
 from ..values.places import as_text
 from ..world.as_tools import add_marks, is_same, name_call
 from ..world.records import ExecutedCall
+from ..world.refusals import SAME, find_last
+from ..world.refusals import tell as tell_refusal
+from ..world.rung import is_real
 from ..world.world import World
 
 ROOM = "middleware|"
@@ -110,6 +113,7 @@ class Claimed(NamedTuple):
             came = read_result(result)
             is_open = came.status == "error" and not tool.refuses and not check_by_rule(row["call"], tool)
             fields = {"status": came.status, "result": came.result, "by": "tool", "ended_at": time.time()}
+            fields["undecided"] = is_undecided(came)
             if known.get("doubt", is_open) or came.is_unread:
                 fields = {"status": "doubt"}
             return result, await drive(claims.settle(row, keyed="doubt" in known, **fields), driver)
@@ -136,10 +140,12 @@ class Claimed(NamedTuple):
                 lost[lost.index(row)] = await drive(claims.settle(row, **fields), driver)
         if not lost:
             return None
-        for row in (row for row in lost if row["status"] != "left"):
-            await driver.do(
-                world.record, world.arecord, row["call"], Answer(row["status"], row["result"]), by=row.get("by", "tool")
-            )
+        # a state is kept as deltas, which may hold what another process has booked at this checkpoint
+        booked = {step["call"]["id"] for step in filter(is_real, world.log)}
+        for row in (row for row in lost if row["status"] != "left" and row["call"]["id"] not in booked):
+            more: JsonObject = {"undecided": True} if row.get("undecided") else {}
+            answer = Answer(row["status"], row["result"], more=more)
+            await driver.do(world.record, world.arecord, row["call"], answer, by=row.get("by", "tool"))
         entries = [{**entry_of(row), "result": row.get("result", UNKNOWN)} for row in lost]
         messages = [RemoveMessage(REMOVE_ALL_MESSAGES), *tell(state["messages"], lost, claims.turn)]
         return {"gecko": world.snapshot(), "gecko_journal": entries, "messages": messages}
@@ -190,6 +196,20 @@ def refuse(call: ToolCall, rejection: Rejection) -> ToolMessage:
         content = "\n".join(learned) or as_text(rejection.get("error"))
         message = ToolMessage(content, tool_call_id=call["id"], name=call["name"], status="error")
     return add_marks(message, {"simulated": False, "rung": "contract", "made_up": False, "refused": True})
+
+
+def complain_again(state: Any, call: Call, world: World, toolkit: Toolkit) -> ToolMessage | None:
+    """Return the answer to a write that was really refused, while nothing is known to have changed since."""
+    if toolkit.is_read(call["name"]):
+        return None
+    messages: list[AnyMessage] = state["messages"]
+    since = messages[messages.index(human) :] if (human := last_human(messages)) else messages
+    now = {each["id"]: each for said in since if isinstance(said, AIMessage) for each in said.tool_calls}
+    known = find_last(call, ((step, step["call"]["id"] not in now) for step in world.log), toolkit.get)
+    answers = [each for each in since if isinstance(each, ToolMessage) and SAME in each.text]
+    is_told = any(is_same(now[each.tool_call_id], call) for each in answers if each.tool_call_id in now)
+    complaints = tell_refusal(call, known, is_told=is_told)
+    return build_complaint_message(call, complaints) if complaints else None
 
 
 def answer_as_decided(call: Call, decision: Decision) -> ToolMessage:

@@ -147,6 +147,11 @@ class Claims(NamedTuple):
             check_over(row)
         return sorted(rows, key=lambda row: row["started_at"])
 
+    def has(self, call: Call) -> Steps:
+        """Return whether a call was claimed in a turn without an answer, whatever became of it."""
+        rows = yield from use(self._read, OPEN + self.path)
+        return any(row["call"]["id"] == call["id"] for row in rows)
+
     def close(self, keys: Sequence[str]) -> Steps:
         """Note that a turn's answer has told of its calls."""
         yield from use(self.ledger.move, self.standing.thread_id, keys, CLOSED + self.path)
@@ -177,11 +182,6 @@ def find_claims(messages: Sequence[AnyMessage], given: CallLedger | None, *, roo
     last, path = last_human(messages), room + _paths.get(known, "")
     turn, task = (str(last.id or ""), str(last.text)) if last else ("", "")
     return Claims(find_ledger(standing.saver, given), standing, path, turn, task)
-
-
-def thread_mark() -> str:
-    """Return what tells the rows of this thread from those of others, without its name."""
-    return "thread " + digest(get_config().get("configurable", {}).get("thread_id", ""))[:12]
 
 
 def last_human(messages: Sequence[AnyMessage]) -> HumanMessage | None:

@@ -107,6 +107,11 @@ def read_failure(tool: ToolSpec, reply: Reply) -> tuple[Answer, bool]:
     return Answer("error", reply.failure, [], 0.0 if is_busy else None, is_refused=is_busy, more=more), in_doubt
 
 
+def is_undecided(answer: Answer) -> bool:
+    """Return whether an error is no refusal: the service was not reached, was too busy, or may have done it."""
+    return "undecided" in answer.more or answer.retry_after is not None
+
+
 def as_answer(value: Any) -> Answer:
     """Return a real function's value, plain or a LangChain message, as an answer."""
     if isinstance(value, Command):

@@ -202,10 +202,10 @@ class Observer:
         """Return the observer of what a user has named, or that of the whole process; None where there is neither."""
         return cls.everywhere if given is None else cls(given)
 
-    def __call__(self, row: Observation) -> None:
-        """Take a row; in a file it is there, in one write, when this returns."""
+    def __call__(self, make: Callable[[], Observation]) -> None:
+        """Take the row that a function makes; in a file it is there, in one write, when this returns."""
         try:
-            written = row.to_row()
+            written = make().to_row()
             if callable(self.target):
                 self.target(written)
                 return

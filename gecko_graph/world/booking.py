@@ -8,7 +8,9 @@ from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, 
 from dataclasses import replace
 from typing import Any
 
-from ..models.ask import AnyAsk, Reply
+from langgraph.config import get_config
+
+from ..models.ask import AnyAsk, Reply, Work
 from ..models.formatting import format_json
 from ..models.node import NodeScope
 from ..schemas.complaints import find_faults
@@ -16,9 +18,9 @@ from ..schemas.specimens import is_identifier
 from ..state import VERSION, Call, Json, JsonObject, Outcome, Patch, Step, Violation
 from ..tools import Toolkit
 from ..values.difference import json_equal, net_changes
-from ..values.digest import clone
+from ..values.digest import clone, digest
 from ..values.finding import atoms_of, forms_of, whole_form
-from ..values.observation import Observation, observe_step
+from ..values.observation import Observation, Observer, observe_step
 from ..values.patch import apply_fitting, apply_patch, booked_patch, fold_patches, pointer, same_value, tokens
 from ..values.places import as_text, map_scalars, path_tokens, places
 from .channels import AttemptState
@@ -51,12 +53,30 @@ def book_call(
     return {"steps": [{"v": VERSION, "call": entry["call"], "outcome": outcome}], "task_state": booked_patch(outcome)}
 
 
-def observe_call(toolkit: Toolkit, step: Step, done: Sequence[Step], **more: Any) -> Observation:
-    """Return the observation of a step that was really made, after those `done`; as `observe_step`."""
-    tool = toolkit[step["call"]["name"]]
-    about = (tool.source.document if tool.source else {}).get("info", {})
-    versions = {"api": str(about["version"])} if isinstance(about, dict) and "version" in about else {}
-    return observe_step(step, done, reads=toolkit.is_read, taught=tool.is_learned, versions=versions, **more)
+def observe_call(observer: Observer, toolkit: Toolkit, step: Step, done: Sequence[Step], **more: Any) -> Work:
+    """Return the work of writing the row of a step that was really made, after those `done`; as `observe_step`.
+
+    It makes the row too: no call depends on whether one can be made.
+    """
+    source = thread_mark()
+
+    def make() -> Observation:
+        tool = toolkit[step["call"]["name"]]
+        about = (tool.source.document if tool.source else {}).get("info", {})
+        versions = {"api": str(about["version"])} if isinstance(about, dict) and "version" in about else {}
+        known: Any = {"reads": toolkit.is_read, "taught": tool.is_learned, "versions": versions, "source": source}
+        return observe_step(step, done, **known, **more)
+
+    return Work(function=observer, args=(make,))
+
+
+def thread_mark() -> str:
+    """Return what tells the rows of this thread from those of others, without its name; "" outside of a graph."""
+    try:
+        known = get_config().get("configurable", {})
+    except RuntimeError:
+        return ""
+    return f"thread {digest(known['thread_id'])[:12]}" if known.get("thread_id") else ""
 
 
 def _expect(

@@ -179,6 +179,11 @@ def runs_for_real(tool: ToolSpec, context: GeckoContext) -> bool:
     return opened and tool.reads and tool.real is not None
 
 
+def is_real(step: Step) -> bool:
+    """Return whether a step is a call that was really made."""
+    return "outcome" in step and not step["outcome"]["simulated"]
+
+
 def answered_calls(steps: Sequence[Step]) -> list[JsonObject]:
     """Return the calls that ran, as checks and contracts see them: name, args, status, result."""
     ran = ((step["call"], step["outcome"]) for step in steps if "outcome" in step)

@@ -14,13 +14,14 @@ from typing import Any, Literal, NoReturn, TypeAlias
 from ..context import GeckoContext
 from ..errors import GeckoError, PatchConflict, RunFailure, StateError, ToolkitError
 from ..models.answer import AT_ONCE, AWAITED, Driver, WaitingLine, aperform, finish, perform
-from ..models.ask import AnyAsk, Dialogue, ModelAsk, Reply, Work
+from ..models.ask import AnyAsk, Dialogue, ModelAsk, Reply
 from ..models.factory import Models, ModelsLike
 from ..models.node import NodeFunction, NodeScope, Update, book_attempt, run_node, silent
 from ..models.usage import add_usage
 from ..state import VERSION, Call, Json, JsonObject, Origin, Outcome, Step, Usage
 from ..tools import Toolkit
 from ..tools.check import LONGEST_ID, Rejection, read_call
+from ..tools.real import is_undecided
 from ..values.digest import check_json, clone, digest
 from ..values.observation import Observe, Observer
 from ..values.origins import Ledger
@@ -30,7 +31,7 @@ from .booking import book_call, observe_call
 from .calls import Given, Point, answer_calls, build_nodes, read_state
 from .ladder import ladder_of, rungs_of
 from .records import ExecutedCall
-from .rung import Answer, Rung, answered_calls, untrusted_of
+from .rung import Answer, Rung, answered_calls, is_real, untrusted_of
 from .state_rules import StateRules
 
 By: TypeAlias = Literal["tool", "person"]
@@ -330,6 +331,8 @@ class World:
         word, now = answer.status, time()
         entry: ExecutedCall = {"call": call, "status": word, "key": "", "tries": 1, "started_at": now}
         entry |= {"ended_at": now, "by": by, "result": answer.result}
+        if is_undecided(answer):
+            entry["undecided"] = True
         return entry, partial(book_call, entry=entry, predicted=predicted, toolkit=self._toolkit)
 
     async def _run(self, node: NodeFunction, driver: Driver, *, by: By = "tool") -> list[Step]:
@@ -342,20 +345,16 @@ class World:
         steps: list[Step] = clone(update["steps"])
         self._taken |= {step["call"]["id"] for step in steps}
         if self._observer and by == "tool":
-            done = [each for each in known["steps"] if _is_real(each)]
-            for step in filter(_is_real, steps):
-                row = observe_call(self._toolkit, step, done, start=known["before"])
-                await driver.do(perform, aperform, Work(function=self._observer, args=(row,)))
+            done = [each for each in known["steps"] if is_real(each)]
+            for step in filter(is_real, steps):
+                work = observe_call(self._observer, self._toolkit, step, done, start=known["before"])
+                await driver.do(perform, aperform, work)
                 done.append(step)
         return steps
 
     def _go_to(self, point: Point) -> None:
         self._now = point
         self._taken = {step["call"]["id"] for step in point.values["steps"]}
-
-
-def _is_real(step: Step) -> bool:
-    return "outcome" in step and not step["outcome"]["simulated"]
 
 
 def _refuse(ask: ModelAsk, dialogue: Dialogue) -> NoReturn:

@@ -197,7 +197,8 @@ def test_pass_k_is_unbiased():
     assert (group.held, group.scored, group.passed) == (4, 3, 3)
 
 
-def test_the_plugin_collects_cases_and_prints_what_was_missed(folder, pytester):
+def test_the_plugin_collects_cases_and_prints_what_was_missed(folder, pytester, monkeypatch):
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     pytester.makepyfile(my_agents=AGENTS)
     for name in ("one", "two"):
         text = CASE.format(name=name, category="x")
@@ -256,6 +257,7 @@ def test_what_cannot_be_decided_neither_passes_nor_fails(folder, pytester, capsy
     """An exit code and an outcome of its own; what stays open is printed."""
     monkeypatch.setattr("gecko_graph.conversation.score.find_status", lambda *given: "unknown")
     monkeypatch.chdir(folder)
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     assert main(["test", "cases", "--agent", "my_agents:good", "--json", "out.json"]) == 5
     monkeypatch.chdir(pytester.path)
     report = json.loads((folder / "out.json").read_text(encoding="utf-8"))

@@ -203,6 +203,17 @@ def test_equal_calls_that_another_run_has_booked_are_not_counted_twice(mode):
     assert bank.calls.count(("transfer", "ann", 10)) == 2
 
 
+def test_the_journal_holds_nothing_that_another_run_has_written_at_a_shared_checkpoint():
+    """Seed 234: it held calls that the conversation did not, so that they were closed, proposed again and made."""
+    bank, saver = Bank(), InMemorySaver()
+    agent = start(bank, saver, calls(pay("a", 30)), "Paid.", mode="guard")
+    journal = agent.invoke(TASK, THREAD)["gecko_journal"]
+    for before in list(agent.get_state_history(THREAD))[1:]:
+        given = {"configurable": {"checkpoint_ns": "", **before.config["configurable"]}}
+        saver.put_writes(given, [("gecko_journal", [{**journal[0], "key": "other"}])], "another run's task")
+    assert [entry["key"] for entry in agent.get_state(THREAD).values["gecko_journal"]] == [journal[0]["key"]]
+
+
 def test_without_a_checkpointer_nothing_is_claimed():
     bank = Bank()
     out = start(bank, None, calls(pay("a", 30)), mode="guard").invoke(TASK)

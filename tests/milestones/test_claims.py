@@ -135,7 +135,7 @@ def test_no_answer_both_says_and_denies(claim, answer, asked):
     ["a ", "1", "12 ", '"', "' ", "a, ", "a. ", "\n-", "not ", "$1 ", "(", "\x00\x1b", "😀 ", "是的。", "turn a b c "],
 )
 def test_long_texts_take_no_long_time(piece):
-    start = time.perf_counter()
-    judge_claim("says", "order 4471 was sent to Ana at 10:00", piece * (50_000 // len(piece)), ["Send it."])
-    judge_claim("asks", "the order number", piece * (50_000 // len(piece)), ["Send it."])
-    assert time.perf_counter() - start < 20
+    start = time.process_time()
+    judge_claim("says", "order 4471 was sent to Ana at 10:00", piece * (20_000 // len(piece)), ["Send it."])
+    judge_claim("asks", "the order number", piece * (20_000 // len(piece)), ["Send it."])
+    assert time.process_time() - start < 4

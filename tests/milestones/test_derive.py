@@ -17,7 +17,7 @@ pytest.importorskip("rouge_score")
 from gecko_graph import GeckoError, Scenario, Toolkit, create_conversation
 from gecko_graph.conversation.derive import SUCCESS, derive_milestones, describe_milestones, score_conversation
 from gecko_graph.testing import scripted
-from tests.phone import CASES, agents, converse, load
+from tests.phone import CASES, agents, converse, load, played
 
 DENIED = ("answer-the-last-one", "dinner-at-eight", "forget-the-plumber", "home-safely", "late-text", "past-reminders")
 UNSEEN = {
@@ -35,12 +35,11 @@ UNSEEN = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_conversation_itself_scores_one_and_bad_ones_do_not(name):
-    scenario = load(name)
-    good = converse(scripted(*agents(name)["good"]), scenario)
+    scenario, good = load(name), played(name, "good")
     goal = derive_milestones(scenario.tools, good)
     assert score_conversation(goal, scenario.tools, good)["similarity"] == 1.0
-    for bad in agents(name)["bad"]:
-        made = converse(scripted(*bad["does"]), scenario)
+    for number, bad in enumerate(agents(name)["bad"]):
+        made = played(name, "bad", number)
         accepted = score_conversation(goal, scenario.tools, made)["similarity"] >= SUCCESS
         assert accepted == ((name, bad["what"]) in UNSEEN), bad["what"]
 
@@ -48,8 +47,7 @@ def test_the_conversation_itself_scores_one_and_bad_ones_do_not(name):
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_derived_can_be_written_into_the_scenario(name):
     scenario = load(name)
-    good = converse(scripted(*agents(name)["good"]), scenario)
-    written = describe_milestones(scenario.tools, good)
+    written = describe_milestones(scenario.tools, played(name, "good"))
     assert converse(scripted(*agents(name)["good"]), with_milestones(scenario, written))["score"]["similarity"] == 1.0
 
 

@@ -78,8 +78,8 @@ BOMBS += ['"\\', ",", ", ", ",\n]", "```json\n", "{x", '["a",', '["\\"', "{}", "
 
 
 @pytest.mark.parametrize("bomb", BOMBS)
-def test_a_megabyte_of_it_is_read_or_refused(bomb):
+def test_however_much_of_it_is_read_or_refused(bomb):
     with suppress(Unreadable):
-        assert find_json(bomb * (1_000_000 // len(bomb)))
+        assert find_json(bomb * (250_000 // len(bomb)))
     with suppress(Unreadable):
-        assert find_json("<think>" * 999 + bomb * 50_000 + '"}]')
+        assert find_json("<think>" * 999 + bomb * 20_000 + '"}]')
