@@ -128,7 +128,7 @@ def _answer(response: JsonObject) -> tuple[Any, Any]:
     media = dict((name.lower(), value) for name, value in _pairs(response, "headers")).get("content-type")
     headers = httpx.Headers({"content-type": media or str(content.get("mimeType", ""))})
     answer = read_answer(status, headers, _content(content))
-    if status == _CONFLICT and "http_status" in answer[1]:
+    if status == _CONFLICT and answer[1].keys() & {"http_status", "bytes"}:
         raise ValueError(f"answered with HTTP {status} and no JSON object, which is not the tool's word")
     return answer
 
