@@ -116,7 +116,7 @@ async def _played(stage: Stage, player: Callable[[Stage, int], Player]) -> Seque
         return stage.real(await play(stage.task, player(stage, 0)))
     played: list[Played] = []
     for number, task in enumerate(apart(stage.task)):
-        one = Stage(task, stage.kind)
+        one = Stage(task, stage.kind, learned=stage.learned)
         played += one.real(await play(task, player(one, number)))
     return played
 

@@ -45,6 +45,13 @@ def class_toolkit(name: str) -> Toolkit:
     return plain.with_contracts(file, at=name) if file.is_file() else plain
 
 
+@cache
+def learned_toolkit(name: str, folder: Path) -> Toolkit:
+    """Return the tools of a class as they are documented, with the contracts that were learned of it."""
+    plain = Toolkit.from_tools(documents(name).values(), title=name)
+    return plain.with_contracts(folder / f"{name}.yaml", at=name)
+
+
 def linked_files(name: str) -> Toolkit:
     """Return the file system's tools: their contracts pass, and `linked.py` answers, where names do not say all."""
     plain = Toolkit.from_openapi(FILES)

@@ -12,6 +12,7 @@ from ast import literal_eval
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from langchain_core.messages import ToolMessage
@@ -23,7 +24,7 @@ from gecko_graph.values.digest import clone
 
 from .calls import plain
 from .classes import FILES, RUNTIME
-from .contracted import class_toolkit
+from .contracted import class_toolkit, learned_toolkit
 from .mathematics import PRINTED
 from .oracle import NOTHING, Truth, checklist, is_refusal, public, truth_of
 from .redrawn import Redrawn
@@ -64,11 +65,13 @@ class Stage:
         task: The task.
         kind: Whose tools answer.
         alone: Whether each turn is played alone, after the truth of the turns before, and not after what they led to.
+        learned: A folder of contracts that were learned of the classes, in the place of the written ones.
     """
 
     task: Task
     kind: Kind = "real"
     alone: bool = False
+    learned: Path | None = None
     redrawn: Redrawn = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -126,6 +129,8 @@ class Stage:
     def _spec(self, name: str) -> ToolSpec:
         """Return a tool as documented; with its contract, or a copy of its class, where this stage has them."""
         real, owner = self.task.real, self.task.real.owners[name]
+        if self.learned:
+            return learned_toolkit(owner, self.learned)[name]
         has_contract = self.is_ruled or (self.acts and owner == FILES)
         spec = class_toolkit(owner)[name] if has_contract else documents(owner)[name]
         if name in PRINTED and has_contract:

@@ -204,9 +204,9 @@ def measure(task: str) -> JsonObject:
     """Return model calls and prompt tokens of a task, as ours and as LangChain's; and what the shop was made to do."""
     told: JsonObject = {}
     for name, run in (("ours", run_ours), ("plain", run_plain)):
-        service, model = _load("shop_service").Shop(), StrongModel()
+        service, model = load("shop_service").Shop(), StrongModel()
         toolkit = Toolkit.from_openapi(SHOP / "shop.openapi.yaml", server=service.url)
-        answers = run(toolkit, model, _load("tasks").TASKS[task])
+        answers = run(toolkit, model, load("tasks").TASKS[task])
         service.server.shutdown()
         service.server.server_close()
         log = service.rows("select method, path from log")
@@ -255,7 +255,8 @@ def _answers(agent: Any, turns: Sequence[str]) -> list[str]:
     return answers
 
 
-def _load(name: str) -> Any:
+def load(name: str) -> Any:
+    """Return a module of the shop."""
     spec = spec_from_file_location(name, SHOP / f"{name}.py")
     if spec is None or spec.loader is None or not SHOP.is_dir():
         raise EvalError(f"the shop is not on this machine: {SHOP}")

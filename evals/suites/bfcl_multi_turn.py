@@ -13,9 +13,10 @@ from gecko_graph.state import JsonObject
 
 from ..bfcl import MULTI_TURN, acting, agreement, package
 from ..bfcl.arms import by_model, by_record, by_truth, spoilt
+from ..bfcl.observed import is_held_out
 from ..bfcl.sabotage import KINDS
 from ..bfcl.simulated import APART, LADDERS, Stage
-from ..bfcl.tasks import CATEGORY_HELP, RECORDED, categories_of, read_recorded, read_tasks
+from ..bfcl.tasks import CATEGORY_HELP, RECORDED, Task, categories_of, read_recorded, read_tasks
 from ..harness.figures import Case, Measured, Record, Table, Tools, mean, rate, rungs_of, share
 from ..harness.options import EvalError, Options
 from ..harness.suite import Expectation, Suite, Summary, by_group
@@ -65,6 +66,11 @@ class MultiTurn(Suite):
         ladders = "real, contract, hybrid (reads real, writes as contract), model, schema (made up); agent: the agent "
         ladders += "rehearses on contract and copies, then acts"
         add("--tools", choices=tuple(LADDERS), default="real", help=f"whose tools answer the planner: {ladders} (real)")
+        learned = (
+            "learned contracts, a file a class as `evals learn --only chained` leaves them, in the place of written "
+        )
+        learned += "ones with --tools contract: the tasks that were held out, each beside the written ones"
+        add("--contracts", type=Path, metavar="FOLDER", help=learned)
         alone = "each turn alone, with state and conversation as the truth of the turns before made them"
         add("--alone", action="store_true", help=f"{alone}; recorded calls on simulated tools always are")
         add("--sabotage", action="store_true", help="spoil the ground truth's first attempt at each turn")
@@ -78,6 +84,8 @@ class MultiTurn(Suite):
             raise EvalError("--sabotage spoils the ground truth on the real classes: no --planner, --model, --tools")
         if own.alone and own.tools not in APART:
             raise EvalError(f"--alone is for --tools {', '.join(APART)}")
+        if own.contracts and (own.tools != "contract" or not own.contracts.is_dir()):
+            raise EvalError("--contracts FOLDER: it is for --tools contract; `evals learn --only chained` makes one")
         if own.tools == "model" and "simulator" not in names:
             raise EvalError("--tools model: nobody simulates: give --model MODEL or --role-model simulator=MODEL")
         if names and options.planner.kind != "model" and own.tools == "real":
@@ -86,10 +94,12 @@ class MultiTurn(Suite):
     def cases(self) -> Iterator[Case]:
         """Yield a case per task; a case per trajectory where the planner is recorded."""
         if self.options.planner.kind != "recorded":
-            for number, task in enumerate(read_tasks(self.options.data, self._categories)):
+            for number, task in enumerate(filter(self._is_kept, read_tasks(self.options.data, self._categories))):
                 yield Case(task.id, (task, None, number), group=task.category, tools=self._whose)
             return
         for task, row in read_recorded(self.options.data, self._categories, self.options.planner.file):
+            if not self._is_kept(task):
+                continue
             name, facts = f"{task.id}:{row['model']}", {"model": row["model"]}
             yield Case(name, (task, row, 0), group=task.category, facts=facts, unit=task.id, tools=self._whose)
 
@@ -98,10 +108,19 @@ class MultiTurn(Suite):
         (task, row, number), own = case.data, self.options.own
         if own.sabotage:
             return await spoilt(task, self.options, first=number)
-        stage = Stage(task, own.tools, alone=own.alone or (row is not None and own.tools in APART))
+        is_alone = own.alone or (row is not None and own.tools in APART)
+        told = await self._play(Stage(task, own.tools, alone=is_alone, learned=own.contracts), row)
+        if own.contracts:
+            told["written"] = (await self._play(Stage(task, own.tools, alone=is_alone), row))["accepted"]
+        return told
+
+    def _is_kept(self, task: Task) -> bool:
+        return self.options.own.contracts is None or is_held_out(task.id)
+
+    async def _play(self, stage: Stage, row: JsonObject | None) -> JsonObject:
         match self.options.planner.kind:
             case "recorded":
-                return await by_record(stage, self.options, row=row)
+                return await by_record(stage, self.options, row=row or {})
             case "model":
                 return await by_model(stage, self.options)
         return await by_truth(stage, self.options)
@@ -124,7 +143,8 @@ class MultiTurn(Suite):
         if self.options.own.sabotage:
             return sabotage_summary(records)
         made = self._summary(records, notes)
-        return replace(made, figures=[*made.figures, *agreement.tables(records)])
+        tables = [*([decided(records)] if self.options.own.contracts else []), *made.figures]
+        return replace(made, figures=[*tables, *agreement.tables(records)])
 
     def _summary(self, records: Sequence[Record], notes: Sequence[str]) -> Summary:
         errors = [*official_errors(records)]
@@ -182,6 +202,17 @@ def sabotage_summary(records: Sequence[Record]) -> Summary:
     wrong = [(id_, turn) for id_, turn in turns if turn["done"] != turn["accepted"]]
     notes = [f"misjudged: {id_}, turn {turn['turn']} ({turn['kind']})" for id_, turn in wrong]
     return Summary([table, ended], expectations, notes)
+
+
+def decided(records: Sequence[Record]) -> Table:
+    """Return how many tasks learned contracts decide: each call of each turn by contract, at most its result filled."""
+    table = Table("Learned contracts in the place of written ones", ["tasks", "decided", "as with written ones"])
+    done = [record.values for record in records if record.done]
+    sure = [one for one in done if all({*turn["rungs"]} <= {"contract"} for turn in one["by_turn"])]
+    same = [one for one in sure if one["accepted"] == one["written"]]
+    pairs = ((len(sure), len(done)), (len(same), len(sure)))
+    table.add(len(done), *(share(part, whole, tools="simulated", rungs=rungs_of(records)) for part, whole in pairs))
+    return table
 
 
 def truth_summary(records: Sequence[Record]) -> Summary:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from time import monotonic
@@ -26,10 +25,16 @@ from ..bfcl.wrong import WITHIN, Wrong, calls_until_seen, chosen
 from ..harness.figures import Case, Record, Table, share
 from ..harness.options import EvalError, Options, read_jsonl
 from ..harness.suite import Expectation, Suite, Summary
+from ..services.judged import SERVICES, firings, kinds_table, measure, outcomes_table, run_million
+from ..services.s3 import is_there
 
 FILES = ("bfcl_multiturn_calls.jsonl.gz", "bfcl_multiturn_recorded_calls.jsonl.gz")
 TASKS = "bfcl_multiturn_tasks.jsonl.gz"
 LEARNED, MET, WRONG, CHAINED = "learned", "refusals met", "made wrong", "chained"
+MILLION, NO_MOTO = (
+    "million",
+    "s3 is left out: MOTO_PYTHON must name the Python of an environment with moto[s3] and boto3",
+)
 NEW = 450
 """New random calls a class that learned contracts are tried on."""
 
@@ -45,7 +50,9 @@ class Learn(Suite):
     A fifth of the tasks is held out. "learned": what the others' journal gives, alone and with random probes; each
     tried on the held-out tasks' calls and on new random ones. "refusals met": the first rows of each kind of refusal,
     three or ten. "made wrong": written contracts with one effect or requirement left out, and whether 100 real
-    calls of the tool show it. "chained": the held-out tasks' calls one after another on the predicted state.
+    calls of the tool show it. "chained": the held-out tasks' calls one after another on the predicted state, with the
+    learned contracts left in `contracts` in the run's folder, for `bfcl --tools contract --contracts`. "shop", "phone",
+    "airline", "s3": services, tried on threads that were held out; "million": time and memory of generated rows.
     """
 
     name = "learn"
@@ -59,6 +66,8 @@ class Learn(Suite):
         add = parser.add_argument
         add("--probes", type=int, default=4000, metavar="N", help="random calls a class to learn from (4000)")
         add("--wrong", type=int, default=200, metavar="N", help="contracts to make wrong in one place (200)")
+        add("--threads", type=int, default=120, metavar="N", help="threads of a service to learn from (120)")
+        add("--rows", type=int, default=1_000_000, metavar="N", help="generated rows of the part `million` (1000000)")
         add("--class", dest="classes", action="append", metavar="NAME", help="only this class; repeatable")
 
     def __init__(self, options: Options) -> None:
@@ -78,6 +87,9 @@ class Learn(Suite):
         for one in chosen(self.options.own.wrong, self.options.seed):
             if one.kind in self._classes:
                 yield Case(f"{one.kind}:{one.tool}:{one.part}:{one.place}", one, group=WRONG)
+        if not self.options.own.classes:
+            there = (name for name in SERVICES if name != "s3" or is_there())
+            yield from (Case(name, None, group=name) for name in (*there, MILLION))
 
     def _read_calls(self, kind: str) -> list[tuple[str, Recorded]]:
         tasks = (task for name in FILES for task in read_jsonl(self.options.dataset(name)))
@@ -95,6 +107,10 @@ class Learn(Suite):
         """Learn and judge, or look for what was made wrong."""
         if isinstance(case.data, Wrong):
             return self._made_wrong(case.data)
+        if case.group == MILLION:
+            return run_million(self.options.own.rows)
+        if case.group in SERVICES:
+            return measure(case.group, self.options, self.options.own.threads)
         kind, source = case.data
         rows = [observe(one, task) for task, one in self._calls(kind) if not is_held_out(task)]
         held = [one for task, one in self._calls(kind) if is_held_out(task)]
@@ -106,10 +122,14 @@ class Learn(Suite):
         learned = learn_contracts(plain_toolkit(kind), rows)
         seconds, toolkit = monotonic() - begun, learned.apply(plain_toolkit(kind))
         if case.group == CHAINED:
+            (folder := self.options.out / "contracts").mkdir(parents=True, exist_ok=True)
+            learned.write(folder / f"{kind}.yaml")
             return {"rolled": self._roll(kind, toolkit)}
         said = {"tasks": held, "random": self._random(kind, True)}
         tallies = {name: tally(foreseen(toolkit, one) for one in calls) for name, calls in said.items()}
-        return {"rows": len(rows), "seconds": seconds, **tallies, "rules": rules_of(learned.contracts)}
+        tried = [observe(one) for calls in said.values() for one in calls]
+        kinds = firings(plain_toolkit(kind), learned.contracts, tried)
+        return {"rows": len(rows), "seconds": seconds, **tallies, "kinds": kinds}
 
     def _roll(self, kind: str, toolkit: Toolkit) -> JsonObject:
         """Return what becomes of each held-out task's calls of a class, one after another."""
@@ -135,6 +155,9 @@ class Learn(Suite):
         if "tasks" in values:
             one = values["tasks"]
             return f"{one['answered']} of {one['calls']} answered, {one['right']} right"
+        if "outcomes" in values:
+            one = values["outcomes"]
+            return f"{one['answered']} of {one['calls']} answered, {one['lawful_refused']} lawful ones refused"
         return f"{values['part']}: seen after {values['journal']['after']}" if "part" in values else str(values)
 
     def summarise(self, records: Sequence[Record]) -> Summary:
@@ -150,14 +173,15 @@ class Learn(Suite):
                 if calls == "tasks":
                     expected += _wanted(source, whole, wanted)
         tables += [
-            _kinds(done),
+            *_services(done, expected),
             _met([one for one in done if one.group == MET]),
             _made([one for one in done if one.group == WRONG]),
         ]
         chained = [one for one in done if one.group == CHAINED]
         if chained:
             tables += [_rolled(chained, expected)]
-        return Summary([table for table in tables if table.rows], expected)
+        tables += [_million(record, expected) for record in done if record.group == MILLION]
+        return Summary([table for table in tables if table.rows], expected, [] if is_there() else [NO_MOTO])
 
 
 def _rolled(records: Sequence[Record], expected: list[Expectation]) -> Table:
@@ -226,12 +250,6 @@ def _kind(one: Recorded) -> tuple[str, str]:
     return row.tool, kind_of(row.result, row.args)
 
 
-def rules_of(contracts: JsonObject) -> JsonObject:
-    """Return how many rules of each kind were proposed and established."""
-    clauses: Iterable[Any] = [clause for one in contracts.values() for clause in one.get("requires", [])]
-    return dict(Counter(f"{c['evidence']['kind']} {c['evidence']['status']}" for c in clauses if "evidence" in c))
-
-
 def _called(source: str) -> str:
     return "the journal" if source == "journal" else "journal and probes"
 
@@ -264,13 +282,26 @@ def _wanted(source: str, whole: JsonObject, wanted: tuple[float, float]) -> Iter
     yield Expectation(f"{said}: at least {right:.1%} of these right", whole["right"] >= right * whole["answered"])
 
 
-def _kinds(records: Sequence[Record]) -> Table:
-    table = Table("Rules learned with probes, by kind", ["kind", "status", "rules"])
-    counts = Counter[str]()
-    for record in records:
-        counts.update(record.values.get("rules", {}) if record.id.endswith(":probes") else {})
-    for name, count in sorted(counts.items()):
-        table.add(*name.split(" "), count)
+def _services(records: Sequence[Record], expected: list[Expectation]) -> Iterator[Table]:
+    """Yield what was foreseen of the services, and all rules by kind; add what must hold."""
+    found = {record.group: record.values["outcomes"] for record in records if record.group in SERVICES}
+    yield outcomes_table(found, _share)
+    for name, one in found.items():
+        most = 0.005 * (one["calls"] - one["refusals"])
+        expected.append(Expectation(f"{name}: at most 0.5 % of lawful calls refused", one["lawful_refused"] <= most))
+    kinds = {"classes": [record.values["kinds"] for record in records if record.id.endswith(":probes")]}
+    yield kinds_table(kinds | {one.group: one.values["kinds"] for one in records if one.group in SERVICES})
+
+
+def _million(record: Record, expected: list[Expectation]) -> Table:
+    one = record.values
+    table = Table("Generated rows", ["rows", "seconds", "GiB", "said of it"])
+    table.add(one["count"], f"{one['seconds']:.0f}", f"{one['gib']:.2f}", "; ".join(one["notes"]))
+    expected.append(
+        Expectation(
+            "rows are learned from in 1 GiB, and what was left out is said", one["gib"] <= 1 and bool(one["notes"])
+        )
+    )
     return table
 
 

@@ -206,3 +206,11 @@ def test_a_written_contract_stays_and_is_held_beside_the_rows(learned):
     found = learn_contracts(wrong, some)
     assert found.contracts == {}
     assert "effects" in {one.part for one in found.contradicted}
+
+
+def test_results_that_contradict_others_lose_nothing_and_are_named():
+    every = rows(400)
+    odd = [replace(row, result={**row.result, "left": 99}) for row in every if row.status == "ok"][:3]
+    evidence = learn_contracts(toolkit(), [*every, *odd]).contracts["buy"]["evidence"]
+    assert (evidence["returns"]["status"], evidence["effects"]["status"]) == ("established", "established")
+    assert set(evidence["returns"]["against"]) == {row.digest[:12] for row in odd}

@@ -1,0 +1,78 @@
+"""moto's S3, which nobody here wrote: in a process of its own, whose Python `MOTO_PYTHON` names; by reads alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from gecko_graph import Tool, Toolkit
+from gecko_graph.learning.observation import Observation
+from gecko_graph.state import CallStatus, Json, JsonObject
+
+from .local import CALLS, split
+from .threads import Driver, Service, follow
+
+PYTHON = os.environ.get("MOTO_PYTHON", sys.executable)
+VALUES: dict[str, list[Json]] = {
+    "Bucket": ["photos", "letters", "backups", "x"],
+    "Key": ["a.txt", "b.txt", "c/d.txt", "e"],
+    "Body": ["hello", "bye", ""],
+}
+ALIKE = {"SourceBucket": "Bucket", "SourceKey": "Key"}
+TOOLS = {
+    "create_bucket": ("Create a bucket.", ("Bucket",)),
+    "delete_bucket": ("Delete a bucket.", ("Bucket",)),
+    "list_buckets": ("List the buckets.", ()),
+    "list_objects_v2": ("List a bucket's objects.", ("Bucket",)),
+    "put_object": ("Store an object.", ("Bucket", "Key", "Body")),
+    "get_object": ("Return an object.", ("Bucket", "Key")),
+    "head_object": ("Return what is known of an object.", ("Bucket", "Key")),
+    "delete_object": ("Delete an object.", ("Bucket", "Key")),
+    "copy_object": ("Copy an object.", ("Bucket", "Key", "SourceBucket", "SourceKey")),
+}
+LISTED = "{{ object(each(one in at(result, ['Buckets'], []), [one.Name, one])) }}"
+OBJECTS = "{{ object(each(one in at(result, ['Contents'], []), [one.Key, one])) }}"
+SHOWN: JsonObject = {
+    "list_buckets": {"observes": [{"op": "add", "path": ["buckets"], "value": LISTED}]},
+    "list_objects_v2": {"observes": [{"op": "add", "path": ["objects", "{{ args.Bucket }}"], "value": OBJECTS}]},
+}
+
+
+def is_there() -> bool:
+    """Return whether moto and boto3 are installed where `MOTO_PYTHON` says."""
+    command = [PYTHON, "-c", "import moto, boto3"]
+    return Path(PYTHON).is_file() and not subprocess.run(command, capture_output=True, check=False).returncode
+
+
+def s3(seed: int, threads: int) -> Service:
+    """Return S3: each thread begins with none of its buckets."""
+    tools = (_tool(name, *about) for name, about in TOOLS.items())
+    toolkit = Toolkit.from_tools(tools).with_contracts({"contracts": SHOWN})
+
+    def rows(thread: str) -> list[Observation]:
+        worker = [PYTHON, str(Path(__file__).with_name("moto_worker.py"))]
+        with subprocess.Popen(worker, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={}) as process:
+
+            def call(name: str, args: JsonObject) -> tuple[CallStatus, Json]:
+                assert process.stdin
+                assert process.stdout
+                process.stdin.write(json.dumps([name, args]) + "\n")
+                process.stdin.flush()
+                status, result = json.loads(process.stdout.readline())
+                return status, result
+
+            driver = Driver(toolkit, f"{seed}:{thread}", {key: [*some] for key, some in VALUES.items()}, ALIKE)
+            return follow(driver, CALLS, call)
+
+    return Service(toolkit, rows, *split(threads))
+
+
+def _tool(name: str, about: str, names: tuple[str, ...]) -> Any:
+    properties = {key: {"type": "string"} for key in names}
+    schema = {"type": "object", "properties": properties, "required": [*names]}
+    function = {"name": name, "description": about, "parameters": schema}
+    return Tool(function, effect="read" if name.startswith(("list", "get", "head")) else "write")
