@@ -47,9 +47,7 @@ class Lawful:
     parts: Sequence[int] = ()
     """Bits of rows that may be branches."""
 
-    def find(
-        self, seen: Mapping[int, Any], shape: Callable[[Any], Any], explain: Explain, drawn: Sequence[Term], kind: Kind
-    ) -> list[Program]:
+    def find(self, seen: Mapping[int, Any], shape: Callable[[Any], Any], explain: Explain, kind: Kind) -> list[Program]:
         """Return programs of what rows show, shape by shape, those that give most rows first.
 
         Where the rows of a shape have no program their parts are tried; together the programs may not give all.
@@ -61,16 +59,16 @@ class Lawful:
         for group in groups.values():
             for rows in self._whole_or_parts(group):
                 found = explain(rows) if len(rows) >= LEAST else None
-                given = self._given(found, drawn, kind) if found else 0
+                given = self._given(found, kind) if found else 0
                 if found and given.bit_count() >= LEAST:
                     programs.append(Program(found, given))
                     if len(rows) == len(group):
                         break
         return sorted(programs, key=lambda one: (-one.rows.bit_count(), len(str(one.value.template))))
 
-    def _given(self, value: Value, drawn: Sequence[Term], kind: Kind) -> int:
+    def _given(self, value: Value, kind: Kind) -> int:
         """Return the bits of the rows that a template, or a list of effects, gives."""
-        place = Location("learned", dict.fromkeys([*BASE, *(term.text for term in drawn)], ANY))
+        place = Location("learned", dict.fromkeys(BASE, ANY))
         try:
             effects = load_effects(value.template, place) if kind == "effects" else []
             template = Template.load(value.template, place) if kind == "returns" else None
@@ -81,9 +79,7 @@ class Lawful:
             before = self.befores.get(row, {})
             state = before if kind == "effects" else self.afters.get(row, {})
             values = {"args": self.args[row], "before": before, "state": state, "call": {}, "calls": [], "now": ""}
-            # what was drawn is known here: results and effects must name the same
-            own = {term.text: term.values[row] for term in drawn if term.values[row] is not MISSING}
-            scope = Scope({**values, **own})
+            scope = Scope(values)
             try:
                 change = Change(scope, before)
                 for effect in effects:
@@ -109,7 +105,7 @@ class Lawful:
 
 def find_results(lawful: Lawful, explainer: Explainer) -> list[Program]:
     """Return programs of results."""
-    return lawful.find(lawful.results, _shape_of, explainer.explain, explainer.drawn, "returns")
+    return lawful.find(lawful.results, _shape_of, explainer.explain, "returns")
 
 
 def _shape_of(value: Json) -> str:
@@ -161,7 +157,7 @@ def find_effects(lawful: Lawful, explainer: Explainer) -> list[Program]:
     still = sum(1 << row for row, some in seen.items() if not some)
     some = {row: changes for row, changes in seen.items() if 0 < len(changes) <= MOST_CHANGES}
     explain = partial(_effects, befores=lawful.befores, explainer=explainer)
-    found = lawful.find(some, _shape, explain, explainer.drawn, "effects")
+    found = lawful.find(some, _shape, explain, "effects")
     return [*([Program(Value([]), still)] if still else []), *found]
 
 
@@ -182,7 +178,7 @@ def _effects(
     for number, first in enumerate(next(iter(rows.values()))):
         path = _explain_path({row: changes[number].path for row, changes in rows.items()}, befores, explainer.terms)
         seen = {row: changes[number].value for row, changes in rows.items()}
-        value = None if first.op == "remove" else explainer.explain(seen, f"new_{number}")
+        value = None if first.op == "remove" else explainer.explain(seen)
         if path is None or (value is None and first.op != "remove"):
             return None
         said = {"value": value.template} if value else {}

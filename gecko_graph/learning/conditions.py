@@ -13,25 +13,7 @@ from operator import and_, or_
 from types import MappingProxyType
 from typing import Any, Literal
 
-from .terms import (
-    MISSING,
-    Term,
-    are,
-    bits,
-    derive,
-    is_flag,
-    is_given,
-    is_holder,
-    is_key,
-    is_keys,
-    is_number,
-    is_scalar,
-    is_sized,
-    is_there,
-    is_word,
-    quote,
-    test_of,
-)
+from .terms import MISSING, TESTS, Term, are, bits, derive, is_key, is_number, quote, test_of
 
 Kind = Literal[
     "existence", "membership", "flag", "documented", "comparison", "sign", "equality", "constant", "set", "conjunction"
@@ -144,31 +126,31 @@ def _of(
 def _single(terms: Sequence[Term]) -> Iterator[Condition]:
     """Yield whether something is there at all, and flags."""
     for term in terms:
-        text, there, given = term.text, term.where(is_there), term.where(is_given)
+        text, there, given = term.text, term.where("there"), term.where("given")
         if there != given:
             yield Condition(f"{text} is not none", "existence", given, there, term.cost, (term,), guarded=False)
-        filled = _of(f"({text} | length) > 0", "existence", term.where(is_sized), map(bool, term.values), term, cost=1)
+        filled = _of(f"({text} | length) > 0", "existence", term.where("sized"), map(bool, term.values), term, cost=1)
         if filled.fails:
             yield filled
-        if given and given == term.where(is_flag):
+        if given and given == term.where("flag"):
             yield _of(text, "flag", given, (value is True for value in term.values), term)
 
 
 def _members(terms: Sequence[Term]) -> Iterator[Condition]:
     """Yield whether a key, or each item of an argument, is in an object or a list of the state."""
-    holders = [term for term in terms if term.of != "argument" and term.where(is_holder)]
+    holders = [term for term in terms if term.of != "argument" and term.where("holder")]
     plain = [term for term in holders if term.of == "state" and all(map(_is_flat, term.values))]
-    keys = [term for term in terms if term.where(is_key)]
-    lists = [term for term in terms if term.of == "argument" and term.where(is_keys)]
+    keys = [term for term in terms if term.where("key")]
+    lists = [term for term in terms if term.of == "argument" and term.where("keys")]
     for holder in [*holders, *derive(plain, " | values", lambda value: list(value.values()))]:
-        known = holder.where(is_holder)
+        known = holder.where("holder")
         for key in (key for key in keys if holder.text not in key.text):
-            both, found = known & key.where(is_key), map(_is_in, key.values, holder.values)
+            both, found = known & key.where("key"), map(_is_in, key.values, holder.values)
             yield _of(f"{key.text} in {holder.text}", "membership", both, found, key, holder)
         for many in lists:
-            check, both = f"all(one in {many.text}, one in {holder.text})", known & many.where(is_keys)
+            check, both = f"all(one in {many.text}, one in {holder.text})", known & many.where("keys")
             pairs = zip(many.values, holder.values, strict=True)
-            flags = (is_keys(some) and all(_is_in(one, whole) for one in some) for some, whole in pairs)
+            flags = (TESTS["keys"](some) and all(_is_in(one, whole) for one in some) for some, whole in pairs)
             yield _of(check, "membership", both, flags, many, holder, cost=1)
 
 
@@ -182,7 +164,7 @@ def _is_in(key: Any, holder: Any) -> bool:
 
 def numbers(terms: Sequence[Term]) -> list[Term]:
     """Return the terms that are numbers, the simple ones first; a flag is none, but the language's test takes it."""
-    return [term for term in terms if term.where(is_number) and not term.where(is_flag)][:MOST_NUMBERS]
+    return [term for term in terms if term.where("number") and not term.where("flag")][:MOST_NUMBERS]
 
 
 def _compared(terms: Sequence[Term]) -> Iterator[Condition]:
@@ -190,12 +172,12 @@ def _compared(terms: Sequence[Term]) -> Iterator[Condition]:
     known = numbers(terms)
     products = [combine(a, b, "*") for a, b in combinations(known, 2) if "argument" in (a.of, b.of)][:MOST_PAIRS]
     for left, right in [*combinations(known, 2), *((a, b) for a in products for b in known if b.text not in a.text)]:
-        both = left.where(is_number) & right.where(is_number)
+        both = left.where("number") & right.where("number")
         for sign in ("<=", "<"):
             flags = map(SIGNS[sign], left.numbers, right.numbers)
             yield _of(f"{left.text} {sign} {right.text}", "comparison", both, flags, left, right)
     for term in [*known, *products]:
-        there = term.where(is_number)
+        there = term.where("number")
         if term.of != "argument" and all(type(value) is int for value in term.values if is_number(value)):
             # a count: whether there are any is a flag
             yield _of(f"{term.text} != 0", "flag", there, term.numbers, term)
@@ -217,10 +199,11 @@ def combine(a: Term, b: Term, sign: str) -> Term:
 
 
 def _equal(terms: Sequence[Term]) -> Iterator[Condition]:
-    scalars = [term for term in terms if term.where(is_key)][:MOST_PAIRS]
+    scalars = [term for term in terms if term.where("key")][:MOST_PAIRS]
     for left, right in combinations(scalars, 2):
         if not left.of == right.of == "state":
-            known, flags = left.where(is_word) & right.where(is_word), map(operator.eq, left.values, right.values)
+            known = left.where("key or none") & right.where("key or none")
+            flags = map(operator.eq, left.values, right.values)
             one = _of(f"{left.text} == {right.text}", "equality", known, flags, left, right, guarded=False)
             if one.true.bit_count() > 1:
                 yield one
@@ -233,13 +216,13 @@ def constants(
     given, fields = ([term for term in terms if term.of == of] for of in ("argument", "state"))
     sums = [combine(a, b, "+") for a in numbers(given) for b in numbers(fields)][:MOST_PAIRS]
     found: list[Condition] = []
-    plain = [term for term in terms if " ~ " not in term.text]
     sides = list(places(failed)), list(places(lawful))
-    for term in [*plain, *derive(given, " | length", lambda value: len(value) if is_sized(value) else MISSING), *sums]:
+    lengths = derive(given, " | length", lambda value: len(value) if TESTS["sized"](value) else MISSING)
+    for term in [*terms, *lengths, *sums]:
         bad, good = ([value for at in rows if (value := term.values[at]) is not MISSING] for rows in sides)
         if bad and good:
             found += _seen(term, bad, good, documented)
-            if term.where(is_number) and not term.where(is_flag):
+            if term.where("number") and not term.where("flag"):
                 found += _threshold(term, *([value for value in some if is_number(value)] for some in (bad, good)))
     return found
 
@@ -247,8 +230,8 @@ def constants(
 def _seen(term: Term, bad: list[Any], good: list[Any], documented: Documented) -> Iterator[Condition]:
     """Yield the words that a term has, and sets: the document's; those of lawful rows where new ones are hardly met."""
     own = documented.get(term.text.rpartition(".")[2], ())
-    counts, odd = (Counter(quote(value) for value in some if is_scalar(value)) for some in (good, bad))
-    known = {quote(value): value for value in (*good, *bad) if is_scalar(value)}
+    counts, odd = (Counter(quote(value) for value in some if _is_scalar(value)) for some in (good, bad))
+    known = {quote(value): value for value in (*good, *bad) if _is_scalar(value)}
     is_closed = sum(count == 1 for count in counts.values()) <= UNMET * len(good)
     sides = [some for some in (counts if is_closed else {}, odd) if 1 < len(some) <= MOST_SEEN]
     apart = [[known[each] for each in some] for some in sides] if not counts.keys() & odd.keys() else []
@@ -258,8 +241,8 @@ def _seen(term: Term, bad: list[Any], good: list[Any], documented: Documented) -
         check = f"{term.text} in [{', '.join(said)}]" if len(few) > 1 else f"{term.text} == {said[0]}"
         is_own = few[0] in own if len(few) == 1 else few == [*own]
         kind: Kind = "documented" if is_own else "constant" if len(few) == 1 else "set"
-        flags = (is_scalar(value) and value in few for value in term.values)
-        one = _of(check, kind, term.where(is_scalar), flags, term, cost=len(few), guarded=False)
+        flags = (_is_scalar(value) and value in few for value in term.values)
+        one = _of(check, kind, term.where("scalar"), flags, term, cost=len(few), guarded=False)
         yield from (one, one.negated())
 
 
@@ -267,7 +250,10 @@ def _threshold(term: Term, bad: list[Any], good: list[Any]) -> Iterator[Conditio
     for sign, edge in ((">=", min(good, default=0)), ("<=", max(good, default=0))):
         if bad and good and not all(SIGNS[sign](value, edge) for value in bad):
             flags = (SIGNS[sign](x, edge) for x in term.numbers)
-            yield _of(f"{term.text} {sign} {quote(edge)}", "constant", term.where(is_number), flags, term, cost=2)
+            yield _of(f"{term.text} {sign} {quote(edge)}", "constant", term.where("number"), flags, term, cost=2)
+
+
+_is_scalar = TESTS["scalar"]
 
 
 def documented_in(schema: Any, name: str = "") -> Iterator[tuple[str, Any]]:
@@ -275,7 +261,7 @@ def documented_in(schema: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     if isinstance(schema, dict):
         own = [*schema.get("enum", []), *(schema[key] for key in ("const", "minimum", "maximum") if key in schema)]
         quoted = re.findall(r"""["']([^"']{1,40})["']""", str(schema.get("description", "")))
-        yield from ((name, value) for value in (*own, *quoted) if is_scalar(value))
+        yield from ((name, value) for value in (*own, *quoted) if _is_scalar(value))
         for key, inner in schema.get("properties", {}).items():
             yield from documented_in(inner, key)
         yield from documented_in(schema.get("items"), name)

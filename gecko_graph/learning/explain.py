@@ -1,19 +1,18 @@
 """Explanations of values: the template of the contract language that gives what was seen in some rows.
 
-Tried in this order: a constant, a term, arithmetic of two, the members of an object, a text with holes, a value that
-is drawn anew, a table of what was seen.
+Tried in this order: a constant, a term, arithmetic of two, the members of an object, a text with holes, a table of
+what was seen.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
 
-from ..state import Json, JsonObject
+from ..state import Json
 from ..values.difference import json_equal
 from .conditions import SIGNS, combine
 from .observation import is_masked
@@ -26,30 +25,25 @@ Seen = Mapping[int, Any]
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """How a value comes about: a template, what must hold so that it is known, and what it draws anew, by name."""
+    """How a value comes about: a template, and what must hold so that it is known."""
 
     template: Json
     needs: tuple[str, ...] = ()
-    lets: JsonObject = field(default_factory=dict)
 
 
 def join(parts: Iterable[Value], template: Json) -> Value:
     """Return a template made of other values' templates."""
-    known = list(parts)
-    needs = dict.fromkeys(need for part in known for need in part.needs)
-    return Value(template, tuple(needs), {name: let for part in known for name, let in part.lets.items()})
+    return Value(template, tuple(dict.fromkeys(need for part in parts for need in part.needs)))
 
 
 @dataclass(slots=True)
 class Explainer:
-    """Finds templates over some terms; `drawn` collects what is drawn anew, as terms for what comes after."""
+    """Finds templates over some terms."""
 
     terms: Sequence[Term]
-    is_plain: bool = False
-    """Neither tables nor drawn values."""
-    drawn: list[Term] = field(default_factory=list)
+    has_tables: bool = True
 
-    def explain(self, seen: Seen, place: str = "new") -> Value | None:
+    def explain(self, seen: Seen) -> Value | None:
         """Return how the values of these rows come about; None where nothing simple does."""
         if len(seen) < LEAST or any(is_masked(value) for value in seen.values()):
             return None
@@ -58,10 +52,10 @@ class Explainer:
             return Value(escape(values[0]))
         of_kind = ((int | float, self._sum), (dict | list, self._members), (str, self._text))
         ways = [self._term, *(way for kind, way in of_kind if all(isinstance(value, kind) for value in values))]
-        ways += [] if self.is_plain else [self._drawn, self._table]
-        return next((found for way in ways if (found := way(seen, place)) is not None), None)
+        ways += [self._table] if self.has_tables else []
+        return next((found for way in ways if (found := way(seen)) is not None), None)
 
-    def _term(self, seen: Seen, _: str) -> Value | None:
+    def _term(self, seen: Seen) -> Value | None:
         for term in self.terms:
             if all(term.values[at] is not MISSING and json_equal(term.values[at], each) for at, each in seen.items()):
                 needs = term.typed()
@@ -71,7 +65,7 @@ class Explainer:
                 return Value("{{ " + term.text + " }}", needs)
         return None
 
-    def _sum(self, seen: Seen, _: str) -> Value | None:
+    def _sum(self, seen: Seen) -> Value | None:
         known = [term for term in self.terms if all(is_number(term.values[row]) for row in seen)][:MOST_NUMBERS]
         for one in _sums(known, seen):
             if all(one.values[row] == value for row, value in seen.items()):
@@ -81,7 +75,7 @@ class Explainer:
                     return Value("{{ " + one.text + " | float }}", one.typed())
         return None
 
-    def _members(self, seen: Seen, place: str) -> Value | None:
+    def _members(self, seen: Seen) -> Value | None:
         """Return the members of objects with the same keys, and of short lists of one length."""
         first = next(iter(seen.values()))
         keys = list(first) if isinstance(first, dict) else list(range(min(len(first), LEAST)))
@@ -91,36 +85,20 @@ class Explainer:
             return None
         parts = list[Value]()
         for key in keys:
-            part = self.explain({row: value[key] for row, value in seen.items()}, f"{place}_{key}")
+            part = self.explain({row: value[key] for row, value in seen.items()})
             if part is None:
                 return None
             parts.append(part)
         made = [part.template for part in parts]
         return join(parts, dict(zip(keys, made, strict=True)) if isinstance(first, dict) else made)
 
-    def _text(self, seen: Seen, _: str) -> Value | None:
+    def _text(self, seen: Seen) -> Value | None:
         found = fit_text(seen, self.terms)
         return (
             Value(found[0], tuple(dict.fromkeys(need for term in found[1] for need in term.typed()))) if found else None
         )
 
-    def _drawn(self, seen: Seen, place: str) -> Value | None:
-        """Return a value that is another one in each row and of one shape: an identifier, a token."""
-        values = list(seen.values())
-        if len(values) < 5 or len(set(map(str, values))) < 0.9 * len(values):
-            return None
-        if all(type(value) is int and value > 999 for value in values):
-            draw = f"{{{{ random_int({10 ** (len(str(min(values))) - 1)}, {10 ** len(str(max(values))) - 1}) }}}}"
-        elif all(isinstance(value, str) and value.isdigit() and len(value) == len(values[0]) > 3 for value in values):
-            draw = "{{ new_id('', " + quote("9" * len(values[0])) + ") }}"
-        else:
-            return None
-        name = re.sub(r"\W", "_", place)
-        count = max([*seen, *(len(term.values) - 1 for term in self.terms[:1])]) + 1
-        self.drawn.append(Term(name, [seen.get(row, MISSING) for row in range(count)], 1, "drawn"))
-        return Value("{{ " + name + " }}", (), {name: draw})
-
-    def _table(self, seen: Seen, _: str) -> Value | None:
+    def _table(self, seen: Seen) -> Value | None:
         """Return what was seen for each value of one argument: nothing is known of another."""
         for term in (term for term in self.terms if term.of == "argument"):
             table: dict[str, Any] = {}

@@ -35,6 +35,8 @@ TOGETHER, BEFORE = 150, 50
 """Calls of a user that one world follows, and those before them that tell it what is known at their begin."""
 
 _NO_RULE = (401, 407, 429)
+_CONFLICT = 409
+"""Of a real call it leaves open what was done; here the whole answer was recorded, and an object in it is a refusal."""
 """Refusals that say nothing of the tool."""
 
 _SESSION = re.compile(r"(?i)sess|sid$|token|auth|jwt|user|login|csrf")
@@ -119,13 +121,16 @@ def _answer(response: JsonObject) -> tuple[Any, Any]:
     status, content = _part(response, "status", int), response.get("content") or {}
     if status <= 0:
         raise ValueError("it was not answered")
-    if not (200 <= status < 300 or refuses(status)) or status in _NO_RULE:
+    if not (200 <= status < 300 or refuses(status) or status == _CONFLICT) or status in _NO_RULE:
         raise ValueError(f"answered with HTTP {status}, which is not the tool's word")
     if not content.get("text") and content.get("size", 0) > 0:
         raise ValueError("the answer's content was not recorded")
     media = dict((name.lower(), value) for name, value in _pairs(response, "headers")).get("content-type")
     headers = httpx.Headers({"content-type": media or str(content.get("mimeType", ""))})
-    return read_answer(status, headers, _content(content))
+    answer = read_answer(status, headers, _content(content))
+    if status == _CONFLICT and answer[1].keys() & {"http_status", "bytes"}:
+        raise ValueError(f"answered with HTTP {status} and no JSON object, which is not the tool's word")
+    return answer
 
 
 def _user(request: httpx.Request, tool: ToolSpec) -> tuple[str, list[str]]:

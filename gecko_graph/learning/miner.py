@@ -109,7 +109,7 @@ def mine(
 def _requirements(whole: _Rows, unknown: list[str]) -> tuple[list[JsonObject], list[str]]:
     """Return the clauses of refusals, and conditions outside of which nothing is known."""
     found: list[tuple[Rule, int, Json]] = []
-    explainer = Explainer(whole.sample.terms, is_plain=True)
+    explainer = Explainer(whole.sample.terms, has_tables=False)
     rare = 0
     for kind, rows in whole.kinds():
         error = _error(whole, kind, rows, explainer)
@@ -208,22 +208,19 @@ def _answers(whole: _Rows, unknown: list[str], evidence: JsonObject, doubts: lis
     results = Explainer([*richer(after), *(term for term in richer(before) if "before" in term.text)])
     returned, odd = cover(find_results(lawful, results), sample.lawful)
     returns = _branched(sample, returned, odd)
-    effects = Explainer([*results.drawn, *richer(before)], drawn=list(results.drawn))
-    changed, left = cover(find_effects(lawful, effects), sample.lawful)
+    changed, left = cover(find_effects(lawful, Explainer(richer(before))), sample.lawful)
     changes = _branched(sample, changed, left)
     evidence["effects"], evidence["returns"] = _said(changes, left, sample), _said(returns, odd, sample)
     unknown += [f"what it {word}" for word, one in (("changes", changes), ("returns", returns)) if one is None]
     if changes is None:
         return {}
-    drawn = {term.text for term in effects.drawn}
-    needs = [need for one in changed for need in one.value.needs if not any(name in need for name in drawn)]
-    doubts += [need.replace("before", "state") for need in needs]
-    made: JsonObject = {"let": {name: let for one in [*returned, *changed] for name, let in one.value.lets.items()}}
+    doubts += [need.replace("before", "state") for one in changed for need in one.value.needs]
+    made: JsonObject = {}
     if not whole.tool.reads:  # also none, when its result is open
         made["effects"] = _effects(changes) if any(program.value.template for _, program in changes) else []
     apart = [_before(each) for each in _apart(sample, sample.lawful & ~odd, odd)] if returns else []
     made["returns"] = _returns(returns, apart) if returns else {"cases": [{"pass": UNLEARNED}]}
-    return made if made["let"] else {key: made[key] for key in made if key != "let"}
+    return made
 
 
 def _parts(sample: Sample) -> list[int]:
@@ -307,8 +304,6 @@ def _loadable(tool: ToolSpec, contract: JsonObject, evidence: JsonObject, unknow
     for part in ("", "returns", "effects", "requires"):
         if part:
             contract = {key: value for key, value in contract.items() if key != part}
-            if part == "effects":
-                contract.pop("let", None)
             unknown.append(f"its {part} do not load")
         try:
             Contract.load(contract, where=tool.name).fit(tool.parameters)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from ..contracts.contract import Contract
 from ..contracts.run import ContractRun
 from ..errors import EvaluationFailed, PatchConflict
-from ..state import Json, JsonObject
+from ..state import Call, Json, JsonObject
 from ..tools import ToolSpec
 from ..values.difference import json_equal
 from ..values.patch import apply_patch
@@ -58,7 +58,7 @@ def contradicted(tool: ToolSpec, row: Observation) -> Iterator[tuple[Part, str]]
     contract, before = tool.contract, row.before
     if contract is None or before is None:
         return
-    run = _open(contract, tool, row, before, 0)
+    run = open_run(contract, tool, row)
     refusal = run.refusal()
     clause = refusal.violations[0]["clause"] if refusal else ""
     if row.status == "error":
@@ -78,7 +78,7 @@ def contradicted(tool: ToolSpec, row: Observation) -> Iterator[tuple[Part, str]]
 
 def _answers(contract: Contract, tool: ToolSpec, row: Observation, before: JsonObject) -> Iterator[tuple[Part, str]]:
     """Yield where result and state came out otherwise than a contract has them."""
-    runs = [_open(contract, tool, row, before, seed) for seed in (0, 1)]
+    runs = [open_run(contract, tool, row, seed) for seed in (0, 1)]
     try:
         answer, again = (run.answer() for run in runs)
         if answer is None or again is None:
@@ -93,10 +93,11 @@ def _answers(contract: Contract, tool: ToolSpec, row: Observation, before: JsonO
         yield "effects", f"cannot be evaluated: {failure}"[:200]
 
 
-def _open(contract: Contract, tool: ToolSpec, row: Observation, before: JsonObject, seed: int) -> ContractRun:
-    call: Any = {"id": "call_1", "name": tool.name, "args": row.args}
-    parameters = tool.parameters
-    return contract.open(args=row.args, parameters=parameters, state=before, call=call, now=clock(before), seed=seed)
+def open_run(contract: Contract, tool: ToolSpec, row: Observation, seed: int = 0) -> ContractRun:
+    """Return a contract's run of a row's call, in the state before it."""
+    call, state = Call(id="call_1", name=tool.name, args=row.args), row.before or {}
+    about: Any = {"parameters": tool.parameters, "call": call, "now": clock(state)}
+    return contract.open(args=row.args, state=state, seed=seed, **about)
 
 
 def _differs(ours: Json, again: Json, real: Json) -> str:

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import combinations
 from math import nan
 from typing import Any, Final, cast
 
@@ -47,10 +46,10 @@ class Term:
     path: tuple[Sequence[str], Sequence[Any]] | None = None
     _seen: dict[Any, Any] = field(default_factory=dict, init=False)
 
-    def where(self, test: Callable[[Any], bool]) -> int:
-        """Return the bits of the rows in which its value passes a test."""
+    def where(self, test: str) -> int:
+        """Return the bits of the rows in which its value passes one of `TESTS`."""
         if test not in self._seen:
-            self._seen[test] = bits(map(test, self.values))
+            self._seen[test] = bits(map(TESTS[test], self.values))
         return cast("int", self._seen[test])
 
     @property
@@ -134,14 +133,13 @@ def build_terms(args: Sequence[Any], states: Sequence[Any], root: str) -> list[T
     cursors = list(_cursors(fields))
     containers = [term for term in (*fields, *cursors) if _holds(term, dict)]
     lists = [term for term in fields if _holds(term, list)]
-    keys = [term for term in arguments if _is_key(term)]
-    pairs = list(_pairs(keys))
-    own = [term for term in fields if _is_key(term)]
+    keys = [term for term in arguments if term.where("key")]
+    own = [term for term in fields if term.where("key")]
     first = [one for key in (*keys, *own) for one in _lookups(key, containers, lists)]
-    further = [term for term in first if _is_key(term)][:12]
+    further = [term for term in first if term.where("key")][:12]
     roots = [term for term in containers if term.cost <= 2]
     second = [one for key in further for one in _lookups(key, roots, []) if one.text.count("at(") < 3]
-    found = [*arguments, *pairs, *fields, *cursors, *first, *second]
+    found = [*arguments, *fields, *cursors, *first, *second]
     unique = {term.text: term for term in found}
     return sorted(unique.values(), key=lambda term: term.cost)[:TERMS]
 
@@ -152,14 +150,6 @@ def _arguments(args: Sequence[Any]) -> Iterator[Term]:
         yield Term(text, values, 1, "argument")
         if _mostly([MISSING if value is None else value for value in values], dict):
             yield from _fields(values, text, "argument", DEPTH, 2)
-
-
-def _pairs(keys: Sequence[Term]) -> Iterator[Term]:
-    """Yield two short texts as one: what a hidden table may be looked up by."""
-    short = [term for term in keys if all(isinstance(each, str) and len(each) < 30 for each in term.values)]
-    for a, b in list(combinations(short, 2))[:6]:
-        both = [f"{x}|{y}" for x, y in zip(a.values, b.values, strict=True)]
-        yield Term(f"({a.text} ~ '|' ~ {b.text})", both, 3, "argument")
 
 
 def _fields(
@@ -241,21 +231,6 @@ def bits(flags: Iterable[Any]) -> int:
     return int(bytes(map(bool, flags))[::-1].hex()[1::2] or "0", 2)
 
 
-def is_there(value: Any) -> bool:
-    """Return whether there is a value, be it none."""
-    return value is not MISSING
-
-
-def is_given(value: Any) -> bool:
-    """Return whether there is a value that is not none."""
-    return value is not MISSING and value is not None
-
-
-def is_flag(value: Any) -> bool:
-    """Return whether a value is true or false."""
-    return isinstance(value, bool)
-
-
 def is_number(value: Any) -> bool:
     """Return whether a value is a number."""
     return isinstance(value, int | float) and not isinstance(value, bool)
@@ -266,33 +241,21 @@ def is_key(value: Any) -> bool:
     return isinstance(value, str | int) and not isinstance(value, bool)
 
 
-def is_word(value: Any) -> bool:
-    """Return whether a value is a key or none."""
-    return value is None or is_key(value)
-
-
-def is_scalar(value: Any) -> bool:
-    """Return whether a value is one that a rule may name."""
-    return value is None or isinstance(value, bool | int | float) or (isinstance(value, str) and len(value) <= 60)
-
-
-def is_holder(value: Any) -> bool:
-    """Return whether something may be in a value."""
-    return isinstance(value, dict | list)
-
-
-def is_sized(value: Any) -> bool:
-    """Return whether a value has a length."""
-    return isinstance(value, dict | list | str)
-
-
-def is_keys(value: Any) -> bool:
-    """Return whether a value is a list of keys."""
-    return isinstance(value, list) and all(map(is_key, value))
-
-
-def _is_key(term: Term) -> bool:
-    return bool(term.where(is_key))
+TESTS: dict[str, Callable[[Any], bool]] = {
+    "there": lambda value: value is not MISSING,
+    "given": lambda value: value is not MISSING and value is not None,
+    "flag": lambda value: isinstance(value, bool),
+    "number": is_number,
+    "key": is_key,
+    "key or none": lambda value: value is None or is_key(value),
+    "scalar": lambda value: (
+        value is None or isinstance(value, int | float) or (isinstance(value, str) and len(value) <= 60)
+    ),
+    "holder": lambda value: isinstance(value, dict | list),
+    "sized": lambda value: isinstance(value, dict | list | str),
+    "keys": lambda value: isinstance(value, list) and all(map(is_key, value)),
+}
+"""What conditions ask of a value before they look at it."""
 
 
 def _holds(term: Term, kind: type) -> bool:

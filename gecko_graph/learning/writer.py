@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from ..contracts.contract import Contract
 from ..errors import ContractError
@@ -27,7 +27,7 @@ from .conditions import TRUSTED
 from .learn import Learned
 from .miner import UNLEARNED
 from .observation import Observation, mask_values
-from .replay import NAMED, contradicted
+from .replay import NAMED, contradicted, open_run
 from .rules import ESTABLISHED, EXCEPTIONS, PROPOSED, STARTS
 
 ROUNDS, COUNTER, WRITTEN_TOKENS = 2, 10, 800
@@ -137,7 +137,7 @@ class Draft:
         """Return a clause with its evidence. Raises ContractError."""
         contract = Contract.load({"requires": [clause]}, where=self.tool.name).fit(self.tool.parameters)
         some = [pair for pair in self.rows if pair[1].before is not None or not contract.state_keys]
-        runs = [(branch, row, run := _open(self.tool, contract, row), run.refusal()) for branch, row in some]
+        runs = [(branch, row, run := open_run(contract, self.tool, row), run.refusal()) for branch, row in some]
         hits = Counter(branch for branch, _, _, refusal in runs if branch and refusal)
         kind, count = max(hits.items(), key=lambda pair: (pair[1], pair[0]), default=("", 0))
         own = [row for branch, row, _, refusal in runs if branch == kind and refusal]
@@ -181,7 +181,7 @@ class Draft:
     def merged(self) -> JsonObject:
         """Return what was mined with the rules that rows have left, where they explain refusals that it does not."""
         known = Contract.load(self.mined, where=self.tool.name)
-        left = [row for branch, row in self.rows if branch and _open(self.tool, known, row).refusal() is None]
+        left = [row for branch, row in self.rows if branch and open_run(known, self.tool, row).refusal() is None]
         more = [one for one in self.clauses if not one["evidence"]["for"] or self._explains(one, left)]
         named = [{"id": f"written-{number}", **one} for number, one in enumerate(more, 1)]
         evidence = {**self.mined.get("evidence", {}), **self.parts.get("evidence", {})}
@@ -197,13 +197,8 @@ class Draft:
 
     def _explains(self, clause: JsonObject, rows: Sequence[Observation]) -> bool:
         contract = Contract.load({"requires": [clause]}, where=self.tool.name)
-        runs = ((run := _open(self.tool, contract, row), run.refusal()) for row in rows)
+        runs = ((run := open_run(contract, self.tool, row), run.refusal()) for row in rows)
         return any(refusal is not None or run.unknown is not None for run, refusal in runs)
-
-
-def _open(tool: ToolSpec, contract: Contract, row: Observation) -> Any:
-    call: Any = {"id": "call_1", "name": tool.name, "args": row.args}
-    return contract.open(args=row.args, parameters=tool.parameters, state=row.before or {}, call=call, now=None, seed=0)
 
 
 def _documented_errors(tool: ToolSpec) -> list[str]:

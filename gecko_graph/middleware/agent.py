@@ -45,7 +45,7 @@ from ..world.records import ExecutedCall
 from ..world.reducers import delta
 from ..world.rung import Rung
 from ..world.world import World, check_setup
-from .calls import Claimed, answer_as_decided, as_edited, find_rehearsed, read_result, refuse, reject
+from .calls import Claimed, answer_as_decided, as_edited, complain_again, find_rehearsed, read_result, refuse, reject
 from .live import Live, LiveWorlds, config_of
 from .pending import build_preview, set_id
 
@@ -221,14 +221,17 @@ class GeckoMiddleware(AgentMiddleware):
         before = state["gecko"]["state"] if calls else {}
         if not (preview := build_preview(steps, before, self._real, self._policy)):
             return None
-        messages, decided = [], {}
-        known = [each for each in preview["calls"] if each["predicted"]["rung"] != "validator"]
+        decided: dict[str, Any] = {}
+        ran = [each for each in preview["calls"] if each["predicted"]["rung"] != "validator"]
+        world = self._fork(state)
+        told = {each["call"]["id"]: complain_again(state, each["call"], world, self._toolkit) for each in ran}
+        known = [each for each in ran if told[each["call"]["id"]] is None]
         if asked := [each["call"] for each in known if each["review"] == "ask"]:
             texts = describe_calls(preview, known, before)
-            told = [texts[call["id"]] for call in asked]
-            decisions = await self._claimed.ask(state, asked, told, self._policy, driver)
+            shown = [texts[call["id"]] for call in asked]
+            decisions = await self._claimed.ask(state, asked, shown, self._policy, driver)
             decided = dict(zip((call["id"] for call in asked), decisions, strict=True))
-        approved: dict[str, Any] = {}
+        messages, approved = [each for each in told.values() if each], dict[str, Any]()
         for planned in known:
             call, decision = planned["call"], decided.get(planned["call"]["id"], {"type": "approve"})
             if planned["review"] == "refuse":
@@ -292,6 +295,9 @@ class GeckoMiddleware(AgentMiddleware):
         call, here = self._call_of(request), live.records()
         if booked := live.booked.get(call["id"]):
             return self._booked(request, await self._claimed.recall(request.state, call, booked, driver), booked, live)
+        again = complain_again(request.state, call, live.world, self._toolkit) if self._mode == "guard" else None
+        if again is not None and not await self._was_claimed(request, call, driver):
+            return again
         run = partial(driver.do, handler, handler, request)
         result, row = await self._claimed.make(request.state, call, here, run, driver)
         step = find_rehearsed(request.state, request.tool_call) if self._mode == "shadow" else None
@@ -301,6 +307,11 @@ class GeckoMiddleware(AgentMiddleware):
         await drive(share(self._toolkit.select(names=call["name"])), driver)
         return self._booked(request, result, entry, live)
 
+    async def _was_claimed(self, request: Any, call: Call, driver: Driver) -> bool:
+        """Return whether a call was claimed: whatever is known of it now, its claim says what became of it."""
+        claims = await self._claimed.find(request.state, driver)
+        return claims is not None and bool(await drive(claims.has(call), driver))
+
     async def _is_overruled(self, request: Any, rejection: Rejection, driver: Driver) -> bool:
         """Return whether a person has a write made that only learned rules refuse; who approved it knowing that has."""
         violations, call = rejection.get("violations", ()), self._call_of(request)
@@ -309,11 +320,9 @@ class GeckoMiddleware(AgentMiddleware):
         step = find_rehearsed(request.state, request.tool_call) if self._mode == "preview" else None
         if step and step.get("outcome", {}).get("violations") == violations:
             return True
-        if (claims := await self._claimed.find(request.state, driver)) is None:
-            return False
-        if await drive(claims.has(call), driver):
-            return True  # whatever is learned now: its claim says what became of it
-        if not self._policy.may_ask:
+        if await self._was_claimed(request, call, driver):
+            return True
+        if not self._policy.may_ask or not (claims := await self._claimed.find(request.state, driver)):
             return False
         told = ASKED.format(name=call["name"], rules="\n".join(map(tell_rule, violations)))
         asking = ask_person([call], [told], self._real, claims, allowed=[("approve", "reject")])

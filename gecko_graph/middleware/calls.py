@@ -29,6 +29,8 @@ from ..tools.real import CLAIMED, Answer, as_answer, block_value, drive, is_unde
 from ..values.places import as_text
 from ..world.as_tools import add_marks, is_same, name_call
 from ..world.records import ExecutedCall
+from ..world.refusals import SAME, find_last
+from ..world.refusals import tell as tell_refusal
 from ..world.rung import is_real
 from ..world.world import World
 
@@ -194,6 +196,20 @@ def refuse(call: ToolCall, rejection: Rejection) -> ToolMessage:
         content = "\n".join(learned) or as_text(rejection.get("error"))
         message = ToolMessage(content, tool_call_id=call["id"], name=call["name"], status="error")
     return add_marks(message, {"simulated": False, "rung": "contract", "made_up": False, "refused": True})
+
+
+def complain_again(state: Any, call: Call, world: World, toolkit: Toolkit) -> ToolMessage | None:
+    """Return the answer to a write that was really refused, while nothing is known to have changed since."""
+    if toolkit.is_read(call["name"]):
+        return None
+    messages: list[AnyMessage] = state["messages"]
+    since = messages[messages.index(human) :] if (human := last_human(messages)) else messages
+    now = {each["id"]: each for said in since if isinstance(said, AIMessage) for each in said.tool_calls}
+    known = find_last(call, ((step, step["call"]["id"] not in now) for step in world.log), toolkit.get)
+    answers = [each for each in since if isinstance(each, ToolMessage) and SAME in each.text]
+    is_told = any(is_same(now[each.tool_call_id], call) for each in answers if each.tool_call_id in now)
+    complaints = tell_refusal(call, known, is_told=is_told)
+    return build_complaint_message(call, complaints) if complaints else None
 
 
 def answer_as_decided(call: Call, decision: Decision) -> ToolMessage:

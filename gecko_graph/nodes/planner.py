@@ -36,6 +36,7 @@ CONVERSATION_VIEWS = 10
 MOST_REFUSED = 3
 """How often in a row the same call may be refused before the attempt ends."""
 
+OF_TWO_RUNS = "two runs went on with this attempt at once, and what is kept of it is of both: it begins again"
 NOW_CHARS = 80
 LAST_CALLS = 3
 """Latest calls whose tools the gate's note still speaks of."""
@@ -96,9 +97,21 @@ def find_end(state: AttemptState, context: GeckoContext) -> dict[str, Any] | Non
     """Return the end of an attempt that has spent its budget, or makes one refused call again and again; else None."""
     if spent := spent_budget(state, context):
         return stop(spent["code"], spent["message"])
+    if is_of_two_runs(state.get("trace", [])):
+        return stop("broken", OF_TWO_RUNS)
     if len(find_refused_run(state.get("trace", []))) >= MOST_REFUSED:
         return stop("repeated_calls", f"repeated_calls: the same call was refused {MOST_REFUSED} times in a row")
     return None
+
+
+def is_of_two_runs(trace: Sequence[AnyMessage]) -> bool:
+    """Return whether results answer calls that no message has made.
+
+    Two runs that went on with the attempt from one checkpoint have written beside each other: the saver has kept the
+    message of one and the calls of the other. A planner would make such calls once more, and a plan would pay twice.
+    """
+    made = {call["id"] for each in trace for call in getattr(each, "tool_calls", ())}
+    return any(isinstance(each, ToolMessage) and each.tool_call_id not in made for each in trace)
 
 
 def take_answer(state: AttemptState, answer: str) -> dict[str, Any]:

@@ -90,9 +90,7 @@ def predict(step: Step) -> Prediction:
         return {"status": "error", "result": why, "rung": "validator", "patch": []}
     outcome = step["outcome"]
     fields = {key: outcome[key] for key in ("status", "result", "rung")} | {"patch": outcome["patch"] or []}
-    marks = {
-        key: value for key, value in outcome.items() if key in ("observed", "stale", "invented", "may_refuse") and value
-    }
+    marks = {key: value for key, value in outcome.items() if key in MARKS and value}
     return cast("Prediction", fields | marks)
 
 

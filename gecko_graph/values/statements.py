@@ -186,6 +186,7 @@ class Clause:
         signs: By concept of `PREDICATES`, the signs of its words, turned by a negation before them.
         excluded: The concepts that cannot hold beside them.
         negated: The words that stand after a negation.
+        apart: Those that it is of, up to the next predicate.
         negative: Whether it has a negation.
         mood: Whether it is stated, open or asked.
         future: Whether it is still to come.
@@ -202,6 +203,7 @@ class Clause:
     signs: Mapping[str, frozenset[int]] = field(hash=False)
     excluded: frozenset[str]
     negated: frozenset[str]
+    apart: frozenset[str]
     negative: bool
     mood: Mood
     future: bool
@@ -265,7 +267,7 @@ def _read_clause(part: str, number: int) -> Clause:
     verbs = [_is_verb(before, word) for before, word in zip(["", *tokens], tokens, strict=False)]
     if not any(verbs) and _LIGHT & {*tokens}:
         verbs = [stem(word) in PREDICATES for word in tokens]
-    signs, words = _turned(tokens, verbs)
+    signs, words, apart = _turned(tokens, verbs)
     return Clause(
         text=part,
         sentence=number,
@@ -273,6 +275,7 @@ def _read_clause(part: str, number: int) -> Clause:
         signs={concept: frozenset(each) for concept, each in signs.items()},
         excluded=frozenset(_contrary_of(name) for name, each in signs.items() if 1 in each),
         negated=frozenset(word for word, turned in words.items() if turned),
+        apart=frozenset(apart),
         negative=bool({"not", "nothing", "notall"} & {*tokens}),
         mood="open" if _OPEN.search(plain) else "stated",
         mild=not _OPEN.search(_MILD.sub(" ", plain)),
@@ -287,26 +290,32 @@ _TEXTED = {"text", "texted", "texting"}
 """Predicates that name their object: who is texted is sent a text."""
 
 
-def _turned(tokens: list[str], verbs: list[bool]) -> tuple[dict[str, set[int]], dict[str, bool]]:
-    """Return the signs by concept, and the words with whether they stand after a negation."""
+def _turned(tokens: list[str], verbs: list[bool]) -> tuple[dict[str, set[int]], dict[str, bool], set[str]]:
+    """Return the signs by concept, the words with whether they stand after a negation, and those that it is of.
+
+    A negation is of what follows it up to a predicate: in `I have not sent it to Ann` of the sending, not of Ann.
+    """
     signs: dict[str, set[int]] = {}
     words: dict[str, bool] = {}
-    turn = 1
+    apart: set[str] = set()
+    turn, taken = 1, False
     for place, (word, verb) in enumerate(zip(tokens, verbs, strict=True)):
         last = any(verbs[:place]) and not any(verbs[place:])  # "I sent nothing"
         if word == "notall" or (word == "nothing" and last):
             signs = {concept: {-sign for sign in each} for concept, each in signs.items()}
             words = {topic: not turned for topic, turned in words.items()}
         if word in ("not", "without", "nothing", "notall"):
-            turn = -turn
+            turn, taken = -turn, False
         elif verb and turn > 0 and _is_unsaid(tokens[place - 1] if place else "", word):
             continue
         elif verb:
             concept, sign = PREDICATES[stem(word)]
             signs.setdefault(concept, set()).add(sign * turn)
+            taken = True
         if (not verb or word in _TEXTED) and (topic := topic_of(word.removeprefix("="))):
             words[topic] = turn < 0
-    return signs, words
+            apart |= {topic} if turn < 0 and not taken else set()
+    return signs, words, apart
 
 
 def _contrary_of(concept: str) -> str:

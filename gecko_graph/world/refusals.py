@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from langchain_core.messages import ToolMessage
@@ -29,17 +29,20 @@ def is_same_call(one: Call, other: Call) -> bool:
 
 
 def find_refusal(call: Call, state: AttemptState, get: Get) -> tuple[str, bool] | None:
-    """Return by which error this very call was really refused, and whether the user has spoken since.
-
-    None once a write has succeeded, or a read differed. Of this turn only what an attempt begins with can hold a
-    refusal: its own writes are simulated.
-    """
+    """Return as `find_last`; of this turn only what an attempt begins with can hold a refusal: it simulates writes."""
     messages, steps, first = state.get("conversation", ()), state.get("steps") or [], len(state.get("replayed") or ())
     told = any(isinstance(each, ToolMessage) and each.status == "error" and rung_of(each) for each in messages)
     if not told and not any(_is_refused(step.get("outcome")) for step in steps[:first]):
         return None
     past = ({"call": {"name": each["tool"], "args": each["args"]}, "outcome": each} for each in real_results(messages))
-    made: list[tuple[Any, bool]] = [*((step, True) for step in past), *((step, False) for step in steps)]
+    return find_last(call, [*((step, True) for step in past), *((step, False) for step in steps)], get)
+
+
+def find_last(call: Call, made: Iterable[tuple[Any, bool]], get: Get) -> tuple[str, bool] | None:
+    """Return by which error this very call was really refused, and whether the user has spoken since.
+
+    None once a write has succeeded, or a read differed. `made` are steps, each with whether it is of an earlier turn.
+    """
     found: tuple[str, bool] | None = None
     shown: dict[str, str] = {}
     for step, is_past in made:
@@ -58,7 +61,12 @@ def find_refusal(call: Call, state: AttemptState, get: Get) -> tuple[str, bool] 
 def complain(call: Call, state: AttemptState, get: Get) -> list[Complaint]:
     """Return the complaint about a write that was really refused; none once it is made again where the user spoke."""
     known = None if _reads(get, call["name"]) else find_refusal(call, state, get)
-    if known is None or (known[1] and _is_told(call, state.get("steps") or [])):
+    return tell(call, known, is_told=_is_told(call, state.get("steps") or []))
+
+
+def tell(call: Call, known: tuple[str, bool] | None, *, is_told: bool) -> list[Complaint]:
+    """Return the complaint about a call that is `known` to be refused, unless the user spoke and it `is_told`."""
+    if known is None or (known[1] and is_told):
         return []
     told = SAME + known[0] + AGAIN * known[1]
     return [{"tool": call["name"], "path": "$", "expected": told, "got": excerpt(call["args"]), "source": "rule"}]

@@ -71,6 +71,15 @@ def test_a_secret_in_arguments_or_answers_is_masked(traffic, tmp_path):
     assert not any(secret in text for secret in ("demo-key", "hunter2", "abcdef0123456789"))
 
 
+@pytest.mark.parametrize(("text", "expected"), [('{"error": "it is shipped"}', ["error"]), ("busy", [])])
+def test_a_conflict_is_a_refusal_where_its_answer_is_an_object(traffic, tmp_path, text, expected):
+    document, toolkit = copy.deepcopy(traffic[0]), traffic[1]
+    one = next(each for each in document["log"]["entries"] if "/items" in each["request"]["url"])
+    one["response"] |= {"status": 409, "content": {"mimeType": "application/json", "text": text}}
+    rows, bad = read(write_har(tmp_path / "a.har", {"log": {"entries": [one]}}), toolkit)
+    assert ([row.status for row in rows], sum(bad.counts.values())) == (expected, 1 - len(expected))
+
+
 def change(entry, path, value):
     *keys, last = path
     for key in keys:

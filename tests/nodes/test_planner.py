@@ -125,6 +125,13 @@ def test_equal_refused_calls_are_shown_once_and_counted(attempt):
     assert messages[-1].tool_call_id == "1"
 
 
+def test_an_attempt_that_two_runs_have_written_is_broken_off_before_a_call_is_made_once_more(attempt):
+    """The message is one run's, the result the other's: in `evals reality` such a plan cancelled one payment twice."""
+    mine, other = tried(refusal("1", "done", "success")), tried(refusal("2", "done", "success"))
+    assert plan(attempt(trace=[mine[0], other[1]])).update["stop"]["code"] == "broken"
+    assert plan(attempt(trace=[*mine, *other]), {"say": "done"}).update["stop"]["code"] == "answered"
+
+
 def test_a_loop_of_refused_calls_ends_the_attempt(attempt):
     state = attempt(trace=tried(refusal("0", status="success"), refusal("1"), refusal("2"), refusal("3")))
     assert plan(state).update == stop("repeated_calls", "repeated_calls: the same call was refused 3 times in a row")

@@ -238,7 +238,7 @@ class _Comparison:
             turned = bool(clause.negated & self._words)
             turns = {0 if clause.negative and not turned else 1 if turned == part.negative else -1}
         turn = turns.pop() if len(turns) == 1 else 0
-        other = (part.negated ^ clause.negated) & self._words & {*clause.words}
+        other = (part.apart ^ clause.apart) & self._words & {*clause.words}
         late = _WAS.search(clause.text) and not (part.signs or _WAS.search(part.text))
         return 0 if turn > 0 and (other or late) else turn
 
