@@ -266,7 +266,7 @@ def test_a_live_planner_is_judged_by_a_model_and_checked_officially(tasks, tmp_p
         model="any:thing",
         only=(task.id,),
         out=tmp_path,
-        own=Namespace(category=BASE, tools="real", alone=False, sabotage=False),
+        own=Namespace(category=BASE, tools="real", alone=False, contracts=None, sabotage=False),
     )
     suite = MultiTurn(options)
     case = next(case for case in suite.cases() if case.id == task.id)
