@@ -61,7 +61,7 @@ def find_last(call: Call, made: Iterable[tuple[Any, bool]], get: Get) -> tuple[s
 def complain(call: Call, state: AttemptState, get: Get) -> list[Complaint]:
     """Return the complaint about a write that was really refused; none once it is made again where the user spoke."""
     known = None if _reads(get, call["name"]) else find_refusal(call, state, get)
-    return tell(call, known, is_told=_is_told(call, state.get("steps") or []))
+    return tell(call, known, is_told=known is not None and _is_told(call, state.get("steps") or []))
 
 
 def tell(call: Call, known: tuple[str, bool] | None, *, is_told: bool) -> list[Complaint]:
