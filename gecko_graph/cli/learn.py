@@ -53,6 +53,9 @@ def learn(options: Options) -> int:
     learned = _learn(toolkit, options, console)
     if options.probe:
         learned = _learn(toolkit, options, console, _probe(toolkit, learned, options, console))
+    if learned.sample is None or not learned.sample.counts:
+        why = "; ".join(learned.bad.lines()) or "there are no rows"
+        raise GeckoError(f"nothing to learn from, and nothing was written: {why}")
     if models:
         spent = estimate(toolkit, learned, models.prompts, options.model)
         price = "" if spent["cost"] is None else f", ${spent['cost']:.4f}"

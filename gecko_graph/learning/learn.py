@@ -11,6 +11,7 @@ from typing import Any
 from ..state import JsonObject
 from ..tools import Toolkit
 from ..values.documents import format_document
+from ..world.world import check_setup
 from .conditions import documented_in
 from .miner import mine
 from .observation import BadRows, Observation
@@ -66,7 +67,12 @@ def learn_contracts(
         rows: The observations.
         bad: Where rows that cannot be used are counted; what reads them may have begun it.
         progress: Called for each tool with its name, its number and how many there are.
+
+    Raises:
+        ToolkitError: The toolkit is not a Toolkit, or has no tools.
+        GeckoError: A row is not an Observation.
     """
+    check_setup(toolkit, None)
     sampler = Sampler(toolkit, BadRows() if bad is None else bad)
     sampler.add(rows)
     learned = Learned({}, sampler.bad, sample=sampler)

@@ -43,7 +43,7 @@ def read_file(
                 if line.strip():
                     yield from _read_line(line, f"{file}:{number}", bad, toolkit)
     except (OSError, EOFError, gzip.BadGzipFile) as error:
-        raise GeckoError(f"{file}: cannot be read: {error}") from None
+        raise GeckoError(f"{file}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
 def _open(file: str | Path) -> IO[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from heapq import heappush, heappushpop
 
+from ..errors import GeckoError
 from ..schemas.complaints import find_complaints
 from ..tools import Toolkit
 from ..values.digest import digest, find_non_json, pack, unpack
@@ -36,6 +37,8 @@ class Sampler:
     def add(self, rows: Iterable[Observation]) -> None:
         """Take rows into account."""
         for number, row in enumerate(rows, 1):
+            if not isinstance(row, Observation):
+                raise GeckoError(f"row {number}: expected an Observation, got {type(row).__name__}: see read_file")
             self.seen += 1
             if cause := self._fault(row):
                 self.bad.add(cause, row.source or f"row {number}")

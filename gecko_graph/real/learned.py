@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from langgraph.runtime import get_runtime
 from langgraph.store.base import BaseStore
 
+from ..errors import GeckoError
 from ..models.ask import Reply, Work
 from ..tools import Toolkit
 from ..tools.lessons import MOST_CALLS, Lessons
@@ -34,6 +35,8 @@ def teach(toolkit: Toolkit, learned: LearnedLike = None) -> Toolkit:
         GeckoError: The file cannot be read or used.
     """
     names: set[str] = set()
+    if not isinstance(learned, str | Path | Mapping | None):
+        raise GeckoError(f"learned: expected a file of contracts, or its content, got {type(learned).__name__}")
     if learned is not None:
         document: Any = learned if isinstance(learned, Mapping) else read_document(learned)
         contracts = document.get("contracts", {}) if isinstance(document, Mapping) else {}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from gecko_graph import Toolkit
 from gecko_graph.learning.observation import write_rows
 from gecko_graph.values.documents import read_document
@@ -32,6 +34,15 @@ def test_rows_become_a_file_that_is_loaded(run, tmp_path):
 
 def test_the_file_is_named_as_contracts_are(run, tmp_path):
     assert run("learn", "api.yaml", "calls.jsonl", "-o", tmp_path / "x.txt")[0] == 2
+
+
+@pytest.mark.parametrize(("text", "cause"), [("", "there are no rows"), ("no row\n", "calls.jsonl:1")])
+def test_rows_of_which_none_can_be_used_leave_what_is_there(run, tmp_path, text, cause):
+    calls, target = tmp_path / "calls.jsonl", tmp_path / "shop.contracts.yaml"
+    calls.write_text(text, encoding="utf-8")
+    target.write_text("kept", encoding="utf-8")
+    code, _, err = run("learn", spec_of(tmp_path, toolkit().to_openapi()), calls, "-o", target)
+    assert (code, cause in err, target.read_text("utf-8")) == (2, True, "kept")
 
 
 def spec_of(tmp_path, document):

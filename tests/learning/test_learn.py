@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from gecko_graph import GeckoContext, Toolkit, World
+from gecko_graph import GeckoContext, GeckoError, Toolkit, World
 from gecko_graph.learning import sample
 from gecko_graph.learning.learn import Learned, learn_contracts
 from gecko_graph.learning.observation import Observation
@@ -37,6 +37,12 @@ def test_every_kind_of_refusal_is_explained(learned):
     assert kinds == {"flag", "membership", "comparison"}
     assert all(clause["evidence"]["status"] == "established" for clause in clauses(learned))
     assert learned.unknown["buy"] == []
+
+
+@pytest.mark.parametrize("given", [("x", []), (toolkit(), [1])])
+def test_what_is_no_toolkit_or_no_row_is_a_mistake_that_says_so(given):
+    with pytest.raises(GeckoError, match="expected"):
+        learn_contracts(*given)
 
 
 def test_new_calls_are_foreseen_and_no_lawful_one_is_refused(learned):

@@ -29,6 +29,11 @@ def start(bank: Bank, saver, *said, mode="guard", **more):
     return create_agent(chat(*said), tools=toolkit.as_tools(), middleware=middleware, checkpointer=saver)
 
 
+def test_what_is_no_file_of_contracts_is_a_mistake():
+    with pytest.raises(GeckoError, match="learned: expected a file of contracts"):
+        GeckoMiddleware(Bank().bare(), mode="guard", learned=5)
+
+
 def said_by(out: dict) -> str:
     return next(each.text for each in reversed(out["messages"]) if isinstance(each, ToolMessage))
 
