@@ -61,7 +61,7 @@ def learn(options: Options) -> int:
         price = "" if spent["cost"] is None else f", ${spent['cost']:.4f}"
         tokens = f"about {spent['input_tokens']:,} tokens read, {spent['output_tokens']:,} written{price}"
         console.print(Text(f"{options.model}: at most {counted(spent['calls'], 'question')}, {tokens}", "bold"))
-        if not sys.stdin.isatty() or console.input("ask it? [y/N] ").strip().lower() in ("y", "yes"):
+        if not sys.stdin.isatty() or console.input(Text("ask it? [y/N] ")).strip().lower() in ("y", "yes"):
             learned.notes.extend(converse(propose_rules(toolkit, learned), models))
     try:
         learned.write(target)
@@ -156,7 +156,7 @@ def _ask(one: Proposal, console: Console) -> str:
     """Return the letter of what a person decides; an edited clause is accepted here. Nothing more to read quits."""
     while True:
         try:
-            word = console.input("[a]ccept, [e]dit, [d]rop, [s]kip, [q]uit: ").strip().lower()[:1]
+            word = console.input(Text("[a]ccept, [e]dit, [d]rop, [s]kip, [q]uit: ")).strip().lower()[:1]
             if word == "e" and one.is_clause:
                 one.decide("accept", by=getpass.getuser(), check=console.input("check: ").strip())
                 return "e"

@@ -36,7 +36,8 @@ class Proposal(NamedTuple):
     def shown(self) -> str:
         """Return the rule as it stands in the file, as YAML, without its evidence."""
         said = {key: value for key, value in self.rule.items() if key not in ("id", "evidence")}
-        return format_document(said, ".yaml").strip()
+        parts = [format_document({key: value}, ".yaml").strip() for key, value in said.items()]
+        return "\n".join(part[1:-1] if part.startswith("{") else part for part in parts)  # a key a line
 
     def decide(self, word: Literal["accept", "drop"], *, by: str, check: str = "") -> None:
         """Put a decision into the contract: what is accepted is established by a name, what is dropped is gone.

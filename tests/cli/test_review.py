@@ -62,6 +62,8 @@ def test_each_proposal_is_asked_about(run, file, monkeypatch):
     code, out, _ = run("learn", "--review", file)
     assert code == 0
     assert all(f"buy/{name}" in out for name in names)
+    assert "[a]ccept, [e]dit, [d]rop" in out, "square brackets are letters here, not markup"
+    assert "\ncheck: " in out
     found = clauses(file)
     assert found[names[0]]["evidence"]["status"] == "established"
     assert found[names[1]]["check"] == "args.count > 0"
