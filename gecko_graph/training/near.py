@@ -10,8 +10,10 @@ from typing import Literal, NamedTuple, TypeAlias
 from ..state import Step
 from ..values.digest import digest
 from ..values.patch import booked_patch
+from ..values.places import map_scalars
 from ..world.provenance import is_planned
 from ..world.world import World
+from .words import References
 from .walks import End, Move, Source, Walk, play, replay
 
 Worlds: TypeAlias = tuple[World, World]
@@ -42,19 +44,20 @@ def cut(worlds: Worlds, moves: Sequence[Move], free: Sequence[str] = ()) -> list
     return kept
 
 
-def number(worlds: Worlds, moves: Sequence[Move]) -> tuple[list[Move], dict[int, int]]:
-    """Return the moves numbered anew, with the arguments that they have then, and their new numbers."""
+def number(worlds: Worlds, moves: Sequence[Move], references: References) -> tuple[list[Move], References]:
+    """Return the moves numbered anew, with the arguments that they have then, and how words refer to them."""
     new = {move.origin: at for at, move in enumerate(moves)}
-    moved = [
-        replace(
-            move,
-            origin=new[move.origin],
-            sources={place: Source(new[one.origin], one.place) for place, one in move.sources.items()},
-        )
-        for move in moves
-    ]
+    moved = []
+    for move in moves:
+        sources = {place: Source(new[one.origin], one.place) for place, one in move.sources.items() if one.origin in new}
+        moved.append(replace(move, origin=new[move.origin], sources=sources))
     steps = play(worlds, moved).steps
-    return [replace(move, args=steps[move.origin]["call"]["args"]) for move in moved], new
+    named = {
+        (new[origin], place): one._replace(origin=new[one.origin])
+        for (origin, place), one in references.items()
+        if {origin, one.origin} <= new.keys()
+    }
+    return [replace(move, args=steps[move.origin]["call"]["args"]) for move in moved], named
 
 
 def find_dependent(worlds: Worlds, moves: Sequence[Move], end: End) -> set[tuple[int, int]]:
@@ -67,8 +70,9 @@ def find_dependent(worlds: Worlds, moves: Sequence[Move], end: End) -> set[tuple
 
 
 def _act(step: Step) -> str:
-    """Return what a call has done, whatever it answered."""
-    return digest(booked_patch(step["outcome"])) if is_planned(step) else "refused"
+    """Return what a call has done, whatever it answered; a sum that comes out otherwise is no other deed."""
+    patch = booked_patch(step["outcome"]) if is_planned(step) else ["refused"]
+    return digest(map_scalars(patch, lambda each: 0 if isinstance(each, int | float) else each))
 
 
 def longest_chain(pairs: set[tuple[int, int]]) -> int:
@@ -80,7 +84,7 @@ def longest_chain(pairs: set[tuple[int, int]]) -> int:
 
 
 def near_misses(
-    worlds: Worlds, moves: Sequence[Move], pairs: set[tuple[int, int]], end: End, rng: Random
+    worlds: Worlds, moves: Sequence[Move], pairs: set[tuple[int, int]], rng: Random
 ) -> Iterator[NearMiss]:
     """Yield walks with a call left out, two dependent ones swapped, an argument changed, or a write added."""
     moves = list(moves)
