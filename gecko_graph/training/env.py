@@ -106,7 +106,9 @@ class GeckoEnv:
             knobs = case.limits.model_copy(update={"semantic_validation": False})
             self._starts[name] = World(case.tools, state=case.state, context=knobs)
         self._world, self._words = self._starts[name].fork(), words_of(case)
-        self._faces = dict(zip(case.tools.names, (each["function"]["name"] for each in case.tools.as_openai()), strict=True))
+        self._faces = dict(
+            zip(case.tools.names, (each["function"]["name"] for each in case.tools.as_openai()), strict=True)
+        )
         self._messages: list[JsonObject] = [{"role": "user", "content": self._words}]
         self._steps, self._refused, self._done = 0, 0, False
         self._reached, self._info = self._measure(None)[0] if self._is_stepwise else 0.0, self._tell(None)

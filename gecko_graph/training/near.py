@@ -12,11 +12,10 @@ from ..values.digest import digest
 from ..values.patch import booked_patch
 from ..values.places import map_scalars
 from ..world.provenance import is_planned
-from ..world.world import World
+from .walks import Move, Source, Walk, Worlds, play, replay
 from .words import References
-from .walks import End, Move, Source, Walk, play, replay
 
-Worlds: TypeAlias = tuple[World, World]
+Pairs: TypeAlias = set[tuple[int, int]]
 Kind = Literal["left out", "swapped", "changed", "added"]
 _TRIES, _SWAPS = 8, 4
 
@@ -28,28 +27,38 @@ class NearMiss(NamedTuple):
     moves: list[Move]
 
 
-def cut(worlds: Worlds, moves: Sequence[Move], free: Sequence[str] = ()) -> list[Move]:
-    """Return the moves without those that make no difference at the end; a read whose result is used stays."""
-    whole, kept = play(worlds, moves).digest(free), list(moves)
-    left = True
-    while left:
-        left = False
-        for move in reversed(list(kept)):
-            rest = [each for each in kept if each is not move]
-            used = any(one.origin == move.origin for each in rest for one in each.sources.values())
-            if used and worlds[0].toolkit.is_read(move.name):
+def cut(worlds: Worlds, moves: Sequence[Move], free: Sequence[str] = ()) -> tuple[list[Move], Pairs]:
+    """Return the moves without those that make no difference at the end, and which of them depend on each other.
+
+    A read whose result is used stays. Of a pair of origins the second needs the first: its value, or what it has done.
+    """
+    whole, kept = play(worlds, moves), list(moves)
+    while True:
+        pairs = {(one.origin, move.origin) for move in kept for one in move.sources.values()}
+        for move in reversed(kept):
+            if worlds[0].toolkit.is_read(move.name) and any(move.origin == first for first, _ in pairs):
                 continue
-            if play(worlds, rest).digest(free) == whole:
-                kept, left = rest, True
-    return kept
+            rest = [each for each in kept if each is not move]
+            is_same, steps = whole.is_same(worlds, rest, free)
+            if is_same:
+                kept = rest
+                break
+            later = [each.origin for each in rest if each.origin > move.origin]
+            pairs |= {(move.origin, at) for at in later if _act(steps[at]) != _act(whole.steps[at])}
+        else:
+            return kept, pairs
 
 
-def number(worlds: Worlds, moves: Sequence[Move], references: References) -> tuple[list[Move], References]:
-    """Return the moves numbered anew, with the arguments that they have then, and how words refer to them."""
+def number(
+    worlds: Worlds, moves: Sequence[Move], pairs: Pairs, references: References
+) -> tuple[list[Move], Pairs, References]:
+    """Return the moves numbered anew, with the arguments that they have then, their pairs, and how words refer to them."""
     new = {move.origin: at for at, move in enumerate(moves)}
     moved = []
     for move in moves:
-        sources = {place: Source(new[one.origin], one.place) for place, one in move.sources.items() if one.origin in new}
+        sources = {
+            place: Source(new[one.origin], one.place) for place, one in move.sources.items() if one.origin in new
+        }
         moved.append(replace(move, origin=new[move.origin], sources=sources))
     steps = play(worlds, moved).steps
     named = {
@@ -57,16 +66,8 @@ def number(worlds: Worlds, moves: Sequence[Move], references: References) -> tup
         for (origin, place), one in references.items()
         if {origin, one.origin} <= new.keys()
     }
-    return [replace(move, args=steps[move.origin]["call"]["args"]) for move in moved], named
-
-
-def find_dependent(worlds: Worlds, moves: Sequence[Move], end: End) -> set[tuple[int, int]]:
-    """Return pairs of origins of which the second needs the first: its value, or what it has done."""
-    found = {(one.origin, move.origin) for move in moves for one in move.sources.values()}
-    for move in moves:
-        without = play(worlds, [each for each in moves if each is not move]).steps
-        found |= {(move.origin, at) for at, step in without.items() if at > move.origin and _act(step) != _act(end.steps[at])}
-    return found
+    numbered = [replace(move, args=steps[move.origin]["call"]["args"]) for move in moved]
+    return numbered, {(new[first], new[second]) for first, second in pairs}, named
 
 
 def _act(step: Step) -> str:
@@ -75,7 +76,7 @@ def _act(step: Step) -> str:
     return digest(map_scalars(patch, lambda each: 0 if isinstance(each, int | float) else each))
 
 
-def longest_chain(pairs: set[tuple[int, int]]) -> int:
+def longest_chain(pairs: Pairs) -> int:
     """Return how many calls in a row each need the one before."""
     depth: dict[int, int] = {}
     for first, second in sorted(pairs, key=lambda pair: pair[1]):
@@ -83,9 +84,7 @@ def longest_chain(pairs: set[tuple[int, int]]) -> int:
     return max(depth.values(), default=1)
 
 
-def near_misses(
-    worlds: Worlds, moves: Sequence[Move], pairs: set[tuple[int, int]], rng: Random
-) -> Iterator[NearMiss]:
+def near_misses(worlds: Worlds, moves: Sequence[Move], pairs: Pairs, rng: Random) -> Iterator[NearMiss]:
     """Yield walks with a call left out, two dependent ones swapped, an argument changed, or a write added."""
     moves = list(moves)
     for move in moves:

@@ -18,19 +18,16 @@ from ..models.factory import Models, ModelsLike
 from ..state import VERSION, JsonObject
 from ..tools import Toolkit
 from ..values.places import as_text
-from ..world.provenance import is_planned
 from ..world.world import World
 from .env import build_messages, score_world
-from .near import NearMiss, Worlds, cut, find_dependent, longest_chain, near_misses, number
+from .near import NearMiss, cut, longest_chain, near_misses, number
 from .samples import Sample
 from .vary import vary
-from .walks import UNWATCHED, Move, Walk, play, replay
+from .walks import CHAIN, UNWATCHED, Move, Walk, Worlds, play, replay
 from .words import References, find_values, is_sayable, refer, say
 
 A_SEQUENCE = 5
 """Tasks of one sequence of tool names."""
-DEEP = 3
-"""Calls in a row that depend on each other: half of the tasks have so many."""
 ANSWER = "Done."
 MOST_WRITES = 5
 PATIENCE = 3_000
@@ -131,7 +128,9 @@ class Maker:
         GeckoError: There is no state, or one that breaks the tools' rules.
     """
 
-    def __init__(self, toolkit: Toolkit, states: Sequence[JsonObject], seed: int = 0, models: ModelsLike = None) -> None:
+    def __init__(
+        self, toolkit: Toolkit, states: Sequence[JsonObject], seed: int = 0, models: ModelsLike = None
+    ) -> None:
         if not states:
             raise GeckoError("state: expected at least one task state to begin with")
         self._toolkit, self._states, self._seed = toolkit, list(states), seed
@@ -142,40 +141,32 @@ class Maker:
         if all(toolkit.is_read(name) for name in toolkit.names):
             raise GeckoError("tools: none changes the state, so there is no end to be reached: declare their effects")
 
-    def make(self, at: int) -> Task | None:
-        """Return the task of a number; None where its walk makes none."""
+    def make(self, at: int, *, deep: bool = False) -> Task | None:
+        """Return the task of a number; None where its walk makes none, or where a deep one is wanted no such."""
         rng = Random(f"{self._seed} {at}")
         start = vary(self._one, rng.choice(self._states), rng)
         worlds = start, self._other.begin(start.state)
-        walked = Walk(start, rng).go(rng.randrange(1, MOST_WRITES + 1))
-        if not walked:
-            return None
-        steps = replay(start.fork(), walked)
-        named, references = refer(start.state, walked, steps)
-        return self._settle(f"task-{at}", worlds, named, references, rng)
-
-    def _settle(self, name: str, worlds: Worlds, moves: list[Move], references: References, rng: Random) -> Task | None:
-        """Return the task of a walk; what its goal does not look at is cut, until nothing is."""
+        walked = Walk(start, rng, chained=rng.random() < 0.7).go(rng.randrange(1, MOST_WRITES + 1))
+        moves, references = refer(start.state, walked, replay(start.fork(), walked))
         free: list[str] = []
-        while moves := cut(worlds, moves, free):
-            moves, references = number(worlds, moves, references)
-            end = play(worlds, moves)
-            words = self._say(moves, references) if all(map(is_planned, end.steps.values())) else None
+        while True:
+            moves, pairs = cut(worlds, moves, free)
+            moves, pairs, references = number(worlds, moves, pairs, references)
+            chain = longest_chain(pairs)
+            words = self._say(moves, references) if moves and (chain >= CHAIN or not deep) else None
             if words is None:
                 return None
             try:
-                milestones = describe_milestones(self._toolkit, hold(worlds[0], words, moves))
+                milestones = describe_milestones(self._toolkit, hold(start, words, moves))
             except GeckoError:
                 return None
-            if (found := find_free(milestones)) == free:
-                pairs = find_dependent(worlds, moves, end)
-                data = {"name": name, "words": words, "state": worlds[0].state, "milestones": milestones}
+            if {*(found := find_free(milestones))} <= {*free}:
+                data = {"name": f"task-{at}", "words": words, "state": start.state, "milestones": milestones}
                 solution = [{"name": move.name, "args": move.args} for move in moves]
-                task = Task.from_json(self._toolkit, {**data, "solution": solution, "chain": longest_chain(pairs)})
+                task = Task.from_json(self._toolkit, {**data, "solution": solution, "chain": chain})
                 misses = near_misses(worlds, moves, pairs, rng)
-                return task if is_exact(task, worlds, moves, misses, free) else None
-            free = found
-        return None
+                return task if is_exact(task, worlds, moves, misses, found) else None
+            free = sorted({*free, *found})
 
     def _say(self, moves: Sequence[Move], references: References) -> str | None:
         """Return the words: a model's where they say all and no more, else a template's; None where none do."""
@@ -204,8 +195,10 @@ def is_exact(
     """Return whether a task's goal accepts its solution, and refuses each near-miss with another end."""
     if not accepts(task, worlds[0], moves):
         return False
-    whole = play(worlds, moves).digest(free)
-    return not any(accepts(task, worlds[0], miss.moves) and play(worlds, miss.moves).digest(free) != whole for miss in misses)
+    whole = play(worlds, moves)
+    return not any(
+        accepts(task, worlds[0], miss.moves) and not whole.is_same(worlds, miss.moves, free)[0] for miss in misses
+    )
 
 
 def find_free(milestones: Sequence[JsonObject]) -> list[str]:
@@ -243,19 +236,18 @@ def make_tasks(
     maker = Maker(toolkit, states, seed, model)
     said = {task.words for task in known}
     sequences = Counter(sequence_of(task) for task in known)
-    deep = sum(task.chain >= DEEP for task in known)
+    deep = sum(task.chain >= CHAIN for task in known)
     last = at = int(known[-1].name.rpartition("-")[2]) if known else 0
     while len(said) < n and at - last < PATIENCE:
         at += 1
-        task = maker.make(at)
+        task = maker.make(at, deep=deep * 2 <= len(said))
         if progress and (task or not at % 10):
             progress(len(said), n, at)
-        shallow = task is not None and task.chain < DEEP
-        if task is None or task.words in said or sequences[sequence_of(task)] >= A_SEQUENCE or (shallow and deep * 2 < len(said) + 1):
+        if task is None or task.words in said or sequences[sequence_of(task)] >= A_SEQUENCE:
             continue
         said.add(task.words)
         sequences[sequence_of(task)] += 1
-        deep += not shallow
+        deep += task.chain >= CHAIN
         last = at
         yield task
 

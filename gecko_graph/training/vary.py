@@ -14,12 +14,7 @@ from ..values.digest import clone
 from ..values.places import map_texts, scalars_of
 from ..world.world import World
 
-WORDS = (
-    "amber anchor april basket birch bridge candle canyon cedar clover copper coral cotton delta ember fern field "
-    "garden harbour hazel island ivory jasmine juniper lantern lemon linen maple marble meadow mint morning moss "
-    "oak olive orchard paper pearl pebble pepper pine quartz raven river saffron sage silver slate spruce summer "
-    "thistle thunder timber tulip valley velvet walnut willow winter"
-).split()
+WORDS = ["amber", "anchor", "april", "basket", "birch", "bridge", "candle", "canyon", "cedar", "clover", "copper", "coral", "cotton", "delta", "ember", "fern", "field", "garden", "harbour", "hazel", "island", "ivory", "jasmine", "juniper", "lantern", "lemon", "linen", "maple", "marble", "meadow", "mint", "morning", "moss", "oak", "olive", "orchard", "paper", "pearl", "pebble", "pepper", "pine", "quartz", "raven", "river", "saffron", "sage", "silver", "slate", "spruce", "summer", "thistle", "thunder", "timber", "tulip", "valley", "velvet", "walnut", "willow", "winter"]
 """What names and texts are made of."""
 
 TRIES = 4
@@ -103,7 +98,12 @@ def _describe(values: list[Json]) -> JsonObject:
     if kinds == {int}:
         return {"type": "integer", "minimum": min(values), "maximum": max(values)}
     if kinds == {float}:
-        return {"type": "number", "multipleOf": 0.5, "minimum": min(values), "maximum": max(max(values), min(values) + 1)}
+        return {
+            "type": "number",
+            "multipleOf": 0.5,
+            "minimum": min(values),
+            "maximum": max(max(values), min(values) + 1),
+        }
     return {"enum": list(dict.fromkeys(values))}
 
 

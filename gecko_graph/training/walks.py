@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from ..conversation.changed import UNWATCHED
 from ..conversation.milestones.tables import REST, find_table
@@ -26,7 +26,10 @@ from ..world.world import World
 from .vary import WORDS
 
 _KINDS: dict[str, tuple[type, ...]] = {"string": (str,), "integer": (int,), "number": (int, float)}
-_NAMING = frozenset("id ids key code sku symbol identifier number".split())
+_NAMING = frozenset(["id", "ids", "key", "code", "sku", "symbol", "identifier", "number"])
+_PLAIN = frozenset(("type", "description", "title"))
+CHAIN = 3
+"""Calls in a row that depend on each other: half of the tasks have so many."""
 _TRIES = 12
 _MOST_VALUES = 4_000
 NOTHING: Any = object()
@@ -82,6 +85,10 @@ def _put(value: Any, place: Place, new: Json) -> None:
 # the end ------------------------------------------------------------------------------------------------------------
 
 
+Worlds: TypeAlias = tuple[World, World]
+"""Two worlds that begin alike and draw other values."""
+
+
 class End(NamedTuple):
     """What moves come to: their steps by origin, and the state up to drawn identifiers."""
 
@@ -89,13 +96,27 @@ class End(NamedTuple):
     state: JsonObject
     drawn: frozenset[Json]
 
-    def digest(self, free: Sequence[str] = ()) -> str:
-        """Return a digest that equal ends share, whatever their drawn values; tables that are free do not count."""
-        return _digest(find_table(self.state, REST + ", ".join((*UNWATCHED, *free))), self.drawn)
+    def is_same(self, worlds: Worlds, moves: Sequence[Move], free: Sequence[str] = ()) -> tuple[bool, dict[int, Step]]:
+        """Return whether other moves come to the same, but for drawn values and tables that are free; with their steps.
+
+        The second world is only needed where the states differ, and something was drawn.
+        """
+        world = worlds[0].fork()
+        steps, mine = replay(world, moves), _watched(self.state, free)
+        if digest(_watched(world.state, free)) == digest(mine):
+            return True, steps
+        if not self.drawn:
+            return False, steps
+        other = play(worlds, moves)
+        return _digest(_watched(other.state, free), other.drawn) == _digest(mine, self.drawn), steps
 
 
-def play(worlds: tuple[World, World], moves: Sequence[Move]) -> End:
-    """Return what moves come to in two worlds that begin alike and draw other values; neither is changed."""
+def _watched(state: JsonObject, free: Sequence[str]) -> Json:
+    return find_table(state, REST + ", ".join((*UNWATCHED, *free)))
+
+
+def play(worlds: Worlds, moves: Sequence[Move]) -> End:
+    """Return what moves come to; neither world is changed."""
     one, other = (world.fork() for world in worlds)
     steps = replay(one, moves)
     replay(other, moves)
@@ -154,25 +175,53 @@ class Walk:
     Args:
         world: Where it begins; it is not changed.
         rng: What decides.
+        chained: Whether nearly every call takes a value from the result of another.
     """
 
-    def __init__(self, world: World, rng: Random) -> None:
-        self.world, self._rng = world.fork(), rng
+    def __init__(self, world: World, rng: Random, *, chained: bool = False) -> None:
+        self.world, self._rng, self._chained = world.fork(), rng, chained
         self.moves: list[Move] = []
         self._known = [*_read(world.state, None)][:_MOST_VALUES]
         self._now = clock(world.state)
 
     def go(self, writes: int) -> list[Move]:
-        """Make moves until so many of them have changed something, or too many have failed."""
+        """Make moves until so many of them have changed something, or too many have failed.
+
+        A chained walk goes on until a call rests on a call that rests on a call. Reads that none uses are left out.
+        """
         tools = list(self.world.toolkit)
         reads = [tool for tool in tools if self.world.toolkit.is_read(tool.name)]
         others = [tool for tool in tools if tool not in reads]
-        left = _TRIES * writes
-        while writes and left and others:
+        left, depth = _TRIES * writes * (3 if self._chained else 1), dict[int, int]()
+        while left and others and (writes > 0 or (self._chained and max(depth.values(), default=0) < CHAIN)):
             left -= 1
-            step = self.move(self._rng.choice(reads if reads and self._rng.random() < 0.3 else others))
-            writes -= bool(step and step["outcome"]["patch"])
-        return self.moves
+            some = reads if reads and self._rng.random() < 0.4 else others
+            step = self.move(self._rng.choice(self._fitting(some) or some))
+            if step and step["outcome"]["patch"]:
+                writes -= 1
+                depth[len(self.moves) - 1] = self._depth(len(self.moves) - 1)
+        return self._trim(max(depth, key=lambda each: depth[each], default=-1) if self._chained else -1)
+
+    def _trim(self, last: int) -> list[Move]:
+        """Return the moves without reads that none uses, and of a chained walk without most writes beside the chain."""
+        kept = {last}
+        for move in reversed(self.moves):
+            beside = not self.world.toolkit.is_read(move.name) and (last < 0 or self._rng.random() < 0.2)
+            if move.origin in kept or (beside and (last < 0 or move.origin < last)):
+                kept |= {move.origin, *(source.origin for source in move.sources.values())}
+        return [move for move in self.moves if move.origin in kept]
+
+    def _depth(self, origin: int) -> int:
+        return 1 + max((self._depth(each.origin) for each in self.moves[origin].sources.values()), default=0)
+
+    def _fitting(self, tools: Sequence[ToolSpec]) -> list[ToolSpec]:
+        """Return the tools of a chained walk that an argument of the last results' names may be given to."""
+        if not self._chained or not self.moves or self._rng.random() < 0.3:
+            return []
+        last = len(self.moves) - 2
+        fresh = [each.names for each in self._known if each.source and each.source.origin >= last]
+        wants = {tool.name: [_wanted(name, tool) for name in tool.parameters.get("properties", {})] for tool in tools}
+        return [tool for tool in tools if any(one <= names for one in wants[tool.name] for names in fresh)]
 
     def move(self, tool: ToolSpec) -> Step | None:
         """Make a move of a tool; None where it is refused or fails, or could not be made."""
@@ -181,6 +230,8 @@ class Walk:
             args = self._object(tool.parameters, (), tool, sources)
         except Impossible:
             return None
+        if self._chained and self.moves and not sources and self._rng.random() < 0.9:
+            return None
         before, origin = self.world.fork(), len(self.moves)
         step = self.world.call({"name": tool.name, "args": args, "id": f"call_{origin + 1}"})
         outcome = step.get("outcome")
@@ -188,7 +239,7 @@ class Walk:
             self.world = before
             return None
         self.moves.append(Move(origin, tool.name, args, sources))
-        self._known += [*_read(outcome["result"], origin)][:_MOST_VALUES]
+        self._known += [*_read(outcome["result"], origin, noun(tool.name))][:_MOST_VALUES]
         self._known += [each._replace(weight=3) for each in _read(args, None)]
         return step
 
@@ -225,33 +276,38 @@ class Walk:
             return self._object(rule, place, tool, sources)
         if kind not in _KINDS:
             return self._make(rule, place)
-        if (known := self._choose(rule, kind, place, tool)) is not None:
+        if (known := self._choose(rule, kind, place, tool, {*map(_row_of, sources.values())})) is not None:
             if known.source:
                 sources[place] = known.source
             return known.value
         return self._free(rule, kind, place)
 
-    def _choose(self, rule: JsonObject, kind: str, place: Place, tool: ToolSpec) -> _Known | None:
-        """Return a known value, likelier one whose name is the argument's; None where one is to be made."""
+    def _choose(
+        self, rule: JsonObject, kind: str, place: Place, tool: ToolSpec, rows: Collection[Source]
+    ) -> _Known | None:
+        """Return a known value, likelier one whose name is the argument's, or that stands in a row which gave another.
+
+        None where one is to be made.
+        """
         name = next(each for each in reversed(place) if isinstance(each, str))
-        wanted = {singular(each) for each in words(name)}
-        wanted |= {noun(tool.name)} if len(wanted) == 1 and is_identifier(name) else set()
-        kinds, check = _KINDS[kind], rules_of(rule)
-        found = [
-            (each, len(wanted & each.names) / len(wanted))
-            for each in self._known
-            if type(each.value) in kinds and each.value != ""
-        ]
-        found = [(each, alike) for each, alike in found if alike or not (isinstance(each.value, str) and " " in each.value)]
-        best = max((alike for _, alike in found), default=0.0)
-        keeps = 0.97 if is_identifier(name) else 0.75 if best > 0.4 and kind == "string" else 0.4
+        wanted, is_formed = _wanted(name, tool), bool({"format", "pattern"} & rule.keys())
+        check = rules_of(rule) if rule.keys() - _PLAIN else None
+        found = []
+        for each in self._known:
+            alike = len(wanted & each.names) / len(wanted)
+            if type(each.value) not in _KINDS[kind] or each.value == "" or (kind != "string" and not alike):
+                continue
+            if (check and not accepts(check, each.value)) or (not (alike or is_formed) and " " in str(each.value)):
+                continue
+            alike = max(alike, 0.5) if is_formed else alike
+            weight = each.weight * (3 if each.source and each.source.origin == len(self.moves) - 1 else 1)
+            weight *= 50 if each.source and _row_of(each.source) in rows else 1
+            found.append((each, alike, (0.02 + alike) ** 2 * weight))
+        best = max((alike for _, alike, _ in found), default=0.0)
+        keeps = 0.97 if is_identifier(name) else 0.75 if best > 0.4 else 0.4
         if not found or self._rng.random() > keeps:
             return None
-        weights = [(0.02 + alike) ** 2 * each.weight for each, alike in found]
-        for each, _ in self._rng.choices(found, weights, k=4):
-            if accepts(check, each.value):
-                return each
-        return None
+        return self._rng.choices([each for each, _, _ in found], [weight for _, _, weight in found])[0]
 
     def _free(self, rule: JsonObject, kind: str, place: Place) -> Json:
         name = next(each for each in reversed(place) if isinstance(each, str))
@@ -280,13 +336,25 @@ class Walk:
         return make_value(schema, seed=self._rng.randrange(1 << 30), key=name)[name]
 
 
-def _read(value: Json, origin: int | None, place: Place = ()) -> Iterator[_Known]:
+def _wanted(name: str, tool: ToolSpec) -> set[str]:
+    """Return the words of an argument's name; of a bare `id` also whose it is."""
+    wanted = {singular(each) for each in words(name)}
+    return wanted | ({noun(tool.name)} if len(wanted) == 1 and is_identifier(name) else set())
+
+
+def _row_of(source: Source) -> Source:
+    return source._replace(place=source.place[:-1])
+
+
+def _read(value: Json, origin: int | None, about: str = "") -> Iterator[_Known]:
     """Yield the scalars and the keys of a value, each with the words of its name."""
     for at, each in scalars(value):
         texts = [key for key in at if isinstance(key, str)]
         names = {singular(one) for key in texts[-1:] for one in words(key)}
-        names |= {singular(" ".join(texts[-2:-1]))} if is_identifier(" ".join(texts[-1:])) else set()
-        yield _Known(each, frozenset(names)) if origin is None else _Known(each, frozenset(names), Source(origin, at), 5)
+        names |= {singular(" ".join(texts[-2:-1])) or about} if is_identifier(" ".join(texts[-1:])) else set()
+        yield (
+            _Known(each, frozenset(names)) if origin is None else _Known(each, frozenset(names), Source(origin, at), 5)
+        )
     if origin is None:
         yield from _read_keys(value, "")
 

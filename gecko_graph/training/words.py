@@ -26,6 +26,8 @@ class Reference(NamedTuple):
 References = Mapping[tuple[int, Place], Reference]
 """By the origin of a move and the place of an argument."""
 
+_CODED = re.compile(r"\d\d|^$|^\S*$")
+"""Texts by which nobody would name a thing: figures, single words."""
 _SENTENCE = re.compile(r"(?<=[.!?])\s")
 
 
@@ -87,8 +89,8 @@ def _refer(
         return None if value in begun else Reference("step", source.origin)
     row = value_at(outcome["result"], source.place[:-1])
     rows = list(_rows(outcome["result"]))
-    for column, text in row.items() if isinstance(row, dict) and is_identifier(str(source.place[-1])) else ():
-        if not isinstance(text, str) or is_identifier(column) or text == value or not text or '"' in text:
+    for column, text in row.items() if isinstance(row, dict) else ():
+        if not isinstance(text, str) or _CODED.search(text) or is_identifier(column) or text == value or '"' in text:
             continue
         alike = [each for each in rows if each.get(column) == text]
         if len(alike) == 1 and sum(each == text for _, each in scalars(state)) <= 1:
