@@ -52,7 +52,7 @@ def cut(worlds: Worlds, moves: Sequence[Move], free: Sequence[str] = ()) -> tupl
 def number(
     worlds: Worlds, moves: Sequence[Move], pairs: Pairs, references: References
 ) -> tuple[list[Move], Pairs, References]:
-    """Return the moves numbered anew, with the arguments that they have then, their pairs, and how words refer to them."""
+    """Return moves numbered anew, with their arguments as they are then, their pairs, and how words refer to them."""
     new = {move.origin: at for at, move in enumerate(moves)}
     moved = []
     for move in moves:

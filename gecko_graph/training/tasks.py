@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from ..context import GeckoContext
+from ..conversation.changed import UNWATCHED
 from ..conversation.derive import SUCCESS, describe_milestones
 from ..conversation.milestones.format import MilestoneEntry, build_goal
 from ..conversation.milestones.tables import REST
@@ -23,7 +24,7 @@ from .env import build_messages, score_world
 from .near import NearMiss, cut, longest_chain, near_misses, number
 from .samples import Sample
 from .vary import vary
-from .walks import CHAIN, UNWATCHED, Move, Walk, Worlds, play, replay
+from .walks import CHAIN, Move, Walk, Worlds, play, replay
 from .words import References, find_values, is_sayable, refer, say
 
 A_SEQUENCE = 5
@@ -101,20 +102,20 @@ class Task(Case):
         messages: list[JsonObject] = [{"role": "user", "content": self.words}]
         rows: list[Sample] = []
         more: Any = {"tools": self.tools.as_openai(), "state": self.state, "goal": {"milestones": [*self.milestones]}}
-        for at, call in enumerate((*self.solution, None)):
-            row: Any = {"v": VERSION, "id": f"{self.name}/{at + 1}", "messages": [*messages], "label": [], **more}
-            rows.append({**row, "from": [{"task": self.name}]})
-            if call is None:
-                rows[-1]["text"] = ANSWER
-                break
+        for at, call in enumerate(self.solution, 1):
             step = world.call(call)
             name, result = named[call["name"]], step["outcome"]["result"]
-            rows[-1]["label"], rows[-1]["results"] = [{"name": name, "arguments": call["args"]}], [result]
+            label: Any = {"label": [{"name": name, "arguments": call["args"]}], "results": [result]}
+            rows.append(self._row(at, messages, {**more, **label}))
             function = {"name": name, "arguments": as_text(call["args"])}
             made = {"id": step["call"]["id"], "type": "function", "function": function}
             messages.append({"role": "assistant", "content": None, "tool_calls": [made]})
             messages.append({"role": "tool", "tool_call_id": made["id"], "content": as_text(result)})
-        return rows
+        return [*rows, self._row(len(rows) + 1, messages, {**more, "label": [], "text": ANSWER})]
+
+    def _row(self, at: int, messages: Sequence[JsonObject], more: Any) -> Sample:
+        row = {"v": VERSION, "id": f"{self.name}/{at}", "messages": [*messages], **more, "from": [{"task": self.name}]}
+        return cast("Sample", row)
 
 
 KNOBS = GeckoContext(semantic_validation=False)

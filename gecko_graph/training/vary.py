@@ -14,7 +14,12 @@ from ..values.digest import clone
 from ..values.places import map_texts, scalars_of
 from ..world.world import World
 
-WORDS = ["amber", "anchor", "april", "basket", "birch", "bridge", "candle", "canyon", "cedar", "clover", "copper", "coral", "cotton", "delta", "ember", "fern", "field", "garden", "harbour", "hazel", "island", "ivory", "jasmine", "juniper", "lantern", "lemon", "linen", "maple", "marble", "meadow", "mint", "morning", "moss", "oak", "olive", "orchard", "paper", "pearl", "pebble", "pepper", "pine", "quartz", "raven", "river", "saffron", "sage", "silver", "slate", "spruce", "summer", "thistle", "thunder", "timber", "tulip", "valley", "velvet", "walnut", "willow", "winter"]
+WORDS = [
+    "amber", "april", "basket", "birch", "bridge", "candle", "canyon", "cedar", "clover", "copper", "cotton", "ember",
+    "garden", "harbour", "hazel", "island", "jasmine", "lantern", "linen", "maple", "marble", "meadow", "mint", "oak",
+    "orchard", "paper", "pearl", "pepper", "quartz", "raven", "river", "saffron", "silver", "slate", "summer",
+    "thistle", "thunder", "timber", "tulip", "velvet", "walnut", "willow",
+]  # fmt: skip
 """What names and texts are made of."""
 
 TRIES = 4

@@ -144,7 +144,7 @@ def _digest(state: Json, drawn: Collection[Json]) -> str:
 
 
 def _members(value: Json, place: Place = ()) -> Iterator[tuple[Place, Json, Json]]:
-    """Yield each value in a value with its place, and what surrounds it: the value itself, or of a scalar its holder."""
+    """Yield each value in a value with its place, and what surrounds it: itself, or of a scalar what holds it."""
     for key, each in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
         here = (*place, key)
         yield here, each, each if isinstance(each, dict | list) else value
