@@ -290,6 +290,12 @@ class WrittenContract(_Reply):
     returns: Json = None
 
 
+class WrittenWords(_Reply):
+    """The sample writer's reply: a task in the words of a user; rules decide whether they say it all."""
+
+    message: str
+
+
 REPLIES: Mapping[Role, tuple[type[BaseModel], ...]] = {
     "planner": (),
     "validator": (SemanticVerdict,),
@@ -305,6 +311,7 @@ REPLIES: Mapping[Role, tuple[type[BaseModel], ...]] = {
     "auditor": (AuditReply,),
     "claim_judge": (ClaimReply,),
     "contract_writer": (WrittenContract,),
+    "sample_writer": (WrittenWords,),
 }
 """The replies that each role may give, the usual one first; the planner replies with a message."""
 

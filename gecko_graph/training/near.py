@@ -34,7 +34,8 @@ def cut(worlds: Worlds, moves: Sequence[Move], free: Sequence[str] = ()) -> tupl
     """
     whole, kept = play(worlds, moves), list(moves)
     while True:
-        pairs = {(one.origin, move.origin) for move in kept for one in move.sources.values()}
+        there = {move.origin for move in kept}
+        pairs = {(one.origin, move.origin) for move in kept for one in move.sources.values() if one.origin in there}
         for move in reversed(kept):
             if worlds[0].toolkit.is_read(move.name) and any(move.origin == first for first, _ in pairs):
                 continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from random import Random
 from typing import Any, TypeAlias, cast
 
@@ -15,7 +16,10 @@ from ..conversation.milestones.format import MilestoneEntry, build_goal
 from ..conversation.milestones.tables import REST
 from ..conversation.user import Case, UserEntry
 from ..errors import GeckoError
+from ..models.answer import answer
+from ..models.ask import Ask, Where
 from ..models.factory import Models, ModelsLike
+from ..models.roles import WrittenWords
 from ..state import VERSION, JsonObject
 from ..tools import Toolkit
 from ..values.places import as_text
@@ -25,12 +29,14 @@ from .near import NearMiss, cut, longest_chain, near_misses, number
 from .samples import Sample
 from .vary import vary
 from .walks import CHAIN, Move, Walk, Worlds, play, replay
-from .words import References, find_values, is_sayable, refer, say
+from .words import References, find_lacks, find_values, refer, say
 
 A_SEQUENCE = 5
 """Tasks of one sequence of tool names."""
 ANSWER = "Done."
 MOST_WRITES = 5
+ASKED = 2
+"""How often a model is asked for words, before the template's are taken."""
 PATIENCE = 3_000
 """Walks in a row of which none is kept, after which there are no more tasks to be found."""
 
@@ -135,7 +141,7 @@ class Maker:
         if not states:
             raise GeckoError("state: expected at least one task state to begin with")
         self._toolkit, self._states, self._seed = toolkit, list(states), seed
-        self._models = Models.of(models)
+        self._models, self._asked = Models.of(models), count()
         self._one, self._other = World(toolkit, context=KNOBS), World(toolkit, context=_OTHER)
         for state in states:
             self._one.begin(state)
@@ -173,7 +179,19 @@ class Maker:
         """Return the words: a model's where they say all and no more, else a template's; None where none do."""
         plain = say(self._toolkit, moves, references)
         values = list(find_values(self._toolkit, moves, references))
-        return plain if is_sayable(plain, values, self._toolkit.names) else None
+        if find_lacks(plain, values, self._toolkit.names):
+            return None
+        missing: list[str] = []
+        for _ in range(ASKED if self._models.has("sample_writer") else 0):
+            variables = {"task": plain, "missing": "\n".join(missing)}
+            ask = Ask("sample_writer", variables, WrittenWords, Where(question=next(self._asked)))
+            (reply,) = answer([ask], self._models)
+            if not isinstance(reply.value, WrittenWords):
+                break
+            text = reply.value.message.strip()
+            if not (missing := find_lacks(text, values, self._toolkit.names)):
+                return text
+        return plain
 
 
 def hold(start: World, words: str, moves: Sequence[Move]) -> JsonObject:

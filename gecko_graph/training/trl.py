@@ -135,9 +135,10 @@ def _name_all(own: Any, taken: Sequence[str]) -> dict[str, str]:
     """Return names that Python takes, none of them twice."""
     found: dict[str, str] = {}
     for each in own:
-        name = base = sub(r"\W|^(?=[\d_])", "_", each).lstrip("_") or "tool"
+        base = sub(r"\W", "_", each).lstrip("_")
+        name = base = base if base.isidentifier() else f"x_{base}"
         number = 1
-        while name in (*taken, *found.values()) or iskeyword(name) or not name.isidentifier():
+        while name in (*taken, *found.values()) or iskeyword(name):
             number += 1
             name = f"{base}_{number}"
         found[each] = name

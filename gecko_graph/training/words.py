@@ -26,7 +26,7 @@ class Reference(NamedTuple):
 References = Mapping[tuple[int, Place], Reference]
 """By the origin of a move and the place of an argument."""
 
-_CODED = re.compile(r"\d\d|^$|^\S*$")
+_CODED = re.compile(r"[\d+:.TZ -]*|\S*")
 """Texts by which nobody would name a thing: figures, single words."""
 _SENTENCE = re.compile(r"(?<=[.!?])\s")
 
@@ -90,7 +90,7 @@ def _refer(
     row = value_at(outcome["result"], source.place[:-1])
     rows = list(_rows(outcome["result"]))
     for column, text in row.items() if isinstance(row, dict) else ():
-        if not isinstance(text, str) or _CODED.search(text) or is_identifier(column) or text == value or '"' in text:
+        if not isinstance(text, str) or _CODED.fullmatch(text) or is_identifier(column) or text == value or '"' in text:
             continue
         alike = [each for each in rows if each.get(column) == text]
         if len(alike) == 1 and sum(each == text for _, each in scalars(state)) <= 1:
@@ -118,11 +118,11 @@ def find_values(toolkit: Toolkit, moves: Sequence[Move], references: References)
                     yield reference.text
 
 
-def is_sayable(text: str, values: Collection[Json], names: Collection[str]) -> bool:
-    """Return whether a text holds each value, and the name of no tool beside them."""
-    rest = text
-    for value in sorted(map(as_text, values), key=len, reverse=True):
-        if value and value not in text:
-            return False
+def find_lacks(text: str, values: Collection[Json], names: Collection[str]) -> list[str]:
+    """Return the values that a text does not hold, and the names of tools that it holds beside them."""
+    lacks, rest = [], text
+    for value in sorted({*map(as_text, values)}, key=len, reverse=True):
+        if not re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text):
+            lacks.append(value)
         rest = rest.replace(f'"{value}"', " ")
-    return not any(re.search(rf"(?i)(?<!\w){re.escape(name)}(?!\w)", rest) for name in names)
+    return lacks + [name for name in names if re.search(rf"(?i)(?<!\w){re.escape(name)}(?!\w)", rest)]
