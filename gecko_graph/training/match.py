@@ -8,7 +8,7 @@ from typing import Any
 
 from ..state import Json, JsonObject
 from ..values.patch import same_value
-from .calls import read_call_texts, schema_of
+from .calls import read_call, read_call_texts, schema_of
 
 LEFT_OUT = ""
 """Among BFCL's allowed values: the argument may be left out."""
@@ -54,8 +54,8 @@ def tool_match_reward(
     also = columns.get("also") or [None] * len(completions)
     for said, right, known, allowed in zip(completions, label, tools or [[]] * len(completions), also, strict=True):
         try:
-            made = read_completion(said)
-            rewards.append(float(tool_match(made, _load(right), _load(known) or [], _load(allowed))))
+            made, wanted = read_completion(said), [read_call(each) for each in _load(right)]
+            rewards.append(float(tool_match(made, wanted, _load(known) or [], _load(allowed))))
         except ValueError:
             rewards.append(0.0)
     return rewards
@@ -67,15 +67,10 @@ def read_completion(said: Any) -> list[JsonObject]:
         return read_call_texts(said)[0]
     for message in said:
         if message.get("tool_calls"):
-            return [_read_call(each) for each in message["tool_calls"]]
+            return [read_call(each) for each in message["tool_calls"]]
         if message.get("role") == "assistant" and (made := read_call_texts(str(message.get("content") or ""))[0]):
             return made
     return []
-
-
-def _read_call(call: Mapping[str, Any]) -> JsonObject:
-    function = call.get("function", call)
-    return {"name": function["name"], "arguments": _load(function.get("arguments")) or {}}
 
 
 def _load(value: Any) -> Any:
@@ -99,7 +94,7 @@ def _same_object(one: Mapping[str, Json], other: Mapping[str, Json], schema: Any
     """Compare two objects by a schema's members, whose defaults stand for what is left out."""
     known = schema.get("properties", {}) if isinstance(schema, Mapping) else {}
     for name in {**one, **other}:
-        rule = known.get(name) if isinstance(known.get(name), Mapping) else {}
+        rule: Mapping[str, Any] = known[name] if isinstance(known.get(name), Mapping) else {}
         if (name not in one or name not in other) and "default" not in rule:
             return False
         if not _same(one.get(name, rule.get("default")), other.get(name, rule.get("default")), rule):

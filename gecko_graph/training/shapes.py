@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from ..learning.readers import read_result
 from ..state import VERSION, Json, JsonObject
 from .calls import read_call, read_call_texts, read_json, read_tools
-from .samples import Sample
+from .rows import read_lines
+from .samples import Bad, Sample
+
+ROW_ERRORS = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
+"""What reading a row may raise that is not of a known shape."""
 
 _ROLES = {
     **dict.fromkeys(("human", "user"), "user"),
@@ -200,7 +205,8 @@ def _split(found: Conversation, name: str, kept: JsonObject, source: Json) -> It
         if calls and all(each["id"] in results for each in calls):
             sample["results"] = [results[each["id"]] for each in calls]
         sample |= {"text": messages[at]["content"]} if messages[at]["content"] else {}
-        yield {**sample, **kept, "from": [{"row": source, "step": number, "steps": len(steps)}]}
+        sample |= {**kept, "from": [{"row": source, "step": number, "steps": len(steps)}]}
+        yield sample
 
 
 def _read_own(row: Mapping[str, Any], name: str, source: Json) -> Sample:
@@ -218,3 +224,27 @@ def _read_own(row: Mapping[str, Any], name: str, source: Json) -> Sample:
     known |= {"v": VERSION, "id": str(row.get("id") or name), "label": label, "from": row.get("from") or [source]}
     known |= {"tools": read_tools(row["tools"]), "messages": _read_messages(row["messages"])}
     return cast("Sample", known | ({"results": results} if results is not None else {}))
+
+
+def read_samples(
+    file: str | Path, bad: list[Bad] | None = None, *, answers: Mapping[str, Any] | None = None
+) -> Iterator[Sample]:
+    """Yield a file's samples, whatever known shape its rows have; of the others, file, line and reason go to `bad`.
+
+    Raises:
+        GeckoError: The file cannot be read.
+    """
+    for line in read_lines(file):
+        try:
+            where = f"{Path(file).name}:{line.number}"
+            yield from read_row(line.read(), name=where, source=where, answers=answers)
+        except ROW_ERRORS as error:
+            if bad is not None:
+                bad.append(Bad(f"{file}:{line.number}", reason_of(error)))
+
+
+def reason_of(error: BaseException) -> str:
+    """Return why a row cannot be used."""
+    if isinstance(error, UnicodeEncodeError):
+        return "half a surrogate pair, which no file can hold"
+    return str(error) if type(error) is ValueError else f"unknown shape ({type(error).__name__}: {error})"
