@@ -26,7 +26,7 @@ Operation: TypeAlias = dict[str, Any]
 Patch: TypeAlias = list[Operation]
 
 _Core = Literal["planner", "validator", "simulator", "state_updater", "bootstrapper", "checklist", "judge", "converter"]
-Role = Literal[_Core, "reasoner", "reranker", "user", "auditor", "claim_judge", "contract_writer"]
+Role = Literal[_Core, "reasoner", "reranker", "user", "auditor", "claim_judge", "contract_writer", "label_judge"]
 
 ROLES: tuple[Role, ...] = get_args(Role)
 

@@ -290,6 +290,15 @@ class WrittenContract(_Reply):
     returns: Json = None
 
 
+class LabelReply(_Reply):
+    """The label judge's reply: three questions about a step of training data (LoopTool, section 3.2)."""
+
+    reason: str = ""
+    appropriate: bool
+    consistent: bool
+    intended: bool
+
+
 REPLIES: Mapping[Role, tuple[type[BaseModel], ...]] = {
     "planner": (),
     "validator": (SemanticVerdict,),
@@ -305,6 +314,7 @@ REPLIES: Mapping[Role, tuple[type[BaseModel], ...]] = {
     "auditor": (AuditReply,),
     "claim_judge": (ClaimReply,),
     "contract_writer": (WrittenContract,),
+    "label_judge": (LabelReply,),
 }
 """The replies that each role may give, the usual one first; the planner replies with a message."""
 
