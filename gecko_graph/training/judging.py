@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..context import GeckoContext
 from ..errors import GeckoError, RunFailure
 from ..graph import create_gecko
 from ..models.answer import answer
@@ -14,12 +13,10 @@ from ..models.ask import Ask, Where
 from ..models.factory import Models
 from ..models.formatting import cut, format_conversation, format_json
 from ..models.roles import LabelReply
-from ..state import Call, JsonObject, Rehearsal
-from .checks import DROPPING, Checker, Verdict, make, reaches, tell, to_langchain
+from ..state import JsonObject, Rehearsal
+from .checks import Checker, Verdict, make, reaches, tell, to_langchain
+from .journal import Item
 from .samples import LabelCall, Sample
-
-if TYPE_CHECKING:
-    from .verify import Item
 
 _CONVERSATION, _TOOLS, _LABEL = 20_000, 12_000, 6_000
 """Characters of a question's parts."""
@@ -47,7 +44,7 @@ class Judge:
         for row in (row for some in rows for row in some):
             if row["verdict"]["status"] == "drop" and (fixed := self._fix(row)):
                 row.clear()
-                row.update(fixed)
+                row |= fixed
         return [
             item._replace(rows=[(row["id"], row["verdict"], json.dumps(row, ensure_ascii=False)) for row in some])
             for item, some in zip(items, rows, strict=True)
@@ -71,37 +68,34 @@ class Judge:
         }
         return Ask("label_judge", variables, LabelReply, Where(question=number))
 
-    def _fix(self, row: Mapping[str, Any]) -> JsonObject | None:
+    def _fix(self, row: JsonObject) -> JsonObject | None:
         """Return a row with an accepted plan in the place of its label; None where none was found."""
-        toolkit, messages = self._checker.toolkit, row["messages"]
-        can_plan = toolkit is not None and self._models.has("planner") and row.get("state") is not None
-        if not can_plan or toolkit is None or not messages or messages[-1]["role"] != "user":
+        can_plan = self._checker.toolkit is not None and self._models.has("planner") and row.get("state") is not None
+        if not can_plan or not row["messages"] or row["messages"][-1]["role"] != "user":
             return None
         sample: Any = {key: each for key, each in row.items() if key not in ("verdict", "results", "also")}
-        world = self._checker.world_at(sample)
-        if isinstance(world, str):
-            return None
-        try:
-            gecko = create_gecko(toolkit, model=self._models, context=GeckoContext())
-            out = gecko.invoke({"messages": to_langchain(messages), "task_state": world.state})
-        except (GeckoError, RunFailure):
-            return None
-        found: Rehearsal = out["rehearsal"]
-        label = _first_message(found)
-        if found["verdict"]["status"] != "accepted" or not label:
-            return None
-        if "goal" in sample:
-            for call in found["plan"]:
-                world = make(world, {"name": call["name"], "arguments": call["args"]}).world
-            if not reaches(world, sample["goal"], to_langchain(messages), found["answer"]):
-                return None
-        fixed: Sample = {**sample, "label": label, "from": [*row["from"], {"fixed": row["label"]}]}
-        plain: Any = {key: each for key, each in fixed.items() if key != "goal"}
-        if self._checker.check(plain)["status"] == "drop":
+        label = self._plan(sample)
+        plain: Any = {key: each for key, each in sample.items() if key != "goal"} | {"label": label}
+        if not label or self._checker.check(plain)["status"] == "drop":
             return None
         reasons = [*row["verdict"]["reasons"], tell("replaced", ("label",), "by a plan that a rehearsal has accepted")]
         verdict = {**row["verdict"], "status": "fix", "by": "model", "reasons": reasons, "wrong": row["label"]}
-        return {**fixed, "verdict": verdict}
+        return {**sample, "label": label, "from": [*row["from"], {"fixed": row["label"]}], "verdict": verdict}
+
+    def _plan(self, sample: Sample) -> list[LabelCall]:
+        """Return the first calls of a plan that was accepted in the sample's state, and that meets its goal."""
+        world, messages = self._checker.world_at(sample), to_langchain(sample["messages"])
+        if isinstance(world, str):
+            return []
+        try:
+            gecko = create_gecko(world.toolkit, model=self._models)
+            found: Rehearsal = gecko.invoke({"messages": messages, "task_state": world.state})["rehearsal"]
+        except (GeckoError, RunFailure):
+            return []
+        for call in found["plan"]:
+            world = make(world, {"name": call["name"], "arguments": call["args"]}).world
+        is_right = "goal" not in sample or reaches(world, sample["goal"], messages, found["answer"])
+        return _find_first(found) if is_right and found["verdict"]["status"] == "accepted" else []
 
 
 def _judged(verdict: Verdict, reply: Any, failure: str | None) -> Verdict:
@@ -116,19 +110,12 @@ def _judged(verdict: Verdict, reply: Any, failure: str | None) -> Verdict:
     return {**verdict, "status": "drop", "by": "model", "reasons": [*verdict["reasons"], reason]}
 
 
-def _first_message(found: Rehearsal) -> list[LabelCall]:
-    """Return the calls of a plan that can be made at once: those before the first that needs an earlier one's result."""
-    label: list[LabelCall] = []
-    for call in found["plan"]:
-        if _needs_result(call, found):
-            break
-        label.append({"name": call["name"], "arguments": call["args"]})
-    return label
-
-
-def _needs_result(call: Call, found: Rehearsal) -> bool:
-    marks = found.get("origins", {}).get(call["id"], {}).values()
-    return any(each and all(one["from"] == "result" for one in each) for each in marks)
-
-
-__all__ = ["DROPPING", "Judge"]
+def _find_first(found: Rehearsal) -> list[LabelCall]:
+    """Return the calls of a plan that can be made at once: before the first that needs the result of another."""
+    origins = found.get("origins", {})
+    needs = [
+        any(marks and all(one["from"] == "result" for one in marks) for marks in origins.get(call["id"], {}).values())
+        for call in found["plan"]
+    ]
+    first = found["plan"][: needs.index(True) if True in needs else None]
+    return [{"name": call["name"], "arguments": call["args"]} for call in first]

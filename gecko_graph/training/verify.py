@@ -1,15 +1,14 @@
-"""Verifying the rows of a data set: by rules, by a world, by a model; what is done is kept, and a stopped run goes on."""
+"""Verifying the rows of a data set by rules, by a world, by a model; what is done is kept, a stopped run goes on."""
 
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, NamedTuple, cast
+from typing import Any
 
 from ..errors import GeckoError
 from ..models.factory import Models, ModelsLike
@@ -18,8 +17,9 @@ from ..tools import Toolkit
 from ..values.digest import digest
 from .checks import Checker, Code, Verdict
 from .formats import FORMATS
+from .journal import Item, Journal
 from .judging import Judge
-from .rows import Line, read_lines, write_rows
+from .rows import Line, read_lines
 from .samples import Bad, Sample
 from .shapes import ROW_ERRORS, read_row, reason_of
 from .workers import Workers
@@ -28,10 +28,6 @@ CHUNK, LONGEST = 8, 200
 """Rows that a process is given at once, and at most where one conversation has more."""
 EXAMPLES = 3
 _TRUE = ("true", "1", "1.0", "yes", "right", "correct", "valid", "keep")
-
-
-class Unwritten(GeckoError):
-    """What was done could not be written; the same command goes on."""
 
 
 @dataclass(slots=True)
@@ -78,14 +74,6 @@ class Summary:
             count, examples = self.reasons.get(each["code"], (0, []))
             examples += [(id_, each["path"], each["message"])] if len(examples) < EXAMPLES else []
             self.reasons[each["code"]] = (count + 1, examples)
-
-
-class Item(NamedTuple):
-    """What one line comes to: its rows with their verdicts as JSON text, and why others cannot be used."""
-
-    number: int
-    rows: list[tuple[str, Verdict, str]]
-    bad: list[str]
 
 
 @dataclass(slots=True)
@@ -183,7 +171,8 @@ def verify_samples(  # noqa: PLR0913 - every one is a choice of its own, by keyw
 
     Args:
         source: A file of rows (JSON lines, `.gz`, JSON, Parquet), or the rows.
-        output: The rows with their `verdict`; the same call goes on where it was stopped. Without one they are returned.
+        output: The rows with their `verdict`; the same call goes on where it was stopped. Without one they
+            are returned.
         toolkit: Tools whose contracts or functions make the calls of samples that have a state.
         model: The model of `label_judge`, and of a rehearsal's roles for fixes; `Models` by role.
         workers: Processes at once.
@@ -204,9 +193,9 @@ def verify_samples(  # noqa: PLR0913 - every one is a choice of its own, by keyw
     models = Models.of(model) if model is not None else None
     checker = Checker(toolkit)
     work = _Work(checker, name, _read_answers(answers), truth)
-    summary, known = Summary(), set[str]()
+    summary, known, convert = Summary(), set[str](), FORMATS[to] if to else lambda row: iter([row])
     setting = digest([*map(_identify, (source, answers)), truth, _describe(toolkit), repr(model) if model else None])
-    with _Journal(output, setting) as journal:
+    with Journal(output, setting) as journal:
         last = 0
         for item in journal.read():
             last = item.number
@@ -225,12 +214,9 @@ def verify_samples(  # noqa: PLR0913 - every one is a choice of its own, by keyw
         if not summary.counts:
             reason = "; ".join(f"{each.where}: {each.reason}" for each in summary.bad[:EXAMPLES]) or "there are no rows"
             raise GeckoError(f"{name}: nothing could be read: {reason}")
-        summary.rows = journal.finish(to) if output is not None else _convert(summary.rows, to)
+        journal.finish(convert)
+        summary.rows = [made for row in summary.rows for made in convert(row)]
     return summary
-
-
-def _convert(rows: Iterable[JsonObject], to: str | None) -> list[JsonObject]:
-    return [*rows] if to is None else [made for row in rows for made in FORMATS[to](row)]
 
 
 def _without_known(item: Item, known: set[str]) -> Item:
@@ -273,87 +259,3 @@ def _identify(file: Any) -> Any:
 
 def _describe(toolkit: Toolkit | None) -> Any:
     return [[each.name, each.parameters, each.contract and each.contract.data] for each in toolkit or ()]
-
-
-class _Journal:
-    """The file beside the output that holds what is done, one line of the source a line, until all is."""
-
-    def __init__(self, output: str | Path | None, setting: str) -> None:
-        self._output = Path(output) if output is not None else None
-        self._setting = setting
-        self._file = self._output.with_name(self._output.name + ".part") if self._output else None
-        self._stream: IO[bytes] | None = None
-
-    def __enter__(self) -> _Journal:
-        if self._file is not None:
-            try:
-                self._stream = self._file.open("a+b")
-                self._cut()
-            except OSError as error:
-                raise Unwritten(f"{self._file}: cannot be written: {error.strerror}") from None
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._stream is not None:
-            with suppress(OSError):
-                self._stream.close()
-
-    def _cut(self) -> None:
-        """Drop a line that was not written to its end; all of it, where it is of another setting."""
-        stream = cast("IO[bytes]", self._stream)
-        stream.seek(0)
-        head, end = stream.readline(), 0
-        if head == self._head:
-            end = len(head)
-            for line in stream:
-                end += len(line) if line.endswith(b"\n") else 0
-        stream.truncate(end)
-        if not end:
-            stream.write(self._head)
-            stream.flush()
-
-    @property
-    def _head(self) -> bytes:
-        return json.dumps({"setting": self._setting}).encode() + b"\n"
-
-    def read(self) -> Iterator[Item]:
-        """Yield what is done."""
-        if self._stream is None:
-            return
-        self._stream.seek(len(self._head))
-        for line in self._stream:
-            entry = json.loads(line)
-            rows = [(row["id"], row["verdict"], "") for row in entry["rows"]]
-            yield Item(entry["n"], rows, entry["bad"])
-        self._stream.seek(0, os.SEEK_END)
-
-    def write(self, item: Item) -> None:
-        """Add what one line of the source comes to."""
-        if self._stream is None:
-            return
-        rows = ", ".join(text for _, _, text in item.rows)
-        bad = json.dumps(item.bad, ensure_ascii=False)
-        try:
-            self._stream.write(f'{{"n": {item.number}, "bad": {bad}, "rows": [{rows}]}}\n'.encode())
-        except OSError as error:
-            raise Unwritten(f"{self._file}: cannot be written: {error.strerror}; the same command goes on") from None
-
-    def flush(self) -> None:
-        """Give the system what is written."""
-        try:
-            if self._stream is not None:
-                self._stream.flush()
-        except OSError as error:
-            raise Unwritten(f"{self._file}: cannot be written: {error.strerror}; the same command goes on") from None
-
-    def finish(self, to: str | None) -> list[JsonObject]:
-        """Write the output whole, and remove the journal."""
-        if self._output is not None and self._file is not None:
-            write_rows(self._output, (made for row in self._rows() for made in _convert([row], to)))
-            self._file.unlink()
-        return []
-
-    def _rows(self) -> Iterator[JsonObject]:
-        with cast("Path", self._file).open("rb") as stream:
-            next(stream)
-            yield from (row for line in stream for row in json.loads(line)["rows"])

@@ -21,7 +21,7 @@ _work: Callable[[list[Any]], Any]
 
 
 def _begin(work: Callable[[list[Any]], Any]) -> None:
-    global _work  # noqa: PLW0603 - a process has one kind of work
+    global _work
     _work = work
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends the others
 
