@@ -48,7 +48,8 @@ def show(summary: Summary, target: str, console: Console) -> None:
     """Print counts, reasons with examples, what a model decided, and rows that could not be read."""
     all_ = summary.counts.total()
     words = ", ".join(f"{summary.counts[status]} {status}" for status in STATUSES if summary.counts[status])
-    console.print(Text(f"{clean(target)}: {counted(all_, 'row')}: {words}", "bold"))
+    written = f" ({summary.written} written)" if summary.written != all_ else ""
+    console.print(Text(f"{clean(target)}: {counted(all_, 'row')}{written}: {words}", "bold"))
     table = Table(box=None, pad_edge=False)
     for column in ("reason", "", "rows with it, the first ones"):
         table.add_column(column, justify="right" if not column else "left")

@@ -98,10 +98,17 @@ class Journal:
         except OSError as error:
             raise Unwritten(f"{self._file}: cannot be written: {error.strerror}; the same command goes on") from None
 
-    def finish(self, convert: Callable[[JsonObject], Iterable[JsonObject]]) -> None:
-        """Write the output whole, and remove the journal."""
+    def finish(self, convert: Callable[[JsonObject], Iterable[JsonObject]]) -> int:
+        """Write the output whole, and remove the journal; returns how many rows were written."""
+        count = 0
         if self._output is not None and self._file is not None:
-            write_rows(self._output, (made for row in self._rows() for made in convert(row)))
+            count = write_rows(self._output, (made for row in self._rows() for made in convert(row)))
+            self._file.unlink()
+        return count
+
+    def drop(self) -> None:
+        """Remove the journal."""
+        if self._file is not None:
             self._file.unlink()
 
     def _rows(self) -> Iterator[JsonObject]:

@@ -40,6 +40,7 @@ class Summary:
         reasons: Code to how often it was given, and its first examples: the row's id, JSON path, message.
         bad: Rows that could not be read.
         rows: The rows with their verdicts, where these went to no file.
+        written: How many rows the output has.
         truth: Of rows of which the truth is known: right or wrong, and the verdict, to how many.
     """
 
@@ -48,6 +49,7 @@ class Summary:
     reasons: dict[Code, tuple[int, list[tuple[str, str, str]]]] = field(default_factory=dict)
     bad: list[Bad] = field(default_factory=list)
     rows: list[JsonObject] = field(default_factory=list)
+    written: int = 0
     truth: Counter[tuple[bool, str]] = field(default_factory=Counter)
 
     @property
@@ -212,9 +214,10 @@ def verify_samples(  # noqa: PLR0913 - every one is a choice of its own, by keyw
                 tell(item.number)
             journal.flush()
         if not summary.counts:
+            journal.drop()
             reason = "; ".join(f"{each.where}: {each.reason}" for each in summary.bad[:EXAMPLES]) or "there are no rows"
             raise GeckoError(f"{name}: nothing could be read: {reason}")
-        journal.finish(convert)
+        summary.written = journal.finish(convert)
         summary.rows = [made for row in summary.rows for made in convert(row)]
     return summary
 
