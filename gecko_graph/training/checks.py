@@ -16,9 +16,9 @@ from typing_extensions import TypedDict
 
 from ..context import GeckoContext
 from ..conversation.channels import KEY
+from ..conversation.derive import score_conversation
 from ..conversation.milestones.format import MilestoneEntry, build_goal
-from ..conversation.milestones.tables import find_names
-from ..conversation.score import build_trajectory, find_status
+from ..conversation.score import find_status
 from ..errors import GeckoError
 from ..learning.readers import fails, read_result
 from ..models.formatting import cut
@@ -290,22 +290,22 @@ def _judge(made: Made, at: int, *, compared: bool) -> Iterator[Reason]:
         yield tell("refused", place, excerpt(outcome["result"]))
 
 
+def as_conversation(world: World, messages: Sequence[AnyMessage], text: str = "") -> JsonObject:
+    """Return a world's calls after what was said, as a conversation's graph returns one; `text` is said at the end."""
+    talk = [each for each in messages if isinstance(each, HumanMessage | SystemMessage)]
+    for number, step in enumerate(world.log, 1):
+        call, result = step["call"], json.dumps(step.get("outcome", {}).get("result"))
+        envelope: Any = {KEY: {"sender": "tools", "recipient": "agent", "steps": number}}
+        talk.append(AIMessage("", tool_calls=[{"id": call["id"], "name": call["name"], "args": call["args"]}]))
+        talk.append(ToolMessage(result, tool_call_id=call["id"], additional_kwargs=envelope))
+    return {"messages": [*talk, AIMessage(text)], "world": world.snapshot()}
+
+
 def reaches(world: World, goal: Mapping[str, Any], messages: Sequence[AnyMessage], text: str = "") -> bool:
-    """Return whether a world's calls, after these messages, come to a goal; `text` is what is said at the end."""
-    snapshot = world.snapshot()
+    """Return whether a world's calls, after what was said, come to a goal; `text` is what is said at the end."""
+    conversation = as_conversation(world, messages, text)
     milestones, minefields = (
         [MilestoneEntry.model_validate(each) for each in goal.get(key, ())] for key in ("milestones", "minefields")
     )
-    built = build_goal(milestones, minefields, snapshot["start"])
-    steps = snapshot["log"]
-    calls = [{"id": each["call"]["id"], "name": each["call"]["name"], "args": each["call"]["args"]} for each in steps]
-    said = [each for each in messages if isinstance(each, HumanMessage | SystemMessage)]
-    made: list[AnyMessage] = [AIMessage("", tool_calls=calls)] if calls else []
-    for number, step in enumerate(steps, 1):
-        answered = ToolMessage(json.dumps(step.get("outcome", {}).get("result")), tool_call_id=step["call"]["id"])
-        answered.additional_kwargs[KEY] = {"sender": "tools", "recipient": "agent", "steps": number}
-        made.append(answered)
-    trajectory = build_trajectory(
-        [*said, *made, AIMessage(text)], snapshot, find_names(snapshot["start"], built.tables), world.toolkit
-    )
-    return find_status(built.score(trajectory), "ended", []) == "passed"
+    built = build_goal(milestones, minefields, conversation["world"]["start"])
+    return find_status(score_conversation(built, world.toolkit, conversation), "ended", []) == "passed"
