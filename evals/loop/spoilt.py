@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 from gecko_graph import GeckoError, Toolkit
 from gecko_graph.conversation.derive import describe_milestones
@@ -17,6 +17,7 @@ from gecko_graph.training.checks import Checker, as_conversation, make, to_langc
 from gecko_graph.values.places import scalars
 
 from ..bfcl.contracted import classes_toolkit
+from ..bfcl.classes import RUNTIME
 from ..bfcl.drawn import normal
 from ..bfcl.tasks import Task, task_of
 from ..harness.options import find, read_jsonl
@@ -32,12 +33,17 @@ def checker_of(classes: Sequence[str]) -> Checker:
     return Checker(classes_toolkit(classes))
 
 
+def toolkit_of(checker: Checker) -> Toolkit:
+    """Return the tools that it answers with."""
+    return cast("Toolkit", checker.toolkit)
+
+
 def read_turns(given: Given) -> Iterator[tuple[JsonObject, Task, Checker, int]]:
     """Yield each turn with calls as a sample: its label are the turn's calls, `state` is the conversation's start."""
     tasks = {one["id"]: one for one in read_jsonl(find("bfcl_multiturn_tasks.jsonl.gz", given.data))}
     for row in read_jsonl(find("bfcl_multiturn_calls.jsonl.gz", given.data)):
         checker, messages = checker_of(tuple(row["classes"])), list[JsonObject]()
-        tools, task = (checker.toolkit or Toolkit()).as_openai(), tasks[row["id"]]
+        tools, task = toolkit_of(checker).as_openai(), tasks[row["id"]]
         for number, (turn, said) in enumerate(zip(row["turns"], task["turns"], strict=True)):
             messages = [*messages, *said["user"]]
             calls = [{"name": one["call"]["name"], "arguments": one["call"]["args"]} for one in turn if one.get("call")]
@@ -84,7 +90,7 @@ def spoil(sample: JsonObject, way: str, toolkit: Toolkit, dice: Random) -> JsonO
     values = [
         (place, value)
         for place, value in scalars(call["arguments"])
-        if place and isinstance(value, str | int) and not isinstance(value, bool)
+        if place and place[-1] != "precision" and isinstance(value, str | int) and not isinstance(value, bool)
     ]
     if way in ("left out", "swapped"):
         if len(label) < 2:
@@ -130,7 +136,8 @@ def play(
     for one in past:
         task.real.real(one["name"], instances)(**json.loads(one["arguments"]))
     results = [task.real.real(one["name"], instances)(**one["arguments"]) for one in label]
-    return results, task.real.read(instances)
+    end = task.real.read(instances)
+    return results, {key: each for key, each in end.items() if key != RUNTIME}
 
 
 def _expected(label: Sequence[Any], bad: Sequence[Any], results: Sequence[Json], way: str) -> list[Json]:
@@ -163,9 +170,7 @@ def measure(given: Given) -> Iterator[Told]:
             )
         truth = play(task, number, sample["label"], sample)
         for way in dice.sample(WAYS, len(WAYS)):
-            bad = (
-                spoil(whole, way, checker.toolkit or Toolkit(), dice) if made.total() < (given.limit or ROWS) else None
-            )
+            bad = spoil(whole, way, toolkit_of(checker), dice) if made.total() < (given.limit or ROWS) else None
             if bad is None:
                 continue
             made[way] += 1

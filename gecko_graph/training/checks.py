@@ -15,6 +15,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 from typing_extensions import TypedDict
 
 from ..context import GeckoContext
+from ..conversation.changed import find_differences
 from ..conversation.channels import KEY
 from ..conversation.derive import score_conversation
 from ..conversation.milestones.format import MilestoneEntry, build_goal
@@ -29,7 +30,8 @@ from ..tools.real import Answer
 from ..tools.spec import ToolSpec
 from ..values.difference import json_equal
 from ..values.digest import digest
-from ..values.places import excerpt, json_path
+from ..values.patch import same_value
+from ..values.places import Place, excerpt, json_path
 from ..world.provenance import trace_with
 from ..world.rung import DECIDING
 from ..world.world import World
@@ -41,6 +43,7 @@ Code = Literal[
 ]
 DROPPING = frozenset({"tool", "arguments", "refused", "result", "goal"})
 OPEN = frozenset({"undecided", "context", "chosen", "no_reply"})
+KNOBS = GeckoContext(semantic_validation=False)
 _KEPT = 64
 """Tools of rows, and worlds of start states, that are kept."""
 
@@ -118,9 +121,7 @@ class Checker:
 
     def _build_world(self, sample: Sample) -> World | str:
         try:
-            world = World(
-                cast("Toolkit", self.toolkit), state=sample["state"], context=GeckoContext(semantic_validation=False)
-            )
+            world = World(cast("Toolkit", self.toolkit), state=sample["state"], context=KNOBS)
         except GeckoError as error:
             return str(error)
         results = {each["tool_call_id"]: each["content"] for each in sample["messages"] if each["role"] == "tool"}
@@ -223,13 +224,25 @@ def make(world: World, call: Mapping[str, Any], recorded: Sequence[Json] = ()) -
     is_error = fails(recorded[0])
     status = outcome["status"] if fails(outcome["result"]) == is_error else "error" if is_error else "ok"
     after = world.fork(by_rules=True)
-    entry = after.record({**step["call"], "args": call["arguments"]}, Answer(status, recorded[0]))
-    drifts = [each for each in entry.get("drift", ()) if each["kind"] != "schema"]
-    shown = (
-        f"{each['kind']} at {each['path']}: {excerpt(each['real'])}, not {excerpt(each['predicted'])}"
-        for each in drifts
-    )
+    after.record({**step["call"], "args": call["arguments"]}, Answer(status, recorded[0]))
+    again = World.restore(world.toolkit, world.snapshot(), context=KNOBS.model_copy(update={"seed": 1}))
+    other = again.call({"name": name, "args": call["arguments"]}).get("outcome", outcome)
+    drawn = {place for place, old, new in find_differences(outcome["result"], other["result"])}
+    found = (each for each in _compare(outcome["result"], recorded[0]) if each[0] not in drawn)
+    shown = (f"at {json_path(place)}: {excerpt(real)}, not {excerpt(ours)}" for place, ours, real in found)
     return Made(after, step, next(shown, ""))
+
+
+def _compare(ours: Json, real: Json, place: Place = ()) -> Iterator[tuple[Place, Json, Json]]:
+    """Yield where two results differ; 1 is 1.0."""
+    if isinstance(ours, dict) and isinstance(real, dict) and ours.keys() == real.keys():
+        for key, each in ours.items():
+            yield from _compare(each, real[key], (*place, key))
+    elif isinstance(ours, list) and isinstance(real, list) and len(ours) == len(real):
+        for at, pair in enumerate(zip(ours, real, strict=True)):
+            yield from _compare(*pair, (*place, at))
+    elif not same_value(ours, real):
+        yield place, ours, real
 
 
 class _Play:
@@ -292,7 +305,7 @@ def _judge(made: Made, at: int, *, compared: bool) -> Iterator[Reason]:
 
 def as_conversation(world: World, messages: Sequence[AnyMessage], text: str = "") -> JsonObject:
     """Return a world's calls after what was said, as a conversation's graph returns one; `text` is said at the end."""
-    talk = [each for each in messages if isinstance(each, HumanMessage | SystemMessage)]
+    talk: list[AnyMessage] = [each for each in messages if isinstance(each, HumanMessage | SystemMessage)]
     for number, step in enumerate(world.log, 1):
         call, result = step["call"], json.dumps(step.get("outcome", {}).get("result"))
         envelope: Any = {KEY: {"sender": "tools", "recipient": "agent", "steps": number}}
