@@ -1,4 +1,4 @@
-"""`loop`: training data, without a model: does ToolMatch agree, does verify find what is wrong and keep what is right?"""
+"""`loop`: training data, without a model: does ToolMatch agree, is what is wrong found and what is right kept?"""
 
 from __future__ import annotations
 

@@ -11,13 +11,14 @@ from typing import Any, cast
 
 from gecko_graph import GeckoError, Toolkit
 from gecko_graph.conversation.derive import describe_milestones
+from gecko_graph.conversation.milestones.tables import find_table
 from gecko_graph.schemas.complaints import find_complaints
 from gecko_graph.state import Json, JsonObject
 from gecko_graph.training.checks import Checker, as_conversation, make, to_langchain
 from gecko_graph.values.places import scalars
 
-from ..bfcl.contracted import classes_toolkit
 from ..bfcl.classes import RUNTIME
+from ..bfcl.contracted import classes_toolkit
 from ..bfcl.drawn import normal
 from ..bfcl.tasks import Task, task_of
 from ..harness.options import find, read_jsonl
@@ -38,34 +39,29 @@ def toolkit_of(checker: Checker) -> Toolkit:
     return cast("Toolkit", checker.toolkit)
 
 
-def read_turns(given: Given) -> Iterator[tuple[JsonObject, Task, Checker, int]]:
+def read_turns(given: Given) -> Iterator[tuple[JsonObject, Task, Checker]]:
     """Yield each turn with calls as a sample: its label are the turn's calls, `state` is the conversation's start."""
     tasks = {one["id"]: one for one in read_jsonl(find("bfcl_multiturn_tasks.jsonl.gz", given.data))}
     for row in read_jsonl(find("bfcl_multiturn_calls.jsonl.gz", given.data)):
-        checker, messages = checker_of(tuple(row["classes"])), list[JsonObject]()
-        tools, task = toolkit_of(checker).as_openai(), tasks[row["id"]]
+        checker, messages, task = checker_of(tuple(row["classes"])), list[JsonObject](), tasks[row["id"]]
+        about = {"v": 1, "tools": toolkit_of(checker).as_openai(), "state": normal(row["initial_state"]), "from": []}
         for number, (turn, said) in enumerate(zip(row["turns"], task["turns"], strict=True)):
             messages = [*messages, *said["user"]]
-            calls = [{"name": one["call"]["name"], "arguments": one["call"]["args"]} for one in turn if one.get("call")]
-            results = [
-                one["result"] if not one["raised"] else {"error": one["raised"]} for one in turn if one.get("call")
-            ]
-            sample = {"v": 1, "id": f"{row['id']}:{number}", "tools": tools, "messages": messages, "label": calls}
+            made = [one for one in turn if one.get("call")]
+            calls = [{"name": one["call"]["name"], "arguments": one["call"]["args"]} for one in made]
+            results = [{"error": one["raised"]} if one["raised"] else one["result"] for one in made]
+            row_id = f"{row['id']}:{number}"
             if calls:
                 yield (
-                    {**sample, "results": results, "state": normal(row["initial_state"]), "from": []},
+                    {**about, "id": row_id, "messages": messages, "label": calls, "results": results},
                     task_of(task),
                     checker,
-                    number,
                 )
             for at, (call, result) in enumerate(zip(calls, results, strict=True)):
                 id_, function = f"c{number}_{at}", {"name": call["name"], "arguments": json.dumps(call["arguments"])}
-                made = {
-                    "role": "assistant",
-                    "content": "",
-                    "tool_calls": [{"id": id_, "type": "function", "function": function}],
-                }
-                messages = [*messages, made, {"role": "tool", "content": json.dumps(result), "tool_call_id": id_}]
+                tool_calls = [{"id": id_, "type": "function", "function": function}]
+                answer = {"role": "tool", "content": json.dumps(result), "tool_call_id": id_}
+                messages = [*messages, {"role": "assistant", "content": "", "tool_calls": tool_calls}, answer]
 
 
 def add_goal(sample: JsonObject, checker: Checker) -> JsonObject:
@@ -77,8 +73,13 @@ def add_goal(sample: JsonObject, checker: Checker) -> JsonObject:
         world = make(world, call, [result]).world
     try:
         milestones = describe_milestones(world.toolkit, as_conversation(world, to_langchain(sample["messages"])))
-    except GeckoError:
-        return sample
+    except GeckoError:  # nothing that a milestone names has changed: what has, as it is
+        end = world.state
+        changed = [key for key, each in end.items() if each != sample["state"].get(key) and key != RUNTIME]
+        if not changed:
+            return sample
+        parts = [{"at": key, "snapshot": list(find_table(end, key))} for key in changed]
+        milestones = [{"id": "end", "state": parts}]
     return {**sample, "goal": {"milestones": milestones}}
 
 
@@ -86,108 +87,89 @@ def spoil(sample: JsonObject, way: str, toolkit: Toolkit, dice: Random) -> JsonO
     """Return a sample spoilt in one way; None where it cannot be."""
     label, results = json.loads(json.dumps(sample["label"])), [*sample["results"]]
     at = dice.randrange(len(label))
-    call = label[at]
-    values = [
-        (place, value)
-        for place, value in scalars(call["arguments"])
-        if place and place[-1] != "precision" and isinstance(value, str | int) and not isinstance(value, bool)
-    ]
-    if way in ("left out", "swapped"):
-        if len(label) < 2:
-            return None
-        for some in (label, results):
-            if way == "left out":
-                some.pop(at)
-            else:
-                some[at - 1], some[at] = some[at], some[at - 1]
-    elif way == "sibling":
-        others = [
-            tool for tool in toolkit if tool.name != call["name"] and not find_complaints(tool, call["arguments"])
-        ]
-        if not others:
-            return None
-        call["name"] = dice.choice(others).name
-    elif not values:
-        return None
+    if way == "sibling":
+        args, name = label[at]["arguments"], label[at]["name"]
+        others = [tool.name for tool in toolkit if tool.name != name and not find_complaints(tool, args)]
+        label[at]["name"] = dice.choice(others or [name])
+    elif way in ("left out", "swapped"):
+        for some in (label, results) if len(label) > 1 else ():
+            moved = some.pop(at)
+            some[at - 1 : at - 1] = [moved] if way == "swapped" else []
     else:
-        place, old = dice.choice(values)
-        known = [
-            each for _, each in scalars(sample["state"], keys=True) if type(each) is type(old) and each not in (old, "")
-        ]
-        new: Json = f"zq{dice.randrange(10**6)}" if isinstance(old, str) else dice.randrange(10**6, 10**7)
-        if way == "another value":
-            if not known:
-                return None
-            new = dice.choice(known)
-        holder: Any = call["arguments"]
-        for key in place[:-1]:
-            holder = holder[key]
-        holder[place[-1]] = new
-    same = label == sample["label"]
-    return None if same else {**sample, "label": label, "results": results}
+        _change(label[at]["arguments"], sample["state"] if way == "another value" else None, dice)
+    return None if label == sample["label"] else {**sample, "label": label, "results": results}
 
 
-def play(
-    task: Task, number: int, label: Sequence[Mapping[str, Any]], sample: JsonObject
-) -> tuple[list[Json], JsonObject]:
-    """Return what the real classes answer to a label after the messages' calls, and the state that they end in."""
+def _change(args: JsonObject, state: JsonObject | None, dice: Random) -> None:
+    """Put a value of the state, or one that is made up, in the place of a text or whole number."""
+    old = [(place, value) for place, value in scalars(args) if type(value) in (str, int) and place[-1] != "precision"]
+    if not old:
+        return
+    place, value = dice.choice(old)
+    new: Json = f"zq{dice.randrange(10**6)}" if isinstance(value, str) else dice.randrange(10**6, 10**7)
+    if state is not None:
+        new = dice.choice(
+            [each for _, each in scalars(state, keys=True) if type(each) is type(value) and each] or [value]
+        )
+    holder: Any = args
+    for key in place[:-1]:
+        holder = holder[key]
+    holder[place[-1]] = new
+
+
+def play(task: Task, label: Sequence[Mapping[str, Any]], sample: JsonObject) -> tuple[list[Json], JsonObject]:
+    """Return what the real classes answer to a label after the messages' calls, and the state that they end in.
+
+    Left out of it is what no row could tell: the drawn balance of a card that the calls have registered.
+    """
     instances = task.real.load()
-    past = [call["function"] for each in sample["messages"] for call in each.get("tool_calls", ())]
-    for one in past:
-        task.real.real(one["name"], instances)(**json.loads(one["arguments"]))
+    for call in (call["function"] for each in sample["messages"] for call in each.get("tool_calls", ())):
+        task.real.real(call["name"], instances)(**json.loads(call["arguments"]))
     results = [task.real.real(one["name"], instances)(**one["arguments"]) for one in label]
     end = task.real.read(instances)
+    for card in end.get("TravelAPI", {}).get("credit_card_list", {}).values():
+        card.pop("balance" if "cardholder_name" in card else "", None)
     return results, {key: each for key, each in end.items() if key != RUNTIME}
 
 
-def _expected(label: Sequence[Any], bad: Sequence[Any], results: Sequence[Json], way: str) -> list[Json]:
-    """Return the results that a spoilt label's calls have where nothing is changed: those that they have in the right one."""
-    if way in ("left out", "swapped"):
-        known = list(zip(label, results, strict=True))
-        return [known.pop(next(at for at, (call, _) in enumerate(known) if call == one))[1] for one in bad]
-    return [*results]
+def _changes(label: Sequence[Any], bad: Sequence[Any], truth: tuple[Any, Any], now: tuple[Any, Any]) -> bool:
+    """Return whether a spoilt label ends otherwise, or a call of it comes to something else than in the right one."""
+    if all(one in label for one in bad):
+        known = list(zip(label, truth[0], strict=True))
+        then = [next((known.pop(at)[1] for at, (call, _) in enumerate(known) if call == one), None) for one in bad]
+        return now != (then, truth[1])
+    return now != truth
 
 
 def measure(given: Given) -> Iterator[Told]:
     """Yield what becomes of right labels, and of spoilt ones way by way."""
-    right, goals, made, changed, found, missed = (
-        Counter[str](),
-        0,
-        Counter[str](),
-        Counter[str](),
-        Counter[str](),
-        list[str](),
-    )
+    right, goals, counts, missed = Counter[str](), 0, Counter[tuple[str, str]](), list[str]()
     turns = list(read_turns(given))
-    for sample, task, checker, number in Random(0).sample(turns, min(len(turns), given.limit or len(turns))):
+    for sample, task, checker in Random(0).sample(turns, min(len(turns), given.limit or len(turns))):
         whole, dice = add_goal(sample, checker), Random(sample["id"])
         goals += "goal" in whole
         verdict = checker.check(whole)  # type: ignore[arg-type]
         right[verdict["status"]] += 1
         if verdict["status"] == "drop":
+            reason = verdict["reasons"][0]
             yield Told(
-                f"right, and dropped: {sample['id']}: {verdict['reasons'][0]['path']} {verdict['reasons'][0]['message']}"
+                f"right, and dropped: {whole['id']}: {reason['path']} {reason['message']}",
+                reason["code"] == "arguments",
             )
-        truth = play(task, number, sample["label"], sample)
+        truth = play(task, sample["label"], sample)
         for way in dice.sample(WAYS, len(WAYS)):
-            bad = spoil(whole, way, toolkit_of(checker), dice) if made.total() < (given.limit or ROWS) else None
-            if bad is None:
+            bad = spoil(whole, way, toolkit_of(checker), dice)
+            if bad is None or sum(counts[each, "made"] for each in WAYS) >= (given.limit or ROWS):
                 continue
-            made[way] += 1
-            results, end = play(task, number, bad["label"], sample)
-            if end == truth[1] and results == _expected(sample["label"], bad["label"], truth[0], way):
+            counts[way, "made"] += 1
+            if not _changes(sample["label"], bad["label"], truth, play(task, bad["label"], sample)):
                 continue
-            changed[way] += 1
-            if checker.check(bad)["status"] == "drop":  # type: ignore[arg-type]
-                found[way] += 1
-            else:
-                missed.append(f"{way}: {bad['id']}: {json.dumps(bad['label'])[:300]}")
+            counts[way, "changed"] += 1
+            is_found = checker.check(bad)["status"] == "drop"  # type: ignore[arg-type]
+            counts[way, "found"] += is_found
+            missed += [] if is_found else [f"missed: {way}: {bad['id']}: {json.dumps(bad['label'])[:200]}"]
     yield Told(f"right labels: {dict(right)}, {goals} with a goal")
-    yield from (
-        Told(
-            f"{way}: {found[way]} of {changed[way]} that change outcome or end, of {made[way]}",
-            found[way] == changed[way],
-        )
-        for way in WAYS
-    )
-    yield from (Told(f"missed: {each}") for each in missed[:20])
+    for way in WAYS:
+        made, changed, found = (counts[way, word] for word in ("made", "changed", "found"))
+        yield Told(f"{way}: {found} of {changed} that change outcome or end found, of {made} made", found == changed)
+    yield from map(Told, missed[:20])
