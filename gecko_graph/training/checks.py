@@ -80,9 +80,11 @@ class Checker:
 
     Args:
         toolkit: The tools that answer the calls of samples with a state; None leaves these to the schemas.
+        sources: Whether values without a source are also looked for where the world has decided.
     """
 
     toolkit: Toolkit | None = None
+    sources: bool = False
     _tools: OrderedDict[str, Toolkit | None] = field(default_factory=OrderedDict)
     _worlds: OrderedDict[str, World | str] = field(default_factory=OrderedDict)
 
@@ -93,7 +95,8 @@ class Checker:
         made = False
         if not reasons and self.toolkit is not None and sample.get("state") is not None:
             reasons, made = _Play(self, sample).run(later)
-        if not any(each["code"] in DROPPING for each in reasons) and sample["label"] and tools is not None:
+        is_left = (self.sources or not made) and not any(each["code"] in DROPPING for each in reasons)
+        if is_left and sample["label"] and tools is not None:
             reasons += _find_chosen(sample, tools)
         return decide(reasons, made=made)
 
@@ -233,6 +236,23 @@ def make(world: World, call: Mapping[str, Any], recorded: Sequence[Json] = ()) -
     return Made(after, step, next(shown, ""))
 
 
+def _make_all(world: World, label: Sequence[LabelCall], results: Sequence[Json] | None) -> Iterator[Made]:
+    """Yield the calls of a label as `make` makes them: at once where that comes to what is recorded."""
+    trial = world.fork(by_rules=True)
+    steps = trial.call_all({"name": world.toolkit.resolve(one["name"]), "args": one["arguments"]} for one in label)
+    same = (
+        "outcome" in step and json_equal(step["outcome"]["result"], result)
+        for step, result in zip(steps, results or (), strict=results is not None)
+    )
+    if all(same):
+        yield from (Made(trial, step) for step in steps)
+        return
+    for call, result in zip(label, results or (), strict=True):
+        made = make(world, call, [result])
+        world = made.world
+        yield made
+
+
 def _compare(ours: Json, real: Json, place: Place = ()) -> Iterator[tuple[Place, Json, Json]]:
     """Yield where two results differ; 1 is 1.0."""
     if isinstance(ours, dict) and isinstance(real, dict) and ours.keys() == real.keys():
@@ -259,8 +279,7 @@ class _Play:
         if isinstance(world, str):
             return [tell("context", ("messages",), world)], False
         results = self._sample.get("results")
-        for at, call in enumerate(self._sample["label"]):
-            made = make(world, call, results[at : at + 1] if results is not None else ())
+        for at, made in enumerate(_make_all(world, self._sample["label"], results)):
             self._reasons += _judge(made, at, compared=results is not None)
             world = made.world
         compared = results is not None or not self._sample["label"]

@@ -193,7 +193,7 @@ def verify_samples(  # noqa: PLR0913 - every one is a choice of its own, by keyw
         else (Line(at, dict(row)) for at, row in enumerate(source, 1))
     )
     models = Models.of(model) if model is not None else None
-    checker = Checker(toolkit)
+    checker = Checker(toolkit, sources=models is not None)
     work = _Work(checker, name, _read_answers(answers), truth)
     summary, known, convert = Summary(), set[str](), FORMATS[to] if to else lambda row: iter([row])
     setting = digest([*map(_identify, (source, answers)), truth, _describe(toolkit), repr(model) if model else None])
