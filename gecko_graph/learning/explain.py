@@ -152,7 +152,6 @@ def richer(terms: Sequence[Term]) -> list[Term]:
     texts = [term for term in terms if term.of == "lookup"]
     return [
         *terms,
-        *derive(terms, " | float", lambda value: float(value) if type(value) is int else MISSING),
         *derive(terms, " | keys", lambda value: list(value) if isinstance(value, dict) else MISSING),
         *derive(terms, " | values", lambda value: list(value.values()) if isinstance(value, dict) else MISSING),
         *derive(terms, " | length", lambda value: len(value) if isinstance(value, list | dict | str) else MISSING),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 from typing import Any, cast
 
 from ..contracts.contract import Contract
@@ -17,7 +19,7 @@ from ..values.digest import digest
 from ..values.patch import tokens
 from ..values.places import as_text
 from .changes import Lawful, Program, cover, find_effects, find_results
-from .conditions import Documented, build_conditions, forms_of, places
+from .conditions import PROSE, Documented, build_conditions, forms_of, numbers_in, of_items, places
 from .explain import Explainer, richer
 from .observation import Observation, is_masked, without_masked
 from .rules import ESTABLISHED, EXCEPTIONS, PROPOSED, Rule, Sample, find_region, find_rules
@@ -27,6 +29,7 @@ from .texts import HOLE
 CHUNK, MOST_PARTS = 12, 6
 """Conditions in one clause, for an expression has a limit; values of an argument that may be branches."""
 
+_BRACES = r"\{[{%]"
 OUTSIDE, UNLEARNED = "outside of what was seen", "its result was not learned"
 
 
@@ -47,10 +50,14 @@ class _Rows:
         defaults = {name: rule.get("default") if isinstance(rule, dict) else None for name, rule in properties.items()}
         args = [{**defaults, **{key: _known(each) for key, each in row.args.items()}} for row in rows]
         states = [MISSING if row.before is None else _known(row.before) for row in rows]
+        about = (str(rule.get("description", "")) for rule in properties.values() if isinstance(rule, dict))
+        documented = {**documented, PROSE: numbers_in(tool.description, *about)}
         terms = build_terms(args, states, "state")
         lawful = sum(1 << at for at, branch in enumerate(branches) if not branch)
         starts = [row.question if row.before is None else digest(row.before) for row in rows]
-        sample = Sample(lawful, [row.digest[:12] for row in rows], starts, terms, build_conditions(terms), documented)
+        lists = (term for term in terms if term.of == "argument" and term.where("list"))
+        conditions = [*build_conditions(terms), *(one for many in lists for one in of_items(many, states))]
+        sample = Sample(lawful, [row.digest[:12] for row in rows], starts, terms, conditions, documented)
         return cls(tool, branches, rows, args, sample)
 
     def lawful(self) -> Lawful:
@@ -63,12 +70,32 @@ class _Rows:
         return Lawful(dict(enumerate(self.args)), befores, known, results, _parts(self.sample))
 
     def kinds(self) -> list[tuple[str, int]]:
-        """Return the kinds of refusals with their rows, the most frequent first."""
+        """Return the kinds of refusals with their rows, the most frequent first.
+
+        Kinds whose messages differ in one word are one where a term has that word: `order is shipped`, `is cancelled`.
+        """
         found: dict[str, int] = {}
         for at, branch in enumerate(self.branches):
             if branch:
                 found[branch] = found.get(branch, 0) | 1 << at
+        alike: dict[tuple[str, str], dict[str, str]] = {}
+        for kind in sorted(found):
+            for word in re.finditer(r"[^\W\d_]+", kind):
+                alike.setdefault((kind[: word.start()], kind[word.end() :]), {})[kind] = word[0]
+        for (before, after), words in alike.items():
+            if len(words) > 1 and words.keys() <= found.keys() and self._tells(words, found):
+                found[before + HOLE + after] = reduce(or_, (found.pop(kind) for kind in words))
         return sorted(found.items(), key=lambda pair: (-pair[1].bit_count(), pair[0]))
+
+    def _tells(self, words: Mapping[str, str], found: Mapping[str, int]) -> bool:
+        """Return whether the state has a value that is the word of each kind, wherever it is known."""
+        seen = {at: word for kind, word in words.items() for at in places(found[kind])}
+        for term in (term for term in self.sample.terms if term.of != "argument"):
+            known = {at: word for at, word in seen.items() if term.values[at] is not MISSING}
+            right = [word for at, word in known.items() if term.values[at] == word]
+            if {*right} == {*words.values()} and len(right) >= (1 - EXCEPTIONS) * len(known):
+                return True
+        return False
 
 
 def _known(value: Json) -> Any:
@@ -98,6 +125,7 @@ def mine(
     if seen < PROPOSED:
         doubts = ["false"]
         unknown.append(f"only {seen} lawful calls were seen")
+        refusing += _never(whole) if not seen else ()
         parts: JsonObject = {}
     else:
         doubts += _forms(whole)
@@ -137,6 +165,18 @@ def _requirements(whole: _Rows, unknown: list[str]) -> tuple[list[JsonObject], l
     return clauses, list(dict.fromkeys(doubts))
 
 
+def _never(whole: _Rows) -> list[JsonObject]:
+    """Return the warning of a tool that was refused each time: a call that is lawful may not have been tried yet."""
+    (kind, rows), *_ = whole.kinds() or [("", 0)]
+    if (count := len(whole.rows)) < PROPOSED:
+        return []
+    told = (
+        f"perhaps refused: refused each of {count} times, {rows.bit_count()} of them by {re.sub(_BRACES, HOLE, kind)}"
+    )
+    evidence = {"kind": "never done", "for": count, "lawful": 0, "against": [], "rivals": 0, "status": "proposed"}
+    return [{"id": "never-done", "check": "false", "pass": told, "evidence": evidence}]
+
+
 def _clauses(sample: Sample, rule: Rule, error: Json, name: str) -> tuple[list[JsonObject], list[str]]:
     """Return a rule's clauses, and what all lawful calls had so that it could be evaluated."""
     some = [rule.best, *(rule.rivals if rule.status != "refuted" else ())]
@@ -160,7 +200,7 @@ def _error(whole: _Rows, kind: str, rows: int, explainer: Explainer) -> Json:
     value = explainer.explain(seen)
     if value is not None and (not value.needs or all("args" in need for need in value.needs)):
         return value.template
-    known: Json = re.sub(r"\{[{%]", HOLE, kind)
+    known: Json = re.sub(_BRACES, HOLE, kind)
     with suppress(ValueError):
         return cast("Json", json.loads(str(known)))
     return known

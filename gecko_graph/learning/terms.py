@@ -120,15 +120,16 @@ def values_at(values: Sequence[Any], key: str) -> list[Any]:
     return [value.get(key, MISSING) if isinstance(value, dict) else MISSING for value in values]
 
 
-def build_terms(args: Sequence[Any], states: Sequence[Any], root: str) -> list[Term]:
+def build_terms(args: Sequence[Any], states: Sequence[Any], root: str, name: str = "args") -> list[Term]:
     """Return the terms of a tool's calls.
 
     Args:
-        args: The arguments of each call, absent optional ones as None.
+        args: The arguments of each call, absent optional ones as None; or what stands in their place.
         states: The known state of each, or MISSING.
         root: How the state is called.
+        name: How the arguments are called.
     """
-    arguments = list(_arguments(args))
+    arguments = list(_arguments(args, name)) if _mostly(args, dict) else [Term(name, args, 1, "argument")]
     fields = list(_fields(states, root, "state", 0, 1))
     cursors = list(_cursors(fields))
     containers = [term for term in (*fields, *cursors) if _holds(term, dict)]
@@ -144,9 +145,9 @@ def build_terms(args: Sequence[Any], states: Sequence[Any], root: str) -> list[T
     return sorted(unique.values(), key=lambda term: term.cost)[:TERMS]
 
 
-def _arguments(args: Sequence[Any]) -> Iterator[Term]:
-    for name in sorted({name for each in args for name in each}):
-        values, text = [each.get(name) for each in args], member("args", name)
+def _arguments(args: Sequence[Any], root: str) -> Iterator[Term]:
+    for name in sorted({name for each in args if isinstance(each, dict) for name in each}):
+        values, text = [each.get(name) if isinstance(each, dict) else MISSING for each in args], member(root, name)
         yield Term(text, values, 1, "argument")
         if _mostly([MISSING if value is None else value for value in values], dict):
             yield from _fields(values, text, "argument", DEPTH, 2)
@@ -253,7 +254,7 @@ TESTS: dict[str, Callable[[Any], bool]] = {
     ),
     "holder": lambda value: isinstance(value, dict | list),
     "sized": lambda value: isinstance(value, dict | list | str),
-    "keys": lambda value: isinstance(value, list) and all(map(is_key, value)),
+    "list": lambda value: isinstance(value, list),
 }
 """What conditions ask of a value before they look at it."""
 

@@ -11,7 +11,7 @@ from .terms import Term
 
 __all__ = ["HOLE", "fit_text", "kind_of"]
 
-MOST_HOLES, TRIES = 6, 3
+MOST_HOLES = 6
 
 
 def fit_text(seen: Mapping[int, str], terms: Sequence[Term]) -> tuple[str, list[Term]] | None:
@@ -25,8 +25,7 @@ def fit_text(seen: Mapping[int, str], terms: Sequence[Term]) -> tuple[str, list[
     if not holes:
         return None
     first = max(seen, key=lambda row: sum(len(shown[row]) > 1 for _, shown in holes))
-    tried = (_fill(first, seen, holes[start:]) for start in range(min(TRIES, len(holes))))
-    return next((found for found in tried if found), None)
+    return _fill(first, seen, holes)
 
 
 def _show(value: Any) -> str:
