@@ -250,8 +250,8 @@ def constants(
         if bad and good:
             found += _seen(term, bad, good, documented)
             if term.where("number") and not term.where("flag"):
-                sizes = ([value for value in some if is_number(value)] for some in (bad, good))
-                found += _threshold(term, *sizes, named=documented.get(PROSE, ()))
+                few, many = ([value for value in some if is_number(value)] for some in (bad, good))
+                found += _threshold(term, few, many, documented.get(PROSE, ()))
     return found
 
 

@@ -108,8 +108,8 @@ def quote(value: Json) -> str:
 
 
 def stable_fields(values: Sequence[Any]) -> list[str]:
-    """Return the keys that nearly all of these objects have."""
-    objects = [value for value in values if isinstance(value, dict)]
+    """Return the keys that nearly all of these objects have, but for those of which nothing is known."""
+    objects = [value for value in values if isinstance(value, dict) and value]
     counts = Counter(key for value in objects for key in value if key.isidentifier())
     least = max(STABLE * len(objects), LEAST_HITS)
     return [key for key, count in counts.items() if count >= least][:FIELDS]
