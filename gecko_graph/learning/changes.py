@@ -92,7 +92,12 @@ class Lawful:
     def _whole_or_parts(self, rows: Mapping[int, Any]) -> Iterator[dict[int, Any]]:
         """Yield rows, and then their parts, until a program is found for all of them."""
         yield dict(rows)
-        for part in self.parts:
+        words: dict[Any, int] = {}
+        for row, value in rows.items():
+            if isinstance(value, dict):
+                said = tuple(each for each in value.values() if isinstance(each, bool))
+                words[said] = words.get(said, 0) | 1 << row
+        for part in [*(words.values() if len(words) > 1 else ()), *self.parts]:
             some = {row: value for row, value in rows.items() if part >> row & 1}
             if LEAST <= len(some) < len(rows):
                 yield some

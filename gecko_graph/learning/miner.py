@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import or_
 from typing import Any, cast
@@ -16,6 +16,7 @@ from ..errors import ContractError
 from ..state import Json, JsonObject
 from ..tools import ToolSpec
 from ..values.digest import digest
+from ..values.observation import HOLE
 from ..values.patch import tokens
 from ..values.places import as_text
 from .changes import Lawful, Program, cover, find_effects, find_results
@@ -23,8 +24,7 @@ from .conditions import PROSE, Documented, build_conditions, forms_of, numbers_i
 from .explain import Explainer, richer
 from .observation import Observation, is_masked, without_masked
 from .rules import ESTABLISHED, EXCEPTIONS, PROPOSED, Rule, Sample, find_region, find_rules
-from .terms import MISSING, build_terms
-from .texts import HOLE
+from .terms import MISSING, Term, build_terms
 
 CHUNK, MOST_PARTS = 12, 6
 """Conditions in one clause, for an expression has a limit; values of an argument that may be branches."""
@@ -42,6 +42,7 @@ class _Rows:
     rows: Sequence[Observation]
     args: list[JsonObject]
     sample: Sample
+    holes: dict[str, Term] = field(default_factory=dict)
 
     @classmethod
     def of(cls, tool: ToolSpec, found: Sequence[tuple[str, Observation]], documented: Documented) -> _Rows:
@@ -83,19 +84,21 @@ class _Rows:
             for word in re.finditer(r"[^\W\d_]+", kind):
                 alike.setdefault((kind[: word.start()], kind[word.end() :]), {})[kind] = word[0]
         for (before, after), words in alike.items():
-            if len(words) > 1 and words.keys() <= found.keys() and self._tells(words, found):
-                found[before + HOLE + after] = reduce(or_, (found.pop(kind) for kind in words))
+            is_new = len(words) > 1 and words.keys() <= found.keys()
+            if is_new and (term := self._find_word(words, found)):
+                found[kind := before + HOLE + after] = reduce(or_, (found.pop(each) for each in words))
+                self.holes[kind] = term
         return sorted(found.items(), key=lambda pair: (-pair[1].bit_count(), pair[0]))
 
-    def _tells(self, words: Mapping[str, str], found: Mapping[str, int]) -> bool:
-        """Return whether the state has a value that is the word of each kind, wherever it is known."""
+    def _find_word(self, words: Mapping[str, str], found: Mapping[str, int]) -> Term | None:
+        """Return what in the state is the word of each kind, wherever it is known."""
         seen = {at: word for kind, word in words.items() for at in places(found[kind])}
         for term in (term for term in self.sample.terms if term.of != "argument"):
             known = {at: word for at, word in seen.items() if term.values[at] is not MISSING}
             right = [word for at, word in known.items() if term.values[at] == word]
             if {*right} == {*words.values()} and len(right) >= (1 - EXCEPTIONS) * len(known):
-                return True
-        return False
+                return term
+        return None
 
 
 def _known(value: Json) -> Any:
@@ -196,6 +199,8 @@ def _clauses(sample: Sample, rule: Rule, error: Json, name: str) -> tuple[list[J
 
 def _error(whole: _Rows, kind: str, rows: int, explainer: Explainer) -> Json:
     """Return the error of refusals of one kind as a template, `…` where nothing explains a part."""
+    word = whole.holes.get(kind)
+    rows &= word.where("there") if word else rows
     seen = {at: whole.rows[at].result for at in places(rows)}
     value = explainer.explain(seen)
     if value is not None and (not value.needs or all("args" in need for need in value.needs)):
@@ -230,7 +235,7 @@ def _forms(whole: _Rows) -> list[str]:
 def _passing(doubts: Sequence[str]) -> Iterator[JsonObject]:
     unique = list(dict.fromkeys(doubts))
     for number in range(0, len(unique), CHUNK):
-        check = " and ".join(unique[: number + CHUNK] if number == 0 else unique[number : number + CHUNK])
+        check = " and ".join(unique[number : number + CHUNK])
         yield {"id": f"forms-{number // CHUNK + 1}", "check": check, "pass": OUTSIDE}
 
 

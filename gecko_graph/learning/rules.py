@@ -147,14 +147,20 @@ def chance_of(rows: int, failed: int, lawful: int, pool: int) -> float:
     return pool * exp(log_choose(failed, rows) - log_choose(failed + lawful, rows))
 
 
+def grade(kind: str, rows: int, starts: int, against: int, *, is_clear: bool) -> str:
+    """Return how far a rule of a kind is to be trusted; `is_clear`: nothing speaks of an accident."""
+    if against:
+        return "refuted"
+    trusted = kind in TRUSTED and rows >= ESTABLISHED and starts >= STARTS and is_clear
+    return "established" if trusted else "proposed"
+
+
 def _evidence(sample: Sample, best: Condition, rows: int, chance: float, rivals: int, is_sure: bool) -> JsonObject:
     count, against = rows.bit_count(), sample.lawful & best.fails
     starts = len({sample.starts[at] for at in places(rows)})
     # one that most lawful calls do not speak of, or that explains a part, may be an accident of these states
     is_common = 2 * (sample.lawful & best.known).bit_count() >= sample.lawful.bit_count()
     is_clear = is_common and chance <= SURE and is_sure
-    trusted = best.kind in TRUSTED and count >= ESTABLISHED and starts >= STARTS and is_clear
-    status = "refuted" if against else "established" if trusted else "proposed"
     return {
         "kind": best.kind,
         "for": count,
@@ -163,7 +169,7 @@ def _evidence(sample: Sample, best: Condition, rows: int, chance: float, rivals:
         "chance": float(f"{chance:.1e}"),
         "rivals": rivals,
         "starts": starts,
-        "status": status,
+        "status": grade(best.kind, count, starts, against, is_clear=is_clear),
     }
 
 

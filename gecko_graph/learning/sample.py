@@ -11,8 +11,8 @@ from ..errors import GeckoError
 from ..schemas.complaints import find_complaints
 from ..tools import Toolkit
 from ..values.digest import digest, find_non_json, pack, unpack
+from ..values.observation import kind_of
 from .observation import BadRows, Observation
-from .texts import kind_of
 
 PER_BRANCH, BRANCHES = 400, 60
 OTHER = "…"

@@ -9,9 +9,10 @@ from gecko_graph.contracts.language.examine import ANY
 from gecko_graph.contracts.language.expression import Location, Scope
 from gecko_graph.contracts.run import BASE
 from gecko_graph.learning.conditions import build_conditions, constants, documented_in, forms_of, joined
+from gecko_graph.learning.explain import fit_text
 from gecko_graph.learning.rules import chance_of
 from gecko_graph.learning.terms import MISSING, Term, build_terms
-from gecko_graph.learning.texts import fit_text, kind_of
+from gecko_graph.values.observation import kind_of
 
 PLACE = Location("test", dict.fromkeys(BASE, ANY))
 KEY = st.sampled_from(["a", "b", "1", ""])
