@@ -20,7 +20,7 @@ from ..state import Json, JsonObject
 from ..values.difference import json_equal, make_patch
 from ..values.patch import apply_patch, find, tokens
 from .explain import LEAST, Explainer, Value, join
-from .terms import MISSING, Term, are, is_key, quote, stable_fields
+from .terms import MISSING, Term, are, grouped, is_key, quote, stable_fields
 
 Kind = Literal["effects", "returns"]
 Explain = Callable[[Mapping[int, Any]], Value | None]
@@ -92,11 +92,8 @@ class Lawful:
     def _whole_or_parts(self, rows: Mapping[int, Any]) -> Iterator[dict[int, Any]]:
         """Yield rows, and then their parts, until a program is found for all of them."""
         yield dict(rows)
-        words: dict[Any, int] = {}
-        for row, value in rows.items():
-            if isinstance(value, dict):
-                said = tuple(each for each in value.values() if isinstance(each, bool))
-                words[said] = words.get(said, 0) | 1 << row
+        objects = {row: value.values() for row, value in rows.items() if isinstance(value, dict)}
+        words = grouped((row, tuple(one for one in some if isinstance(one, bool))) for row, some in objects.items())
         for part in [*(words.values() if len(words) > 1 else ()), *self.parts]:
             some = {row: value for row, value in rows.items() if part >> row & 1}
             if LEAST <= len(some) < len(rows):

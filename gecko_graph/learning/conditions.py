@@ -180,7 +180,7 @@ def _members(terms: Sequence[Term]) -> Iterator[Condition]:
     holders = [term for term in terms if term.of != "argument" and term.where("holder")]
     plain = [term for term in holders if term.of == "state" and all(map(_is_flat, term.values))]
     keys = [term for term in terms if term.where("key")]
-    for holder in [*holders, *derive(plain, " | values", lambda value: list(value.values()))]:
+    for holder in [*holders, *derive(plain, " | values", dict, lambda value: [*value.values()])]:
         yield from (MEMBER.of(key, holder) for key in keys if holder.text not in key.text)
 
 
@@ -244,7 +244,7 @@ def constants(
     sums = [combine(a, b, "+") for a in numbers(given) for b in numbers(fields)][:MOST_PAIRS]
     found: list[Condition] = []
     sides = list(places(failed)), list(places(lawful))
-    lengths = derive(given, " | length", lambda value: len(value) if TESTS["sized"](value) else MISSING)
+    lengths = derive(given, " | length", dict | list | str, len)
     for term in [*terms, *lengths, *sums]:
         bad, good = ([value for at in rows if (value := term.values[at]) is not MISSING] for rows in sides)
         if bad and good:

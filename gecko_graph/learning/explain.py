@@ -7,7 +7,8 @@ what was seen.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
@@ -50,7 +51,11 @@ class Explainer:
         values = list(seen.values())
         if all(json_equal(values[0], value) for value in values):
             return Value(escape(values[0]))
-        of_kind = ((int | float, self._sum), (dict | list, self._members), (str, self._text))
+        of_kind = (
+            (int | float, self._sum),
+            (dict | list, self._members),
+            (str, lambda texts: fit_text(texts, self.terms)),
+        )
         ways = [self._term, *(way for kind, way in of_kind if all(isinstance(value, kind) for value in values))]
         ways += [self._table] if self.has_tables else []
         return next((found for way in ways if (found := way(seen)) is not None), None)
@@ -93,10 +98,7 @@ class Explainer:
         return join(parts, dict(zip(keys, made, strict=True)) if isinstance(first, dict) else made)
 
     def _text(self, seen: Seen) -> Value | None:
-        found = fit_text(seen, self.terms)
-        return (
-            Value(found[0], tuple(dict.fromkeys(need for term in found[1] for need in term.typed()))) if found else None
-        )
+        return fit_text(seen, self.terms)
 
     def _table(self, seen: Seen) -> Value | None:
         """Return what was seen for each value of one argument: nothing is known of another."""
@@ -125,40 +127,31 @@ def escape(value: Json) -> Json:
     return [escape(each) for each in value] if isinstance(value, list) else value
 
 
-def fit_text(seen: Mapping[int, str], terms: Sequence[Term]) -> tuple[str, list[Term]] | None:
-    """Return a template that gives each of these texts, and the terms that fill its holes; None where there is none."""
+def fit_text(seen: Mapping[int, str], terms: Sequence[Term]) -> Value | None:
+    """Return a template that gives each of these texts, with terms in its holes; None where there is none."""
     holes: list[tuple[Term, dict[int, str]]] = []
     for term in terms:
         if all(_show(term.values[row]) in text for row, text in seen.items()):
             shown = {row: _show(term.values[row]) for row in seen}
-            holes += [(term, shown)] if len(set(shown.values())) > 1 else []
+            holes += [(term, shown)] if len(set(shown.values())) > 1 and all(shown.values()) else []
     holes = sorted(holes, key=lambda hole: (-sum(map(len, hole[1].values())), hole[0].cost))[:MOST_HOLES]
     if not holes:
         return None
     first = max(seen, key=lambda row: sum(len(shown[row]) > 1 for _, shown in holes))
-    return _fill(first, seen, holes)
+    by = {shown[first]: (term, shown) for term, shown in reversed(holes)}
+    pieces = re.split(f"({'|'.join(map(re.escape, sorted(by, key=len, reverse=True)))})", seen[first])
+    used = [by[piece] for piece in pieces[1::2]]
+    for row, text in seen.items():
+        filled = [shown[row] for _, shown in used]
+        if "".join(each for pair in zip(pieces[::2], [*filled, ""], strict=True) for each in pair) != text:
+            return None
+    said = ["{{ " + term.text + " }}" for term, _ in used]
+    template = "".join(each for pair in zip(pieces[::2], [*said, ""], strict=True) for each in pair)
+    return Value(template, tuple(dict.fromkeys(need for term, _ in used for need in term.typed())))
 
 
 def _show(value: Any) -> str:
     return as_text(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else "\0"
-
-
-def _fill(
-    first: int, seen: Mapping[int, str], holes: Sequence[tuple[Term, dict[int, str]]]
-) -> tuple[str, list[Term]] | None:
-    pieces: list[str | int] = [seen[first]]
-    for number, (_, shown) in enumerate(holes):
-        split: list[str | int] = []
-        for piece in pieces:
-            parts = piece.split(shown[first]) if isinstance(piece, str) and shown[first] else [piece]
-            split += [each for part in parts for each in (number, part)][1:]
-        pieces = split
-    for row, text in seen.items():
-        if "".join(holes[piece][1][row] if isinstance(piece, int) else piece for piece in pieces) != text:
-            return None
-    used = [holes[piece][0] for piece in pieces if isinstance(piece, int)]
-    said = "".join("{{ " + holes[piece][0].text + " }}" if isinstance(piece, int) else piece for piece in pieces)
-    return (said, used) if used else None
 
 
 def _sums(known: Sequence[Term], seen: Seen) -> Iterator[Term]:
@@ -185,15 +178,15 @@ def _is_short(constant: float) -> bool:
 
 def richer(terms: Sequence[Term]) -> list[Term]:
     """Return terms with what results are often made of: keys, values, lengths."""
-    texts = [term for term in terms if term.of == "lookup"]
-    return [
-        *terms,
-        *derive(terms, " | keys", lambda value: list(value) if isinstance(value, dict) else MISSING),
-        *derive(terms, " | values", lambda value: list(value.values()) if isinstance(value, dict) else MISSING),
-        *derive(terms, " | length", lambda value: len(value) if isinstance(value, list | dict | str) else MISSING),
-        *derive(texts, ".split() | length", lambda value: len(value.split()) if isinstance(value, str) else MISSING),
-        *derive(
-            texts, " | lines | length", lambda value: len(value.splitlines()) if isinstance(value, str) else MISSING
-        ),
-        *derive(terms, " | last", lambda value: value[-1] if isinstance(value, list | str) and value else MISSING),
-    ]
+    return [*terms, *(one for way in _MADE for one in derive(terms, *way))]
+
+
+_MADE: Sequence[tuple[str, Any, Callable[[Any], Any]]] = (
+    (" | keys", dict, list),
+    (" | values", dict, lambda value: [*value.values()]),
+    (" | length", dict | list | str, len),
+    (".split() | length", str, lambda value: len(value.split())),
+    (" | lines | length", str, lambda value: len(value.splitlines())),
+    (" | last", list | str, lambda value: value[-1] if value else MISSING),
+)
+"""What results are often made of: a filter, of which values, and what it gives."""

@@ -24,7 +24,7 @@ from .conditions import PROSE, Documented, build_conditions, forms_of, numbers_i
 from .explain import Explainer, richer
 from .observation import Observation, is_masked, without_masked
 from .rules import ESTABLISHED, EXCEPTIONS, PROPOSED, Rule, Sample, find_region, find_rules
-from .terms import MISSING, Term, build_terms
+from .terms import MISSING, Term, build_terms, grouped
 
 CHUNK, MOST_PARTS = 12, 6
 """Conditions in one clause, for an expression has a limit; values of an argument that may be branches."""
@@ -75,10 +75,7 @@ class _Rows:
 
         Kinds whose messages differ in one word are one where a term has that word: `order is shipped`, `is cancelled`.
         """
-        found: dict[str, int] = {}
-        for at, branch in enumerate(self.branches):
-            if branch:
-                found[branch] = found.get(branch, 0) | 1 << at
+        found = grouped((at, branch) for at, branch in enumerate(self.branches) if branch)
         alike: dict[tuple[str, str], dict[str, str]] = {}
         for kind in sorted(found):
             for word in re.finditer(r"[^\W\d_]+", kind):
@@ -272,9 +269,7 @@ def _parts(sample: Sample) -> list[int]:
     """Return parts of the lawful rows that may be branches: by an argument's few values, by the plainest conditions."""
     found: list[int] = []
     for term in (term for term in sample.terms if term.of == "argument"):
-        values: dict[str, int] = {}
-        for at in places(sample.lawful):
-            values[repr(term.values[at])] = values.get(repr(term.values[at]), 0) | 1 << at
+        values = grouped((at, repr(term.values[at])) for at in places(sample.lawful))
         found += values.values() if len(values) <= MOST_PARTS else ()
     plain = [one for one in sample.conditions if one.kind in ("membership", "flag", "existence")]
     sides = [one.true & sample.lawful for one in sorted(plain, key=lambda one: (one.cost, one.check))]

@@ -132,14 +132,13 @@ def build_terms(args: Sequence[Any], states: Sequence[Any], root: str, name: str
     arguments = list(_arguments(args, name)) if _mostly(args, dict) else [Term(name, args, 1, "argument")]
     fields = list(_fields(states, root, "state", 0, 1))
     cursors = list(_cursors(fields))
-    containers = [term for term in (*fields, *cursors) if _holds(term, dict)]
-    lists = [term for term in fields if _holds(term, list)]
+    containers = [term for term in (*fields, *cursors) if _mostly(term.values, dict)]
     keys = [term for term in arguments if term.where("key")]
     own = [term for term in fields if term.where("key")]
-    first = [one for key in (*keys, *own) for one in _lookups(key, containers, lists)]
+    first = [one for key in (*keys, *own) for one in _lookups(key, containers)]
     further = [term for term in first if term.where("key")][:12]
     roots = [term for term in containers if term.cost <= 2]
-    second = [one for key in further for one in _lookups(key, roots, []) if one.text.count("at(") < 3]
+    second = [one for key in further for one in _lookups(key, roots) if one.text.count("at(") < 3]
     found = [*arguments, *fields, *cursors, *first, *second]
     unique = {term.text: term for term in found}
     return sorted(unique.values(), key=lambda term: term.cost)[:TERMS]
@@ -149,7 +148,7 @@ def _arguments(args: Sequence[Any], root: str) -> Iterator[Term]:
     for name in sorted({name for each in args if isinstance(each, dict) for name in each}):
         values, text = [each.get(name) if isinstance(each, dict) else MISSING for each in args], member(root, name)
         yield Term(text, values, 1, "argument")
-        if _mostly([MISSING if value is None else value for value in values], dict):
+        if _mostly(values, dict):
             yield from _fields(values, text, "argument", DEPTH, 2)
 
 
@@ -165,9 +164,9 @@ def _fields(
 
 def _cursors(fields: Sequence[Term]) -> Iterator[Term]:
     """Yield what stands where a list of keys in the state leads to in a tree: the folder that one works in."""
-    for path in (term for term in fields if _holds(term, list)):
+    for path in (term for term in fields if _mostly(term.values, list)):
         steps = [place if _is_path(place) else None for place in path.values]
-        for tree in (term for term in fields if _holds(term, dict)):
+        for tree in (term for term in fields if _mostly(term.values, dict)):
             pairs = zip(steps, tree.values, strict=True)
             between = Counter(key for some, whole in pairs for key in _after(whole, some))
             for key in [each for each, count in between.items() if count >= LEAST_HITS][:2]:
@@ -198,19 +197,13 @@ def _at(whole: Any, keys: Sequence[str]) -> Any:
     return whole
 
 
-def _lookups(key: Term, containers: Sequence[Term], lists: Sequence[Term]) -> Iterator[Term]:
-    """Yield what stands under a key in the containers, and the record of a list that has it as one of its fields."""
+def _lookups(key: Term, containers: Sequence[Term]) -> Iterator[Term]:
+    """Yield what stands under a key in the containers."""
     for one in containers:
         if one.text not in key.text:
             pairs = zip(one.values, key.values, strict=True)
             found = [_at(whole, [str(each)]) if is_key(each) else MISSING for whole, each in pairs]
             yield from _found(f"at({one.text}, [{key.text}])", found, one.cost + key.cost, key)
-    for one in lists:
-        items = [item for value in one.values if isinstance(value, list) for item in value][:500]
-        for own in stable_fields(items)[:8]:
-            found = [_find(whole, own, each) for whole, each in zip(one.values, key.values, strict=True)]
-            text = f"({one.text} | selectattr({quote(own)}, 'eq', {key.text}) | first)"
-            yield from _found(text, found, one.cost + key.cost + 1, key)
 
 
 def _found(text: str, found: Sequence[Any], cost: int, key: Term) -> Iterator[Term]:
@@ -220,16 +213,17 @@ def _found(text: str, found: Sequence[Any], cost: int, key: Term) -> Iterator[Te
             yield from _fields(found, text, "lookup", DEPTH - 1, cost + 1, (key,))
 
 
-def _find(whole: Any, field: str, key: Any) -> Any:
-    items = whole if isinstance(whole, list) else []
-    if not is_key(key) or not all(isinstance(item, dict) and field in item for item in items):
-        return MISSING
-    return next((item for item in items if item[field] == key), MISSING)
-
-
 def bits(flags: Iterable[Any]) -> int:
     """Return the bits of what is true."""
     return int(bytes(map(bool, flags))[::-1].hex()[1::2] or "0", 2)
+
+
+def grouped(rows: Iterable[tuple[int, Any]]) -> dict[Any, int]:
+    """Return the bits of the rows by what is said of each."""
+    found: dict[Any, int] = {}
+    for at, said in rows:
+        found[said] = found.get(said, 0) | 1 << at
+    return found
 
 
 def is_number(value: Any) -> bool:
@@ -259,20 +253,16 @@ TESTS: dict[str, Callable[[Any], bool]] = {
 """What conditions ask of a value before they look at it."""
 
 
-def _holds(term: Term, kind: type) -> bool:
-    return _mostly([value for value in term.values if value is not MISSING and value is not None], kind)
-
-
 def _mostly(values: Sequence[Any], kind: type) -> bool:
-    known = [value for value in values if value is not MISSING]
+    known = [value for value in values if value is not MISSING and value is not None]
     return bool(known) and sum(isinstance(value, kind) for value in known) >= STABLE * len(known)
 
 
-def derive(terms: Sequence[Term], suffix: str, compute: Callable[[Any], Any]) -> list[Term]:
+def derive(terms: Sequence[Term], suffix: str, of: Any, compute: Callable[[Any], Any]) -> list[Term]:
     """Return a filter of each term, such as ` | length`, where it has a value."""
     made = []
     for term in terms:
-        values = [MISSING if value is MISSING else compute(value) for value in term.values]
+        values = [compute(value) if isinstance(value, of) else MISSING for value in term.values]
         if any(value is not MISSING for value in values):
             made.append(replace(term, text=f"({term.text}{suffix})", values=values, cost=term.cost + 1, path=None))
     return made

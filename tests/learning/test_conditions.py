@@ -78,8 +78,8 @@ def test_a_text_with_holes_gives_every_text(rows):
     found = fit_text(texts, terms)
     if found is not None:
         for at, text in texts.items():
-            made = found[0]
-            for term in found[1]:
+            made = str(found.template)
+            for term in terms:
                 made = made.replace("{{ " + term.text + " }}", str(term.values[at]))
             assert made == text
 
