@@ -30,7 +30,7 @@ TIERS: dict[Kind, int] = {
 ITEM = "one"
 """How checks of a list's items call each of them."""
 
-MOST_PAIRS, MOST_NUMBERS, MOST_SEEN, MOST_WORDS = 40, 24, 12, 6
+MOST_PAIRS, MOST_NUMBERS, MOST_SEEN, MOST_WORDS, LEAST_TEXTS = 40, 24, 12, 6, 3
 UNMET = 0.02
 """Share of values met once, which is how often a new one is met, below which a set is taken for closed."""
 
@@ -306,7 +306,7 @@ def numbers_in(*texts: str) -> list[int | float]:
 
 
 def forms_of(values: Sequence[Any], text: str) -> Iterator[str]:
-    """Yield what is always so of an argument in these rows: its type, its sign, that it is not empty."""
+    """Yield what is always so of an argument in these rows: its type, its sign, its length, signs that it lacks."""
     given = [value for value in values if value is not MISSING]
     if not given:
         return
@@ -314,6 +314,11 @@ def forms_of(values: Sequence[Any], text: str) -> Iterator[str]:
     some = [value for value in given if is_number(value)]
     if some and min(some) >= 0 and not any(isinstance(value, bool) for value in given):
         yield f"({text} {'>' if min(some) > 0 else '>='} 0 if {text} is number else true)"
+    texts = [value for value in given if isinstance(value, str)]
+    signs = [f"{quote(sign)} not in {text}" for sign in "/*\n" if texts and not any(sign in value for value in texts)]
+    if len({len(value) for value in texts}) == 1 and len(set(texts)) >= LEAST_TEXTS:
+        signs.append(f"({text} | length) == {len(texts[0])}")
+    yield from (f"({sign} if {text} is string else true)" for sign in signs)
     for kind, empty in ((str, "''"), (list, "[]")):
         if any(isinstance(value, kind) for value in given) and kind() not in given:
             yield f"{text} != {empty}"

@@ -5,13 +5,12 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from langgraph.config import get_config
 
-from ..errors import PatchConflict
+from ..contracts.run import part_of
 from ..models.ask import AnyAsk, Reply, Work
 from ..models.formatting import format_json
 from ..models.node import NodeScope
@@ -23,7 +22,7 @@ from ..values.difference import json_equal, make_patch, net_changes
 from ..values.digest import clone, digest
 from ..values.finding import atoms_of, forms_of, whole_form
 from ..values.observation import Observation, Observer, observe_step
-from ..values.patch import apply_fitting, apply_patch, booked_patch, find, fold_patches, pointer, same_value, tokens
+from ..values.patch import apply_fitting, apply_patch, booked_patch, fold_patches, pointer, same_value, tokens
 from ..values.places import as_text, map_scalars, path_tokens, places
 from .channels import AttemptState
 from .commit import Commit, commit
@@ -195,10 +194,9 @@ def _forgotten(state: JsonObject, steps: Iterable[Step]) -> Patch:
     kept = clone(state)
     for one in (one for step in steps for one in step.get("outcome", {}).get("observed", ())):
         *above, last = tokens(one["path"])
-        with suppress(PatchConflict):
-            holder: Any = find(kept, above)
-            if isinstance(holder, dict) and last in holder:
-                holder |= _without_values({last: holder.pop(last)})
+        holder = part_of(kept, tuple(above))
+        if isinstance(holder, dict) and last in holder:
+            holder |= _without_values({last: holder.pop(last)})
     return make_patch(state, kept)
 
 
