@@ -97,13 +97,12 @@ class Condition:
         return replace(self, check=text, true=self.fails)
 
 
-def joined(some: Sequence[Condition], word: Literal["and", "or"], rows: int) -> Condition:
+def conjoined(some: Sequence[Condition], rows: int) -> Condition:
     """Return conditions as one, which is known in all of these rows: what cannot be evaluated does not hold."""
     if len(some) == 1 and not some[0].guards:
         return some[0]
-    true = reduce(and_ if word == "and" else or_, (one.true for one in some))
-    check = f" {word} ".join(one.whole if word == "and" else f"({one.whole})" for one in some)
-    return Condition(check, "conjunction", true, rows, sum(one.cost for one in some))
+    true = reduce(and_, (one.true for one in some))
+    return Condition(" and ".join(one.whole for one in some), "conjunction", true, rows, sum(one.cost for one in some))
 
 
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}

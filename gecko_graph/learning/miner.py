@@ -179,13 +179,13 @@ def _never(whole: _Rows) -> list[JsonObject]:
 
 def _clauses(sample: Sample, rule: Rule, error: Json, name: str) -> tuple[list[JsonObject], list[str]]:
     """Return a rule's clauses, and what all lawful calls had so that it could be evaluated."""
-    some = [rule.best, *(rule.rivals if rule.status != "refuted" else ())]
+    some = [rule.best, *(rule.rivals if rule.evidence["status"] != "refuted" else ())]
     guards = list(dict.fromkeys(guard for one in some for guard in one.guards))
     when = {"when": " and ".join(guards)} if guards else {}
     checks = [f"({one.check})" if " " in one.check else one.check for one in some]
     head: JsonObject = {"id": name, **when, "check": " or ".join(checks)}
     says: JsonObject = (
-        {"error": error} if rule.status == "established" else {"pass": f"perhaps refused: {as_text(error)}"}
+        {"error": error} if rule.evidence["status"] == "established" else {"pass": f"perhaps refused: {as_text(error)}"}
     )
     made = [{**head, **says, "evidence": rule.evidence}]
     if len(some) > 1:
