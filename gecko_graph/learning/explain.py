@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import permutations
 from typing import Any
 
@@ -51,11 +52,8 @@ class Explainer:
         values = list(seen.values())
         if all(json_equal(values[0], value) for value in values):
             return Value(escape(values[0]))
-        of_kind = (
-            (int | float, self._sum),
-            (dict | list, self._members),
-            (str, lambda texts: fit_text(texts, self.terms)),
-        )
+        texts = partial(fit_text, terms=self.terms)
+        of_kind = ((int | float, self._sum), (dict | list, self._members), (str, texts))
         ways = [self._term, *(way for kind, way in of_kind if all(isinstance(value, kind) for value in values))]
         ways += [self._table] if self.has_tables else []
         return next((found for way in ways if (found := way(seen)) is not None), None)
@@ -96,9 +94,6 @@ class Explainer:
             parts.append(part)
         made = [part.template for part in parts]
         return join(parts, dict(zip(keys, made, strict=True)) if isinstance(first, dict) else made)
-
-    def _text(self, seen: Seen) -> Value | None:
-        return fit_text(seen, self.terms)
 
     def _table(self, seen: Seen) -> Value | None:
         """Return what was seen for each value of one argument: nothing is known of another."""
