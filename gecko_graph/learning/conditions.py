@@ -13,7 +13,7 @@ from operator import and_, or_
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-from .terms import MISSING, TESTS, Term, are, bits, build_terms, derive, is_key, is_number, quote, test_of
+from .terms import MISSING, TESTS, Term, are, bits, build_terms, derive, is_number, quote, test_of
 
 Kind = Literal[
     "existence", "membership", "flag", "documented", "comparison", "sign", "equality", "constant", "set", "conjunction"
@@ -128,10 +128,9 @@ class Form(NamedTuple):
 
     def of(self, *terms: Term) -> Condition:
         """Return what it says of these terms."""
-        known = reduce(and_, (term.where(test) for term, test in zip(terms, self.tests, strict=True)))
-        columns = (
-            term.numbers if test == "number" else term.values for term, test in zip(terms, self.tests, strict=True)
-        )
+        pairs = [*zip(terms, self.tests, strict=True)]
+        known = reduce(and_, (term.where(test) for term, test in pairs))
+        columns = (term.numbers if test == "number" else term.values for term, test in pairs)
         true, cost = bits(map(self.holds, *columns)) & known, self.cost + sum(term.cost for term in terms)
         check = self.text.format(*(term.text for term in terms))
         return Condition(check, self.kind, true, known, cost, terms, guarded=self.guarded)
@@ -177,7 +176,7 @@ def _single(terms: Sequence[Term]) -> Iterator[Condition]:
 
 def _members(terms: Sequence[Term]) -> Iterator[Condition]:
     holders = [term for term in terms if term.of != "argument" and term.where("holder")]
-    plain = [term for term in holders if term.of == "state" and all(map(_is_flat, term.values))]
+    plain = [term for term in holders if term.of == "state" and term.where("flat") == term.where("there")]
     keys = [term for term in terms if term.where("key")]
     for holder in [*holders, *derive(plain, " | values", dict, lambda value: [*value.values()])]:
         yield from (MEMBER.of(key, holder) for key in keys if holder.text not in key.text)
@@ -217,10 +216,6 @@ def of_items(many: Term, states: Sequence[Any]) -> Iterator[Condition]:
             check, needs = (f"all({ITEM} in {many.text}, {text})" for text in (one.check, " and ".join(one.guards)))
             guards = (*many.given, *([needs] if one.guards else []))
             yield Condition(check, one.kind, true, known, one.cost + many.cost, (many,), guarded=False, needs=guards)
-
-
-def _is_flat(value: Any) -> bool:
-    return value is MISSING or (isinstance(value, dict) and all(map(is_key, value.values())))
 
 
 def numbers(terms: Sequence[Term]) -> list[Term]:

@@ -157,7 +157,7 @@ def _sums(known: Sequence[Term], seen: Seen) -> Iterator[Term]:
         varies = len({a.values[at] for at in seen}) >= LEAST
         made = {"+": round(value - x, DIGITS), "*": round(value / x, DIGITS) if x > 0 < value and varies else 0}
         for sign, constant in made.items():
-            if _is_short(constant):
+            if constant and len(f"{abs(constant):.12g}".replace(".", "").strip("0")) <= DIGITS:
                 constant = int(constant) if constant == int(constant) else constant
                 text, sign = (str(-constant), "-") if constant < 0 else (str(constant), sign)
                 yield combine(a, Term(text, [abs(constant)] * len(a.values), 1, "constant"), sign)
@@ -165,10 +165,6 @@ def _sums(known: Sequence[Term], seen: Seen) -> Iterator[Term]:
         for sign in "+-*":
             if (sign == "-" or a.text < b.text) and SIGNS[sign](a.values[row], b.values[row]) == value:
                 yield combine(a, b, sign)
-
-
-def _is_short(constant: float) -> bool:
-    return bool(constant) and len(f"{abs(constant):.12g}".replace(".", "").strip("0")) <= DIGITS
 
 
 def richer(terms: Sequence[Term]) -> list[Term]:

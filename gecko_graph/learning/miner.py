@@ -19,7 +19,7 @@ from ..values.digest import digest
 from ..values.observation import HOLE
 from ..values.patch import tokens
 from ..values.places import as_text
-from .changes import Lawful, Program, cover, find_effects, find_results
+from .changes import Lawful, Program, cover, find_effects, shape_of
 from .conditions import PROSE, Documented, build_conditions, forms_of, numbers_in, of_items, places
 from .explain import Explainer, richer
 from .observation import Observation, is_masked, without_masked
@@ -125,7 +125,7 @@ def mine(
     if seen < PROPOSED:
         doubts = ["false"]
         unknown.append(f"only {seen} lawful calls were seen")
-        refusing += _never(whole) if not seen else ()
+        refusing += _never(whole) if not seen and len(found) >= PROPOSED else ()
         parts: JsonObject = {}
     else:
         doubts += _forms(whole)
@@ -147,10 +147,8 @@ def _requirements(whole: _Rows, unknown: list[str]) -> tuple[list[JsonObject], l
             if not rules and rows.bit_count() >= PROPOSED:
                 unknown.append(f"{rows.bit_count()} refusals without a known reason: {kind}")
             rare |= left
-        for rule in rules:
-            rare |= (
-                rule.rows if rule.best.is_open else 0
-            )  # of other constants than those that were seen it says nothing
+        # of other constants than those that were seen an open rule says nothing
+        rare |= reduce(or_, (rule.rows for rule in rules if rule.best.is_open), 0)
     doubts = _apart(whole.sample, whole.sample.lawful, rare)
     clauses: list[JsonObject] = []
     while found:
@@ -167,9 +165,7 @@ def _requirements(whole: _Rows, unknown: list[str]) -> tuple[list[JsonObject], l
 
 def _never(whole: _Rows) -> list[JsonObject]:
     """Return the warning of a tool that was refused each time: a call that is lawful may not have been tried yet."""
-    (kind, rows), *_ = whole.kinds() or [("", 0)]
-    if (count := len(whole.rows)) < PROPOSED:
-        return []
+    count, (kind, rows) = len(whole.rows), whole.kinds()[0]
     told = (
         f"perhaps refused: refused each of {count} times, {rows.bit_count()} of them by {re.sub(_BRACES, HOLE, kind)}"
     )
@@ -248,7 +244,7 @@ def _answers(whole: _Rows, unknown: list[str], evidence: JsonObject, doubts: lis
         for some, root in ((lawful.afters, "state"), (lawful.befores, "before"))
     )
     results = Explainer([*richer(after), *(term for term in richer(before) if "before" in term.text)])
-    returned, odd = cover(find_results(lawful, results), sample.lawful)
+    returned, odd = cover(lawful.find(lawful.results, shape_of, results.explain, "returns"), sample.lawful)
     returns = _branched(sample, returned, odd)
     changed, left = cover(find_effects(lawful, Explainer(richer(before))), sample.lawful)
     changes = _branched(sample, changed, left)
@@ -308,12 +304,10 @@ def _branched(sample: Sample, programs: Sequence[Program], left: int) -> Branche
 def _effects(branches: Branches) -> list[JsonObject]:
     if len(branches) == 1:
         return list(cast("list[JsonObject]", branches[0][1].value.template))
-    made, before = [], list[str]()
-    for when, program in branches:
-        guard = " and ".join([*(f"not ({each})" for each in before), *([when] if when else [])])
-        if program.value.template:
-            made.append({"when": guard, "do": program.value.template})
-        before.append(when)
+    made = []
+    for number, (when, program) in enumerate(branches):
+        guards = [*(f"not ({each})" for each, _ in branches[:number]), *([when] if when else [])]
+        made += [{"when": " and ".join(guards), "do": program.value.template}] if program.value.template else []
     return made
 
 

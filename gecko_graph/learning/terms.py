@@ -115,11 +115,6 @@ def stable_fields(values: Sequence[Any]) -> list[str]:
     return [key for key, count in counts.items() if count >= least][:FIELDS]
 
 
-def values_at(values: Sequence[Any], key: str) -> list[Any]:
-    """Return the members under a key, MISSING where there is none."""
-    return [value.get(key, MISSING) if isinstance(value, dict) else MISSING for value in values]
-
-
 def build_terms(args: Sequence[Any], states: Sequence[Any], root: str, name: str = "args") -> list[Term]:
     """Return the terms of a tool's calls.
 
@@ -156,7 +151,7 @@ def _fields(
     values: Sequence[Any], text: str, of: str, depth: int, cost: int, keys: tuple[Term, ...] = ()
 ) -> Iterator[Term]:
     for key in stable_fields(values):
-        inner, name = values_at(values, key), member(text, key)
+        inner, name = [_at(value, [key]) for value in values], member(text, key)
         yield Term(name, inner, cost, of, keys)
         if depth < DEPTH and _mostly(inner, dict):
             yield from _fields(inner, name, of, depth + 1, cost + 1, keys)
@@ -165,17 +160,14 @@ def _fields(
 def _cursors(fields: Sequence[Term]) -> Iterator[Term]:
     """Yield what stands where a list of keys in the state leads to in a tree: the folder that one works in."""
     for path in (term for term in fields if _mostly(term.values, list)):
-        steps = [place if _is_path(place) else None for place in path.values]
+        steps = [place if place and TESTS["names"](place) else None for place in path.values]
         for tree in (term for term in fields if _mostly(term.values, dict)):
             pairs = zip(steps, tree.values, strict=True)
             between = Counter(key for some, whole in pairs for key in _after(whole, some))
             for key in [each for each, count in between.items() if count >= LEAST_HITS][:2]:
                 root = tree.text.split(".")[1:]
                 tokens = [[token for each in some for token in (each, key)] if some else None for some in steps]
-                found = [
-                    MISSING if some is None else _at(whole, some)
-                    for whole, some in zip(tree.values, tokens, strict=True)
-                ]
+                found = [_at(whole, some) for whole, some in zip(tree.values, tokens, strict=True)]
                 if sum(each is not MISSING for each in found) >= STABLE * sum(map(bool, steps)):
                     text = f"at({tree.text}, [{path.text} | interleave({quote(key)}), {quote(key)}])"
                     said = [*root, f"{{{{ {path.text} | interleave({quote(key)}) }}}}", key]
@@ -183,34 +175,26 @@ def _cursors(fields: Sequence[Term]) -> Iterator[Term]:
 
 
 def _after(whole: Any, path: list[str] | None) -> list[str]:
-    first = _at(whole, path[:1]) if path else MISSING
+    first = _at(whole, path and path[:1])
     return [key for key, value in first.items() if isinstance(value, dict)] if isinstance(first, dict) else []
 
 
-def _is_path(place: Any) -> bool:
-    return isinstance(place, list) and bool(place) and all(isinstance(key, str) for key in place)
-
-
-def _at(whole: Any, keys: Sequence[str]) -> Any:
-    for key in keys:
+def _at(whole: Any, keys: Sequence[str] | None) -> Any:
+    for key in keys or ():
         whole = whole.get(key, MISSING) if isinstance(whole, dict) else MISSING
-    return whole
+    return MISSING if keys is None else whole
 
 
 def _lookups(key: Term, containers: Sequence[Term]) -> Iterator[Term]:
     """Yield what stands under a key in the containers."""
-    for one in containers:
-        if one.text not in key.text:
-            pairs = zip(one.values, key.values, strict=True)
-            found = [_at(whole, [str(each)]) if is_key(each) else MISSING for whole, each in pairs]
-            yield from _found(f"at({one.text}, [{key.text}])", found, one.cost + key.cost, key)
-
-
-def _found(text: str, found: Sequence[Any], cost: int, key: Term) -> Iterator[Term]:
-    if sum(value is not MISSING for value in found) >= LEAST_HITS:
-        yield Term(text, found, cost, "lookup", (key,))
-        if _mostly(found, dict):
-            yield from _fields(found, text, "lookup", DEPTH - 1, cost + 1, (key,))
+    for one in (one for one in containers if one.text not in key.text):
+        pairs = zip(one.values, key.values, strict=True)
+        found = [_at(whole, [str(each)] if is_key(each) else None) for whole, each in pairs]
+        if sum(value is not MISSING for value in found) >= LEAST_HITS:
+            text, cost = f"at({one.text}, [{key.text}])", one.cost + key.cost
+            yield Term(text, found, cost, "lookup", (key,))
+            if _mostly(found, dict):
+                yield from _fields(found, text, "lookup", DEPTH - 1, cost + 1, (key,))
 
 
 def bits(flags: Iterable[Any]) -> int:
@@ -248,6 +232,8 @@ TESTS: dict[str, Callable[[Any], bool]] = {
     ),
     "holder": lambda value: isinstance(value, dict | list),
     "sized": lambda value: isinstance(value, dict | list | str),
+    "flat": lambda value: isinstance(value, dict) and all(map(is_key, value.values())),
+    "names": lambda value: isinstance(value, list) and all(isinstance(each, str) for each in value),
     "list": lambda value: isinstance(value, list),
 }
 """What conditions ask of a value before they look at it."""

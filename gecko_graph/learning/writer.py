@@ -72,10 +72,8 @@ def estimate(toolkit: Toolkit, learned: Learned, prompts: Prompts, model_name: s
 
 def drafts_of(toolkit: Toolkit, learned: Learned) -> list[Draft]:
     """Return a draft for each tool that was learned from rows."""
-    sample = learned.sample
-    return (
-        [Draft(toolkit[name], sample.rows(name), mined) for name, mined in learned.contracts.items()] if sample else []
-    )
+    sample, mined = learned.sample, learned.contracts.items()
+    return [Draft(toolkit[name], sample.rows(name), one) for name, one in mined] if sample else []
 
 
 def kind_of_check(check: str) -> str:

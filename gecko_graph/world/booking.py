@@ -182,7 +182,8 @@ def _see(request: RungRequest, outcome: Outcome, *, decided: bool) -> list[Drift
         outcome |= observe(request, outcome["result"])  # type: ignore[typeddict-item]
         return _changed(request, [], outcome.get("observed", []))
     if not (decided or request.tool.reads or outcome["patch"]):
-        outcome["observed"] = _forgotten(request.state, request.steps)
+        forgotten = _forgotten(request.state, request.steps)
+        outcome |= {"observed": forgotten} if forgotten else {}
     return []
 
 
