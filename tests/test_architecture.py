@@ -25,7 +25,7 @@ FLOORS = [
     {"nodes", "real"},
     {"graph"},
     {"agent", "conversation", "learning", "middleware", "toolgate"},  # wings never import each other
-    {"scenario"},
+    {"scenario", "training"},
     {"display", "studio"},
     {"cli", "pytest"},
     {"__main__"},

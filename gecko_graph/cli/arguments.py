@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
-from collections.abc import Callable
-from functools import reduce
-from importlib import import_module
-from types import SimpleNamespace as Options
 from typing import Any
 
 import click
 
 from .. import __version__
+from .data_arguments import data
 from .help import Commands
+from .options import FILE, choice, complete_examples, html, json, model, role_model, run_command
 
 COMPLETION_VARIABLE = "_GECKO_GRAPH_COMPLETE"
-FILE = click.Path()  # which a shell completes; what is wrong with a file is said where it is read
 
 _MAIN = """\
 examples:
@@ -134,66 +130,6 @@ examples:
 """
 
 
-def _run_command(module: str, given: dict[str, Any]) -> int:
-    """Run the command of this name, and return its exit code. What it needs is imported only now."""
-    context = click.get_current_context()
-    name = str(context.info_name)
-    try:
-        return int(getattr(import_module(f".{module}", __package__), name.replace("-", "_"))(Options(**given)))
-    except KeyboardInterrupt as interrupted:
-        message = _format_interruption(name, context.obj, given, saved=any(interrupted.args))
-        raise KeyboardInterrupt(message) from None
-
-
-def _format_interruption(command: str, words: list[str], given: dict[str, Any], *, saved: bool) -> str:
-    if saved:
-        recording = ("--record", given.get("record"), f"--record={given.get('record')}")  # it would need every reply
-        again = [word for word in words if word not in recording]
-        again += () if "--resume" in words or command == "do" else ("--resume",)
-        return f"interrupted; what was done is saved. To resume:\n  {shlex.join(['gecko-graph', *again])}"
-    if command == "test" and given["save"]:
-        return "interrupted; the finished conversations are saved: the same command goes on with the others"
-    lost = command in ("run", "test") and not given["save"]
-    return "interrupted" + ("; nothing was saved (--save FILE keeps a run, so that it can be resumed)" if lost else "")
-
-
-# shared options --------------------------------------------------------------------------------------
-
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-
-
-def _several(*options: Decorator) -> Decorator:
-    """Return one decorator of several options."""
-    return lambda function: reduce(lambda decorated, option: option(decorated), reversed(options), function)
-
-
-def _complete_examples(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    from ..scenario import examples
-
-    return [name for name in examples() if name.startswith(incomplete)]
-
-
-_html = click.option("--html", metavar="FILE", type=FILE, help="Write the run as one page for a browser.")
-_json = click.option("--json", metavar="FILE", type=FILE, help="Write the result as JSON; - for the standard output.")
-_model = _several(
-    click.option("--model", metavar="NAME", help="provider:name; answers in the place of recorded replies."),
-    click.option("--base-url", metavar="URL", help="Address of an OpenAI-compatible server."),
-)
-_role_model = click.option(
-    "--role-model",
-    metavar="ROLE=NAME",
-    multiple=True,
-    callback=lambda _context, _option, entries: dict(each.partition("=")[::2] for each in entries),
-    help="A model of one role, such as judge.",
-)
-_contracts = "Contracts in place of the tools' own (repeatable)."
-_choice = _several(
-    click.option("--only", metavar="GLOB", multiple=True, help="Some of the tools, by name: 'issues_*' (repeatable)."),
-    click.option("--contracts", metavar="FILE", type=FILE, multiple=True, help=_contracts),
-    click.option("--allow-remote", is_flag=True, help="Read https addresses: the tools', and those they refer to."),
-)
-
-
 # commands --------------------------------------------------------------------------------------------
 
 
@@ -210,13 +146,13 @@ def cli() -> None:
 
 
 @cli.command(epilog=_DEMO)
-@click.argument("name", required=False, shell_complete=_complete_examples)
+@click.argument("name", required=False, shell_complete=complete_examples)
 @click.option("--yes", is_flag=True, help="Of the example `order`: approve the plan without asking.")
 @click.option("--list", is_flag=True, help="List the examples and where their files lie.")
-@_html
+@html
 def demo(**given: Any) -> int:
     """Run an example, without a key or a network."""
-    return _run_command("running", given)
+    return run_command("running", given)
 
 
 @cli.command(epilog=_RUN)
@@ -224,18 +160,18 @@ def demo(**given: Any) -> int:
 @click.option("--allow-outside", is_flag=True, help="Read tools outside the scenario's folder, too.")
 @click.option("--task", metavar="TEXT", help="What the user wants, in place of a scenario: FILE holds the tools.")
 @click.option("--state", metavar="FILE", type=FILE, help="The task state that a --task starts from, as JSON or YAML.")
-@_choice
-@_model
+@choice
+@model
 @click.option("--timeout", metavar="SECONDS", type=float, help="Longest wait for one reply (OpenAI's: 120).")
-@_role_model
+@role_model
 @click.option("--set", metavar="KEY=VALUE", multiple=True, help="A knob, for example max_retries=1; see below.")
 @click.option("--save", metavar="FILE", type=FILE, help="Save every step in this SQLite file.")
 @click.option("--thread", metavar="NAME", help="The run's name in the file (the scenario's).")
 @click.option("--resume", is_flag=True, help="Continue a saved run.")
 @click.option("--record", metavar="FILE", type=FILE, help="Write the run as a scenario that plays without a model.")
 @click.option("--log", metavar="FILE", type=FILE, help="Append every prompt and reply as JSON lines, masked.")
-@_html
-@_json
+@html
+@json
 @click.option("--write-state", metavar="FILE", type=FILE, help="Write the start state, supposed or given, to edit.")
 @click.option("--server", metavar="URL", help="Where real calls go, in place of the document's server.")
 @click.option("--auth", metavar="SCHEME=env:NAME", multiple=True, help="A credential's variable (repeatable).")
@@ -243,7 +179,7 @@ def demo(**given: Any) -> int:
 @click.option("--yes", is_flag=True, help="Approve without asking a plan that rests on nothing made up.")
 def run(**given: Any) -> int:
     """Rehearse a scenario, or a task with tools."""
-    return _run_command("running", given)
+    return run_command("running", given)
 
 
 @cli.command(epilog=_DO)
@@ -255,7 +191,7 @@ def do(**given: Any) -> int:
 
     What was rehearsed and approved is done, each call once: THREAD of the FILE of --save.
     """
-    return _run_command("running", given)
+    return run_command("running", given)
 
 
 _agent = "module:factory (from tools to an agent), provider:name, or a server's address."
@@ -270,17 +206,17 @@ _agent = "module:factory (from tools to an agent), provider:name, or a server's 
 @click.option("--trials", metavar="N", type=click.IntRange(1), default=1, help="Conversations a case (1).")
 @click.option("--augment", metavar="NAME", multiple=True, help="Harder tools, by name; all, or faults.")
 @click.option("--at-once", metavar="N", type=click.IntRange(1), default=4, help="Conversations held at once (4).")
-@_model
-@_role_model
+@model
+@role_model
 @click.option("--save", metavar="FILE", type=FILE, help="Keep finished conversations, one JSON a line.")
-@_html
-@_json
+@html
+@json
 def test(**given: Any) -> int:
     """Test an agent with simulated users and tools.
 
     CASES are scenarios with a user, or folders of *.gecko.yaml. --model audits the users.
     """
-    return _run_command("test", given)
+    return run_command("test", given)
 
 
 @cli.command("new-case", epilog=_NEW_CASE)
@@ -298,40 +234,40 @@ def new_case(**given: Any) -> int:
 
     TOOLS are module:NAME (a list of tools, or a Toolkit), an OpenAPI document, or a file of function descriptions.
     """
-    return _run_command("new_case", given)
+    return run_command("new_case", given)
 
 
 @cli.command(epilog=_TOOLS)
 @click.argument("spec", type=FILE)
 @click.option("--state", metavar="FILE", type=FILE, help="An example of the task state: try every contract on it.")
-@_choice
+@choice
 def tools(**given: Any) -> int:
     """Show tools, and what their source does not define.
 
     SPEC is an OpenAPI document, a file of function descriptions, or module:NAME.
     """
-    return _run_command("tools", given)
+    return run_command("tools", given)
 
 
 @cli.command(epilog=_CONVERT)
 @click.argument("source", metavar="IN", type=FILE)
 @click.option("-o", "output", metavar="OUT", type=FILE, default="-", help="A .json or .yaml file (-: stdout).")
-@_choice
-@_model
+@choice
+@model
 def convert(**given: Any) -> int:
     """Write tools as an OpenAPI 3.1 document.
 
     IN is a file of function descriptions, or an OpenAPI document.
     """
-    return _run_command("tools", given)
+    return run_command("tools", given)
 
 
 @cli.command(epilog=_LEARN)
 @click.argument("spec", type=FILE, required=False)
 @click.argument("rows", type=FILE, nargs=-1)
 @click.option("-o", "output", metavar="FILE", type=FILE, help="The contracts, NAME.contracts.yaml.")
-@_choice
-@_model
+@choice
+@model
 @click.option("--server", metavar="URL", help="Where the calls of HAR files went, in place of the document's server.")
 @click.option("--probe", metavar="URL", help="A sandbox: make calls there that tell more.")
 @click.option("--probes", metavar="N", type=click.IntRange(1), default=200, help="Calls to a sandbox at most (200).")
@@ -342,20 +278,23 @@ def convert(**given: Any) -> int:
 @click.option("--html", metavar="FILE", type=FILE, help="Of --review: write the proposals as a page.")
 def learn(**given: Any) -> int:
     """Learn contracts from rows of real calls; written ones are held beside them."""
-    return _run_command("learn", given)
+    return run_command("learn", given)
+
+
+cli.add_command(data)
 
 
 @cli.command(epilog=_HISTORY)
 @click.argument("file", type=FILE)
 @click.argument("thread", required=False)
 @click.option("--blame", metavar="PATH", help="Say which call a value of the state comes from: /orders/7.")
-@_html
+@html
 def history(**given: Any) -> int:
     """Show a saved run's attempts, steps and state changes.
 
     THREAD is the run's name in the FILE of --save; without it all are listed. The file is only read.
     """
-    return _run_command("saved", given)
+    return run_command("saved", given)
 
 
 @cli.command(epilog=_COMPLETION)

@@ -1,0 +1,44 @@
+"""The commands of `data`, with their options."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from .help import Commands
+from .options import CONTRACTS, FILE, model, role_model, run_command
+
+_VERIFY = """\
+examples:
+  gecko-graph data verify rows.jsonl -o good.jsonl
+  gecko-graph data verify rows.jsonl -o good.parquet --toolkit api.yaml --contracts api.contracts.yaml --workers 4
+  gecko-graph data verify rows.jsonl -o pairs.jsonl --to dpo --model openai:gpt-5-mini
+
+The same command goes on where it was stopped. Exit code 2 only where nothing could be read.
+"""
+
+
+@click.group(cls=Commands)
+def data() -> None:
+    """Check and make training data (docs/training.md)."""
+
+
+@data.command(epilog=_VERIFY)
+@click.argument("file", type=FILE)
+@click.option(
+    "-o", "output", metavar="OUT", type=FILE, required=True, help="The rows with verdicts, .jsonl or .parquet."
+)
+@click.option("--toolkit", metavar="SPEC", type=FILE, help="The tools that make the calls of rows with a state.")
+@click.option("--contracts", metavar="FILE", type=FILE, multiple=True, help=CONTRACTS)
+@click.option("--answers", metavar="FILE", type=FILE, help="Of BFCL's rows: the answers, a second file.")
+@click.option("--to", type=click.Choice(["openai", "trl", "dpo", "sharegpt", "nemo-gym"]), help="Another row shape.")
+@click.option(
+    "--truth", metavar="COLUMN", help="A column that says which rows are right: how well they are told apart."
+)
+@click.option("--workers", metavar="N", type=click.IntRange(1, 64), default=1, help="Processes at once (1).")
+@model
+@role_model
+def verify(**given: Any) -> int:
+    """Check the labels of a data set's rows: keep, drop, fix or open, each with reasons."""
+    return run_command("data", given)

@@ -1,0 +1,75 @@
+"""What commands share: running one, and options that several have."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from functools import reduce
+from importlib import import_module
+from types import SimpleNamespace as Options
+from typing import Any
+
+import click
+
+FILE = click.Path()  # which a shell completes; what is wrong with a file is said where it is read
+
+
+def run_command(module: str, given: dict[str, Any]) -> int:
+    """Run the command of this name, and return its exit code. What it needs is imported only now."""
+    context = click.get_current_context()
+    name = str(context.info_name)
+    try:
+        return int(getattr(import_module(f".{module}", __package__), name.replace("-", "_"))(Options(**given)))
+    except KeyboardInterrupt as interrupted:
+        message = _format_interruption(name, context.obj, given, saved=any(interrupted.args))
+        raise KeyboardInterrupt(message) from None
+
+
+def _format_interruption(command: str, words: list[str], given: dict[str, Any], *, saved: bool) -> str:
+    if saved:
+        recording = ("--record", given.get("record"), f"--record={given.get('record')}")  # it would need every reply
+        again = [word for word in words if word not in recording]
+        again += () if "--resume" in words or command == "do" else ("--resume",)
+        return f"interrupted; what was done is saved. To resume:\n  {shlex.join(['gecko-graph', *again])}"
+    if command == "test" and given["save"]:
+        return "interrupted; the finished conversations are saved: the same command goes on with the others"
+    if command == "verify":
+        return "interrupted; the rows that are done are saved: the same command goes on with the others"
+    lost = command in ("run", "test") and not given["save"]
+    return "interrupted" + ("; nothing was saved (--save FILE keeps a run, so that it can be resumed)" if lost else "")
+
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def _several(*options: Decorator) -> Decorator:
+    """Return one decorator of several options."""
+    return lambda function: reduce(lambda decorated, option: option(decorated), reversed(options), function)
+
+
+def complete_examples(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the examples' names that begin so."""
+    from ..scenario import examples
+
+    return [name for name in examples() if name.startswith(incomplete)]
+
+
+html = click.option("--html", metavar="FILE", type=FILE, help="Write the run as one page for a browser.")
+json = click.option("--json", metavar="FILE", type=FILE, help="Write the result as JSON; - for the standard output.")
+model = _several(
+    click.option("--model", metavar="NAME", help="provider:name; answers in the place of recorded replies."),
+    click.option("--base-url", metavar="URL", help="Address of an OpenAI-compatible server."),
+)
+role_model = click.option(
+    "--role-model",
+    metavar="ROLE=NAME",
+    multiple=True,
+    callback=lambda _context, _option, entries: dict(each.partition("=")[::2] for each in entries),
+    help="A model of one role, such as judge.",
+)
+CONTRACTS = "Contracts in place of the tools' own (repeatable)."
+choice = _several(
+    click.option("--only", metavar="GLOB", multiple=True, help="Some of the tools, by name: 'issues_*' (repeatable)."),
+    click.option("--contracts", metavar="FILE", type=FILE, multiple=True, help=CONTRACTS),
+    click.option("--allow-remote", is_flag=True, help="Read https addresses: the tools', and those they refer to."),
+)

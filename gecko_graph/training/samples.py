@@ -1,0 +1,82 @@
+"""A sample: one call step of a conversation with its label, as a row (paper, section 4.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple, NotRequired
+
+from typing_extensions import TypedDict
+
+from ..state import Json, JsonObject
+
+
+class LabelCall(TypedDict):
+    """A call of a label."""
+
+    name: str
+    arguments: JsonObject
+
+
+class Goal(TypedDict):
+    """What must hold at the end, in the form of a scenario's file (`describe_milestones` writes it)."""
+
+    milestones: list[JsonObject]
+    minefields: NotRequired[list[JsonObject]]
+
+
+Sample = TypedDict(
+    "Sample",
+    {
+        "v": int,
+        "id": str,
+        "tools": list[JsonObject],
+        "messages": list[JsonObject],
+        "label": list[LabelCall],
+        "also": NotRequired[list[dict[str, dict[str, list[Json]]]]],
+        "results": NotRequired[list[Json]],
+        "text": NotRequired[str],
+        "state": NotRequired[JsonObject],
+        "goal": NotRequired[Goal],
+        "from": list[Json],
+    },
+)
+"""`tools` and `messages` are OpenAI's, up to the step. `label` is the step's calls, none where no call is right; `also`
+has for each of them BFCL's allowed values, `{name: {argument: [value, ...]}}`, "" for one left out.
+`results` is what the calls answered, one each; `text` the assistant's words; `state` the task state before the first
+message; `goal` what must hold once the label's calls are made; `from` where the row comes from, oldest first."""
+
+
+class Bad(NamedTuple):
+    """A row that cannot be used: `file:line`, and why."""
+
+    where: str
+    reason: str
+
+
+@dataclass(slots=True)
+class BadRows:
+    """The rows of a file that cannot be used."""
+
+    rows: list[Bad] = field(default_factory=list)
+
+
+def read_samples(file: str | Path, bad: BadRows | None = None) -> Iterator[Sample]:
+    """Yield a file's samples, whatever known shape its rows have; rows of none are added to `bad`.
+
+    Raises:
+        GeckoError: The file cannot be read.
+    """
+    raise NotImplementedError
+
+
+def write_samples(file: str | Path, rows: Iterable[JsonObject]) -> int:
+    """Write rows as JSON lines, or Parquet by the name's end, whole or not at all; returns how many.
+
+    In Parquet, state, arguments and results are JSON text: pyarrow would merge the keys of objects across rows.
+
+    Raises:
+        GeckoError: The file cannot be written.
+    """
+    raise NotImplementedError
