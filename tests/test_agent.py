@@ -307,3 +307,16 @@ def test_a_call_that_never_reached_the_service_is_made_again():
     out = agent_of(shop, *[INK] * 3, interrupt_on="none").invoke(TASK, thread())
     assert shop.calls == ["order ink"] * 2
     assert out["execution"]["status"] == "done"
+
+
+def test_what_decides_on_real_calls_holds_nothing_that_another_run_has_written_at_a_shared_checkpoint(shop):
+    saver = InMemorySaver()
+    agent = agent_of(shop, PLAN, interrupt_on="none", checkpointer=saver)
+    agent.invoke(TASK, thread())
+    before = agent.get_state(thread()).values
+    for each in list(agent.get_state_history(thread()))[1:]:
+        given = {"configurable": {"checkpoint_ns": "", **each.config["configurable"]}}
+        saver.put_writes(given, [("bookkeeping", {"steps": []}), ("journal", [])], "another run's task")
+    after = agent.get_state(thread()).values
+    assert len(before["bookkeeping"]["steps"]) == 3
+    assert (after["bookkeeping"], after["journal"]) == (before["bookkeeping"], before["journal"])

@@ -2,7 +2,6 @@
 
 # annotations are evaluated here: LangGraph evaluates those that are texts again at each compilation
 from collections.abc import Sequence
-from functools import reduce
 from typing import Annotated, cast
 
 from langchain_core.messages import AnyMessage
@@ -52,8 +51,6 @@ class AgentRecord(Bookkeeping, total=False):
     """`open_turn`: id of the turn's human message."""
     found: list[JsonObject]
     """`open_turn`, `recover`: claims of real calls that are not in the state yet; the first is being booked."""
-    turn_start_state: JsonObject
-    """`open_turn`, `recover`, `rehearse`: the task state at the turn's start."""
     rehearsals: dict[str, int]
     """`rehearse`: how many there were in this turn, by what led to them: `task`, `resumed`, `rejected`, `departed`,
     `stale`."""
@@ -73,12 +70,15 @@ class AgentRecord(Bookkeeping, total=False):
     """`sync` adds, as long as the thread: tool to how many of its real calls there were, and how many drifted."""
 
 
-def fold_record(old: AgentRecord, writes: Sequence[AgentRecord]) -> AgentRecord:
-    """Merge writes key by key (reducer): costs and tallies add up, the last write of any other key stands."""
-    folded = cast("AgentRecord", fold_bookkeeping(old, writes))
-    tallies = [write["fidelity"] for write in writes if "fidelity" in write]
-    if tallies:
-        folded = {**folded, "fidelity": reduce(add_tallies, tallies, old.get("fidelity", {}))}
+def fold_record(old: AgentRecord, new: AgentRecord) -> AgentRecord:
+    """Merge a write key by key (reducer): costs and tallies add up, the last write of any other key stands.
+
+    No delta: LangGraph folds one from all that stands at a thread's checkpoints, also what another process wrote at one
+    that both went on from. What decides on a real call may not rest on that.
+    """
+    folded = cast("AgentRecord", fold_bookkeeping(old, [new]))
+    if "fidelity" in new:
+        folded = {**folded, "fidelity": add_tallies(old.get("fidelity", {}), new["fidelity"])}
     return folded
 
 
@@ -89,6 +89,8 @@ class AgentChannels(TypedDict, total=False):
     """Caller; `answer` adds the answer."""
     task_state: Annotated[JsonObject, delta(replace, dict, SNAPSHOT_EVERY_TURNS)]
     """Caller; `rehearse` what a model supposed of it before the first call, `sync` after each real call."""
+    turn_start_state: Annotated[JsonObject, delta(replace, dict, SNAPSHOT_EVERY_TURNS)]
+    """`open_turn`, `recover`, `rehearse`: the task state at the turn's start."""
     checklist: list[ChecklistItem] | None
     """Caller: what must hold at the end of this turn; `rehearse` takes it."""
     rehearsal: Rehearsal
@@ -101,7 +103,7 @@ class AgentChannels(TypedDict, total=False):
     """`recover`, `call_tool`, `resolve_doubt`, `sync`; `open_turn` empties it."""
     execution: Execution
     """`answer`."""
-    bookkeeping: Annotated[AgentRecord, delta(fold_record, dict, SNAPSHOT_EVERY_TURNS)]
+    bookkeeping: Annotated[AgentRecord, fold_record]
     """All nodes: what nobody has to read. A write holds only the keys that it changes."""
 
 
@@ -145,7 +147,7 @@ def is_edited(state: AgentState) -> bool:
 
 def still_supposed(state: AgentState) -> list[str]:
     """Return where the task state still is what a model made up; an edited one is its editor's."""
-    if "turn_start_state" not in state or is_edited(state):
+    if state.get("turn_start_state") is None or is_edited(state):
         return []
     return find_untrusted(state["turn_start_state"], state.get("supposed") or [], state["steps"])
 

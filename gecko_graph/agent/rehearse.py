@@ -59,7 +59,7 @@ def open_turn(state: AgentState, scope: NodeScope) -> dict[str, Any]:
     turn_id = str(last.id or "") if last else ""
     is_same = bool(turn_id) and state.get("turn_id") == turn_id
     is_anew = (
-        "turn_start_state" in state
+        state.get("turn_start_state") is not None
         and is_edited(state)
         and (is_same or json_equal(state["task_state"], state["turn_start_state"]))
     )
