@@ -63,4 +63,4 @@ def verify(**given: Any) -> int:
 @role_model
 def tasks(**given: Any) -> int:
     """Make tasks from contracts: a start state, words, a goal that was tried, and a solution."""
-    return run_command("data", given)
+    return run_command("data_tasks", given)

@@ -20,12 +20,12 @@ from ..state import Json, JsonObject
 from ..values.difference import json_equal, make_patch
 from ..values.patch import apply_patch, find, tokens
 from .explain import LEAST, Explainer, Value, join
-from .terms import MISSING, Term, are, is_key, quote, stable_fields
+from .terms import MISSING, Term, are, grouped, is_key, quote, stable_fields
 
 Kind = Literal["effects", "returns"]
 Explain = Callable[[Mapping[int, Any]], Value | None]
 APPEND = "-"
-MOST_CHANGES, MOST_ADDED, DEEP, MOST_PROGRAMS = 8, 2, 3, 4
+MOST_CHANGES, DEEP, MOST_PROGRAMS = 8, 3, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,23 +92,16 @@ class Lawful:
     def _whole_or_parts(self, rows: Mapping[int, Any]) -> Iterator[dict[int, Any]]:
         """Yield rows, and then their parts, until a program is found for all of them."""
         yield dict(rows)
-        words: dict[Any, int] = {}
-        for row, value in rows.items():
-            if isinstance(value, dict):
-                said = tuple(each for each in value.values() if isinstance(each, bool))
-                words[said] = words.get(said, 0) | 1 << row
+        objects = {row: value.values() for row, value in rows.items() if isinstance(value, dict)}
+        words = grouped((row, tuple(one for one in some if isinstance(one, bool))) for row, some in objects.items())
         for part in [*(words.values() if len(words) > 1 else ()), *self.parts]:
             some = {row: value for row, value in rows.items() if part >> row & 1}
             if LEAST <= len(some) < len(rows):
                 yield some
 
 
-def find_results(lawful: Lawful, explainer: Explainer) -> list[Program]:
-    """Return programs of results."""
-    return lawful.find(lawful.results, _shape_of, explainer.explain, "returns")
-
-
-def _shape_of(value: Json) -> str:
+def shape_of(value: Json) -> str:
+    """Return what results of one kind share."""
     return ",".join(sorted(value)) if isinstance(value, dict) else type(value).__name__
 
 
@@ -128,16 +121,12 @@ def changes_of(before: JsonObject, after: JsonObject) -> list[Changed]:
     for one in make_patch(before, after):
         path, value = tuple(tokens(one["path"])), one.get("value", MISSING)
         holder, old = _at(state, path[:-1]), _at(state, path)
-        if isinstance(old, list) and isinstance(value, list) and value[: len(old)] == old:
-            added = value[len(old) :]
-            if 0 < len(added) <= MOST_ADDED:
-                found += [Changed("add", (*path, APPEND), item) for item in added]
-                state = apply_patch(state, [one])
-                continue
+        if old == [] and isinstance(value, list) and len(value) == 1:
+            path, value, holder = (*path, APPEND), value[0], old
         if isinstance(holder, list) and one["op"] == "add" and path[-1] in (APPEND, str(len(holder))):
             path = (*path[:-1], APPEND)
         is_put = one["op"] == "replace" and isinstance(holder, dict)
-        found.append(Changed("add" if is_put else one["op"], path, value))
+        found.append(Changed("add" if is_put or path[-1:] == (APPEND,) else one["op"], path, value))
         state = apply_patch(state, [one])
     return sorted(found, key=lambda each: (each.op == "remove", each.path[:1], len(each.path), each.path[1:]))
 
@@ -164,7 +153,7 @@ def find_effects(lawful: Lawful, explainer: Explainer) -> list[Program]:
 def _shape(changes: Sequence[Changed]) -> tuple[Any, ...]:
     """Return what changes of one kind share: not where in a map, nor how deep in a tree."""
     if len(changes) == 1 and len(changes[0].path) > DEEP:
-        return (changes[0].op, changes[0].path[0], changes[0].path[-1] == APPEND, _shape_of(changes[0].value))
+        return (changes[0].op, changes[0].path[0], changes[0].path[-1] == APPEND, shape_of(changes[0].value))
     rough = tuple((one.op, one.path[:1], len(one.path), one.path[-1:] == (APPEND,)) for one in changes)
     return rough if len(set(rough)) == len(rough) else tuple((one.op, one.path) for one in changes)
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import operator
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from itertools import combinations
 from operator import and_, or_
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-from .terms import MISSING, TESTS, Term, are, bits, derive, is_key, is_number, quote, test_of
+from .terms import MISSING, TESTS, Term, are, bits, build_terms, derive, is_number, quote, test_of
 
 Kind = Literal[
     "existence", "membership", "flag", "documented", "comparison", "sign", "equality", "constant", "set", "conjunction"
@@ -27,12 +27,17 @@ TIERS: dict[Kind, int] = {
 }  # fmt: skip
 """What is tried first: a rival of a later tier is none."""
 
+ITEM = "one"
+"""How checks of a list's items call each of them."""
+
 MOST_PAIRS, MOST_NUMBERS, MOST_SEEN, MOST_WORDS, LEAST_TEXTS = 40, 24, 12, 6, 3
 UNMET = 0.02
 """Share of values met once, which is how often a new one is met, below which a set is taken for closed."""
 
 Documented = Mapping[str, Sequence[Any]]
-"""Constants that the tools' documents name, by the name of the field that may have them."""
+"""Constants that the tools' documents name, by the field that may have them; under `PROSE` what its text has."""
+
+PROSE = "#"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +51,8 @@ class Condition:
         known: Bits of those in which it can be evaluated.
         cost: How long a description it is.
         terms: What it speaks of.
-        guarded: Terms that must not be none.
+        guarded: Whether these must not be none.
+        needs: What else must hold so that it can be evaluated.
     """
 
     check: str
@@ -56,6 +62,7 @@ class Condition:
     cost: int
     terms: tuple[Term, ...] = ()
     guarded: bool = True
+    needs: tuple[str, ...] = ()
 
     @property
     def fails(self) -> int:
@@ -66,7 +73,7 @@ class Condition:
     def guards(self) -> list[str]:
         """What must hold so that it can be evaluated, of what some rows lack, in its order."""
         some = (guard for term in self.terms for guard in (*term.guards, *(term.given if self.guarded else ())))
-        return list(dict.fromkeys(some))
+        return list(dict.fromkeys([*some, *self.needs]))
 
     def names(self, about: Collection[str]) -> bool:
         """Return whether it speaks of one of these terms."""
@@ -90,13 +97,12 @@ class Condition:
         return replace(self, check=text, true=self.fails)
 
 
-def joined(some: Sequence[Condition], word: Literal["and", "or"], rows: int) -> Condition:
+def conjoined(some: Sequence[Condition], rows: int) -> Condition:
     """Return conditions as one, which is known in all of these rows: what cannot be evaluated does not hold."""
     if len(some) == 1 and not some[0].guards:
         return some[0]
-    true = reduce(and_ if word == "and" else or_, (one.true for one in some))
-    check = f" {word} ".join(one.whole if word == "and" else f"({one.whole})" for one in some)
-    return Condition(check, "conjunction", true, rows, sum(one.cost for one in some))
+    true = reduce(and_, (one.true for one in some))
+    return Condition(" and ".join(one.whole for one in some), "conjunction", true, rows, sum(one.cost for one in some))
 
 
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
@@ -110,56 +116,106 @@ def places(rows: int) -> Iterator[int]:
         rows ^= low
 
 
-def build_conditions(terms: Sequence[Term]) -> list[Condition]:
-    """Return conditions over these terms, both ways round, each once."""
-    found = [*_single(terms), *_members(terms), *_compared(terms), *_equal(terms)]
-    both = (one for each in found for one in (each, each.negated()))
-    return list({one.check: one for one in both if one.known}.values())
+class Form(NamedTuple):
+    """A way to speak of values that pass `tests`: its text has a place for the expression of each."""
 
+    text: str
+    kind: Kind
+    tests: tuple[str, ...]
+    holds: Callable[..., Any]
+    cost: int = 0
+    guarded: bool = True
 
-def _of(
-    check: str, kind: Kind, known: int, flags: Iterable[Any], *terms: Term, cost: int = 0, guarded: bool = True
-) -> Condition:
-    return Condition(check, kind, bits(flags) & known, known, cost + sum(term.cost for term in terms), terms, guarded)
-
-
-def _single(terms: Sequence[Term]) -> Iterator[Condition]:
-    """Yield whether something is there at all, and flags."""
-    for term in terms:
-        text, there, given = term.text, term.where("there"), term.where("given")
-        if there != given:
-            yield Condition(f"{text} is not none", "existence", given, there, term.cost, (term,), guarded=False)
-        filled = _of(f"({text} | length) > 0", "existence", term.where("sized"), map(bool, term.values), term, cost=1)
-        if filled.fails:
-            yield filled
-        if given and given == term.where("flag"):
-            yield _of(text, "flag", given, (value is True for value in term.values), term)
-
-
-def _members(terms: Sequence[Term]) -> Iterator[Condition]:
-    """Yield whether a key, or each item of an argument, is in an object or a list of the state."""
-    holders = [term for term in terms if term.of != "argument" and term.where("holder")]
-    plain = [term for term in holders if term.of == "state" and all(map(_is_flat, term.values))]
-    keys = [term for term in terms if term.where("key")]
-    lists = [term for term in terms if term.of == "argument" and term.where("keys")]
-    for holder in [*holders, *derive(plain, " | values", lambda value: list(value.values()))]:
-        known = holder.where("holder")
-        for key in (key for key in keys if holder.text not in key.text):
-            both, found = known & key.where("key"), map(_is_in, key.values, holder.values)
-            yield _of(f"{key.text} in {holder.text}", "membership", both, found, key, holder)
-        for many in lists:
-            check, both = f"all(one in {many.text}, one in {holder.text})", known & many.where("keys")
-            pairs = zip(many.values, holder.values, strict=True)
-            flags = (TESTS["keys"](some) and all(_is_in(one, whole) for one in some) for some, whole in pairs)
-            yield _of(check, "membership", both, flags, many, holder, cost=1)
-
-
-def _is_flat(value: Any) -> bool:
-    return value is MISSING or (isinstance(value, dict) and all(map(is_key, value.values())))
+    def of(self, *terms: Term) -> Condition:
+        """Return what it says of these terms."""
+        pairs = [*zip(terms, self.tests, strict=True)]
+        known = reduce(and_, (term.where(test) for term, test in pairs))
+        columns = (term.numbers if test == "number" else term.values for term, test in pairs)
+        true, cost = bits(map(self.holds, *columns)) & known, self.cost + sum(term.cost for term in terms)
+        check = self.text.format(*(term.text for term in terms))
+        return Condition(check, self.kind, true, known, cost, terms, guarded=self.guarded)
 
 
 def _is_in(key: Any, holder: Any) -> bool:
     return str(key) in holder if isinstance(holder, dict) else isinstance(holder, list) and key in holder
+
+
+SIGNS: dict[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "+": operator.add, "-": operator.sub, "*": operator.mul,
+}  # fmt: skip
+_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+GIVEN = Form("{} is not none", "existence", ("there",), lambda value: value is not None, guarded=False)
+FILLED = Form("({} | length) > 0", "existence", ("sized",), bool, cost=1)
+FLAG = Form("{}", "flag", ("given",), lambda value: value is True)
+COUNT = Form("{} != 0", "flag", ("number",), bool)
+MEMBER = Form("{} in {}", "membership", ("key", "holder"), _is_in)
+EQUAL = Form("{} == {}", "equality", ("key or none", "key or none"), operator.eq, guarded=False)
+COMPARED = [Form(f"{{}} {sign} {{}}", "comparison", ("number", "number"), SIGNS[sign]) for sign in ("<=", "<")]
+SIGNED = [Form(f"{{}} {sign} 0", "sign", ("number",), partial(SIGNS[_TURNED[sign]], 0)) for sign in (">", ">=")]
+
+
+def build_conditions(terms: Sequence[Term]) -> list[Condition]:
+    """Return conditions over these terms, both ways round, each once."""
+    found = [*_single(terms), *_members(terms), *_compared(numbers(terms)), *_equal(terms)]
+    both = (one for each in found for one in (each, each.negated()))
+    return list({one.check: one for one in both if one.known}.values())
+
+
+def _single(terms: Sequence[Term]) -> Iterator[Condition]:
+    for term in terms:
+        given = term.where("given")
+        if term.where("there") != given:
+            yield GIVEN.of(term)
+        if (filled := FILLED.of(term)).fails:
+            yield filled
+        if given and given == term.where("flag"):
+            yield FLAG.of(term)
+
+
+def _members(terms: Sequence[Term]) -> Iterator[Condition]:
+    holders = [term for term in terms if term.of != "argument" and term.where("holder")]
+    plain = [term for term in holders if term.of == "state" and term.where("flat") == term.where("there")]
+    keys = [term for term in terms if term.where("key")]
+    for holder in [*holders, *derive(plain, " | values", dict, lambda value: [*value.values()])]:
+        yield from (MEMBER.of(key, holder) for key in keys if holder.text not in key.text)
+
+
+def _compared(known: Sequence[Term]) -> Iterator[Condition]:
+    products = [combine(a, b, "*") for a, b in combinations(known, 2) if "argument" in (a.of, b.of)][:MOST_PAIRS]
+    for pair in [*combinations(known, 2), *((a, b) for a in products for b in known if b.text not in a.text)]:
+        yield from (form.of(*pair) for form in COMPARED)
+    for term in [*known, *products]:
+        if term.of != "argument" and all(type(value) is int for value in term.values if is_number(value)):
+            yield COUNT.of(term)  # whether there are any is a flag
+        yield from (form.of(term) for form in SIGNED)
+
+
+def _equal(terms: Sequence[Term]) -> Iterator[Condition]:
+    keys = [term for term in terms if term.where("key")][:MOST_PAIRS]
+    for pair in combinations(keys, 2):
+        if any(term.of != "state" for term in pair) and (equal := EQUAL.of(*pair)).true.bit_count() > 1:
+            yield equal
+
+
+def of_items(many: Term, states: Sequence[Any]) -> Iterator[Condition]:
+    """Yield conditions that every item of a list argument fulfils: those over its items as rows of their own."""
+    rows = [(at, item) for at, some in enumerate(many.values) if isinstance(some, list) for item in some]
+    listed, owners = many.where("list"), [at for at, _ in rows]
+
+    def rows_of(items: int) -> int:
+        return reduce(or_, (1 << owners[at] for at in places(items)), 0)
+
+    every = (1 << len(rows)) - 1
+    terms = build_terms([item for _, item in rows], [states[at] for at in owners], "state", ITEM) if rows else []
+    for one in build_conditions(terms):
+        if one.kind in TRUSTED and one.names([ITEM]):
+            known = listed & ~rows_of(every & ~one.known)
+            true = known & ~rows_of(every & ~one.true)
+            check, needs = (f"all({ITEM} in {many.text}, {text})" for text in (one.check, " and ".join(one.guards)))
+            guards = (*many.given, *([needs] if one.guards else []))
+            yield Condition(check, one.kind, true, known, one.cost + many.cost, (many,), guarded=False, needs=guards)
 
 
 def numbers(terms: Sequence[Term]) -> list[Term]:
@@ -167,46 +223,11 @@ def numbers(terms: Sequence[Term]) -> list[Term]:
     return [term for term in terms if term.where("number") and not term.where("flag")][:MOST_NUMBERS]
 
 
-def _compared(terms: Sequence[Term]) -> Iterator[Condition]:
-    """Yield comparisons of two numbers, of a product and a number, and of one with nothing."""
-    known = numbers(terms)
-    products = [combine(a, b, "*") for a, b in combinations(known, 2) if "argument" in (a.of, b.of)][:MOST_PAIRS]
-    for left, right in [*combinations(known, 2), *((a, b) for a in products for b in known if b.text not in a.text)]:
-        both = left.where("number") & right.where("number")
-        for sign in ("<=", "<"):
-            flags = map(SIGNS[sign], left.numbers, right.numbers)
-            yield _of(f"{left.text} {sign} {right.text}", "comparison", both, flags, left, right)
-    for term in [*known, *products]:
-        there = term.where("number")
-        if term.of != "argument" and all(type(value) is int for value in term.values if is_number(value)):
-            # a count: whether there are any is a flag
-            yield _of(f"{term.text} != 0", "flag", there, term.numbers, term)
-        for sign in (">", ">="):
-            yield _of(f"{term.text} {sign} 0", "sign", there, (SIGNS[sign](x, 0) for x in term.numbers), term)
-
-
-SIGNS: dict[str, Callable[[Any, Any], Any]] = {
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-    "+": operator.add, "-": operator.sub, "*": operator.mul,
-}  # fmt: skip
-
-
 def combine(a: Term, b: Term, sign: str) -> Term:
     """Return the sum, difference or product of two terms."""
     pairs = zip(a.values, b.values, strict=True)
     values = [SIGNS[sign](x, y) if is_number(x) and is_number(y) else MISSING for x, y in pairs]
     return Term(f"({a.text} {sign} {b.text})", values, a.cost + b.cost + 1, "lookup", (a, b))
-
-
-def _equal(terms: Sequence[Term]) -> Iterator[Condition]:
-    scalars = [term for term in terms if term.where("key")][:MOST_PAIRS]
-    for left, right in combinations(scalars, 2):
-        if not left.of == right.of == "state":
-            known = left.where("key or none") & right.where("key or none")
-            flags = map(operator.eq, left.values, right.values)
-            one = _of(f"{left.text} == {right.text}", "equality", known, flags, left, right, guarded=False)
-            if one.true.bit_count() > 1:
-                yield one
 
 
 def constants(
@@ -217,13 +238,14 @@ def constants(
     sums = [combine(a, b, "+") for a in numbers(given) for b in numbers(fields)][:MOST_PAIRS]
     found: list[Condition] = []
     sides = list(places(failed)), list(places(lawful))
-    lengths = derive(given, " | length", lambda value: len(value) if TESTS["sized"](value) else MISSING)
+    lengths = derive(given, " | length", dict | list | str, len)
     for term in [*terms, *lengths, *sums]:
         bad, good = ([value for at in rows if (value := term.values[at]) is not MISSING] for rows in sides)
         if bad and good:
             found += _seen(term, bad, good, documented)
             if term.where("number") and not term.where("flag"):
-                found += _threshold(term, *([value for value in some if is_number(value)] for some in (bad, good)))
+                few, many = ([value for value in some if is_number(value)] for some in (bad, good))
+                found += _threshold(term, few, many, documented.get(PROSE, ()))
     return found
 
 
@@ -241,16 +263,20 @@ def _seen(term: Term, bad: list[Any], good: list[Any], documented: Documented) -
         check = f"{term.text} in [{', '.join(said)}]" if len(few) > 1 else f"{term.text} == {said[0]}"
         is_own = few[0] in own if len(few) == 1 else few == [*own]
         kind: Kind = "documented" if is_own else "constant" if len(few) == 1 else "set"
-        flags = (_is_scalar(value) and value in few for value in term.values)
-        one = _of(check, kind, term.where("scalar"), flags, term, cost=len(few), guarded=False)
+        form = Form("", kind, ("scalar",), lambda value, few=few: _is_scalar(value) and value in few, len(few), False)
+        one = replace(form.of(term), check=check)
         yield from (one, one.negated())
 
 
-def _threshold(term: Term, bad: list[Any], good: list[Any]) -> Iterator[Condition]:
-    for sign, edge in ((">=", min(good, default=0)), ("<=", max(good, default=0))):
-        if bad and good and not all(SIGNS[sign](value, edge) for value in bad):
-            flags = (SIGNS[sign](x, edge) for x in term.numbers)
-            yield _of(f"{term.text} {sign} {quote(edge)}", "constant", term.where("number"), flags, term, cost=2)
+def _threshold(term: Term, bad: list[Any], good: list[Any], named: Sequence[Any]) -> Iterator[Condition]:
+    """Yield limits: those of the lawful rows, and the numbers that the tool's document names."""
+    if not (bad and good):
+        return
+    edges: list[tuple[str, Any, Kind]] = [(">=", min(good), "constant"), ("<=", max(good), "constant")]
+    for sign, edge, kind in [*edges, *((sign, one, "documented") for one in named for sign in _TURNED)]:
+        if not all(SIGNS[sign](value, edge) for value in bad):
+            form = Form(f"{{}} {sign} {quote(edge)}", kind, ("number",), partial(SIGNS[_TURNED[sign]], edge), cost=2)
+            yield form.of(term)
 
 
 _is_scalar = TESTS["scalar"]
@@ -265,6 +291,12 @@ def documented_in(schema: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         for key, inner in schema.get("properties", {}).items():
             yield from documented_in(inner, key)
         yield from documented_in(schema.get("items"), name)
+
+
+def numbers_in(*texts: str) -> list[int | float]:
+    """Return the numbers that a tool's texts name; nothing is not one, for a sign says that."""
+    found = {float(one) for text in texts for one in re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?![\w])", text)} - {0.0}
+    return [int(one) if one.is_integer() else one for one in sorted(found)][:MOST_SEEN]
 
 
 def forms_of(values: Sequence[Any], text: str) -> Iterator[str]:

@@ -7,19 +7,21 @@ what was seen.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import permutations
 from typing import Any
 
 from ..state import Json
 from ..values.difference import json_equal
+from ..values.places import as_text
 from .conditions import SIGNS, combine
 from .observation import is_masked
 from .terms import MISSING, Term, are, derive, is_number, quote
-from .texts import fit_text
 
-LEAST, DIGITS, LONGEST_TABLE, MOST_NUMBERS = 3, 6, 200, 30
+LEAST, DIGITS, LONGEST_TABLE, MOST_NUMBERS, MOST_HOLES = 3, 6, 200, 30, 6
 Seen = Mapping[int, Any]
 
 
@@ -50,7 +52,8 @@ class Explainer:
         values = list(seen.values())
         if all(json_equal(values[0], value) for value in values):
             return Value(escape(values[0]))
-        of_kind = ((int | float, self._sum), (dict | list, self._members), (str, self._text))
+        texts = partial(fit_text, terms=self.terms)
+        of_kind = ((int | float, self._sum), (dict | list, self._members), (str, texts))
         ways = [self._term, *(way for kind, way in of_kind if all(isinstance(value, kind) for value in values))]
         ways += [self._table] if self.has_tables else []
         return next((found for way in ways if (found := way(seen)) is not None), None)
@@ -92,12 +95,6 @@ class Explainer:
         made = [part.template for part in parts]
         return join(parts, dict(zip(keys, made, strict=True)) if isinstance(first, dict) else made)
 
-    def _text(self, seen: Seen) -> Value | None:
-        found = fit_text(seen, self.terms)
-        return (
-            Value(found[0], tuple(dict.fromkeys(need for term in found[1] for need in term.typed()))) if found else None
-        )
-
     def _table(self, seen: Seen) -> Value | None:
         """Return what was seen for each value of one argument: nothing is known of another."""
         for term in (term for term in self.terms if term.of == "argument"):
@@ -125,6 +122,33 @@ def escape(value: Json) -> Json:
     return [escape(each) for each in value] if isinstance(value, list) else value
 
 
+def fit_text(seen: Mapping[int, str], terms: Sequence[Term]) -> Value | None:
+    """Return a template that gives each of these texts, with terms in its holes; None where there is none."""
+    holes: list[tuple[Term, dict[int, str]]] = []
+    for term in terms:
+        if all(_show(term.values[row]) in text for row, text in seen.items()):
+            shown = {row: _show(term.values[row]) for row in seen}
+            holes += [(term, shown)] if len(set(shown.values())) > 1 and all(shown.values()) else []
+    holes = sorted(holes, key=lambda hole: (-sum(map(len, hole[1].values())), hole[0].cost))[:MOST_HOLES]
+    if not holes:
+        return None
+    first = max(seen, key=lambda row: sum(len(shown[row]) > 1 for _, shown in holes))
+    by = {shown[first]: (term, shown) for term, shown in reversed(holes)}
+    pieces = re.split(f"({'|'.join(map(re.escape, sorted(by, key=len, reverse=True)))})", seen[first])
+    used = [by[piece] for piece in pieces[1::2]]
+    for row, text in seen.items():
+        filled = [shown[row] for _, shown in used]
+        if "".join(each for pair in zip(pieces[::2], [*filled, ""], strict=True) for each in pair) != text:
+            return None
+    said = ["{{ " + term.text + " }}" for term, _ in used]
+    template = "".join(each for pair in zip(pieces[::2], [*said, ""], strict=True) for each in pair)
+    return Value(template, tuple(dict.fromkeys(need for term, _ in used for need in term.typed())))
+
+
+def _show(value: Any) -> str:
+    return as_text(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else "\0"
+
+
 def _sums(known: Sequence[Term], seen: Seen) -> Iterator[Term]:
     """Yield sums, differences and products of two terms, and of one with a short constant, that give the first row."""
     row, value = next(iter(seen.items()))
@@ -133,7 +157,7 @@ def _sums(known: Sequence[Term], seen: Seen) -> Iterator[Term]:
         varies = len({a.values[at] for at in seen}) >= LEAST
         made = {"+": round(value - x, DIGITS), "*": round(value / x, DIGITS) if x > 0 < value and varies else 0}
         for sign, constant in made.items():
-            if _is_short(constant):
+            if constant and len(f"{abs(constant):.12g}".replace(".", "").strip("0")) <= DIGITS:
                 constant = int(constant) if constant == int(constant) else constant
                 text, sign = (str(-constant), "-") if constant < 0 else (str(constant), sign)
                 yield combine(a, Term(text, [abs(constant)] * len(a.values), 1, "constant"), sign)
@@ -143,22 +167,17 @@ def _sums(known: Sequence[Term], seen: Seen) -> Iterator[Term]:
                 yield combine(a, b, sign)
 
 
-def _is_short(constant: float) -> bool:
-    return bool(constant) and len(f"{abs(constant):.12g}".replace(".", "").strip("0")) <= DIGITS
-
-
 def richer(terms: Sequence[Term]) -> list[Term]:
     """Return terms with what results are often made of: keys, values, lengths."""
-    texts = [term for term in terms if term.of == "lookup"]
-    return [
-        *terms,
-        *derive(terms, " | float", lambda value: float(value) if type(value) is int else MISSING),
-        *derive(terms, " | keys", lambda value: list(value) if isinstance(value, dict) else MISSING),
-        *derive(terms, " | values", lambda value: list(value.values()) if isinstance(value, dict) else MISSING),
-        *derive(terms, " | length", lambda value: len(value) if isinstance(value, list | dict | str) else MISSING),
-        *derive(texts, ".split() | length", lambda value: len(value.split()) if isinstance(value, str) else MISSING),
-        *derive(
-            texts, " | lines | length", lambda value: len(value.splitlines()) if isinstance(value, str) else MISSING
-        ),
-        *derive(terms, " | last", lambda value: value[-1] if isinstance(value, list | str) and value else MISSING),
-    ]
+    return [*terms, *(one for way in _MADE for one in derive(terms, *way))]
+
+
+_MADE: Sequence[tuple[str, Any, Callable[[Any], Any]]] = (
+    (" | keys", dict, list),
+    (" | values", dict, lambda value: [*value.values()]),
+    (" | length", dict | list | str, len),
+    (".split() | length", str, lambda value: len(value.split())),
+    (" | lines | length", str, lambda value: len(value.splitlines())),
+    (" | last", list | str, lambda value: value[-1] if value else MISSING),
+)
+"""What results are often made of: a filter, of which values, and what it gives."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import or_
 from typing import Any, cast
 
 from ..contracts.contract import Contract
@@ -14,19 +16,20 @@ from ..errors import ContractError
 from ..state import Json, JsonObject
 from ..tools import ToolSpec
 from ..values.digest import digest
+from ..values.observation import HOLE
 from ..values.patch import tokens
 from ..values.places import as_text
-from .changes import Lawful, Program, cover, find_effects, find_results
-from .conditions import Documented, build_conditions, forms_of, places
+from .changes import Lawful, Program, cover, find_effects, shape_of
+from .conditions import PROSE, Documented, build_conditions, forms_of, numbers_in, of_items, places
 from .explain import Explainer, richer
 from .observation import Observation, is_masked, without_masked
 from .rules import ESTABLISHED, EXCEPTIONS, PROPOSED, Rule, Sample, find_region, find_rules
-from .terms import MISSING, build_terms
-from .texts import HOLE
+from .terms import MISSING, Term, build_terms, grouped
 
 CHUNK, MOST_PARTS = 12, 6
 """Conditions in one clause, for an expression has a limit; values of an argument that may be branches."""
 
+_BRACES = r"\{[{%]"
 OUTSIDE, UNLEARNED = "outside of what was seen", "its result was not learned"
 
 
@@ -39,6 +42,7 @@ class _Rows:
     rows: Sequence[Observation]
     args: list[JsonObject]
     sample: Sample
+    holes: dict[str, Term] = field(default_factory=dict)
 
     @classmethod
     def of(cls, tool: ToolSpec, found: Sequence[tuple[str, Observation]], documented: Documented) -> _Rows:
@@ -47,10 +51,14 @@ class _Rows:
         defaults = {name: rule.get("default") if isinstance(rule, dict) else None for name, rule in properties.items()}
         args = [{**defaults, **{key: _known(each) for key, each in row.args.items()}} for row in rows]
         states = [MISSING if row.before is None else _known(row.before) for row in rows]
+        about = (str(rule.get("description", "")) for rule in properties.values() if isinstance(rule, dict))
+        documented = {**documented, PROSE: numbers_in(tool.description, *about)}
         terms = build_terms(args, states, "state")
         lawful = sum(1 << at for at, branch in enumerate(branches) if not branch)
         starts = [row.question if row.before is None else digest(row.before) for row in rows]
-        sample = Sample(lawful, [row.digest[:12] for row in rows], starts, terms, build_conditions(terms), documented)
+        lists = (term for term in terms if term.of == "argument" and term.where("list"))
+        conditions = [*build_conditions(terms), *(one for many in lists for one in of_items(many, states))]
+        sample = Sample(lawful, [row.digest[:12] for row in rows], starts, terms, conditions, documented)
         return cls(tool, branches, rows, args, sample)
 
     def lawful(self) -> Lawful:
@@ -63,12 +71,31 @@ class _Rows:
         return Lawful(dict(enumerate(self.args)), befores, known, results, _parts(self.sample))
 
     def kinds(self) -> list[tuple[str, int]]:
-        """Return the kinds of refusals with their rows, the most frequent first."""
-        found: dict[str, int] = {}
-        for at, branch in enumerate(self.branches):
-            if branch:
-                found[branch] = found.get(branch, 0) | 1 << at
+        """Return the kinds of refusals with their rows, the most frequent first.
+
+        Kinds whose messages differ in one word are one where a term has that word: `order is shipped`, `is cancelled`.
+        """
+        found = grouped((at, branch) for at, branch in enumerate(self.branches) if branch)
+        alike: dict[tuple[str, str], dict[str, str]] = {}
+        for kind in sorted(found):
+            for word in re.finditer(r"[^\W\d_]+", kind):
+                alike.setdefault((kind[: word.start()], kind[word.end() :]), {})[kind] = word[0]
+        for (before, after), words in alike.items():
+            is_new = len(words) > 1 and words.keys() <= found.keys()
+            if is_new and (term := self._find_word(words, found)):
+                found[kind := before + HOLE + after] = reduce(or_, (found.pop(each) for each in words))
+                self.holes[kind] = term
         return sorted(found.items(), key=lambda pair: (-pair[1].bit_count(), pair[0]))
+
+    def _find_word(self, words: Mapping[str, str], found: Mapping[str, int]) -> Term | None:
+        """Return what in the state is the word of each kind, wherever it is known."""
+        seen = {at: word for kind, word in words.items() for at in places(found[kind])}
+        for term in (term for term in self.sample.terms if term.of != "argument"):
+            known = {at: word for at, word in seen.items() if term.values[at] is not MISSING}
+            right = [word for at, word in known.items() if term.values[at] == word]
+            if {*right} == {*words.values()} and len(right) >= (1 - EXCEPTIONS) * len(known):
+                return term
+        return None
 
 
 def _known(value: Json) -> Any:
@@ -98,6 +125,7 @@ def mine(
     if seen < PROPOSED:
         doubts = ["false"]
         unknown.append(f"only {seen} lawful calls were seen")
+        refusing += _never(whole) if not seen and len(found) >= PROPOSED else ()
         parts: JsonObject = {}
     else:
         doubts += _forms(whole)
@@ -119,10 +147,8 @@ def _requirements(whole: _Rows, unknown: list[str]) -> tuple[list[JsonObject], l
             if not rules and rows.bit_count() >= PROPOSED:
                 unknown.append(f"{rows.bit_count()} refusals without a known reason: {kind}")
             rare |= left
-        for rule in rules:
-            rare |= (
-                rule.rows if rule.best.is_open else 0
-            )  # of other constants than those that were seen it says nothing
+        # of other constants than those that were seen an open rule says nothing
+        rare |= reduce(or_, (rule.rows for rule in rules if rule.best.is_open), 0)
     doubts = _apart(whole.sample, whole.sample.lawful, rare)
     clauses: list[JsonObject] = []
     while found:
@@ -137,15 +163,25 @@ def _requirements(whole: _Rows, unknown: list[str]) -> tuple[list[JsonObject], l
     return clauses, list(dict.fromkeys(doubts))
 
 
+def _never(whole: _Rows) -> list[JsonObject]:
+    """Return the warning of a tool that was refused each time: a call that is lawful may not have been tried yet."""
+    count, (kind, rows) = len(whole.rows), whole.kinds()[0]
+    told = (
+        f"perhaps refused: refused each of {count} times, {rows.bit_count()} of them by {re.sub(_BRACES, HOLE, kind)}"
+    )
+    evidence = {"kind": "never done", "for": count, "lawful": 0, "against": [], "rivals": 0, "status": "proposed"}
+    return [{"id": "never-done", "check": "false", "pass": told, "evidence": evidence}]
+
+
 def _clauses(sample: Sample, rule: Rule, error: Json, name: str) -> tuple[list[JsonObject], list[str]]:
     """Return a rule's clauses, and what all lawful calls had so that it could be evaluated."""
-    some = [rule.best, *(rule.rivals if rule.status != "refuted" else ())]
+    some = [rule.best, *(rule.rivals if rule.evidence["status"] != "refuted" else ())]
     guards = list(dict.fromkeys(guard for one in some for guard in one.guards))
     when = {"when": " and ".join(guards)} if guards else {}
     checks = [f"({one.check})" if " " in one.check else one.check for one in some]
     head: JsonObject = {"id": name, **when, "check": " or ".join(checks)}
     says: JsonObject = (
-        {"error": error} if rule.status == "established" else {"pass": f"perhaps refused: {as_text(error)}"}
+        {"error": error} if rule.evidence["status"] == "established" else {"pass": f"perhaps refused: {as_text(error)}"}
     )
     made = [{**head, **says, "evidence": rule.evidence}]
     if len(some) > 1:
@@ -156,11 +192,13 @@ def _clauses(sample: Sample, rule: Rule, error: Json, name: str) -> tuple[list[J
 
 def _error(whole: _Rows, kind: str, rows: int, explainer: Explainer) -> Json:
     """Return the error of refusals of one kind as a template, `…` where nothing explains a part."""
+    word = whole.holes.get(kind)
+    rows &= word.where("there") if word else rows
     seen = {at: whole.rows[at].result for at in places(rows)}
     value = explainer.explain(seen)
     if value is not None and (not value.needs or all("args" in need for need in value.needs)):
         return value.template
-    known: Json = re.sub(r"\{[{%]", HOLE, kind)
+    known: Json = re.sub(_BRACES, HOLE, kind)
     with suppress(ValueError):
         return cast("Json", json.loads(str(known)))
     return known
@@ -190,7 +228,7 @@ def _forms(whole: _Rows) -> list[str]:
 def _passing(doubts: Sequence[str]) -> Iterator[JsonObject]:
     unique = list(dict.fromkeys(doubts))
     for number in range(0, len(unique), CHUNK):
-        check = " and ".join(unique[: number + CHUNK] if number == 0 else unique[number : number + CHUNK])
+        check = " and ".join(unique[number : number + CHUNK])
         yield {"id": f"forms-{number // CHUNK + 1}", "check": check, "pass": OUTSIDE}
 
 
@@ -206,7 +244,7 @@ def _answers(whole: _Rows, unknown: list[str], evidence: JsonObject, doubts: lis
         for some, root in ((lawful.afters, "state"), (lawful.befores, "before"))
     )
     results = Explainer([*richer(after), *(term for term in richer(before) if "before" in term.text)])
-    returned, odd = cover(find_results(lawful, results), sample.lawful)
+    returned, odd = cover(lawful.find(lawful.results, shape_of, results.explain, "returns"), sample.lawful)
     returns = _branched(sample, returned, odd)
     changed, left = cover(find_effects(lawful, Explainer(richer(before))), sample.lawful)
     changes = _branched(sample, changed, left)
@@ -227,9 +265,7 @@ def _parts(sample: Sample) -> list[int]:
     """Return parts of the lawful rows that may be branches: by an argument's few values, by the plainest conditions."""
     found: list[int] = []
     for term in (term for term in sample.terms if term.of == "argument"):
-        values: dict[str, int] = {}
-        for at in places(sample.lawful):
-            values[repr(term.values[at])] = values.get(repr(term.values[at]), 0) | 1 << at
+        values = grouped((at, repr(term.values[at])) for at in places(sample.lawful))
         found += values.values() if len(values) <= MOST_PARTS else ()
     plain = [one for one in sample.conditions if one.kind in ("membership", "flag", "existence")]
     sides = [one.true & sample.lawful for one in sorted(plain, key=lambda one: (one.cost, one.check))]
@@ -268,12 +304,10 @@ def _branched(sample: Sample, programs: Sequence[Program], left: int) -> Branche
 def _effects(branches: Branches) -> list[JsonObject]:
     if len(branches) == 1:
         return list(cast("list[JsonObject]", branches[0][1].value.template))
-    made, before = [], list[str]()
-    for when, program in branches:
-        guard = " and ".join([*(f"not ({each})" for each in before), *([when] if when else [])])
-        if program.value.template:
-            made.append({"when": guard, "do": program.value.template})
-        before.append(when)
+    made = []
+    for number, (when, program) in enumerate(branches):
+        guards = [*(f"not ({each})" for each, _ in branches[:number]), *([when] if when else [])]
+        made += [{"when": " and ".join(guards), "do": program.value.template}] if program.value.template else []
     return made
 
 

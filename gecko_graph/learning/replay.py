@@ -12,10 +12,10 @@ from ..errors import EvaluationFailed, PatchConflict
 from ..state import Call, Json, JsonObject
 from ..tools import ToolSpec
 from ..values.difference import json_equal
+from ..values.observation import kind_of
 from ..values.patch import apply_patch
 from ..values.places import as_text, clock, scalars
 from .observation import Observation
-from .texts import kind_of
 
 NAMED = 5
 Part = Literal["requires", "effects", "returns"]
@@ -105,14 +105,9 @@ def _differs(ours: Json, again: Json, real: Json) -> str:
     if json_equal(ours, real):
         return ""
     made, other, seen = (dict(scalars(each)) for each in (ours, again, real))
-    for place, value in made.items():
-        if (
-            place in other
-            and json_equal(other[place], value)
-            and not (place in seen and json_equal(seen[place], value))
-        ):
-            return "/" + "/".join(map(str, place))
-    if json_equal(ours, again):
-        extra = next((place for place in seen if place not in made), ())
-        return "/" + "/".join(map(str, extra)) if extra else f"{as_text(ours)[:60]}, not {as_text(real)[:60]}"
-    return "" if len(made) == len(seen) else "/"
+    fixed = (place for place, value in made.items() if place in other and json_equal(other[place], value))
+    wrong = [place for place in fixed if not (place in seen and json_equal(seen[place], made[place]))]
+    if not wrong and not json_equal(ours, again):
+        return "" if len(made) == len(seen) else "/"
+    place = next(iter(wrong or [place for place in seen if place not in made]), ())
+    return "/" + "/".join(map(str, place)) if place else f"{as_text(ours)[:60]}, not {as_text(real)[:60]}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import exp, lgamma, log2
 
 from ..state import JsonObject
-from .conditions import TIERS, TRUSTED, Condition, Documented, constants, joined, places
+from .conditions import TIERS, TRUSTED, Condition, Documented, conjoined, constants, places
 from .terms import Term
 
 EXCEPTIONS = 0.04
@@ -20,7 +20,7 @@ CHANCE, SURE = 0.05, 0.001
 """Chance that one of so many conditions would fit so many rows by accident, below which it is told, and may refuse."""
 
 STARTS = 2
-MOST_RIVALS, MOST_RULES, MOST_CONJOINED, MOST_REGIONS, HALF = 5, 4, 3, 4, 0.5
+MOST_RIVALS, MOST_RULES, MOST_CONJOINED, HALF = 5, 4, 3, 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +38,6 @@ class Rule:
     rivals: Sequence[Condition]
     rows: int
     evidence: JsonObject = field(compare=False)
-
-    @property
-    def status(self) -> str:
-        """`proposed`, `established` or `refuted`."""
-        return str(self.evidence["status"])
 
 
 @dataclass(slots=True)
@@ -147,14 +142,20 @@ def chance_of(rows: int, failed: int, lawful: int, pool: int) -> float:
     return pool * exp(log_choose(failed, rows) - log_choose(failed + lawful, rows))
 
 
+def grade(kind: str, rows: int, starts: int, against: int, *, is_clear: bool) -> str:
+    """Return how far a rule of a kind is to be trusted; `is_clear`: nothing speaks of an accident."""
+    if against:
+        return "refuted"
+    trusted = kind in TRUSTED and rows >= ESTABLISHED and starts >= STARTS and is_clear
+    return "established" if trusted else "proposed"
+
+
 def _evidence(sample: Sample, best: Condition, rows: int, chance: float, rivals: int, is_sure: bool) -> JsonObject:
     count, against = rows.bit_count(), sample.lawful & best.fails
     starts = len({sample.starts[at] for at in places(rows)})
     # one that most lawful calls do not speak of, or that explains a part, may be an accident of these states
     is_common = 2 * (sample.lawful & best.known).bit_count() >= sample.lawful.bit_count()
     is_clear = is_common and chance <= SURE and is_sure
-    trusted = best.kind in TRUSTED and count >= ESTABLISHED and starts >= STARTS and is_clear
-    status = "refuted" if against else "established" if trusted else "proposed"
     return {
         "kind": best.kind,
         "for": count,
@@ -163,39 +164,20 @@ def _evidence(sample: Sample, best: Condition, rows: int, chance: float, rivals:
         "chance": float(f"{chance:.1e}"),
         "rivals": rivals,
         "starts": starts,
-        "status": status,
+        "status": grade(best.kind, count, starts, against, is_clear=is_clear),
     }
 
 
 def find_region(sample: Sample, inside: int, outside: int, about: Collection[str] = ()) -> Condition | None:
-    """Return a condition that holds in as many of these rows as can be told from (nearly) all of those; or None.
+    """Return a conjunction that holds in many of these rows and in (nearly) none of those; None where none tells.
 
-    It is one of few conjunctions of few conditions. A conjunction that would be outside of all of those by accident
-    tells nothing, but the first where it takes half of the rows: what it leaves out is unknown then.
+    It grows by the condition that gains most. One that would be outside of all of those by accident tells nothing, but
+    where it takes half of the rows: what it leaves out is unknown then.
     """
     every = [*sample.conditions, *constants(sample.terms, outside, inside, sample.documented)]
-    pool = [one for one in every if not one.is_open]
-    found: list[Condition] = []
-    left = inside
-    while left and len(found) < MOST_REGIONS:
-        one = _grow(pool, left, outside, sample.every, about)
-        if one is None:
-            break
-        taken = (left & one.true).bit_count()
-        share = taken / left.bit_count()
-        chance = (1 - taken / inside.bit_count()) ** outside.bit_count() * len(pool)
-        if taken < PROPOSED or (chance > CHANCE and (found or share < HALF)):
-            break
-        found.append(one)
-        left &= ~one.true
-    return joined(found, "or", sample.every) if found else None
-
-
-def _grow(pool: Sequence[Condition], inside: int, outside: int, every: int, about: Collection[str]) -> Condition | None:
-    """Return the conjunction that tells most of these rows from those, each condition by what it gains."""
-    chosen: list[Condition] = []
+    pool, chosen = [one for one in every if not one.is_open], list[Condition]()
     rows, others = inside, outside
-    while others.bit_count() > EXCEPTIONS / 2 * min(rows.bit_count(), outside.bit_count()):
+    while rows and others.bit_count() > EXCEPTIONS / 2 * min(rows.bit_count(), outside.bit_count()):
         found = [
             (_gain(one, rows, others), one.names(about), -TIERS[one.kind], -one.cost, one.check, one) for one in pool
         ]
@@ -204,7 +186,9 @@ def _grow(pool: Sequence[Condition], inside: int, outside: int, every: int, abou
             return None
         chosen.append(best)
         rows, others = rows & best.true, others & best.true
-    return joined(chosen, "and", every) if chosen else None
+    share = rows.bit_count() / max(inside.bit_count(), 1)
+    is_telling = share >= HALF or (1 - share) ** outside.bit_count() * len(pool) <= CHANCE
+    return conjoined(chosen, sample.every) if chosen and rows.bit_count() >= PROPOSED and is_telling else None
 
 
 def _gain(one: Condition, rows: int, others: int) -> float:

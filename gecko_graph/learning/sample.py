@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from heapq import heappush, heappushpop
 
 from ..errors import GeckoError
 from ..schemas.complaints import find_complaints
 from ..tools import Toolkit
 from ..values.digest import digest, find_non_json, pack, unpack
+from ..values.observation import kind_of
 from .observation import BadRows, Observation
-from .texts import kind_of
 
 PER_BRANCH, BRANCHES = 400, 60
 OTHER = "…"
+_mark = lru_cache(maxsize=10_000)(digest)
 
 
 @dataclass(slots=True)
@@ -32,7 +34,6 @@ class Sampler:
     counts: dict[str, Counter[str]] = field(default_factory=dict)
     _heaps: dict[tuple[str, str], list[tuple[int, bytes]]] = field(default_factory=dict)
     _kept: dict[tuple[str, str], set[int]] = field(default_factory=dict)
-    _last: dict[str, str] = field(default_factory=dict)
 
     def add(self, rows: Iterable[Observation]) -> None:
         """Take rows into account."""
@@ -52,20 +53,14 @@ class Sampler:
         counts = self.counts.setdefault(tool, Counter())
         if kind in counts or not kind:
             return kind
-        if len(counts) - ("" in counts) - (OTHER in counts) < BRANCHES:
-            counts[kind] = 0
-            return kind
-        if tool not in self._last:
-            self._last[tool] = max((each for each in counts if each not in ("", OTHER)), key=digest)
-        if digest(kind) > digest(last := self._last[tool]):
-            return OTHER
-        del self._last[tool]
-        counts[OTHER] += counts.pop(last)
-        self._kept.pop((tool, last), None)
-        for mark, packed in self._heaps.pop((tool, last), []):
-            self._keep((tool, OTHER), -mark, packed)
         counts[kind] = 0
-        return kind
+        if len(own := counts.keys() - {"", OTHER}) > BRANCHES:
+            last = max(own, key=_mark)
+            counts[OTHER] += counts.pop(last)
+            self._kept.pop((tool, last), None)
+            for mark, packed in self._heaps.pop((tool, last), []):
+                self._keep((tool, OTHER), -mark, packed)
+        return kind if kind in counts else OTHER
 
     def _fault(self, row: Observation) -> str:
         tool = self.toolkit.get(row.tool)

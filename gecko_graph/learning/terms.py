@@ -108,47 +108,42 @@ def quote(value: Json) -> str:
 
 
 def stable_fields(values: Sequence[Any]) -> list[str]:
-    """Return the keys that nearly all of these objects have."""
-    objects = [value for value in values if isinstance(value, dict)]
+    """Return the keys that nearly all of these objects have, but for those of which nothing is known."""
+    objects = [value for value in values if isinstance(value, dict) and value]
     counts = Counter(key for value in objects for key in value if key.isidentifier())
     least = max(STABLE * len(objects), LEAST_HITS)
     return [key for key, count in counts.items() if count >= least][:FIELDS]
 
 
-def values_at(values: Sequence[Any], key: str) -> list[Any]:
-    """Return the members under a key, MISSING where there is none."""
-    return [value.get(key, MISSING) if isinstance(value, dict) else MISSING for value in values]
-
-
-def build_terms(args: Sequence[Any], states: Sequence[Any], root: str) -> list[Term]:
+def build_terms(args: Sequence[Any], states: Sequence[Any], root: str, name: str = "args") -> list[Term]:
     """Return the terms of a tool's calls.
 
     Args:
-        args: The arguments of each call, absent optional ones as None.
+        args: The arguments of each call, absent optional ones as None; or what stands in their place.
         states: The known state of each, or MISSING.
         root: How the state is called.
+        name: How the arguments are called.
     """
-    arguments = list(_arguments(args))
+    arguments = list(_arguments(args, name)) if _mostly(args, dict) else [Term(name, args, 1, "argument")]
     fields = list(_fields(states, root, "state", 0, 1))
     cursors = list(_cursors(fields))
-    containers = [term for term in (*fields, *cursors) if _holds(term, dict)]
-    lists = [term for term in fields if _holds(term, list)]
+    containers = [term for term in (*fields, *cursors) if _mostly(term.values, dict)]
     keys = [term for term in arguments if term.where("key")]
     own = [term for term in fields if term.where("key")]
-    first = [one for key in (*keys, *own) for one in _lookups(key, containers, lists)]
+    first = [one for key in (*keys, *own) for one in _lookups(key, containers)]
     further = [term for term in first if term.where("key")][:12]
     roots = [term for term in containers if term.cost <= 2]
-    second = [one for key in further for one in _lookups(key, roots, []) if one.text.count("at(") < 3]
+    second = [one for key in further for one in _lookups(key, roots) if one.text.count("at(") < 3]
     found = [*arguments, *fields, *cursors, *first, *second]
     unique = {term.text: term for term in found}
     return sorted(unique.values(), key=lambda term: term.cost)[:TERMS]
 
 
-def _arguments(args: Sequence[Any]) -> Iterator[Term]:
-    for name in sorted({name for each in args for name in each}):
-        values, text = [each.get(name) for each in args], member("args", name)
+def _arguments(args: Sequence[Any], root: str) -> Iterator[Term]:
+    for name in sorted({name for each in args if isinstance(each, dict) for name in each}):
+        values, text = [each.get(name) if isinstance(each, dict) else MISSING for each in args], member(root, name)
         yield Term(text, values, 1, "argument")
-        if _mostly([MISSING if value is None else value for value in values], dict):
+        if _mostly(values, dict):
             yield from _fields(values, text, "argument", DEPTH, 2)
 
 
@@ -156,7 +151,7 @@ def _fields(
     values: Sequence[Any], text: str, of: str, depth: int, cost: int, keys: tuple[Term, ...] = ()
 ) -> Iterator[Term]:
     for key in stable_fields(values):
-        inner, name = values_at(values, key), member(text, key)
+        inner, name = [_at(value, [key]) for value in values], member(text, key)
         yield Term(name, inner, cost, of, keys)
         if depth < DEPTH and _mostly(inner, dict):
             yield from _fields(inner, name, of, depth + 1, cost + 1, keys)
@@ -164,18 +159,15 @@ def _fields(
 
 def _cursors(fields: Sequence[Term]) -> Iterator[Term]:
     """Yield what stands where a list of keys in the state leads to in a tree: the folder that one works in."""
-    for path in (term for term in fields if _holds(term, list)):
-        steps = [place if _is_path(place) else None for place in path.values]
-        for tree in (term for term in fields if _holds(term, dict)):
+    for path in (term for term in fields if _mostly(term.values, list)):
+        steps = [place if place and TESTS["names"](place) else None for place in path.values]
+        for tree in (term for term in fields if _mostly(term.values, dict)):
             pairs = zip(steps, tree.values, strict=True)
             between = Counter(key for some, whole in pairs for key in _after(whole, some))
             for key in [each for each, count in between.items() if count >= LEAST_HITS][:2]:
                 root = tree.text.split(".")[1:]
                 tokens = [[token for each in some for token in (each, key)] if some else None for some in steps]
-                found = [
-                    MISSING if some is None else _at(whole, some)
-                    for whole, some in zip(tree.values, tokens, strict=True)
-                ]
+                found = [_at(whole, some) for whole, some in zip(tree.values, tokens, strict=True)]
                 if sum(each is not MISSING for each in found) >= STABLE * sum(map(bool, steps)):
                     text = f"at({tree.text}, [{path.text} | interleave({quote(key)}), {quote(key)}])"
                     said = [*root, f"{{{{ {path.text} | interleave({quote(key)}) }}}}", key]
@@ -183,52 +175,39 @@ def _cursors(fields: Sequence[Term]) -> Iterator[Term]:
 
 
 def _after(whole: Any, path: list[str] | None) -> list[str]:
-    first = _at(whole, path[:1]) if path else MISSING
+    first = _at(whole, path and path[:1])
     return [key for key, value in first.items() if isinstance(value, dict)] if isinstance(first, dict) else []
 
 
-def _is_path(place: Any) -> bool:
-    return isinstance(place, list) and bool(place) and all(isinstance(key, str) for key in place)
-
-
-def _at(whole: Any, keys: Sequence[str]) -> Any:
-    for key in keys:
+def _at(whole: Any, keys: Sequence[str] | None) -> Any:
+    for key in keys or ():
         whole = whole.get(key, MISSING) if isinstance(whole, dict) else MISSING
-    return whole
+    return MISSING if keys is None else whole
 
 
-def _lookups(key: Term, containers: Sequence[Term], lists: Sequence[Term]) -> Iterator[Term]:
-    """Yield what stands under a key in the containers, and the record of a list that has it as one of its fields."""
-    for one in containers:
-        if one.text not in key.text:
-            pairs = zip(one.values, key.values, strict=True)
-            found = [_at(whole, [str(each)]) if is_key(each) else MISSING for whole, each in pairs]
-            yield from _found(f"at({one.text}, [{key.text}])", found, one.cost + key.cost, key)
-    for one in lists:
-        items = [item for value in one.values if isinstance(value, list) for item in value][:500]
-        for own in stable_fields(items)[:8]:
-            found = [_find(whole, own, each) for whole, each in zip(one.values, key.values, strict=True)]
-            text = f"({one.text} | selectattr({quote(own)}, 'eq', {key.text}) | first)"
-            yield from _found(text, found, one.cost + key.cost + 1, key)
-
-
-def _found(text: str, found: Sequence[Any], cost: int, key: Term) -> Iterator[Term]:
-    if sum(value is not MISSING for value in found) >= LEAST_HITS:
-        yield Term(text, found, cost, "lookup", (key,))
-        if _mostly(found, dict):
-            yield from _fields(found, text, "lookup", DEPTH - 1, cost + 1, (key,))
-
-
-def _find(whole: Any, field: str, key: Any) -> Any:
-    items = whole if isinstance(whole, list) else []
-    if not is_key(key) or not all(isinstance(item, dict) and field in item for item in items):
-        return MISSING
-    return next((item for item in items if item[field] == key), MISSING)
+def _lookups(key: Term, containers: Sequence[Term]) -> Iterator[Term]:
+    """Yield what stands under a key in the containers."""
+    for one in (one for one in containers if one.text not in key.text):
+        pairs = zip(one.values, key.values, strict=True)
+        found = [_at(whole, [str(each)] if is_key(each) else None) for whole, each in pairs]
+        if sum(value is not MISSING for value in found) >= LEAST_HITS:
+            text, cost = f"at({one.text}, [{key.text}])", one.cost + key.cost
+            yield Term(text, found, cost, "lookup", (key,))
+            if _mostly(found, dict):
+                yield from _fields(found, text, "lookup", DEPTH - 1, cost + 1, (key,))
 
 
 def bits(flags: Iterable[Any]) -> int:
     """Return the bits of what is true."""
     return int(bytes(map(bool, flags))[::-1].hex()[1::2] or "0", 2)
+
+
+def grouped(rows: Iterable[tuple[int, Any]]) -> dict[Any, int]:
+    """Return the bits of the rows by what is said of each."""
+    found: dict[Any, int] = {}
+    for at, said in rows:
+        found[said] = found.get(said, 0) | 1 << at
+    return found
 
 
 def is_number(value: Any) -> bool:
@@ -253,25 +232,23 @@ TESTS: dict[str, Callable[[Any], bool]] = {
     ),
     "holder": lambda value: isinstance(value, dict | list),
     "sized": lambda value: isinstance(value, dict | list | str),
-    "keys": lambda value: isinstance(value, list) and all(map(is_key, value)),
+    "flat": lambda value: isinstance(value, dict) and all(map(is_key, value.values())),
+    "names": lambda value: isinstance(value, list) and all(isinstance(each, str) for each in value),
+    "list": lambda value: isinstance(value, list),
 }
 """What conditions ask of a value before they look at it."""
 
 
-def _holds(term: Term, kind: type) -> bool:
-    return _mostly([value for value in term.values if value is not MISSING and value is not None], kind)
-
-
 def _mostly(values: Sequence[Any], kind: type) -> bool:
-    known = [value for value in values if value is not MISSING]
+    known = [value for value in values if value is not MISSING and value is not None]
     return bool(known) and sum(isinstance(value, kind) for value in known) >= STABLE * len(known)
 
 
-def derive(terms: Sequence[Term], suffix: str, compute: Callable[[Any], Any]) -> list[Term]:
+def derive(terms: Sequence[Term], suffix: str, of: Any, compute: Callable[[Any], Any]) -> list[Term]:
     """Return a filter of each term, such as ` | length`, where it has a value."""
     made = []
     for term in terms:
-        values = [MISSING if value is MISSING else compute(value) for value in term.values]
+        values = [compute(value) if isinstance(value, of) else MISSING for value in term.values]
         if any(value is not MISSING for value in values):
             made.append(replace(term, text=f"({term.text}{suffix})", values=values, cost=term.cost + 1, path=None))
     return made

@@ -23,12 +23,11 @@ from ..tools import Toolkit, ToolSpec
 from ..tools.descriptions import describe_tool
 from ..values.digest import digest
 from ..values.places import as_text
-from .conditions import TRUSTED
 from .learn import Learned
 from .miner import UNLEARNED
 from .observation import Observation, mask_values
 from .replay import NAMED, contradicted, open_run
-from .rules import ESTABLISHED, EXCEPTIONS, PROPOSED, STARTS
+from .rules import EXCEPTIONS, PROPOSED, grade
 
 ROUNDS, COUNTER, WRITTEN_TOKENS = 2, 10, 800
 MINED_CHARS, ROW_CHARS = 6_000, 700
@@ -73,10 +72,8 @@ def estimate(toolkit: Toolkit, learned: Learned, prompts: Prompts, model_name: s
 
 def drafts_of(toolkit: Toolkit, learned: Learned) -> list[Draft]:
     """Return a draft for each tool that was learned from rows."""
-    sample = learned.sample
-    return (
-        [Draft(toolkit[name], sample.rows(name), mined) for name, mined in learned.contracts.items()] if sample else []
-    )
+    sample, mined = learned.sample, learned.contracts.items()
+    return [Draft(toolkit[name], sample.rows(name), one) for name, one in mined] if sample else []
 
 
 def kind_of_check(check: str) -> str:
@@ -145,8 +142,7 @@ class Draft:
         lawful = [bool(run.unclear) for branch, _, run, refusal in runs if not (branch or refusal)]
         starts = len({row.question if row.before is None else digest(row.before) for row in own})
         form = kind_of_check(clause["check"])
-        trusted = form in TRUSTED and count >= ESTABLISHED and starts >= STARTS and 2 * sum(lawful) < len(lawful)
-        status = "refuted" if against else "established" if trusted else "proposed"
+        status = grade(form, count, starts, len(against), is_clear=2 * sum(lawful) < len(lawful))
         self.counter += [f"`{clause['check']}` refuses a call that was done: {_show(row)}" for row in against[:2]]
         evidence = {"kind": form, "for": count, "lawful": lawful.count(False), "rivals": 0, "starts": starts}
         evidence |= {"against": [row.digest[:12] for row in against[:NAMED]], "status": status, "by": "model"}

@@ -10,6 +10,7 @@ from typing import Any
 
 from langgraph.config import get_config
 
+from ..contracts.run import part_of
 from ..models.ask import AnyAsk, Reply, Work
 from ..models.formatting import format_json
 from ..models.node import NodeScope
@@ -17,7 +18,7 @@ from ..schemas.complaints import find_faults
 from ..schemas.specimens import is_identifier
 from ..state import VERSION, Call, Json, JsonObject, Outcome, Patch, Step, Violation
 from ..tools import Toolkit
-from ..values.difference import json_equal, net_changes
+from ..values.difference import json_equal, make_patch, net_changes
 from ..values.digest import clone, digest
 from ..values.finding import atoms_of, forms_of, whole_form
 from ..values.observation import Observation, Observer, observe_step
@@ -143,9 +144,8 @@ def _book(
             entry["drift"] += _changed(request, patch, answered["patch"] or []) if planned else []
     if outcome["patch"] and (not decided or request.tool.is_learned):
         outcome["supposed"] = True
-    if is_ok and request.tool.reads and observes(request):
-        outcome |= observe(request, outcome["result"])  # type: ignore[typeddict-item]
-        entry["drift"] += _changed(request, [], outcome.get("observed", []))
+    if is_ok:
+        entry["drift"] += _see(request, outcome, decided=decided)
     done = commit(request, outcome)
     if "refused" in done.outcome and apply_fitting(request.state, outcome["patch"] or []) is request.state:
         outcome["patch"] = []  # it conflicts; else it is booked, whatever condition it breaks: it really happened
@@ -174,6 +174,35 @@ def _rules_of(planned: PlannedCall | None) -> list[str]:
     if planned is None:
         return []
     return list(dict.fromkeys([*planned.get("may_refuse", ()), *planned["predicted"].get("may_refuse", ())]))
+
+
+def _see(request: RungRequest, outcome: Outcome, *, decided: bool) -> list[Drift]:
+    """Note in the outcome what is known of the state since a call, or no longer known; return what it contradicts."""
+    if request.tool.reads and observes(request):
+        outcome |= observe(request, outcome["result"])  # type: ignore[typeddict-item]
+        return _changed(request, [], outcome.get("observed", []))
+    if not (decided or request.tool.reads or outcome["patch"]):
+        forgotten = _forgotten(request.state, request.steps)
+        outcome |= {"observed": forgotten} if forgotten else {}
+    return []
+
+
+def _forgotten(state: JsonObject, steps: Iterable[Step]) -> Patch:
+    """Return the removal of what only reads have shown: a write whose change nobody knows may have changed it.
+
+    Objects stay, without what they hold: a thing that was there is not said to be gone.
+    """
+    kept = clone(state)
+    for one in (one for step in steps for one in step.get("outcome", {}).get("observed", ())):
+        *above, last = tokens(one["path"])
+        holder = part_of(kept, tuple(above))
+        if isinstance(holder, dict) and last in holder:
+            holder |= _without_values({last: holder.pop(last)})
+    return make_patch(state, kept)
+
+
+def _without_values(value: JsonObject) -> JsonObject:
+    return {key: _without_values(each) for key, each in value.items() if isinstance(each, dict)}
 
 
 def _changed(request: RungRequest, expected: Patch, real: Patch) -> list[Drift]:

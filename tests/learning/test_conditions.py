@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 from gecko_graph.contracts.language.examine import ANY
 from gecko_graph.contracts.language.expression import Location, Scope
 from gecko_graph.contracts.run import BASE
-from gecko_graph.learning.conditions import build_conditions, constants, documented_in, forms_of, joined
+from gecko_graph.learning.conditions import build_conditions, conjoined, constants, documented_in, forms_of
+from gecko_graph.learning.explain import fit_text
 from gecko_graph.learning.rules import chance_of
 from gecko_graph.learning.terms import MISSING, Term, build_terms
-from gecko_graph.learning.texts import fit_text, kind_of
+from gecko_graph.values.observation import kind_of
 
 PLACE = Location("test", dict.fromkeys(BASE, ANY))
 KEY = st.sampled_from(["a", "b", "1", ""])
@@ -53,11 +54,10 @@ def test_conditions_joined_hold_where_their_bits_say_so(rows, data):
     args, states = [list(column) for column in zip(*rows, strict=True)]
     some = build_conditions(build_terms(args, states, "state"))
     chosen = data.draw(st.lists(st.sampled_from(some), min_size=2, max_size=3))
-    for word in ("and", "or"):
-        one = joined(chosen, word, (1 << len(rows)) - 1)
-        for at, (given_args, state) in enumerate(rows):
-            if all(each.known >> at & 1 for each in chosen):
-                assert holds(one.check, given_args, state) == bool(one.true >> at & 1), one
+    one = conjoined(chosen, (1 << len(rows)) - 1)
+    for at, (given_args, state) in enumerate(rows):
+        if all(each.known >> at & 1 for each in chosen):
+            assert holds(one.check, given_args, state) == bool(one.true >> at & 1), one
 
 
 @settings(max_examples=60, deadline=None)
@@ -77,8 +77,8 @@ def test_a_text_with_holes_gives_every_text(rows):
     found = fit_text(texts, terms)
     if found is not None:
         for at, text in texts.items():
-            made = found[0]
-            for term in found[1]:
+            made = str(found.template)
+            for term in terms:
                 made = made.replace("{{ " + term.text + " }}", str(term.values[at]))
             assert made == text
 
