@@ -181,6 +181,8 @@ class TableChange(NamedTuple):
 
 
 def _is_version(row: JsonObject, gone: Sequence[JsonObject]) -> bool:
+    if "key" in row:  # another row may have this one's values, and be no version of it
+        return any("key" in other and json_equal(other["key"], row["key"]) for other in gone)
     return any(any(column in other and json_equal(other[column], row[column]) for column in row) for other in gone) or (
         set(row) == {"value"}
     )

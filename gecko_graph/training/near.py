@@ -17,7 +17,7 @@ from .words import References
 
 Pairs: TypeAlias = set[tuple[int, int]]
 Kind = Literal["left out", "swapped", "changed", "added"]
-_TRIES, _SWAPS = 8, 4
+_TRIES, _SWAPS, _CHANGES = 8, 4, 3
 
 
 class NearMiss(NamedTuple):
@@ -41,7 +41,7 @@ def cut(worlds: Worlds, moves: Sequence[Move], free: Sequence[str] = ()) -> tupl
                 continue
             rest = [each for each in kept if each is not move]
             is_same, steps = whole.is_same(worlds, rest, free)
-            if is_same:
+            if is_same and all(steps[each.origin]["call"] == whole.steps[each.origin]["call"] for each in rest):
                 kept = rest
                 break
             later = [each.origin for each in rest if each.origin > move.origin]
@@ -96,7 +96,7 @@ def near_misses(worlds: Worlds, moves: Sequence[Move], pairs: Pairs, rng: Random
         swapped[at[first]], swapped[at[second]] = moves[at[second]], moves[at[first]]
         yield NearMiss("swapped", swapped)
     walk = Walk(worlds[0], rng)
-    for place, move in enumerate(moves):
+    for place, move in [*enumerate(moves)] * _CHANGES:
         if (other := walk.change(worlds[0].toolkit[move.name], move)) is not None:
             yield NearMiss("changed", [*moves[:place], other, *moves[place + 1 :]])
     if (more := _find_write(worlds, walk, moves, rng)) is not None:
