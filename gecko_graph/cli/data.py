@@ -11,7 +11,7 @@ from rich.text import Text
 
 from ..display.words import clean, counted
 from ..scenario import read_toolkit
-from ..training.journal import Unwritten
+from ..training.rows import Unwritten
 from ..training.verify import Summary, verify_samples
 from .inputs import build_models, check_files, check_needs, screen
 

@@ -14,7 +14,7 @@ from gecko_graph.models.factory import Models
 from gecko_graph.models.recorded import RecordedModel
 from gecko_graph.training import journal as journals
 from gecko_graph.training.checks import Checker
-from gecko_graph.training.journal import Unwritten
+from gecko_graph.training.rows import Unwritten
 from gecko_graph.training.workers import Workers
 from tests.cli.command import process
 from tests.training.shelf import SHAPES, STATE, TOOLKIT, call, said, sample
