@@ -299,6 +299,12 @@ class LabelReply(_Reply):
     intended: bool
 
 
+class WrittenWords(_Reply):
+    """The sample writer's reply: a task in the words of a user; rules decide whether they say it all."""
+
+    message: str
+
+
 REPLIES: Mapping[Role, tuple[type[BaseModel], ...]] = {
     "planner": (),
     "validator": (SemanticVerdict,),
@@ -315,6 +321,7 @@ REPLIES: Mapping[Role, tuple[type[BaseModel], ...]] = {
     "claim_judge": (ClaimReply,),
     "contract_writer": (WrittenContract,),
     "label_judge": (LabelReply,),
+    "sample_writer": (WrittenWords,),
 }
 """The replies that each role may give, the usual one first; the planner replies with a message."""
 
