@@ -26,7 +26,8 @@ Operation: TypeAlias = dict[str, Any]
 Patch: TypeAlias = list[Operation]
 
 _Core = Literal["planner", "validator", "simulator", "state_updater", "bootstrapper", "checklist", "judge", "converter"]
-Role = Literal[_Core, "reasoner", "reranker", "user", "auditor", "claim_judge", "contract_writer"]
+_Training = Literal["label_judge", "sample_writer"]
+Role = Literal[_Core, "reasoner", "reranker", "user", "auditor", "claim_judge", "contract_writer", _Training]
 
 ROLES: tuple[Role, ...] = get_args(Role)
 

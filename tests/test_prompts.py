@@ -98,6 +98,8 @@ CASES = {
     "claim_judge": "claim answer asked",
     "contract_writer": "tool errors mined",
     "contract_writer-again": "tool errors mined state counter",
+    "label_judge": "tools conversation label doubts",
+    "sample_writer": "task missing",
 }
 """What is shown of a role's variables; the simulator's `wants` is an effect where it is named."""
 

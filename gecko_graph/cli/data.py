@@ -4,9 +4,67 @@ from __future__ import annotations
 
 from types import SimpleNamespace as Options
 
-from ..errors import GeckoError
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+from rich.text import Text
+
+from ..display.words import clean, counted
+from ..scenario import read_toolkit
+from ..training.rows import Unwritten
+from ..training.verify import Summary, verify_samples
+from .inputs import build_models, check_files, check_needs, screen
+
+STATUSES = ("keep", "fix", "open", "drop")
+BAD_SHOWN = 20
 
 
 def verify(options: Options) -> int:
-    """Write the rows with their verdicts, and show what was found."""
-    raise GeckoError("data verify: not built yet")
+    """Write the rows with their verdicts, and show what was found; 1 where a row could not be read or written."""
+    check_needs(options)
+    given = [("FILE", options.file), ("--answers", options.answers), ("--toolkit", options.toolkit)]
+    check_files([*given, *(("--contracts", file) for file in options.contracts)], {"-o": options.output})
+    toolkit = read_toolkit(options.toolkit) if options.toolkit else None
+    for file in options.contracts if toolkit else ():
+        toolkit = toolkit.with_contracts(file)  # type: ignore[union-attr]
+    models = build_models(options) if options.model or options.role_model else None
+    console = screen()
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("lines", total=None)
+        try:
+            summary = verify_samples(
+                options.file, options.output, toolkit=toolkit, model=models, workers=options.workers,
+                answers=options.answers, to=options.to, truth=options.truth,
+                tell=lambda number: bar.update(task, completed=number, description=f"line {number}"),
+            )  # fmt: skip
+        except Unwritten as error:
+            console.print(Text(clean(str(error)), "red"))
+            return 1
+    show(summary, options.output, console)
+    return 1 if summary.bad else 0
+
+
+def show(summary: Summary, target: str, console: Console) -> None:
+    """Print counts, reasons with examples, what a model decided, and rows that could not be read."""
+    all_ = summary.counts.total()
+    words = ", ".join(f"{summary.counts[status]} {status}" for status in STATUSES if summary.counts[status])
+    written = f" ({summary.written} written)" if summary.written != all_ else ""
+    console.print(Text(f"{clean(target)}: {counted(all_, 'row')}{written}: {words}", "bold"))
+    table = Table(box=None, pad_edge=False)
+    for column in ("reason", "", "rows with it, the first ones"):
+        table.add_column(column, justify="right" if not column else "left")
+    for code, (count, examples) in sorted(summary.reasons.items(), key=lambda each: -each[1][0]):
+        shown = "\n".join(f"{id_}  {path}  {message}" for id_, path, message in examples)
+        table.add_row(code, str(count), Text(clean(shown, lines=True), "dim"))
+    if summary.reasons:
+        console.print(table)
+    by = ", ".join(f"{name} {count / all_:.1%}" for name, count in summary.by.most_common())
+    console.print(Text(f"decided by {by}", "dim"))
+    if summary.truth:
+        shares = {"sensitivity": summary.sensitivity, "specificity": summary.specificity}
+        known = ", ".join(f"{name} {share:.1%}" for name, share in shares.items() if share is not None)
+        console.print(Text(f"beside the truth of {counted(summary.truth.total(), 'row')}: {known}"))
+    for each in summary.bad[:BAD_SHOWN]:
+        console.print(Text(clean(f"{each.where}: {each.reason}"), "yellow"))
+    if len(summary.bad) > BAD_SHOWN:
+        console.print(Text(f"and {len(summary.bad) - BAD_SHOWN} more rows that cannot be used", "yellow"))

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from .help import Commands
-from .options import CONTRACTS, FILE, model, role_model, run_command
+from .options import CONTRACTS, FILE, choice, model, role_model, run_command
 
 _VERIFY = """\
 examples:
@@ -16,6 +16,14 @@ examples:
   gecko-graph data verify rows.jsonl -o pairs.jsonl --to dpo --model openai:gpt-5-mini
 
 The same command goes on where it was stopped. Exit code 2 only where nothing could be read.
+"""
+
+_TASKS = """\
+examples:
+  gecko-graph data tasks api.yaml --state state.json -o tasks
+  gecko-graph data tasks api.yaml --contracts api.contracts.yaml --state a.json --state b.json -n 200 -o tasks
+
+Each task is a case, NAME.gecko.yaml, and its solution rows of samples.jsonl. The same command goes on where it stopped.
 """
 
 
@@ -42,3 +50,17 @@ def data() -> None:
 def verify(**given: Any) -> int:
     """Check the labels of a data set's rows: keep, drop, fix or open, each with reasons."""
     return run_command("data", given)
+
+
+@data.command(epilog=_TASKS)
+@click.argument("spec", type=FILE)
+@click.option("--state", metavar="FILE", type=FILE, multiple=True, required=True, help="A state to begin with.")
+@click.option("-o", "output", metavar="FOLDER", type=FILE, required=True, help="Where tasks and samples are written.")
+@click.option("-n", "count", metavar="N", type=click.IntRange(1), default=1000, help="Tasks (1000).")
+@click.option("--seed", metavar="N", type=int, default=0, help="Another seed, other tasks (0).")
+@choice
+@model
+@role_model
+def tasks(**given: Any) -> int:
+    """Make tasks from contracts: a start state, words, a goal that was tried, and a solution."""
+    return run_command("data_tasks", given)

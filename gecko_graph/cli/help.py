@@ -12,7 +12,7 @@ class Command(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the epilog: lists keep their columns, other paragraphs are wrapped."""
-        for paragraph in (self.epilog or "").strip().split("\n\n"):
+        for paragraph in filter(None, (self.epilog or "").strip().split("\n\n")):
             title, *lines = paragraph.splitlines()
             if not lines or not lines[0].startswith(("  ", "{")):
                 formatter.write_paragraph()

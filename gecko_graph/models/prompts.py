@@ -91,6 +91,8 @@ REQUIRED: Mapping[Role, frozenset[str]] = {
     "auditor": frozenset({"goal", "conversation"}),
     "claim_judge": frozenset({"claim", "answer"}),
     "contract_writer": frozenset({"tool", "errors", "counter"}),
+    "label_judge": frozenset({"tools", "conversation", "label"}),
+    "sample_writer": frozenset({"task", "missing"}),
 }
 """The variables that a prompt of a user's own may not leave out: without them the role cannot do its work."""
 

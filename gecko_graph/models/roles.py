@@ -290,6 +290,21 @@ class WrittenContract(_Reply):
     returns: Json = None
 
 
+class LabelReply(_Reply):
+    """The label judge's reply: three questions about a step of training data (LoopTool, section 3.2)."""
+
+    reason: str = ""
+    appropriate: bool
+    consistent: bool
+    intended: bool
+
+
+class WrittenWords(_Reply):
+    """The sample writer's reply: a task in the words of a user; rules decide whether they say it all."""
+
+    message: str
+
+
 REPLIES: Mapping[Role, tuple[type[BaseModel], ...]] = {
     "planner": (),
     "validator": (SemanticVerdict,),
@@ -305,6 +320,8 @@ REPLIES: Mapping[Role, tuple[type[BaseModel], ...]] = {
     "auditor": (AuditReply,),
     "claim_judge": (ClaimReply,),
     "contract_writer": (WrittenContract,),
+    "label_judge": (LabelReply,),
+    "sample_writer": (WrittenWords,),
 }
 """The replies that each role may give, the usual one first; the planner replies with a message."""
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import NamedTuple, NotRequired
 
 from typing_extensions import TypedDict
@@ -53,30 +50,3 @@ class Bad(NamedTuple):
 
     where: str
     reason: str
-
-
-@dataclass(slots=True)
-class BadRows:
-    """The rows of a file that cannot be used."""
-
-    rows: list[Bad] = field(default_factory=list)
-
-
-def read_samples(file: str | Path, bad: BadRows | None = None) -> Iterator[Sample]:
-    """Yield a file's samples, whatever known shape its rows have; rows of none are added to `bad`.
-
-    Raises:
-        GeckoError: The file cannot be read.
-    """
-    raise NotImplementedError
-
-
-def write_samples(file: str | Path, rows: Iterable[JsonObject]) -> int:
-    """Write rows as JSON lines, or Parquet by the name's end, whole or not at all; returns how many.
-
-    In Parquet, state, arguments and results are JSON text: pyarrow would merge the keys of objects across rows.
-
-    Raises:
-        GeckoError: The file cannot be written.
-    """
-    raise NotImplementedError

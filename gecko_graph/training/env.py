@@ -1,0 +1,226 @@
+"""GeckoEnv: a task as an environment, whose calls a `World` answers and whose goal the policy never sees."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from copy import copy
+from random import Random
+from typing import Any, Literal, NamedTuple, cast, get_args
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+
+from ..conversation.channels import address
+from ..conversation.milestones.goal import Score
+from ..conversation.milestones.tables import find_names
+from ..conversation.score import build_trajectory, find_status
+from ..conversation.tools import show_step
+from ..conversation.user import Case
+from ..errors import GeckoError, did_you_mean
+from ..models.formatting import text_of
+from ..state import JsonObject, Step
+from ..values.digest import clone, digest
+from ..values.places import as_text
+from ..world.world import World
+
+Reward = Literal["terminal", "stepwise"]
+MAX_STEPS = 30
+REFUSED_COST = 0.05
+
+
+class Stepped(NamedTuple):
+    """What a step comes to."""
+
+    observation: JsonObject
+    reward: float
+    done: bool
+    info: JsonObject
+
+
+def build_messages(world: World, words: str, answer: str | None) -> list[AnyMessage]:
+    """Return a conversation: the user's words, a world's calls one by one, and the agent's answer if there is one."""
+    messages: list[AnyMessage] = [address(HumanMessage(words), "user", "agent", steps=0)]
+    steps = world.log
+    for number, step in enumerate(steps, 1):
+        call, shown = show_step(world, step)
+        messages.append(address(AIMessage("", tool_calls=[call]), "agent", "tools", steps=number - 1))
+        messages.append(address(shown, "tools", "agent", steps=number))
+    if answer is not None:
+        messages.append(address(AIMessage(answer), "agent", "user", steps=len(steps)))
+    return messages
+
+
+class GeckoEnv:
+    """Tasks as an environment in plain Python.
+
+    A reset is `World.fork()` of the task's start, so that all episodes of a task begin from the same digest. The goal
+    is in nothing that a policy is shown.
+
+    Args:
+        tasks: Made ones, or scenarios that have a user and a goal.
+        reward: `terminal`: 1.0 at the end where the goal is met, else 0.0. `stepwise`: how much nearer to its
+            milestones each step comes, less a cost for refused calls.
+        max_steps: Steps after which an episode ends.
+        refused_cost: What a refused or failed call costs, of `stepwise`.
+
+    Raises:
+        GeckoError: There are no tasks, one has no words or no goal, or two have the same name.
+    """
+
+    def __init__(
+        self,
+        tasks: Sequence[Case],
+        *,
+        reward: Reward = "terminal",
+        max_steps: int = MAX_STEPS,
+        refused_cost: float = REFUSED_COST,
+    ) -> None:
+        if reward not in get_args(Reward):
+            raise GeckoError(f"reward: expected one of {', '.join(get_args(Reward))}, got {reward!r}")
+        self.tasks = index_tasks(tasks)
+        self._is_stepwise, self._max_steps, self._cost = reward == "stepwise", max_steps, refused_cost
+        self._starts: dict[str, World] = {}
+        self._world: World | None = None
+
+    def reset(self, task: str | int | None = None, seed: int | None = None) -> JsonObject:
+        """Begin an episode, and return what the policy sees.
+
+        Args:
+            task: Name or number of the task; without one it is drawn.
+            seed: Decides which is drawn.
+
+        Returns:
+            `{"messages", "tools"}`, both OpenAI's.
+
+        Raises:
+            GeckoError: There is no such task.
+        """
+        names = list(self.tasks)
+        drawn = Random(seed).randrange(len(names)) if task is None else task
+        name = names[drawn] if isinstance(drawn, int) and -len(names) <= drawn < len(names) else str(drawn)
+        if name not in self.tasks:
+            raise GeckoError(f"no task is called {name!r}{did_you_mean(name, names)}")
+        self.task, case = name, self.tasks[name]
+        if name not in self._starts:
+            knobs = case.limits.model_copy(update={"semantic_validation": False})
+            self._starts[name] = World(case.tools, state=case.state, context=knobs)
+        self._world, self._words = self._starts[name].fork(), words_of(case)
+        self._faces = dict(
+            zip(case.tools.names, (each["function"]["name"] for each in case.tools.as_openai()), strict=True)
+        )
+        self._messages: list[JsonObject] = [{"role": "user", "content": self._words}]
+        self._steps, self._refused, self._done = 0, 0, False
+        self._reached, self._info = self._measure(None)[0] if self._is_stepwise else 0.0, self._tell(None)
+        return self._observe()
+
+    def step(self, calls: Any = (), answer: str | None = None) -> Stepped:
+        """Make calls at once, and perhaps answer, which ends the episode.
+
+        Args:
+            calls: A list of `{"name", "args"}` or OpenAI's tool calls; whatever else is in it is refused, as a call
+                with wrong arguments is, and told in the observation.
+            answer: The words to the user.
+
+        Raises:
+            GeckoError: There was no reset.
+        """
+        if self._world is None:
+            raise GeckoError("step: reset the environment first")
+        if self._done:
+            return Stepped(self._observe(), 0.0, True, dict(self._info))
+        given = [calls] if isinstance(calls, str | Mapping) or not isinstance(calls, Iterable) else list(calls)
+        made = self._world.call_all([_read(each, self._world) for each in given])
+        self._steps += 1
+        refused = sum("outcome" not in step or step["outcome"]["status"] != "ok" for step in made)
+        self._refused += refused
+        self._show(made, None if answer is None else str(answer))
+        self._done = answer is not None or self._steps >= self._max_steps
+        reward, met = 0.0, None
+        if self._done or self._is_stepwise:
+            reached, is_met = self._measure(None if answer is None else str(answer))
+            met = is_met if self._done else None
+            reward = reached - self._reached - refused * self._cost if self._is_stepwise else float(is_met)
+            self._reached = reached
+        self._info = self._tell(met)
+        return Stepped(self._observe(), reward, self._done, dict(self._info))
+
+    def fork(self) -> GeckoEnv:
+        """Return another environment in the same episode; neither sees the other's later steps."""
+        other = copy(self)
+        if self._world is not None:
+            other._world, other._messages = self._world.fork(), list(self._messages)
+        return other
+
+    @property
+    def log(self) -> list[Step]:
+        """The episode's calls so far, refused ones included; a copy."""
+        return self._world.log if self._world is not None else []
+
+    def _observe(self) -> JsonObject:
+        case = self.tasks[self.task]
+        return {"messages": clone(self._messages), "tools": clone(case.tools.as_openai())}
+
+    def _tell(self, met: bool | None) -> JsonObject:
+        """Return what a trainer is told beside the reward: where the episode began, and how it goes."""
+        begun = digest(self.tasks[self.task].state)
+        told = {"task": self.task, "start_digest": begun, "steps": self._steps, "refused": self._refused}
+        return told if met is None else {**told, "success": met}
+
+    def _measure(self, answer: str | None) -> tuple[float, bool]:
+        """Return how near the goal is, and whether it is met."""
+        world = cast("World", self._world)
+        found = score_world(self.tasks[self.task], self._words, world, answer)
+        return found["milestone_similarity"] or 0.0, find_status(found, "ended", ()) == "passed"
+
+    def _show(self, made: Sequence[Step], answer: str | None) -> None:
+        """Add the calls with what they answered, and the answer, to what the policy sees."""
+        shown: JsonObject = {"role": "assistant", "content": answer}
+        for step in made:
+            call = step["call"]
+            name = self._faces.get(call["name"], call["name"])
+            function = {"name": name, "arguments": call.get("malformed") or as_text(call["args"])}
+            shown.setdefault("tool_calls", []).append({"id": call["id"], "type": "function", "function": function})
+        self._messages += [shown] if made or answer is not None else []
+        for step in made:
+            text = text_of(show_step(cast("World", self._world), step)[1])
+            self._messages.append({"role": "tool", "tool_call_id": step["call"]["id"], "content": text})
+
+
+def index_tasks(tasks: Sequence[Case]) -> dict[str, Case]:
+    """Return tasks by name. Raises GeckoError where they cannot be played."""
+    found: dict[str, Case] = {}
+    for number, case in enumerate(tasks):
+        name = str(getattr(case, "name", number))
+        if not isinstance(case, Case) or case.user is None or not case.goal.milestones:
+            raise GeckoError(f"tasks[{number}]: expected a task, or a scenario with a user and milestones")
+        if name in found:
+            raise GeckoError(f"tasks[{number}]: {name!r} stands twice")
+        found[name] = case
+    if not found:
+        raise GeckoError("tasks: there are none")
+    return found
+
+
+def words_of(case: Case) -> str:
+    """Return what the user of a task says."""
+    return case.user.opening or case.user.goal if case.user else ""
+
+
+def score_world(case: Case, words: str, world: World, answer: str | None) -> Score:
+    """Score the calls of a world, and an answer, by a task's goal."""
+    tables = find_names(case.state, case.goal.tables)
+    held: JsonObject = {"start": case.state, "log": world.log}
+    return case.goal.score(build_trajectory(build_messages(world, words, answer), held, tables, case.tools))
+
+
+def _read(given: Any, world: World) -> Any:
+    """Return a call as a world takes it; what is none stays as it is, to be refused."""
+    inner = given.get("function", given) if isinstance(given, Mapping) else None
+    if not isinstance(inner, Mapping):
+        return given
+    name, args = inner.get("name"), inner.get("args", inner.get("arguments", {}))
+    if isinstance(args, str):
+        with suppress(ValueError, RecursionError):
+            args = json.loads(args)
+    return {"name": world.toolkit.resolve(name) if isinstance(name, str) else name, "args": args}

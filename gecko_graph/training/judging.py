@@ -1,0 +1,121 @@
+"""The second tier: a model judges each step (paper, section 3.2), and wrong labels are replaced by accepted plans."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..errors import GeckoError, RunFailure
+from ..graph import create_gecko
+from ..models.answer import answer
+from ..models.ask import Ask, Where
+from ..models.factory import Models
+from ..models.formatting import cut, format_conversation, format_json
+from ..models.roles import LabelReply
+from ..state import JsonObject, Rehearsal
+from .checks import Checker, Verdict, make, reaches, tell, to_langchain
+from .journal import Item
+from .samples import LabelCall, Sample
+
+_CONVERSATION, _TOOLS, _LABEL = 20_000, 12_000, 6_000
+"""Characters of a question's parts."""
+
+
+class Judge:
+    """Asks a model about labels that rules have not refused, and looks for plans in the place of wrong ones.
+
+    Args:
+        models: The models by role: `label_judge`; with a planner, wrong labels of samples with a state are replaced.
+        checker: What makes their calls.
+    """
+
+    def __init__(self, models: Models, checker: Checker) -> None:
+        self._models, self._checker, self._asked = models, checker, 0
+
+    def decide(self, items: Sequence[Item]) -> list[Item]:
+        """Return items with the model's verdicts."""
+        rows = [[json.loads(text) for _, _, text in item.rows] for item in items]
+        open_ = [row for some in rows for row in some if self._is_asked(row)]
+        asks = [self._ask(row, self._asked + at) for at, row in enumerate(open_)]
+        self._asked += len(asks)
+        for row, reply in zip(open_, answer(asks, self._models), strict=True):
+            row["verdict"] = _judged(row["verdict"], reply.value, reply.failure)
+        for row in (row for some in rows for row in some):
+            if row["verdict"]["status"] == "drop" and (fixed := self._fix(row)):
+                row.clear()
+                row |= fixed
+        return [
+            item._replace(rows=[(row["id"], row["verdict"], json.dumps(row, ensure_ascii=False)) for row in some])
+            for item, some in zip(items, rows, strict=True)
+        ]
+
+    def _is_asked(self, row: Mapping[str, Any]) -> bool:
+        """Return whether a row is asked about: one that a goal has decided is not."""
+        verdict = row["verdict"]
+        has_met = "goal" in row and verdict["by"] == "world"
+        return verdict["status"] != "drop" and not has_met and self._models.has("label_judge")
+
+    def _ask(self, row: Mapping[str, Any], number: int) -> Ask:
+        said = [{"calls": row["label"]}] if row["label"] else []
+        said += [{"says": row["text"]}] if row.get("text") else []
+        doubts = [f"{each['path']}: {each['message']}" for each in row["verdict"]["reasons"]]
+        variables = {
+            "tools": format_json([tool["function"] for tool in row["tools"]], budget=_TOOLS),
+            "conversation": format_conversation(to_langchain(row["messages"]), budget=_CONVERSATION),
+            "label": format_json(said, budget=_LABEL),
+            "doubts": cut("\n".join(doubts), budget=_LABEL),
+        }
+        return Ask("label_judge", variables, LabelReply, Where(question=number))
+
+    def _fix(self, row: JsonObject) -> JsonObject | None:
+        """Return a row with an accepted plan in the place of its label; None where none was found."""
+        can_plan = self._checker.toolkit is not None and self._models.has("planner") and row.get("state") is not None
+        if not can_plan or not row["messages"] or row["messages"][-1]["role"] != "user":
+            return None
+        sample: Any = {key: each for key, each in row.items() if key not in ("verdict", "results", "also")}
+        label = self._plan(sample)
+        plain: Any = {key: each for key, each in sample.items() if key != "goal"} | {"label": label}
+        if not label or self._checker.check(plain)["status"] == "drop":
+            return None
+        reasons = [*row["verdict"]["reasons"], tell("replaced", ("label",), "by a plan that a rehearsal has accepted")]
+        verdict = {**row["verdict"], "status": "fix", "by": "model", "reasons": reasons, "wrong": row["label"]}
+        return {**sample, "label": label, "from": [*row["from"], {"fixed": row["label"]}], "verdict": verdict}
+
+    def _plan(self, sample: Sample) -> list[LabelCall]:
+        """Return the first calls of a plan that was accepted in the sample's state, and that meets its goal."""
+        world, messages = self._checker.world_at(sample), to_langchain(sample["messages"])
+        if isinstance(world, str):
+            return []
+        try:
+            gecko = create_gecko(world.toolkit, model=self._models)
+            found: Rehearsal = gecko.invoke({"messages": messages, "task_state": world.state})["rehearsal"]
+        except (GeckoError, RunFailure):
+            return []
+        for call in found["plan"]:
+            world = make(world, {"name": call["name"], "arguments": call["args"]}).world
+        is_right = "goal" not in sample or reaches(world, sample["goal"], messages, found["answer"])
+        return _find_first(found) if is_right and found["verdict"]["status"] == "accepted" else []
+
+
+def _judged(verdict: Verdict, reply: Any, failure: str | None) -> Verdict:
+    if not isinstance(reply, LabelReply):
+        reason = tell("no_reply", ("label",), failure or "no reply")
+        return {**verdict, "status": "open", "by": "nobody", "reasons": [*verdict["reasons"], reason]}
+    words = {"appropriate": reply.appropriate, "consistent": reply.consistent, "intended": reply.intended}
+    missing = [word for word, holds in words.items() if not holds]
+    if not missing:
+        return {**verdict, "status": "keep", "by": "model"}
+    reason = tell("judged", ("label",), f"not {', not '.join(missing)}: {reply.reason}")
+    return {**verdict, "status": "drop", "by": "model", "reasons": [*verdict["reasons"], reason]}
+
+
+def _find_first(found: Rehearsal) -> list[LabelCall]:
+    """Return the calls of a plan that can be made at once: before the first that needs the result of another."""
+    origins = found.get("origins", {})
+    needs = [
+        any(marks and all(one["from"] == "result" for one in marks) for marks in origins.get(call["id"], {}).values())
+        for call in found["plan"]
+    ]
+    first = found["plan"][: needs.index(True) if True in needs else None]
+    return [{"name": call["name"], "arguments": call["args"]} for call in first]

@@ -1,0 +1,89 @@
+"""Tasks on disk: a folder of scenarios and their samples, which the same call goes on with wherever it was stopped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import GeckoError
+from ..state import Json, JsonObject
+from ..tools import Toolkit
+from ..values.digest import digest
+from ..values.documents import format_document
+from .tasks import Task, make_tasks
+
+TASKS, SAMPLES = "tasks.jsonl", "samples.jsonl"
+
+
+def save_tasks(
+    folder: str | Path,
+    toolkit: Toolkit,
+    states: Sequence[JsonObject],
+    n: int = 1000,
+    *,
+    tools: Json,
+    seed: int = 0,
+    **more: Any,
+) -> list[Task]:
+    """Make tasks as `make_tasks` does, and write each as it is made: `NAME.gecko.yaml`, and in the end `samples.jsonl`.
+
+    Args:
+        folder: Where they are written; what it holds of the same tools, states and seed is gone on with.
+        toolkit: Tools with contracts, or functions.
+        states: Task states to begin with.
+        n: How many.
+        tools: How the scenarios name the tools.
+        seed: Another one, other tasks.
+        more: `model` and `progress`, as for `make_tasks`.
+
+    Raises:
+        GeckoError: The folder holds tasks of other tools, states or another seed, or cannot be written.
+    """
+    place, key = Path(folder), digest([toolkit.to_openapi(), list(states), seed])
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        tasks = _read_known(place / TASKS, toolkit, key)
+        with (place / TASKS).open("a", encoding="utf-8") as journal:
+            if not journal.tell():
+                print(json.dumps({"v": 1, "of": key}), file=journal, flush=True)
+            for task in make_tasks(toolkit, states, n, seed=seed, known=tasks, **more):
+                _write(place / f"{task.name}.gecko.yaml", format_document(task.to_scenario(tools), ".yaml"))
+                print(json.dumps(task.to_json(), ensure_ascii=False), file=journal, flush=True)
+                tasks.append(task)
+        rows = (json.dumps(row, ensure_ascii=False) + "\n" for task in tasks[:n] for row in task.to_samples())
+        _write(place / SAMPLES, "".join(rows))
+    except OSError as error:
+        raise GeckoError(f"{place}: cannot be written: {error.strerror}") from None
+    return tasks[:n]
+
+
+def read_tasks(folder: str | Path, toolkit: Toolkit) -> list[Task]:
+    """Return the tasks of a folder. Raises GeckoError where it holds none."""
+    if not (Path(folder) / TASKS).is_file():
+        raise GeckoError(f"{folder}: it holds no {TASKS}: gecko-graph data tasks SPEC -o {folder}")
+    return _read_known(Path(folder) / TASKS, toolkit, None)
+
+
+def _read_known(file: Path, toolkit: Toolkit, key: str | None) -> list[Task]:
+    """Return the tasks of a journal, whose last line is dropped where it was cut off."""
+    if not file.exists():
+        return []
+    whole, _, rest = file.read_bytes().rpartition(b"\n")
+    if rest and key is not None:
+        with file.open("r+b") as opened:
+            opened.truncate(len(whole) + 1 if whole else 0)
+    try:
+        rows: list[Any] = [json.loads(line) for line in whole.splitlines()]
+        if key is not None and rows and rows[0]["of"] != key:
+            raise GeckoError(f"{file}: is of other tools or states, or of another seed: give another folder")
+        return [Task.from_json(toolkit, row) for row in rows[1:]]
+    except (ValueError, LookupError, TypeError) as error:
+        raise GeckoError(f"{file}: holds something else than tasks: {error}") from None
+
+
+def _write(file: Path, text: str) -> None:
+    new = file.with_name(f".{file.name}.new")
+    new.write_text(text, encoding="utf-8")
+    new.replace(file)

@@ -1,0 +1,180 @@
+"""Files of rows: JSON lines (also `.gz`), JSON lists and Parquet, read one by one and written whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..errors import GeckoError
+from ..state import Json, JsonObject
+from ..values.digest import clone
+from .calls import read_json
+
+LARGEST = 10_000_000
+"""Bytes of a row that is still read."""
+
+_BATCH = 1_000
+_PLAIN = {"id", "text", "v", "recipient_name"}
+_NESTED = {"messages", "prompt", "completion", "chosen", "rejected", "conversations"}
+_CALLS = "label"
+
+
+class Unwritten(GeckoError):
+    """What was done could not be written; the same command goes on."""
+
+
+class Line(NamedTuple):
+    """A row as it stands in its file: text, or of Parquet the row itself; `problem` says why it is neither."""
+
+    number: int
+    content: bytes | JsonObject
+    problem: str = ""
+
+    def read(self) -> Any:
+        """Return the row. Raises ValueError."""
+        if self.problem:
+            raise ValueError(self.problem)
+        if not isinstance(self.content, bytes):
+            return self.content
+        try:
+            text = self.content.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise ValueError(f"no UTF-8 at byte {error.start}") from None
+        return read_json(text, what="the row")
+
+
+def read_lines(file: str | Path) -> Iterator[Line]:
+    """Yield the rows of a file, empty lines left out. Raises GeckoError where it cannot be read (any further)."""
+    name = str(file)
+    try:
+        if name.endswith(".parquet"):
+            yield from _read_parquet(file)
+            return
+        with gzip.open(file, "rb") if name.endswith(".gz") else Path(file).open("rb") as stream:
+            if name.removesuffix(".gz").endswith(".json") and (rows := _read_list(stream.read())) is not None:
+                yield from rows
+                return
+            stream.seek(0)
+            for number, content in enumerate(iter(lambda: stream.readline(LARGEST + 1), b""), 1):
+                if len(content) > LARGEST:
+                    while (more := stream.readline(LARGEST)) and not more.endswith(b"\n"):
+                        pass
+                    yield Line(number, b"", f"larger than {LARGEST // 1_000_000} MB")
+                elif content.strip():
+                    yield Line(number, content)
+    except (OSError, EOFError) as error:
+        raise GeckoError(f"{file}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _read_list(content: bytes) -> list[Line] | None:
+    """Return the rows of a JSON list; None where the file is none, but perhaps lines."""
+    with suppress(ValueError, RecursionError):
+        found = json.loads(content)
+        if isinstance(found, list):
+            return [Line(at, json.dumps(each).encode()) for at, each in enumerate(found, 1)]
+    return None
+
+
+def _arrow() -> Any:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet
+    except ImportError:
+        raise GeckoError("Parquet needs pyarrow: pip install 'gecko-graph[training]'") from None
+    return pa
+
+
+def _read_parquet(file: str | Path) -> Iterator[Line]:
+    pa = _arrow()
+    try:
+        with pa.parquet.ParquetFile(file) as opened:
+            rows = (row for batch in opened.iter_batches(_BATCH) for row in batch.to_pylist())
+            yield from (Line(number, _without_nulls(row)) for number, row in enumerate(rows, 1))
+    except pa.ArrowInvalid as error:
+        raise GeckoError(f"{file}: cannot be read: {error}") from None
+
+
+def _without_nulls(value: Json) -> Any:
+    """Drop members that are null: Arrow gives each object of a column the keys of all of them."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(each) for key, each in value.items() if each is not None}
+    return [_without_nulls(each) for each in value] if isinstance(value, list) else value
+
+
+def write_rows(file: str | Path, rows: Iterable[Mapping[str, Any]]) -> int:
+    """Write rows as JSON lines (also `.gz`), or as Parquet; the file is there whole or not at all. Returns how many.
+
+    Raises:
+        Unwritten: It cannot be written.
+    """
+    target = Path(file)
+    new = target.with_name(target.name + ".new")
+    if target.suffix == ".parquet":
+        _arrow()
+    try:
+        count = _write_parquet(new, rows) if target.suffix == ".parquet" else _write_json(new, rows, target.suffix)
+        os.replace(new, target)
+    except OSError as error:
+        with suppress(OSError):
+            new.unlink()
+        raise Unwritten(f"{file}: cannot be written: {error.strerror or error}") from None
+    return count
+
+
+def _write_json(file: Path, rows: Iterable[Mapping[str, Any]], ending: str) -> int:
+    count = 0
+    with gzip.open(file, "wt", encoding="utf-8") if ending == ".gz" else file.open("w", encoding="utf-8") as stream:
+        for row in rows:
+            stream.write(json.dumps(row, ensure_ascii=False) + "\n")
+            count += 1
+        stream.flush()
+    return count
+
+
+def _write_parquet(file: Path, rows: Iterable[Mapping[str, Any]]) -> int:
+    """Write in batches of one schema: all that is not plain, a message or a label's call is JSON text."""
+    pa, waiting, count = _arrow(), iter(rows), 0
+    first = list(islice(waiting, _BATCH))
+    columns = list(dict.fromkeys(key for row in first for key in row)) or ["id"]
+    schema = pa.schema(
+        [(name, _type_of(pa, name, next((row[name] for row in first if name in row), None))) for name in columns]
+    )
+    with pa.parquet.ParquetWriter(file, schema) as writer:
+        while first:
+            packed = [{name: _pack(name, row.get(name)) for name in columns} for row in first]
+            writer.write_table(pa.Table.from_pylist(packed, schema=schema))
+            count += len(first)
+            first = list(islice(waiting, _BATCH))
+    return count
+
+
+def _type_of(pa: Any, name: str, value: Json) -> Any:
+    text = pa.string()
+    function = pa.struct([("name", text), ("arguments", text)])
+    call = pa.struct([("id", text), ("type", text), ("function", function)])
+    keys = ("from", "value") if name == "conversations" else ("role", "content", "tool_call_id")
+    members = [(key, text) for key in keys]
+    if name in _NESTED and isinstance(value, list):
+        return pa.list_(pa.struct([*members, *([("tool_calls", pa.list_(call))] if len(keys) > 2 else [])]))
+    return pa.list_(function) if name == _CALLS and isinstance(value, list) else pa.int64() if name == "v" else text
+
+
+def _pack(name: str, value: Json) -> Json:
+    if value is None or name in _PLAIN:
+        return value
+    if isinstance(value, list) and (name in _NESTED or name == _CALLS):
+        packed = clone(value)
+        for one in packed:
+            for call in [one] if name == _CALLS else [each["function"] for each in one.get("tool_calls") or ()]:
+                if not isinstance(call["arguments"], str):
+                    call["arguments"] = json.dumps(call["arguments"], ensure_ascii=False)
+        return packed
+    if name == "results" and isinstance(value, list):
+        value = [each if isinstance(each, str) else json.dumps(each, ensure_ascii=False) for each in value]
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,276 @@
+"""make_tasks: tasks from contracts alone, each with a solution that its goal accepts, and no near-miss that it does."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from random import Random
+from typing import Any, TypeAlias, cast
+
+from ..context import GeckoContext
+from ..conversation.changed import UNWATCHED
+from ..conversation.derive import SUCCESS, describe_milestones
+from ..conversation.milestones.format import MilestoneEntry, build_goal
+from ..conversation.milestones.tables import REST
+from ..conversation.user import Case, UserEntry
+from ..errors import GeckoError
+from ..models.answer import answer
+from ..models.ask import Ask, Where
+from ..models.factory import Models, ModelsLike
+from ..models.roles import WrittenWords
+from ..state import VERSION, JsonObject
+from ..tools import Toolkit
+from ..values.places import as_text
+from ..world.world import World
+from .env import build_messages, score_world
+from .near import NearMiss, cut, longest_chain, near_misses, number
+from .samples import Sample
+from .vary import vary
+from .walks import CHAIN, Move, Walk, Worlds, play, replay
+from .words import References, find_lacks, find_values, refer, say
+
+A_SEQUENCE = 5
+"""Tasks of one sequence of tool names."""
+ANSWER = "Done."
+MOST_WRITES = 5
+ASKED = 2
+"""How often a model is asked for words, before the template's are taken."""
+PATIENCE = 3_000
+"""Walks in a row of which none is kept, after which there are no more tasks to be found."""
+
+Progress: TypeAlias = Callable[[int, int, int], None]
+"""Called with how many tasks there are, how many are wanted, and how many walks were tried."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task(Case):
+    """A task that was made: a `Case` with a scripted user, as a scenario has it, and its solution.
+
+    Args:
+        name: Its name, which holds the number of the walk that it was made from.
+        solution: Calls, `{"name", "args"}`, that lead to the goal from the start state.
+        milestones: The goal in the form of a scenario's file.
+        chain: How many calls in a row depend on each other.
+    """
+
+    name: str
+    solution: tuple[JsonObject, ...]
+    milestones: tuple[JsonObject, ...]
+    chain: int
+
+    @property
+    def words(self) -> str:
+        """What the user says."""
+        return self.user.goal if self.user else ""
+
+    def to_json(self) -> JsonObject:
+        """Return what `from_json` makes the task of, without its tools."""
+        return {
+            "name": self.name,
+            "words": self.words,
+            "state": self.state,
+            "solution": [*self.solution],
+            "milestones": [*self.milestones],
+            "chain": self.chain,
+        }
+
+    @classmethod
+    def from_json(cls, toolkit: Toolkit, data: Mapping[str, Any]) -> Task:
+        """Return the task of what `to_json` returned."""
+        entries = [MilestoneEntry.model_validate(each) for each in data["milestones"]]
+        words = data["words"]
+        return cls(
+            tools=toolkit,
+            state=data["state"],
+            limits=KNOBS,
+            user=UserEntry.model_validate({"goal": words, "opening": words, "script": [{"end": True}]}),
+            goal=build_goal(entries, [], data["state"]),
+            needs=tuple(dict.fromkeys(each["name"] for each in data["solution"])),
+            name=data["name"],
+            solution=tuple(data["solution"]),
+            milestones=tuple(data["milestones"]),
+            chain=data["chain"],
+        )
+
+    def to_scenario(self, tools: Any) -> JsonObject:
+        """Return the task as a scenario's file holds it; `tools` is how that names the tools."""
+        user = {"goal": self.words, "opening": self.words, "script": [{"end": True}]}
+        head = {"version": VERSION, "name": self.name, "tools": tools, "needs": [*self.needs], "state": self.state}
+        return {**head, "user": user, "milestones": [*self.milestones]}
+
+    def to_samples(self) -> list[Sample]:
+        """Return a row for each call of the solution, and one for the answer."""
+        world = World(self.tools, state=self.state, context=self.limits)
+        faces = [each["function"]["name"] for each in self.tools.as_openai()]
+        named = dict(zip(self.tools.names, faces, strict=True))
+        messages: list[JsonObject] = [{"role": "user", "content": self.words}]
+        rows: list[Sample] = []
+        more: Any = {"tools": self.tools.as_openai(), "state": self.state, "goal": {"milestones": [*self.milestones]}}
+        for at, call in enumerate(self.solution, 1):
+            step = world.call(call)
+            name, result = named[call["name"]], step["outcome"]["result"]
+            label: Any = {"label": [{"name": name, "arguments": call["args"]}], "results": [result]}
+            rows.append(self._row(at, messages, {**more, **label}))
+            function = {"name": name, "arguments": as_text(call["args"])}
+            made = {"id": step["call"]["id"], "type": "function", "function": function}
+            messages.append({"role": "assistant", "content": None, "tool_calls": [made]})
+            messages.append({"role": "tool", "tool_call_id": made["id"], "content": as_text(result)})
+        return [*rows, self._row(len(rows) + 1, messages, {**more, "label": [], "text": ANSWER})]
+
+    def _row(self, at: int, messages: Sequence[JsonObject], more: Any) -> Sample:
+        row = {"v": VERSION, "id": f"{self.name}/{at}", "messages": [*messages], **more, "from": [{"task": self.name}]}
+        return cast("Sample", row)
+
+
+KNOBS = GeckoContext(semantic_validation=False)
+_OTHER = GeckoContext(semantic_validation=False, seed=1)
+
+
+class Maker:
+    """Makes a task of each number: of equal toolkit, states and seed always the same one, or none.
+
+    Raises:
+        GeckoError: There is no state, or one that breaks the tools' rules.
+    """
+
+    def __init__(
+        self, toolkit: Toolkit, states: Sequence[JsonObject], seed: int = 0, models: ModelsLike = None
+    ) -> None:
+        if not states:
+            raise GeckoError("state: expected at least one task state to begin with")
+        self._toolkit, self._states, self._seed = toolkit, list(states), seed
+        self._models, self._asked = Models.of(models), count()
+        self._one, self._other = World(toolkit, context=KNOBS), World(toolkit, context=_OTHER)
+        for state in states:
+            self._one.begin(state)
+        if all(toolkit.is_read(name) for name in toolkit.names):
+            raise GeckoError("tools: none changes the state, so there is no end to be reached: declare their effects")
+
+    def make(self, at: int, *, deep: bool = False) -> Task | None:
+        """Return the task of a number; None where its walk makes none, or where a deep one is wanted no such."""
+        rng = Random(f"{self._seed} {at}")
+        start = vary(self._one, rng.choice(self._states), rng)
+        worlds = start, self._other.begin(start.state)
+        walked = Walk(start, rng, chained=rng.random() < 0.7).go(rng.randrange(1, MOST_WRITES + 1))
+        moves, references = refer(start.state, walked, replay(start.fork(), walked))
+        free: list[str] = []
+        while True:
+            moves, pairs = cut(worlds, moves, free)
+            moves, pairs, references = number(worlds, moves, pairs, references)
+            chain = longest_chain(pairs)
+            words = self._say(moves, references) if moves and (chain >= CHAIN or not deep) else None
+            if words is None:
+                return None
+            try:
+                milestones = describe_milestones(self._toolkit, hold(start, words, moves))
+            except GeckoError:
+                return None
+            if {*(found := find_free(milestones))} <= {*free}:
+                data = {"name": f"task-{at}", "words": words, "state": start.state, "milestones": milestones}
+                solution = [{"name": move.name, "args": move.args} for move in moves]
+                task = Task.from_json(self._toolkit, {**data, "solution": solution, "chain": chain})
+                misses = near_misses(worlds, moves, pairs, rng)
+                return task if is_exact(task, worlds, moves, misses, found) else None
+            free = sorted({*free, *found})
+
+    def _say(self, moves: Sequence[Move], references: References) -> str | None:
+        """Return the words: a model's where they say all and no more, else a template's; None where none do."""
+        plain = say(self._toolkit, moves, references)
+        values = list(find_values(self._toolkit, moves, references))
+        if find_lacks(plain, values, self._toolkit.names):
+            return None
+        missing: list[str] = []
+        for _ in range(ASKED if self._models.has("sample_writer") else 0):
+            variables = {"task": plain, "missing": "\n".join(missing)}
+            ask = Ask("sample_writer", variables, WrittenWords, Where(question=next(self._asked)))
+            (reply,) = answer([ask], self._models)
+            if not isinstance(reply.value, WrittenWords):
+                break
+            text = reply.value.message.strip()
+            if not (missing := find_lacks(text, values, self._toolkit.names)):
+                return text
+        return plain
+
+
+def hold(start: World, words: str, moves: Sequence[Move]) -> JsonObject:
+    """Return the conversation in which moves are made, as `create_conversation` returns it."""
+    world = start.fork()
+    replay(world, moves)
+    return {"messages": build_messages(world, words, ANSWER), "world": world.snapshot()}
+
+
+def accepts(task: Task, start: World, moves: Sequence[Move]) -> bool:
+    """Return whether a task's goal accepts moves."""
+    world = start.fork()
+    replay(world, moves)
+    return (score_world(task, task.words, world, ANSWER)["similarity"] or 0.0) >= SUCCESS
+
+
+def is_exact(
+    task: Task, worlds: Worlds, moves: Sequence[Move], misses: Iterable[NearMiss], free: Sequence[str]
+) -> bool:
+    """Return whether a task's goal accepts its solution, and refuses each near-miss with another end."""
+    if not accepts(task, worlds[0], moves):
+        return False
+    whole = play(worlds, moves)
+    return not any(
+        accepts(task, worlds[0], miss.moves) and not whole.is_same(worlds, miss.moves, free)[0] for miss in misses
+    )
+
+
+def find_free(milestones: Sequence[JsonObject]) -> list[str]:
+    """Return the tables that a goal leaves free: those that only say where others are written."""
+    end = next(each for each in milestones if each.get("last"))
+    changed = {each["at"] for each in end["state"]}
+    left_out = [each for rest in end["unchanged"] for each in rest.removeprefix(REST).split(", ")]
+    return sorted({*left_out} - changed - {*UNWATCHED})
+
+
+def make_tasks(
+    toolkit: Toolkit,
+    states: Sequence[JsonObject],
+    n: int = 1000,
+    *,
+    seed: int = 0,
+    model: ModelsLike = None,
+    known: Sequence[Task] = (),
+    progress: Progress | None = None,
+) -> Iterator[Task]:
+    """Yield tasks made from contracts alone, each once its goal was seen to accept its solution and no near-miss.
+
+    Args:
+        toolkit: Tools with contracts, or functions.
+        states: Task states to begin with; they are varied.
+        n: How many tasks there shall be. There may be fewer: where none is found for long, no more are.
+        seed: Another one, other tasks; equal ones give equal tasks, whatever `n`.
+        model: Of role `sample_writer`, which puts a task in other words; without it a template does.
+        known: Tasks that were made before, in their order: those that follow are yielded.
+        progress: Told how many there are, how many are wanted, and how many walks were tried.
+
+    Raises:
+        GeckoError: There is no state or none that the tools take, or no tool changes anything.
+    """
+    maker = Maker(toolkit, states, seed, model)
+    said = {task.words for task in known}
+    sequences = Counter(sequence_of(task) for task in known)
+    deep = sum(task.chain >= CHAIN for task in known)
+    last = at = int(known[-1].name.rpartition("-")[2]) if known else 0
+    while len(said) < n and at - last < PATIENCE:
+        at += 1
+        task = maker.make(at, deep=deep * 2 <= len(said))
+        if progress and (task or not at % 10):
+            progress(len(said), n, at)
+        if task is None or task.words in said or sequences[sequence_of(task)] >= A_SEQUENCE:
+            continue
+        said.add(task.words)
+        sequences[sequence_of(task)] += 1
+        deep += task.chain >= CHAIN
+        last = at
+        yield task
+
+
+def sequence_of(task: Task) -> tuple[str, ...]:
+    """Return the names of the tools of a task's solution."""
+    return tuple(call["name"] for call in task.solution)

@@ -1,0 +1,145 @@
+"""trl_environment: a class for `GRPOTrainer(environment_factory=...)` of TRL 1.16, whose methods are the tools."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from inspect import Parameter, Signature
+from keyword import iskeyword
+from re import sub
+from typing import Any
+from warnings import warn
+
+from ..conversation.milestones.tables import MESSAGE
+from ..conversation.user import Case
+from ..errors import GeckoError
+from ..state import Json, JsonObject
+from ..tools import Toolkit, ToolSpec
+from ..values.places import as_text
+from .env import GeckoEnv, Reward, index_tasks, words_of
+from .tasks import ANSWER
+
+TAKEN = ("reset", "get_reward")
+_KINDS: dict[str, Any] = {"string": str, "integer": int, "number": float, "boolean": bool, "object": dict}
+
+
+def trl_environment(toolkit: Toolkit, tasks: Sequence[Case], *, reward: Reward = "terminal") -> type:
+    """Return a class whose instances are environments of TRL: `reset(**row)`, `get_reward()`, and a method a tool.
+
+    A row of the data set names its task: `{"prompt": [...], "task": name}`, as `trl_rows` makes them.
+
+    Args:
+        toolkit: The tools, as the policy sees them.
+        tasks: Made ones, or scenarios with a user and a goal.
+        reward: As for `GeckoEnv`; `stepwise` is summed up.
+
+    Raises:
+        GeckoError: A task cannot be played, or its goal asks for words: `get_reward` sees no final text.
+
+    Warns:
+        UserWarning: A tool or an argument has another name in Python than its own.
+    """
+    for name, case in index_tasks(tasks).items():
+        asked = (each for one in case.goal.milestones for each in one.constraints if each.table == MESSAGE)
+        if any({"claims", "content"} & row.keys() for each in asked for row in each.rows):
+            raise GeckoError(f"{name}: its goal asks for what the answer says, which get_reward never sees")
+    names = _name_all((tool.name for tool in toolkit), TAKEN)
+    methods = {names[tool.name]: _method(tool, names[tool.name]) for tool in toolkit}
+    if renamed := [f"{own} is {name}" for own, name in names.items() if own != name]:
+        warn(f"tools that have another name in Python: {', '.join(renamed)}", stacklevel=2)
+    return type("GeckoEnvironment", (_Environment,), {**methods, "_tasks": tuple(tasks), "_reward": reward})
+
+
+def trl_rows(tasks: Sequence[Case]) -> list[JsonObject]:
+    """Return the rows of a data set for `GRPOTrainer`: a task's words as the prompt, and its name."""
+    played = index_tasks(tasks).items()
+    return [{"prompt": [{"role": "user", "content": words_of(case)}], "task": name} for name, case in played]
+
+
+class _Environment:
+    """What the methods of all tools act on; it costs nothing before the first reset."""
+
+    _tasks: Sequence[Case] = ()
+    _reward: Reward = "terminal"
+    _env: GeckoEnv | None = None
+    _sum = 0.0
+
+    def reset(self, **row: Any) -> str:
+        """Begin the episode of a row; returns the user's words, or nothing where the prompt holds them."""
+        if self._env is None:
+            self._env = GeckoEnv(self._tasks, reward=self._reward, max_steps=1 << 30)
+        self._sum = 0.0
+        words = str(self._env.reset(row.get("task", 0))["messages"][0]["content"])
+        return "" if words in as_text(row.get("prompt", "")) or words in str(row.get("prompt", "")) else words
+
+    def get_reward(self) -> float:
+        """Return what the episode is worth as it stands."""
+        if self._env is None:
+            return 0.0
+        return self._sum + self._env.fork().step([], answer=ANSWER).reward
+
+    def _call(self, name: str, args: JsonObject) -> str:
+        if self._env is None:
+            self.reset()
+        env = self._env
+        assert env is not None
+        stepped = env.step([{"name": name, "args": args}])
+        self._sum += stepped.reward
+        step = env.log[-1]
+        is_done = "outcome" in step and step["outcome"]["status"] == "ok"
+        told: Json = step["outcome"]["result"] if is_done else {"error": stepped.observation["messages"][-1]["content"]}
+        return json.dumps(told, ensure_ascii=False)
+
+
+def _method(tool: ToolSpec, name: str) -> Callable[..., str]:
+    """Return the method of a tool; its signature is only shown: what it is given is for the validator to refuse."""
+    rules, required = tool.parameters.get("properties", {}), tool.parameters.get("required", ())
+    own = {python: each for each, python in _name_all(rules, ("self",)).items()}
+
+    def method(self: _Environment, *args: Any, **kwargs: Any) -> str:
+        given = {**{str(at): each for at, each in enumerate(args)}, **kwargs}
+        given = {
+            [*own][int(key)] if key.isdecimal() and int(key) < len(own) else key: one for key, one in given.items()
+        }
+        return self._call(tool.name, {own.get(key, key): one for key, one in given.items()})
+
+    shown = [Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)]
+    about = [(tool.description or name).strip(), "", "Args:"] if own else [(tool.description or name).strip()]
+    for python, each in sorted(own.items(), key=lambda pair: pair[1] not in required):
+        rule = rules[each] if isinstance(rules[each], dict) else {}
+        default = Parameter.empty if each in required else rule.get("default")
+        shown.append(Parameter(python, Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=_annotate(rule)))
+        about.append(f"    {python}: {_describe(rule, each)}")
+    about += ["", "Returns:", "    The result as JSON."]
+    method.__name__, method.__qualname__, method.__doc__ = name, f"GeckoEnvironment.{name}", "\n".join(about)
+    method.__annotations__ = {each.name: each.annotation for each in shown[1:]} | {"return": str}
+    method.__signature__ = Signature(shown, return_annotation=str)  # type: ignore[attr-defined]
+    return method
+
+
+def _annotate(rule: JsonObject) -> Any:
+    kind = rule.get("type")
+    if kind == "array":
+        items = rule.get("items")
+        return list[_annotate(items)] if isinstance(items, dict) and "type" in items else list  # type: ignore[misc]
+    return _KINDS.get(kind, Any) if isinstance(kind, str) else Any
+
+
+def _describe(rule: JsonObject, name: str) -> str:
+    """Return one line on an argument: transformers reads the choices at its end."""
+    text = " ".join(str(rule.get("description") or name).split())
+    return f"{text} (choices: {json.dumps(rule['enum'])})" if "enum" in rule else text
+
+
+def _name_all(own: Any, taken: Sequence[str]) -> dict[str, str]:
+    """Return names that Python takes, none of them twice."""
+    found: dict[str, str] = {}
+    for each in own:
+        base = sub(r"\W", "_", each).lstrip("_")
+        name = base = base if base.isidentifier() else f"x_{base}"
+        number = 1
+        while name in (*taken, *found.values()) or iskeyword(name):
+            number += 1
+            name = f"{base}_{number}"
+        found[each] = name
+    return found

@@ -1,0 +1,137 @@
+"""Other states like a given one: rows left out and added, keys and numbers changed, what refers to them with them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+from ..errors import StateError
+from ..schemas.made_up import Impossible, make_value
+from ..state import Json, JsonObject
+from ..values.digest import clone
+from ..values.places import map_texts, scalars_of
+from ..world.world import World
+
+WORDS = [
+    "amber", "april", "basket", "birch", "bridge", "candle", "canyon", "cedar", "clover", "copper", "cotton", "ember",
+    "garden", "harbour", "hazel", "island", "jasmine", "lantern", "linen", "maple", "marble", "meadow", "mint", "oak",
+    "orchard", "paper", "pearl", "pepper", "quartz", "raven", "river", "saffron", "silver", "slate", "summer",
+    "thistle", "thunder", "timber", "tulip", "velvet", "walnut", "willow",
+]  # fmt: skip
+"""What names and texts are made of."""
+
+TRIES = 4
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_LETTERS = re.compile(r"[^\W\d_]+")
+MOST_ROWS = 60
+"""Rows of a table from which on it is left as it is."""
+
+
+def vary(world: World, state: JsonObject, rng: Random) -> World:
+    """Return a world in a state like the given one; in that itself where no other was found to be allowed."""
+    for _ in range(TRIES):
+        try:
+            return world.begin(vary_state(state, rng))
+        except StateError:
+            continue
+    return world.begin(state)
+
+
+def vary_state(state: JsonObject, rng: Random) -> JsonObject:
+    """Return a state like the given one; it may break rules of the tools."""
+    varied: JsonObject = clone(state)
+    named = list(scalars_of(varied))
+    for table in list(_find_tables(varied)):
+        _vary_rows(table, {str(each) for each in named}, rng)
+    taken = {str(each) for each in scalars_of(varied, keys=True)}
+    new: dict[str, str] = {}
+    for table in _find_tables(varied):
+        for key in table if isinstance(table, dict) else ():
+            if key not in new and rng.random() < 0.7 and (other := rename(key, rng)) not in taken:
+                new[key] = other
+                taken.add(other)
+    return map_texts(varied, lambda text: new.get(text, text), keys=True)  # type: ignore[no-any-return]
+
+
+def _find_tables(value: Json, depth: int = 0) -> Iterator[Any]:
+    """Yield objects and lists of objects that have members in common, outer ones first."""
+    members = list(value.values() if isinstance(value, dict) else value if isinstance(value, list) else ())
+    rows = [each for each in members if isinstance(each, dict)]
+    if depth and rows and len(rows) == len(members) <= MOST_ROWS and set(rows[0]).intersection(*rows):
+        yield value
+    for each in members:
+        yield from _find_tables(each, depth + 1)
+
+
+def _vary_rows(table: Any, named: set[str], rng: Random) -> None:
+    """Leave out rows that nothing refers to, add rows made of what the others have, and change numbers."""
+    is_list = isinstance(table, list)
+    plain = [row for row in (table if is_list else table.values()) if not any(map(_is_container, row.values()))]
+    for key in rng.sample(list(range(len(table)) if is_list else table), len(table)):
+        row = table[key]
+        about = {str(each) for each in row.values() if isinstance(each, str)} if is_list else {str(key)}
+        if len(table) > 2 and not is_list and rng.random() < 0.2 and not about & named:
+            del table[key]
+        elif len(plain) > 1 and row in plain:
+            table[key] = {name: _near(each, rng) if rng.random() < 0.5 else each for name, each in row.items()}
+    if is_list or len(plain) < 2:
+        return
+    for _ in range(rng.randrange(3)):
+        like = rng.choice(list(table))
+        if (key := rename(like, rng)) not in table and (made := _make_row(plain, rng)) is not None:
+            table[key] = made
+
+
+def _make_row(rows: list[JsonObject], rng: Random) -> JsonObject | None:
+    """Make up a row: its texts are those of other rows, which an example of a schema stands for."""
+    columns = dict.fromkeys(name for row in rows for name in row)
+    properties = {name: _describe([row[name] for row in rows if name in row]) for name in columns}
+    required = [name for name in columns if all(name in row for row in rows)]
+    schema: JsonObject = {"type": "object", "properties": properties, "required": required}
+    try:
+        made: JsonObject = make_value(schema, seed=rng.randrange(1 << 30), key="row")
+    except Impossible:
+        return None
+    return made
+
+
+def _describe(values: list[Json]) -> JsonObject:
+    """Return a schema of a column's values."""
+    kinds = {type(each) for each in values}
+    if kinds == {int}:
+        return {"type": "integer", "minimum": min(values), "maximum": max(values)}
+    if kinds == {float}:
+        return {
+            "type": "number",
+            "multipleOf": 0.5,
+            "minimum": min(values),
+            "maximum": max(max(values), min(values) + 1),
+        }
+    return {"enum": list(dict.fromkeys(values))}
+
+
+def _near(value: Json, rng: Random) -> Json:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    factor = rng.choice((0.5, 0.8, 1.2, 1.5, 2))
+    return max(round(value * factor), min(value, 1)) if isinstance(value, int) else round(value * factor, 2)
+
+
+def rename(key: str, rng: Random) -> str:
+    """Return another name of the same form: other digits, or where it has none another first word."""
+    if _DATE.match(key):
+        return key
+    if any(letter.isdigit() for letter in key):
+        return re.sub(r"\d", lambda found: str(rng.randrange(1, 10)), key)
+    word = rng.choice(WORDS)
+    return _LETTERS.sub(lambda found: _like(word, found[0]), key, count=1)
+
+
+def _like(word: str, model: str) -> str:
+    return word.upper() if model.isupper() and len(model) > 1 else word.capitalize() if model[0].isupper() else word
+
+
+def _is_container(value: Json) -> bool:
+    return isinstance(value, dict | list)

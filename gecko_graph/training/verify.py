@@ -1,0 +1,264 @@
+"""Verifying the rows of a data set by rules, by a world, by a model; what is done is kept, a stopped run goes on."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..errors import GeckoError
+from ..models.factory import Models, ModelsLike
+from ..state import JsonObject
+from ..tools import Toolkit
+from ..values.digest import digest
+from .checks import Checker, Code, Verdict
+from .formats import FORMATS
+from .journal import Item, Journal
+from .judging import Judge
+from .rows import Line, read_lines
+from .samples import Bad, Sample
+from .shapes import ROW_ERRORS, read_row, reason_of
+from .workers import Workers
+
+CHUNK, LONGEST = 8, 200
+"""Rows that a process is given at once, and at most where one conversation has more."""
+EXAMPLES = 3
+_TRUE = ("true", "1", "1.0", "yes", "right", "correct", "valid", "keep")
+
+
+@dataclass(slots=True)
+class Summary:
+    """What was found in a data set.
+
+    Args:
+        counts: Verdict to how many rows have it.
+        by: Who decided to how many rows.
+        reasons: Code to how often it was given, and its first examples: the row's id, JSON path, message.
+        bad: Rows that could not be read.
+        rows: The rows with their verdicts, where these went to no file.
+        written: How many rows the output has.
+        truth: Of rows of which the truth is known: right or wrong, and the verdict, to how many.
+    """
+
+    counts: Counter[str] = field(default_factory=Counter)
+    by: Counter[str] = field(default_factory=Counter)
+    reasons: dict[Code, tuple[int, list[tuple[str, str, str]]]] = field(default_factory=dict)
+    bad: list[Bad] = field(default_factory=list)
+    rows: list[JsonObject] = field(default_factory=list)
+    written: int = 0
+    truth: Counter[tuple[bool, str]] = field(default_factory=Counter)
+
+    @property
+    def sensitivity(self) -> float | None:
+        """The share of the wrong labels that were dropped or replaced."""
+        return self._share(right=False, statuses=("drop", "fix"))
+
+    @property
+    def specificity(self) -> float | None:
+        """The share of the right labels that were neither dropped nor replaced."""
+        return self._share(right=True, statuses=("keep", "open"))
+
+    def _share(self, *, right: bool, statuses: tuple[str, ...]) -> float | None:
+        all_ = sum(count for (is_right, _), count in self.truth.items() if is_right is right)
+        return sum(self.truth[right, status] for status in statuses) / all_ if all_ else None
+
+    def add(self, id_: str, verdict: Verdict) -> None:
+        """Count one row."""
+        self.counts[verdict["status"]] += 1
+        self.by[verdict["by"]] += 1
+        if "truth" in verdict:
+            self.truth[verdict["truth"], verdict["status"]] += 1
+        for each in verdict["reasons"]:
+            count, examples = self.reasons.get(each["code"], (0, []))
+            examples += [(id_, each["path"], each["message"])] if len(examples) < EXAMPLES else []
+            self.reasons[each["code"]] = (count + 1, examples)
+
+
+@dataclass(slots=True)
+class _Work:
+    """The work of one process: lines to items."""
+
+    checker: Checker
+    name: str
+    answers: Mapping[str, Any]
+    truth: str | None
+
+    def __call__(self, lines: list[Line]) -> list[Item]:
+        read = [(line.number, *self._read(line)) for line in lines]
+        every = [(number, sample) for number, samples, _, _ in read for sample in samples]
+        items = []
+        for number, samples, problem, is_right in read:
+            item = Item(number, [], [problem] if problem else [])
+            for sample in samples:
+                verdict = self.checker.check(sample, _find_later(sample, every, number))
+                if is_right is not None:
+                    verdict["truth"] = is_right
+                try:
+                    text = json.dumps({**sample, "verdict": verdict}, ensure_ascii=False)
+                    text.encode()
+                    item.rows.append((sample["id"], verdict, text))
+                except ROW_ERRORS as error:
+                    item.bad.append(reason_of(error))
+            items.append(item)
+        return items
+
+    def _read(self, line: Line) -> tuple[list[Sample], str, bool | None]:
+        try:
+            row, where = line.read(), f"{self.name}:{line.number}"
+            samples = read_row(row, name=where, source=where, answers=self.answers)
+            known = self.truth is not None and self.truth in row
+            return samples, "", str(row[self.truth]).casefold() in _TRUE if known else None
+        except ROW_ERRORS as error:
+            return [], reason_of(error), None
+
+    def give_up(self, lines: list[Line]) -> list[Item]:
+        """Return the items of lines that have killed a process."""
+        return [Item(line.number, [], ["the process that checked it died, twice"]) for line in lines]
+
+
+def _find_later(sample: Sample, every: list[tuple[int, Sample]], number: int) -> list[Sample]:
+    """Return the samples behind one that continue its conversation to the same goal."""
+    if "goal" not in sample:
+        return []
+    length = len(sample["messages"])
+    return [
+        other
+        for at, other in every
+        if at >= number and len(other["messages"]) > length and other.get("goal") == sample["goal"]
+        if other["messages"][:length] == sample["messages"] and other.get("state") == sample.get("state")
+    ]
+
+
+def _chunk(lines: Iterable[Line]) -> Iterator[list[Line]]:
+    """Yield lines in chunks; rows that stand together and have one goal stay together."""
+    chunk: list[Line] = []
+    last = ""
+    for line in lines:
+        key = _goal_key(line)
+        if chunk and (len(chunk) >= LONGEST or (len(chunk) >= CHUNK and not (key and key == last))):
+            yield chunk
+            chunk = []
+        chunk.append(line)
+        last = key
+    if chunk:
+        yield chunk
+
+
+def _goal_key(line: Line) -> str:
+    if isinstance(line.content, bytes) and b'"goal"' not in line.content:
+        return ""
+    with suppress(*ROW_ERRORS):
+        row = line.read()
+        return digest([row["goal"], row.get("state")]) if row.get("goal") else ""
+    return ""
+
+
+def verify_samples(  # noqa: PLR0913 - every one is a choice of its own, by keyword
+    source: str | Path | Iterable[Mapping[str, Any]],
+    output: str | Path | None = None,
+    *,
+    toolkit: Toolkit | None = None,
+    model: ModelsLike = None,
+    workers: int = 1,
+    answers: str | Path | None = None,
+    to: str | None = None,
+    truth: str | None = None,
+    tell: Callable[[int], None] = lambda _: None,
+) -> Summary:
+    """Give each sample of a data set a verdict with reasons: keep, drop, fix or open.
+
+    Args:
+        source: A file of rows (JSON lines, `.gz`, JSON, Parquet), or the rows.
+        output: The rows with their `verdict`; the same call goes on where it was stopped. Without one they
+            are returned.
+        toolkit: Tools whose contracts or functions make the calls of samples that have a state.
+        model: The model of `label_judge`, and of a rehearsal's roles for fixes; `Models` by role.
+        workers: Processes at once.
+        answers: Of BFCL's rows, the file of answers.
+        to: Another row shape: `openai`, `trl`, `dpo`, `sharegpt` or `nemo-gym`; only rows to train on are written.
+        truth: A column that says which rows are right.
+        tell: Called with the number of lines that are done.
+
+    Raises:
+        GeckoError: The source cannot be read, or nothing in it; the output cannot be written.
+    """
+    name = Path(source).name if isinstance(source, str | Path) else "row"
+    lines = (
+        read_lines(source)
+        if isinstance(source, str | Path)
+        else (Line(at, dict(row)) for at, row in enumerate(source, 1))
+    )
+    models = Models.of(model) if model is not None else None
+    checker = Checker(toolkit, sources=models is not None)
+    work = _Work(checker, name, _read_answers(answers), truth)
+    summary, known, convert = Summary(), set[str](), FORMATS[to] if to else lambda row: iter([row])
+    setting = digest([*map(_identify, (source, answers)), truth, _describe(toolkit), repr(model) if model else None])
+    with Journal(output, setting) as journal:
+        last = 0
+        for item in journal.read():
+            last = item.number
+            _count(summary, item, known, source)
+        left = (line for line in lines if line.number > last)
+        judge = Judge(models, checker) if models is not None else None
+        for items in Workers(work, work.give_up, workers).run(_chunk(left)):
+            for item in judge.decide(items) if judge else items:
+                done = _without_known(item, known)
+                journal.write(done)
+                _count(summary, done, known, source)
+                if output is None:
+                    summary.rows += [json.loads(text) for _, _, text in done.rows]
+                tell(item.number)
+            journal.flush()
+        if not summary.counts:
+            journal.drop()
+            reason = "; ".join(f"{each.where}: {each.reason}" for each in summary.bad[:EXAMPLES]) or "there are no rows"
+            raise GeckoError(f"{name}: nothing could be read: {reason}")
+        summary.written = journal.finish(convert)
+        summary.rows = [made for row in summary.rows for made in convert(row)]
+    return summary
+
+
+def _without_known(item: Item, known: set[str]) -> Item:
+    """Return an item without the rows whose id another row has."""
+    rows: dict[str, tuple[str, Verdict, str]] = {}
+    bad = list(item.bad)
+    for row in item.rows:
+        if row[0] in known or row[0] in rows:
+            bad.append(f"the id {row[0]} a second time")
+        else:
+            rows[row[0]] = row
+    return Item(item.number, list(rows.values()), bad)
+
+
+def _count(summary: Summary, item: Item, known: set[str], source: Any) -> None:
+    where = f"{source}:{item.number}" if isinstance(source, str | Path) else f"row {item.number}"
+    summary.bad += [Bad(where, reason) for reason in item.bad]
+    for id_, verdict, _ in item.rows:
+        known.add(id_)
+        summary.add(id_, verdict)
+
+
+def _read_answers(file: str | Path | None) -> dict[str, Any]:
+    if file is None:
+        return {}
+    rows = (line.read() for line in read_lines(file))
+    try:
+        return {str(row["id"]): row["ground_truth"] for row in rows}
+    except ROW_ERRORS:
+        raise GeckoError(f"{file}: expected BFCL's answers: rows of id and ground_truth") from None
+
+
+def _identify(file: Any) -> Any:
+    """Return what tells a file from another, or from itself once it is changed."""
+    if not isinstance(file, str | Path) or not Path(file).exists():
+        return None
+    found = Path(file).stat()
+    return [str(Path(file).resolve()), found.st_size, found.st_mtime_ns]
+
+
+def _describe(toolkit: Toolkit | None) -> Any:
+    return [[each.name, each.parameters, each.contract and each.contract.data] for each in toolkit or ()]

@@ -1,0 +1,372 @@
+"""Random walks in a `World`: calls whose arguments come from schema, state and earlier results, and what they come to.
+
+A move knows which of its values an earlier result gave, so that it can be made again where that result differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from random import Random
+from typing import Any, NamedTuple, TypeAlias
+
+from ..conversation.changed import UNWATCHED
+from ..conversation.milestones.tables import REST, find_table
+from ..schemas.made_up import Impossible, make_value
+from ..schemas.rules import accepts, rules_of
+from ..schemas.specimens import is_identifier, noun, singular, words
+from ..state import Json, JsonObject, Step
+from ..tools import ToolSpec
+from ..values.digest import clone, digest
+from ..values.places import Place, clock, scalars
+from ..world.provenance import is_planned
+from ..world.world import World
+from .vary import WORDS
+
+_KINDS: dict[str, tuple[type, ...]] = {"string": (str,), "integer": (int,), "number": (int, float)}
+_NAMING = frozenset(["id", "ids", "key", "code", "sku", "symbol", "identifier", "number"])
+_PLAIN = frozenset(("type", "description", "title"))
+CHAIN = 3
+"""Calls in a row that depend on each other: half of the tasks have so many."""
+_TRIES = 12
+_MOST_VALUES = 4_000
+NOTHING: Any = object()
+
+
+class Source(NamedTuple):
+    """Where a value of a move comes from: the result of the move of this origin, and the place in it."""
+
+    origin: int
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One call of a walk; `origin` is its number in the walk, by which it is known however the walk is changed."""
+
+    origin: int
+    name: str
+    args: JsonObject
+    sources: Mapping[Place, Source] = field(default_factory=dict)
+
+
+def replay(world: World, moves: Sequence[Move]) -> dict[int, Step]:
+    """Make moves in a world, with the values that earlier results give now; returns their steps by origin."""
+    done: dict[int, Step] = {}
+    for move in moves:
+        args = clone(move.args)
+        for place, source in move.sources.items():
+            step = done.get(source.origin)
+            new = value_at(step["outcome"]["result"], source.place) if step and is_planned(step) else NOTHING
+            if new is not NOTHING:
+                _put(args, place, new)
+        done[move.origin] = world.call({"name": move.name, "args": args, "id": f"call_{move.origin + 1}"})
+    return done
+
+
+def value_at(value: Json, place: Place) -> Any:
+    """Return what stands at a place of a value; `NOTHING` where nothing does."""
+    try:
+        for key in place:
+            value = value[key]
+    except (LookupError, TypeError):
+        return NOTHING
+    return value
+
+
+def _put(value: Any, place: Place, new: Json) -> None:
+    for key in place[:-1]:
+        value = value[key]
+    value[place[-1]] = new
+
+
+# the end ------------------------------------------------------------------------------------------------------------
+
+
+Worlds: TypeAlias = tuple[World, World]
+"""Two worlds that begin alike and draw other values."""
+
+
+class End(NamedTuple):
+    """What moves come to: their steps by origin, and the state up to drawn identifiers."""
+
+    steps: dict[int, Step]
+    state: JsonObject
+    drawn: frozenset[Json]
+
+    def is_same(self, worlds: Worlds, moves: Sequence[Move], free: Sequence[str] = ()) -> tuple[bool, dict[int, Step]]:
+        """Return whether other moves come to the same, but for drawn values and tables that are free; with their steps.
+
+        The second world is only needed where the states differ, and something was drawn.
+        """
+        world = worlds[0].fork()
+        steps, mine = replay(world, moves), _watched(self.state, free)
+        if digest(_watched(world.state, free)) == digest(mine):
+            return True, steps
+        if not self.drawn:
+            return False, steps
+        other = play(worlds, moves)
+        return _digest(_watched(other.state, free), other.drawn) == _digest(mine, self.drawn), steps
+
+
+def _watched(state: JsonObject, free: Sequence[str]) -> Json:
+    return find_table(state, REST + ", ".join((*UNWATCHED, *free)))
+
+
+def play(worlds: Worlds, moves: Sequence[Move]) -> End:
+    """Return what moves come to; neither world is changed."""
+    one, other = (world.fork() for world in worlds)
+    steps = replay(one, moves)
+    replay(other, moves)
+    state = one.state
+    there, begun = _atoms(other.state), _atoms(worlds[0].state)
+    return End(steps, state, frozenset(each for each in _atoms(state) - there - begun if isinstance(each, str)))
+
+
+def _atoms(value: Json) -> set[Json]:
+    return {each for _, each in scalars(value, keys=True) if not isinstance(each, bool)}
+
+
+def _digest(state: Json, drawn: Collection[Json]) -> str:
+    """Return a digest in which a drawn value stands for what surrounds it, looked at twice: what refers to what."""
+    labels = dict.fromkeys(drawn, "drawn")
+    for _ in range(2 if drawn else 0):
+        around: dict[Json, list[str]] = {each: [] for each in drawn}
+        for place, value, inside in _members(state):
+            for each in (value, place[-1]):
+                if isinstance(each, str) and each in around:
+                    shown = [labels.get(key, key) if isinstance(key, str) else 0 for key in place]
+                    around[each].append(digest([shown, each == value, _mask(inside, labels)]))
+        labels = {each: digest(sorted(found)) for each, found in around.items()}
+    return digest(_mask(state, labels))
+
+
+def _members(value: Json, place: Place = ()) -> Iterator[tuple[Place, Json, Json]]:
+    """Yield each value in a value with its place, and what surrounds it: itself, or of a scalar what holds it."""
+    for key, each in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        here = (*place, key)
+        yield here, each, each if isinstance(each, dict | list) else value
+        yield from _members(each, here)
+
+
+def _mask(value: Json, labels: Mapping[Json, str]) -> Json:
+    if isinstance(value, dict):
+        return sorted(([labels.get(key, key), _mask(each, labels)] for key, each in value.items()), key=digest)
+    if isinstance(value, list):
+        return [_mask(each, labels) for each in value]
+    return labels.get(value, value) if isinstance(value, str) else value
+
+
+# the walk -----------------------------------------------------------------------------------------------------------
+
+
+class _Known(NamedTuple):
+    value: Json
+    names: frozenset[str]
+    source: Source | None = None
+    weight: int = 1
+
+
+class Walk:
+    """A walk that goes on call by call: what is refused, or fails, is as if it had not been tried.
+
+    Args:
+        world: Where it begins; it is not changed.
+        rng: What decides.
+        chained: Whether nearly every call takes a value from the result of another.
+    """
+
+    def __init__(self, world: World, rng: Random, *, chained: bool = False) -> None:
+        self.world, self._rng, self._chained = world.fork(), rng, chained
+        self.moves: list[Move] = []
+        self._known = [*_read(world.state, None)][:_MOST_VALUES]
+        self._now = clock(world.state)
+
+    def go(self, writes: int) -> list[Move]:
+        """Make moves until so many of them have changed something, or too many have failed.
+
+        A chained walk goes on until a call rests on a call that rests on a call. Reads that none uses are left out.
+        """
+        tools = list(self.world.toolkit)
+        reads = [tool for tool in tools if self.world.toolkit.is_read(tool.name)]
+        others = [tool for tool in tools if tool not in reads]
+        left, depth = _TRIES * writes * (3 if self._chained else 1), dict[int, int]()
+        while left and others and (writes > 0 or (self._chained and max(depth.values(), default=0) < CHAIN)):
+            left -= 1
+            some = reads if reads and self._rng.random() < 0.4 else others
+            step = self.move(self._rng.choice(self._fitting(some) or some))
+            if step and step["outcome"]["patch"]:
+                writes -= 1
+                depth[len(self.moves) - 1] = self._depth(len(self.moves) - 1)
+        return self._trim(max(depth, key=lambda each: depth[each], default=-1) if self._chained else -1)
+
+    def _trim(self, last: int) -> list[Move]:
+        """Return the moves without reads that none uses, and of a chained walk without most writes beside the chain."""
+        kept = {last}
+        for move in reversed(self.moves):
+            beside = not self.world.toolkit.is_read(move.name) and (last < 0 or self._rng.random() < 0.2)
+            if move.origin in kept or (beside and (last < 0 or move.origin < last)):
+                kept |= {move.origin, *(source.origin for source in move.sources.values())}
+        return [move for move in self.moves if move.origin in kept]
+
+    def _depth(self, origin: int) -> int:
+        return 1 + max((self._depth(each.origin) for each in self.moves[origin].sources.values()), default=0)
+
+    def _fitting(self, tools: Sequence[ToolSpec]) -> list[ToolSpec]:
+        """Return the tools of a chained walk that an argument of the last results' names may be given to."""
+        if not self._chained or not self.moves or self._rng.random() < 0.3:
+            return []
+        last = len(self.moves) - 2
+        fresh = [each.names for each in self._known if each.source and each.source.origin >= last]
+        wants = {tool.name: [_wanted(name, tool) for name in tool.parameters.get("properties", {})] for tool in tools}
+        return [tool for tool in tools if any(one <= names for one in wants[tool.name] for names in fresh)]
+
+    def move(self, tool: ToolSpec) -> Step | None:
+        """Make a move of a tool; None where it is refused or fails, or could not be made."""
+        sources: dict[Place, Source] = {}
+        try:
+            args = self._object(tool.parameters, (), tool, sources)
+        except Impossible:
+            return None
+        if self._chained and self.moves and not sources and self._rng.random() < 0.9:
+            return None
+        before, origin = self.world.fork(), len(self.moves)
+        step = self.world.call({"name": tool.name, "args": args, "id": f"call_{origin + 1}"})
+        outcome = step.get("outcome")
+        if not outcome or not is_planned(step) or outcome.get("invented") or outcome.get("supposed"):
+            self.world = before
+            return None
+        self.moves.append(Move(origin, tool.name, args, sources))
+        self._known += [*_read(outcome["result"], origin, noun(tool.name))][:_MOST_VALUES]
+        self._known += [each._replace(weight=3) for each in _read(args, None)]
+        return step
+
+    def change(self, tool: ToolSpec, move: Move) -> Move | None:
+        """Return a move with one argument changed; None where no other value was found."""
+        rules = tool.parameters.get("properties", {})
+        for name in self._rng.sample(sorted(move.args), len(move.args)):
+            for _ in range(4):
+                sources: dict[Place, Source] = {}
+                with suppress(Impossible):
+                    value = self._argument(rules.get(name, {}), (name,), tool, sources)
+                    if digest(value) != digest(move.args[name]):
+                        kept = {place: one for place, one in move.sources.items() if place[0] != name}
+                        return replace(move, args={**move.args, name: value}, sources=kept)
+        return None
+
+    def _object(self, schema: JsonObject, place: Place, tool: ToolSpec, sources: dict[Place, Source]) -> JsonObject:
+        required = schema.get("required", ())
+        rules = schema.get("properties", {}).items()
+        asked = [(name, rule) for name, rule in rules if name in required or self._rng.random() < 0.35]
+        return {name: self._argument(rule, (*place, name), tool, sources) for name, rule in asked}
+
+    def _argument(self, schema: Any, place: Place, tool: ToolSpec, sources: dict[Place, Source]) -> Json:
+        rule: JsonObject = schema if isinstance(schema, dict) else {}
+        kind = rule.get("type")
+        if "enum" in rule:
+            return self._rng.choice(rule["enum"])
+        if kind == "boolean":
+            return self._rng.random() < 0.5
+        if kind == "array" and isinstance(rule.get("items"), dict):
+            count = max(rule.get("minItems", 0), self._rng.choice((1, 1, 2)))
+            return [self._argument(rule["items"], (*place, at), tool, sources) for at in range(count)]
+        if kind == "object" and rule.get("properties"):
+            return self._object(rule, place, tool, sources)
+        if kind not in _KINDS:
+            return self._make(rule, place)
+        if (known := self._choose(rule, kind, place, tool, {*map(_row_of, sources.values())})) is not None:
+            if known.source:
+                sources[place] = known.source
+            return known.value
+        return self._free(rule, kind, place)
+
+    def _choose(
+        self, rule: JsonObject, kind: str, place: Place, tool: ToolSpec, rows: Collection[Source]
+    ) -> _Known | None:
+        """Return a known value, likelier one whose name is the argument's, or that stands in a row which gave another.
+
+        None where one is to be made.
+        """
+        name = next(each for each in reversed(place) if isinstance(each, str))
+        wanted, is_formed = _wanted(name, tool), bool({"format", "pattern"} & rule.keys())
+        check = rules_of(rule) if rule.keys() - _PLAIN else None
+        found = []
+        for each in self._known:
+            alike = len(wanted & each.names) / len(wanted)
+            if type(each.value) not in _KINDS[kind] or each.value == "" or (kind != "string" and not alike):
+                continue
+            if (check and not accepts(check, each.value)) or (not (alike or is_formed) and " " in str(each.value)):
+                continue
+            alike = max(alike, 0.5) if is_formed else alike
+            weight = each.weight * (3 if each.source and each.source.origin == len(self.moves) - 1 else 1)
+            weight *= 50 if each.source and _row_of(each.source) in rows else 1
+            found.append((each, alike, (0.02 + alike) ** 2 * weight))
+        best = max((alike for _, alike, _ in found), default=0.0)
+        keeps = 0.97 if is_identifier(name) else 0.75 if best > 0.4 else 0.4
+        if not found or self._rng.random() > keeps:
+            return None
+        return self._rng.choices([each for each, _, _ in found], [weight for _, _, weight in found])[0]
+
+    def _free(self, rule: JsonObject, kind: str, place: Place) -> Json:
+        name = next(each for each in reversed(place) if isinstance(each, str))
+        value: Json = self._rng.randrange(1, 5)
+        if kind == "string":
+            said = words(name)
+            is_file = {"file", "source"} & {*said}
+            one = is_file or {"dir", "folder", "name", "title", "destination", "pattern"} & {*said}
+            value = " ".join(self._rng.sample(WORDS, 1 if one else 2)) + (".txt" if is_file else "")
+            if now := self._later(str(rule.get("format"))):
+                value = now
+        return value if accepts(rules_of(rule), value) else self._make(rule, place)
+
+    def _later(self, form: str) -> str | None:
+        """Return a time after the state's clock, for a format of times."""
+        if form not in ("date", "date-time") or self._now is None:
+            return None
+        with suppress(ValueError):
+            then = datetime.fromisoformat(self._now) + timedelta(days=self._rng.randrange(1, 30))
+            return then.date().isoformat() if form == "date" else then.isoformat()
+        return None
+
+    def _make(self, rule: JsonObject, place: Place) -> Json:
+        name = str(place[0])
+        schema = {"type": "object", "properties": {name: rule}, "required": [name]}
+        return make_value(schema, seed=self._rng.randrange(1 << 30), key=name)[name]
+
+
+def _wanted(name: str, tool: ToolSpec) -> set[str]:
+    """Return the words of an argument's name; of a bare `id` also whose it is."""
+    wanted = {singular(each) for each in words(name)}
+    return wanted | ({noun(tool.name)} if len(wanted) == 1 and is_identifier(name) else set())
+
+
+def _row_of(source: Source) -> Source:
+    return source._replace(place=source.place[:-1])
+
+
+def _read(value: Json, origin: int | None, about: str = "") -> Iterator[_Known]:
+    """Yield the scalars and the keys of a value, each with the words of its name."""
+    for at, each in scalars(value):
+        texts = [key for key in at if isinstance(key, str)]
+        names = {singular(one) for key in texts[-1:] for one in words(key)}
+        names |= {singular(" ".join(texts[-2:-1])) or about} if is_identifier(" ".join(texts[-1:])) else set()
+        yield (
+            _Known(each, frozenset(names)) if origin is None else _Known(each, frozenset(names), Source(origin, at), 5)
+        )
+    if origin is None:
+        yield from _read_keys(value, "")
+
+
+def _read_keys(value: Json, name: str) -> Iterator[_Known]:
+    """Yield the keys of objects of objects: they name what stands below them."""
+    if isinstance(value, dict):
+        if name and value and all(isinstance(each, dict) for each in value.values()):
+            names = frozenset({singular(one) for one in words(name)} | _NAMING)
+            yield from (_Known(key, names) for key in value)
+        for key, each in value.items():
+            yield from _read_keys(each, key)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _read_keys(each, name)

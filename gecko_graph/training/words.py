@@ -1,0 +1,128 @@
+"""What a user says to have a walk made: his words hold each value that no result gives, and the name of no tool."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal, NamedTuple
+
+from ..schemas.specimens import is_identifier, words
+from ..state import Json, JsonObject, Outcome, Step
+from ..tools import Toolkit
+from ..values.places import Place, as_text, scalars
+from .walks import Move, Source, value_at
+
+
+class Reference(NamedTuple):
+    """How words name a value without saying it: by what the call of an origin gives, or by what stands beside it."""
+
+    kind: Literal["step", "row"]
+    origin: int = 0
+    column: str = ""
+    text: str = ""
+
+
+References = Mapping[tuple[int, Place], Reference]
+"""By the origin of a move and the place of an argument."""
+
+_CODED = re.compile(r"[\d+:.TZ -]*|\S*")
+"""Texts by which nobody would name a thing: figures, single words."""
+_SENTENCE = re.compile(r"(?<=[.!?])\s")
+
+
+def say(toolkit: Toolkit, moves: Sequence[Move], references: References) -> str:
+    """Return words made of the tools' descriptions."""
+    given = {each.origin for each in references.values() if each.kind == "step"}
+    told = [move for move in moves if move.origin in given or not toolkit.is_read(move.name)]
+    numbers = {move.origin: number for number, move in enumerate(told, 1)}
+    sentences = [_say_move(toolkit, move, references, numbers) for move in told]
+    if len(sentences) == 1:
+        return f"Please do this: {sentences[0]}."
+    return f"Please do this, in this order: {' '.join(f'({at}) {each}.' for at, each in enumerate(sentences, 1))}"
+
+
+def _say_move(toolkit: Toolkit, move: Move, references: References, numbers: Mapping[int, int]) -> str:
+    about = _SENTENCE.split((toolkit[move.name].description or "").strip())[0].rstrip(".:")
+    parts = []
+    for place, value in scalars(move.args):
+        name = " ".join(words(next(str(each) for each in reversed(place) if isinstance(each, str))))
+        reference = references.get((move.origin, place))
+        if reference is None:
+            parts.append(f"{name} {_quote(value)}")
+        elif reference.kind == "row":
+            parts.append(f"{name} of the one with {' '.join(words(reference.column))} {_quote(reference.text)}")
+        else:
+            parts.append(f"{name} as given by step {numbers[reference.origin]}")
+    told = about or " ".join(words(move.name))
+    return f"{told}: {'; '.join(parts)}" if parts else told
+
+
+def _quote(value: Json) -> str:
+    return f'"{value}"' if isinstance(value, str) else as_text(value)
+
+
+def refer(state: JsonObject, moves: Sequence[Move], steps: Mapping[int, Step]) -> tuple[list[Move], References]:
+    """Return moves whose sources words can name, with how they do; other values are said, as if the user knew them."""
+    references: dict[tuple[int, Place], Reference] = {}
+    said: set[Json] = set()
+    begun = {each for _, each in scalars(state, keys=True)}
+    named = []
+    for move in moves:
+        kept: dict[Place, Source] = {}
+        for place, source in move.sources.items():
+            found = _refer(steps[source.origin]["outcome"], source, said, begun, state)
+            if found is not None:
+                kept[place], references[move.origin, place] = source, found
+        named.append(replace(move, sources=kept))
+        said |= {each for place, each in scalars(move.args) if place not in kept}
+    return named, references
+
+
+def _refer(
+    outcome: Outcome, source: Source, said: Collection[Json], begun: Collection[Json], state: JsonObject
+) -> Reference | None:
+    value = value_at(outcome["result"], source.place)
+    if isinstance(value, bool) or value in said:
+        return None
+    if outcome["patch"]:
+        return None if value in begun else Reference("step", source.origin)
+    row = value_at(outcome["result"], source.place[:-1])
+    rows = list(_rows(outcome["result"]))
+    for column, text in row.items() if isinstance(row, dict) else ():
+        if not isinstance(text, str) or _CODED.fullmatch(text) or is_identifier(column) or text == value or '"' in text:
+            continue
+        alike = [each for each in rows if each.get(column) == text]
+        if len(alike) == 1 and sum(each == text for _, each in scalars(state)) <= 1:
+            return Reference("row", source.origin, column, text)
+    return None if value in begun else Reference("step", source.origin)
+
+
+def _rows(value: Json) -> Iterator[JsonObject]:
+    if isinstance(value, dict):
+        yield value
+    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _rows(each)
+
+
+def find_values(toolkit: Toolkit, moves: Sequence[Move], references: References) -> Iterator[Json]:
+    """Yield the values that words must hold: of writes, and of reads whose results they name."""
+    given = {each.origin for each in references.values() if each.kind == "step"}
+    for move in moves:
+        if move.origin in given or not toolkit.is_read(move.name):
+            for place, value in scalars(move.args):
+                reference = references.get((move.origin, place))
+                if reference is None:
+                    yield value
+                elif reference.kind == "row":
+                    yield reference.text
+
+
+def find_lacks(text: str, values: Collection[Json], names: Collection[str]) -> list[str]:
+    """Return the values that a text does not hold, and the names of tools that it holds beside them."""
+    lacks, rest = [], text
+    for value in sorted({*map(as_text, values)}, key=len, reverse=True):
+        if not re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text):
+            lacks.append(value)
+        rest = rest.replace(f'"{value}"', " ")
+    return lacks + [name for name in names if re.search(rf"(?i)(?<!\w){re.escape(name)}(?!\w)", rest)]

@@ -1,0 +1,103 @@
+"""Chunks of work for several processes, answered in their order; one that dies loses nothing but what killed it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from multiprocessing import get_all_start_methods, get_context
+from threading import Thread
+from typing import Any, Generic, TypeVar
+
+Part = TypeVar("Part")
+Done = TypeVar("Done")
+
+AHEAD = 4
+"""Chunks a process that are under way at once."""
+
+_work: Callable[[list[Any]], Any]
+
+
+def _begin(work: Callable[[list[Any]], Any]) -> None:
+    global _work
+    _work = work
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends the others
+    Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    """End this process once its parent was killed: nobody would wait for it."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
+
+
+def _do(chunk: list[Any]) -> Any:
+    return _work(chunk)
+
+
+class Workers(Generic[Part, Done]):
+    """Processes that do one kind of work; with one, or where the system cannot fork, the work is done here.
+
+    Args:
+        work: From a chunk to what it comes to.
+        give_up: The same for a chunk of one whose work has killed a process.
+        count: How many processes.
+    """
+
+    def __init__(self, work: Callable[[list[Part]], Done], give_up: Callable[[list[Part]], Done], count: int) -> None:
+        self._work, self._give_up = work, give_up
+        self._count = count if "fork" in get_all_start_methods() else 1
+
+    def run(self, chunks: Iterable[list[Part]]) -> Iterator[Done]:
+        """Yield what each chunk comes to, in order."""
+        if self._count == 1:
+            yield from map(self._work, chunks)
+            return
+        waiting = deque[tuple[list[Part], Future[Done]]]()
+        left, pool = iter(chunks), self._open(self._count)
+        try:
+            while True:
+                while len(waiting) < AHEAD * self._count and (chunk := next(left, None)) is not None:
+                    waiting.append((chunk, self._submit(pool, chunk)))
+                if not waiting:
+                    return
+                chunk, future = waiting.popleft()
+                try:
+                    done = [future.result()]
+                except BrokenProcessPool:
+                    pool.shutdown(wait=False)
+                    done, pool = list(self._do_alone(chunk)), self._open(self._count)
+                    lost = [(one, was) for one, was in waiting if not was.done() or was.exception() is not None]
+                    again = {id(was): self._submit(pool, one) for one, was in lost}
+                    waiting = deque((one, again.get(id(was), was)) for one, was in waiting)
+                yield from done
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _open(self, count: int) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(count, mp_context=get_context("fork"), initializer=_begin, initargs=(self._work,))
+
+    def _submit(self, pool: ProcessPoolExecutor, chunk: list[Part]) -> Future[Done]:
+        try:
+            return pool.submit(_do, chunk)
+        except BrokenProcessPool as error:  # it has died since: found out when it is this chunk's turn
+            future = Future[Done]()
+            future.set_exception(error)
+            return future
+
+    def _do_alone(self, chunk: list[Part]) -> Iterator[Done]:
+        """Yield what a chunk comes to in a process of its own, part by part where it dies again."""
+        with suppress(BrokenProcessPool), self._open(1) as pool:
+            yield pool.submit(_do, chunk).result()
+            return
+        if len(chunk) == 1:
+            yield self._give_up(chunk)
+            return
+        for part in chunk:
+            yield from self._do_alone([part])

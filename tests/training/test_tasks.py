@@ -1,0 +1,315 @@
+"""Tasks made from contracts: each is solved by its solution and by nothing that just misses it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections import Counter
+from functools import cache
+from random import Random
+
+import pytest
+
+from gecko_graph import GeckoError, Models, Scenario, Toolkit, World, create_conversation
+from gecko_graph.conversation.derive import SUCCESS
+from gecko_graph.scenario import shipped
+from gecko_graph.testing import recorded, scripted
+from gecko_graph.training.near import cut, longest_chain
+from gecko_graph.training.output import read_tasks, save_tasks
+from gecko_graph.training.tasks import A_SEQUENCE, KNOBS, Task, make_tasks, sequence_of
+from gecko_graph.training.vary import rename, vary, vary_state
+from gecko_graph.training.walks import CHAIN, Move, Source, Walk, play, replay
+from gecko_graph.training.words import Reference, find_lacks, refer, say
+from tests.phone import FOLDER
+
+SHOP = Scenario.load(FOLDER.parent / "shop" / "two-teas.gecko.yaml")
+OTHER = KNOBS.model_copy(update={"seed": 1})
+
+
+@cache
+def made(n=24, seed=0):
+    return tuple(make_tasks(SHOP.tools, [SHOP.state], n, seed=seed))
+
+
+def worlds(state=SHOP.state, tools=SHOP.tools):
+    return World(tools, state=state, context=KNOBS), World(tools, state=state, context=OTHER)
+
+
+def move(origin, name, sources=(), /, **args):
+    return Move(origin, name, args, {(key,): Source(at, place) for key, at, place in sources})
+
+
+BUY = move(0, "setCartLine", sku="TEA-100", quantity=2)
+ORDER = move(1, "placeOrder")
+CANCEL = move(2, "cancelOrder", [("order_id", 1, ("order_id",))], order_id="?")
+
+
+class TestStates:
+    def test_the_same_number_the_same_state(self):
+        assert vary_state(SHOP.state, Random(3)) == vary_state(SHOP.state, Random(3))
+        assert len({json.dumps(vary_state(SHOP.state, Random(at))) for at in range(20)}) > 15
+
+    def test_a_key_changes_with_all_that_names_it(self):
+        state = {"people": {"p-1": {"name": "Ada"}, "p-2": {"name": "Bo"}}, "boss": "p-1", "all": ["p-1", "p-2"]}
+        for at in range(30):
+            varied = vary_state(state, Random(at))
+            assert {varied["boss"], *varied["all"]} <= varied["people"].keys()
+            assert varied["people"][varied["boss"]]["name"] in ("Ada", "Bo")
+
+    def test_a_state_that_the_tools_refuse_is_not_taken(self):
+        start = World(SHOP.tools, context=KNOBS)
+        for at in range(20):
+            assert vary(start, SHOP.state, Random(at)).state["customer"]["credit"] >= 0
+
+    def test_the_given_state_stays_as_it_is(self):
+        before = json.dumps(SHOP.state)
+        vary_state(SHOP.state, Random(1))
+        assert json.dumps(SHOP.state) == before
+
+    @pytest.mark.parametrize(
+        ("key", "form"),
+        [("HL-200", "HL-"), ("report.txt", ".txt"), ("2027-05-12", "2027-05-12"), ("MUG-BLUE", "-BLUE")],
+    )
+    def test_another_name_has_the_same_form(self, key, form):
+        assert form in rename(key, Random(0))
+        assert len(rename("HL-200", Random(0))) == 6
+
+
+class TestWalks:
+    def test_what_is_refused_leaves_nothing(self):
+        walk = Walk(worlds()[0], Random(0))
+        assert all(walk.move(SHOP.tools["placeOrder"]) is None for _ in range(3))  # the cart is empty
+        assert walk.world.log == []
+        assert walk.moves == []
+
+    def test_a_walk_is_played_again_from_its_moves(self):
+        for at in range(10):
+            start = worlds()[0]
+            walk = Walk(start, Random(at), chained=at % 2 == 0)
+            moves = walk.go(3)
+            assert all("outcome" in step for step in replay(start.fork(), walk.moves).values())
+            assert all(move in walk.moves for move in moves)
+            assert start.log == []
+
+    def test_a_value_of_a_result_follows_the_result(self):
+        world = worlds()[0].fork()
+        steps = replay(world, [BUY, ORDER, CANCEL])
+        assert steps[2]["call"]["args"] == {"order_id": steps[1]["outcome"]["result"]["order_id"]}
+        assert steps[2]["outcome"]["status"] == "ok"
+
+
+class TestEnds:
+    def test_drawn_identifiers_make_no_difference(self):
+        both = worlds()
+        whole = play(both, [BUY, ORDER])
+        assert whole.drawn
+        other = [BUY, move(7, "placeOrder")]  # another call draws another identifier
+        assert whole.is_same(both, other)[0]
+        assert play(both, other).state != whole.state
+
+    def test_what_they_refer_to_does(self):
+        both = worlds()
+        first = [BUY, ORDER, move(3, "setCartLine", sku="COFFEE-500", quantity=1), move(4, "placeOrder")]
+        cancel = [move(5, "cancelOrder", [("order_id", at, ("order_id",))], order_id="?") for at in (1, 4)]
+        assert not play(both, [*first, cancel[0]]).is_same(both, [*first, cancel[1]])[0]
+
+    def test_what_makes_no_difference_is_cut(self):
+        idle = [move(0, "showCart"), move(1, "setCartLine", sku="TEA-100", quantity=1)]
+        kept, pairs = cut(worlds(), [*idle, move(2, "setCartLine", sku="TEA-100", quantity=2)])
+        assert [each.origin for each in kept] == [2]
+        assert pairs == set()
+
+    def test_what_undoes_itself_is_cut_whole(self):
+        out = move(1, "setCartLine", sku="TEA-100", quantity=0)
+        assert cut(worlds(), [BUY, out])[0] == []
+
+    def test_calls_that_need_each_other_are_a_chain(self):
+        kept, pairs = cut(worlds(), [BUY, ORDER, CANCEL])
+        assert len(kept) == 3
+        assert pairs >= {(0, 1), (1, 2)}
+        assert longest_chain(pairs) == 3
+        assert longest_chain({(0, 2), (1, 2)}) == 2
+        assert longest_chain(set()) == 1
+
+
+class TestWords:
+    def refer(self, *moves):
+        start = worlds()[0]
+        return refer(SHOP.state, moves, replay(start.fork(), moves))
+
+    def test_a_drawn_value_is_named_by_its_step(self):
+        named, references = self.refer(BUY, ORDER, CANCEL)
+        assert references == {(2, ("order_id",)): Reference("step", 1)}
+        words = say(SHOP.tools, named, references)
+        assert "as given by step 2" in words
+        assert "?" not in words
+
+    def test_a_value_that_was_looked_up_by_what_stands_beside_it(self):
+        place = ("products", 2, "sku")
+        named, references = self.refer(
+            move(0, "findProducts"), move(1, "setCartLine", [("sku", 0, place)], sku="?", quantity=1)
+        )
+        assert references == {(1, ("sku",)): Reference("row", 0, "name", "House coffee, 500 g")}
+        assert "COFFEE-500" not in say(SHOP.tools, named, references)
+
+    def test_what_two_rows_have_in_common_names_none(self):
+        state = {**SHOP.state, "products": {**SHOP.state["products"], "TEA-101": SHOP.state["products"]["TEA-100"]}}
+        moves = [
+            move(0, "findProducts"),
+            move(1, "setCartLine", [("sku", 0, ("products", 3, "sku"))], sku="TEA-100", quantity=1),
+        ]
+        start = worlds(state)[0]
+        named, references = refer(state, moves, replay(start.fork(), moves))
+        assert references == {}
+        assert not named[1].sources
+
+    def test_words_hold_each_value_and_no_tool(self):
+        names = ["send_mail", "find"]
+        assert find_lacks('send 12 to "Bo"', ["Bo", 12], names) == []
+        assert find_lacks('send 123 to "Bo"', ["Bo", 12], names) == ["12"]
+        assert find_lacks("use send_mail", [], names) == ["send_mail"]
+        assert find_lacks("Find it", [], names) == ["find"]
+        assert find_lacks('a folder "find"', ["find"], names) == []
+
+
+class TestTasks:
+    def test_the_solution_is_accepted_as_a_case_is(self):
+        told = [each for each in made() if "as given by" not in each.words]  # a script cannot take what was drawn
+        for task in told[:6]:
+            agent = scripted(
+                *({"call": each["name"], "args": each["args"]} for each in task.solution), {"say": "Done."}
+            )
+            held = create_conversation(
+                agent, scenario=Scenario.from_dict(task.to_scenario(SHOP.tools.to_openapi()))
+            ).invoke({})
+            assert held["score"]["status"] == "passed"
+
+    def test_every_call_is_used(self):
+        for task in made():
+            both = worlds(task.state)
+            moves = [Move(at, each["name"], each["args"]) for at, each in enumerate(task.solution)]
+            end = play(both, moves)
+            for at, one in enumerate(moves):
+                if not SHOP.tools.is_read(one.name):
+                    assert not end.is_same(both, moves[:at] + moves[at + 1 :])[0]
+
+    def test_another_end_is_refused(self):
+        from gecko_graph.training.tasks import accepts
+
+        for task in made():
+            both = worlds(task.state)
+            moves = [Move(at, each["name"], each["args"]) for at, each in enumerate(task.solution)]
+            assert accepts(task, both[0], moves)
+            for near in (moves[1:], moves[:-1], [*moves, move(99, "setCartLine", sku="X-1", quantity=1)]):
+                if not play(both, moves).is_same(both, near)[0]:
+                    assert not accepts(task, both[0], near)
+
+    def test_none_twice_and_few_of_a_kind(self):
+        assert len({task.words for task in made()}) == len(made()) == 24
+        assert max(Counter(map(sequence_of, made())).values()) <= A_SEQUENCE
+
+    def test_half_need_three_calls_that_depend_on_each_other(self):
+        assert sum(task.chain >= CHAIN for task in made()) * 2 >= len(made())
+
+    def test_a_seed_decides_and_a_number_does_not(self):
+        assert [task.to_json() for task in make_tasks(SHOP.tools, [SHOP.state], 6)] == [
+            each.to_json() for each in made()[:6]
+        ]
+        assert [task.words for task in made(3, 1)] != [each.words for each in made()[:3]]
+
+    def test_words_hold_the_values_of_writes_and_no_tools_name(self):
+        for task in made():
+            assert not any(name in task.words for name in SHOP.tools.names)
+
+    def test_samples_are_the_steps_of_the_solution(self):
+        task = made()[0]
+        rows = task.to_samples()
+        assert [row["label"] for row in rows[:-1]] == [
+            [{"name": each["name"], "arguments": each["args"]}] for each in task.solution
+        ]
+        assert (rows[-1]["label"], rows[-1]["text"]) == ([], "Done.")
+        assert [len(row["messages"]) for row in rows] == [1 + 2 * at for at in range(len(rows))]
+        assert all(
+            row["goal"]["milestones"] and row["state"] == task.state and "function" in row["tools"][0] for row in rows
+        )
+        assert json.loads(json.dumps(rows)) == rows
+
+    def test_a_task_is_read_back_as_it_was_written(self):
+        task = made()[0]
+        again = Task.from_json(SHOP.tools, json.loads(json.dumps(task.to_json())))
+        assert again.to_json() == task.to_json()
+        assert again.goal == task.goal
+
+    def test_a_model_puts_it_in_other_words(self):
+        plain = next(make_tasks(SHOP.tools, [SHOP.state], 1, seed=5))
+        better = f"Hello! {plain.words}"
+        for replies, words in (
+            ([better], better),
+            (["Buy something", better], better),
+            (["Buy something", "Please placeOrder"], plain.words),
+        ):
+            model = Models(sample_writer=recorded(sample_writer=[{"message": each} for each in replies]))
+            assert next(make_tasks(SHOP.tools, [SHOP.state], 1, seed=5, model=model)).words == words
+
+    def test_mistakes_are_told(self):
+        with pytest.raises(GeckoError, match="state"):
+            list(make_tasks(SHOP.tools, [], 1))
+        reads = SHOP.tools.select(names=["showCart", "findProducts"])
+        with pytest.raises(GeckoError, match="none changes"):
+            list(make_tasks(reads, [SHOP.state], 1))
+
+    def test_tools_of_which_no_task_can_be_made_end(self, monkeypatch):
+        monkeypatch.setattr("gecko_graph.training.tasks.PATIENCE", 20)
+        schema = {"type": "object", "properties": {}}
+        tools = Toolkit.from_tools([{"name": "wait", "description": "Wait.", "parameters": schema}])
+        assert list(make_tasks(tools, [{}], 5)) == []
+
+
+class TestFolder:
+    def test_what_was_stopped_goes_on_to_the_same_bytes(self, tmp_path):
+        whole, parts = tmp_path / "whole", tmp_path / "parts"
+        save_tasks(whole, SHOP.tools, [SHOP.state], 8, tools="shop.yaml")
+        save_tasks(parts, SHOP.tools, [SHOP.state], 3, tools="shop.yaml")
+        journal = parts / "tasks.jsonl"
+        journal.write_bytes(journal.read_bytes() + b'{"name": "task-9')  # killed within a line
+        save_tasks(parts, SHOP.tools, [SHOP.state], 8, tools="shop.yaml")
+        assert {each.name: each.read_bytes() for each in whole.iterdir()} == {
+            each.name: each.read_bytes() for each in parts.iterdir()
+        }
+        assert [task.to_json() for task in read_tasks(whole, SHOP.tools)] == [task.to_json() for task in made()[:8]]
+
+    def test_killed_at_any_time(self, tmp_path):
+        import yaml
+
+        (tmp_path / "state.yaml").write_text(yaml.safe_dump(SHOP.state))
+        spec, words = FOLDER.parent / "shop" / "shop.openapi.yaml", ["--state", "state.yaml", "-n", "10", "-o"]
+        command = [sys.executable, "-m", "gecko_graph", "data", "tasks", str(spec), *words]
+        for seconds in (1.5, 2.5):
+            process = subprocess.Popen([*command, "killed"], cwd=tmp_path, stderr=subprocess.DEVNULL)
+            time.sleep(seconds)
+            process.kill()
+            process.wait()
+        for name in ("killed", "whole"):
+            done = subprocess.run([*command, name], cwd=tmp_path, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr
+            assert "10 tasks" in done.stderr
+        both = ({each.name: each.read_bytes() for each in (tmp_path / name).iterdir()} for name in ("killed", "whole"))
+        one, other = both
+        assert one == other
+        case = next((tmp_path / "whole").glob("*.gecko.yaml"))
+        assert Scenario.load(case).goal.milestones
+
+    def test_another_folder_for_other_tools(self, tmp_path):
+        save_tasks(tmp_path, SHOP.tools, [SHOP.state], 1, tools="shop.yaml")
+        with pytest.raises(GeckoError, match="another folder"):
+            save_tasks(tmp_path, SHOP.tools, [SHOP.state], 1, tools="shop.yaml", seed=2)
+        with pytest.raises(GeckoError, match="holds no"):
+            read_tasks(tmp_path / "none", SHOP.tools)
+
+    def test_an_example_can_be_walked(self):
+        scenario = shipped("files")
+        tasks = list(make_tasks(scenario.tools, [scenario.state], 6))
+        assert len(tasks) == 6
+        assert all(0.0 < SUCCESS <= 1.0 and task.solution for task in tasks)
