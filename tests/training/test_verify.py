@@ -151,6 +151,14 @@ def test_a_full_disk_keeps_what_is_done(tmp_path, monkeypatch):
         verify_samples(file, tmp_path / "none" / "out.jsonl")
 
 
+def test_rows_without_a_file_are_checked_anew(tmp_path):
+    with pytest.raises(RuntimeError):
+        verify_samples(rows(9), tmp_path / "out.jsonl", tell=stop_at(8))
+    other = [{**row, "id": f"new {row['id']}"} for row in rows(9)]
+    verify_samples(other, tmp_path / "out.jsonl")
+    assert [row["id"] for row in read(tmp_path / "out.jsonl")] == [row["id"] for row in other]
+
+
 # the second tier ----------------------------------------------------------------------------------------------------
 
 
@@ -177,6 +185,16 @@ def test_a_model_judges_what_rules_have_not_refused():
 def test_a_model_that_does_not_answer_leaves_a_row_open():
     found = verify_samples(rows(3), toolkit=TOOLKIT, model=judge_with(True))
     assert (found.rows[2]["verdict"]["status"], found.rows[2]["verdict"]["by"]) == ("open", "nobody")
+
+
+def test_a_stopped_run_asks_on_where_it_was(tmp_path):
+    file, out = write(tmp_path / "in.jsonl", rows(30)), tmp_path / "out.jsonl"
+    given = [number % 4 > 0 for number in range(20)]
+    with pytest.raises(RuntimeError):
+        verify_samples(file, out, toolkit=TOOLKIT, model=judge_with(*given), tell=stop_at(16))
+    verify_samples(file, out, toolkit=TOOLKIT, model=judge_with(*given))
+    judged = [row["verdict"]["status"] for row in read(out) if row["verdict"]["by"] == "model"]
+    assert judged == ["keep" if holds else "drop" for holds in given]
 
 
 def test_what_a_goal_has_decided_is_not_asked_about():
