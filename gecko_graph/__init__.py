@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from .toolgate.graph import create_toolgate
     from .tools import Tool, Toolkit
     from .tools.spec import ToolSpec
+    from .training.verify import verify_samples
     from .values.origins import blame
     from .world.channels import GeckoInput, GeckoOutput
     from .world.rung import Rung
@@ -84,6 +85,7 @@ __all__ = [
     "create_toolgate",
     "format_run",
     "learn_contracts",
+    "verify_samples",
 ]
 
 _HOMES = {
@@ -124,6 +126,7 @@ _HOMES = {
     "create_toolgate": ".toolgate.graph",
     "format_run": ".display",
     "learn_contracts": ".learning.learn",
+    "verify_samples": ".training.verify",
 }
 
 

@@ -79,7 +79,7 @@ def add_goal(sample: JsonObject, checker: Checker) -> JsonObject:
         if not changed:
             return sample
         parts = [{"at": key, "snapshot": list(find_table(end, key))} for key in changed]
-        milestones = [{"id": "end", "state": parts}]
+        milestones = [{"id": "end", "last": True, "state": parts}]
     return {**sample, "goal": {"milestones": milestones}}
 
 

@@ -10,8 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from ..display.words import clean, counted
+from ..errors import GeckoError
 from ..scenario import read_toolkit
-from ..training.journal import Unwritten
+from ..training.rows import Unwritten
 from ..training.verify import Summary, verify_samples
 from .inputs import build_models, check_files, check_needs, screen
 
@@ -24,6 +25,8 @@ def verify(options: Options) -> int:
     check_needs(options)
     given = [("FILE", options.file), ("--answers", options.answers), ("--toolkit", options.toolkit)]
     check_files([*given, *(("--contracts", file) for file in options.contracts)], {"-o": options.output})
+    if options.contracts and not options.toolkit:
+        raise GeckoError("--contracts needs --toolkit SPEC")
     toolkit = read_toolkit(options.toolkit) if options.toolkit else None
     for file in options.contracts if toolkit else ():
         toolkit = toolkit.with_contracts(file)  # type: ignore[union-attr]

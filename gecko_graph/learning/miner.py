@@ -169,7 +169,7 @@ def _never(whole: _Rows) -> list[JsonObject]:
     told = (
         f"perhaps refused: refused each of {count} times, {rows.bit_count()} of them by {re.sub(_BRACES, HOLE, kind)}"
     )
-    evidence = {"kind": "never done", "for": count, "lawful": 0, "against": [], "rivals": 0, "status": "proposed"}
+    evidence = {"kind": "never", "for": count, "lawful": 0, "against": [], "rivals": 0, "status": "proposed"}
     return [{"id": "never-done", "check": "false", "pass": told, "evidence": evidence}]
 
 

@@ -9,14 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, NamedTuple, cast
 
-from ..errors import GeckoError
 from ..state import JsonObject
 from .checks import Verdict
-from .rows import write_rows
-
-
-class Unwritten(GeckoError):
-    """What was done could not be written; the same command goes on."""
+from .rows import Unwritten, write_rows
 
 
 class Item(NamedTuple):

@@ -31,14 +31,14 @@ class Judge:
     """
 
     def __init__(self, models: Models, checker: Checker) -> None:
-        self._models, self._checker, self._asked = models, checker, 0
+        self._models, self._checker, self.asked = models, checker, 0
 
     def decide(self, items: Sequence[Item]) -> list[Item]:
         """Return items with the model's verdicts."""
         rows = [[json.loads(text) for _, _, text in item.rows] for item in items]
         open_ = [row for some in rows for row in some if self._is_asked(row)]
-        asks = [self._ask(row, self._asked + at) for at, row in enumerate(open_)]
-        self._asked += len(asks)
+        asks = [self._ask(row, self.asked + at) for at, row in enumerate(open_)]
+        self.asked += len(asks)
         for row, reply in zip(open_, answer(asks, self._models), strict=True):
             row["verdict"] = _judged(row["verdict"], reply.value, reply.failure)
         for row in (row for some in rows for row in some):
@@ -96,6 +96,12 @@ class Judge:
             world = make(world, {"name": call["name"], "arguments": call["args"]}).world
         is_right = "goal" not in sample or reaches(world, sample["goal"], messages, found["answer"])
         return _find_first(found) if is_right and found["verdict"]["status"] == "accepted" else []
+
+
+def was_asked(verdict: Verdict) -> bool:
+    """Return whether a model was asked about a row with this verdict."""
+    codes = {each["code"] for each in verdict["reasons"]}
+    return bool(codes & {"judged", "no_reply"}) or (verdict["status"], verdict["by"]) == ("keep", "model")
 
 
 def _judged(verdict: Verdict, reply: Any, failure: str | None) -> Verdict:

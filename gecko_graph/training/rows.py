@@ -25,6 +25,10 @@ _NESTED = {"messages", "prompt", "completion", "chosen", "rejected", "conversati
 _CALLS = "label"
 
 
+class Unwritten(GeckoError):
+    """What was done could not be written; the same command goes on."""
+
+
 class Line(NamedTuple):
     """A row as it stands in its file: text, or of Parquet the row itself; `problem` says why it is neither."""
 
@@ -107,7 +111,7 @@ def write_rows(file: str | Path, rows: Iterable[Mapping[str, Any]]) -> int:
     """Write rows as JSON lines (also `.gz`), or as Parquet; the file is there whole or not at all. Returns how many.
 
     Raises:
-        GeckoError: It cannot be written.
+        Unwritten: It cannot be written.
     """
     target = Path(file)
     new = target.with_name(target.name + ".new")
@@ -119,7 +123,7 @@ def write_rows(file: str | Path, rows: Iterable[Mapping[str, Any]]) -> int:
     except OSError as error:
         with suppress(OSError):
             new.unlink()
-        raise GeckoError(f"{file}: cannot be written: {error.strerror or error}") from None
+        raise Unwritten(f"{file}: cannot be written: {error.strerror or error}") from None
     return count
 
 

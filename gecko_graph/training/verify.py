@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -18,7 +19,7 @@ from ..values.digest import digest
 from .checks import Checker, Code, Verdict
 from .formats import FORMATS
 from .journal import Item, Journal
-from .judging import Judge
+from .judging import Judge, was_asked
 from .rows import Line, read_lines
 from .samples import Bad, Sample
 from .shapes import ROW_ERRORS, read_row, reason_of
@@ -196,14 +197,16 @@ def verify_samples(  # noqa: PLR0913 - every one is a choice of its own, by keyw
     checker = Checker(toolkit, sources=models is not None)
     work = _Work(checker, name, _read_answers(answers), truth)
     summary, known, convert = Summary(), set[str](), FORMATS[to] if to else lambda row: iter([row])
-    setting = digest([*map(_identify, (source, answers)), truth, _describe(toolkit), repr(model) if model else None])
+    asks = model if isinstance(model, str) else type(model).__name__
+    setting = digest([*map(_identify, (source, answers)), truth, _describe(toolkit), asks])
+    judge, last = Judge(models, checker) if models is not None else None, 0
     with Journal(output, setting) as journal:
-        last = 0
         for item in journal.read():
             last = item.number
             _count(summary, item, known, source)
+            if judge:
+                judge.asked += sum(was_asked(verdict) for _, verdict, _ in item.rows)
         left = (line for line in lines if line.number > last)
-        judge = Judge(models, checker) if models is not None else None
         for items in Workers(work, work.give_up, workers).run(_chunk(left)):
             for item in judge.decide(items) if judge else items:
                 done = _without_known(item, known)
@@ -253,9 +256,9 @@ def _read_answers(file: str | Path | None) -> dict[str, Any]:
 
 
 def _identify(file: Any) -> Any:
-    """Return what tells a file from another, or from itself once it is changed."""
+    """Return what tells a file from another, or from itself once it is changed; of rows nothing does."""
     if not isinstance(file, str | Path) or not Path(file).exists():
-        return None
+        return None if file is None else time.time_ns()
     found = Path(file).stat()
     return [str(Path(file).resolve()), found.st_size, found.st_mtime_ns]
 

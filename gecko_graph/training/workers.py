@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from multiprocessing import get_all_start_methods, get_context
+from threading import Thread
 from typing import Any, Generic, TypeVar
 
 Part = TypeVar("Part")
@@ -24,6 +27,14 @@ def _begin(work: Callable[[list[Any]], Any]) -> None:
     global _work
     _work = work
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends the others
+    Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    """End this process once its parent was killed: nobody would wait for it."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
 
 
 def _do(chunk: list[Any]) -> Any:

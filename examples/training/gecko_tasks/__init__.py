@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache, wraps
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -59,9 +60,11 @@ class GeckoTools(vf.Toolset[vf.ToolsetConfig, GeckoState]):
     def _note(self, name: str, method: Any) -> Any:
         @wraps(method)
         def noted(**args: Any) -> str:
-            self.state.calls.append({"name": name, "args": args})
-            return str(method(**args))
+            given = {key: value for key, value in args.items() if value is not None}  # MCP fills in defaults
+            self.state.calls.append({"name": name, "args": given})
+            return str(method(**given))
 
+        noted.__signature__ = signature(method)  # type: ignore[attr-defined]
         return noted
 
 

@@ -1,0 +1,253 @@
+"""Verifying files: each row once whatever stops it, bad ones named, in Python and on the command line."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+
+import pytest
+
+from gecko_graph import GeckoError, verify_samples
+from gecko_graph.models.factory import Models
+from gecko_graph.models.recorded import RecordedModel
+from gecko_graph.training import journal as journals
+from gecko_graph.training.checks import Checker
+from gecko_graph.training.rows import Unwritten
+from gecko_graph.training.workers import Workers
+from tests.cli.command import process
+from tests.training.shelf import SHAPES, STATE, TOOLKIT, call, said, sample
+
+RIGHT, WRONG = call("take", item="pen", count=2), call("take", item="pen", count=9)
+
+
+def rows(count):
+    """Rows of which every third is wrong."""
+    for number in range(count):
+        label = WRONG if number % 3 == 0 else RIGHT
+        yield {**sample(label, state=STATE, results=[{"left": 1}]), "id": str(number), "right": number % 3 > 0}
+
+
+def write(file, given):
+    file.write_text("".join(json.dumps(row) + "\n" for row in given))
+    return file
+
+
+def read(file):
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def test_rows_have_verdicts_and_the_summary_counts(tmp_path):
+    file, out = write(tmp_path / "in.jsonl", rows(9)), tmp_path / "out.jsonl"
+    summary = verify_samples(file, out, toolkit=TOOLKIT, truth="right")
+    assert [row["verdict"]["status"] for row in read(out)] == ["drop", "keep", "keep"] * 3
+    assert (summary.counts, summary.by) == ({"keep": 6, "drop": 3}, {"world": 9})
+    count, examples = summary.reasons["result"]
+    assert (count, [id_ for id_, *_ in examples]) == (3, ["0", "3", "6"])
+    assert (summary.sensitivity, summary.specificity, summary.written) == (1.0, 1.0, 9)
+    assert [each.name for each in tmp_path.iterdir() if each not in (file, out)] == []
+
+
+def test_rows_of_python_come_back_and_other_shapes_are_those_to_train_on(tmp_path):
+    found = verify_samples(rows(3), toolkit=TOOLKIT)
+    assert [row["id"] for row in found.rows] == ["0", "1", "2"]
+    assert len(verify_samples(rows(3), toolkit=TOOLKIT, to="openai").rows) == 2
+    out = tmp_path / "out.jsonl"
+    assert verify_samples(rows(3), out, toolkit=TOOLKIT, to="trl").written == len(read(out)) == 2
+
+
+def test_a_run_that_was_killed_goes_on_and_repeats_nothing(tmp_path, monkeypatch):
+    file, out = write(tmp_path / "in.jsonl", rows(60)), tmp_path / "out.jsonl"
+    whole = tmp_path / "whole.jsonl"
+    verify_samples(file, whole, toolkit=TOOLKIT)
+    with pytest.raises(RuntimeError):
+        verify_samples(file, out, toolkit=TOOLKIT, tell=stop_at(25))
+    part = tmp_path / "out.jsonl.part"
+    part.write_bytes(part.read_bytes() + b'{"n": 99, "bad": [], "ro')  # a line that was not written to its end
+    checked = []
+    check = Checker.check
+    monkeypatch.setattr(Checker, "check", lambda self, one, *more: checked.append(one["id"]) or check(self, one, *more))
+    verify_samples(file, out, toolkit=TOOLKIT)
+    assert out.read_bytes() == whole.read_bytes()
+    assert 30 <= len(checked) <= 44
+    assert not part.exists()
+
+
+def test_other_settings_or_another_file_begin_anew(tmp_path):
+    file, out = write(tmp_path / "in.jsonl", rows(9)), tmp_path / "out.jsonl"
+    with pytest.raises(RuntimeError):
+        verify_samples(file, out, tell=stop_at(8))
+    verify_samples(file, out, toolkit=TOOLKIT)
+    assert [row["verdict"]["by"] for row in read(out)] == ["world"] * 9
+
+
+def stop_at(number):
+    def tell(done):
+        if done == number:
+            raise RuntimeError
+
+    return tell
+
+
+def test_workers_come_to_the_same_in_the_same_order(tmp_path):
+    file = write(tmp_path / "in.jsonl", rows(100))
+    for count in (1, 2):
+        verify_samples(file, tmp_path / f"{count}.jsonl", toolkit=TOOLKIT, workers=count)
+    assert (tmp_path / "1.jsonl").read_bytes() == (tmp_path / "2.jsonl").read_bytes()
+
+
+def die_once(folder, chunk):
+    """Die of 5 at first, and of 7 always."""
+    done = []
+    for each in chunk:
+        if each == 7 or (each == 5 and not (folder / "died").exists()):
+            (folder / "died").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        done.append(each * 10)
+    return done
+
+
+def test_a_killed_worker_loses_nothing_but_what_kills_it(tmp_path):
+    workers = Workers(lambda chunk: die_once(tmp_path, chunk), lambda chunk: [-each for each in chunk], 2)
+    done = [each for some in workers.run([at, at + 1] for at in range(0, 40, 2)) for each in some]
+    assert done == [-7 if each == 7 else each * 10 for each in range(40)]
+
+
+def test_an_id_twice_and_rows_that_cannot_be_read_are_named(tmp_path):
+    file = write(tmp_path / "in.jsonl", [*rows(2), *rows(1), {"x": 1}, *list(rows(5))[4:]])
+    summary = verify_samples(file, tmp_path / "out.jsonl", toolkit=TOOLKIT)
+    assert [row["id"] for row in read(tmp_path / "out.jsonl")] == ["0", "1", "4"]
+    assert [each.where for each in summary.bad] == [f"{file}:3", f"{file}:4"]
+    assert ["second time" in summary.bad[0].reason, "unknown shape" in summary.bad[1].reason] == [True, True]
+
+
+def test_half_a_surrogate_pair_is_a_bad_row():
+    odd = {**next(rows(1)), "id": "odd", "text": "\ud800"}
+    summary = verify_samples([odd, *rows(1)])
+    assert (len(summary.rows), [each.where for each in summary.bad]) == (1, ["row 1"])
+
+
+def test_nothing_that_can_be_read_is_a_mistake(tmp_path):
+    for given in ([], [{"x": 1}]):
+        with pytest.raises(GeckoError, match="nothing could be read"):
+            verify_samples(write(tmp_path / "in.jsonl", given), tmp_path / "out.jsonl")
+    assert [each.name for each in tmp_path.iterdir()] == ["in.jsonl"]
+
+
+def test_a_full_disk_keeps_what_is_done(tmp_path, monkeypatch):
+    file, out = write(tmp_path / "in.jsonl", rows(40)), tmp_path / "out.jsonl"
+
+    def refuse(self):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(journals.Journal, "flush", lambda self: None)
+        patched.setattr(journals, "write_rows", lambda *_: refuse(None))
+        with pytest.raises(OSError, match="No space"):
+            verify_samples(file, out, toolkit=TOOLKIT)
+    assert verify_samples(file, out, toolkit=TOOLKIT).written == 40
+    with pytest.raises(Unwritten):
+        verify_samples(file, tmp_path / "none" / "out.jsonl")
+
+
+def test_rows_without_a_file_are_checked_anew(tmp_path):
+    with pytest.raises(RuntimeError):
+        verify_samples(rows(9), tmp_path / "out.jsonl", tell=stop_at(8))
+    other = [{**row, "id": f"new {row['id']}"} for row in rows(9)]
+    verify_samples(other, tmp_path / "out.jsonl")
+    assert [row["id"] for row in read(tmp_path / "out.jsonl")] == [row["id"] for row in other]
+
+
+# the second tier ----------------------------------------------------------------------------------------------------
+
+
+def replies(*given):
+    return [{"reason": "so", "appropriate": True, "consistent": True, "intended": each} for each in given]
+
+
+def judge_with(*given, **more):
+    model = RecordedModel(turns=[{"label_judge": replies(*given), **more}])
+    return Models(None, **dict.fromkeys(["label_judge", *more], model))
+
+
+def test_a_model_judges_what_rules_have_not_refused():
+    found = verify_samples(rows(3), toolkit=TOOLKIT, model=judge_with(True, False))
+    verdicts = [row["verdict"] for row in found.rows]
+    assert [(each["status"], each["by"]) for each in verdicts] == [
+        ("drop", "world"),
+        ("keep", "model"),
+        ("drop", "model"),
+    ]
+    assert verdicts[2]["reasons"][-1]["message"] == "not intended: so"
+
+
+def test_a_model_that_does_not_answer_leaves_a_row_open():
+    found = verify_samples(rows(3), toolkit=TOOLKIT, model=judge_with(True))
+    assert (found.rows[2]["verdict"]["status"], found.rows[2]["verdict"]["by"]) == ("open", "nobody")
+
+
+def test_a_stopped_run_asks_on_where_it_was(tmp_path):
+    file, out = write(tmp_path / "in.jsonl", rows(30)), tmp_path / "out.jsonl"
+    given = [number % 4 > 0 for number in range(20)]
+    with pytest.raises(RuntimeError):
+        verify_samples(file, out, toolkit=TOOLKIT, model=judge_with(*given), tell=stop_at(16))
+    verify_samples(file, out, toolkit=TOOLKIT, model=judge_with(*given))
+    judged = [row["verdict"]["status"] for row in read(out) if row["verdict"]["by"] == "model"]
+    assert judged == ["keep" if holds else "drop" for holds in given]
+
+
+def test_what_a_goal_has_decided_is_not_asked_about():
+    end = {"milestones": [{"id": "end", "last": True, "state": [{"at": "shelf", "snapshot": [{"pen": 1, "ink": 5}]}]}]}
+    found = verify_samples([sample(RIGHT, state=STATE, goal=end)], toolkit=TOOLKIT, model=judge_with())
+    assert found.rows[0]["verdict"]["by"] == "world"
+
+
+PLAN = {
+    "planner": [[{"call": "take", "args": {"item": "pen", "count": 2}}, {"say": "Done."}]],
+    "checklist": [{"items": ["two pens are taken"]}],
+    "judge": [{"items": [{"id": "item-1", "status": "success"}]}],
+}
+
+
+def test_a_wrong_label_is_replaced_by_a_plan_that_was_accepted():
+    wrong = sample(WRONG, state=STATE, results=[{"left": 1}], messages=said("take 2 pen"))
+    (row,) = verify_samples([wrong], toolkit=TOOLKIT, model=judge_with(**PLAN)).rows
+    assert (row["label"], row["verdict"]["status"], row["verdict"]["wrong"]) == ([RIGHT], "fix", [WRONG])
+    assert "results" not in row
+    assert row["from"][-1] == {"fixed": [WRONG]}
+    (pair,) = verify_samples([wrong], toolkit=TOOLKIT, model=judge_with(**PLAN), to="dpo").rows
+    assert set(pair) == {"id", "prompt", "chosen", "rejected", "tools"}
+
+
+@pytest.mark.parametrize("status", ["failed", "success"])
+def test_a_plan_that_was_not_accepted_or_misses_the_goal_is_no_fix(status):
+    goal = {"milestones": [{"id": "end", "last": True, "state": [{"at": "shelf", "snapshot": [{"pen": 0, "ink": 5}]}]}]}
+    judged = {**PLAN, "judge": [{"items": [{"id": "item-1", "status": status, "reason": "no"}]}] * 4}
+    judged["planner"] = PLAN["planner"] * 4
+    more = {"goal": goal} if status == "success" else {}
+    (row,) = verify_samples([sample(WRONG, state=STATE, **more)], toolkit=TOOLKIT, model=judge_with(**judged)).rows
+    assert (row["label"], row["verdict"]["status"]) == ([WRONG], "drop")
+
+
+# the command --------------------------------------------------------------------------------------------------------
+
+
+def test_the_command_writes_shows_and_ends_as_it_says(tmp_path):
+    file = write(tmp_path / "in.jsonl", [*SHAPES.values(), {"x": 1}])
+    made = process("data", "verify", "in.jsonl", "-o", "out.jsonl", "--workers", "2", cwd=tmp_path)
+    assert (made.returncode, made.stderr) == (1, "")
+    assert f"{len(SHAPES)} rows" in made.stdout
+    assert f"in.jsonl:{len(SHAPES) + 1}: unknown shape" in made.stdout
+    assert len(read(tmp_path / "out.jsonl")) == len(SHAPES)
+    write(file, [*SHAPES.values()])
+    assert process("data", "verify", "in.jsonl", "-o", "out.jsonl", cwd=tmp_path).returncode == 0
+    for words in (
+        ["none.jsonl", "-o", "out.jsonl"],
+        ["in.jsonl", "-o", "in.jsonl"],
+        ["in.jsonl", "-o", "no/out.jsonl"],
+    ):
+        refused = process("data", "verify", *words, cwd=tmp_path)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert "Traceback" not in refused.stderr
+    assert "verify" in process("data", "--help").stdout
