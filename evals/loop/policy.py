@@ -21,10 +21,10 @@ from gecko_graph.values.places import scalars
 from . import Given, Told
 from .tasks import kits
 
-KITS, TASKS, EPISODES, TRIES, UNKNOWN = ("shop",), 100, 4_000, 3, 0.6
+KITS, TASKS, EPISODES, TRIES, UNKNOWN, RATE = ("shop",), 100, 4_000, 3, 0.6, 0.1
 CHANCE, TRAINED, UNSEEN, SECONDS = 0.2, 0.8, 0.5, 360
 _CLAUSE = re.compile(r"(?:\(\d+\) |this: )(.*?)\.(?= \(\d+\)|$)")
-_PART = re.compile(r'(.+?) (?:of the one with (.+?) "(.*)"|as given by step (\d+)|"(.*)"|(\S+))')
+_PART = re.compile(r'(.+?)(?: the (.+?))? (?:of the one with (.+?) "(.*)"|as given by step (\d+)|"(.*)"|(\S+))')
 
 
 class Policy:
@@ -44,8 +44,8 @@ class Policy:
         return option
 
     def _value(self, key: Any) -> float:
-        total, count = self._table[key]
-        return (total + UNKNOWN) / (count + 1)
+        mean, count = self._table[key]
+        return mean if count else UNKNOWN
 
     def credit(self, first: int, worth: float) -> None:
         """Note what the choices since the first have come to so far; what was refused is known at once."""
@@ -56,8 +56,10 @@ class Policy:
     def finish(self, met: bool, first: int = 0) -> None:
         """Add the episode's choices to the table: where the goal was met all were right."""
         for key, worth in self._made[first:] if self.learns else ():
-            row = self._table[key]
-            row[0], row[1] = row[0] + (3.0 if met else worth), row[1] + (3.0 if met else 1.0)
+            mean, count = self._table[key]
+            target = 1.0 if met else worth
+            rate = max(RATE if target < mean else 5 * RATE, 1 / (count + 1))  # what was right once counts more
+            self._table[key] = [mean + (target - mean) * rate, count + 1]
         del self._made[first:]
 
     @property
@@ -86,8 +88,8 @@ class Episode:
                 name = self._policy.choose(("tool", head), list(self._tools))
                 args = self._fill(self._tools[name], name, parts)
                 reward, result = self._call(name, args)
-                used = len([*_leaves(args)]) / len(parts) if parts else 1.0
-                worth = 0.0 if reward is None else 1.0 if reward > 0 else 0.4 * min(used, 1.0) if not reward else 0.05
+                used = len({*map(str, _leaves(args))}) / len(parts) if parts else 1.0
+                worth = 0.0 if reward is None else 1.0 if reward > 0 else 0.1 * min(used, 1.0) if not reward else 0.05
                 self._policy.credit(first, worth)
                 if worth:
                     self._given[number] = name, result
@@ -138,17 +140,18 @@ class Episode:
 
     def _resolve(self, part: Any) -> Json:
         """Return the value that words name: themselves, of an earlier result, or of a row to be looked up."""
-        label, column, text, step, quoted, bare = part
+        label, field, column, text, step, quoted, bare = part
+        field = field or label
         if bare is not None:
             return json.loads(bare) if re.fullmatch(r"-?\d+(\.\d+)?|true|false|null", bare) else bare
         if step is not None:
             name, result = self._given.get(int(step), ("", None))
-            return self._pick(dict(_fields(result)), ("given", name), label)
+            return self._pick(dict(_fields(result)), ("given", name), field)
         if quoted is not None:
             return quoted
         for _ in range(TRIES):
             if row := self._find(column, text):
-                return self._pick(row, ("row",), label)
+                return self._pick(row, ("row",), field)
             first = self._policy.at
             reads = self._policy.choose(("look", label, column), list(self._tools))
             asked = self._tools[reads].get("properties", {})

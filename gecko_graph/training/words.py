@@ -18,7 +18,8 @@ class Reference(NamedTuple):
     """How words name a value without saying it: by what the call of an origin gives, or by what stands beside it."""
 
     kind: Literal["step", "row"]
-    origin: int = 0
+    origin: int
+    field: str
     column: str = ""
     text: str = ""
 
@@ -50,10 +51,13 @@ def _say_move(toolkit: Toolkit, move: Move, references: References, numbers: Map
         reference = references.get((move.origin, place))
         if reference is None:
             parts.append(f"{name} {_quote(value)}")
-        elif reference.kind == "row":
-            parts.append(f"{name} of the one with {' '.join(words(reference.column))} {_quote(reference.text)}")
+            continue
+        field = " ".join(words(reference.field))
+        begin = name if field == name else f"{name} the {field}"
+        if reference.kind == "row":
+            parts.append(f"{begin} of the one with {' '.join(words(reference.column))} {_quote(reference.text)}")
         else:
-            parts.append(f"{name} as given by step {numbers[reference.origin]}")
+            parts.append(f"{begin} as given by step {numbers[reference.origin]}")
     told = about or " ".join(words(move.name))
     return f"{told}: {'; '.join(parts)}" if parts else told
 
@@ -85,8 +89,9 @@ def _refer(
     value = value_at(outcome["result"], source.place)
     if isinstance(value, bool) or value in said:
         return None
+    field = next((each for each in reversed(source.place) if isinstance(each, str)), "result")
     if outcome["patch"]:
-        return None if value in begun else Reference("step", source.origin)
+        return None if value in begun else Reference("step", source.origin, field)
     row = value_at(outcome["result"], source.place[:-1])
     rows = list(_rows(outcome["result"]))
     for column, text in row.items() if isinstance(row, dict) else ():
@@ -94,8 +99,8 @@ def _refer(
             continue
         alike = [each for each in rows if each.get(column) == text]
         if len(alike) == 1 and sum(each == text for _, each in scalars(state)) <= 1:
-            return Reference("row", source.origin, column, text)
-    return None if value in begun else Reference("step", source.origin)
+            return Reference("row", source.origin, field, column, text)
+    return None if value in begun else Reference("step", source.origin, field)
 
 
 def _rows(value: Json) -> Iterator[JsonObject]:

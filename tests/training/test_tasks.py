@@ -141,7 +141,7 @@ class TestWords:
 
     def test_a_drawn_value_is_named_by_its_step(self):
         named, references = self.refer(BUY, ORDER, CANCEL)
-        assert references == {(2, ("order_id",)): Reference("step", 1)}
+        assert references == {(2, ("order_id",)): Reference("step", 1, "order_id")}
         words = say(SHOP.tools, named, references)
         assert "as given by step 2" in words
         assert "?" not in words
@@ -151,7 +151,7 @@ class TestWords:
         named, references = self.refer(
             move(0, "findProducts"), move(1, "setCartLine", [("sku", 0, place)], sku="?", quantity=1)
         )
-        assert references == {(1, ("sku",)): Reference("row", 0, "name", "House coffee, 500 g")}
+        assert references == {(1, ("sku",)): Reference("row", 0, "sku", "name", "House coffee, 500 g")}
         assert "COFFEE-500" not in say(SHOP.tools, named, references)
 
     def test_what_two_rows_have_in_common_names_none(self):

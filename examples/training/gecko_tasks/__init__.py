@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import verifiers.v1 as vf
+from pydantic import Field
 
 from gecko_graph import Toolkit
 from gecko_graph.training.env import GeckoEnv
@@ -36,7 +37,7 @@ class GeckoData(vf.TaskData):
 
 
 class GeckoState(vf.State):
-    calls: list[dict[str, Any]] = []
+    calls: list[dict[str, Any]] = Field(default_factory=list)
 
 
 class GeckoTools(vf.Toolset[vf.ToolsetConfig, GeckoState]):
