@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from .toolgate.graph import create_toolgate
     from .tools import Tool, Toolkit
     from .tools.spec import ToolSpec
+    from .training.env import GeckoEnv
+    from .training.tasks import make_tasks
     from .training.verify import verify_samples
     from .values.origins import blame
     from .world.channels import GeckoInput, GeckoOutput
@@ -54,6 +56,7 @@ __all__ = [
     "ConversationInput",
     "ConversationOutput",
     "GeckoContext",
+    "GeckoEnv",
     "GeckoError",
     "GeckoInput",
     "GeckoOutput",
@@ -85,6 +88,7 @@ __all__ = [
     "create_toolgate",
     "format_run",
     "learn_contracts",
+    "make_tasks",
     "verify_samples",
 ]
 
@@ -126,6 +130,8 @@ _HOMES = {
     "create_toolgate": ".toolgate.graph",
     "format_run": ".display",
     "learn_contracts": ".learning.learn",
+    "GeckoEnv": ".training.env",
+    "make_tasks": ".training.tasks",
     "verify_samples": ".training.verify",
 }
 

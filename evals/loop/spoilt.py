@@ -14,7 +14,8 @@ from gecko_graph.conversation.derive import describe_milestones
 from gecko_graph.conversation.milestones.tables import find_table
 from gecko_graph.schemas.complaints import find_complaints
 from gecko_graph.state import Json, JsonObject
-from gecko_graph.training.checks import Checker, as_conversation, make, to_langchain
+from gecko_graph.training.checks import Checker, make, to_langchain
+from gecko_graph.training.env import as_conversation
 from gecko_graph.values.places import scalars
 
 from ..bfcl.classes import RUNTIME
@@ -71,8 +72,9 @@ def add_goal(sample: JsonObject, checker: Checker) -> JsonObject:
         return sample
     for call, result in zip(sample["label"], sample["results"], strict=True):
         world = make(world, call, [result]).world
+    said = [each for each in sample["messages"] if each["role"] in ("system", "user")]
     try:
-        milestones = describe_milestones(world.toolkit, as_conversation(world, to_langchain(sample["messages"])))
+        milestones = describe_milestones(world.toolkit, as_conversation(world, to_langchain(said), ""))
     except GeckoError:  # nothing that a milestone names has changed: what has, as it is
         end = world.state
         changed = [key for key, each in end.items() if each != sample["state"].get(key) and key != RUNTIME]

@@ -16,7 +16,6 @@ from typing_extensions import TypedDict
 
 from ..context import GeckoContext
 from ..conversation.changed import find_differences
-from ..conversation.channels import KEY
 from ..conversation.derive import score_conversation
 from ..conversation.milestones.format import MilestoneEntry, build_goal
 from ..conversation.score import find_status
@@ -36,6 +35,7 @@ from ..world.provenance import trace_with
 from ..world.rung import DECIDING
 from ..world.world import World
 from .calls import read_call
+from .env import as_conversation
 from .samples import LabelCall, Sample
 
 Code = Literal[
@@ -322,20 +322,10 @@ def _judge(made: Made, at: int, *, compared: bool) -> Iterator[Reason]:
         yield tell("refused", place, excerpt(outcome["result"]))
 
 
-def as_conversation(world: World, messages: Sequence[AnyMessage], text: str = "") -> JsonObject:
-    """Return a world's calls after what was said, as a conversation's graph returns one; `text` is said at the end."""
-    talk: list[AnyMessage] = [each for each in messages if isinstance(each, HumanMessage | SystemMessage)]
-    for number, step in enumerate(world.log, 1):
-        call, result = step["call"], json.dumps(step.get("outcome", {}).get("result"))
-        envelope: Any = {KEY: {"sender": "tools", "recipient": "agent", "steps": number}}
-        talk.append(AIMessage("", tool_calls=[{"id": call["id"], "name": call["name"], "args": call["args"]}]))
-        talk.append(ToolMessage(result, tool_call_id=call["id"], additional_kwargs=envelope))
-    return {"messages": [*talk, AIMessage(text)], "world": world.snapshot()}
-
-
 def reaches(world: World, goal: Mapping[str, Any], messages: Sequence[AnyMessage], text: str = "") -> bool:
     """Return whether a world's calls, after what was said, come to a goal; `text` is what is said at the end."""
-    conversation = as_conversation(world, messages, text)
+    said = [each for each in messages if isinstance(each, HumanMessage | SystemMessage)]
+    conversation = as_conversation(world, said, text)
     milestones, minefields = (
         [MilestoneEntry.model_validate(each) for each in goal.get(key, ())] for key in ("milestones", "minefields")
     )

@@ -13,6 +13,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from ..conversation.channels import address
 from ..conversation.milestones.goal import Score
+from ..conversation.milestones.measures import check_installed
 from ..conversation.milestones.tables import find_names
 from ..conversation.score import build_trajectory, find_status
 from ..conversation.tools import show_step
@@ -38,9 +39,9 @@ class Stepped(NamedTuple):
     info: JsonObject
 
 
-def build_messages(world: World, words: str, answer: str | None) -> list[AnyMessage]:
-    """Return a conversation: the user's words, a world's calls one by one, and the agent's answer if there is one."""
-    messages: list[AnyMessage] = [address(HumanMessage(words), "user", "agent", steps=0)]
+def build_messages(world: World, said: Sequence[AnyMessage], answer: str | None) -> list[AnyMessage]:
+    """Return a conversation: what was said, a world's calls one by one, and the agent's answer if there is one."""
+    messages = [address(each, "user", "agent", steps=0) if isinstance(each, HumanMessage) else each for each in said]
     steps = world.log
     for number, step in enumerate(steps, 1):
         call, shown = show_step(world, step)
@@ -49,6 +50,11 @@ def build_messages(world: World, words: str, answer: str | None) -> list[AnyMess
     if answer is not None:
         messages.append(address(AIMessage(answer), "agent", "user", steps=len(steps)))
     return messages
+
+
+def as_conversation(world: World, said: Sequence[AnyMessage], answer: str | None) -> JsonObject:
+    """Return a world's calls after what was said, as `create_conversation` returns one."""
+    return {"messages": build_messages(world, said, answer), "world": world.snapshot()}
 
 
 class GeckoEnv:
@@ -188,7 +194,8 @@ class GeckoEnv:
 
 
 def index_tasks(tasks: Sequence[Case]) -> dict[str, Case]:
-    """Return tasks by name. Raises GeckoError where they cannot be played."""
+    """Return tasks by name. Raises GeckoError where they cannot be played, or no goal can be scored."""
+    check_installed()
     found: dict[str, Case] = {}
     for number, case in enumerate(tasks):
         name = str(getattr(case, "name", number))
@@ -211,7 +218,9 @@ def score_world(case: Case, words: str, world: World, answer: str | None) -> Sco
     """Score the calls of a world, and an answer, by a task's goal."""
     tables = find_names(case.state, case.goal.tables)
     held: JsonObject = {"start": case.state, "log": world.log}
-    return case.goal.score(build_trajectory(build_messages(world, words, answer), held, tables, case.tools))
+    return case.goal.score(
+        build_trajectory(build_messages(world, [HumanMessage(words)], answer), held, tables, case.tools)
+    )
 
 
 def _read(given: Any, world: World) -> Any:

@@ -12,6 +12,7 @@ from ..state import Json, JsonObject
 from ..tools import Toolkit
 from ..values.digest import digest
 from ..values.documents import format_document
+from .rows import write_rows
 from .tasks import Task, make_tasks
 
 TASKS, SAMPLES = "tasks.jsonl", "samples.jsonl"
@@ -52,8 +53,7 @@ def save_tasks(
                 _write(place / f"{task.name}.gecko.yaml", format_document(task.to_scenario(tools), ".yaml"))
                 print(json.dumps(task.to_json(), ensure_ascii=False), file=journal, flush=True)
                 tasks.append(task)
-        rows = (json.dumps(row, ensure_ascii=False) + "\n" for task in tasks[:n] for row in task.to_samples())
-        _write(place / SAMPLES, "".join(rows))
+        write_rows(place / SAMPLES, (row for task in tasks[:n] for row in task.to_samples()))
     except OSError as error:
         raise GeckoError(f"{place}: cannot be written: {error.strerror}") from None
     return tasks[:n]

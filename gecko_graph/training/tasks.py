@@ -9,10 +9,13 @@ from itertools import count
 from random import Random
 from typing import Any, TypeAlias, cast
 
+from langchain_core.messages import HumanMessage
+
 from ..context import GeckoContext
 from ..conversation.changed import UNWATCHED
 from ..conversation.derive import SUCCESS, describe_milestones
 from ..conversation.milestones.format import MilestoneEntry, build_goal
+from ..conversation.milestones.measures import check_installed
 from ..conversation.milestones.tables import REST
 from ..conversation.user import Case, UserEntry
 from ..errors import GeckoError
@@ -24,7 +27,7 @@ from ..state import VERSION, JsonObject
 from ..tools import Toolkit
 from ..values.places import as_text
 from ..world.world import World
-from .env import build_messages, score_world
+from .env import as_conversation, score_world
 from .near import NearMiss, cut, longest_chain, near_misses, number
 from .samples import Sample
 from .vary import vary
@@ -132,12 +135,13 @@ class Maker:
     """Makes a task of each number: of equal toolkit, states and seed always the same one, or none.
 
     Raises:
-        GeckoError: There is no state, or one that breaks the tools' rules.
+        GeckoError: There is no state, or one that breaks the tools' rules; the extra `training` is not installed.
     """
 
     def __init__(
         self, toolkit: Toolkit, states: Sequence[JsonObject], seed: int = 0, models: ModelsLike = None
     ) -> None:
+        check_installed()
         if not states:
             raise GeckoError("state: expected at least one task state to begin with")
         self._toolkit, self._states, self._seed = toolkit, list(states), seed
@@ -201,7 +205,7 @@ def hold(start: World, words: str, moves: Sequence[Move]) -> JsonObject:
     """Return the conversation in which moves are made, as `create_conversation` returns it."""
     world = start.fork()
     replay(world, moves)
-    return {"messages": build_messages(world, words, ANSWER), "world": world.snapshot()}
+    return as_conversation(world, [HumanMessage(words)], ANSWER)
 
 
 def accepts(task: Task, start: World, moves: Sequence[Move]) -> bool:

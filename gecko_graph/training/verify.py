@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ..errors import GeckoError
 from ..models.factory import Models, ModelsLike
@@ -187,62 +187,80 @@ def verify_samples(  # noqa: PLR0913 - every one is a choice of its own, by keyw
     Raises:
         GeckoError: The source cannot be read, or nothing in it; the output cannot be written.
     """
-    name = Path(source).name if isinstance(source, str | Path) else "row"
-    lines = (
-        read_lines(source)
-        if isinstance(source, str | Path)
-        else (Line(at, dict(row)) for at, row in enumerate(source, 1))
-    )
+    is_file = isinstance(source, str | Path)
+    name = Path(cast("str", source)).name if is_file else "row"
+    lines = read_lines(cast("str", source)) if is_file else _as_lines(cast("Iterable[Mapping[str, Any]]", source))
     models = Models.of(model) if model is not None else None
     checker = Checker(toolkit, sources=models is not None)
     work = _Work(checker, name, _read_answers(answers), truth)
-    summary, known, convert = Summary(), set[str](), FORMATS[to] if to else lambda row: iter([row])
-    asks = model if isinstance(model, str) else type(model).__name__
-    setting = digest([*map(_identify, (source, answers)), truth, _describe(toolkit), asks])
-    judge, last = Judge(models, checker) if models is not None else None, 0
+    judge = Judge(models, checker) if models is not None else None
+    setting = digest([*map(_identify, (source, answers)), truth, _describe(toolkit, model)])
+    run = _Run(Summary(), f"{source}:" if is_file else "row ", FORMATS[to] if to else lambda row: iter([row]))
     with Journal(output, setting) as journal:
-        for item in journal.read():
-            last = item.number
-            _count(summary, item, known, source)
-            if judge:
-                judge.asked += sum(was_asked(verdict) for _, verdict, _ in item.rows)
+        last = run.go_on(journal, judge)
         left = (line for line in lines if line.number > last)
         for items in Workers(work, work.give_up, workers).run(_chunk(left)):
             for item in judge.decide(items) if judge else items:
-                done = _without_known(item, known)
+                done = run.take(item)
                 journal.write(done)
-                _count(summary, done, known, source)
                 if output is None:
-                    summary.rows += [json.loads(text) for _, _, text in done.rows]
+                    run.summary.rows += [made for _, _, text in done.rows for made in run.convert(json.loads(text))]
                 tell(item.number)
             journal.flush()
-        if not summary.counts:
+        return run.finish(journal, name)
+
+
+def _as_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[Line]:
+    return (Line(at, dict(row)) for at, row in enumerate(rows, 1))
+
+
+@dataclass(slots=True)
+class _Run:
+    """What a run has come to so far; `where` is what a line's number follows in messages."""
+
+    summary: Summary
+    where: str
+    convert: Callable[[JsonObject], Iterator[JsonObject]]
+    known: set[str] = field(default_factory=set)
+
+    def go_on(self, journal: Journal, judge: Judge | None) -> int:
+        """Count what is done already; return the last line of it."""
+        last = 0
+        for item in journal.read():
+            last = item.number
+            self._count(item)
+            if judge:
+                judge.asked += sum(was_asked(verdict) for _, verdict, _ in item.rows)
+        return last
+
+    def take(self, item: Item) -> Item:
+        """Count an item, and return it without the rows whose id another row has."""
+        rows: dict[str, tuple[str, Verdict, str]] = {}
+        bad = list(item.bad)
+        for row in item.rows:
+            if row[0] in self.known or row[0] in rows:
+                bad.append(f"the id {row[0]} a second time")
+            else:
+                rows[row[0]] = row
+        done = Item(item.number, list(rows.values()), bad)
+        self._count(done)
+        return done
+
+    def finish(self, journal: Journal, name: str) -> Summary:
+        """Write the output whole. Raises GeckoError where no line could be read."""
+        if not self.summary.counts:
             journal.drop()
-            reason = "; ".join(f"{each.where}: {each.reason}" for each in summary.bad[:EXAMPLES]) or "there are no rows"
+            bad = self.summary.bad[:EXAMPLES]
+            reason = "; ".join(f"{each.where}: {each.reason}" for each in bad) or "there are no rows"
             raise GeckoError(f"{name}: nothing could be read: {reason}")
-        summary.written = journal.finish(convert)
-        summary.rows = [made for row in summary.rows for made in convert(row)]
-    return summary
+        self.summary.written = journal.finish(self.convert)
+        return self.summary
 
-
-def _without_known(item: Item, known: set[str]) -> Item:
-    """Return an item without the rows whose id another row has."""
-    rows: dict[str, tuple[str, Verdict, str]] = {}
-    bad = list(item.bad)
-    for row in item.rows:
-        if row[0] in known or row[0] in rows:
-            bad.append(f"the id {row[0]} a second time")
-        else:
-            rows[row[0]] = row
-    return Item(item.number, list(rows.values()), bad)
-
-
-def _count(summary: Summary, item: Item, known: set[str], source: Any) -> None:
-    where = f"{source}:{item.number}" if isinstance(source, str | Path) else f"row {item.number}"
-    summary.bad += [Bad(where, reason) for reason in item.bad]
-    for id_, verdict, _ in item.rows:
-        known.add(id_)
-        summary.add(id_, verdict)
+    def _count(self, item: Item) -> None:
+        self.summary.bad += [Bad(f"{self.where}{item.number}", reason) for reason in item.bad]
+        for id_, verdict, _ in item.rows:
+            self.known.add(id_)
+            self.summary.add(id_, verdict)
 
 
 def _read_answers(file: str | Path | None) -> dict[str, Any]:
@@ -263,5 +281,6 @@ def _identify(file: Any) -> Any:
     return [str(Path(file).resolve()), found.st_size, found.st_mtime_ns]
 
 
-def _describe(toolkit: Toolkit | None) -> Any:
-    return [[each.name, each.parameters, each.contract and each.contract.data] for each in toolkit or ()]
+def _describe(toolkit: Toolkit | None, model: ModelsLike) -> Any:
+    asks = model if isinstance(model, str) else type(model).__name__
+    return asks, [[each.name, each.parameters, each.contract and each.contract.data] for each in toolkit or ()]

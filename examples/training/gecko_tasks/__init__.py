@@ -1,9 +1,10 @@
 """Tasks of `gecko-graph data tasks` as a taskset of verifiers 0.4.
 
     gecko-graph data tasks api.yaml --state state.json -n 200 -o tasks
-    cd examples/training && vf-validate gecko_tasks --taskset.folder /path/to/tasks --runtime.type subprocess
+    pip install verifiers 'gecko-graph[training]'
+    cd examples/training && PYTHONPATH=. vf-validate gecko_tasks --taskset.folder /path/to/tasks --runtime.type subprocess
 
-Of its own environment: verifiers needs openai 2. `validate` plays each solution; untouched tasks are worth nothing.
+In an environment of its own: verifiers needs openai 2. `validate` plays each solution; untouched tasks are worth nothing.
 """
 
 from __future__ import annotations
