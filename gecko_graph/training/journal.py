@@ -11,7 +11,7 @@ from typing import IO, NamedTuple, cast
 
 from ..state import JsonObject
 from .checks import Verdict
-from .rows import Unwritten, write_rows
+from .rows import Unwritten, check_target, write_rows
 
 
 class Item(NamedTuple):
@@ -32,7 +32,8 @@ class Journal:
         self._stream: IO[bytes] | None = None
 
     def __enter__(self) -> Journal:
-        if self._file is not None:
+        if self._output is not None and self._file is not None:
+            check_target(self._output)
             try:
                 self._stream = self._file.open("a+b")
                 self._cut()

@@ -76,11 +76,13 @@ def _read_known(file: Path, toolkit: Toolkit, key: str | None) -> list[Task]:
             opened.truncate(len(whole) + 1 if whole else 0)
     try:
         rows: list[Any] = [json.loads(line) for line in whole.splitlines()]
-        if key is not None and rows and rows[0]["of"] != key:
-            raise GeckoError(f"{file}: is of other tools or states, or of another seed: give another folder")
-        return [Task.from_json(toolkit, row) for row in rows[1:]]
+        is_other = key is not None and rows and rows[0]["of"] != key
+        tasks = [] if is_other else [Task.from_json(toolkit, row) for row in rows[1:]]
     except (ValueError, LookupError, TypeError) as error:
         raise GeckoError(f"{file}: holds something else than tasks: {error}") from None
+    if is_other:
+        raise GeckoError(f"{file}: is of other tools or states, or of another seed: give another folder")
+    return tasks
 
 
 def _write(file: Path, text: str) -> None:

@@ -107,6 +107,12 @@ def _without_nulls(value: Json) -> Any:
     return [_without_nulls(each) for each in value] if isinstance(value, list) else value
 
 
+def check_target(file: Path) -> None:
+    """Raise GeckoError where files of this kind cannot be written here."""
+    if file.suffix == ".parquet":
+        _arrow()
+
+
 def write_rows(file: str | Path, rows: Iterable[Mapping[str, Any]]) -> int:
     """Write rows as JSON lines (also `.gz`), or as Parquet; the file is there whole or not at all. Returns how many.
 
@@ -115,8 +121,7 @@ def write_rows(file: str | Path, rows: Iterable[Mapping[str, Any]]) -> int:
     """
     target = Path(file)
     new = target.with_name(target.name + ".new")
-    if target.suffix == ".parquet":
-        _arrow()
+    check_target(target)
     try:
         count = _write_parquet(new, rows) if target.suffix == ".parquet" else _write_json(new, rows, target.suffix)
         os.replace(new, target)
