@@ -3,9 +3,10 @@
     gecko-graph data tasks api.yaml --state state.json -n 200 -o tasks
     pip install verifiers 'gecko-graph[training]'
     cd examples/training
-    PYTHONPATH=. vf-validate gecko_tasks --taskset.folder /path/to/tasks --runtime.type subprocess
+    PYTHONPATH=. vf-validate gecko_tasks --taskset.folder TASKS --runtime.type subprocess
 
-In an environment of its own: verifiers needs openai 2. `validate` plays each solution; untouched tasks are worth nothing.
+In an environment of its own: verifiers needs openai 2. `validate` plays each solution; untouched tasks are worth
+nothing.
 """
 
 from __future__ import annotations
