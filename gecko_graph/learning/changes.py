@@ -25,7 +25,7 @@ from .terms import MISSING, Term, are, grouped, is_key, quote, stable_fields
 Kind = Literal["effects", "returns"]
 Explain = Callable[[Mapping[int, Any]], Value | None]
 APPEND = "-"
-MOST_CHANGES, MOST_ADDED, DEEP, MOST_PROGRAMS = 8, 2, 3, 4
+MOST_CHANGES, DEEP, MOST_PROGRAMS = 8, 3, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,16 +121,12 @@ def changes_of(before: JsonObject, after: JsonObject) -> list[Changed]:
     for one in make_patch(before, after):
         path, value = tuple(tokens(one["path"])), one.get("value", MISSING)
         holder, old = _at(state, path[:-1]), _at(state, path)
-        if isinstance(old, list) and isinstance(value, list) and value[: len(old)] == old:
-            added = value[len(old) :]
-            if 0 < len(added) <= MOST_ADDED:
-                found += [Changed("add", (*path, APPEND), item) for item in added]
-                state = apply_patch(state, [one])
-                continue
+        if old == [] and isinstance(value, list) and len(value) == 1:
+            path, value, holder = (*path, APPEND), value[0], old
         if isinstance(holder, list) and one["op"] == "add" and path[-1] in (APPEND, str(len(holder))):
             path = (*path[:-1], APPEND)
         is_put = one["op"] == "replace" and isinstance(holder, dict)
-        found.append(Changed("add" if is_put else one["op"], path, value))
+        found.append(Changed("add" if is_put or path[-1:] == (APPEND,) else one["op"], path, value))
         state = apply_patch(state, [one])
     return sorted(found, key=lambda each: (each.op == "remove", each.path[:1], len(each.path), each.path[1:]))
 
