@@ -291,15 +291,18 @@ class _Play:
         return self._reasons, compared and not self._reasons
 
     def _reach(self, world: World, later: Sequence[Sample]) -> bool | None:
-        """Return whether the goal is met at the end of the conversation; None where its end is not known."""
+        """Return whether the goal is met at the end of the conversation.
+
+        None where its end is not known, or a later label breaks its schema: that says nothing of this one.
+        """
         last: Any = self._sample["from"][-1] if self._sample["from"] else None
         missing = last.get("steps", 0) - last.get("step", 0) if isinstance(last, dict) else 0
         if missing > len(later):
             return None
         for each in later:
-            world.call_all(
-                [{"name": world.toolkit.resolve(one["name"]), "args": one["arguments"]} for one in each["label"]]
-            )
+            label = ({"name": world.toolkit.resolve(one["name"]), "args": one["arguments"]} for one in each["label"])
+            if any("outcome" not in step for step in world.call_all(label)):
+                return None
         text = (later[-1] if later else self._sample).get("text", "")
         return reaches(world, self._sample["goal"], self._messages, text)
 

@@ -99,6 +99,12 @@ def test_a_goal_decides_at_the_conversations_end():
     assert check(sample(TWO, state=STATE, goal=END), later)[0] == "drop"
 
 
+def test_a_goal_that_a_later_label_misses_by_its_schema_says_nothing_of_this_one():
+    one = sample(call("take", item="pen"), messages=said("take 2 pen"), state=STATE, results=[{"left": 2}], goal=END)
+    later = sample(call("take", item=7), messages=said("take 2 pen", (call("take", item="pen"), {"left": 2})))
+    assert check(one, {**later, "goal": END, "state": STATE}) == ("keep", "world", [])
+
+
 def test_a_goal_whose_conversation_goes_on_elsewhere_decides_nothing():
     one = sample(call("take", item="pen"), messages=said("take 1 pen"), state=STATE, goal=END)
     assert check({**one, "from": [{"step": 1, "steps": 2}]}) == ("keep", "rules", [])
