@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import GeckoError, RunFailure
 from ..graph import create_gecko
@@ -15,11 +15,28 @@ from ..models.formatting import cut, format_conversation, format_json
 from ..models.roles import LabelReply
 from ..state import JsonObject, Rehearsal
 from .checks import Checker, Verdict, make, reaches, tell, to_langchain
-from .journal import Item
 from .samples import LabelCall, Sample
 
 _CONVERSATION, _TOOLS, _LABEL = 20_000, 12_000, 6_000
 """Characters of a question's parts."""
+
+
+class Item(NamedTuple):
+    """What one line of a file comes to: its rows with verdicts as JSON text, and why others cannot be used."""
+
+    number: int
+    rows: list[tuple[str, Verdict, str]]
+    bad: list[str]
+
+    @classmethod
+    def of(cls, entry: Mapping[str, Any]) -> Item:
+        """Return what an entry of the journal says; of its rows, not the text."""
+        return cls(entry["n"], [(row["id"], row["verdict"], "") for row in entry["rows"]], entry["bad"])
+
+    def to_text(self) -> str:
+        """Return it as an entry of the journal."""
+        rows, bad = ", ".join(text for _, _, text in self.rows), json.dumps(self.bad, ensure_ascii=False)
+        return f'{{"n": {self.number}, "bad": {bad}, "rows": [{rows}]}}'
 
 
 class Judge:
