@@ -74,15 +74,9 @@ class Judge:
         return verdict["status"] != "drop" and not has_met and self._models.has("label_judge")
 
     def _ask(self, row: Mapping[str, Any], number: int) -> Ask:
-        said = [{"calls": row["label"]}] if row["label"] else []
-        said += [{"says": row["text"]}] if row.get("text") else []
         doubts = [f"{each['path']}: {each['message']}" for each in row["verdict"]["reasons"]]
-        variables = {
-            "tools": format_json([tool["function"] for tool in row["tools"]], budget=_TOOLS),
-            "conversation": format_conversation(to_langchain(row["messages"]), budget=_CONVERSATION),
-            "label": format_json(said, budget=_LABEL),
-            "doubts": cut("\n".join(doubts), budget=_LABEL),
-        }
+        label = describe_step(row["label"], row.get("text", ""))
+        variables = {**describe_row(row), "label": label, "doubts": cut("\n".join(doubts), budget=_LABEL)}
         return Ask("label_judge", variables, LabelReply, Where(question=number))
 
     def _fix(self, row: JsonObject) -> JsonObject | None:
@@ -113,6 +107,20 @@ class Judge:
             world = make(world, {"name": call["name"], "arguments": call["args"]}).world
         is_right = "goal" not in sample or reaches(world, sample["goal"], messages, found["answer"])
         return _find_first(found) if is_right and found["verdict"]["status"] == "accepted" else []
+
+
+def describe_row(row: Mapping[str, Any]) -> dict[str, str]:
+    """Return what every question about a row shows: its tools and its conversation."""
+    return {
+        "tools": format_json([tool["function"] for tool in row["tools"]], budget=_TOOLS),
+        "conversation": format_conversation(to_langchain(row["messages"]), budget=_CONVERSATION),
+    }
+
+
+def describe_step(calls: Sequence[Mapping[str, Any]], text: str) -> str:
+    """Return a step of the assistant as a question shows it: its calls, and what it says."""
+    said = [*([{"calls": [*calls]}] if calls else []), *([{"says": text}] if text else [])]
+    return format_json(said, budget=_LABEL)
 
 
 def was_asked(verdict: Verdict) -> bool:
