@@ -12,6 +12,7 @@ from rich.text import Text
 from ..display.words import clean, counted
 from ..errors import GeckoError
 from ..scenario import read_toolkit
+from ..tools import Toolkit
 from ..training.rows import Unwritten
 from ..training.verify import Summary, verify_samples
 from .inputs import build_models, check_files, check_needs, screen
@@ -25,11 +26,7 @@ def verify(options: Options) -> int:
     check_needs(options)
     given = [("FILE", options.file), ("--answers", options.answers), ("--toolkit", options.toolkit)]
     check_files([*given, *(("--contracts", file) for file in options.contracts)], {"-o": options.output})
-    if options.contracts and not options.toolkit:
-        raise GeckoError("--contracts needs --toolkit SPEC")
-    toolkit = read_toolkit(options.toolkit) if options.toolkit else None
-    for file in options.contracts if toolkit else ():
-        toolkit = toolkit.with_contracts(file)  # type: ignore[union-attr]
+    toolkit = read_tools(options)
     models = build_models(options) if options.model or options.role_model else None
     console = screen()
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
@@ -45,6 +42,18 @@ def verify(options: Options) -> int:
             return 1
     show(summary, options.output, console)
     return 1 if summary.bad else 0
+
+
+def read_tools(options: Options) -> Toolkit | None:
+    """Return the tools that make the calls of rows with a state."""
+    if not options.toolkit:
+        if options.contracts:
+            raise GeckoError("--contracts needs --toolkit SPEC")
+        return None
+    toolkit = read_toolkit(options.toolkit)
+    for file in options.contracts:
+        toolkit = toolkit.with_contracts(file)
+    return toolkit
 
 
 def show(summary: Summary, target: str, console: Console) -> None:
