@@ -8,7 +8,6 @@ from types import SimpleNamespace as Options
 from typing import Any
 
 from rich.console import Console
-from rich.progress import Progress
 from rich.text import Text
 
 from ..display.words import clean
@@ -29,19 +28,17 @@ def loop(options: Options) -> int:
     models = build_models(options) if options.model or options.role_model else None
     built = create_loop(config, trainer=options.train, probe=options.probe, models=models)
     console = screen()
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("reading", total=None)
+    with console.status("") as status:
         told: Iterator[Any] = built.stream({}, stream_mode=["updates", "custom"])
         for mode, part in told:
             if mode == "custom":
-                words = f"iteration {part['iteration']}: {part['step']}, row {part['done']}"
-                bar.update(task, completed=part["done"], description=words)
+                status.update(f"iteration {part['iteration']}: {part['step']}, row {part['done']}")
                 continue
             for update in part.values():
                 for step, counts in update.get("counts", {}).items():
                     _show(console, step, counts)
                 if set(update) == {"model"}:
-                    console.print(Text(f"{'trained':<12} {clean(update['model'])}"))
+                    console.print(Text.assemble((f"{'trained':<12} ", "bold"), clean(update["model"])))
     return 0
 
 
@@ -53,10 +50,10 @@ def _words(counts: Mapping[str, Any]) -> list[str]:
     found: list[str] = []
     for key, value in counts.items():
         if isinstance(value, Mapping):
-            found += _words(value)
+            words = [f"{count:,} {name.replace('_', ' ').lower()}" for name, count in value.items()]
+            found += words if key != "by" else [f"decided by: {', '.join(words)}"]
         elif isinstance(value, list):
             found += [clean(f"{where}: {reason}") for where, reason in value]
-        elif value is not None:
-            shown = f"{value:.1%}" if isinstance(value, float) else f"{value:,}"
-            found.append(f"{shown} {key.replace('_', ' ')}")
-    return found
+        elif value:
+            found.append(f"{value:.1%} {key}" if isinstance(value, float) else f"{value:,} {key.replace('_', ' ')}")
+    return found or ["nothing"]

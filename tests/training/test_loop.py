@@ -325,7 +325,7 @@ def test_the_command_runs_it_and_goes_on(tmp_path):
     probe(out / "iteration-1/data.jsonl", str(tmp_path / "iteration-1/model"), tmp_path / "said-1.jsonl")
     again = process(*command)
     assert again.returncode == 0, again.stderr
-    assert "6 MASTERED" in again.stdout
+    assert "6 mastered" in again.stdout
     assert table(out / "iteration-2/data.jsonl")[D1[6]] == "error"
     assert process(*command, "--ablation", "none").returncode == 2
 
