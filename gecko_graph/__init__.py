@@ -39,8 +39,9 @@ if TYPE_CHECKING:
     from .toolgate.graph import create_toolgate
     from .tools import Tool, Toolkit
     from .tools.spec import ToolSpec
+    from .training.config import LoopConfig
     from .training.env import GeckoEnv
-    from .training.loop import LoopConfig, create_loop
+    from .training.loop import create_loop
     from .training.tasks import make_tasks
     from .training.verify import verify_samples
     from .values.origins import blame
@@ -134,7 +135,7 @@ _HOMES = {
     "format_run": ".display",
     "learn_contracts": ".learning.learn",
     "GeckoEnv": ".training.env",
-    "LoopConfig": ".training.loop",
+    "LoopConfig": ".training.config",
     "create_loop": ".training.loop",
     "make_tasks": ".training.tasks",
     "verify_samples": ".training.verify",

@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.text import Text
 
 from ..display.words import clean
-from ..training.loop import LoopConfig, create_loop
+from ..training.config import LoopConfig
+from ..training.loop import create_loop
 from .data import read_tools
 from .inputs import build_models, check_files, check_needs, screen
 

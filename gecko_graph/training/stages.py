@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from langgraph.config import get_stream_writer
 
@@ -18,6 +18,7 @@ from ..tools import Toolkit
 from ..values.digest import digest
 from .checks import Checker
 from .commands import Maker, describe_maker, run_maker
+from .config import LoopConfig, LoopState
 from .expand import verify_variants, write_variants
 from .formats import FORMATS, is_good
 from .journal import Journal
@@ -29,9 +30,6 @@ from .rows import write_rows
 from .samples import Bad, LabelCall, Sample
 from .shapes import read_samples
 from .steps import Counts, identify, once, read_rows
-
-if TYPE_CHECKING:
-    from .loop import LoopConfig, LoopState
 
 DATA, TRAIN, OUTPUTS, JUDGED, DRAFTS, VARIANTS = (
     f"{name}.jsonl" for name in ("data", "train", "outputs", "judged", "drafts", "variants")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gecko_graph import Models, create_loop
 from gecko_graph.models.recorded import RecordedModel
-from gecko_graph.training.loop import LoopConfig
+from gecko_graph.training.config import LoopConfig
 from gecko_graph.training.mix import draw_seeds
 from tests.training.shelf import STATE, TOOLKIT, call, said, sample
 

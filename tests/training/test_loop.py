@@ -15,7 +15,8 @@ from gecko_graph import GeckoError, Models
 from gecko_graph.cli.data_arguments import ABLATIONS
 from gecko_graph.training import journal, steps
 from gecko_graph.training.commands import run_maker
-from gecko_graph.training.loop import LoopConfig, create_loop
+from gecko_graph.training.config import LoopConfig
+from gecko_graph.training.loop import create_loop
 from gecko_graph.training.mix import Ablation
 from tests.cli.command import process
 from tests.training.loops import (
