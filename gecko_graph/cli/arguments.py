@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from .. import __version__
-from .options import CONTRACTS, FILE, Commands, choice, complete_examples, html, json, model, role_model, run_command
+from .data_arguments import data
+from .options import FILE, Commands, choice, complete_examples, html, json, model, role_model, run_command
 
 COMPLETION_VARIABLE = "_GECKO_GRAPH_COMPLETE"
 
@@ -110,23 +111,6 @@ examples:
 
 Rows: observations, OpenAI messages, recorded calls (JSON lines, .gz too), HAR files. Bad rows are counted and named.
 --probe makes calls that may change whatever they like: name a sandbox.
-"""
-
-_VERIFY = """\
-examples:
-  gecko-graph data verify rows.jsonl -o good.jsonl
-  gecko-graph data verify rows.jsonl -o good.parquet --toolkit api.yaml --contracts api.contracts.yaml --workers 4
-  gecko-graph data verify rows.jsonl -o pairs.jsonl --to dpo --model openai:gpt-5-mini
-
-The same command goes on where it was stopped. Exit code 2 only where nothing could be read.
-"""
-
-_TASKS = """\
-examples:
-  gecko-graph data tasks api.yaml --state state.json -o tasks
-  gecko-graph data tasks api.yaml --contracts api.contracts.yaml --state a.json --state b.json -n 200 -o tasks
-
-Each task is a case, NAME.gecko.yaml, and its solution rows of samples.jsonl. The same command goes on where it stopped.
 """
 
 _HISTORY = """\
@@ -296,43 +280,7 @@ def learn(**given: Any) -> int:
     return run_command("learn", given)
 
 
-@cli.group(cls=Commands)
-def data() -> None:
-    """Check and make training data (docs/training.md)."""
-
-
-@data.command(epilog=_VERIFY)
-@click.argument("file", type=FILE)
-@click.option(
-    "-o", "output", metavar="OUT", type=FILE, required=True, help="The rows with verdicts, .jsonl or .parquet."
-)
-@click.option("--toolkit", metavar="SPEC", type=FILE, help="The tools that make the calls of rows with a state.")
-@click.option("--contracts", metavar="FILE", type=FILE, multiple=True, help=CONTRACTS)
-@click.option("--answers", metavar="FILE", type=FILE, help="Of BFCL's rows: the answers, a second file.")
-@click.option("--to", type=click.Choice(["openai", "trl", "dpo", "sharegpt", "nemo-gym"]), help="Another row shape.")
-@click.option(
-    "--truth", metavar="COLUMN", help="A column that says which rows are right: how well they are told apart."
-)
-@click.option("--workers", metavar="N", type=click.IntRange(1, 64), default=1, help="Processes at once (1).")
-@model
-@role_model
-def verify(**given: Any) -> int:
-    """Check the labels of a data set's rows: keep, drop, fix or open, each with reasons."""
-    return run_command("data", given)
-
-
-@data.command(epilog=_TASKS)
-@click.argument("spec", type=FILE)
-@click.option("--state", metavar="FILE", type=FILE, multiple=True, required=True, help="A state to begin with.")
-@click.option("-o", "output", metavar="FOLDER", type=FILE, required=True, help="Where tasks and samples are written.")
-@click.option("-n", "count", metavar="N", type=click.IntRange(1), default=1000, help="Tasks (1000).")
-@click.option("--seed", metavar="N", type=int, default=0, help="Another seed, other tasks (0).")
-@choice
-@model
-@role_model
-def tasks(**given: Any) -> int:
-    """Make tasks from contracts: a start state, words, a goal that was tried, and a solution."""
-    return run_command("data", given)
+cli.add_command(data)
 
 
 @cli.command(epilog=_HISTORY)

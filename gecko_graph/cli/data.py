@@ -16,6 +16,7 @@ from ..errors import GeckoError
 from ..scenario import read_toolkit
 from ..scenario.tools import is_in_module
 from ..state import Json
+from ..tools import Toolkit
 from ..training.output import save_tasks
 from ..training.rows import Unwritten
 from ..training.verify import Summary, verify_samples
@@ -32,11 +33,7 @@ def verify(options: Options) -> int:
     check_needs(options)
     given = [("FILE", options.file), ("--answers", options.answers), ("--toolkit", options.toolkit)]
     check_files([*given, *(("--contracts", file) for file in options.contracts)], {"-o": options.output})
-    if options.contracts and not options.toolkit:
-        raise GeckoError("--contracts needs --toolkit SPEC")
-    toolkit = read_toolkit(options.toolkit) if options.toolkit else None
-    for file in options.contracts if toolkit else ():
-        toolkit = toolkit.with_contracts(file)  # type: ignore[union-attr]
+    toolkit = read_tools(options)
     models = build_models(options) if options.model or options.role_model else None
     console = screen()
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
@@ -52,6 +49,18 @@ def verify(options: Options) -> int:
             return 1
     show(summary, options.output, console)
     return 1 if summary.bad else 0
+
+
+def read_tools(options: Options) -> Toolkit | None:
+    """Return the tools that make the calls of rows with a state."""
+    if not options.toolkit:
+        if options.contracts:
+            raise GeckoError("--contracts needs --toolkit SPEC")
+        return None
+    toolkit = read_toolkit(options.toolkit)
+    for file in options.contracts:
+        toolkit = toolkit.with_contracts(file)
+    return toolkit
 
 
 def show(summary: Summary, target: str, console: Console) -> None:
