@@ -39,7 +39,9 @@ if TYPE_CHECKING:
     from .toolgate.graph import create_toolgate
     from .tools import Tool, Toolkit
     from .tools.spec import ToolSpec
+    from .training.config import LoopConfig
     from .training.env import GeckoEnv
+    from .training.loop import create_loop
     from .training.tasks import make_tasks
     from .training.verify import verify_samples
     from .values.origins import blame
@@ -61,6 +63,7 @@ __all__ = [
     "GeckoInput",
     "GeckoOutput",
     "InDoubt",
+    "LoopConfig",
     "ModelError",
     "Models",
     "NoReply",
@@ -85,6 +88,7 @@ __all__ = [
     "create_conversation",
     "create_gecko",
     "create_gecko_agent",
+    "create_loop",
     "create_toolgate",
     "format_run",
     "learn_contracts",
@@ -131,6 +135,8 @@ _HOMES = {
     "format_run": ".display",
     "learn_contracts": ".learning.learn",
     "GeckoEnv": ".training.env",
+    "LoopConfig": ".training.config",
+    "create_loop": ".training.loop",
     "make_tasks": ".training.tasks",
     "verify_samples": ".training.verify",
 }

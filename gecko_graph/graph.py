@@ -32,7 +32,7 @@ from langgraph.types import Checkpointer, Send
 from .context import GeckoContext
 from .errors import GeckoError
 from .models.factory import Models, ModelsLike
-from .models.node import NodeFunction, Router, add_router, as_node, book_attempt, book_turn, refuse_unknown_keys
+from .models.node import AskNode, NodeFunction, Router, add_router, book_attempt, book_turn, refuse_unknown_keys
 from .nodes.attempt import attempt_node, begin, next_attempt
 from .nodes.bootstrapper import bootstrapper
 from .nodes.checklist import checklist
@@ -168,7 +168,7 @@ def create_attempt(
 
 
 def _node(fn: NodeFunction, *, replace: Mapping[str, NodeFunction], **bound: Any) -> Runnable[Any, Any]:
-    return as_node(replace.get(getattr(fn, "func", fn).__name__, fn), **bound)
+    return AskNode(replace.get(getattr(fn, "func", fn).__name__, fn), **bound)
 
 
 def after_start_round(state: GeckoState) -> list[str | Send]:

@@ -26,7 +26,7 @@ Operation: TypeAlias = dict[str, Any]
 Patch: TypeAlias = list[Operation]
 
 _Core = Literal["planner", "validator", "simulator", "state_updater", "bootstrapper", "checklist", "judge", "converter"]
-_Training = Literal["label_judge", "sample_writer"]
+_Training = Literal["label_judge", "sample_writer", "pair_judge", "variant_writer"]
 Role = Literal[_Core, "reasoner", "reranker", "user", "auditor", "claim_judge", "contract_writer", _Training]
 
 ROLES: tuple[Role, ...] = get_args(Role)

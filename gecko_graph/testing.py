@@ -71,7 +71,7 @@ def drive(
     """Run a node function without a graph and without models.
 
     Args:
-        node: A plain function or a generator of asks, as for `as_node`.
+        node: A plain function or a generator of asks, as for `AskNode`.
         state: The state it is called with.
         replies: The reply to each ask, in order: a `Reply`; an object or a message; JSON, which becomes an
             object of the ask's reply class, or for the planner a message (`{"call": ...}`, `{"say": ...}`); an

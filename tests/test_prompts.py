@@ -68,6 +68,13 @@ SAMPLES = {
     "asked": "Move final_report.pdf.",
     "tools": "mkdir: Make a folder\nmv: Move a file",
     "undecided": "$.name",
+    "label": '[{"calls": [{"name": "mv", "arguments": {"source": "a"}}]}]',
+    "first": '[{"calls": [{"name": "mv", "arguments": {"source": "a"}}]}]',
+    "second": '[{"says": "Which report?"}]',
+    "right": '[{"calls": [{"name": "mkdir", "arguments": {"name": "temp"}}]}]',
+    "wrong": '[{"calls": [{"name": "mv", "arguments": {"source": "a"}}]}]',
+    "analysis": "The folder has to be there first.",
+    "constraint": "Another goal: something else of the same kind.",
 }
 NO_NOTE = dict.fromkeys(variables_of("planner"), "")
 
@@ -100,6 +107,8 @@ CASES = {
     "contract_writer-again": "tool errors mined state counter",
     "label_judge": "tools conversation label doubts",
     "sample_writer": "task missing",
+    "pair_judge": "tools conversation first second",
+    "variant_writer": "tools conversation right wrong analysis state constraint",
 }
 """What is shown of a role's variables; the simulator's `wants` is an effect where it is named."""
 

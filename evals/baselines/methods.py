@@ -29,7 +29,7 @@ from gecko_graph.context import GeckoContext
 from gecko_graph.graph import Gecko
 from gecko_graph.models.ask import AnyAsk, PlannerAsk, Reply
 from gecko_graph.models.formatting import format_steps
-from gecko_graph.models.node import NodeScope, as_node
+from gecko_graph.models.node import AskNode, NodeScope
 from gecko_graph.models.prompts import Prompts
 from gecko_graph.nodes.planner import planner
 from gecko_graph.state import JsonObject
@@ -150,7 +150,7 @@ def create_best_of_n(
     builder: StateGraph[Any, Any, Any, Any] = opened(
         toolkit, models=models, default=default, follow=lambda state: spread(state, default.max_retries + 1)
     )
-    builder.add_node("review", as_node(pick, models=models, default=default, book=book_review))
+    builder.add_node("review", AskNode(pick, models=models, default=default, book=book_review))
     builder.add_edge("review", "finish")
     return builder.compile(checkpointer=checkpointer, name="best-of-n")
 

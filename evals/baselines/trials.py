@@ -23,7 +23,7 @@ from gecko_graph.context import GeckoContext
 from gecko_graph.graph import Gecko, create_attempt
 from gecko_graph.models.ask import PlannerAsk, Reply, Where
 from gecko_graph.models.formatting import cut, format_steps
-from gecko_graph.models.node import NodeFunction, NodeScope, as_node, book_turn
+from gecko_graph.models.node import AskNode, NodeFunction, NodeScope, book_turn
 from gecko_graph.models.reply import Unreadable, read_reply
 from gecko_graph.nodes.attempt import attempt_node
 from gecko_graph.nodes.bootstrapper import bootstrapper
@@ -73,7 +73,7 @@ def create_single(
 ) -> Gecko:
     """Create a graph of one trial, with other functions in the place of some of its nodes."""
     builder = opened(toolkit, models=models, default=default, replace=replace)
-    builder.add_node("review", as_node(take_last, models=models, default=default))
+    builder.add_node("review", AskNode(take_last, models=models, default=default))
     builder.add_edge("review", "finish")
     return builder.compile(checkpointer=checkpointer, name="plain")
 
@@ -96,7 +96,7 @@ def create_loop(
         checkpointer: Keeps the thread.
     """
     builder = opened(toolkit, models=models, default=default)
-    builder.add_node("review", as_node(review, models=models, default=default, book=book_review))
+    builder.add_node("review", AskNode(review, models=models, default=default, book=book_review))
     builder.add_conditional_edges("review", after_review, {"trial": "trial", "finish": "finish"})
     return builder.compile(checkpointer=checkpointer, name="loop")
 
@@ -120,11 +120,11 @@ def opened(
     """
     opening = partial(bootstrapper, toolkit=toolkit)
     builder = StateGraph(GeckoState, GeckoContext, input_schema=GeckoInput, output_schema=GeckoOutput)
-    builder.add_node("bootstrapper", as_node(opening, models=models, default=default, book=book_turn))
-    builder.add_node("start", as_node(start, models=models, default=default))
+    builder.add_node("bootstrapper", AskNode(opening, models=models, default=default, book=book_turn))
+    builder.add_node("start", AskNode(start, models=models, default=default))
     builder.add_node("trial", trial(toolkit, models=models, default=default, replace=replace))
-    builder.add_node("attempts_to_judge", as_node(unjudged, models=models, default=default))
-    builder.add_node("finish", as_node(finish, models=models, default=default))
+    builder.add_node("attempts_to_judge", AskNode(unjudged, models=models, default=default))
+    builder.add_node("finish", AskNode(finish, models=models, default=default))
     builder.add_edge(START, "bootstrapper")
     builder.add_edge("bootstrapper", "start")
     if follow is None:

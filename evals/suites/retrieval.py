@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from gecko_graph import Toolkit
 from gecko_graph.errors import ToolkitError
 from gecko_graph.retrieval import ToolIndex, is_installed
-from gecko_graph.retrieval.words import split_words, texts_of
+from gecko_graph.retrieval.index import split_words, texts_of
 from gecko_graph.state import JsonObject
 from gecko_graph.tools.spec import ToolSpec, unique_name
 from gecko_graph.values.documents import parse_document

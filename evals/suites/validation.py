@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from gecko_graph import Models, ToolSpec
-from gecko_graph.models.node import as_node
+from gecko_graph.models.node import AskNode
 from gecko_graph.schemas.complaints import find_complaints, unknown_tool
 from gecko_graph.state import Call, Complaint, JsonObject
 from gecko_graph.tools.function_dicts import spec_of_dict
@@ -212,7 +212,7 @@ class Validation(Suite):
             {"id": f"call-{n}", "name": each["name"], "args": each["arguments"]} for n, each in calls
         ]
         text = "\n".join(each["content"] for each in row.task["question"] if each["role"] == "user")
-        node = as_node(partial(validator, toolkit=row.tools), models=self._models, default=self.options.context())
+        node = AskNode(partial(validator, toolkit=row.tools), models=self._models, default=self.options.context())
         update = await node.ainvoke({"pending": pending, "task": text, "number": 1, "turn": 0})
         lost = [each["failure"] for each in update["argument_verdicts"] if "failure" in each]
         if lost:

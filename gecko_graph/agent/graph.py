@@ -26,7 +26,7 @@ from ..errors import ToolkitError
 from ..graph import Gecko, compose
 from ..models.factory import Models, ModelsLike
 from ..models.memory import is_answered
-from ..models.node import Router, as_node, book_turn, open_record, refuse_unknown_keys
+from ..models.node import AskNode, Router, book_turn, open_record, refuse_unknown_keys
 from ..real.learned import LearnedLike, teach
 from ..real.ledger import CallLedger, check_ledger
 from ..real.policy import ReviewPolicy
@@ -113,7 +113,7 @@ def _build_nodes(
     gecko: Gecko, models: Models, default: GeckoContext, rungs: Iterable[Rung], **deciding: Any
 ) -> dict[str, Runnable[Any, Any]]:
     """Return the nodes; what decides on a real call is `toolkit`, `policy` and `ledger`."""
-    node = partial(as_node, models=models, default=default, book=book_turn, kept=AgentRecord.__annotations__)
+    node = partial(AskNode, models=models, default=default, book=book_turn, kept=AgentRecord.__annotations__)
     toolkit, policy, ledger = deciding["toolkit"], deciding["policy"], deciding["ledger"]
     observed = {"toolkit": toolkit, "observer": deciding.pop("observer")}
     predict = partial(simulate_call, nodes=build_nodes(toolkit, rungs_of(rungs)))

@@ -9,8 +9,7 @@ import click
 
 from .. import __version__
 from .data_arguments import data
-from .help import Commands
-from .options import FILE, choice, complete_examples, html, json, model, role_model, run_command
+from .options import FILE, Commands, choice, complete_examples, html, json, model, role_model, run_command
 
 COMPLETION_VARIABLE = "_GECKO_GRAPH_COMPLETE"
 

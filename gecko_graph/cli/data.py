@@ -1,7 +1,9 @@
-"""`data verify`: the rows of a data set, each with what rules and a judge make of its label."""
+"""`data verify`: the rows of a data set, each with what is made of its label; `data tasks`: a folder of cases."""
 
 from __future__ import annotations
 
+from collections import Counter
+from pathlib import Path
 from types import SimpleNamespace as Options
 
 from rich.console import Console
@@ -12,9 +14,15 @@ from rich.text import Text
 from ..display.words import clean, counted
 from ..errors import GeckoError
 from ..scenario import read_toolkit
+from ..scenario.tools import is_in_module
+from ..state import Json
+from ..tools import Toolkit
+from ..training.output import save_tasks
 from ..training.rows import Unwritten
 from ..training.verify import Summary, verify_samples
-from .inputs import build_models, check_files, check_needs, screen
+from ..training.walks import CHAIN
+from ..values.documents import format_document
+from .inputs import build_models, check_files, check_needs, choose, read_state, screen, write_text
 
 STATUSES = ("keep", "fix", "open", "drop")
 BAD_SHOWN = 20
@@ -25,11 +33,7 @@ def verify(options: Options) -> int:
     check_needs(options)
     given = [("FILE", options.file), ("--answers", options.answers), ("--toolkit", options.toolkit)]
     check_files([*given, *(("--contracts", file) for file in options.contracts)], {"-o": options.output})
-    if options.contracts and not options.toolkit:
-        raise GeckoError("--contracts needs --toolkit SPEC")
-    toolkit = read_toolkit(options.toolkit) if options.toolkit else None
-    for file in options.contracts if toolkit else ():
-        toolkit = toolkit.with_contracts(file)  # type: ignore[union-attr]
+    toolkit = read_tools(options)
     models = build_models(options) if options.model or options.role_model else None
     console = screen()
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
@@ -45,6 +49,18 @@ def verify(options: Options) -> int:
             return 1
     show(summary, options.output, console)
     return 1 if summary.bad else 0
+
+
+def read_tools(options: Options) -> Toolkit | None:
+    """Return the tools that make the calls of rows with a state."""
+    if not options.toolkit:
+        if options.contracts:
+            raise GeckoError("--contracts needs --toolkit SPEC")
+        return None
+    toolkit = read_toolkit(options.toolkit)
+    for file in options.contracts:
+        toolkit = toolkit.with_contracts(file)
+    return toolkit
 
 
 def show(summary: Summary, target: str, console: Console) -> None:
@@ -71,3 +87,34 @@ def show(summary: Summary, target: str, console: Console) -> None:
         console.print(Text(clean(f"{each.where}: {each.reason}"), "yellow"))
     if len(summary.bad) > BAD_SHOWN:
         console.print(Text(f"and {len(summary.bad) - BAD_SHOWN} more rows that cannot be used", "yellow"))
+
+
+def tasks(options: Options) -> int:
+    """Write tasks made from contracts; 1 where fewer were found than wanted."""
+    check_needs(options)
+    toolkit = choose(read_toolkit(options.spec, allow_remote=options.allow_remote), options)
+    states, folder = [read_state(file) for file in options.state], Path(options.output)
+    models = build_models(options) if options.model or options.role_model else None
+    named: Json = options.spec
+    if not is_in_module(options.spec):
+        named = "tools.openapi.yaml"
+        folder.mkdir(parents=True, exist_ok=True)
+        write_text("-o", str(folder / named), format_document(toolkit.to_openapi(), ".yaml"))
+    console = screen(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("making tasks", total=options.count)
+
+        def tell(done: int, wanted: int, tried: int) -> None:
+            bar.update(task, completed=done, description=f"making tasks, {counted(tried, 'walk')}")
+
+        made = save_tasks(
+            folder, toolkit, states, options.count, tools=named, seed=options.seed, model=models, progress=tell
+        )
+    deep = sum(each.chain >= CHAIN for each in made)
+    told = (
+        f"{folder}: {counted(len(made), 'task')}, {deep} with {CHAIN} or more calls in a row that depend on each other"
+    )
+    console.print(Text(told, "bold"))
+    for name, count in Counter(call["name"] for each in made for call in each.solution).most_common():
+        console.print(Text(f"  {clean(name)}: {counted(count, 'call')}", "dim"))
+    return 0 if len(made) == options.count else 1

@@ -6,8 +6,7 @@ from typing import Any
 
 import click
 
-from .help import Commands
-from .options import CONTRACTS, FILE, choice, model, role_model, run_command
+from .options import CONTRACTS, FILE, Commands, choice, model, role_model, run_command
 
 _VERIFY = """\
 examples:
@@ -25,6 +24,18 @@ examples:
 
 Each task is a case, NAME.gecko.yaml, and its solution rows of samples.jsonl. The same command goes on where it stopped.
 """
+
+_LOOP = """\
+examples:
+  gecko-graph data loop rows.jsonl -o out --base Qwen/Qwen3-0.6B --probe http://localhost:8000/v1 \\
+    --train 'python examples/training/train_grpo.py --data {data} --model {model} --out {out}' --model openai:gpt-5-mini
+
+{data}, {model} and {out} are filled in: rows for TRL, the model to begin with, where the new one goes. --probe is an
+address, a command ({data}: samples, {out}: outputs), or a file of outputs with {iteration} in its name. The same
+command goes on where it was stopped.
+"""
+
+ABLATIONS = ["no-high-ppl", "no-judge", "no-expansion", "high-ppl-replace", "repeat-errors"]
 
 
 @click.group(cls=Commands)
@@ -63,4 +74,25 @@ def verify(**given: Any) -> int:
 @role_model
 def tasks(**given: Any) -> int:
     """Make tasks from contracts: a start state, words, a goal that was tried, and a solution."""
-    return run_command("data_tasks", given)
+    return run_command("data", given)
+
+
+@data.command(epilog=_LOOP)
+@click.argument("seeds", type=FILE)
+@click.option("-o", "output", metavar="FOLDER", type=FILE, required=True, help="Where each iteration's files go.")
+@click.option("--base", metavar="MODEL", required=True, help="The model to begin with, as the trainer takes it.")
+@click.option("--train", metavar="COMMAND", required=True, help="Trains {model} on {data}, writes {out}.")
+@click.option("--probe", metavar="WHAT", required=True, help="What asks the trained model about rows.")
+@click.option("--toolkit", metavar="SPEC", type=FILE, help="The tools that make the calls of rows with a state.")
+@click.option("--contracts", metavar="FILE", type=FILE, multiple=True, help=CONTRACTS)
+@click.option("--eval", metavar="FILE", type=FILE, help="Held-out rows, scored after each training.")
+@click.option("--iterations", metavar="N", type=click.IntRange(1), default=4, help="Trainings (4).")
+@click.option("--variants", metavar="N", type=click.IntRange(0, 4), default=4, help="New rows for each error (4).")
+@click.option("--discard-both-correct", is_flag=True, help="As algorithm 1 has it; else perplexity decides.")
+@click.option("--ablation", type=click.Choice(ABLATIONS), help="Leave a part out (LoopTool, table 4).")
+@click.option("--seed", metavar="N", type=int, default=0, help="Another seed draws other rows (0).")
+@model
+@role_model
+def loop(**given: Any) -> int:
+    """Train, probe, judge, expand, mix: the data follow the model (LoopTool)."""
+    return run_command("data_loop", given)

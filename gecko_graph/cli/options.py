@@ -1,4 +1,4 @@
-"""What commands share: running one, and options that several have."""
+"""What commands share: running one, how its help is shown, and options that several have."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import reduce
 from importlib import import_module
 from types import SimpleNamespace as Options
-from typing import Any
+from typing import Any, get_args
 
 import click
 
@@ -33,22 +33,62 @@ def _format_interruption(command: str, words: list[str], given: dict[str, Any], 
         return f"interrupted; what was done is saved. To resume:\n  {shlex.join(['gecko-graph', *again])}"
     if command == "test" and given["save"]:
         return "interrupted; the finished conversations are saved: the same command goes on with the others"
-    if command == "verify":
-        return "interrupted; the rows that are done are saved: the same command goes on with the others"
+    if command in ("verify", "loop"):
+        return "interrupted; what is done is saved: the same command goes on with the rest"
     lost = command in ("run", "test") and not given["save"]
     return "interrupted" + ("; nothing was saved (--save FILE keeps a run, so that it can be resumed)" if lost else "")
+
+
+class Command(click.Command):
+    """A command whose epilog may hold lists: a title, and below it indented lines of a term and a text."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the epilog: lists keep their columns, other paragraphs are wrapped."""
+        for paragraph in filter(None, (self.epilog or "").strip().split("\n\n")):
+            title, *lines = paragraph.splitlines()
+            if not lines or not lines[0].startswith(("  ", "{")):
+                formatter.write_paragraph()
+                formatter.write_text(" ".join([title, *lines]))
+                continue
+            rows = _list_knobs() if lines == ["{knobs}"] else [line.strip().partition("  ")[::2] for line in lines]
+            with formatter.section(title.removesuffix(":")):
+                formatter.write_dl([(term, text.strip()) for term, text in rows], col_max=formatter.width // 2)
+
+
+class Commands(Command, click.Group):
+    """The commands, listed in the order of their definition."""
+
+    command_class = Command
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+
+def _list_knobs() -> list[tuple[str, str]]:
+    """Return of each knob its name, and what it is, the words that it takes, and its default."""
+    import json
+
+    from ..context import GeckoContext  # here, because it is slow to import and seldom needed
+
+    rows = []
+    for name, field in GeckoContext.model_fields.items():
+        literals = [word for part in (field.annotation, *get_args(field.annotation)) for word in get_args(part)]
+        words = " | ".join(word for word in literals if isinstance(word, str))
+        about = str(field.description).rstrip(".")
+        about = (f"{words}: " if words else "") + about[0].lower() + about[1:]
+        default = f"[{', '.join(field.default)}]" if name == "ladder" else json.dumps(field.default).strip('"')
+        rows.append((name, f"{about} ({default})"))
+    return rows
 
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def _several(*options: Decorator) -> Decorator:
-    """Return one decorator of several options."""
     return lambda function: reduce(lambda decorated, option: option(decorated), reversed(options), function)
 
 
 def complete_examples(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the examples' names that begin so."""
     from ..scenario import examples
 
     return [name for name in examples() if name.startswith(incomplete)]

@@ -69,7 +69,7 @@ def convert(options: Options) -> int:
     check_files(inputs, {"-o": options.output})
     toolkit, failures = choose(read_toolkit(options.source, allow_remote=options.allow_remote), options), list[str]()
     if options.model:
-        toolkit, failures = complete(toolkit, build_models(options))
+        toolkit, failures = converse(conversion(toolkit), build_models(options))
     target = options.output
     write_text("-o", target, format_document(toolkit.to_openapi(), Path(target).suffix))
     console = screen(stderr=True)
@@ -79,11 +79,6 @@ def convert(options: Options) -> int:
         console.print(Text(clean(failure), "yellow"))
     _print_problems(toolkit, console)
     return 1 if failures else 0
-
-
-def complete(toolkit: Toolkit, models: Models) -> tuple[Toolkit, list[str]]:
-    """Return the toolkit completed by a model (paper, section 3.5), and the failures."""
-    return converse(conversion(toolkit), models)
 
 
 def converse(questions: Generator[list[Ask], Sequence[Reply], Result], models: Models) -> Result:

@@ -23,7 +23,7 @@ from langgraph.types import Checkpointer
 from ..context import GeckoContext
 from ..errors import GeckoError
 from ..models.factory import ModelLike, Models, ModelsLike
-from ..models.node import Router, as_node, refuse_unknown_keys
+from ..models.node import AskNode, Router, refuse_unknown_keys
 from ..models.prompts import Prompts
 from ..state import Role
 from ..tools import Toolkit
@@ -93,7 +93,7 @@ def create_conversation(  # noqa: PLR0913 - every one is a choice of its own, by
     acts = read_agent(agent, roles)
     roles = _let_play(roles, spec, played_by)
     world = _build_world(scenario, tools, roles, knobs)
-    node = partial(as_node, models=roles, default=knobs)
+    node = partial(AskNode, models=roles, default=knobs)
     turn = _build_agent(node, acts, world, spec, timeout_s=timeout_s, checkpointed=bool(checkpointer))
     others = _build_others(node, world, spec, scenario, prompts=roles.prompts, timeout_s=timeout_s)
     graph = connect({**others, "agent": turn}, most=spec.max_messages)
@@ -145,7 +145,6 @@ def _build_others(
     prompts: Prompts,
     timeout_s: float,
 ) -> dict[str, Runnable[Any, Any]]:
-    """Return all nodes but the agent's."""
     goal, start = (scenario.goal, scenario.state) if scenario else (Goal(), None)
     if goal.milestones or goal.minefields:
         check_installed()

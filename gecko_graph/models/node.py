@@ -1,4 +1,4 @@
-"""Nodes without input and output: they yield what they want to ask, and `as_node` does the asking, sync or async."""
+"""Nodes without input and output: they yield what they want to ask, and `AskNode` does the asking, sync or async."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from types import GeneratorType, MappingProxyType
 from typing import Any, TypeAlias, TypeVar
 
@@ -117,31 +117,6 @@ def close_record(update: Mapping[str, Any] | None, kept: Container[str]) -> Upda
     return {**shown, "bookkeeping": {**record, **shown.get("bookkeeping", {})}} if record else shown
 
 
-def as_node(
-    fn: NodeFunction,
-    *,
-    models: Models,
-    default: GeckoContext,
-    book: Book = book_attempt,
-    kept: Container[str] = (),
-    opens_turn: bool = False,
-) -> Runnable[Any, Any]:
-    """Return a graph's node for a node function.
-
-    Args:
-        fn: Plain function or generator, see `NodeFunction`.
-        models: The models that answer its asks.
-        default: Knobs for a run whose context is not a GeckoContext, as in an embedded graph.
-        book: Puts what was asked, and its cost, into the update; not called if nothing was asked.
-        kept: Keys that the graph keeps under `bookkeeping`: the function reads and writes them beside the others.
-        opens_turn: True for the node that opens the turn.
-
-    Returns:
-        A runnable for `StateGraph.add_node`; serves `invoke` and `ainvoke`.
-    """
-    return _Node(fn, models, default, book, kept, opens_turn=opens_turn)
-
-
 async def run_node(
     fn: NodeFunction,
     state: Any,
@@ -193,21 +168,28 @@ def find_deadline(state: Any, scope: NodeScope) -> float | None:
     return float(began + budget)
 
 
-class _Node(Runnable[Any, Any]):
-    """A bare Runnable: RunnableLambda would open a run of its own in the tracer, which LangGraph has done already."""
+@dataclass(eq=False)
+class AskNode(Runnable[Any, Any]):
+    """A graph's node for a node function: answers what it asks, under `invoke` and `ainvoke`.
 
-    def __init__(
-        self,
-        fn: NodeFunction,
-        models: Models,
-        default: GeckoContext,
-        book: Book,
-        kept: Container[str],
-        *,
-        opens_turn: bool,
-    ) -> None:
-        self.fn, self.models, self.default, self.book = fn, models, default, book
-        self.kept, self.opens_turn = kept, opens_turn
+    A bare Runnable: RunnableLambda would open a run of its own in the tracer, which LangGraph has done already.
+
+    Args:
+        fn: Plain function or generator, see `NodeFunction`.
+        models: The models that answer its asks.
+        default: Knobs for a run whose context is not a GeckoContext, as in an embedded graph.
+        book: Puts what was asked, and its cost, into the update; not called if nothing was asked.
+        kept: Keys that the graph keeps under `bookkeeping`: the function reads and writes them beside the others.
+        opens_turn: True for the node that opens the turn.
+    """
+
+    fn: NodeFunction
+    _: KW_ONLY
+    models: Models
+    default: GeckoContext
+    book: Book = book_attempt
+    kept: Container[str] = ()
+    opens_turn: bool = False
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         return finish(self._run(input, config, AT_ONCE))
@@ -289,11 +271,9 @@ class Router(RunnableLambda[Any, Any]):
     """
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """Return the next node."""
         return self.func(input)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """Return the next node."""
         return self.func(input)
 
 

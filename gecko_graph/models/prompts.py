@@ -93,6 +93,8 @@ REQUIRED: Mapping[Role, frozenset[str]] = {
     "contract_writer": frozenset({"tool", "errors", "counter"}),
     "label_judge": frozenset({"tools", "conversation", "label"}),
     "sample_writer": frozenset({"task", "missing"}),
+    "pair_judge": frozenset({"tools", "conversation", "first", "second"}),
+    "variant_writer": frozenset({"tools", "conversation", "right", "wrong", "constraint"}),
 }
 """The variables that a prompt of a user's own may not leave out: without them the role cannot do its work."""
 

@@ -305,6 +305,21 @@ class WrittenWords(_Reply):
     message: str
 
 
+class PairReply(_Reply):
+    """The pair judge's reply: which of two candidates for a step are right (LoopTool, section 4.3)."""
+
+    analysis: str = ""
+    verdict: Literal["FIRST_WRONG", "SECOND_WRONG", "BOTH_CORRECT", "BOTH_WRONG"]
+
+
+class VariantReply(_Reply):
+    """The variant writer's reply: a new case that is hard in the same way (LoopTool, section 4.4)."""
+
+    messages: list[JsonObject]
+    label: list[JsonObject]
+    text: str = ""
+
+
 REPLIES: Mapping[Role, tuple[type[BaseModel], ...]] = {
     "planner": (),
     "validator": (SemanticVerdict,),
@@ -322,6 +337,8 @@ REPLIES: Mapping[Role, tuple[type[BaseModel], ...]] = {
     "contract_writer": (WrittenContract,),
     "label_judge": (LabelReply,),
     "sample_writer": (WrittenWords,),
+    "pair_judge": (PairReply,),
+    "variant_writer": (VariantReply,),
 }
 """The replies that each role may give, the usual one first; the planner replies with a message."""
 

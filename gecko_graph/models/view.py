@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ..state import Json
 from .drawing import Drawing, escape, folded, scalar, whole
-from .focus import MAX_WORDS, MOST_UPPER, Found, Node, Outline, ends, is_circumstance, split_term
+from .focus import MAX_WORDS, MOST_UPPER, Found, Node, Outline, ends, is_circumstance
 
 _SHORT = 200
 """Characters up to which a text is always shown."""
@@ -52,7 +52,6 @@ _CLOSE = (3.0, 3.0, 2.5, 2.0)
 """Factors for containers below an addressed one, by distance; the first is for the addressed one itself."""
 
 _MOST_KIDS = 1_000
-_FIELDS = 100
 
 
 class View(NamedTuple):
@@ -136,7 +135,7 @@ def _select(root: Node, found: Findings, budget: int) -> tuple[Drawing, bool]:
     drawing.limit(max(drawing.room - budget * 2 // 3, budget // 8))
     _showscalars(drawing, root, limit=_SHORT)
     _show_kids(drawing, root)
-    for branch in found.branches:
+    for branch in root.kids.values():
         _sketch(drawing, branch)
     return drawing, is_starved
 
@@ -218,12 +217,10 @@ class Findings(NamedTuple):
         ranked: The found containers with their weight, the heaviest first.
         addressed: Those to which a path at the root or below it leads (current folder), and in each the container of
             its things, such as `contents`.
-        branches: The containers in the root, those with the most relevant content first.
     """
 
     ranked: list[tuple[float, Node]]
     addressed: list[Node]
-    branches: list[Node]
 
 
 def find_relevant(outline: Outline, words: Sequence[str]) -> Findings:
@@ -237,7 +234,6 @@ def find_relevant(outline: Outline, words: Sequence[str]) -> Findings:
     weights = {word: 1 / (1 + rank / 25) for rank, word in enumerate(wanted)}
     for word, weight in weights.items():
         _weigh_word(outline, word, weight)
-    _weigh_names(outline, weights)
     for reference, weight in list(_references(outline)):
         if reference not in weights:
             weights[reference] = weight
@@ -246,7 +242,7 @@ def find_relevant(outline: Outline, words: Sequence[str]) -> Findings:
     near = {node.index for node in places}
     weighed = ((_relevance(node, near), node) for node in outline.found.values())
     ranked = sorted(weighed, key=lambda find: (-find[0], -find[1].index))  # of equal ones the latest
-    return Findings(ranked, places, _branches(outline))
+    return Findings(ranked, places)
 
 
 def _weigh_word(outline: Outline, word: str, weight: float) -> None:
@@ -259,20 +255,6 @@ def _weigh_word(outline: Outline, word: str, weight: float) -> None:
     for kind, places in kinds.items():
         spread = len(places) if kind == "field" else 1 + log2(len(places))
         _mark(outline, places, weight * (max(length, 1.0) if kind == "name" else length) / spread)
-
-
-def _weigh_names(outline: Outline, weights: dict[str, float]) -> None:
-    """Names near the root count without regard to how often their words occur further down.
-
-    They are found by their single words, too (door in `doorStatus`), and with other joints (watchlist is `watch_list`).
-    """
-    joined = {"".join(filter(str.isalnum, word)): weight for word, weight in weights.items() if len(word) > 4}
-    for node in outline.upper:
-        for key in islice(node.value, _FIELDS) if isinstance(node.value, dict) else ():
-            plain = "".join(filter(str.isalnum, key.lower()))
-            weight = sum(weights.get(word, 0.0) for word in set(split_term(key))) + 2 * joined.get(plain, 0.0)
-            if weight:
-                _mark(outline, [Found(node, key, in_key=True, fit=0.5)], weight)
 
 
 def _mark(outline: Outline, places: Sequence[Found], weight: float) -> None:
@@ -332,14 +314,6 @@ def _relevance(node: Node, near: set[int]) -> float:
         if steps < len(_CLOSE) and above.index in near:
             close = max(close, _CLOSE[steps])
     return (own + min(own, 0.5 * names)) * close
-
-
-def _branches(outline: Outline) -> list[Node]:
-    weights: dict[int, float] = defaultdict(float)
-    for node in outline.found.values():
-        top = node.way()[1 if node.parent else 0]
-        weights[top.index] = max(weights[top.index], node.score + node.named)
-    return sorted(outline.nodes[0].kids.values(), key=lambda kid: -weights[kid.index])
 
 
 def _addressed(outline: Outline) -> Iterator[Node]:

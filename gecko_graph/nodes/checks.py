@@ -12,7 +12,7 @@ from ..contracts.language.expression import Scope, check_expression
 from ..contracts.language.syntax import Reads, StatePath, reads_of
 from ..errors import EvaluationFailed
 from ..models.formatting import format_call, format_single_change
-from ..retrieval.words import split_words
+from ..retrieval.index import split_words
 from ..state import ChecklistItem, Json, JsonObject, MayRefuse, Outcome, Step, UnjudgedAttempt, Verdict, VerdictStatus
 from ..tools.spec import ToolSpec
 from ..values.difference import net_changes

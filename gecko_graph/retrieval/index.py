@@ -1,18 +1,29 @@
-"""ToolIndex: the tools that fit a need, best first."""
+"""ToolIndex: the tools that fit a need, best first; the words that they are found by; indexes kept in a folder.
+
+Of words identifiers are split; plurals and the smallest do not count. A kept index is found by a digest of the tools,
+checked before it is used, and never pickled.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+import json
+import os
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from hashlib import sha256
 from importlib import import_module
 from importlib.util import find_spec
+from io import BytesIO
+from itertools import islice
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import GeckoError
 from ..models.formatting import cut, one_line
+from ..schemas.subschemas import walk
 from ..tools.spec import ToolSpec
-from .cache import IndexCache
-from .words import document_of, split_words, texts_of
 
 if TYPE_CHECKING:
     from langchain_core.documents import BaseDocumentCompressor
@@ -34,7 +45,6 @@ class Found(NamedTuple):
 
 
 def is_installed() -> bool:
-    """Return whether the extra `retrieval` is installed."""
     return find_spec("bm25s") is not None
 
 
@@ -93,7 +103,6 @@ class ToolIndex:
         return self._embeddings is not None or self._reranker is not None
 
     def __contains__(self, name: object) -> bool:
-        """Return whether a tool of this name can be found."""
         return name in self._places
 
     def search(self, query: str, k: int = 10, *, allowed: Collection[str] | None = None) -> list[Found]:
@@ -190,3 +199,111 @@ def _fuse(rankings: Iterable[Sequence[Found]]) -> list[Found]:
         for rank, name in enumerate(dict.fromkeys(found.name for found in ranking), 1):
             scores[name] = scores.get(name, 0.0) + 1 / (FUSION_K + rank)
     return [Found(name, score) for name, score in sorted(scores.items(), key=lambda each: -each[1])]
+
+
+# words ---------------------------------------------------------------------------------------------------
+
+NAME_WEIGHT, DESCRIPTION_WEIGHT = 3, 2
+"""How often the words of name and description count beside those of arguments, tags and path."""
+
+MOST_PARTS = 40
+"""Parts of one tool's schema that are read; what lies deep in large bodies tells tools less apart."""
+
+_CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3"
+_WORD = re.compile(rf"[{_CJK}]|\d+|[A-Z]{{2,}}(?=s(?![a-z]))|[A-Z]+(?![^\W\d_A-Z])|[A-Z]?[^\W\d_A-Z{_CJK}]+")
+
+_SMALL = """a an and are as at be but by for if in into is it no not of on or such that the their then there these they
+this to was will with"""
+_STOP = frozenset(_SMALL.split())
+
+
+def split_words(text: str) -> list[str]:
+    """Return a text's words in small letters: `getUserIDs_v2` is `get`, `user`, `id`, `2`."""
+    words = (word.lower() for word in _WORD.findall(text))
+    return [_singular(word) for word in words if word not in _STOP and (len(word) > 1 or not "a" <= word <= "z")]
+
+
+def _singular(word: str) -> str:
+    if len(word) < 4 or not word.endswith("s") or word.endswith(("ss", "us", "is")):
+        return word
+    if word.endswith("ies") and len(word) > 4:
+        return f"{word[:-3]}y"
+    return word[:-2] if word.endswith(("sses", "xes", "ches", "shes")) else word[:-1]
+
+
+def texts_of(tool: ToolSpec) -> tuple[str, str, str]:
+    """Return a tool's name, its description, and what else it is found by: arguments, tags, path."""
+    path = [tool.binding.path] if tool.binding is not None else []
+    return tool.name, tool.description, "\n".join([*tool.tags, *path, *_argument_texts(tool.parameters)])
+
+
+def document_of(name: str, description: str, others: str) -> list[str]:
+    """Return the words that a tool is indexed by, from `texts_of`."""
+    return NAME_WEIGHT * split_words(name) + DESCRIPTION_WEIGHT * split_words(description) + split_words(others)
+
+
+def _argument_texts(schema: Any) -> Iterator[str]:
+    """Yield the arguments' names, descriptions and choices, those inside of objects and lists too."""
+    for one in islice(walk(schema), MOST_PARTS):
+        properties, choices = one.get("properties"), one.get("enum")
+        found = [*(properties if isinstance(properties, dict) else ()), one.get("description")]
+        yield from (text for text in [*found, *(choices if isinstance(choices, list) else ())] if isinstance(text, str))
+
+
+# indexes kept in a folder --------------------------------------------------------------------------------
+
+FORMAT = "gecko tool index 1"
+"""Changes with words, weights and layout: older files are then built anew."""
+
+
+class IndexCache(NamedTuple):
+    """The files of one set of tools."""
+
+    folder: Path
+    digest: str
+
+    @classmethod
+    def open(cls, folder: str | Path, texts: Iterable[tuple[str, ...]]) -> IndexCache:
+        """Return the cache of tools with these texts. Raises GeckoError where the folder cannot be made."""
+        try:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise GeckoError(f"cache: expected a folder, got {str(folder)!r} ({error.strerror})") from None
+        found = sha256(FORMAT.encode())
+        for each in texts:
+            found.update(json.dumps(each).encode())
+        return cls(Path(folder), found.hexdigest()[:32])
+
+    def save(self, kind: str, parts: Mapping[str, Any], words: Iterable[str] = ()) -> None:
+        """Keep an index; where the folder cannot be written to, it is built anew the next time."""
+        import numpy as np
+
+        arrays: Any = {**parts, "words": np.frombuffer(json.dumps([*words]).encode(), "uint8"), "digest": self.digest}
+        with suppress(OSError), NamedTemporaryFile(dir=self.folder, suffix=".tmp", delete=False) as file:
+            np.savez(file, **arrays)
+            file.close()
+            os.replace(file.name, self.folder / f"{self.digest}-{kind}.npz")
+
+    def load(self, kind: str, count: int) -> dict[str, Any] | None:
+        """Return the index of so many tools; None where there is none, or anything about it is wrong."""
+        import numpy as np
+
+        try:
+            content = (self.folder / f"{self.digest}-{kind}.npz").read_bytes()
+            with np.load(BytesIO(content), allow_pickle=False) as file:
+                parts: dict[str, Any] = {name: file[name] for name in file.files}
+            parts["words"] = json.loads(parts["words"].tobytes())
+            fits = _fits(parts, count) if kind == "words" else parts["vectors"].shape[:1] == (count,)
+            return parts if fits and str(parts.pop("digest")) == self.digest else None
+        except Exception:  # noqa: BLE001 - whatever is wrong with a file, the index is built anew
+            return None
+
+
+def _fits(parts: dict[str, Any], count: int) -> bool:
+    """Return whether the parts are a sparse matrix of words and tools: no place in it leads outside."""
+    data, rows, ends, words = parts["data"], parts["indices"], parts["indptr"], parts["words"]
+    parts["num_docs"] = int(parts["num_docs"])
+    in_order = ends[0] == 0 and ends[-1] == len(data) == len(rows) and bool((ends[1:] >= ends[:-1]).all())
+    inside = parts["num_docs"] == count and rows.min() >= 0 and rows.max() < count and data.dtype == "float32"
+    whole = len(ends) - 1 <= len({str(word) for word in words}) == len(words) <= len(ends)
+    return bool(in_order and inside and whole)

@@ -32,7 +32,7 @@ from ..context import GeckoContext
 from ..errors import GeckoError
 from ..graph import NOTHING, Gecko
 from ..models.factory import Models, ModelsLike
-from ..models.node import NodeFunction, NodeScope, Router, as_node, book_attempt, book_turn, refuse_unknown_keys
+from ..models.node import AskNode, NodeFunction, NodeScope, Router, book_attempt, book_turn, refuse_unknown_keys
 from ..nodes.attempt import attempt_node, begin
 from ..nodes.bootstrapper import bootstrapper
 from ..nodes.rounds import start_round
@@ -161,7 +161,7 @@ def _node(fn: NodeFunction, *, replace: Mapping[str, NodeFunction], **bound: Any
     def strictly(state: Any, scope: NodeScope) -> Any:
         return fn(state, dataclasses.replace(scope, context=scope.context.model_copy(update=STRICT)))
 
-    return as_node(strictly, **bound)
+    return AskNode(strictly, **bound)
 
 
 def after_reasoner(state: ForwardChannels) -> Literal["reranker", "__end__"]:

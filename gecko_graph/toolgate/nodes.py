@@ -42,8 +42,8 @@ from ..models.prompts import Prompts, variables_of
 from ..models.roles import Ranking, Reasoning
 from ..models.view import view
 from ..nodes.threads import OTHER_RUN, look_for_other_runs
+from ..retrieval.index import document_of, split_words, texts_of
 from ..retrieval.search import ToolSearch
-from ..retrieval.words import document_of, split_words, texts_of
 from ..schemas.complaints import find_faults
 from ..state import VERSION, Call, Category, Complaint, JsonObject, Outcome, Role, Step, Verdict
 from ..tools import Toolkit

@@ -10,7 +10,8 @@ from ..state import JsonObject
 from .calls import read_call
 
 
-def _is_good(row: Mapping[str, Any]) -> bool:
+def is_good(row: Mapping[str, Any]) -> bool:
+    """Return whether a row is one to train on: verified as right, mended, or not verified at all."""
     return row.get("verdict", {}).get("status", "keep") in ("keep", "fix")
 
 
@@ -32,14 +33,14 @@ def _dump(value: Any) -> str:
 
 
 def _openai(row: Mapping[str, Any]) -> Iterator[JsonObject]:
-    if _is_good(row):
+    if is_good(row):
         said = _say(row["label"], row.get("text", ""))
         yield {"id": row["id"], "messages": [*row["messages"], said], "tools": row["tools"]}
 
 
 def _trl(row: Mapping[str, Any]) -> Iterator[JsonObject]:
     """Yield a row for supervised training and GRPO alike: `tool_match_reward` reads label, tools and also."""
-    if _is_good(row):
+    if is_good(row):
         said = _say(row["label"], row.get("text", ""))
         made = {"id": row["id"], "prompt": row["messages"], "completion": [said], "tools": _dump(row["tools"])}
         yield {**made, "label": _dump(row["label"]), "also": _dump(row.get("also"))}
@@ -47,13 +48,13 @@ def _trl(row: Mapping[str, Any]) -> Iterator[JsonObject]:
 
 def _dpo(row: Mapping[str, Any]) -> Iterator[JsonObject]:
     wrong = row.get("verdict", {}).get("wrong")
-    if wrong is not None and _is_good(row):
+    if wrong is not None and is_good(row):
         pair = {"chosen": [_say(row["label"], row.get("text", ""))], "rejected": [_say(wrong, "")]}
         yield {"id": row["id"], "prompt": row["messages"], **pair, "tools": _dump(row["tools"])}
 
 
 def _sharegpt(row: Mapping[str, Any]) -> Iterator[JsonObject]:
-    if not _is_good(row):
+    if not is_good(row):
         return
     system, turns = "", list[JsonObject]()
     for each in [*row["messages"], _say(row["label"], row.get("text", ""))]:
@@ -76,7 +77,7 @@ def _sharegpt(row: Mapping[str, Any]) -> Iterator[JsonObject]:
 
 def _nemo_gym(row: Mapping[str, Any]) -> Iterator[JsonObject]:
     """Yield a row of NeMo Gym: the parameters of a request to OpenAI's Responses API, and the right calls."""
-    if not _is_good(row):
+    if not is_good(row):
         return
     given: list[JsonObject] = []
     for each in row["messages"]:

@@ -1,4 +1,4 @@
-"""The journal of a verification: what each line of the source came to, beside the output until all is done."""
+"""The journal of long work: what each part of it came to, beside the output until all is done."""
 
 from __future__ import annotations
 
@@ -7,23 +7,19 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, NamedTuple, cast
+from typing import IO, Any, cast
 
 from ..state import JsonObject
-from .checks import Verdict
 from .rows import Unwritten, check_target, write_rows
 
 
-class Item(NamedTuple):
-    """What one line comes to: its rows with their verdicts as JSON text, and why others cannot be used."""
-
-    number: int
-    rows: list[tuple[str, Verdict, str]]
-    bad: list[str]
-
-
 class Journal:
-    """The file beside the output that holds what is done, one line of the source a line, until all is."""
+    """The file beside the output that holds what is done, one JSON object a line, until all is.
+
+    Args:
+        output: The file that is written in the end; without one nothing is kept.
+        setting: Digest of what the work depends on: a journal of another one is begun anew.
+    """
 
     def __init__(self, output: str | Path | None, setting: str) -> None:
         self._output = Path(output) if output is not None else None
@@ -64,25 +60,21 @@ class Journal:
     def _head(self) -> bytes:
         return json.dumps({"setting": self._setting}).encode() + b"\n"
 
-    def read(self) -> Iterator[Item]:
+    def read(self) -> Iterator[JsonObject]:
         """Yield what is done."""
         if self._stream is None:
             return
         self._stream.seek(len(self._head))
         for line in self._stream:
-            entry = json.loads(line)
-            rows = [(row["id"], row["verdict"], "") for row in entry["rows"]]
-            yield Item(entry["n"], rows, entry["bad"])
+            yield json.loads(line)
         self._stream.seek(0, os.SEEK_END)
 
-    def write(self, item: Item) -> None:
-        """Add what one line of the source comes to."""
+    def write(self, text: str) -> None:
+        """Add what one part came to, as JSON text without a line break."""
         if self._stream is None:
             return
-        rows = ", ".join(text for _, _, text in item.rows)
-        bad = json.dumps(item.bad, ensure_ascii=False)
         try:
-            self._stream.write(f'{{"n": {item.number}, "bad": {bad}, "rows": [{rows}]}}\n'.encode())
+            self._stream.write(f"{text}\n".encode())
         except OSError as error:
             raise Unwritten(f"{self._file}: cannot be written: {error.strerror}; the same command goes on") from None
 
@@ -98,7 +90,8 @@ class Journal:
         """Write the output whole, and remove the journal; returns how many rows were written."""
         count = 0
         if self._output is not None and self._file is not None:
-            count = write_rows(self._output, (made for row in self._rows() for made in convert(row)))
+            self.flush()
+            count = write_rows(self._output, (row for entry in self._entries() for row in convert(entry)))
             self._file.unlink()
         return count
 
@@ -107,7 +100,7 @@ class Journal:
         if self._file is not None:
             self._file.unlink()
 
-    def _rows(self) -> Iterator[JsonObject]:
+    def _entries(self) -> Iterator[Any]:
         with cast("Path", self._file).open("rb") as stream:
             next(stream)
-            yield from (row for line in stream for row in json.loads(line)["rows"])
+            yield from map(json.loads, stream)

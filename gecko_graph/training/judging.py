@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import GeckoError, RunFailure
 from ..graph import create_gecko
@@ -15,11 +15,28 @@ from ..models.formatting import cut, format_conversation, format_json
 from ..models.roles import LabelReply
 from ..state import JsonObject, Rehearsal
 from .checks import Checker, Verdict, make, reaches, tell, to_langchain
-from .journal import Item
 from .samples import LabelCall, Sample
 
 _CONVERSATION, _TOOLS, _LABEL = 20_000, 12_000, 6_000
 """Characters of a question's parts."""
+
+
+class Item(NamedTuple):
+    """What one line of a file comes to: its rows with verdicts as JSON text, and why others cannot be used."""
+
+    number: int
+    rows: list[tuple[str, Verdict, str]]
+    bad: list[str]
+
+    @classmethod
+    def of(cls, entry: Mapping[str, Any]) -> Item:
+        """Return what an entry of the journal says; of its rows, not the text."""
+        return cls(entry["n"], [(row["id"], row["verdict"], "") for row in entry["rows"]], entry["bad"])
+
+    def to_text(self) -> str:
+        """Return it as an entry of the journal."""
+        rows, bad = ", ".join(text for _, _, text in self.rows), json.dumps(self.bad, ensure_ascii=False)
+        return f'{{"n": {self.number}, "bad": {bad}, "rows": [{rows}]}}'
 
 
 class Judge:
@@ -57,15 +74,9 @@ class Judge:
         return verdict["status"] != "drop" and not has_met and self._models.has("label_judge")
 
     def _ask(self, row: Mapping[str, Any], number: int) -> Ask:
-        said = [{"calls": row["label"]}] if row["label"] else []
-        said += [{"says": row["text"]}] if row.get("text") else []
         doubts = [f"{each['path']}: {each['message']}" for each in row["verdict"]["reasons"]]
-        variables = {
-            "tools": format_json([tool["function"] for tool in row["tools"]], budget=_TOOLS),
-            "conversation": format_conversation(to_langchain(row["messages"]), budget=_CONVERSATION),
-            "label": format_json(said, budget=_LABEL),
-            "doubts": cut("\n".join(doubts), budget=_LABEL),
-        }
+        label = describe_step(row["label"], row.get("text", ""))
+        variables = {**describe_row(row), "label": label, "doubts": cut("\n".join(doubts), budget=_LABEL)}
         return Ask("label_judge", variables, LabelReply, Where(question=number))
 
     def _fix(self, row: JsonObject) -> JsonObject | None:
@@ -96,6 +107,20 @@ class Judge:
             world = make(world, {"name": call["name"], "arguments": call["args"]}).world
         is_right = "goal" not in sample or reaches(world, sample["goal"], messages, found["answer"])
         return _find_first(found) if is_right and found["verdict"]["status"] == "accepted" else []
+
+
+def describe_row(row: Mapping[str, Any]) -> dict[str, str]:
+    """Return what every question about a row shows: its tools and its conversation."""
+    return {
+        "tools": format_json([tool["function"] for tool in row["tools"]], budget=_TOOLS),
+        "conversation": format_conversation(to_langchain(row["messages"]), budget=_CONVERSATION),
+    }
+
+
+def describe_step(calls: Sequence[Mapping[str, Any]], text: str) -> str:
+    """Return a step of the assistant as a question shows it: its calls, and what it says."""
+    said = [*([{"calls": [*calls]}] if calls else []), *([{"says": text}] if text else [])]
+    return format_json(said, budget=_LABEL)
 
 
 def was_asked(verdict: Verdict) -> bool:

@@ -18,8 +18,8 @@ from ..tools import Toolkit
 from ..values.digest import digest
 from .checks import Checker, Code, Verdict
 from .formats import FORMATS
-from .journal import Item, Journal
-from .judging import Judge, was_asked
+from .journal import Journal
+from .judging import Item, Judge, was_asked
 from .rows import Line, read_lines
 from .samples import Bad, Sample
 from .shapes import ROW_ERRORS, read_row, reason_of
@@ -202,7 +202,7 @@ def verify_samples(  # noqa: PLR0913 - every one is a choice of its own, by keyw
         for items in Workers(work, work.give_up, workers).run(_chunk(left)):
             for item in judge.decide(items) if judge else items:
                 done = run.take(item)
-                journal.write(done)
+                journal.write(done.to_text())
                 if output is None:
                     run.summary.rows += [made for _, _, text in done.rows for made in run.convert(json.loads(text))]
                 tell(item.number)
@@ -226,7 +226,8 @@ class _Run:
     def go_on(self, journal: Journal, judge: Judge | None) -> int:
         """Count what is done already; return the last line of it."""
         last = 0
-        for item in journal.read():
+        for entry in journal.read():
+            item = Item.of(entry)
             last = item.number
             self._count(item)
             if judge:
@@ -253,7 +254,9 @@ class _Run:
             bad = self.summary.bad[:EXAMPLES]
             reason = "; ".join(f"{each.where}: {each.reason}" for each in bad) or "there are no rows"
             raise GeckoError(f"{name}: nothing could be read: {reason}")
-        self.summary.written = journal.finish(self.convert)
+        self.summary.written = journal.finish(
+            lambda entry: (made for row in entry["rows"] for made in self.convert(row))
+        )
         return self.summary
 
     def _count(self, item: Item) -> None:

@@ -1,4 +1,4 @@
-"""as_node: one function, sync and async, with its accounts booked, within `time_budget_s`."""
+"""AskNode: one function, sync and async, with its accounts booked, within `time_budget_s`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from typing_extensions import TypedDict
 from gecko_graph import GeckoContext, Models, create_gecko
 from gecko_graph.models import factory
 from gecko_graph.models.ask import Work
-from gecko_graph.models.node import NodeScope, as_node, find_deadline, silent
+from gecko_graph.models.node import AskNode, NodeScope, find_deadline, silent
 from gecko_graph.models.usage import add_usage
 from gecko_graph.testing import recorded
 from gecko_graph.world.channels import Bookkeeping, fold_bookkeeping
@@ -41,7 +41,7 @@ class S(TypedDict, total=False):
 
 
 def build(fn, *, models=None, context_schema=None, checkpointer=None, **options):
-    node = as_node(fn, models=models or Models(), default=GeckoContext(seed=7), **options)
+    node = AskNode(fn, models=models or Models(), default=GeckoContext(seed=7), **options)
     builder = StateGraph(S, context_schema)
     builder.add_node("node", node)
     builder.add_edge(START, "node")
@@ -101,7 +101,7 @@ def test_a_node_runs_outside_of_a_graph():
         scope.emit({"type": "unheard"})
         return plain(state, scope)
 
-    assert as_node(node, models=Models(), default=GeckoContext()).invoke({"said": "hi"}) == {"said": "hi 0 False"}
+    assert AskNode(node, models=Models(), default=GeckoContext()).invoke({"said": "hi"}) == {"said": "hi 0 False"}
 
 
 def test_events_go_to_the_custom_stream():

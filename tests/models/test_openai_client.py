@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 from gecko_graph import Models
 from gecko_graph.context import GeckoContext
 from gecko_graph.errors import NoReply
-from gecko_graph.models.node import as_node
+from gecko_graph.models.node import AskNode
 from gecko_graph.models.roles import Checklist, SemanticVerdict, SimulatedResponse
 
 GOOD = '{"problems": [{"argument": "city", "problem": "is a country"}]}'
@@ -230,7 +230,7 @@ def behave_both(body):
 
 
 def graph_of(server, ask_for, plan_for):
-    node = as_node(
+    node = AskNode(
         asking(ask_for, plan_for),
         models=Models(server(behave_both).chat()),
         default=GeckoContext(),

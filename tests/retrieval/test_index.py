@@ -16,7 +16,7 @@ from langchain_core.embeddings import Embeddings
 
 from gecko_graph import GeckoError, Toolkit, ToolSpec
 from gecko_graph.retrieval import ToolIndex, index
-from gecko_graph.retrieval.words import split_words
+from gecko_graph.retrieval.index import split_words
 
 
 def tool(name, description="", **arguments):

@@ -137,7 +137,6 @@ class Code:
 
     @cached_property
     def paths(self) -> frozenset[StatePath]:
-        """The paths of the state that it reads."""
         return paths_in(self.parts)
 
 

@@ -169,7 +169,6 @@ def part(scope: Scope, value: Any, bounds: slice, what: str) -> Any:
 
 
 def constant(value: Any) -> Run:
-    """Return a closure with a constant value."""
     return lambda _: value
 
 

@@ -1,0 +1,69 @@
+"""Trainers and probes of a user's own: a command with `{data}`, `{model}`, `{out}` in it, or a function of these."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
+
+from ..errors import GeckoError
+from ..masking import mask
+
+Maker: TypeAlias = str | Callable[[Path, str, Path], object]
+"""A command, or a function of data, model and where the result goes."""
+
+_SHOWN = 1_500
+"""Last characters of a failed command's messages."""
+PLACES = ("{data}", "{model}", "{out}")
+
+
+def check_maker(what: str, maker: Maker) -> None:
+    """Raise GeckoError where a command does not say where data and result stand."""
+    if isinstance(maker, str) and (missing := [place for place in ("{data}", "{out}") if place not in maker]):
+        raise GeckoError(f"{what}: the command {maker!r} lacks {', '.join(missing)}")
+
+
+def describe_maker(maker: Maker) -> str:
+    """Return what tells one trainer from another."""
+    return maker if isinstance(maker, str) else getattr(maker, "__qualname__", type(maker).__qualname__)
+
+
+def run_maker(what: str, maker: Maker, data: Path, model: str, out: Path) -> None:
+    """Have a file or folder made; it is there whole or not at all.
+
+    Raises:
+        GeckoError: The command or function fails, or writes nothing.
+    """
+    new = out.with_name(f"{out.name}.new")
+    _remove(new)
+    _remove(out)
+    if isinstance(maker, str):
+        _run(what, maker, {"{data}": str(data), "{model}": model, "{out}": str(new)})
+    else:
+        maker(data, model, new)
+    if not new.exists() or (new.is_dir() and not any(new.iterdir())):
+        raise GeckoError(f"{what}: it has written nothing to {{out}} ({new})")
+    new.replace(out)
+
+
+def _run(what: str, command: str, places: dict[str, str]) -> None:
+    words = shlex.split(command)
+    for place, value in places.items():
+        words = [word.replace(place, value) for word in words]
+    try:
+        done = subprocess.run(words, stderr=subprocess.PIPE, text=True, errors="replace", check=False)
+    except OSError as error:
+        raise GeckoError(f"{what}: {words[0]}: {error.strerror}") from None
+    if done.returncode:
+        said = mask(done.stderr.strip()[-_SHOWN:])
+        raise GeckoError(f"{what}: {shlex.join(words)} ended with {done.returncode}; the same command goes on\n{said}")
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

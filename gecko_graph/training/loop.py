@@ -1,0 +1,70 @@
+"""create_loop: train, probe, judge, expand, mix, as a graph (paper, algorithm 1). Files hold rows, the state paths.
+
+START ── seed ── train ──┬── evaluate ──┬── probe ── judge ── expand ── mix ── train ...
+                         └──────────────┘ (the last iteration ends here)
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+
+from ..models.factory import Models, ModelsLike
+from .commands import Maker, check_maker
+from .config import LoopConfig, LoopInput, LoopState
+from .stages import Stages
+
+Loop = CompiledStateGraph[LoopState, None, LoopInput, LoopState]
+
+
+def create_loop(
+    config: LoopConfig,
+    *,
+    trainer: Maker,
+    probe: Maker | Path,
+    models: ModelsLike = None,
+    checkpointer: BaseCheckpointSaver[Any] | None = None,
+    name: str = "loop",
+) -> Loop:
+    """Build the graph of a loop; `invoke({})` runs it. Each step whose files fit is passed over, so it can be stopped.
+
+    Args:
+        config: What it works on.
+        trainer: A command with `{data}` (TRL's rows), `{model}` and `{out}`, or a function of the three paths.
+        probe: What the trained model does with rows, greedily: the address of an OpenAI-compatible server, which is
+            asked for the model by its path; a command or function as the trainer's, whose `{data}` are samples; or a
+            file of outputs, `{"id", "output", "logprobs"}`, with `{iteration}` in its name. Held-out rows are read
+            from `NAME.eval.jsonl` beside it.
+        models: The models of `pair_judge`, `variant_writer` and `label_judge`. Without one, what rules do not decide
+            is left out.
+        checkpointer: LangGraph's.
+        name: Of the graph.
+
+    Raises:
+        GeckoError: A command lacks a place. While it runs: seeds that cannot be read, a trainer or a probe that fails.
+    """
+    check_maker("trainer", trainer)
+    if isinstance(probe, str) and "{out}" in probe:
+        check_maker("probe", probe)
+    stages = Stages(config, trainer, probe, Models.of(models))
+    graph = StateGraph(LoopState, input_schema=LoopInput)
+    steps: Sequence[Any] = (stages.seed, stages.train, stages.evaluate, stages.probe, stages.judge, stages.expand)
+    for step in (*steps, stages.mix):
+        graph.add_node(step.__name__, step)
+    graph.add_edge(START, "seed")
+    graph.add_edge("seed", "train")
+
+    def after_training(state: LoopState) -> str:
+        """Return the next node."""
+        return END if state["iteration"] >= config.iterations else "probe"
+
+    if config.eval is not None:
+        graph.add_edge("train", "evaluate")
+    graph.add_conditional_edges("evaluate" if config.eval else "train", after_training, ["probe", END])
+    for one, other in (("probe", "judge"), ("judge", "expand"), ("expand", "mix"), ("mix", "train")):
+        graph.add_edge(one, other)
+    built = graph.compile(checkpointer=checkpointer, name=name)
+    return built.with_config(recursion_limit=10 + 6 * config.iterations)

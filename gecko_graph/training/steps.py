@@ -1,0 +1,84 @@
+"""Steps of long work whose files stand beside a manifest: one that fits is not done again, one that was stopped is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import GeckoError
+from ..values.digest import digest
+from .rows import Unwritten, read_lines
+
+Counts = Mapping[str, Any]
+"""What a step tells of what it has done: names to numbers, or to tables of them."""
+
+
+def once(
+    folder: Path, name: str, outputs: Sequence[str], inputs: Mapping[str, Any], work: Callable[[str], Counts]
+) -> Counts:
+    """Do a step, unless its files are there and were made of the same inputs; return what it counted.
+
+    Args:
+        folder: Where its files are, beside `NAME.manifest.json`, which is written last.
+        name: The step's.
+        outputs: Names of the files, or of the folder, that it writes.
+        inputs: What they are made of: paths, whose content counts and not their place, and plain values.
+        work: Called with a digest of the inputs where something is to be done.
+
+    Raises:
+        GeckoError: The step has not written a file; its files cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        manifest = folder / f"{name}.manifest.json"
+        of = digest({key: identify(each) if isinstance(each, Path) else each for key, each in inputs.items()})
+        known = _read(manifest)
+        if known.get("of") == of and known.get("files") == _identify_all(folder, outputs):
+            return dict(known["counts"])
+        manifest.unlink(missing_ok=True)
+        counts = work(of)
+        files = _identify_all(folder, outputs)
+        for each in (key for key, found in files.items() if found is None):
+            raise GeckoError(f"{name}: {folder / each} was not written")
+        write_text(manifest, json.dumps({"v": 1, "of": of, "files": files, "counts": counts}, indent=1) + "\n")
+    except OSError as error:
+        raise Unwritten(f"{folder}: cannot be written: {error.strerror or error}; the same command goes on") from None
+    return counts
+
+
+def identify(path: Path) -> str | None:
+    """Return a digest of a file's content, or of the names and sizes of a folder's files; None where there is none."""
+    if path.is_dir():
+        files = sorted(each for each in path.rglob("*") if each.is_file())
+        return digest([[each.relative_to(path).as_posix(), each.stat().st_size] for each in files]) if files else None
+    if not path.is_file():
+        return None
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def write_text(file: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    new = file.with_name(file.name + ".new")
+    new.write_text(text, encoding="utf-8")
+    new.replace(file)
+
+
+def read_rows(file: Path) -> Iterator[Any]:
+    """Yield the rows of a file that a step has written."""
+    return (line.read() for line in read_lines(file))
+
+
+def _identify_all(folder: Path, outputs: Sequence[str]) -> dict[str, str | None]:
+    return {each: identify(folder / each) for each in outputs}
+
+
+def _read(manifest: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(manifest.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

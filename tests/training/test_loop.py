@@ -1,0 +1,335 @@
+"""The loop: two iterations as tables made by hand, each ablation, stopped anywhere, fed with garbage."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+
+from gecko_graph import GeckoError, Models
+from gecko_graph.cli.data_arguments import ABLATIONS
+from gecko_graph.training import journal, steps
+from gecko_graph.training.commands import run_maker
+from gecko_graph.training.config import LoopConfig
+from gecko_graph.training.loop import create_loop
+from gecko_graph.training.mix import Ablation
+from tests.cli.command import process
+from tests.training.loops import (
+    BOTH,
+    D1,
+    DISAGREED,
+    FRESH,
+    LATER,
+    MISSED,
+    NEITHER,
+    NOTED,
+    SEEDS,
+    WRONG_LABEL,
+    build,
+    content,
+    label_of,
+    models,
+    probe,
+    read,
+    row,
+    table,
+    train,
+)  # fmt: skip
+
+SHELF = "tests.training.shelf:TOOLKIT"
+
+pytest.importorskip("datasketch")
+
+ERRORS = {D1[6]: "error", D1[7]: "error", D1[WRONG_LABEL]: "corrected", D1[MISSED]: "error"}
+NEW = dict.fromkeys(FRESH, "fresh")
+HIGH = [D1[5], D1[BOTH], D1[1], D1[3], D1[4]]
+"""By perplexity, highest first; the row at 2 has none."""
+
+
+def kept(count):
+    return dict.fromkeys(HIGH[:count], "mastered")
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("loop") / "out"
+    return folder, build(folder).invoke({})
+
+
+def test_the_second_data_set_is_as_made_by_hand(done):
+    folder, _ = done
+    assert table(folder / "iteration-1/data.jsonl") == dict.fromkeys(D1, "first")
+    assert table(folder / "iteration-2/data.jsonl") == {**ERRORS, f"{D1[6]}/1.1": "variant", **kept(4), **NEW}
+    rows = {each["id"]: each for each in read(folder / "iteration-2/data.jsonl")}
+    corrected = rows[D1[WRONG_LABEL]]
+    assert corrected["label"] == [NOTED]
+    assert corrected["verdict"] | {"reasons": 0} == {
+        "outcome": "LABEL_WRONG", "by": "model", "perplexity": pytest.approx(2.718281828**0.5), "reasons": 0,
+        "status": "fix", "wrong": [label_of(D1[WRONG_LABEL])], "said": "", "analysis": "so",
+    }  # fmt: skip
+    assert rows[D1[6]]["label"] == [label_of(D1[6])]
+    assert rows[D1[6]]["verdict"]["wrong"][0]["arguments"]["count"] == 56
+    assert "verdict" not in rows[D1[5]]
+    new = rows[f"{D1[6]}/1.1"]
+    assert new["from"][-2:] == [{"variant_of": D1[6], "constraint": 1}, {"iteration": 2, "as": "variant"}]
+    assert (new["label"][0]["arguments"], new["state"]) == ({"item": "pen", "count": 3}, rows[D1[6]]["state"])
+
+
+def test_the_third_data_set_is_as_made_by_hand(done):
+    folder, _ = done
+    before = table(folder / "iteration-2/data.jsonl")
+    missed = f"{D1[6]}/1.1"
+    long_ids = sorted((id_ for id_ in before if id_ != missed), key=len, reverse=True)[: 13 - 2 - 2]
+    found = table(folder / "iteration-3/data.jsonl")
+    assert {id_: part for id_, part in found.items() if part != "mastered"} == {
+        missed: "error", f"{missed}/2.1": "variant", **dict.fromkeys(LATER, "fresh")
+    }  # fmt: skip
+    assert sorted(map(len, (i for i, part in found.items() if part == "mastered"))) == sorted(map(len, long_ids))
+
+
+def test_counts_say_who_decided_what(done):
+    _, state = done
+    counts = state["counts"]
+    assert counts["1/judge"] == {
+        "outcomes": {
+            "BOTH_CORRECT": 1, "BOTH_WRONG": 1, "DISAGREED": 1, "LABEL_WRONG": 1, "MASTERED": 6, "PRED_WRONG": 3
+        },
+        "by": {"model": 4, "rules": 6, "world": 3},
+        "asked": 4,
+    }  # fmt: skip
+    assert counts["1/expand"] == {
+        "written": 3, "unreadable": 1, "dropped": 1, "open": 0, "duplicate": 1, "kept": 1
+    }  # fmt: skip
+    assert counts["1/probe"] == {"rows": 13, "perplexity_unknown": 1}
+    assert (state["iteration"], Path(state["model"]).parent.name) == (3, "iteration-3")
+    assert {D1[NEITHER], D1[DISAGREED]}.isdisjoint(table(Path(state["data"]).parents[1] / "iteration-2/data.jsonl"))
+
+
+@pytest.mark.parametrize(
+    ("ablation", "expected"),
+    [
+        ("no-expansion", {**ERRORS, **kept(4), **NEW}),
+        ("high-ppl-replace", {**ERRORS, **kept(5), **NEW}),
+        ("repeat-errors", {**ERRORS, f"{D1[6]}~1": "repeated", **kept(4), **NEW}),
+    ],
+)
+def test_ablations_differ_in_their_part_alone(tmp_path, ablation, expected):
+    build(tmp_path / "out", iterations=2, ablation=ablation).invoke({})
+    assert table(tmp_path / "out/iteration-2/data.jsonl") == expected
+
+
+def test_without_high_perplexity_as_many_met_rows_are_drawn(tmp_path):
+    build(tmp_path / "out", iterations=2, ablation="no-high-ppl").invoke({})
+    found = table(tmp_path / "out/iteration-2/data.jsonl")
+    drawn = {id_ for id_, part in found.items() if part == "mastered"}
+    assert len(drawn) == 4
+    assert drawn < {*D1[:6]}
+
+
+def test_without_a_judge_labels_stay_as_they_came(tmp_path):
+    build(tmp_path / "out", iterations=2, ablation="no-judge").invoke({})
+    rows = [each for each in read(tmp_path / "out/iteration-2/data.jsonl") if each["from"][-1]["as"] == "error"]
+    assert len(rows) == 4
+    assert {each["id"] for each in rows} <= {*D1[6:]}
+    assert [each["label"] for each in rows] == [[label_of(each["id"])] for each in rows]
+
+
+def test_algorithm_1_discards_what_is_right_twice(tmp_path):
+    build(tmp_path / "out", iterations=2, keep_both_correct=False).invoke({})
+    assert D1[BOTH] not in table(tmp_path / "out/iteration-2/data.jsonl")
+
+
+def test_without_models_rules_alone_decide(tmp_path):
+    state = build(tmp_path / "out", iterations=2, asked=Models()).invoke({})
+    assert state["counts"]["1/judge"]["outcomes"]["UNDECIDED"] == 4
+    assert state["counts"]["1/expand"]["written"] == 0
+    assert {part for part in table(tmp_path / "out/iteration-2/data.jsonl").values()} == {"error", "mastered", "fresh"}
+
+
+def test_killed_it_ends_in_the_same_bytes(tmp_path, done):
+    assert kill_and_go_on(tmp_path, content(done[0]), range(1, 200, 11)) > 60
+
+
+@pytest.mark.slow
+def test_killed_anywhere_it_ends_in_the_same_bytes(tmp_path, done):
+    """kill -9 before each file, line of a journal and training: in another process, at the first, second, ..."""
+    assert kill_and_go_on(tmp_path, content(done[0]), range(1, 200)) > 60
+
+
+def kill_and_go_on(folder, whole, numbers):
+    """Run the loop, killed before what it does at a number, then to its end; return the number it never reaches."""
+    for number in numbers:
+        out = folder / str(number) / "out"
+        out.parent.mkdir()
+        if not run_and_kill(out, number):
+            return number
+        build(out).invoke({})
+        assert content(out) == whole, number
+    return 0
+
+
+def run_and_kill(folder, number):
+    """Run the loop in a process that kills itself before the n-th thing it does; return whether it did."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            left = iter(range(number - 1))
+
+            def dying(function):
+                def wrapped(*args, **more):
+                    if next(left, None) is None:
+                        os.kill(os.getpid(), signal.SIGKILL)
+                    return function(*args, **more)
+
+                return wrapped
+
+            os.replace = dying(os.replace)
+            Path.replace = dying(Path.replace)
+            Path.unlink = dying(Path.unlink)
+            journal.Journal.write = dying(journal.Journal.write)
+            journal.Journal.flush = dying(journal.Journal.flush)
+            build(folder, trainer=dying(train), given=dying(probe)).invoke({})
+        finally:
+            os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
+
+
+def test_what_is_done_is_not_done_again_and_what_changed_is(tmp_path, done):
+    again = []
+    folder = tmp_path / "out"
+    first = build(folder, trainer=lambda *paths: again.append("train") or train(*paths), iterations=2)
+    first.invoke({})
+    first.invoke({})
+    assert again == ["train", "train"]
+    (folder / "iteration-2/model/weights").unlink()
+    first.invoke({})
+    assert again == ["train", "train", "train"]
+    build(folder, iterations=2, variants=0).invoke({})
+    assert "variant" not in table(folder / "iteration-2/data.jsonl").values()
+
+
+def test_a_checkpointed_loop_streams_and_goes_on(tmp_path):
+    def fail(data, model, out):
+        raise RuntimeError("no memory")
+
+    saver, config = InMemorySaver(), {"configurable": {"thread_id": "1"}}
+
+    def loop(trainer):
+        given = {"seeds": tmp_path / "seeds-given.jsonl", "folder": tmp_path / "out", "base": "tiny", "iterations": 2}
+        return create_loop(LoopConfig(**given), trainer=trainer, probe=probe, models=models(), checkpointer=saver)
+
+    build(tmp_path / "unused")
+    with pytest.raises(RuntimeError, match="no memory"):
+        loop(fail).invoke({}, config)
+    told = list(loop(train).stream(None, config, stream_mode=["updates", "custom"]))
+    assert [next(iter(each)) for mode, each in told if mode == "updates"] == [
+        "train", "probe", "judge", "expand", "mix", "train"
+    ]  # fmt: skip
+    assert {"type": "loop", "iteration": 1, "step": "judge", "done": 13} in [
+        each for mode, each in told if mode == "custom"
+    ]
+    assert "rows" not in str(loop(train).get_state(config).values["data"])
+
+
+def test_held_out_rows_are_scored_after_each_training(tmp_path):
+    held = tmp_path / "held.jsonl"
+    held.write_text("".join(json.dumps({**row(D1[at]), "id": D1[at]}) + "\n" for at in (0, 6)))
+    state = build(tmp_path / "out", iterations=2, eval=held).invoke({})
+    assert state["counts"]["1/evaluate"] == {"rows": 2, "right": 1, "score": 0.5}
+    assert state["counts"]["2/evaluate"]["score"] == 1.0
+
+
+def test_commands_train_and_files_of_outputs_probe(tmp_path):
+    command = 'python -c "import sys, pathlib; pathlib.Path(sys.argv[2]).mkdir(); '
+    command += "(pathlib.Path(sys.argv[2]) / 'w').write_text(sys.argv[1])\" {model} {out} {data}"
+    loop = build(tmp_path / "out", iterations=2, trainer=command, given=tmp_path / "said-{iteration}.jsonl")
+    with pytest.raises(GeckoError, match=r"said-1.jsonl is not there.*goes on"):
+        loop.invoke({})
+    assert (tmp_path / "out/iteration-1/model/w").read_text() == "tiny"
+    probe(tmp_path / "out/iteration-1/data.jsonl", str(tmp_path / "iteration-1/model"), tmp_path / "said-1.jsonl")
+    loop.invoke({})
+    assert table(tmp_path / "out/iteration-2/data.jsonl")[D1[6]] == "error"
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("false {data} {out}", "ended with 1"),
+        ("true {data} {out}", "has written nothing"),
+        ("no-such-program {data} {out}", "no-such-program"),
+        ("mkdir {out} {data}", "ended with 1"),
+    ],
+)
+def test_a_trainer_that_fails_is_told_with_what_it_said(tmp_path, command, said):
+    with pytest.raises(GeckoError, match=said):
+        run_maker("trainer", command, tmp_path, "tiny", tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"trainer": "train {data}"}, "lacks {out}"),
+        ({"given": "probe {out}"}, "lacks {data}"),
+        ({"iterations": 0}, "iterations"),
+        ({"variants": 5}, "variants"),
+        ({"ablation": "none"}, "ablation"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_runs(tmp_path, more, said):
+    with pytest.raises(GeckoError, match=said):
+        build(tmp_path / "out", **more)
+
+
+def test_seeds_that_cannot_be_read_are_told_and_others_used(tmp_path):
+    file = tmp_path / "seeds.jsonl"
+    rows = [json.dumps(row(f"r{at}")) for at in range(4)]
+    file.write_text("\n".join([*rows, "{broken", rows[0], json.dumps({**row("r9"), "verdict": {"status": "drop"}})]))
+    state = build(tmp_path / "out", seeds=file, iterations=1).invoke({})
+    assert (state["counts"]["seed"]["rows"], state["counts"]["seed"]["unreadable"]) == (4, 2)
+    file.write_text("{broken")
+    with pytest.raises(GeckoError, match="nothing in"):
+        build(tmp_path / "out", seeds=file, iterations=1).invoke({})
+    with pytest.raises(GeckoError, match="is not there"):
+        build(tmp_path / "out", seeds=tmp_path / "none", iterations=1).invoke({})
+
+
+def test_a_manifest_that_is_garbage_has_the_step_done_again(tmp_path):
+    done = []
+
+    def work(of):
+        done.append(of)
+        (tmp_path / "a").write_text("x")
+        return {"n": 1}
+
+    for text in ("", "{", "[]", '{"of": 1}'):
+        (tmp_path / "s.manifest.json").write_text(text)
+        assert steps.once(tmp_path, "s", ["a"], {}, work) == {"n": 1}
+    assert steps.once(tmp_path, "s", ["a"], {}, work) == {"n": 1}
+    assert len(done) == 4
+    with pytest.raises(GeckoError, match="b was not written"):
+        steps.once(tmp_path, "t", ["b"], {}, work)
+
+
+def test_the_command_runs_it_and_goes_on(tmp_path):
+    file, out = tmp_path / "seeds.jsonl", tmp_path / "out"
+    file.write_text("".join(json.dumps(row(id_)) + "\n" for id_ in SEEDS))
+    command = ["data", "loop", str(file), "-o", str(out), "--base", "tiny", "--iterations", "2", "--toolkit", SHELF]
+    command += ["--train", "cp -r {data} {out}", "--probe", str(tmp_path / "said-{iteration}.jsonl")]
+    first = process(*command)
+    assert (first.returncode, "said-1.jsonl is not there" in first.stderr) == (2, True)
+    probe(out / "iteration-1/data.jsonl", str(tmp_path / "iteration-1/model"), tmp_path / "said-1.jsonl")
+    again = process(*command)
+    assert again.returncode == 0, again.stderr
+    assert "6 mastered" in again.stdout
+    assert table(out / "iteration-2/data.jsonl")[D1[6]] == "error"
+    assert process(*command, "--ablation", "none").returncode == 2
+
+
+def test_the_command_knows_every_ablation():
+    assert list(get_args(Ablation)) == ABLATIONS
