@@ -14,7 +14,7 @@ from uuid import uuid4
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute, Route, request_response
 
 from ..conversation.score import find_status
 from ..conversation.user import Case
@@ -23,7 +23,7 @@ from ..state import Json, JsonObject
 from ..tools.real import Answer
 from ..training.env import score_world, words_of
 from ..values.difference import make_patch
-from .guard import TooLarge
+from .guard import Endpoint, TooLarge
 from .operations import Operations, Refusal
 from .responses import PROBLEM, problem
 from .sessions import DEFAULT, Refused, Sessions
@@ -52,7 +52,6 @@ class Server:
         one = "/_gecko/sessions/{id}"
         own: list[tuple[str, str, Handler]] = [
             ("GET", "/_gecko/", _show_page),
-            ("GET", "/_gecko/tools", self._list_tools),
             ("GET", "/_gecko/events", self._watch),
             ("GET", "/_gecko/sessions", self._list),
             ("POST", "/_gecko/sessions", self._create),
@@ -76,7 +75,8 @@ class Server:
         ]
         routes: list[BaseRoute] = [Route(path, _safe(handler), methods=[method]) for method, path, handler in own]
         anything = [
-            Route(path, endpoint=_Any(_safe(self._answer))) for path in ("/s/{session}/{rest:path}", "/{rest:path}")
+            Route(path, endpoint=Endpoint(request_response(_safe(self._answer))))
+            for path in ("/s/{session}/{rest:path}", "/{rest:path}")
         ]
         return Starlette(routes=[*routes, *more, *anything], lifespan=lifespan)
 
@@ -88,9 +88,6 @@ class Server:
             raise Refused(404, "there is no such route, or not with this method")
         request.scope["gecko_path"] = path
         return await self.operations.answer(request, self.sessions, name_of(request))
-
-    async def _list_tools(self, request: Request) -> Response:
-        return JSONResponse({"tools": self.sessions.base.toolkit.as_openai(), "notes": self.operations.notes})
 
     async def _list(self, request: Request) -> Response:
         return JSONResponse({"sessions": self.sessions.list()})
@@ -180,16 +177,6 @@ class Server:
                         yield ": beat\n\n"
 
         return StreamingResponse(events(), media_type="text/event-stream", headers={"cache-control": "no-store"})
-
-
-class _Any:
-    """An endpoint of every method: Starlette asks a class, and a function only for those that it lists."""
-
-    def __init__(self, handler: Handler) -> None:
-        self._handler = handler
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        await (await self._handler(Request(scope, receive)))(scope, receive, send)
 
 
 def _safe(handler: Handler) -> Handler:

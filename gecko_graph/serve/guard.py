@@ -26,6 +26,17 @@ class TooLarge(ClientDisconnect):
     """A body over the limit."""
 
 
+class Endpoint:
+    """An ASGI endpoint of every method: Starlette takes a function for one of requests, GET alone."""
+
+    def __init__(self, answer: ASGIApp) -> None:
+        self._answer = answer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        await self._answer(scope, receive, send)
+
+
 class Guard:
     """An ASGI application behind the checks.
 

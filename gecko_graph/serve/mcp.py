@@ -6,7 +6,6 @@ Over HTTP `X-Session-ID` or the path `/s/{id}/mcp` names the session, else the o
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 from langchain_core.messages import HumanMessage
@@ -22,7 +21,7 @@ from ..graph import create_gecko
 from ..models.factory import ModelsLike
 from ..state import Json, JsonObject, Step
 from ..tools.spec import ToolSpec
-from .guard import MAX_BODY
+from .guard import MAX_BODY, Endpoint
 from .responses import PROBLEM, problem
 from .sessions import DEFAULT, Refused, Sessions
 
@@ -63,8 +62,8 @@ class McpFace:
     def routes(self) -> list[Route]:
         """Return the routes of streamable HTTP; `manager.run()` must be open while they are used."""
         return [
-            Route("/mcp", endpoint=_Endpoint(self._handle)),
-            Route("/s/{session}/mcp", endpoint=_Endpoint(self._handle)),
+            Route("/mcp", endpoint=Endpoint(self._handle)),
+            Route("/s/{session}/mcp", endpoint=Endpoint(self._handle)),
         ]
 
     async def run_stdio(self) -> None:
@@ -143,16 +142,6 @@ class McpFace:
         found = await gecko.ainvoke({"messages": [HumanMessage(task)], "task_state": state})
         kept = {key: found["rehearsal"].get(key) for key in ("plan", "verdict", "answer", "changes")}
         return _result(kept)
-
-
-class _Endpoint:
-    """An ASGI endpoint: Starlette takes a function for one of requests."""
-
-    def __init__(self, handle: Callable[[Scope, Receive, Send], Awaitable[None]]) -> None:
-        self._handle = handle
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._handle(scope, receive, send)
 
 
 def _describe(tool: ToolSpec) -> JsonObject:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any
 
 from ..schemas.complaints import find_faults
@@ -91,20 +92,8 @@ class Responses:
 
 def problem(status: int, detail: str, error: Json = None, **more: Json) -> JsonObject:
     """Return an RFC 9457 problem."""
-    about = {"type": "about:blank", "title": _TITLES.get(status, "Error"), "status": status, "detail": detail}
+    about = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail}
     return about | ({"error": error} if error is not None else {}) | more
-
-
-_TITLES = {400: "Bad Request", 401: "Unauthorized", 402: "Payment Required", 403: "Forbidden", 404: "Not Found"} | {
-    405: "Method Not Allowed",
-    409: "Conflict",
-    410: "Gone",
-    413: "Content Too Large",
-    422: "Unprocessable Content",
-    500: "Internal Server Error",
-    503: "Service Unavailable",
-    504: "Gateway Timeout",
-}
 
 
 def _read(document: JsonObject, code: str, given: Any) -> Response | None:

@@ -185,7 +185,8 @@ class Sessions:
                 if self._all.get(session.name) is not session:
                     raise Refused(410, "the session was closed meanwhile")
                 done = await work()
-                self._note_calls(session)
+                if self._all.get(session.name) is session:  # else it was closed while a late call went on
+                    self._note_calls(session)
                 return done
 
         if session.late is not None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from dataclasses import replace
 
 import pytest
 
 from gecko_graph import Toolkit
+from gecko_graph.serve.journal import Journal
 
 from .conftest import client_of, shop, world_of
 
@@ -137,10 +139,7 @@ def slow(seconds: float) -> str:
 
 async def test_a_call_that_takes_too_long_closes_its_session_alone_until_it_ends():
     toolkit = Toolkit.from_tools([slow])
-    waiting = {tool.name: (lambda state, seconds: slow(seconds)) for tool in toolkit}
-    from dataclasses import replace
-
-    toolkit = toolkit.replace(*[replace(tool, simulate=waiting[tool.name]) for tool in toolkit])
+    toolkit = toolkit.replace(*[replace(tool, simulate=lambda state, seconds: slow(seconds)) for tool in toolkit])
     client = client_of(world_of(toolkit), call_s=0.2)
     assert (await client.post("/slow", json={"seconds": 0.6})).status_code == 504
     assert (await client.post("/slow", json={"seconds": 0})).status_code == 503
@@ -149,6 +148,21 @@ async def test_a_call_that_takes_too_long_closes_its_session_alone_until_it_ends
     await asyncio.sleep(0.7)
     assert (await client.post("/slow", json={"seconds": 0})).status_code == 200
     assert len((await client.get(f"{OWN}/default/history")).json()["history"]) == 2
+
+
+async def test_a_late_call_of_a_closed_session_is_not_written(tmp_path):
+    def wait(state, seconds):
+        return slow(seconds)
+
+    (tool,) = Toolkit.from_tools([slow])
+    base = world_of(Toolkit.from_tools([slow]).replace(replace(tool, simulate=wait)))
+    journal = Journal(tmp_path / "runs.sqlite", identity="x")
+    client = client_of(base, call_s=0.1, journal=journal)
+    assert (await client.post("/slow", json={"seconds": 0.4})).status_code == 504
+    assert (await client.delete(f"{OWN}/default")).status_code == 204
+    await asyncio.sleep(0.5)
+    journal.close()
+    assert [row.kind for row in Journal(tmp_path / "runs.sqlite", identity="x").read()] == ["new", "close"]
 
 
 async def test_changes_are_told_as_they_come(client):
