@@ -87,6 +87,8 @@ class Guard:
         if origin is not None and origin not in self._origins and not _is_same(origin, host):
             return 403, "Origin: another site may not ask"
         path = str(scope["path"])
+        if headers.get("sec-fetch-site") == "cross-site" and origin is None and path != "/_gecko/":
+            return 403, "another site may not ask"  # an image or a link, which sends no Origin
         if self._token and path not in ("/_gecko", "/_gecko/") and not self._has_token(path, headers):
             return 401, "the server's token is missing or wrong (X-Gecko-Token)"
         length = headers.get("content-length", "0")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import sqlite3
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -87,6 +88,7 @@ class Sessions:
         self._all: OrderedDict[str, Session] = OrderedDict()
         self._listening: set[asyncio.Queue[JsonObject]] = set()
         self._journal: Journal | None = None
+        self._is_broken = False
         for row in journal.read() if journal else ():
             try:
                 self._apply(row)
@@ -206,8 +208,7 @@ class Sessions:
 
     def _note_calls(self, session: Session) -> None:
         for record in session.world.records(session.steps):
-            if self._journal:
-                self._journal.append(Row(session.name, "call", record))
+            self._write(Row(session.name, "call", record))
             session.steps += 1
             self._tell({"session": session.name, "kind": "call", "number": session.steps, "step": record["step"]})
 
@@ -223,10 +224,19 @@ class Sessions:
     def _change(self, row: Row) -> Session:
         """Apply a change, write it, and tell it. What cannot be applied is not written."""
         session = self._apply(row)
-        if self._journal:
-            self._journal.append(row)
+        self._write(row)
         self._tell({"session": row.session, "kind": row.kind, "steps": session.steps})
         return session
+
+    def _write(self, row: Row) -> None:
+        """Keep a change. Where the file takes no more, nothing is answered: what is in it stays whole."""
+        if self._journal and not self._is_broken:
+            try:
+                self._journal.append(row)
+            except (OSError, sqlite3.Error):
+                self._is_broken = True
+        if self._is_broken:
+            raise Refused(503, "the file of --save cannot be written: what it holds is there at the next start")
 
     def _apply(self, row: Row) -> Session:
         name, kind, data = row

@@ -25,6 +25,11 @@ async def test_a_foreign_origin(client, origin):
     assert not [name for name in answer.headers if name.startswith("access-control")]
 
 
+async def test_an_image_on_a_foreign_page(client):
+    assert (await client.get("/session-id", headers={"sec-fetch-site": "cross-site"})).status_code == 403
+    assert client.sessions.list() == []
+
+
 async def test_its_own_origin_may_ask(client):
     assert (await client.get("/products", headers={"origin": "http://localhost"})).status_code == 200
 

@@ -117,5 +117,8 @@ async def test_a_call_is_written_before_it_is_acknowledged(tmp_path):
         raise OSError("disk full")
 
     journal.append = full
-    assert (await client.post("/orders/order-2/cancellation")).status_code == 500
+    for _ in range(2):
+        assert (await client.post("/orders/order-2/cancellation")).status_code == 503
+    assert (await client.post("/_gecko/sessions", json={})).status_code == 503
     journal.close()
+    assert list(Journal(tmp_path / "runs.sqlite", identity="x").read()) == []
