@@ -52,6 +52,7 @@ SUITES = {
             ("fidelity", "BFCL's recorded calls by contract beside the real classes, call by call"),
             ("learn", "contracts learned from recorded calls, held beside calls of other tasks"),
             ("policy", "an airline's written policy as contracts: which clause stops which wrong write"),
+            ("serve", "the server: what kill -9 leaves, forks a second, CPU a request beside a bare echo"),
             ("retrieval", "the tools that a task needs, found among many: recall beside plain bm25s, and speed"),
         )
     },

@@ -26,7 +26,7 @@ FLOORS = [
     {"graph"},
     {"agent", "conversation", "learning", "middleware", "toolgate"},  # wings never import each other
     {"scenario", "training"},
-    {"display", "studio"},
+    {"display", "serve", "studio"},
     {"cli", "pytest"},
     {"__main__"},
 ]

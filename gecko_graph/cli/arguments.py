@@ -113,6 +113,13 @@ Rows: observations, OpenAI messages, recorded calls (JSON lines, .gz too), HAR f
 --probe makes calls that may change whatever they like: name a sandbox.
 """
 
+_SERVE = """\
+examples:
+  gecko-graph serve api.yaml --state state.json            each operation under its own path, on loopback
+  gecko-graph serve --scenario case.yaml --save runs.sqlite   sessions outlast the process
+  gecko-graph serve api.yaml --mcp --gecko                 an MCP server on standard input and output
+"""
+
 _HISTORY = """\
 examples:
   gecko-graph history runs.sqlite                           the threads in the file
@@ -281,6 +288,34 @@ def learn(**given: Any) -> int:
 
 
 cli.add_command(data)
+
+
+@cli.command(epilog=_SERVE)
+@click.argument("spec", type=FILE, required=False)
+@click.option("--state", metavar="FILE", type=FILE, help="The task state that a session begins in.")
+@click.option("--scenario", metavar="FILE", type=FILE, help="A scenario: its tools, state and milestones.")
+@click.option("--save", metavar="FILE", type=FILE, help="Keep every session in this SQLite file.")
+@click.option("--host", metavar="HOST", default="127.0.0.1", help="Another than loopback needs --token (127.0.0.1).")
+@click.option("--port", metavar="N", type=click.IntRange(0, 65535), default=8021, help="0: any free one (8021).")
+@click.option("--token", metavar="TOKEN", envvar="GECKO_TOKEN", help="Asked for in X-Gecko-Token; or $GECKO_TOKEN.")
+@click.option("--origin", metavar="URL", multiple=True, help="Another site that may ask (repeatable).")
+@click.option("--prefix", metavar="PATH", default="", help="Mount the document's paths below it.")
+@click.option("--mcp", is_flag=True, help="Speak MCP on the standard input and output, no HTTP.")
+@click.option("--gecko", is_flag=True, help="Add tools to MCP that preview, undo and rehearse.")
+@click.option("--sessions", metavar="N", type=click.IntRange(1), default=10_000, help="Sessions at most (10000).")
+@click.option("--idle", metavar="SECONDS", type=float, default=3600, help="An idle session is closed after (3600).")
+@click.option("--timeout", "call_s", metavar="SECONDS", type=float, default=30, help="Longest time of a call (30).")
+@choice
+@model
+@click.option("--server", metavar="URL", help="Where real calls go, in place of the document's server.")
+@click.option("--auth", metavar="SCHEME=env:NAME", multiple=True, help="A credential's variable (repeatable).")
+@click.option("--reads", type=click.Choice(["simulated", "real"]), help="real: make reads for real.")
+def serve(**given: Any) -> int:
+    """Serve tools as an environment of isolated sessions, over HTTP and MCP.
+
+    SPEC is an OpenAPI document, a file of function descriptions, or module:TOOLS.
+    """
+    return run_command("serve", given)
 
 
 @cli.command(epilog=_HISTORY)

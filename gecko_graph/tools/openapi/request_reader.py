@@ -56,7 +56,7 @@ class Operations:
         """Return the tool and the arguments of a request. Raises CannotRead."""
         path = request.url.raw_path.decode().partition("?")[0]
         near = [one for one in self._all if one[2] in ("", request.url.netloc.decode())]
-        fits = [one for one in near if _pattern(one[3] + re.split("[?#]", one[1].path)[0]).fullmatch(path)]
+        fits = [one for one in near if pattern_of(one[3] + re.split("[?#]", one[1].path)[0]).fullmatch(path)]
         made = [one for one in fits if one[1].method.upper() == request.method]
         why = "no operation has its method" if fits else "no operation has its path" if near else "another server"
         least = min((one[1].path.count("{") for one in made), default=0)
@@ -80,7 +80,7 @@ def read_request(tool: ToolSpec, base: str, request: httpx.Request) -> JsonObjec
     texts = [path, *filter(None, query.split("&"))]
     variables: dict[str, str] = {}
     for one in (urlsplit(base).path.rstrip("/") + template, *filter(None, fixed.split("&"))):
-        found = next((hit for hit in map(_pattern(one).fullmatch, texts) if hit), None)
+        found = next((hit for hit in map(pattern_of(one).fullmatch, texts) if hit), None)
         if found is None or request.method != binding.method.upper():
             raise CannotRead("no operation has its path")
         texts.remove(found[0])
@@ -98,7 +98,8 @@ def read_cookies(request: httpx.Request) -> list[str]:
 
 
 @lru_cache(maxsize=4096)
-def _pattern(template: str) -> re.Pattern[str]:
+def pattern_of(template: str) -> re.Pattern[str]:
+    """Return what an address of this template looks like; each variable is a group."""
     texts = VARIABLE.split(template)[::2]  # every second one is a variable's name
     return re.compile("([^/&]+?)".join(re.escape(quote(text, safe="/:@!$&'()*+,;=~%[]")) for text in texts))
 

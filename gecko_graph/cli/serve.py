@@ -1,0 +1,108 @@
+"""`serve`: tools as a server of isolated sessions, over HTTP by their own paths, and over MCP."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
+from types import SimpleNamespace as Options
+from typing import Any
+
+from ..context import GeckoContext
+from ..errors import GeckoError
+from ..scenario import Scenario, read_toolkit
+from ..state import JsonObject
+from ..tools import Toolkit
+from ..values.digest import digest
+from ..world.world import World
+from .inputs import build_models, check_files, check_needs, choose, connect, is_real, read_state
+
+RULES = ("real", "contract", "python", "example", "schema")
+
+
+def serve(options: Options) -> int:
+    """Serve until it is interrupted; the address goes to the standard error."""
+    try:
+        import uvicorn
+
+        from ..serve.app import Server
+        from ..serve.guard import LOOPBACK, Guard
+        from ..serve.journal import Journal
+        from ..serve.operations import Operations
+        from ..serve.sessions import Sessions
+    except ImportError as error:
+        raise GeckoError(f"serve needs the extra: pip install 'gecko-graph[serve]' ({error.name})") from None
+    check_needs(options)
+    if options.host not in LOOPBACK and not options.token:
+        raise GeckoError(f"--host {options.host} can be reached from elsewhere: it needs --token")
+    scenario = Scenario.load(options.scenario) if options.scenario else None
+    base = _build_world(options, scenario)
+    inputs = [("SPEC", options.spec), ("--state", options.state), ("--scenario", options.scenario)]
+    check_files(inputs, {"--save": options.save})
+    identity = digest({"tools": base.toolkit.to_openapi(), "state": base.state})
+    journal = Journal(options.save, identity=identity) if options.save else None
+    sessions = Sessions(base, journal=journal, most=options.sessions, idle_s=options.idle, call_s=options.call_s)
+    mcp = _build_mcp(options, sessions)
+    if options.mcp:
+        if mcp is None:
+            raise GeckoError("--mcp needs the extra: pip install 'gecko-graph[mcp]'")
+        asyncio.run(mcp.run_stdio())
+        return 0
+
+    @asynccontextmanager
+    async def lifespan(_: Any) -> AsyncIterator[None]:
+        async with mcp.manager.run() if mcp else nullcontext():
+            yield
+
+    operations = Operations(base.toolkit, prefix=options.prefix)
+    app = Server(sessions, operations, scenario).build(mcp.routes() if mcp else (), lifespan)
+    hosts = LOOPBACK if options.host in LOOPBACK else ()
+    guarded = Guard(app, hosts=hosts, origins=options.origin, token=options.token)
+    sys.stderr.writelines(f"note: {note}\n" for note in operations.notes)
+    config = uvicorn.Config(guarded, host=options.host, port=options.port, log_level="warning", lifespan="on")
+    asyncio.run(_run(uvicorn.Server(config), options, base))
+    return 0
+
+
+def _build_mcp(options: Options, sessions: Any) -> Any:
+    """Return the tools over MCP; None without its package."""
+    try:
+        from ..serve.mcp import McpFace
+    except ImportError:
+        return None
+    return McpFace(sessions, own=options.gecko, model=build_models(options) if options.model else None)
+
+
+async def _run(server: Any, options: Options, base: World) -> None:
+    """Serve, and say where once it answers."""
+    running = asyncio.ensure_future(server.serve())
+    while not server.started and not running.done():
+        await asyncio.sleep(0.01)
+    if server.started:
+        port = server.servers[0].sockets[0].getsockname()[1]
+        address = f"http://{options.host}:{port}"
+        token = "-H 'X-Gecko-Token: ...' " if options.token else ""
+        sys.stderr.write(f"{len(base.toolkit)} tools at {address} (a page at {address}/_gecko/)\n")
+        sys.stderr.write(f"  curl -s {token}{address}/_gecko/sessions -X POST\n")
+        sys.stderr.flush()
+    await running
+
+
+def _build_world(options: Options, scenario: Scenario | None) -> World:
+    """Return the world that each session begins as. Raises GeckoError."""
+    if not options.spec and scenario is None:
+        raise GeckoError("give SPEC, or --scenario FILE, which holds its tools")
+    if options.state and scenario:
+        raise GeckoError("--state: leave it out: the scenario holds its own")
+    toolkit: Toolkit = read_toolkit(options.spec, allow_remote=options.allow_remote) if options.spec else scenario.tools  # type: ignore[union-attr]
+    toolkit = choose(toolkit, options)
+    limits = scenario.limits if scenario else GeckoContext()
+    limits = limits.model_copy(update={"reads": options.reads or limits.reads})
+    if is_real(options, limits):
+        toolkit = connect(toolkit, options)
+    models = build_models(options) if options.model else None
+    if models is None:
+        limits = limits.model_copy(update={"semantic_validation": False, "ladder": RULES})
+    state: JsonObject | None = scenario.state if scenario else read_state(options.state) if options.state else None
+    return World(toolkit, state=state, model=models, context=limits)

@@ -1,0 +1,230 @@
+"""The server: its own routes below `/_gecko/`, the original Gecko's, MCP, and the document's operations."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+from uuid import uuid4
+
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
+from starlette.routing import BaseRoute, Route, request_response
+
+from ..conversation.score import find_status
+from ..conversation.user import Case
+from ..errors import GeckoError
+from ..state import Json, JsonObject
+from ..tools.real import Answer
+from ..training.env import score_world, words_of
+from ..values.difference import make_patch
+from .guard import Endpoint, TooLarge
+from .operations import Operations, Refusal
+from .responses import PROBLEM, problem
+from .sessions import DEFAULT, Refused, Sessions
+
+Handler = Callable[[Request], Awaitable[Response]]
+_BEAT_S = 15.0
+_PAGE = (Path(__file__).parent / "page.html").read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """What the routes answer from.
+
+    Args:
+        sessions: The sessions.
+        operations: The document's operations.
+        case: A scenario, whose milestones `result` is scored by.
+    """
+
+    sessions: Sessions
+    operations: Operations
+    case: Case | None = None
+
+    def build(self, more: Sequence[BaseRoute] = (), lifespan: Any = None) -> Starlette:
+        """Return the application; `more` routes stand before the document's."""
+        one = "/_gecko/sessions/{id}"
+        own: list[tuple[str, str, Handler]] = [
+            ("GET", "/_gecko/", _show_page),
+            ("GET", "/_gecko/events", self._watch),
+            ("GET", "/_gecko/sessions", self._list),
+            ("POST", "/_gecko/sessions", self._create),
+            ("DELETE", one, self._close),
+            ("GET", f"{one}/state", self._read_state),
+            ("PUT", f"{one}/state", self._replace_state),
+            ("GET", f"{one}/history", self._read_history),
+            ("POST", f"{one}/fork", self._fork),
+            ("POST", f"{one}/reset", self._reset),
+            ("GET", f"{one}/difference", self._difference),
+            ("GET", f"{one}/snapshot", self._snapshot),
+            ("POST", f"{one}/result", self._score),
+            ("POST", "/_gecko/snapshots", self._take_snapshot),
+            # the original Gecko's
+            ("GET", "/session-id", self._create_named),
+            ("POST", "/set-session-state", self._replace_state),
+            ("GET", "/get-session-state", self._read_state),
+            ("GET", "/get-session-history", self._read_history),
+            ("POST", "/update_state", self._replace_state),
+            ("POST", "/update-state-from-real", self._record),
+        ]
+        routes: list[BaseRoute] = [Route(path, _safe(handler), methods=[method]) for method, path, handler in own]
+        anything = [
+            Route(path, endpoint=Endpoint(request_response(_safe(self._answer))))
+            for path in ("/s/{session}/{rest:path}", "/{rest:path}")
+        ]
+        return Starlette(routes=[*routes, *more, *anything], lifespan=lifespan)
+
+    async def _answer(self, request: Request) -> Response:
+        path = request.scope["raw_path"].decode("latin-1").partition("?")[0]
+        if "session" in request.path_params:
+            path = "/" + path.split("/", 3)[3]
+        if path == "/_gecko" or path.startswith("/_gecko/"):
+            raise Refused(404, "there is no such route, or not with this method")
+        request.scope["gecko_path"] = path
+        return await self.operations.answer(request, self.sessions, name_of(request))
+
+    async def _list(self, request: Request) -> Response:
+        return JSONResponse({"sessions": self.sessions.list()})
+
+    async def _create(self, request: Request) -> Response:
+        body = await _body(request, {"id", "state"})
+        session = self.sessions.create(body.get("id"), state=body.get("state"))
+        return JSONResponse({"id": session.name, "steps": session.steps}, 201)
+
+    async def _create_named(self, request: Request) -> Response:
+        name = self.sessions.create(str(uuid4())).name
+        return JSONResponse({"session_id": name}, headers={"x-session-id": name})
+
+    async def _read_state(self, request: Request) -> Response:
+        session = self.sessions.get(name_of(request))
+        state = session.world.state
+        return JSONResponse(state if "id" in request.path_params else {"session_id": session.name, "state": state})
+
+    async def _replace_state(self, request: Request) -> Response:
+        body = await _json(request)
+        name = name_of(request)
+        if "id" not in request.path_params:
+            body = body.get("state", body.get("new_state")) if isinstance(body, dict) else None
+        session = await self.sessions.replace(name, body)
+        return JSONResponse({"session_id": session.name, "state": session.world.state})
+
+    async def _read_history(self, request: Request) -> Response:
+        session = self.sessions.get(name_of(request))
+        return JSONResponse({"session_id": session.name, "history": session.world.log})
+
+    async def _fork(self, request: Request) -> Response:
+        body = await _body(request, {"id"})
+        session = await self.sessions.fork(name_of(request), body.get("id"))
+        return JSONResponse({"id": session.name, "steps": session.steps}, 201)
+
+    async def _reset(self, request: Request) -> Response:
+        body = await _body(request, {"step"})
+        session = await self.sessions.reset(name_of(request), body.get("step", 0))
+        return JSONResponse({"id": session.name, "steps": session.steps})
+
+    async def _difference(self, request: Request) -> Response:
+        mine, other = (self.sessions.get(each) for each in (name_of(request), request.query_params.get("other", "")))
+        return JSONResponse({"patch": make_patch(mine.world.state, other.world.state)})
+
+    async def _snapshot(self, request: Request) -> Response:
+        return JSONResponse(self.sessions.get(name_of(request)).world.snapshot())
+
+    async def _take_snapshot(self, request: Request) -> Response:
+        body = await _body(request, {"id", "snapshot"})
+        session = self.sessions.take(body.get("snapshot"), body.get("id"))
+        return JSONResponse({"id": session.name, "steps": session.steps}, 201)
+
+    async def _score(self, request: Request) -> Response:
+        if self.case is None or not (self.case.goal.milestones or self.case.goal.minefields):
+            raise Refused(409, "nothing says what is wanted: start with --scenario FILE that has milestones")
+        answer = (await _body(request, {"answer"})).get("answer")
+        if answer is not None and not isinstance(answer, str):
+            raise Refused(422, "answer: expected a text")
+        world = self.sessions.get(name_of(request)).world.fork()
+        score = await asyncio.to_thread(score_world, self.case, words_of(self.case), world, answer)
+        return JSONResponse({"status": find_status(score, "ended", []), "score": score})
+
+    async def _record(self, request: Request) -> Response:
+        body = await _body(request, None)
+        call = {"id": body.get("id", ""), "name": body.get("name", body.get("tool_name")), "args": body.get("args", {})}
+        if not isinstance(call["name"], str) or not isinstance(call["args"], dict) or "result" not in body:
+            raise Refused(422, "expected {'name': ..., 'args': {...}, 'result': ...}")
+        status: Literal["ok", "error"] = "error" if body.get("status") == "error" else "ok"
+        name = name_of(request)
+        entry = await self.sessions.record(name, call, Answer(status=status, result=body["result"]))
+        return JSONResponse({"session_id": name, "call": entry, "state": self.sessions.get(name).world.state})
+
+    async def _close(self, request: Request) -> Response:
+        await self.sessions.close(name_of(request))
+        return Response(status_code=204)
+
+    async def _watch(self, request: Request) -> Response:
+
+        async def events() -> AsyncIterator[str]:
+            async with self.sessions.listen() as queue:
+                yield ": here\n\n"
+                while True:
+                    try:
+                        event = await asyncio.wait_for(queue.get(), _BEAT_S)
+                        yield f"data: {json.dumps(event, ensure_ascii=True)}\n\n"
+                    except TimeoutError:
+                        yield ": beat\n\n"
+
+        return StreamingResponse(events(), media_type="text/event-stream", headers={"cache-control": "no-store"})
+
+
+def _safe(handler: Handler) -> Handler:
+    """Return the handler with every fault as an answer, without stack and secret."""
+
+    async def answer(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except Refusal as refusal:
+            return refusal.response
+        except GeckoError as error:
+            status, why = error.status if isinstance(error, Refused) else 422, str(error)
+        except (TooLarge, RecursionError) as error:
+            is_large = isinstance(error, TooLarge)
+            status, why = (413, "the body is too large") if is_large else (422, "it is nested too deeply")
+        except ClientDisconnect:
+            raise
+        except Exception as error:  # noqa: BLE001 - the boundary to whoever asks
+            sys.stderr.write(f"gecko-graph serve: {type(error).__name__} at {request.method} {request.url.path}\n")
+            status, why = 500, "the server has a fault"
+        return JSONResponse(problem(status, why), status, media_type=PROBLEM)
+
+    return answer
+
+
+def name_of(request: Request) -> str:
+    """Return the session that a request is of: our own routes' id, `X-Session-ID`, the path, else `default`."""
+    given = request.path_params.get("id") or request.headers.get("x-session-id")
+    return str(given or request.path_params.get("session") or DEFAULT)
+
+
+async def _json(request: Request) -> Json:
+    content = await request.body()
+    try:
+        return json.loads(content) if content else {}
+    except ValueError:
+        raise Refused(400, "the body is not JSON") from None
+
+
+async def _body(request: Request, keys: set[str] | None) -> JsonObject:
+    body = await _json(request)
+    if not isinstance(body, dict):
+        raise Refused(422, "expected a JSON object")
+    if keys is not None and (unknown := body.keys() - keys):
+        raise Refused(422, f"unknown key {sorted(unknown)[0][:80]!r}; known: {', '.join(sorted(keys))}")
+    return body
+
+
+async def _show_page(request: Request) -> Response:
+    policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'"
+    return HTMLResponse(_PAGE, headers={"content-security-policy": policy, "x-frame-options": "DENY"})

@@ -1,0 +1,116 @@
+"""Who may ask, and how much: hosts, origins, the token, bodies. It stands before everything else.
+
+A page of a foreign site reaches a server on loopback by a name that it has pointed there (DNS rebinding), or straight
+with its `Origin`: both headers are checked. No answer allows another origin to read it.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Collection
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from .responses import PROBLEM, problem
+
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+MAX_BODY = 1_000_000
+TOKEN = "x-gecko-token"
+
+
+class TooLarge(ClientDisconnect):
+    """A body over the limit."""
+
+
+class Endpoint:
+    """An ASGI endpoint of every method: Starlette takes a function for one of requests, GET alone."""
+
+    def __init__(self, answer: ASGIApp) -> None:
+        self._answer = answer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        await self._answer(scope, receive, send)
+
+
+class Guard:
+    """An ASGI application behind the checks.
+
+    Args:
+        app: What answers.
+        hosts: Names in `Host` that are taken, without ports; any where a token is demanded and it is empty.
+        origins: Further origins that may ask, `https://name:port`.
+        token: Demanded in `X-Gecko-Token`, or as Bearer where the path is the server's own.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        hosts: Collection[str] = LOOPBACK,
+        origins: Collection[str] = (),
+        token: str | None = None,
+    ) -> None:
+        self._app, self._hosts, self._origins = app, frozenset(hosts), frozenset(origins)
+        self._token = token.encode() if token else None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        if refused := self._find_fault(scope, headers):
+            status, why = refused
+            await JSONResponse(problem(status, why), status, media_type=PROBLEM)(scope, receive, send)
+            return
+        left = MAX_BODY
+
+        async def limited() -> Message:
+            nonlocal left
+            message = await receive()
+            left -= len(message.get("body", b""))
+            if left < 0:
+                raise TooLarge
+            return message
+
+        await self._app(scope, limited, send)
+
+    def _find_fault(self, scope: Scope, headers: Headers) -> tuple[int, str] | None:
+        host, origin = headers.get("host", ""), headers.get("origin")
+        if self._hosts and _name_of(f"//{host}") not in self._hosts:
+            return 403, "Host: this server does not answer under that name"
+        if origin is not None and origin not in self._origins and not _is_same(origin, host):
+            return 403, "Origin: another site may not ask"
+        path = str(scope["path"])
+        if headers.get("sec-fetch-site") == "cross-site" and origin is None and path != "/_gecko/":
+            return 403, "another site may not ask"  # an image or a link, which sends no Origin
+        if self._token and path not in ("/_gecko", "/_gecko/") and not self._has_token(path, headers):
+            return 401, "the server's token is missing or wrong (X-Gecko-Token)"
+        length = headers.get("content-length", "0")
+        if not length.isascii() or not length.isdigit() or int(length[:20]) > MAX_BODY:
+            return 413, f"a body holds at most {MAX_BODY} bytes"
+        return None
+
+    def _has_token(self, path: str, headers: Headers) -> bool:
+        given = headers.get(TOKEN)
+        is_own = path.startswith("/_gecko/") or path == "/mcp" or (path.startswith("/s/") and path.endswith("/mcp"))
+        if given is None and is_own:
+            kind, _, given = headers.get("authorization", "").partition(" ")
+            given = given if kind.lower() == "bearer" else ""
+        return hmac.compare_digest((given or "").encode(), self._token or b"")
+
+
+def _name_of(address: str) -> str | None:
+    try:
+        return urlsplit(address).hostname
+    except ValueError:
+        return None
+
+
+def _is_same(origin: str, host: str) -> bool:
+    return origin in (f"http://{host}", f"https://{host}")

@@ -1,0 +1,179 @@
+"""The tools over MCP, both eras, on the official low-level server: schemas are known at run time.
+
+Over HTTP `X-Session-ID` or the path `/s/{id}/mcp` names the session, else the older era's `Mcp-Session-Id`.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from langchain_core.messages import HumanMessage
+from mcp import MCPError, types
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from ..graph import create_gecko
+from ..models.factory import ModelsLike
+from ..state import Json, JsonObject, Step
+from ..tools.spec import ToolSpec
+from .guard import MAX_BODY, Endpoint
+from .responses import PROBLEM, problem
+from .sessions import DEFAULT, Refused, Sessions
+
+_CALLS: JsonObject = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "required": ["name"],
+        "properties": {"name": {"type": "string"}, "args": {"type": "object"}},
+    },
+}
+_TASK: JsonObject = {"type": "string", "description": "What the user wants."}
+_OWN = {
+    "gecko_preview": ("Try calls on a copy: what they would answer and change. Nothing is kept.", {"calls": _CALLS}),
+    "gecko_state": ("The simulated task state as it is now.", {}),
+    "gecko_undo": ("Take the last answered call back.", {}),
+    "gecko_reset": ("Go back to the start.", {}),
+    "gecko_rehearse": ("Plan a task on a copy: calls that were seen to work, judged.", {"task": _TASK}),
+}
+
+
+class McpFace:
+    """An MCP server over sessions.
+
+    Args:
+        sessions: The sessions.
+        own: Whether there are `gecko_...` tools.
+        model: Of `gecko_rehearse`, which is left out without one.
+    """
+
+    def __init__(self, sessions: Sessions, *, own: bool = False, model: ModelsLike = None) -> None:
+        self._sessions, self._model = sessions, model
+        names = [name for name in _OWN if own and (model is not None or name != "gecko_rehearse")]
+        self._own = [name for name in names if name not in sessions.base.toolkit]
+        self._server: Server[Any] = Server("gecko-graph", on_list_tools=self._list, on_call_tool=self._call)
+        self.manager = StreamableHTTPSessionManager(self._server, json_response=True, max_request_body_size=MAX_BODY)
+
+    def routes(self) -> list[Route]:
+        """Return the routes of streamable HTTP; `manager.run()` must be open while they are used."""
+        return [
+            Route("/mcp", endpoint=Endpoint(self._handle)),
+            Route("/s/{session}/mcp", endpoint=Endpoint(self._handle)),
+        ]
+
+    async def run_stdio(self) -> None:
+        """Serve the standard input until it ends; one session."""
+        async with stdio_server() as (reading, writing):
+            await self._server.run(reading, writing, self._server.create_initialization_options())
+
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            named = scope.get("path_params", {}).get("session")
+            if named is not None:
+                self._sessions.get(named)
+        except Refused as refused:
+            answer = JSONResponse(problem(refused.status, str(refused)), refused.status, media_type=PROBLEM)
+            await answer(scope, receive, send)
+            return
+        await self.manager.handle_request(scope, receive, send)
+
+    async def _list(self, context: Any, params: Any) -> types.ListToolsResult:
+        tools = [_describe(tool) for tool in self._sessions.base.toolkit]
+        for name in self._own:
+            about, given = _OWN[name]
+            schema = {"type": "object", "properties": given, "required": [*given]}
+            tools.append({"name": name, "description": about, "inputSchema": schema})
+        return types.ListToolsResult(tools=[types.Tool.model_validate(tool) for tool in tools])
+
+    async def _call(self, context: Any, params: Any) -> types.CallToolResult:
+        name, args = params.name, dict(params.arguments or {})
+        try:
+            session = self._session(context)
+            if name in self._own:
+                return await self._call_own(session, name, args)
+            if name not in self._sessions.base.toolkit:
+                raise MCPError(types.INVALID_PARAMS, f"unknown tool: {name[:80]}")
+            return _as_result(await self._sessions.call(session, {"name": name, "args": args}))
+        except Refused as refused:
+            return _result(str(refused), is_error=True)
+
+    def _session(self, context: Any) -> str:
+        request = context.request
+        if request is None:
+            return DEFAULT
+        given = request.headers.get("x-session-id") or request.scope.get("path_params", {}).get("session")
+        if given:
+            return str(given)
+        older = request.headers.get("mcp-session-id")
+        if older is None:
+            return DEFAULT
+        name = f"mcp-{older}"[:80]
+        try:
+            self._sessions.get(name)
+        except Refused:
+            self._sessions.create(name)
+        return name
+
+    async def _call_own(self, session: str, name: str, args: JsonObject) -> types.CallToolResult:
+        held = self._sessions.get(session)
+        if name == "gecko_state":
+            return _result(held.world.state)
+        if name == "gecko_preview":
+            calls = args.get("calls")
+            if not isinstance(calls, list) or len(calls) > 50:
+                return _result("calls: expected a list of at most 50 calls", is_error=True)
+            world, state = held.world.fork(), held.world.state
+            return _result({"steps": await world.acall_all(calls), "changed": world.state != state})
+        if name == "gecko_rehearse":
+            return await self._rehearse(held.world.state, args.get("task"))
+        last = max((at for at, step in enumerate(held.world.log) if "outcome" in step), default=0)
+        reset = await self._sessions.reset(session, 0 if name == "gecko_reset" else last)
+        return _result({"steps": reset.steps})
+
+    async def _rehearse(self, state: JsonObject, task: Json) -> types.CallToolResult:
+        if not isinstance(task, str) or not task.strip():
+            return _result("task: expected what the user wants", is_error=True)
+        gecko = create_gecko(self._sessions.base.toolkit, model=self._model)
+        found = await gecko.ainvoke({"messages": [HumanMessage(task)], "task_state": state})
+        kept = {key: found["rehearsal"].get(key) for key in ("plan", "verdict", "answer", "changes")}
+        return _result(kept)
+
+
+def _describe(tool: ToolSpec) -> JsonObject:
+    described: JsonObject = {
+        "name": tool.name,
+        "description": tool.about,
+        "inputSchema": {"type": "object"} | tool.parameters,
+    }
+    if isinstance(tool.result, dict) and tool.result.get("type") == "object":
+        described["outputSchema"] = tool.result
+    if tool.effect is not None:
+        described["annotations"] = {"readOnlyHint": tool.effect == "read", "openWorldHint": False}
+    return described
+
+
+def _as_result(step: Step) -> types.CallToolResult:
+    if "outcome" not in step:
+        lines = [
+            f"{each['path']}: expected {each['expected']}, got {each['got']}" for each in step.get("complaints", [])
+        ]
+        return _result("\n".join(lines), is_error=True)
+    outcome = step["outcome"]
+    meta = {"gecko/rung": outcome["rung"], "gecko/simulated": outcome["simulated"]}
+    meta["gecko/made-up"] = bool(outcome.get("invented"))
+    if "refused" in outcome:
+        return _result(str(outcome["refused"]), is_error=True, meta=meta)
+    return _result(outcome["result"], is_error=outcome["status"] == "error", meta=meta)
+
+
+def _result(value: Json, *, is_error: bool = False, meta: JsonObject | None = None) -> types.CallToolResult:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    given: JsonObject = {"content": [{"type": "text", "text": text}], "isError": is_error, "_meta": meta}
+    if isinstance(value, dict):
+        given["structuredContent"] = value
+    return types.CallToolResult.model_validate(given)

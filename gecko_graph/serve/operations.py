@@ -1,0 +1,201 @@
+"""The document's operations under their own methods and paths; other tools as `POST /{name}`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+from urllib.parse import parse_qsl, quote, urlsplit
+
+import httpx
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from ..schemas.made_up import Impossible
+from ..state import Json, JsonObject, Step
+from ..tools import Toolkit
+from ..tools.openapi.credentials import resolve_server
+from ..tools.openapi.request_reader import CannotRead, pattern_of, read_request
+from ..tools.spec import ToolSpec
+from .responses import PROBLEM, Responses, problem
+from .sessions import Sessions
+
+_ALIASES = ("session-id", "set-session-state", "get-session-state", "get-session-history", "update_state")
+OURS = ("/_gecko", "/mcp", "/s", "/update-state-from-real", *(f"/{name}" for name in _ALIASES))
+
+
+class _Operation(NamedTuple):
+    tool: ToolSpec
+    method: str
+    pattern: re.Pattern[str]
+    variables: int
+    base: str
+    responses: Responses
+
+
+class Refusal(Exception):
+    """An answer that is no call: its status, headers and body."""
+
+    def __init__(self, status: int, body: JsonObject, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(status)
+        self.response = JSONResponse(body, status, headers, PROBLEM)
+
+
+class Operations:
+    """The tools of a toolkit by HTTP requests.
+
+    Args:
+        toolkit: The tools.
+        prefix: Where they are mounted, as `/api`; nothing for the root.
+    """
+
+    def __init__(self, toolkit: Toolkit, *, prefix: str = "") -> None:
+        self._all = list(_list_operations(toolkit, prefix.rstrip("/")))
+        self.notes = [*_find_notes(self._all, prefix)]
+
+    async def answer(self, request: Request, sessions: Sessions, name: str) -> Response:
+        """Answer a request as the session's world does. Raises Refusal, Refused."""
+        path = request.scope["raw_path"].decode("latin-1").partition("?")[0]
+        near = [one for one in self._all if one.pattern.fullmatch(request.scope.get("gecko_path", path))]
+        fits = [one for one in near if one.method == request.method]
+        if not fits:
+            if not near:
+                raise Refusal(404, problem(404, "no operation has this path"))
+            raise Refusal(
+                405,
+                problem(405, "no operation of this path has this method"),
+                {"allow": ", ".join(sorted({one.method for one in near}))},
+            )
+        one = min(fits, key=lambda each: each.variables)
+        sent = _check_credentials(one, await _read(request))
+        if "prefer" in request.headers and (made := _prefer(one, request.headers["prefer"])):
+            return made
+        try:
+            args = await _arguments(one, sent)
+        except (CannotRead, ValueError, RecursionError) as error:
+            why = str(error) if isinstance(error, CannotRead) else "its body cannot be read"
+            complaint = {"tool": one.tool.name, "path": "$", "expected": "a request of this operation", "got": why}
+            raise Refusal(422, problem(422, why, complaints=[complaint])) from None
+        return respond(await sessions.call(name, {"name": one.tool.name, "args": args}), one)
+
+
+def respond(step: Step, one: _Operation) -> Response:
+    """Return a step as the document says that its outcome goes out."""
+    if "outcome" not in step:
+        complaints = step.get("complaints", [])
+        lines = [f"{each['path']}: expected {each['expected']}, got {each['got']}" for each in complaints]
+        raise Refusal(422, problem(422, "; ".join(lines)[:2000], complaints=complaints))
+    outcome = step["outcome"]
+    headers = {
+        "x-gecko-rung": quote(outcome["rung"], safe=" "),
+        "x-gecko-simulated": str(outcome["simulated"]).lower(),
+        "x-gecko-made-up": str(bool(outcome.get("invented"))).lower(),
+    }
+    if "refused" in outcome:
+        raise Refusal(409, problem(409, str(outcome["refused"])), headers)
+    if outcome["status"] == "ok":
+        found, body = one.responses.success(outcome["result"]), outcome["result"]
+    else:
+        found, body = one.responses.error(outcome["result"], tool=one.tool.name)
+    return _write(found.status, found.media, body, headers, is_empty=bool(one.responses.all) and not found.media)
+
+
+def _write(status: int, media: str, body: Json, headers: Mapping[str, str], *, is_empty: bool = False) -> Response:
+    if status in (204, 205, 304) or (is_empty and body is None):
+        return Response(status_code=status, headers=dict(headers))
+    if media and "json" not in media and "*" not in media and isinstance(body, str):
+        return Response(body.encode("utf-8", "replace"), status, dict(headers), media)
+    return JSONResponse(body, status, headers, media if "json" in media else "application/json")
+
+
+async def _read(request: Request) -> httpx.Request:
+    path, query = request.scope.get("gecko_path", ""), request.scope["query_string"].decode("latin-1")
+    url = f"http://gecko{path}" + (f"?{query}" if query else "")
+    try:
+        return httpx.Request(request.method, url, headers=request.headers.raw, content=await request.body())
+    except (httpx.InvalidURL, ValueError):
+        raise Refusal(400, problem(400, "the address cannot be read")) from None
+
+
+async def _arguments(one: _Operation, sent: httpx.Request) -> JsonObject:
+    if one.tool.binding is not None:
+        return read_request(one.tool, one.base, sent)
+    content = sent.read()
+    args = json.loads(content) if content else {}
+    if not isinstance(args, dict):
+        raise CannotRead("expected the arguments as a JSON object")
+    return args
+
+
+def _check_credentials(one: _Operation, sent: httpx.Request) -> httpx.Request:
+    """Return the request without the API's credentials, of which any value does. Raises Refusal."""
+    security = one.tool.binding.security if one.tool.binding else ()
+    if not security:
+        return sent
+    if not any(all(_has(sent, scheme) for scheme in each.values()) for each in security):
+        raise Refusal(401, problem(401, "a credential is missing; any value does"), {"www-authenticate": "Bearer"})
+    names = {str(s["name"]) for each in security for s in each.values() if s.get("in") == "query"}
+    raw = sent.url.query.decode("latin-1")
+    kept = [pair for pair in raw.split("&") if pair and pair.partition("=")[0] not in names]
+    cookies = {str(s["name"]) for each in security for s in each.values() if s.get("in") == "cookie"}
+    if cookies:
+        pairs = [pair.strip() for pair in sent.headers.get("cookie", "").split(";")]
+        sent.headers["cookie"] = "; ".join(pair for pair in pairs if pair.partition("=")[0] not in cookies)
+    sent.url = sent.url.copy_with(query="&".join(kept).encode() or None)
+    return sent
+
+
+def _has(sent: httpx.Request, scheme: JsonObject) -> bool:
+    place, name = scheme.get("in"), str(scheme.get("name"))
+    if place == "query":
+        return any(key == name for key, _ in parse_qsl(sent.url.query.decode("latin-1"), keep_blank_values=True))
+    if place == "cookie":
+        pairs = sent.headers.get("cookie", "").split(";")
+        return any(pair.strip().partition("=")[0] == name for pair in pairs)
+    return (name if place == "header" else "authorization") in sent.headers
+
+
+def _prefer(one: _Operation, header: str) -> Response | None:
+    """Return the answer that a `Prefer` header asks for, as Prism reads it: no call is made."""
+    wanted = {
+        key.strip(): value.strip().strip('"') for key, _, value in (p.partition("=") for p in re.split("[,;]", header))
+    }
+    code, example = wanted.get("code"), wanted.get("example")
+    if code is None and example is None:
+        return None
+    try:
+        found, body = one.responses.prefer(code, example, tool=one.tool.name)
+    except (LookupError, ValueError, Impossible):
+        raise Refusal(404, problem(404, "Prefer: the document has no such answer")) from None
+    headers = {
+        "x-gecko-rung": "document",
+        "x-gecko-simulated": "true",
+        "x-gecko-made-up": str(not found.examples).lower(),
+    }
+    return _write(found.status, found.media, body, headers, is_empty=not found.media)
+
+
+def _list_operations(toolkit: Toolkit, prefix: str) -> Iterator[_Operation]:
+    for tool in toolkit:
+        if tool.binding is None:
+            pattern = re.compile(re.escape(f"{prefix}/{quote(tool.name)}"))
+            yield _Operation(tool, "POST", pattern, 0, prefix, Responses({}))
+            continue
+        url = resolve_server(tool.binding.server, None) or str((tool.binding.server or {}).get("url", ""))
+        own = urlsplit(url if "{" not in url else "").path.rstrip("/")
+        template, responses = re.split("[?#]", tool.binding.path)[0], Responses.of(tool)
+        for base in dict.fromkeys((prefix + own, prefix)):
+            method, count = tool.binding.method.upper(), template.count("{")
+            yield _Operation(tool, method, pattern_of(base + template), count, base, responses)
+
+
+def _find_notes(operations: list[_Operation], prefix: str) -> Iterator[str]:
+    """Yield what of the document cannot be served as it is."""
+    for one in operations:
+        path = (one.tool.binding.path if one.tool.binding else f"/{one.tool.name}").rstrip("/")
+        if not prefix and any(path == ours or path.startswith(f"{ours}/") for ours in OURS):
+            yield f"{one.tool.name}: its path {path} is the server's own: mount the document elsewhere with --prefix"
+        media = str(one.tool.binding.body.get("media", "")) if one.tool.binding else ""
+        if media.startswith("multipart/"):
+            yield f"{one.tool.name}: a body of {media} is not read: call it by MCP"

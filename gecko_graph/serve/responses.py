@@ -1,0 +1,183 @@
+"""What a document says of an operation's answers: its statuses, the schemas of its errors, its examples."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any
+
+from ..schemas.complaints import find_faults
+from ..schemas.made_up import Impossible, make_value
+from ..schemas.subschemas import follow
+from ..state import Json, JsonObject
+from ..tools.spec import ToolSpec
+
+PROBLEM = "application/problem+json"
+_TEXTS = ("message", "detail", "error", "error_description", "title", "reason", "description")
+_KINDS = (
+    (404, r"not found|no such|unknown|does not exist|there is no|is no |has no |not exist"),
+    (409, r"already|exists|conflict|not empty|in use|busy"),
+    (403, r"forbidden|not allowed|permission|denied|may not"),
+    (402, r"credit|payment|funds|balance"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """One documented answer."""
+
+    status: int
+    media: str = ""
+    schema: JsonObject | None = None
+    examples: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Responses:
+    """All documented answers of an operation, by their codes as they are written: `404`, `4XX`, `default`."""
+
+    all: dict[str, Response]
+
+    @classmethod
+    def of(cls, tool: ToolSpec) -> Responses:
+        """Read them from the document that a tool was read from; none for another tool."""
+        if tool.source is None:
+            return cls({})
+        document, (path, method) = tool.source.document, tool.source.slot
+        given = document["paths"][path][method].get("responses", {})
+        read = {str(code): _read(document, str(code), one) for code, one in given.items()}
+        return cls({code: one for code, one in read.items() if one is not None})
+
+    def success(self, result: Json) -> Response:
+        """Return the one that a result goes out by: the lowest 2xx with content, where there is any."""
+        fine = sorted((one for code, one in self.all.items() if code[0] == "2"), key=lambda one: one.status)
+        bare = [one for one in fine if not one.media]
+        if result is None and bare:
+            return bare[0]
+        found = next((one for one in fine if one.media), None)
+        return found or next(iter(fine), None) or Response(200)
+
+    def find(self, status: int) -> Response | None:
+        """Return the one that is documented for a status."""
+        found = self.all.get(str(status)) or self.all.get(f"{status // 100}XX") or self.all.get("default")
+        return found and Response(status, found.media, found.schema, found.examples)
+
+    def error(self, result: Json, *, tool: str) -> tuple[Response, Json]:
+        """Return how a tool's own error goes out: in the document's schema for a 4xx, else as a problem."""
+        wanted, text = _kind_of(result), _text_of(result)
+        codes = [one.status for code, one in self.all.items() if code[0] == "4" and one.status not in (401, 429)]
+        order = [wanted, *sorted(codes, key=lambda code: (code in (404, 409, 403, 422), code))]
+        for status in order if codes or "default" in self.all else ():
+            if (found := self.find(status)) and "json" in found.media and found.schema is not None:
+                for body in (result, *_fill(found.schema, text, tool)):
+                    if not find_faults(found.schema, body):
+                        return found, body
+            elif found and not found.media:  # documented, with no word on what it holds
+                return Response(status, PROBLEM), problem(status, text, result)
+        return Response(wanted, PROBLEM), problem(wanted, text, result)
+
+    def prefer(self, code: str | None, example: str | None, *, tool: str) -> tuple[Response, Json]:
+        """Return a documented answer as it is asked for, or made up by its schema. Raises LookupError, Impossible."""
+        found = self.find(int(code)) if code else self.success({})
+        if found is None or (example is not None and example not in found.examples):
+            raise LookupError(f"code={code}" if found is None else f"example={example}")
+        if example is not None or found.examples:
+            return found, found.examples[example or next(iter(found.examples))]
+        if found.schema is None or not found.media:
+            return found, None
+        return found, make_value(found.schema, seed=0, key=f"{tool} {code}", subject=tool)
+
+
+def problem(status: int, detail: str, error: Json = None, **more: Json) -> JsonObject:
+    """Return an RFC 9457 problem."""
+    about = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail}
+    return about | ({"error": error} if error is not None else {}) | more
+
+
+def _read(document: JsonObject, code: str, given: Any) -> Response | None:
+    found = _follow(document, given)
+    status = (
+        int(code) if code.isdigit() else 200 if code == "default" else int(code[0] + "00") if code[0] in "12345" else 0
+    )
+    if not isinstance(found, dict) or not 100 <= status <= 599:
+        return None
+    content = _object(found.get("content"))
+    media = next((one for one in content if "json" in one), next(iter(content), ""))
+    entry = _object(content.get(media))
+    schema = entry.get("schema")
+    whole = (
+        {**_as_2020(schema), "components": _as_2020(document.get("components", {}))}
+        if isinstance(schema, dict)
+        else None
+    )
+    named = {name: _follow(document, one) for name, one in (entry.get("examples") or {}).items()}
+    examples = {name: one.get("value") for name, one in named.items() if isinstance(one, dict)}
+    return Response(status, media, whole, examples or ({"": entry["example"]} if "example" in entry else {}))
+
+
+def _object(value: Any) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
+def _follow(document: JsonObject, value: Any) -> Any:
+    for _ in range(10):
+        if not isinstance(value, dict) or not isinstance(value.get("$ref"), str):
+            break
+        value = follow(document, value["$ref"])
+    return value
+
+
+def _as_2020(value: Any) -> Any:
+    """Return a schema of OpenAPI 3.0 as one of JSON Schema 2020-12, as far as answers need it."""
+    if isinstance(value, list):
+        return [_as_2020(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    made = {key: _as_2020(one) for key, one in value.items() if key != "nullable"}
+    if value.get("nullable") is True and isinstance(value.get("type"), str):
+        made["type"] = [value["type"], "null"]
+    for bound in ("Minimum", "Maximum"):
+        if value.get(f"exclusive{bound}") is True and bound.lower() in value:
+            made[f"exclusive{bound}"] = made.pop(bound.lower())
+        elif isinstance(value.get(f"exclusive{bound}"), bool):
+            del made[f"exclusive{bound}"]
+    return made
+
+
+def _kind_of(result: Json) -> int:
+    given = result.get("status", result.get("code")) if isinstance(result, dict) else None
+    if isinstance(given, int) and 400 <= given <= 499:
+        return given
+    text = _text_of(result).lower()
+    return next((status for status, words in _KINDS if re.search(words, text)), 400)
+
+
+def _text_of(result: Json) -> str:
+    for _ in range(4):
+        if not isinstance(result, dict):
+            break
+        result = next((result[key] for key in ("error", *_TEXTS) if key in result), next(iter(result.values()), ""))
+    return result if isinstance(result, str) else repr(result)
+
+
+def _fill(schema: JsonObject, text: str, tool: str) -> Iterator[Json]:
+    """Yield bodies that a schema may take, with the error's own words where it has a place for them."""
+    try:
+        body = make_value(schema, seed=0, key=f"{tool} error", subject=tool)
+    except Impossible:
+        return
+    yield _put(body, text)
+
+
+def _put(body: Json, text: str) -> Json:
+    if isinstance(body, str):
+        return text
+    if isinstance(body, list):
+        return [_put(one, text) for one in body[:1]]
+    if not isinstance(body, dict):
+        return body
+    names = [key for key in _TEXTS if isinstance(body.get(key), str)]
+    inner = {key: _put(one, text) for key, one in body.items() if isinstance(one, dict | list)}
+    return {**body, **inner, **({names[0]: text} if names else {})}

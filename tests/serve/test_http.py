@@ -1,0 +1,169 @@
+"""Each operation under its method and path: what succeeds, what fails, what is refused, what is preferred."""
+
+from __future__ import annotations
+
+import pytest
+
+from gecko_graph import Toolkit
+from gecko_graph.serve.operations import Operations
+
+from .conftest import client_of, world_of
+
+ERROR = {
+    "type": "object",
+    "required": ["message"],
+    "properties": {"message": {"type": "string"}, "at": {"type": "string"}},
+}
+PET = {"type": "object", "required": ["name"], "properties": {"name": {"type": "string", "nullable": True}}}
+DOCUMENT = {
+    "openapi": "3.0.3",
+    "info": {"title": "pets", "version": "1"},
+    "servers": [{"url": "https://pets.example/v2"}],
+    "components": {
+        "schemas": {"Error": ERROR, "Pet": PET},
+        "responses": {
+            "Missing": {
+                "description": "-",
+                "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}},
+            }
+        },
+        "securitySchemes": {
+            "Key": {"type": "apiKey", "in": "query", "name": "key"},
+            "Bear": {"type": "http", "scheme": "bearer"},
+        },
+    },
+    "paths": {
+        "/pets/{name}": {
+            "parameters": [{"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}],
+            "get": {
+                "operationId": "getPet",
+                "x-contract": {
+                    "returns": {"name": "{{ args.name }}"},
+                    "requires": [{"check": "args.name in state.pets", "error": "there is no such pet"}],
+                },
+                "responses": {
+                    "200": {
+                        "description": "-",
+                        "content": {
+                            "application/json": {
+                                "schema": {"$ref": "#/components/schemas/Pet"},
+                                "examples": {"tom": {"value": {"name": "Tom"}}},
+                            }
+                        },
+                    },
+                    "404": {"$ref": "#/components/responses/Missing"},
+                },
+            },
+            "delete": {
+                "operationId": "deletePet",
+                "security": [{"Key": []}, {"Bear": []}],
+                "x-contract": {
+                    "effects": [{"op": "remove", "path": ["pets", "{{ args.name }}"]}],
+                    "requires": [{"check": "args.name in state.pets", "error": "there is no such pet"}],
+                },
+                "responses": {"204": {"description": "-"}},
+            },
+        },
+        "/pets": {
+            "post": {
+                "operationId": "addPet",
+                "requestBody": {
+                    "required": True,
+                    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Pet"}}},
+                },
+                "responses": {
+                    "201": {
+                        "description": "-",
+                        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Pet"}}},
+                    }
+                },
+            }
+        },
+    },
+}
+
+
+@pytest.fixture
+def pets():
+    return client_of(world_of(Toolkit.from_openapi(DOCUMENT), {"pets": {"Rex": {}}}))
+
+
+async def test_with_the_base_path_and_without(pets):
+    for path in ("/pets/Rex", "/v2/pets/Rex"):
+        answer = await pets.get(path)
+        assert (answer.status_code, answer.json()) == (200, {"name": "Rex"})
+        assert answer.headers["x-gecko-rung"] == "contract"
+        assert answer.headers["x-gecko-made-up"] == "false"
+
+
+async def test_the_success_status_and_what_is_made_up(pets):
+    answer = await pets.post("/pets", json={"name": "Ada"})
+    assert answer.status_code == 201
+    assert answer.headers["x-gecko-made-up"] == "true"
+
+
+async def test_a_tools_own_error_goes_out_in_the_documents_schema_where_it_has_one(pets):
+    answer = await pets.get("/pets/Tom")
+    assert answer.status_code == 404
+    assert answer.json()["message"] == "there is no such pet"
+    answer = await pets.delete("/pets/Tom", headers={"authorization": "Bearer x"})
+    assert answer.status_code == 404
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["detail"] == "there is no such pet"
+
+
+async def test_any_credential_does_where_one_is_demanded_and_none_is_kept(pets):
+    assert (await pets.delete("/pets/Rex")).status_code == 401
+    answer = await pets.delete("/pets/Rex", params={"key": "sesame-open"})
+    assert answer.status_code == 204
+    assert not answer.content
+    assert "sesame-open" not in (await pets.get("/_gecko/sessions/default/snapshot")).text
+
+
+async def test_what_the_validator_refuses_is_422_with_complaints(pets):
+    for given in (
+        {"json": {"name": 7}},
+        {"json": {}},
+        {"content": b"{"},
+        {"json": [1]},
+        {"json": {"name": "x"}, "params": {"q": "1"}},
+    ):
+        answer = await pets.post("/pets", **given)
+        assert answer.status_code == 422
+        assert answer.json()["complaints"]
+
+
+async def test_prefer_as_prism_has_it(pets):
+    named = await pets.get("/pets/Zoe", headers={"prefer": "code=200, example=tom"})
+    assert named.json() == {"name": "Tom"}
+    missing = await pets.get("/pets/Rex", headers={"prefer": "code=404"})
+    assert missing.status_code == 404
+    assert isinstance(missing.json()["message"], str)
+    assert (await pets.get("/pets/Rex", headers={"prefer": "code=418"})).status_code == 404
+    assert (await pets.get("/pets/Rex", headers={"prefer": "return=minimal"})).status_code == 200
+
+
+async def test_paths_and_methods_that_are_not_there(pets):
+    assert (await pets.get("/cats")).status_code == 404
+    answer = await pets.put("/pets/Rex")
+    assert answer.status_code == 405
+    assert answer.headers["allow"] == "DELETE, GET"
+
+
+async def test_tools_that_are_no_operations_are_posted_by_name():
+    def add(a: int, b: int = 2) -> int:
+        """Add."""
+        return a + b
+
+    client = client_of(world_of(Toolkit.from_tools([add])), prefix="/api")
+    assert (await client.post("/api/add", json={"a": 1})).status_code == 200
+    assert (await client.post("/api/add", json={"a": "x"})).status_code == 422
+    assert (await client.post("/api/add", json=[1])).status_code == 422
+    assert (await client.post("/add", json={"a": 1})).status_code == 404
+
+
+def test_paths_that_collide_with_ours_are_told():
+    taken = {**DOCUMENT, "paths": {"/mcp": {"get": {"operationId": "look", "responses": {}}}}}
+    assert Operations(Toolkit.from_openapi(taken)).notes
+    assert not Operations(Toolkit.from_openapi(taken), prefix="/api").notes
+    assert not Operations(Toolkit.from_openapi(DOCUMENT)).notes

@@ -1,0 +1,100 @@
+"""MCP over HTTP in both eras and over stdio, with the official client."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from contextlib import asynccontextmanager
+
+import pytest
+
+pytest.importorskip("mcp")
+
+import asyncio
+
+import uvicorn
+from mcp import Client, StdioServerParameters
+
+from gecko_graph.serve.app import Server
+from gecko_graph.serve.guard import Guard
+from gecko_graph.serve.mcp import McpFace
+from gecko_graph.serve.operations import Operations
+from gecko_graph.serve.sessions import Sessions
+
+from .conftest import EXAMPLES, shop, world_of
+from .test_save import ROOT
+
+
+@asynccontextmanager
+async def serving(*, own=False):
+    case = shop()
+    sessions = Sessions(world_of(case.tools, case.state))
+    face = McpFace(sessions, own=own)
+
+    @asynccontextmanager
+    async def lifespan(_):
+        async with face.manager.run():
+            yield
+
+    app = Guard(Server(sessions, Operations(case.tools), case).build(face.routes(), lifespan))
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        server = uvicorn.Server(uvicorn.Config(app, log_level="critical"))
+        running = asyncio.create_task(server.serve(sockets=[listening]))
+        while not server.started:
+            await asyncio.sleep(0.01)
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}", sessions
+        server.should_exit = True
+        await running
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_tools_are_listed_and_called(mode):
+    async with serving() as (address, sessions):
+        async with Client(f"{address}/mcp", mode=mode) as client:
+            listed = {tool.name: tool for tool in (await client.list_tools()).tools}
+            assert listed["findProducts"].annotations.read_only_hint is True
+            assert listed["cancelOrder"].annotations.read_only_hint is False
+            done = await client.call_tool("cancelOrder", {"order_id": "order-2"})
+            assert done.structured_content["order_id"] == "order-2"
+            again = await client.call_tool("cancelOrder", {"order_id": "order-2"})
+            assert again.is_error
+            assert (await client.call_tool("cancelOrder", {"order_id": 2})).is_error
+        (name,) = [one["id"] for one in sessions.list()]
+        assert name == "default" if mode == "auto" else name.startswith("mcp-")
+
+
+async def test_a_path_names_the_session():
+    async with serving() as (address, sessions):
+        sessions.create("a")
+        async with Client(f"{address}/s/a/mcp") as client:
+            await client.call_tool("cancelOrder", {"order_id": "order-2"})
+        assert {one["id"]: one["steps"] for one in sessions.list()} == {"a": 1}
+
+
+async def test_our_own_tools_try_undo_and_reset():
+    async with serving(own=True) as (address, sessions), Client(f"{address}/mcp") as client:
+        names = {tool.name for tool in (await client.list_tools()).tools}
+        assert {"gecko_preview", "gecko_state", "gecko_undo", "gecko_reset"} <= names
+        assert "gecko_rehearse" not in names  # without a model
+        cancel = {"name": "cancelOrder", "args": {"order_id": "order-2"}}
+        tried = await client.call_tool("gecko_preview", {"calls": [cancel]})
+        assert tried.structured_content["changed"] is True
+        state = (await client.call_tool("gecko_state", {})).structured_content
+        assert state["orders"]["order-2"]["status"] == "placed"
+        for number in (1, 2):
+            await client.call_tool("cancelOrder", {"order_id": f"order-{number}"})
+        assert (await client.call_tool("gecko_undo", {})).structured_content == {"steps": 1}
+        assert sessions.get("default").world.state["orders"]["order-2"]["status"] == "placed"
+        assert (await client.call_tool("gecko_reset", {})).structured_content == {"steps": 0}
+
+
+async def test_stdio():
+    case = str(EXAMPLES / "shop" / "cancel-the-mug.gecko.yaml")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    arguments = ["-m", "gecko_graph", "serve", "--scenario", case, "--mcp"]
+    server = StdioServerParameters(command=sys.executable, args=arguments, env=environment)
+    async with Client(server) as client:
+        done = await client.call_tool("cancelOrder", {"order_id": "order-2"})
+        assert not done.is_error
