@@ -73,9 +73,9 @@ class Server:
             ("POST", "/update_state", self._replace_state),
             ("POST", "/update-state-from-real", self._record),
         ]
-        routes: list[BaseRoute] = [Route(path, _safe(handler), methods=[method]) for method, path, handler in own]
+        routes: list[BaseRoute] = [Route(path, safe(handler), methods=[method]) for method, path, handler in own]
         anything = [
-            Route(path, endpoint=Endpoint(request_response(_safe(self._answer))))
+            Route(path, endpoint=Endpoint(request_response(safe(self._answer))))
             for path in ("/s/{session}/{rest:path}", "/{rest:path}")
         ]
         return Starlette(routes=[*routes, *more, *anything], lifespan=lifespan)
@@ -93,7 +93,7 @@ class Server:
         return JSONResponse({"sessions": self.sessions.list()})
 
     async def _create(self, request: Request) -> Response:
-        body = await _body(request, {"id", "state"})
+        body = await body_of(request, {"id", "state"})
         session = self.sessions.create(body.get("id"), state=body.get("state"))
         return JSONResponse({"id": session.name, "steps": session.steps}, 201)
 
@@ -119,12 +119,12 @@ class Server:
         return JSONResponse({"session_id": session.name, "history": session.world.log})
 
     async def _fork(self, request: Request) -> Response:
-        body = await _body(request, {"id"})
+        body = await body_of(request, {"id"})
         session = await self.sessions.fork(name_of(request), body.get("id"))
         return JSONResponse({"id": session.name, "steps": session.steps}, 201)
 
     async def _reset(self, request: Request) -> Response:
-        body = await _body(request, {"step"})
+        body = await body_of(request, {"step"})
         session = await self.sessions.reset(name_of(request), body.get("step", 0))
         return JSONResponse({"id": session.name, "steps": session.steps})
 
@@ -136,14 +136,14 @@ class Server:
         return JSONResponse(self.sessions.get(name_of(request)).world.snapshot())
 
     async def _take_snapshot(self, request: Request) -> Response:
-        body = await _body(request, {"id", "snapshot"})
+        body = await body_of(request, {"id", "snapshot"})
         session = self.sessions.take(body.get("snapshot"), body.get("id"))
         return JSONResponse({"id": session.name, "steps": session.steps}, 201)
 
     async def _score(self, request: Request) -> Response:
         if self.case is None or not (self.case.goal.milestones or self.case.goal.minefields):
             raise Refused(409, "nothing says what is wanted: start with --scenario FILE that has milestones")
-        answer = (await _body(request, {"answer"})).get("answer")
+        answer = (await body_of(request, {"answer"})).get("answer")
         if answer is not None and not isinstance(answer, str):
             raise Refused(422, "answer: expected a text")
         world = self.sessions.get(name_of(request)).world.fork()
@@ -151,7 +151,7 @@ class Server:
         return JSONResponse({"status": find_status(score, "ended", []), "score": score})
 
     async def _record(self, request: Request) -> Response:
-        body = await _body(request, None)
+        body = await body_of(request, None)
         call = {"id": body.get("id", ""), "name": body.get("name", body.get("tool_name")), "args": body.get("args", {})}
         if not isinstance(call["name"], str) or not isinstance(call["args"], dict) or "result" not in body:
             raise Refused(422, "expected {'name': ..., 'args': {...}, 'result': ...}")
@@ -179,7 +179,7 @@ class Server:
         return StreamingResponse(events(), media_type="text/event-stream", headers={"cache-control": "no-store"})
 
 
-def _safe(handler: Handler) -> Handler:
+def safe(handler: Handler) -> Handler:
     """Return the handler with every fault as an answer, without stack and secret."""
 
     async def answer(request: Request) -> Response:
@@ -216,7 +216,7 @@ async def _json(request: Request) -> Json:
         raise Refused(400, "the body is not JSON") from None
 
 
-async def _body(request: Request, keys: set[str] | None) -> JsonObject:
+async def body_of(request: Request, keys: set[str] | None) -> JsonObject:
     body = await _json(request)
     if not isinstance(body, dict):
         raise Refused(422, "expected a JSON object")

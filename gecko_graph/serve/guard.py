@@ -60,10 +60,16 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
-        if scope["type"] != "http":
+        if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
+        if scope["type"] == "websocket":
+            if self._find_fault(scope, headers):  # closed before it is accepted: the client sees 403
+                await send({"type": "websocket.close", "code": 1008})
+            else:
+                await self._app(scope, receive, send)
+            return
         if refused := self._find_fault(scope, headers):
             status, why = refused
             await JSONResponse(problem(status, why), status, media_type=PROBLEM)(scope, receive, send)

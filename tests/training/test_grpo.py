@@ -35,8 +35,8 @@ def made(tmp_path_factory):
     toolkit = train_grpo.read_toolkit(TOOLS)
     save_tasks(folder / "tasks", toolkit, [Scenario.load(examples()["shop"]).state], 20, tools=TOOLS)
     tasks = read_tasks(folder / "tasks", toolkit)
-    loss = tiny_model.make(toolkit, tasks, folder / "model", width=64, steps=150, batch=2)
-    assert loss < 1.5
+    loss = tiny_model.make(toolkit, tasks, folder / "model", width=128, steps=300, batch=2)
+    assert loss < 0.5
     return folder, toolkit, tasks
 
 
