@@ -60,9 +60,10 @@ def make_tokenizer(texts: Sequence[str], size: int) -> PreTrainedTokenizerFast:
     made.pre_tokenizer = pre_tokenizers.Sequence([digits, pre_tokenizers.ByteLevel(add_prefix_space=False)])
     made.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    made.train_from_iterator(
-        texts, trainers.BpeTrainer(vocab_size=size, special_tokens=[*SPECIAL], initial_alphabet=alphabet, show_progress=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=size, special_tokens=[*SPECIAL], initial_alphabet=alphabet, show_progress=False
     )
+    made.train_from_iterator(texts, trainer)
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=made, eos_token="<|im_end|>", pad_token="<|endoftext|>", padding_side="left"
     )
@@ -109,7 +110,7 @@ def fit(model: Any, rows: Sequence[Any], steps: int, batch: int, rate: float, se
     return sum(losses[-10:]) / len(losses[-10:])
 
 
-def make(
+def make(  # noqa: PLR0913 - knobs of a script
     toolkit: Any, tasks: Sequence[Any], out: Path, *, layers: int = 2, width: int = 128, steps: int = 300,
     batch: int = 4, rate: float = 3e-3, words: int = 2_000, seed: int = 0,
 ) -> float:  # fmt: skip

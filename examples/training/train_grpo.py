@@ -4,8 +4,8 @@
     python train_grpo.py --data train.jsonl --model Qwen/Qwen3-0.6B --out DIR
     python train_grpo.py --toolkit api.yaml --tasks FOLDER --model Qwen/Qwen3-0.6B --out DIR
 
-With `--data` each row is one step, and the reward is ToolMatch (equation 1). With `--tasks` the policy plays whole tasks
-in a simulated world, and the reward is whether the goal is met.
+With `--data` each row is one step, and the reward is ToolMatch (equation 1). With `--tasks` the policy plays whole
+tasks in a simulated world, and the reward is whether the goal is met.
 """
 
 from __future__ import annotations
@@ -117,9 +117,7 @@ def build_trainer(options: argparse.Namespace, folder: Path, environment: type |
     tools = tools_of(environment)
     prompts = [tokenizer.apply_chat_template(row["prompt"], tools=tools, add_generation_prompt=True) for row in rows]
     rows = leave_out_long(rows, [len(each["input_ids"]) for each in prompts])
-    return GRPOTrainer(
-        options.model, train_dataset=Dataset.from_list(rows), environment_factory=environment, **shared
-    )
+    return GRPOTrainer(options.model, train_dataset=Dataset.from_list(rows), environment_factory=environment, **shared)
 
 
 def tools_of(environment: type) -> list[Any]:

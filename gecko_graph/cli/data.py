@@ -17,8 +17,8 @@ from ..scenario import read_toolkit
 from ..scenario.tools import is_in_module
 from ..state import Json
 from ..tools import Toolkit
-from ..training.output import save_tasks
-from ..training.rows import Unwritten
+from ..training.output import NEMO_GYM, nemo_rows, save_tasks
+from ..training.rows import Unwritten, write_rows
 from ..training.verify import Summary, verify_samples
 from ..training.walks import CHAIN
 from ..values.documents import format_document
@@ -110,6 +110,8 @@ def tasks(options: Options) -> int:
         made = save_tasks(
             folder, toolkit, states, options.count, tools=named, seed=options.seed, model=models, progress=tell
         )
+    if options.to == "nemo-gym":
+        write_rows(folder / NEMO_GYM, nemo_rows(made))
     deep = sum(each.chain >= CHAIN for each in made)
     told = (
         f"{folder}: {counted(len(made), 'task')}, {deep} with {CHAIN} or more calls in a row that depend on each other"

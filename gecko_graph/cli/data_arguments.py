@@ -69,6 +69,7 @@ def verify(**given: Any) -> int:
 @click.option("-o", "output", metavar="FOLDER", type=FILE, required=True, help="Where tasks and samples are written.")
 @click.option("-n", "count", metavar="N", type=click.IntRange(1), default=1000, help="Tasks (1000).")
 @click.option("--seed", metavar="N", type=int, default=0, help="Another seed, other tasks (0).")
+@click.option("--to", type=click.Choice(["nemo-gym"]), help="Also rows for `serve --tasks`: nemo-gym.jsonl.")
 @choice
 @model
 @role_model

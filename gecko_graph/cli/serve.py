@@ -6,6 +6,7 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
+from pathlib import Path
 from types import SimpleNamespace as Options
 from typing import Any
 
@@ -36,8 +37,10 @@ def serve(options: Options) -> int:
     check_needs(options)
     if options.host not in LOOPBACK and not options.token:
         raise GeckoError(f"--host {options.host} can be reached from elsewhere: it needs --token")
+    played = _read_tasks(options)
     scenario = Scenario.load(options.scenario) if options.scenario else None
-    base = _build_world(options, scenario)
+    alone = played[0] if played and not options.spec and scenario is None else scenario
+    base = _build_world(options, alone)
     inputs = [("SPEC", options.spec), ("--state", options.state), ("--scenario", options.scenario)]
     check_files(inputs, {"--save": options.save})
     identity = digest({"tools": base.toolkit.to_openapi(), "state": base.state})
@@ -56,10 +59,11 @@ def serve(options: Options) -> int:
             yield
 
     operations = Operations(base.toolkit, prefix=options.prefix)
-    app = Server(sessions, operations, scenario).build(mcp.routes() if mcp else (), lifespan)
+    trainers, told = _build_trainers(played, options)
+    app = Server(sessions, operations, scenario).build([*trainers, *(mcp.routes() if mcp else ())], lifespan)
     hosts = LOOPBACK if options.host in LOOPBACK else ()
     guarded = Guard(app, hosts=hosts, origins=options.origin, token=options.token)
-    sys.stderr.writelines(f"note: {note}\n" for note in operations.notes)
+    sys.stderr.writelines(f"note: {note}\n" for note in [*operations.notes, *told])
     config = uvicorn.Config(guarded, host=options.host, port=options.port, log_level="warning", lifespan="on")
     asyncio.run(_run(uvicorn.Server(config), options, base))
     return 0
@@ -72,6 +76,28 @@ def _build_mcp(options: Options, sessions: Any) -> Any:
     except ImportError:
         return None
     return McpFace(sessions, own=options.gecko, model=build_models(options) if options.model else None)
+
+
+def _read_tasks(options: Options) -> list[Scenario]:
+    """Return the cases of `--tasks`. Raises GeckoError."""
+    if not options.tasks:
+        return []
+    files = sorted(Path(options.tasks).glob("*.gecko.yaml"))
+    if not files:
+        raise GeckoError(f"--tasks: {options.tasks} holds no *.gecko.yaml (gecko-graph data tasks makes some)")
+    return [Scenario.load(file) for file in files]
+
+
+def _build_trainers(tasks: list[Scenario], options: Options) -> tuple[list[Any], list[str]]:
+    """Return the routes of trainers, and what is to be told of them."""
+    if not tasks:
+        return [], []
+    from ..serve.episodes import Episodes
+    from ..serve.trainers import NEMO_GYM, OPENENV, Trainers, find_collisions
+
+    episodes = Episodes(tasks, most=options.sessions)
+    told = find_collisions([each["function"]["name"] for each in episodes.tools.as_openai()])
+    return Trainers(episodes).routes(), [*told, f"{len(tasks)} tasks at {OPENENV} and {NEMO_GYM}"]
 
 
 async def _run(server: Any, options: Options, base: World) -> None:

@@ -16,7 +16,7 @@ from uuid import uuid4
 from ..conversation.user import Case
 from ..errors import GeckoError
 from ..state import Json, JsonObject, Step
-from ..training.env import GeckoEnv, index_tasks, words_of
+from ..training.env import GeckoEnv
 from .sessions import Refused
 
 FINISH = "finish"
@@ -138,11 +138,3 @@ def told(step: Step | None) -> tuple[Json, str]:
         return None, json.dumps(step["complaints"], ensure_ascii=False)
     result = step["outcome"]["result"]
     return result, "" if step["outcome"]["status"] == "ok" else json.dumps(result, ensure_ascii=False)
-
-
-def nemo_rows(tasks: Sequence[Case]) -> Iterator[JsonObject]:
-    """Yield NeMo Gym's row of each task: the parameters of a request to OpenAI's Responses API, and its name."""
-    for name, case in index_tasks(tasks).items():
-        tools = [{"type": "function", "strict": False, **each["function"]} for each in case.tools.as_openai()]
-        given = {"input": [{"role": "user", "content": words_of(case)}], "tools": tools}
-        yield {"id": name, "task": name, "responses_create_params": given}

@@ -103,20 +103,20 @@ class Trainers:
         """Serve one connection, which is one session."""
         await socket.accept()
         episode = self._episodes.begin()
-        async for text in socket.iter_text():
+        while (frame := await socket.receive())["type"] == "websocket.receive":
+            text = frame.get("text") or ""
             try:
-                message = json.loads(text) if len(text) <= MAX_BODY else None
+                found = json.loads(text) if len(text) <= MAX_BODY else None
             except (ValueError, RecursionError):
-                message = None
-            kind = message.get("type") if isinstance(message, dict) else None
-            if kind == "close":
-                break
-            await socket.send_json(await asyncio.to_thread(self._answer, episode, kind, message or {}))
-        if socket.client_state.name == "CONNECTED":
-            await socket.close()
+                found = None
+            message = found if isinstance(found, dict) else {}
+            if message.get("type") == "close":
+                await socket.close()
+                return
+            await socket.send_json(await asyncio.to_thread(self._answer, episode, message))
 
-    def _answer(self, episode: Episode, kind: Any, message: Mapping[str, Any]) -> JsonObject:
-        data = message.get("data") or {}
+    def _answer(self, episode: Episode, message: Mapping[str, Any]) -> JsonObject:
+        kind, data = message.get("type"), message.get("data") or {}
         try:
             if not isinstance(data, Mapping):
                 raise GeckoError("data: expected an object")

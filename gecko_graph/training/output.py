@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..conversation.user import Case
 from ..errors import GeckoError
 from ..state import Json, JsonObject
 from ..tools import Toolkit
 from ..values.digest import digest
 from ..values.documents import format_document
+from .env import index_tasks, words_of
 from .rows import write_rows
 from .tasks import Task, make_tasks
 
-TASKS, SAMPLES = "tasks.jsonl", "samples.jsonl"
+TASKS, SAMPLES, NEMO_GYM = "tasks.jsonl", "samples.jsonl", "nemo-gym.jsonl"
 
 
 def save_tasks(
@@ -64,6 +66,14 @@ def read_tasks(folder: str | Path, toolkit: Toolkit) -> list[Task]:
     if not (Path(folder) / TASKS).is_file():
         raise GeckoError(f"{folder}: it holds no {TASKS}: gecko-graph data tasks SPEC -o {folder}")
     return _read_known(Path(folder) / TASKS, toolkit, None)
+
+
+def nemo_rows(tasks: Sequence[Case]) -> Iterator[JsonObject]:
+    """Yield NeMo Gym's row of each task: the parameters of a request to OpenAI's Responses API, and its name."""
+    for name, case in index_tasks(tasks).items():
+        tools = [{"type": "function", "strict": False, **each["function"]} for each in case.tools.as_openai()]
+        given = {"input": [{"role": "user", "content": words_of(case)}], "tools": tools}
+        yield {"id": name, "task": name, "responses_create_params": given}
 
 
 def _read_known(file: Path, toolkit: Toolkit, key: str | None) -> list[Task]:

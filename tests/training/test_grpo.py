@@ -1,7 +1,7 @@
 """GRPO in TRL itself, in an environment of its own: three steps of a two-layer model, by tasks and by rows.
 
-    pip install -e '.[training]' 'trl>=1.16,<2' 'transformers>=5.2' jmespath pytest hypothesis
-    python -m pytest tests/training/test_grpo.py
+pip install -e '.[training]' 'trl>=1.16,<2' 'transformers>=5.2' jmespath pytest hypothesis
+python -m pytest tests/training/test_grpo.py
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ def made(tmp_path_factory):
 
 def options(folder, out, *more):
     given = ["--model", str(folder / "model"), "--out", str(folder / out), "--steps", "3", "--prompts", "2"]
-    return train_grpo.read_arguments([*given, "--generations", "4", "--completion", "256", "--learning-rate", "1e-4", *more])
+    return train_grpo.read_arguments(
+        [*given, "--generations", "4", "--completion", "256", "--learning-rate", "1e-4", *more]
+    )
 
 
 def test_three_steps_by_tasks(made):
