@@ -50,7 +50,7 @@ def options(folder, out, *more):
 def test_three_steps_by_tasks(made):
     folder, toolkit, tasks = made
     episodes, prompts = [], []
-    environment = trl_environment(toolkit, tasks)
+    environment = trl_environment(toolkit, tasks, reward="stepwise")
 
     class Watched(environment):
         def reset(self, **row):
