@@ -13,8 +13,10 @@ from ..schemas.made_up import Impossible, make_value
 from ..schemas.subschemas import follow
 from ..state import Json, JsonObject
 from ..tools.spec import ToolSpec
+from ..values.places import map_texts
 
 PROBLEM = "application/problem+json"
+_FILE = re.compile(r"[^\s'\"]+(?=#/)")
 _TEXTS = ("message", "detail", "error", "error_description", "title", "reason", "description")
 _KINDS = (
     (404, r"not found|no such|unknown|does not exist|there is no|is no |has no |not exist"),
@@ -66,6 +68,7 @@ class Responses:
 
     def error(self, result: Json, *, tool: str) -> tuple[Response, Json]:
         """Return how a tool's own error goes out: in the document's schema for a 4xx, else as a problem."""
+        result = map_texts(result, _hide_file)
         wanted, text = _kind_of(result), _text_of(result)
         codes = [one.status for code, one in self.all.items() if code[0] == "4" and one.status not in (401, 429)]
         order = [wanted, *sorted(codes, key=lambda code: (code in (404, 409, 403, 422), code))]
@@ -88,6 +91,11 @@ class Responses:
         if found.schema is None or not found.media:
             return found, None
         return found, make_value(found.schema, seed=0, key=f"{tool} {code}", subject=tool)
+
+
+def _hide_file(text: str) -> str:
+    """Return a text without the file of a contract's place in its document, `FILE#/paths/...`."""
+    return _FILE.sub("", text)
 
 
 def problem(status: int, detail: str, error: Json = None, **more: Json) -> JsonObject:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeAlias
+from typing import IO, TypeAlias, cast
 
 from ..errors import GeckoError
 from ..masking import mask
@@ -54,12 +55,23 @@ def _run(what: str, command: str, places: dict[str, str]) -> None:
     for place, value in places.items():
         words = [word.replace(place, value) for word in words]
     try:
-        done = subprocess.run(words, stderr=subprocess.PIPE, text=True, errors="replace", check=False)
+        with subprocess.Popen(words, stderr=subprocess.PIPE) as running:
+            said = _pass_on(cast("IO[bytes]", running.stderr))
     except OSError as error:
         raise GeckoError(f"{what}: {words[0]}: {error.strerror}") from None
-    if done.returncode:
-        said = mask(done.stderr.strip()[-_SHOWN:])
-        raise GeckoError(f"{what}: {shlex.join(words)} ended with {done.returncode}; the same command goes on\n{said}")
+    if running.returncode:
+        ended = f"{what}: {shlex.join(words)} ended with {running.returncode}; the same command goes on"
+        raise GeckoError(f"{ended}\n{mask(said.strip())}")
+
+
+def _pass_on(stream: IO[bytes]) -> str:
+    """Show what a command tells while it runs, which may be hours, and return the last of it."""
+    last = b""
+    while chunk := stream.read1(1 << 16):  # type: ignore[attr-defined]
+        last = (last + chunk)[-_SHOWN:]
+        sys.stderr.write(chunk.decode("utf-8", "replace"))
+        sys.stderr.flush()
+    return last.decode("utf-8", "replace")
 
 
 def _remove(path: Path) -> None:

@@ -222,6 +222,8 @@ class Stages:
     def _write_data(self, number: int, chosen: list[Chosen], sources: list[Path], given: Mapping[str, Any]) -> Counts:
         """Write a data set as samples and as rows to train on; each row's `from` says as what it is in it."""
         folder = self._config.folder / f"iteration-{number}"
+        if not chosen:
+            raise GeckoError(f"iteration {number}: there are no rows to train on: nothing was missed, and none is left")
 
         def work(of: str) -> Counts:
             wanted: dict[str, list[Chosen]] = {}

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gecko_graph import Toolkit
+from gecko_graph.scenario import read_toolkit
 
-from .conftest import client_of, shop, world_of
+from .conftest import EXAMPLES, client_of, shop, world_of
 
 DEEP = b"[" * 10_000 + b"]" * 10_000
 
@@ -101,3 +102,12 @@ async def test_an_error_shows_no_stack_and_no_secret(client, monkeypatch, capsys
     assert "secret" not in capsys.readouterr().err
     monkeypatch.undo()
     assert (await client.get("/products")).status_code == 200
+
+
+async def test_an_error_names_no_file_of_the_server():
+    toolkit = read_toolkit(str(EXAMPLES / "shop" / "shop.openapi.yaml"))
+    async with client_of(world_of(toolkit)) as client:
+        answer = await client.get("/products")  # a contract that needs a state, which this world has not
+    assert answer.status_code == 400
+    assert "#/paths/" in answer.text
+    assert "openapi.yaml" not in answer.text

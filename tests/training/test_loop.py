@@ -271,6 +271,24 @@ def test_a_trainer_that_fails_is_told_with_what_it_said(tmp_path, command, said)
     assert not (tmp_path / "model").exists()
 
 
+def test_what_a_command_tells_is_shown_while_it_runs(tmp_path, capsys):
+    said = "import sys; print('step 1 of 2', file=sys.stderr); sys.exit(3)"
+    with pytest.raises(GeckoError, match=r"ended with 3.*\n.*step 1 of 2"):
+        run_maker("trainer", f'python -c "{said}" {{data}} {{out}}', tmp_path, "tiny", tmp_path / "model")
+    assert "step 1 of 2" in capsys.readouterr().err
+
+
+def test_nothing_left_to_train_on_is_told(tmp_path):
+    def unsure(data, model, out):
+        rows = [{"id": each["id"], "output": {"tool_calls": each["label"]}} for each in read(data)]
+        out.write_text("".join(json.dumps(each) + "\n" for each in rows))
+
+    file = tmp_path / "seeds.jsonl"
+    file.write_text(json.dumps(row("r1")))
+    with pytest.raises(GeckoError, match="iteration 2: there are no rows"):
+        build(tmp_path / "out", seeds=file, given=unsure).invoke({})
+
+
 @pytest.mark.parametrize(
     ("more", "said"),
     [
