@@ -5,6 +5,7 @@ Over HTTP `X-Session-ID` or the path `/s/{id}/mcp` names the session, else the o
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -17,6 +18,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from ..errors import GeckoError, RunFailure
 from ..graph import create_gecko
 from ..models.factory import ModelsLike
 from ..state import Json, JsonObject, Step
@@ -24,6 +26,9 @@ from ..tools.spec import ToolSpec
 from .guard import MAX_BODY, Endpoint
 from .responses import PROBLEM, problem
 from .sessions import DEFAULT, Refused, Sessions
+
+REHEARSE_S = 600.0
+"""Seconds that a rehearsal may take."""
 
 _CALLS: JsonObject = {
     "type": "array",
@@ -95,12 +100,14 @@ class McpFace:
         try:
             session = self._session(context)
             if name in self._own:
-                return await self._call_own(session, name, args)
+                return await self._call_own(context, session, name, args)
             if name not in self._sessions.base.toolkit:
                 raise MCPError(types.INVALID_PARAMS, f"unknown tool: {name[:80]}")
             return _as_result(await self._sessions.call(session, {"name": name, "args": args}))
-        except Refused as refused:
+        except (GeckoError, RunFailure) as refused:
             return _result(str(refused), is_error=True)
+        except TimeoutError:
+            return _result("not over in time; nothing is kept", is_error=True)
 
     def _session(self, context: Any) -> str:
         request = context.request
@@ -119,7 +126,7 @@ class McpFace:
             self._sessions.create(name)
         return name
 
-    async def _call_own(self, session: str, name: str, args: JsonObject) -> types.CallToolResult:
+    async def _call_own(self, context: Any, session: str, name: str, args: JsonObject) -> types.CallToolResult:
         held = self._sessions.get(session)
         if name == "gecko_state":
             return _result(held.world.state)
@@ -128,18 +135,28 @@ class McpFace:
             if not isinstance(calls, list) or len(calls) > 50:
                 return _result("calls: expected a list of at most 50 calls", is_error=True)
             world, state = held.world.fork(), held.world.state
-            return _result({"steps": await world.acall_all(calls), "changed": world.state != state})
+            async with asyncio.timeout(self._sessions.call_s):
+                return _result({"steps": await world.acall_all(calls), "changed": world.state != state})
         if name == "gecko_rehearse":
-            return await self._rehearse(held.world.state, args.get("task"))
+            async with asyncio.timeout(REHEARSE_S):
+                return await self._rehearse(context, held.world.state, args.get("task"))
         last = max((at for at, step in enumerate(held.world.log) if "outcome" in step), default=0)
         reset = await self._sessions.reset(session, 0 if name == "gecko_reset" else last)
         return _result({"steps": reset.steps})
 
-    async def _rehearse(self, state: JsonObject, task: Json) -> types.CallToolResult:
+    async def _rehearse(self, context: Any, state: JsonObject, task: Json) -> types.CallToolResult:
         if not isinstance(task, str) or not task.strip():
             return _result("task: expected what the user wants", is_error=True)
         gecko = create_gecko(self._sessions.base.toolkit, model=self._model)
-        found = await gecko.ainvoke({"messages": [HumanMessage(task)], "task_state": state})
+        given: Any = {"messages": [HumanMessage(task)], "task_state": state}
+        found: Any = {}
+        told = 0
+        async for mode, part in gecko.astream(given, stream_mode=["updates", "values"]):
+            if mode == "values":
+                found = part
+                continue
+            told += 1
+            await context.session.report_progress(told, message=", ".join(part))
         kept = {key: found["rehearsal"].get(key) for key in ("plan", "verdict", "answer", "changes")}
         return _result(kept)
 

@@ -21,16 +21,17 @@ from gecko_graph.serve.guard import Guard
 from gecko_graph.serve.mcp import McpFace
 from gecko_graph.serve.operations import Operations
 from gecko_graph.serve.sessions import Sessions
+from gecko_graph.testing import failing, recorded
 
 from .conftest import EXAMPLES, shop, world_of
 from .test_save import ROOT
 
 
 @asynccontextmanager
-async def serving(*, own=False):
+async def serving(*, own=False, model=None):
     case = shop()
     sessions = Sessions(world_of(case.tools, case.state))
-    face = McpFace(sessions, own=own)
+    face = McpFace(sessions, own=own, model=model)
 
     @asynccontextmanager
     async def lifespan(_):
@@ -98,3 +99,30 @@ async def test_stdio():
     async with Client(server) as client:
         done = await client.call_tool("cancelOrder", {"order_id": "order-2"})
         assert not done.is_error
+
+
+CANCEL = {"call": "cancelOrder", "args": {"order_id": "order-2"}}
+REPLIES = {
+    "planner": [[CANCEL, {"say": "Cancelled."}]],
+    "checklist": [{"items": ["order-2 is cancelled"]}],
+    "judge": [{"items": [{"id": "item-1", "status": "success"}]}],
+}
+
+
+async def test_a_task_is_rehearsed_on_a_copy():
+    async with serving(own=True, model=recorded(**REPLIES)) as (address, sessions), Client(f"{address}/mcp") as client:
+        before = sessions.get("default").world.state
+        done = await client.call_tool("gecko_rehearse", {"task": "Cancel order-2."})
+        assert done.structured_content["verdict"]["status"] == "accepted"
+        assert [call["name"] for call in done.structured_content["plan"]] == ["cancelOrder"]
+        assert sessions.get("default").world.state == before
+        assert (await client.call_tool("gecko_rehearse", {"task": " "})).is_error
+
+
+async def test_a_rehearsal_that_fails_or_takes_too_long_is_told(monkeypatch):
+    async with serving(own=True, model=failing(ValueError("down"))) as (address, _), Client(f"{address}/mcp") as client:
+        done = await client.call_tool("gecko_rehearse", {"task": "Cancel order-2."})
+        assert done.is_error or done.structured_content["verdict"]["status"] != "accepted"
+    monkeypatch.setattr("gecko_graph.serve.mcp.REHEARSE_S", 0.0)
+    async with serving(own=True, model=recorded(**REPLIES)) as (address, _), Client(f"{address}/mcp") as client:
+        assert "not over in time" in (await client.call_tool("gecko_rehearse", {"task": "x"})).content[0].text
