@@ -28,6 +28,7 @@ _MEANING: dict[str, Outcome] = {
     "BOTH_CORRECT": "BOTH_CORRECT",
     "BOTH_WRONG": "BOTH_WRONG",
 }
+_ORDER = "(The first is the label, the second what the model did.)"
 _SWAPPED = {"FIRST_WRONG": "SECOND_WRONG", "SECOND_WRONG": "FIRST_WRONG"}
 
 
@@ -131,8 +132,7 @@ def _agree(one: Any, other: Any) -> Judged:
         return Judged("UNDECIDED", "nobody", "no reply")
     if one.verdict != _SWAPPED.get(other.verdict, other.verdict):
         return Judged("DISAGREED", "model")
-    analysis = one.analysis.replace("the first", "the label").replace("The first", "The label")
-    return Judged(_MEANING[one.verdict], "model", analysis.replace("he second", "he model"))
+    return Judged(_MEANING[one.verdict], "model", f"{_ORDER} {one.analysis}" if one.analysis else "")
 
 
 def _fails(verdict: Verdict) -> bool:
