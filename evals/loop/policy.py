@@ -21,7 +21,7 @@ from gecko_graph.values.places import scalars
 from . import Given, Told
 from .tasks import kits
 
-KITS, TASKS, EPISODES, TRIES, UNKNOWN, RATE = ("shop",), 100, 4_000, 3, 0.6, 0.1
+KITS, TASKS, EPISODES, TRIES, UNKNOWN, RATE = ("shop",), 100, 10_000, 3, 0.6, 0.1
 CHANCE, TRAINED, UNSEEN, SECONDS = 0.2, 0.8, 0.5, 360
 _CLAUSE = re.compile(r"(?:\(\d+\) |this: )(.*?)\.(?= \(\d+\)|$)")
 _PART = re.compile(r'(.+?)(?: the (.+?))? (?:of the one with (.+?) "(.*)"|as given by step (\d+)|"(.*)"|(\S+))')
