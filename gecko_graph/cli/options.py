@@ -61,6 +61,7 @@ class Commands(Command, click.Group):
     command_class = Command
 
     def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names as they are shown."""
         return list(self.commands)
 
 
@@ -85,10 +86,12 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def _several(*options: Decorator) -> Decorator:
+    """Return one decorator of several options."""
     return lambda function: reduce(lambda decorated, option: option(decorated), reversed(options), function)
 
 
 def complete_examples(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the examples' names that begin so."""
     from ..scenario import examples
 
     return [name for name in examples() if name.startswith(incomplete)]

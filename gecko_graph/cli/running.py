@@ -36,6 +36,7 @@ Outputs = Sequence[Mapping[str, Any]]
 
 
 def demo(options: Options) -> int:
+    """Run a shipped example, or list them."""
     console = screen()
     if options.list:
         for name, file in examples().items():
@@ -83,6 +84,7 @@ def do(options: Options) -> int:
 
 
 def run(options: Options) -> int:
+    """Rehearse a scenario or a task."""
     scenario = load_scenario(options)
     console, thread = screen(stderr=options.json == "-"), options.thread or scenario.name
     recorder = Recorder(scenario) if options.record else None

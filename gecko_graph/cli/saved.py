@@ -116,6 +116,7 @@ def read_command(saver: SqliteSaver, thread: str) -> Any:
 
 
 def history(options: Options) -> int:
+    """Show a thread, or list the threads."""
     console = screen()
     if options.thread is None and (option := next((key for key in ("html", "blame") if getattr(options, key)), None)):
         raise GeckoError(f"--{option} needs THREAD: the run that it is about")
@@ -145,6 +146,7 @@ def history(options: Options) -> int:
 
 
 def write_page(target: str, turns: Sequence[Turn], *, title: str) -> None:
+    """Write a thread's turns as one HTML page."""
     from ..display.page import html_page  # here, because only `--html` needs the templates
 
     write_text("--html", target, html_page(*turns, title=title))
@@ -215,6 +217,7 @@ class SavedTurn(Turn):
 
 
 def read_turns(saver: BaseCheckpointSaver[str], thread: str) -> Iterator[SavedTurn]:
+    """Yield the turns of a thread in order."""
     config: RunnableConfig = {"configurable": {"thread_id": thread}}
     graph = _choose_reader(saver, config)
     by_turn: dict[int, list[StateSnapshot]] = {}

@@ -125,6 +125,7 @@ def _watch(records: Any, planned: Sequence[Planned], file: Path | None, console:
 
 
 def show_report(report: Report, records: Sequence[JsonObject], console: Console) -> None:
+    """Print the tables."""
     console.print(build_table("category", report.categories))
     if len(report.augmentations) > 1:
         console.print(build_table("augmentation", report.augmentations))

@@ -265,6 +265,7 @@ class Clause:
 
     @property
     def condition(self) -> list[Expression]:
+        """The expressions that decide whether it fails."""
         return [self.check, *([self._when] if self._when else [])]
 
     def fails(self, scope: Scope) -> bool:

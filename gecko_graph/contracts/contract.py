@@ -128,10 +128,12 @@ class Contract:
 
     @property
     def where(self) -> str:
+        """The document and the tool, as in messages."""
         return self._parts.where
 
     @property
     def answers(self) -> bool:
+        """True if it has effects or a result."""
         return self._parts.answers
 
     @property
@@ -169,6 +171,7 @@ class Contract:
 
     @property
     def is_gated(self) -> bool:
+        """True if it has requirements that need no arguments."""
         return bool(self._parts.free)
 
     def admissible(
@@ -293,4 +296,5 @@ class Invariant:
         return self._clause.error_text(scope) if self._clause.fails(scope) else None
 
     def record(self, error: str) -> Violation:
+        """Return the record of a call that violates it with this error."""
         return self._clause.violation(error)

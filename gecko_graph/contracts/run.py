@@ -109,11 +109,13 @@ class Parts:
         return [*self.returns.expressions, *(each for clause in clauses for each in clause.expressions)]
 
     def with_lets(self, own: Collection[Expression]) -> Iterator[Expression]:
+        """Yield expressions, and those of the lets that they need."""
         yield from own
         for name in find_used_lets(own, self.lets):
             yield from self.lets[name].expressions
 
     def names_used(self, own: Collection[Expression]) -> frozenset[str]:
+        """Return the names in expressions, and in the lets that they need."""
         return frozenset[str]().union(*(expression.names for expression in self.with_lets(own)))
 
 

@@ -50,6 +50,7 @@ class Rerun:
         self._forks: list[tuple[World, dict[str, Json]]] = []
 
     def run(self) -> Rerun:
+        """Make all calls."""
         for step in self._log:
             self._forks.append((self._world.fork(), dict(self._renamed)))
             self.steps.append(self._make(self._world, step, self._renamed))
@@ -57,6 +58,7 @@ class Rerun:
         return self
 
     def without(self, index: int) -> list[Step]:
+        """Return the steps after one, as they are without it."""
         world, renamed = self._forks[index]
         world, renamed = world.fork(), dict(renamed)
         return [self._make(world, step, renamed) for step in self._log[index + 1 :]]
@@ -170,9 +172,11 @@ class TableChange(NamedTuple):
 
     @property
     def rows(self) -> list[JsonObject]:
+        """The rows that are new or changed, without what is drawn."""
         return [self.keep(row) for _, row in self.new]
 
     def keep(self, row: JsonObject) -> JsonObject:
+        """Return a row without what is drawn."""
         return {column: value for column, value in row.items() if column not in self.drawn}
 
 

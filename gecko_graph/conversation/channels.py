@@ -139,6 +139,7 @@ class Envelope(TypedDict):
 
 
 def address(message: Message, sender: Party, recipient: Party, *, steps: int) -> Message:
+    """Return a copy of a message with its envelope."""
     envelope: Envelope = {"sender": sender, "recipient": recipient, "steps": steps}
     return message.model_copy(update={"additional_kwargs": {**message.additional_kwargs, KEY: envelope}})
 
@@ -172,9 +173,11 @@ def select_view(messages: Sequence[AnyMessage], party: Party) -> list[AnyMessage
 
 
 def is_answer(message: AnyMessage) -> bool:
+    """Return whether it is the agent's message to the user."""
     envelope = read_envelope(message)
     return (envelope["sender"], envelope["recipient"]) == ("agent", "user")
 
 
 def find_user_texts(messages: Sequence[AnyMessage]) -> list[str]:
+    """Return the texts of the user's messages."""
     return [text_of(message) for message in messages if read_envelope(message)["sender"] == "user"]

@@ -46,10 +46,12 @@ class WorldTool(BaseTool):
     response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Answer a call, and remember its id."""
         _remember_id(input)
         return super().invoke(input, config, **kwargs)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Answer a call, and remember its id."""
         _remember_id(input)
         return await super().ainvoke(input, config, **kwargs)
 
@@ -123,6 +125,7 @@ class Desk:
         self.names = {*toolkit.names, *(each["function"]["name"] for each in toolkit.as_openai())}
 
     def tools(self) -> list[BaseTool]:
+        """Return the world's tools as the agent sees them."""
         return [
             WorldTool(
                 name=each["function"]["name"],
@@ -145,6 +148,7 @@ class Desk:
         return len(self.steps()) >= self.most
 
     def steps(self) -> list[Step]:
+        """Return the turn's steps so far."""
         return self.world.log[self._first :]
 
     def replay(self) -> list[AnyMessage]:
@@ -268,6 +272,7 @@ class Listener(AsyncCallbackHandler):
     on_tool_error = on_tool_end  # type: ignore[assignment]  # what else it is given is left out
 
     async def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: Any) -> None:
+        """Note the calls of a message."""
         messages = [getattr(each, "message", None) for one in response.generations for each in one]
         made = () if run_id in self._rehearsed else messages
         stored = [sanitize_message(each) for each in made if isinstance(each, AIMessage)]

@@ -145,6 +145,7 @@ def _build_others(
     prompts: Prompts,
     timeout_s: float,
 ) -> dict[str, Runnable[Any, Any]]:
+    """Return all nodes but the agent's."""
     goal, start = (scenario.goal, scenario.state) if scenario else (Goal(), None)
     if goal.milestones or goal.minefields:
         check_installed()

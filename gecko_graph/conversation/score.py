@@ -105,6 +105,7 @@ def _find_undecided(
 
 
 def ask_claim(claim: JsonObject, cell: JsonObject) -> Ask:
+    """Build the question to the claim judge."""
     ((kind, text),) = claim.items()
     variables = {"claim": f"{kind}: {text}", "answer": cell["answer"], "asked": "\n".join(cell["asked"])}
     return Ask("claim_judge", variables, ClaimReply, Where())

@@ -78,6 +78,7 @@ def progress(console: Console) -> View:
 
 
 def has_trees(console: Console) -> bool:
+    """Return whether a console is a terminal that can draw trees."""
     return console.is_terminal and not console.is_dumb_terminal
 
 
@@ -129,6 +130,7 @@ class PlainLines(View):
     """One line for each new row, with the number of its attempt."""
 
     def on_event(self, event: Mapping[str, Any]) -> None:
+        """Print what an event adds."""
         if event["type"] == "gecko.attempt":  # it begins, perhaps again
             self._seen = {each for each in self._seen if each[0] != event["attempt"]}
         self.write(self._drafts.add(event), event["attempt"])
@@ -139,6 +141,7 @@ class PlainLines(View):
             self._console.out(f"{line.label:<12} {line.text}".rstrip(), highlight=False)
 
     def write(self, rows: Iterable[Row], number: int = 0) -> None:
+        """Print the new lines of rows."""
         for line in self._take(rows, number):
             self._console.out(f"[{number or '-'}] {line.label:<8} {line.text}".rstrip(), highlight=False)
 
@@ -169,6 +172,7 @@ class LiveTree(View):
             self._console.print(draw(build_attempt(draft, waiting="stopped here")))
 
     def on_event(self, event: Mapping[str, Any]) -> None:
+        """Show one event."""
         with self._lock:  # never while printing: rich's thread holds its own lock when it asks for the picture
             rows = [*self._drafts.add(event)]
             draft = self._drafts.attempts[event["attempt"]] if event["attempt"] else None
@@ -247,6 +251,7 @@ class NotebookTable(View):
                 self._timer.start()
 
     def on_result(self, record: Mapping[str, Any]) -> None:
+        """Show the result, and what followed it."""
         self._handle.update(_data({**self._drafts.record, **record}), raw=True)
 
     def _draw(self, *, waiting: str = "") -> None:

@@ -52,6 +52,7 @@ class Drafts:
 
     @property
     def record(self) -> dict[str, Any]:
+        """The turn so far."""
         done = {"execution": {"status": "", "calls": [*self._real.values()], "left": []}} if self._real else {}
         return {**self._turn, **done, "attempts": [self.attempts[number] for number in sorted(self.attempts)]}
 
@@ -126,6 +127,7 @@ def pending_calls(draft: Mapping[str, Any]) -> str:
 
 
 def is_conversation(run: Any) -> bool:
+    """Return whether this is the output of a conversation's graph."""
     return isinstance(run, Mapping) and {"messages", "world", "score"} <= run.keys()
 
 

@@ -61,6 +61,7 @@ class Row:
 
     @property
     def meant(self) -> str:
+        """The tone."""
         return TONES.get(self.label, "warn") if self.tone is None else self.tone
 
 
@@ -94,6 +95,7 @@ def list_supposed(record: Record) -> Iterator[Row]:
 
 
 def list_state(state: Record, label: str = "given") -> Iterator[Row]:
+    """Yield a state, a row for each key."""
     for key, value in state.items():
         short, whole = words.fold_value(value, key)
         yield Row(label, short, place=f"{clean(key)}:", whole=whole)
@@ -299,6 +301,7 @@ def list_verdict(verdict: Record, stop_reason: str = "", checks: Record | None =
 
 
 def list_notes(verdict: Record) -> Iterator[Row]:
+    """Yield the notes of a verdict: one for each of its marks."""
     for each in verdict.get("made_up", ()):
         value = f"{clean(each['argument']).removeprefix('$.')}: {words.format_value(each['value'])}"
         yield Row("made up", f"{value} ({clean(each['tool'])}), {words.format_origin(each['origin'])}")

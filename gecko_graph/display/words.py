@@ -139,6 +139,7 @@ def fold_result(result: Json) -> Value:
 
 
 def format_value(value: Json, *, room: int = VALUE_CHARS) -> str:
+    """Format a value as one line of JSON."""
     return fold_value(value, room=room).short
 
 

@@ -146,6 +146,7 @@ class Drawing:
             self._entries[node.parent.index].setdefault(node.key, "")
 
     def text(self) -> str:
+        """Return the view."""
         return self._draw(self._root)
 
     def _draw(self, node: Node) -> str:

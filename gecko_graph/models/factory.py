@@ -90,6 +90,7 @@ class Models:
 
     @classmethod
     def of(cls, model: ModelsLike) -> Models:
+        """Return what a factory was given as models."""
         return model if isinstance(model, Models) else cls(model)
 
     def replace(self, **roles: ModelLike | None) -> Models:
@@ -130,10 +131,12 @@ class Models:
         return models
 
     def get(self, role: Role) -> Runnable[Any, Any] | None:
+        """Return the role's model, if it has one."""
         client = self._clients.get(role)
         return client.model if client else None
 
     def has(self, role: Role) -> bool:
+        """Return whether the role has a model."""
         return role in self._clients
 
     def require(self, *roles: Role) -> None:

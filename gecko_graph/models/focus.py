@@ -142,9 +142,11 @@ class Node:
 
     @cached_property
     def keys(self) -> Sequence[Any]:
+        """The keys of its entries, or their indices."""
         return list(self.value) if isinstance(self.value, dict) else range(len(self.value))
 
     def way(self) -> list[Node]:
+        """Return the containers from the root to this one."""
         return [*(self.parent.way() if self.parent else ()), self]
 
 

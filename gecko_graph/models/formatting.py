@@ -145,6 +145,7 @@ def source_of(outcome: Outcome) -> str:
 
 
 def format_call(call: Mapping[str, Any], *, share: int = RESULT_CHARS) -> str:
+    """Return a call, its arguments within `share` characters."""
     args = call["malformed"] if "malformed" in call else call["args"]
     return f"{_shown_name(call['name'])}({format_json(args, budget=share)})"
 
@@ -155,6 +156,7 @@ def _shown_name(name: str) -> str:
 
 
 def format_complaint(complaint: Complaint) -> str:
+    """Return a complaint as a sentence."""
     text = f"{complaint['tool']} {complaint['path']}: expected {complaint['expected']}, got {complaint['got']}"
     return cut(one_line(text), budget=RESULT_CHARS)
 
@@ -216,6 +218,7 @@ def format_conversation(messages: Sequence[AnyMessage], *, budget: int) -> str:
 
 
 def format_calls(message: AnyMessage) -> list[str]:
+    """Return the calls that a message makes, one line each."""
     calls = message.tool_calls if isinstance(message, AIMessage) else []
     return [f"called {format_call(call)}" for call in calls]
 

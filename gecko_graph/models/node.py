@@ -192,9 +192,11 @@ class AskNode(Runnable[Any, Any]):
     opens_turn: bool = False
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Run the node on a state; returns its update."""
         return finish(self._run(input, config, AT_ONCE))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Run the node as `invoke` does, without blocking the event loop."""
         return await self._run(input, config, AWAITED)
 
     async def _run(self, state: Any, config: RunnableConfig | None, driver: Driver) -> Any:
@@ -271,9 +273,11 @@ class Router(RunnableLambda[Any, Any]):
     """
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Return the next node."""
         return self.func(input)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        """Return the next node."""
         return self.func(input)
 
 

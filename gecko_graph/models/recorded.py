@@ -126,6 +126,7 @@ class RecordedModel(BaseChatModel):
         return message
 
     def _count(self, message: AIMessage, role: str, question: int) -> int:
+        """Return the tokens of a reply."""
         return max(1, _chars(message) // CHARS_A_TOKEN)
 
     def _seconds(self, message: AIMessage) -> float:

@@ -194,10 +194,12 @@ def add_usage(a: Usage, b: Usage) -> Usage:
 
 
 def total(usage: Usage) -> RoleUsage:
+    """Sum over all roles."""
     return add_all(usage.values())
 
 
 def add_all(parts: Iterable[RoleUsage]) -> RoleUsage:
+    """Sum of some roles' or calls' usage."""
     return reduce(_add, parts, no_usage())
 
 

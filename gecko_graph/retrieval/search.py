@@ -48,6 +48,7 @@ class ToolSearch:
 
     @cached_property
     def index(self) -> ToolIndex:
+        """The tools' index."""
         return self._index or ToolIndex.build(self._toolkit)
 
     @cached_property
@@ -56,6 +57,7 @@ class ToolSearch:
 
     @cached_property
     def name(self) -> str:
+        """The name of the search tool; no other tool's."""
         return unique_name("search_tools", {*self._dicts, *(each["function"]["name"] for each in self._dicts.values())})
 
     def bind(self, names: Sequence[str], searches: int) -> list[JsonObject]:

@@ -198,6 +198,7 @@ class Position:
     """Whether only required parts are made."""
 
     def member(self, name: str) -> Position:
+        """Return the position of a member of the object here."""
         return replace(self, trail=(*self.trail, name), name=name, owner=self.name or self.owner)
 
 

@@ -61,6 +61,7 @@ def _spend(checks: int = 1) -> None:
 
 
 def _parts(value: Json) -> int:
+    """Count the values inside a value."""
     count, waiting = 0, [value]
     while waiting:
         inner = waiting.pop()

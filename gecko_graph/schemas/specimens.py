@@ -39,9 +39,11 @@ class Dice:
         return low + self.below(high - low + 1)
 
     def pick(self, things: Sequence[Thing]) -> Thing:
+        """Return one of the things."""
         return things[self.below(len(things))]
 
     def letters(self, count: int, alphabet: str = "0123456789abcdef") -> str:
+        """Return `count` characters of an alphabet."""
         out = ""
         while len(out) < count:
             thrown = self._throw()
@@ -56,6 +58,7 @@ class Dice:
 
 
 def vocabulary(text: str) -> frozenset[str]:
+    """Return the words of a text."""
     return frozenset(text.split())
 
 
@@ -79,6 +82,7 @@ def words(name: str) -> tuple[str, ...]:
 
 
 def is_identifier(name: str) -> bool:
+    """Return whether the field identifies entities."""
     return bool(IDENTIFIERS & set(words(name)[-1:]))
 
 
@@ -178,6 +182,7 @@ _SPECIMENS = {
 
 
 def list_examples(flat: JsonObject) -> list[Json]:
+    """Return a schema's examples and default."""
     found = shown if isinstance(shown := flat.get("examples"), list) else []
     # an empty default ("" for every text, in Kubernetes' documents) says that a member may be left out
     return [*found, *(flat[key] for key in ("example", "default") if flat.get(key) not in (None, "", {}, []))]
@@ -287,6 +292,7 @@ def list_types(flat: JsonObject) -> list[str]:
 
 
 def find_member_schema(flat: JsonObject, name: str) -> Any:
+    """Return the schema of a member."""
     return next((rule for _, rule in member_rules([name], flat)), True)
 
 

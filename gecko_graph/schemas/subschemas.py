@@ -45,6 +45,7 @@ def _rebuild_value(key: str, value: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def children(schema: JsonObject) -> Iterator[Any]:
+    """Yield the direct subschemas of a schema."""
     for key, value in schema.items():
         if key in MAPS and isinstance(value, dict):
             yield from value.values()
@@ -65,6 +66,7 @@ def walk(schema: Any) -> Iterator[JsonObject]:
 
 
 def mentions(schema: Any, key: str) -> bool:
+    """Return True if an object anywhere in `schema` has the key."""
     if isinstance(schema, dict):
         return key in schema or any(mentions(value, key) for value in schema.values())
     return isinstance(schema, list) and any(mentions(value, key) for value in schema)
@@ -112,6 +114,7 @@ def is_count(value: Any) -> bool:
 
 
 def are_names(value: Any) -> bool:
+    """Return True for a list of texts."""
     return isinstance(value, list) and all(isinstance(name, str) for name in value)
 
 

@@ -217,6 +217,7 @@ async def _json(request: Request) -> Json:
 
 
 async def body_of(request: Request, keys: set[str] | None) -> JsonObject:
+    """Return a request's JSON object; `keys` are those that it may have, None for any. Raises Refused."""
     body = await _json(request)
     if not isinstance(body, dict):
         raise Refused(422, "expected a JSON object")

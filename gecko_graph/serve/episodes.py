@@ -29,7 +29,7 @@ class Episode:
     def __init__(self, env: GeckoEnv, finish: str) -> None:
         self._env, self._finish = env, finish
         self._lock = threading.Lock()
-        self.id, self.task, self.steps, self.done = "", "", 0, False
+        self.id, self.task, self.steps, self.done, self._reward = "", "", 0, False, 0.0
 
     def reset(self, given: Mapping[str, Any]) -> str:
         """Begin an episode: `task` by name or number, `seed`, `episode_id`; returns the user's words.
@@ -61,13 +61,13 @@ class Episode:
             else:
                 stepped = self._env.step([{"name": name, "args": args}])
             self.steps, self.done = self.steps + 1, stepped.done
-            step = None if name == self._finish else self._env.log[-1]
-            return step, stepped.reward if stepped.done else 0.0, stepped.done
+            self._reward = stepped.reward if stepped.done else 0.0
+            return None if name == self._finish else self._env.log[-1], self._reward, stepped.done
 
     def score(self, answer: str) -> float:
-        """Return what the goal says at this point, if the episode ends with an answer."""
+        """Return what the goal says: at the episode's end, or at this point if it ended here with an answer."""
         with self._lock:
-            return float(self._env.fork().step([], answer=answer).reward) if self.id and not self.done else 0.0
+            return self._reward if self.done or not self.id else float(self._env.fork().step([], answer=answer).reward)
 
 
 class Episodes:

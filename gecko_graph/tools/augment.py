@@ -128,10 +128,12 @@ def scramble_names(toolkit: Toolkit) -> Toolkit:
 
 
 def remove_descriptions(toolkit: Toolkit) -> Toolkit:
+    """Return the toolkit without descriptions of the tools."""
     return _change(toolkit, lambda face: replace(face, description=""))
 
 
 def remove_argument_descriptions(toolkit: Toolkit) -> Toolkit:
+    """Return the toolkit without descriptions of the arguments."""
     return _change(toolkit, lambda face: replace(face, parameters=_undescribed(face.parameters)))
 
 

@@ -75,6 +75,11 @@ def _sharegpt(row: Mapping[str, Any]) -> Iterator[JsonObject]:
     }
 
 
+def as_responses_tools(tools: Sequence[Mapping[str, Any]]) -> list[JsonObject]:
+    """Return tools as OpenAI's Responses API takes them."""
+    return [{"type": "function", "strict": False, **tool["function"]} for tool in tools]
+
+
 def _nemo_gym(row: Mapping[str, Any]) -> Iterator[JsonObject]:
     """Yield a row of NeMo Gym: the parameters of a request to OpenAI's Responses API, and the right calls."""
     if not is_good(row):
@@ -89,9 +94,12 @@ def _nemo_gym(row: Mapping[str, Any]) -> Iterator[JsonObject]:
         given += [
             {"type": "function_call", "call_id": call["id"], **call["function"]} for call in each.get("tool_calls", ())
         ]
-    tools = [{"type": "function", "strict": False, **tool["function"]} for tool in row["tools"]]
     right = [{"name": each["name"], "arguments": _dump(each["arguments"])} for each in row["label"]]
-    yield {"id": row["id"], "responses_create_params": {"input": given, "tools": tools}, "ground_truth": right}
+    yield {
+        "id": row["id"],
+        "responses_create_params": {"input": given, "tools": as_responses_tools(row["tools"])},
+        "ground_truth": right,
+    }
 
 
 FORMATS: dict[str, Callable[[Mapping[str, Any]], Iterator[JsonObject]]] = {

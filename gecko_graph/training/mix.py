@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import chain, cycle, islice, zip_longest
 from random import Random
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
 Part = Literal["first", "error", "corrected", "variant", "mastered", "fresh", "repeated"]
 Ablation = Literal["no-high-ppl", "no-judge", "no-expansion", "high-ppl-replace", "repeat-errors"]
@@ -17,7 +17,6 @@ FIRST = Fraction(13, 20)
 """The first data set's share of the seeds."""
 FRESH = (Fraction(4, 13), Fraction(2, 13), Fraction(1, 13))
 """New seeds of the data sets that follow, as shares of the first one (table 3: 5,632, 2,816, 1,408 of 18,304)."""
-One = TypeVar("One")
 
 
 class Chosen(NamedTuple):
@@ -88,7 +87,10 @@ def mix(
     elif ablation == "high-ppl-replace":
         more = (Chosen(id_, "mastered") for id_ in ranked[rest : rest + len(variants)])
     elif ablation == "repeat-errors":
-        more = (Chosen(id_, "repeated", at // len(errors) + 1) for at, id_ in enumerate(_repeat(errors, len(variants))))
+        more = (
+            Chosen(id_, "repeated", at // len(errors) + 1)
+            for at, id_ in enumerate(islice(cycle(errors), len(variants)))
+        )
     taken = (Chosen(id_, "corrected" if id_ in found.corrected else "error") for id_ in errors)
     rows = chain(taken, more, (Chosen(id_, "mastered") for id_ in mastered), (Chosen(id_, "fresh") for id_ in fresh))
     return list(rows)
@@ -110,7 +112,3 @@ def _some(ids: Sequence[str], size: int, rng: Random) -> list[str]:
         return list(ids)
     drawn = set(rng.sample(range(len(ids)), max(size, 0)))
     return [id_ for at, id_ in enumerate(ids) if at in drawn]
-
-
-def _repeat(ids: Sequence[One], size: int) -> Iterator[One]:
-    return islice(cycle(ids), size)

@@ -14,7 +14,9 @@ from ..tools import Toolkit
 from ..values.digest import digest
 from ..values.documents import format_document
 from .env import index_tasks, words_of
+from .formats import as_responses_tools
 from .rows import write_rows
+from .steps import write_text
 from .tasks import Task, make_tasks
 
 TASKS, SAMPLES, NEMO_GYM = "tasks.jsonl", "samples.jsonl", "nemo-gym.jsonl"
@@ -52,7 +54,7 @@ def save_tasks(
             if not journal.tell():
                 print(json.dumps({"v": 1, "of": key}), file=journal, flush=True)
             for task in make_tasks(toolkit, states, n, seed=seed, known=tasks, **more):
-                _write(place / f"{task.name}.gecko.yaml", format_document(task.to_scenario(tools), ".yaml"))
+                write_text(place / f"{task.name}.gecko.yaml", format_document(task.to_scenario(tools), ".yaml"))
                 print(json.dumps(task.to_json(), ensure_ascii=False), file=journal, flush=True)
                 tasks.append(task)
         write_rows(place / SAMPLES, (row for task in tasks[:n] for row in task.to_samples()))
@@ -71,7 +73,7 @@ def read_tasks(folder: str | Path, toolkit: Toolkit) -> list[Task]:
 def nemo_rows(tasks: Sequence[Case]) -> Iterator[JsonObject]:
     """Yield NeMo Gym's row of each task: the parameters of a request to OpenAI's Responses API, and its name."""
     for name, case in index_tasks(tasks).items():
-        tools = [{"type": "function", "strict": False, **each["function"]} for each in case.tools.as_openai()]
+        tools = as_responses_tools(case.tools.as_openai())
         given = {"input": [{"role": "user", "content": words_of(case)}], "tools": tools}
         yield {"id": name, "task": name, "responses_create_params": given}
 
@@ -93,9 +95,3 @@ def _read_known(file: Path, toolkit: Toolkit, key: str | None) -> list[Task]:
     if is_other:
         raise GeckoError(f"{file}: is of other tools or states, or of another seed: give another folder")
     return tasks
-
-
-def _write(file: Path, text: str) -> None:
-    new = file.with_name(f".{file.name}.new")
-    new.write_text(text, encoding="utf-8")
-    new.replace(file)

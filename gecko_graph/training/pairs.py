@@ -70,7 +70,7 @@ class Pairs:
     def decide(self, sample: Sample, output: Output, later: Sequence[Sample] = ()) -> Judged | None:
         """Return what rules find; None where it is to be asked."""
         label = sample["label"]
-        if not output.get("problem") and tool_match(output["calls"], label, sample["tools"], sample.get("also")):
+        if is_met(sample, output):
             return Judged("MASTERED", "rules")
         right = self._check(sample, label, sample.get("text", ""), later)
         if problem := output.get("problem"):
@@ -125,6 +125,12 @@ class Pairs:
             Ask("pair_judge", {**known, "first": first, "second": second}, PairReply, Where(self._turn, 0, at))
             for at, (first, second) in enumerate((steps, steps[::-1]), 2 * number)
         ]
+
+
+def is_met(sample: Sample, output: Output) -> bool:
+    """Return whether an output is the row's label (ToolMatch)."""
+    is_read = not output.get("problem")
+    return is_read and tool_match(output["calls"], sample["label"], sample["tools"], sample.get("also"))
 
 
 def _agree(one: Any, other: Any) -> Judged:

@@ -41,6 +41,16 @@ class Output(TypedDict):
     """Why its calls cannot be read."""
 
 
+def is_address(probe: object) -> bool:
+    """Return whether a probe is the address of a server."""
+    return isinstance(probe, str) and probe.startswith(("http://", "https://"))
+
+
+def is_file(probe: object) -> bool:
+    """Return whether a probe is a file of outputs: neither an address, nor a command, nor a function."""
+    return isinstance(probe, Path) or (isinstance(probe, str) and not is_address(probe) and "{out}" not in probe)
+
+
 def find_perplexity(logprobs: Sequence[Any] | None, tokens: int | None = None) -> float | None:
     """Return the perplexity of an output (equation 3), thinking included; None where log-probabilities are missing.
 

@@ -45,6 +45,13 @@ has for each of them BFCL's allowed values, `{name: {argument: [value, ...]}}`, 
 message; `goal` what must hold once the label's calls are made; `from` where the row comes from, oldest first."""
 
 
+def continues(other: Sample, sample: Sample) -> bool:
+    """Return whether a sample is a later step of another's conversation, to the same goal."""
+    length = len(sample["messages"])
+    is_same = other.get("goal") == sample.get("goal") and other.get("state") == sample.get("state")
+    return is_same and len(other["messages"]) > length and other["messages"][:length] == sample["messages"]
+
+
 class Bad(NamedTuple):
     """A row that cannot be used: `file:line`, and why."""
 

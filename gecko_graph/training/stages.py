@@ -14,7 +14,6 @@ from langgraph.config import get_stream_writer
 from ..errors import GeckoError
 from ..models.factory import Models
 from ..state import JsonObject
-from ..tools import Toolkit
 from ..values.digest import digest
 from .checks import Checker
 from .commands import Maker, describe_maker, run_maker
@@ -22,14 +21,14 @@ from .config import LoopConfig, LoopState
 from .expand import verify_variants, write_variants
 from .formats import FORMATS, is_good
 from .journal import Journal
-from .match import tool_match
 from .mix import Chosen, Found, draw_seeds, mix, without_judge
-from .pairs import Judged, Pairs
-from .probe import Output, ask_policy, read_outputs
+from .pairs import Judged, Pairs, is_met
+from .probe import Output, ask_policy, is_address, is_file, read_outputs
 from .rows import write_rows
-from .samples import Bad, LabelCall, Sample
+from .samples import Bad, LabelCall, Sample, continues
 from .shapes import read_samples
 from .steps import Counts, identify, once, read_rows
+from .verify import describe_tools
 
 DATA, TRAIN, OUTPUTS, JUDGED, DRAFTS, VARIANTS = (
     f"{name}.jsonl" for name in ("data", "train", "outputs", "judged", "drafts", "variants")
@@ -42,36 +41,42 @@ class Stages:
 
     def __init__(self, config: LoopConfig, trainer: Maker, probe: Maker | Path, models: Models) -> None:
         self._config, self._trainer, self._probe, self._models = config, trainer, probe, models
-        self._seeds = config.folder / "seeds.jsonl"
+        self._seeds, self._held_out = config.folder / "seeds.jsonl", config.folder / "held-out.jsonl"
 
     def seed(self, state: LoopState) -> LoopState:
-        """Read the seeds, and draw the first data set."""
+        """Read the seeds and the held-out rows, and draw the first data set."""
         config = self._config
-        if not config.seeds.is_file():
-            raise GeckoError(f"seeds: {config.seeds} is not there")
-
-        def read(of: str) -> Counts:
-            bad: list[Bad] = []
-            seen: Counter[str] = Counter()
-
-            def keep() -> Iterator[JsonObject]:
-                for row in read_samples(config.seeds, bad):
-                    seen[row["id"]] += 1
-                    if seen[row["id"]] > 1:
-                        bad.append(Bad(row["id"], "the id a second time"))
-                    elif is_good(row):
-                        yield {key: each for key, each in row.items() if key != "verdict"}
-
-            written = write_rows(self._seeds, keep())
-            if not written:
-                raise GeckoError(f"seeds: nothing in {config.seeds} could be read{_first_of(bad)}")
-            return {"rows": written, "unreadable": len(bad), "examples": [list(each) for each in bad[:3]]}
-
-        counts = {"seed": once(config.folder, "seeds", [self._seeds.name], {"seeds": config.seeds}, read)}
+        counts = {"seed": self._read(config.seeds, self._seeds)}
+        if config.eval is not None:
+            counts["held-out"] = self._read(config.eval, self._held_out)
         ids = [row["id"] for row in read_rows(self._seeds)]
         first = [Chosen(id_, "first") for id_ in draw_seeds(ids, config.seed)[0]]
         counts["1/data"] = self._write_data(1, first, [self._seeds], {"seed": config.seed})
         return self._open(1, config.base, counts)
+
+    def _read(self, source: Path, target: Path) -> Counts:
+        """Write the rows of a file, whatever their shape, as samples; what `data verify` has refused is left out."""
+        if not source.is_file():
+            raise GeckoError(f"{target.stem}: {source} is not there")
+
+        def work(of: str) -> Counts:
+            bad: list[Bad] = []
+            seen: set[str] = set()
+
+            def keep() -> Iterator[JsonObject]:
+                for row in read_samples(source, bad):
+                    if row["id"] in seen:
+                        bad.append(Bad(row["id"], "the id a second time"))
+                    elif is_good(row):
+                        yield {key: each for key, each in row.items() if key != "verdict"}
+                    seen.add(row["id"])
+
+            written = write_rows(target, keep())
+            if not written:
+                raise GeckoError(f"{target.stem}: nothing in {source} could be read{_first_of(bad)}")
+            return {"rows": written, "unreadable": len(bad), "examples": [list(each) for each in bad[:3]]}
+
+        return once(target.parent, target.stem, [target.name], {"source": source}, work)
 
     def train(self, state: LoopState) -> LoopState:
         """Train the model on the data set."""
@@ -87,12 +92,10 @@ class Stages:
 
     def evaluate(self, state: LoopState) -> LoopState:
         """Score the model on held-out rows by ToolMatch."""
-        file = cast("Path", self._config.eval)
-        samples = list(read_samples(file))
-        outputs = self._ask(state, file, samples, "held-out")
-        right = sum(_is_met(one, output) for one, output in zip(samples, outputs, strict=True))
-        counts = {"rows": len(samples), "right": right, "score": right / len(samples) if samples else None}
-        return self._tell(state, "evaluate", counts)
+        samples = list(read_rows(self._held_out))
+        outputs = self._ask(state, self._held_out, samples, "held-out")
+        right = sum(is_met(one, output) for one, output in zip(samples, outputs, strict=True))
+        return self._tell(state, "evaluate", {"rows": len(samples), "right": right, "score": right / len(samples)})
 
     def probe(self, state: LoopState) -> LoopState:
         """Ask the model about each row of its data set."""
@@ -106,10 +109,7 @@ class Stages:
         folder, probe, rows = self._folder(state), self._probe, list(samples)
         out = folder / (OUTPUTS if name == "probe" else "outputs.eval.jsonl")
         given: dict[str, Any] = {"data": data, "model": _identify_model(state["model"])}
-        is_file = isinstance(probe, Path) or (
-            isinstance(probe, str) and not probe.startswith("http") and "{out}" not in probe
-        )
-        if is_file:
+        if is_file(probe):
             found = Path(str(probe).replace("{iteration}", str(state["iteration"])))
             found = found if name == "probe" else found.with_name(f"{found.stem}.eval{found.suffix}")
             if not found.is_file():
@@ -120,7 +120,7 @@ class Stages:
             return list(read_outputs(found, [each["id"] for each in rows]))
 
         def work(of: str) -> Counts:
-            if isinstance(probe, str) and probe.startswith("http"):
+            if isinstance(probe, str) and is_address(probe):
                 ask_policy(probe, state["model"], rows, out, of, self._progress(state, name))
             else:
                 run_maker("probe", cast("Maker", probe), data, state["model"], out)
@@ -160,7 +160,7 @@ class Stages:
                 journal.finish(lambda entry: entry["rows"])
             return {"outcomes": dict(sorted(outcomes.items())), "by": dict(sorted(by.items())), "asked": asked}
 
-        given = {"data": folder / DATA, "outputs": self._outputs(state), "tools": _describe(config.toolkit)}
+        given = {"data": folder / DATA, "outputs": self._outputs(state), "tools": describe_tools(config.toolkit)}
         return self._tell(state, "judge", once(folder, "judge", [JUDGED], {**given, **self._asks("pair_judge")}, work))
 
     def expand(self, state: LoopState) -> LoopState:
@@ -181,7 +181,7 @@ class Stages:
 
         given = {"judged": folder / JUDGED, "variants": each, "unjudged": unjudged, "seed": config.seed}
         written = once(folder, "drafts", [DRAFTS], given, write)
-        given = {"data": folder / DATA, "drafts": folder / DRAFTS, "tools": _describe(config.toolkit)}
+        given = {"data": folder / DATA, "drafts": folder / DRAFTS, "tools": describe_tools(config.toolkit)}
         found = once(folder, "expand", [VARIANTS], {**given, **self._asks("label_judge")}, verify)
         return self._tell(state, "expand", {**written, **found})
 
@@ -277,16 +277,6 @@ def _identify_model(model: str) -> str:
     return identify(Path(model)) or model
 
 
-def _describe(toolkit: Toolkit | None) -> Any:
-    return [[each.name, each.parameters, each.contract and each.contract.data] for each in toolkit or ()]
-
-
-def _is_met(sample: Sample, output: Output) -> bool:
-    """Return whether an output is the row's label."""
-    is_read = not output.get("problem")
-    return is_read and tool_match(output["calls"], sample["label"], sample["tools"], sample.get("also"))
-
-
 def _book(sample: Sample, output: Output, found: Judged) -> JsonObject:
     """Return a row with its verdict: where the label was wrong it has the output's, and the verdict keeps its own."""
     row: JsonObject = {**sample}
@@ -333,11 +323,8 @@ def _index(rows: Iterable[Any]) -> dict[str, list[Sample]]:
 
 
 def _later_of(sample: Sample, index: Mapping[str, list[Sample]]) -> list[Sample]:
-    """Return the samples that continue one's conversation, in their order."""
+    """Return the samples that continue one's conversation to its goal, in their order."""
     if not sample.get("goal"):
         return []
-    rows, length = index.get(digest([sample["goal"], sample.get("state")]), []), len(sample["messages"])
-    later = [
-        each for each in rows if each["messages"][:length] == sample["messages"] and len(each["messages"]) > length
-    ]
-    return sorted(later, key=lambda each: len(each["messages"]))
+    rows = index.get(digest([sample["goal"], sample.get("state")]), [])
+    return sorted((each for each in rows if continues(each, sample)), key=lambda each: len(each["messages"]))

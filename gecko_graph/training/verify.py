@@ -21,7 +21,7 @@ from .formats import FORMATS
 from .journal import Journal
 from .judging import Item, Judge, was_asked
 from .rows import Line, read_lines
-from .samples import Bad, Sample
+from .samples import Bad, Sample, continues
 from .shapes import ROW_ERRORS, read_row, reason_of
 from .workers import Workers
 
@@ -125,13 +125,7 @@ def _find_later(sample: Sample, every: list[tuple[int, Sample]], number: int) ->
     """Return the samples behind one that continue its conversation to the same goal."""
     if "goal" not in sample:
         return []
-    length = len(sample["messages"])
-    return [
-        other
-        for at, other in every
-        if at >= number and len(other["messages"]) > length and other.get("goal") == sample["goal"]
-        if other["messages"][:length] == sample["messages"] and other.get("state") == sample.get("state")
-    ]
+    return [other for at, other in every if at >= number and continues(other, sample)]
 
 
 def _chunk(lines: Iterable[Line]) -> Iterator[list[Line]]:
@@ -285,5 +279,9 @@ def _identify(file: Any) -> Any:
 
 
 def _describe(toolkit: Toolkit | None, model: ModelsLike) -> Any:
-    asks = model if isinstance(model, str) else type(model).__name__
-    return asks, [[each.name, each.parameters, each.contract and each.contract.data] for each in toolkit or ()]
+    return model if isinstance(model, str) else type(model).__name__, describe_tools(toolkit)
+
+
+def describe_tools(toolkit: Toolkit | None) -> list[Any]:
+    """Return what tells tools from others where they answer calls."""
+    return [[each.name, each.parameters, each.contract and each.contract.data] for each in toolkit or ()]

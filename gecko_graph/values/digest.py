@@ -58,6 +58,7 @@ def pack(document: Json) -> bytes:
 
 
 def unpack(packed: bytes) -> Json:
+    """Return the document that `pack` has encoded."""
     return ormsgpack.unpackb(packed, ext_hook=_unpack_int)
 
 

@@ -114,6 +114,7 @@ class Atom(NamedTuple):
 
     @property
     def forms(self) -> tuple[str, ...]:
+        """Every form that finds it."""
         return *self.wholes, *self.digits, *self.words
 
     @property
@@ -351,6 +352,7 @@ def _stands(value: Json, leaves: Iterable[Json]) -> bool:
 
 
 def fold(text: str) -> str:
+    """Return a text as it is compared verbatim."""
     return _fold_short(text) if len(text) <= SHORT_TEXT else _fold_short.__wrapped__(text[:TEXT_CHARS])
 
 

@@ -224,6 +224,7 @@ def split_sentences(text: str) -> list[str]:
 
 @lru_cache(maxsize=256)
 def read_clauses(text: str) -> tuple[Clause, ...]:
+    """Return the clauses of a text in their order."""
     return tuple(
         clause for number, sentence in enumerate(split_sentences(text)) for clause in _read_sentence(sentence, number)
     )

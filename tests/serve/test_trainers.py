@@ -138,6 +138,14 @@ def test_nemo_gym_plays_a_row_to_its_reward(client, tasks):
     assert client.post(f"{NEMO}/verify", json=row).status_code == 409
 
 
+def test_nemo_gym_scores_an_episode_that_was_over_before(client, tasks):
+    row = next(iter(nemo_rows(tasks)))
+    client.post(f"{NEMO}/seed_session", json=row)
+    for call in [*faces(tasks[0]), {"name": "finish", "args": {"answer": "Done."}}]:
+        assert client.post(f"{NEMO}/{call['name']}", json=call["args"]).status_code == 200
+    assert client.post(f"{NEMO}/verify", json=row).json()["reward"] == 1.0
+
+
 def test_nemo_gyms_oldest_session_gives_way(client, tasks):
     keys = []
     for _ in range(3):

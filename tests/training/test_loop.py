@@ -239,10 +239,14 @@ def test_a_checkpointed_loop_streams_and_goes_on(tmp_path):
 
 def test_held_out_rows_are_scored_after_each_training(tmp_path):
     held = tmp_path / "held.jsonl"
-    held.write_text("".join(json.dumps({**row(D1[at]), "id": D1[at]}) + "\n" for at in (0, 6)))
+    kept = [row(D1[at]) for at in (0, 6)]
+    shaped = {"id": kept[0]["id"], "tools": kept[0]["tools"], "prompt": kept[0]["messages"]}  # TRL's row
+    said = {"role": "assistant", "content": "", "tool_calls": kept[0]["label"]}
+    held.write_text(json.dumps({**shaped, "completion": [said]}) + "\n" + json.dumps(kept[1]) + "\n{broken\n")
     state = build(tmp_path / "out", iterations=2, eval=held).invoke({})
     assert state["counts"]["1/evaluate"] == {"rows": 2, "right": 1, "score": 0.5}
     assert state["counts"]["2/evaluate"]["score"] == 1.0
+    assert state["counts"]["held-out"]["unreadable"] == 1
 
 
 def test_commands_train_and_files_of_outputs_probe(tmp_path):

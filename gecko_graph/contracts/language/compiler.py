@@ -137,6 +137,7 @@ class Code:
 
     @cached_property
     def paths(self) -> frozenset[StatePath]:
+        """The paths of the state that it reads."""
         return paths_in(self.parts)
 
 

@@ -130,6 +130,7 @@ class Schema(Shape):
 
 
 def of_state(schema: JsonObject | None) -> Shape:
+    """Return what is known of the task state by its schema."""
     return ANY if schema is None else of_schema(leave_room(schema))
 
 

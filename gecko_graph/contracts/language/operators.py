@@ -169,6 +169,7 @@ def part(scope: Scope, value: Any, bounds: slice, what: str) -> Any:
 
 
 def constant(value: Any) -> Run:
+    """Return a closure with a constant value."""
     return lambda _: value
 
 

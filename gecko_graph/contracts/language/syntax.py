@@ -80,6 +80,7 @@ def _explained(hint: str = "") -> Iterator[None]:
 
 
 def is_template(text: str) -> bool:
+    """Return whether a text may contain something to fill in or to refuse."""
     return "{{" in text or "{%" in text or "{#" in text
 
 

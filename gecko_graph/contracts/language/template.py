@@ -114,6 +114,7 @@ class _Loader:
         self.expressions: list[Expression] = []
 
     def value(self, data: Any, place: Location, depth: int) -> Loaded:
+        """Return the closure of a value, and what is known of it."""
         if depth > MAX_DEPTH:
             raise place.error(f"nested more than {MAX_DEPTH} levels deep")
         if isinstance(data, str):

@@ -68,6 +68,7 @@ class Reached(TypedDict):
 
 
 def is_reached(one: Reached) -> bool:
+    """Return whether a milestone is at its threshold."""
     return one["similarity"] >= one["threshold"] - NOISE
 
 
@@ -320,11 +321,13 @@ class Milestone:
 
     @property
     def references(self) -> frozenset[str]:
+        """Ids of the milestones that its constraints compare with."""
         named = {each.reference for each in self.constraints if each.reference is not None}
         return frozenset(named - {START})
 
     @property
     def tools(self) -> frozenset[str]:
+        """Names of the tools whose calls it asks for."""
         rows = (row for each in self.constraints if each.table == MESSAGE for row in each.rows)
         return frozenset(str(call["name"]) for row in rows for call in _listed(row.get("calls") or []))
 

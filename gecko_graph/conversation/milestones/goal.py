@@ -58,6 +58,7 @@ class Goal:
 
     @property
     def tables(self) -> list[str]:
+        """Names of the tables that it looks at."""
         both = (*self.milestones, *self.minefields)
         return list(dict.fromkeys(each.table for one in both for each in one.constraints))
 
@@ -111,6 +112,7 @@ def _match(milestones: Sequence[Milestone], trajectory: Sequence[Snapshot]) -> t
 
 
 def build_reached(milestone: Milestone, similarity: float, snapshot: int | None) -> Reached:
+    """Return a milestone with what was matched to it."""
     return {"id": milestone.id, "similarity": similarity, "snapshot": snapshot, "threshold": milestone.threshold}
 
 
@@ -161,6 +163,7 @@ def find_earlier(id_: str, all_: Sequence[Milestone]) -> set[str]:
 
 
 def mean(similarities: Sequence[float]) -> float | None:
+    """Return the mean; None of nothing."""
     return math.fsum(similarities) / len(similarities) if similarities else None
 
 

@@ -38,6 +38,7 @@ def check_installed() -> None:
 
 
 def exact(cell: Json, target: Json, tolerance: Mapping[str, float]) -> float:
+    """Return 1.0 for equal values."""
     return float(same_value(cell, target))
 
 
@@ -141,6 +142,7 @@ def find_codes(text: str) -> list[str]:
 
 
 def claim_key(claim: JsonObject, cell: JsonObject) -> str:
+    """Return what a verdict on a claim is found by."""
     return digest([claim, cell["answer"], cell["asked"]])
 
 
@@ -225,6 +227,7 @@ def _cost(row: JsonObject, wanted: JsonObject, measures: Measures, tolerance: To
 
 
 def measure_cell(cell: Json, target: Json, column: str, measures: Measures, tolerance: Tolerance) -> float:
+    """Return the similarity of a cell by its column's measure and tolerance."""
     options = tolerance.get(column, {})
     return MEASURES[measures.get(column, "exact")](cell, target, {**options, COLUMN: options.get(column, 0.0)})
 

@@ -138,6 +138,7 @@ _FAULTS = {
 
 
 def is_passed(record: Mapping[str, Any]) -> bool:
+    """Return whether a conversation is a success."""
     return bool(record["score"]["status"] == "passed")
 
 
@@ -197,6 +198,7 @@ def format_invented(tools: Iterable[str], invents: Iterable[str]) -> str:
 
 
 def read_conversation(output: Mapping[str, Any], head: Mapping[str, Any] | None = None) -> CaseResult:
+    """Return the output of a conversation's graph as a result."""
     plain: JsonObject = {"v": VERSION, "case": "conversation", "augmentation": "", "trial": 0, "file": "", "idle": None}
     messages = describe_messages(output["messages"], output["world"])
     found = {"categories": [], "tools": [], "invents": [], "score": output["score"], "messages": messages}
@@ -277,6 +279,7 @@ class Report(NamedTuple):
 
 
 def build_report(records: Sequence[JsonObject]) -> Report:
+    """Return the tables of finished conversations."""
     usages = [usage for record in records for usage in record["score"]["usage"].values()]
     costs = [usage["cost"] for usage in usages if usage.get("cost") is not None]
     return Report(
@@ -346,5 +349,6 @@ def find_pass_k(records: Sequence[JsonObject]) -> list[float]:
 
 
 def as_json(report: Report, records: Sequence[JsonObject]) -> Mapping[str, object]:
+    """Return report and records as plain JSON."""
     tables = {name: [one._asdict() for one in getattr(report, name)] for name in ("categories", "augmentations")}
     return {**report._asdict(), **tables, "conversations": list(records)}

@@ -72,10 +72,12 @@ class Place:
 
 
 def error_at(place: Place, why: str) -> ToolkitError:
+    """Return the error for something wrong at a place."""
     return ToolkitError(f"{place}: {why}")
 
 
 def json_type(value: Any) -> str:
+    """Return the JSON type of a value, in words for messages."""
     return _KINDS.get(type(value), "a number" if isinstance(value, int | float) else type(value).__name__)
 
 

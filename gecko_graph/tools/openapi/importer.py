@@ -146,6 +146,7 @@ class _DocumentReader:
         return expect_object(member(self._root, key, {}), self._place / key)
 
     def leave_out(self, error: ToolkitError, name: str) -> None:
+        """Note a part that cannot be read."""
         self._broken = self._broken or error
         self._note(name, f"left out: {error}")
 

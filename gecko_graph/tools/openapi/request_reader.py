@@ -94,6 +94,7 @@ def read_request(tool: ToolSpec, base: str, request: httpx.Request) -> JsonObjec
 
 
 def read_cookies(request: httpx.Request) -> list[str]:
+    """Return a request's cookies, `name=value` each."""
     return [one for one in re.split(r";\s*", request.headers.get("cookie", "")) if one]
 
 
@@ -141,6 +142,7 @@ class _Part(NamedTuple):
         return kind in self.kinds and not self.kinds & (_SCALARS | ({"array", "object"} - {kind}))
 
     def names(self) -> list[str]:
+        """Return the members that are named."""
         return [key for one in self.made_of() for key in one.get("properties") or {}]
 
     def inner(self, key: str | None, style: JsonObject | None = None) -> _Part:
@@ -152,6 +154,7 @@ class _Part(NamedTuple):
         return _Part(found, self.root, key or "", style or {})
 
     def scalar(self, text: str) -> Json:
+        """Return the value that a text stands for."""
         kinds = self.kinds
         with suppress(ValueError, RecursionError):
             value: Json = json.loads(text) if kinds - {"string"} else text

@@ -144,6 +144,7 @@ class SchemaReader:
         return int(value) if key in COUNTS else value
 
     def _read_reference(self, reference: str, place: Place) -> str:
+        """Return the reference to the definition of what it leads to."""
         self._documents.follow({"$ref": reference}, place)
         target = self._documents.resolve(reference, place)
         key = (target, self._is_parent(target, place))
@@ -255,6 +256,7 @@ def _upgrade(schema: JsonObject, version: Version) -> JsonObject:
 
 
 def make_nullable(schema: JsonObject) -> JsonObject:
+    """Return the schema, which also takes null."""
     kinds = schema.get("type")
     if kinds is None and not schema.keys() - ANNOTATIONS:
         return schema
