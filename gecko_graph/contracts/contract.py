@@ -132,6 +132,11 @@ class Contract:
         return self._parts.where
 
     @property
+    def compensates(self) -> str:
+        """The tool whose effect it makes up for without taking it back; empty for none."""
+        return str(self._parts.compensates)
+
+    @property
     def answers(self) -> bool:
         """True if it has effects or a result."""
         return self._parts.answers
