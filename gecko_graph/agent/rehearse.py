@@ -34,7 +34,7 @@ from ..world.booking import observe_call
 from ..world.channels import Continued, GeckoInput, Ledger
 from ..world.records import ExecutedCall, Preview
 from ..world.rung import is_real
-from ..world.turn import human_turns
+from ..world.turn import asks_undo, human_turns
 from ..world.undo import UndoFinder
 from .channels import (
     AgentChannels,
@@ -45,7 +45,7 @@ from .channels import (
     last_entry,
     still_supposed,
 )
-from .undo import asks_undo, list_writes, rehearse_undo
+from .undo import list_writes, rehearse_undo
 
 REMEMBERED_CHARS = 8_000
 """Characters of an interrupted turn's calls that the planner is shown."""

@@ -21,9 +21,9 @@ from ..tools import Toolkit
 from ..values.difference import json_equal
 from ..values.places import value_at
 from ..world.records import Ambiguous, Effect, PlannedCall
+from ..world.turn import asks_undo
 from ..world.undo import UndoFinder
 from .channels import AgentState, calls_left, has_moved
-from .undo import asks_undo
 
 MOST_REJECTS = 2
 """How often in a turn the plan is rehearsed again because a person or a rule rejected a part of it."""

@@ -8,41 +8,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from langchain_core.messages import AnyMessage, HumanMessage
-
 from ..errors import PatchConflict
 from ..models.formatting import format_call
-from ..models.memory import NAME
-from ..real.claims import last_human
 from ..state import VERSION, JsonObject, Rehearsal, Step, Verdict
 from ..values.difference import json_equal, make_patch
 from ..values.digest import digest
 from ..values.patch import apply_patch, booked_patch
 from ..world.records import DoneWrite, Undo
-from ..world.undo import UndoFinder
+from ..world.undo import UndoFinder, by_members
 from .channels import AgentState
 
-UNDO = "undo"
-TEXT = "Undo what was done."
 OTHERWISE = "reality did otherwise than was predicted"
 CHANGED = "what it wrote was changed since"
-
-
-def undo_message(text: str = TEXT) -> HumanMessage:
-    """Return the message that asks an agent of `create_gecko_agent` to undo its last turn that changed something.
-
-    The turn has no planner: the plan is what a search finds. What cannot be undone is told, with the reason.
-
-    Args:
-        text: What the conversation shows.
-    """
-    return HumanMessage(text, additional_kwargs={NAME: UNDO})
-
-
-def asks_undo(messages: Sequence[AnyMessage]) -> bool:
-    """Return whether the turn's message is one of `undo_message`."""
-    last = last_human(messages)
-    return last is not None and last.additional_kwargs.get(NAME) == UNDO
 
 
 def list_writes(state: AgentState) -> list[DoneWrite]:
@@ -61,8 +38,11 @@ def list_writes(state: AgentState) -> list[DoneWrite]:
         reason = reason if patch else "what it has changed is not known"
         if entry["status"] == "in_doubt":
             reason = "it is not known whether it took effect"
-        change: Any = {"patch": patch, "inverse": make_patch(now, before)}
-        found.append({"call": entry["call"], "result": entry.get("result"), "reason": reason, **change})
+        write: DoneWrite = {
+            "call": entry["call"], "result": entry.get("result"),
+            "patch": patch, "inverse": [*by_members(make_patch(now, before), now)], "reason": reason,
+        }  # fmt: skip
+        found.append(write)
     return found
 
 
@@ -97,10 +77,10 @@ def find_way_back(finder: UndoFinder, writes: Sequence[DoneWrite], state: JsonOb
         undo: Undo = {"call": write["call"], "status": "none", "calls": [], "reason": write["reason"]}
         if not write["reason"]:
             try:
-                target = apply_patch(now, write["inverse"])
+                target = apply_patch(now, finder.without_journals(write["inverse"]))
                 if json_equal(target, now):
                     continue
-                if not json_equal(apply_patch(target, write["patch"]), now):
+                if not json_equal(apply_patch(target, finder.without_journals(write["patch"])), now):
                     raise PatchConflict(CHANGED)
                 undo = finder.restore(write["call"], write["result"], target, now)
             except PatchConflict:

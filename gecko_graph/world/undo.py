@@ -58,7 +58,7 @@ class UndoFinder:
         self.worlds = [World(toolkit, context=_KNOBS.model_copy(update={"seed": seed})) for seed in _SEEDS]
         self.fixed = {key for tool in self.tools for key in _fixed_keys(tool)}
         journals = ((toolkit.state_schema or {}).get("properties") or {}).items()
-        self._journals = {RUNTIME, *(key for key, rule in journals if isinstance(rule, dict) and rule.get(JOURNAL))}
+        self.journals = {RUNTIME, *(key for key, rule in journals if isinstance(rule, dict) and rule.get(JOURNAL))}
 
     def within(self, limit_s: float) -> UndoFinder:
         """Return the same finder with another limit."""
@@ -97,9 +97,13 @@ class UndoFinder:
             return {"call": call, "status": "compensated", "calls": calls}
         return {"call": call, "status": "timeout" if search.is_late else "none", "calls": []}
 
+    def without_journals(self, patch: Patch) -> Patch:
+        """Return a patch without what it writes in journals."""
+        return [each for each in patch if tokens(each["path"])[:1] not in [[key] for key in self.journals]]
+
     def watched(self, state: JsonObject) -> JsonObject:
         """Return a task state without its journals."""
-        return {key: value for key, value in state.items() if key not in self._journals}
+        return {key: value for key, value in state.items() if key not in self.journals}
 
 
 def is_known(outcome: Mapping[str, Any]) -> bool:
@@ -158,7 +162,7 @@ class _Search:
         needed = make_patch(self._finder.watched(self._state), self._goal)
         if not needed:  # nothing was changed, or only what tells of it
             return () if json_equal(self._state, self._target) else None
-        if not all(any(_may_do(tool, each) for tool in self._finder.tools) for each in _members(needed, self._state)):
+        if not all(any(_may_do(tool, each) for tool in self._finder.tools) for each in by_members(needed, self._state)):
             return None
         nodes = [_Node(self._finder.begin(self._state), ())]
         self._seen.append(self._finder.watched(self._state))
@@ -175,7 +179,7 @@ class _Search:
         """Return where one more call leads: to the target, with what it costs, and elsewhere, with how far from it."""
         ends: list[tuple[int, int, int, int, _Node]] = []
         reached: list[tuple[int, int, _Node]] = []
-        for node, (tool, move) in ((node, each) for node in nodes for each in self._moves(node, depth)):
+        for node, (tool, move) in ((one, each) for one in nodes for each in self._moves(one, depth)):
             if self._is_over():
                 break
             if (child := self._try(node, move)) is None:
@@ -218,7 +222,7 @@ class _Search:
     def _moves(self, node: _Node, depth: int) -> Iterator[tuple[ToolSpec, Move]]:
         """Yield the calls worth a try, those first that write where the state is not yet the target."""
         now = self._finder.watched(node.world.state)
-        patch = [*_members(make_patch(now, self._goal), now)]
+        patch = [*by_members(make_patch(now, self._goal), now)]
         known = [*_changed(patch, now, self._goal, self._finder.fixed), *self._given, *_named(self._goal, 4)]
         roots = {place[0] for each in patch if (place := tokens(each["path"]))}
         tools = [tool for tool in self._finder.tools if _touches(tool, roots)]
@@ -256,7 +260,7 @@ def _cost(tool: ToolSpec) -> tuple[int, int]:
     return (sum(each.get("op") != "remove" for each in effects if isinstance(each, dict)), len(effects))
 
 
-def _members(patch: Patch, state: JsonObject) -> Iterator[Operation]:
+def by_members(patch: Patch, state: JsonObject) -> Iterator[Operation]:
     """Yield the operations of a patch; where one object replaces another, those of their members."""
     for each in patch:
         old, new = find(state, tokens(each["path"])) if each["op"] == "replace" else None, each.get("value")
