@@ -26,9 +26,11 @@ from gecko_graph.world.undo import UndoFinder
 from ..bfcl.classes import RUNTIME
 from ..bfcl.contracted import CLASSES, class_toolkit
 from ..bfcl.differential import Real, Start, Values, answered, public, random_step, values_of
+from ..bfcl.fidelity import recorded_calls
 from ..harness.options import SHARED, EvalError, read_jsonl
 from ..loop import Given
 from ..loop.tasks import kits
+from ..suites.fidelity import FILES
 
 MOST, POOL = 1_500, 40
 """Calls that the exhaustive search tries for one write, and values of one argument."""
@@ -82,10 +84,12 @@ def measure_kits(given: Any) -> int:
 def measure_classes(given: Any) -> int:
     """Print, class by class, how many writes have a way back by exhaustive search, and how many of them are found."""
     tasks = list(read_jsonl(SHARED / "bfcl_multiturn_tasks.jsonl.gz"))
+    files = [SHARED / each for each in FILES]
+    values = Values.of(one for file in files for task in read_jsonl(file) for one in recorded_calls(task))
     have = found = told = wrong = 0
     for kind in CLASSES:
         configs = [(row["id"], row["initial_config"][kind]) for row in tasks if kind in row["initial_config"]]
-        counts = look_at_class(kind, configs, given.writes)
+        counts = look_at_class(kind, configs, values, given.writes)
         print(f"{kind}: {', '.join(f'{count} {word}' for word, count in counts.items())}", flush=True)
         have, found = have + counts["have one"], found + counts["of these found"]
         told, wrong = told + counts["told"], wrong + counts["told and wrong"]
@@ -93,7 +97,7 @@ def measure_classes(given: Any) -> int:
     return int(wrong > 0 or found < 0.95 * have)
 
 
-def look_at_class(kind: str, configs: Sequence[tuple[str, JsonObject]], writes: int) -> Counter[str]:
+def look_at_class(kind: str, configs: Sequence[tuple[str, JsonObject]], values: Values, writes: int) -> Counter[str]:
     """Return what became of so many random writes of a class."""
     counts: Counter[str] = Counter(dict.fromkeys(("writes", "have one", "of these found", "told", "told and wrong"), 0))
     toolkit, seed = class_toolkit(kind), 0
@@ -104,7 +108,7 @@ def look_at_class(kind: str, configs: Sequence[tuple[str, JsonObject]], writes: 
         task, config = rng.choice(configs)
         real = Real(Start(kind, task, config))
         for _ in range(rng.randrange(1, 6)):
-            name, args = random_step(rng, kind, Values(), public(real.state))
+            name, args = random_step(rng, kind, values, public(real.state))
             before = real.state
             try:
                 result, after = call(real, before, name, args)

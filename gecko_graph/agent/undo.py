@@ -5,15 +5,17 @@ It is searched for on the task state that reality has come to, and reviewed and 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
-from ..errors import PatchConflict
-from ..models.formatting import format_call
-from ..state import VERSION, JsonObject, Rehearsal, Step, Verdict
+from ..errors import GeckoError, PatchConflict
+from ..models.formatting import format_call, format_change
+from ..real.preview import CHANGE_CHARS
+from ..state import VERSION, Json, JsonObject, Operation, Patch, Rehearsal, Step, Verdict
 from ..values.difference import json_equal, make_patch
 from ..values.digest import digest
-from ..values.patch import apply_patch, booked_patch
+from ..values.patch import apply_patch, booked_patch, find, tokens
 from ..world.records import DoneWrite, Undo
 from ..world.undo import UndoFinder, by_members
 from .channels import AgentState
@@ -40,7 +42,7 @@ def list_writes(state: AgentState) -> list[DoneWrite]:
             reason = "it is not known whether it took effect"
         write: DoneWrite = {
             "call": entry["call"], "result": entry.get("result"),
-            "patch": patch, "inverse": [*by_members(make_patch(now, before), now)], "reason": reason,
+            "patch": patch, "inverse": [*invert(before, now)], "reason": reason,
         }  # fmt: skip
         found.append(write)
     return found
@@ -66,24 +68,60 @@ class WayBack(NamedTuple):
         return "\n".join(lines)
 
 
+def invert(before: JsonObject, after: JsonObject) -> Iterator[Operation]:
+    """Yield the operations that lead back from a state, each behind a `test` of what it takes the place of."""
+    for each in by_members(make_patch(after, before), after):
+        if each["op"] != "add":
+            yield {"op": "test", "path": each["path"], "value": find(after, tokens(each["path"]))}
+        yield each
+
+
+def aim(now: JsonObject, inverse: Patch, known: set[str]) -> JsonObject:
+    """Return the state that a write's way back must lead to. Raises PatchConflict where what it wrote was changed.
+
+    A sum that only later calls of its turn have changed, which have no way back, goes back by the difference.
+    `known` are the places of which that is known, as the newest write there still stood: those of this one are added.
+    """
+    written: Json = None
+    for each in inverse:
+        path = tokens(each["path"])
+        if each["op"] == "test":
+            written = each["value"]
+            continue
+        if each["op"] == "add":
+            with suppress(PatchConflict):
+                if not isinstance(find(now, path[:-1]), list) and find(now, path) is not None:
+                    raise GeckoError(CHANGED)
+        else:
+            here, old = find(now, path), each.get("value")
+            if json_equal(here, written):
+                known.add(each["path"])
+            elif each["path"] in known and all(_is_number(one) for one in (here, written, old)):
+                each = {**each, "value": round(here + old - written, 9)}
+            else:
+                raise PatchConflict(CHANGED)
+        now = apply_patch(now, [each])
+    return now
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def find_way_back(finder: UndoFinder, writes: Sequence[DoneWrite], state: JsonObject, prefix: str) -> WayBack:
     """Return what takes writes back from a state, the newest first; of one that was taken back already nothing.
 
     One that has no way back does not keep earlier ones from theirs, as long as what they wrote still stands.
     """
-    world, ways = finder.begin(state), list[Undo]()
+    world, ways, known = finder.begin(state), list[Undo](), set[str]()
     for write in reversed(writes):
         now = world.state
         undo: Undo = {"call": write["call"], "status": "none", "calls": [], "reason": write["reason"]}
         if not write["reason"]:
             try:
-                target = apply_patch(now, finder.without_journals(write["inverse"]))
-                if json_equal(target, now):
-                    continue
-                if not json_equal(apply_patch(target, finder.without_journals(write["patch"])), now):
-                    raise PatchConflict(CHANGED)
+                target = aim(now, finder.without_journals(write["inverse"]), known)
                 undo = finder.restore(write["call"], write["result"], target, now)
-            except PatchConflict:
+            except (PatchConflict, GeckoError):
                 undo = {**undo, "reason": CHANGED}
         ways.append(undo)
         for each in undo["calls"] if undo["status"] == "found" else ():
@@ -119,5 +157,6 @@ def rehearse_undo(finder: UndoFinder, state: AgentState) -> Rehearsal:
         ],
         "checklist": [],
         "chosen": number,
+        "changes": format_change(start, found.end, budget=CHANGE_CHARS).splitlines(),
         "usage": {},
     }  # fmt: skip

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from heapq import nsmallest
-from itertools import product
 from typing import Any, NamedTuple
 
 from ..context import GeckoContext
-from ..errors import GeckoError, PatchConflict
-from ..schemas.rules import accepts, rules_of
-from ..schemas.specimens import is_identifier, noun, singular, words
+from ..errors import GeckoError
+from ..schemas.specimens import noun
 from ..state import RUNTIME, Call, Json, JsonObject, Operation, Patch
 from ..tools import Toolkit, ToolSpec
 from ..values.difference import json_equal, make_patch
-from ..values.patch import find, pointer_step, tokens
+from ..values.patch import find, pointer, pointer_step, tokens
 from ..values.places import json_path, scalars, scalars_of
 from .provenance import is_planned
 from .records import Hole, Undo, UndoCall
 from .rung import DECIDING
+from .undo_arguments import ARGUMENTS, arguments, changed, fixed_keys, named
 from .world import World
 
 LIMIT_S = 0.2
@@ -31,17 +29,12 @@ DEEPEST = 3
 """Calls that take back one."""
 MOST_CALLS = 400
 """Calls that are tried for one write; more take longer than `LIMIT_S` on any machine."""
-_VALUES, _ARGUMENTS, _BEAM = 6, 24, 6
+_BEAM = 6
 JOURNAL = "x-journal"
 """Mark of a root key in the schema of the task state: what only tells what happened, such as a log or a counter."""
-_LITERAL = re.compile(r"[!=]= \\?'([^'\\]*)\\?'")
 _SEEDS = 7_919, 104_729
 """Of the two worlds that are searched in: neither may draw again what the plan's own world has drawn."""
-_NAMING = frozenset(("id", "key", "number", "identifier"))
 _KNOBS = GeckoContext(semantic_validation=False)
-
-Where = tuple[Json, frozenset[str], int]
-"""A value, the words of the name that it stands under, and how far it is from what is to be taken back."""
 
 
 class UndoFinder:
@@ -56,7 +49,7 @@ class UndoFinder:
         self._toolkit, self.limit_s = toolkit, limit_s
         self.tools = [tool for tool in toolkit if not toolkit.is_read(tool.name) and _decides(tool)]
         self.worlds = [World(toolkit, context=_KNOBS.model_copy(update={"seed": seed})) for seed in _SEEDS]
-        self.fixed = {key for tool in self.tools for key in _fixed_keys(tool)}
+        self.fixed = {key for tool in self.tools for key in fixed_keys(tool)}
         journals = ((toolkit.state_schema or {}).get("properties") or {}).items()
         self.journals = {RUNTIME, *(key for key, rule in journals if isinstance(rule, dict) and rule.get(JOURNAL))}
 
@@ -146,11 +139,11 @@ class _Search:
     def __init__(self, finder: UndoFinder, call: Call, result: Json, target: JsonObject, state: JsonObject) -> None:
         self._finder, self._target, self._state = finder, target, state
         self._goal = finder.watched(target)
-        self._given = [*_named(result, 1, noun(call["name"])), *_named(call["args"], 1)]
+        self._given = [*named(result, 1, noun(call["name"])), *named(call["args"], 1)]
         self._until, self._left = time.perf_counter() + finder.limit_s, MOST_CALLS
         self._lost = set[Json]()
         """Texts that the call has removed: only what is made anew may have another identifier."""
-        for each in make_patch(target, state):
+        for each in by_members(make_patch(target, state), target):
             if each["op"] == "remove":
                 path = tokens(each["path"])
                 self._lost |= {path[-1], *scalars_of(find(target, path), keys=True)}
@@ -223,13 +216,13 @@ class _Search:
         """Yield the calls worth a try, those first that write where the state is not yet the target."""
         now = self._finder.watched(node.world.state)
         patch = [*by_members(make_patch(now, self._goal), now)]
-        known = [*_changed(patch, now, self._goal, self._finder.fixed), *self._given, *_named(self._goal, 4)]
+        known = [*changed(patch, now, self._goal, self._finder.fixed), *self._given, *named(self._goal, 4)]
         roots = {place[0] for each in patch if (place := tokens(each["path"]))}
         tools = [tool for tool in self._finder.tools if _touches(tool, roots)]
         if depth + 1 < DEEPEST:
             tools += [tool for tool in self._finder.tools if tool not in tools]
-        options = [_arguments(tool, known) for tool in tools]
-        for rank in range(_ARGUMENTS):
+        options = [arguments(tool, known) for tool in tools]
+        for rank in range(ARGUMENTS):
             for tool, some in zip(tools, options, strict=True):
                 if rank < len(some):
                     yield tool, Move(tool.name, some[rank])
@@ -237,17 +230,6 @@ class _Search:
 
 def _decides(tool: ToolSpec) -> bool:
     return tool.simulate is not None or (tool.contract is not None and tool.contract.answers)
-
-
-def _fixed_keys(tool: ToolSpec) -> Iterator[str]:
-    """Yield the keys that the paths of a tool's effects spell out: they are no entity's."""
-    contract = tool.contract.data if tool.contract else {}
-    yield from map(str, contract.get("at", ()))
-    waiting = [*contract.get("effects", ())]
-    for effect in waiting:
-        waiting += effect.get("do", ())
-        for path in (effect.get("path"), effect.get("from")):
-            yield from (str(each) for each in path or () if "{{" not in str(each)) if isinstance(path, list) else ()
 
 
 def _touches(tool: ToolSpec, roots: set[str]) -> bool:
@@ -274,7 +256,12 @@ def by_members(patch: Patch, state: JsonObject) -> Iterator[Operation]:
 def _may_do(tool: ToolSpec, needed: Operation) -> bool:
     """Return whether a tool's contract has an effect that may be this operation, or a part of it."""
     effects = tool.contract.data.get("effects", []) if tool.contract and not tool.simulate else None
-    return effects is None or any(_may_be(each, needed) for each in effects)
+    mount = tool.contract.at if tool.contract else ()
+    path = tokens(needed["path"])
+    if effects is None or tuple(path[: len(mount)]) != mount:
+        return effects is None
+    below = {**needed, "path": pointer(path[len(mount) :])}
+    return any(_may_be(each, below) for each in effects)
 
 
 def _may_be(effect: JsonObject, needed: Operation) -> bool:
@@ -320,84 +307,3 @@ def _pair(goal: Json, state: Json, pairs: dict[str, str]) -> bool:
     return len(lost) == len(new) and all(
         pairs.setdefault(old, key) == key and _pair(goal[old], state[key], pairs) for old, key in both
     )
-
-
-# arguments ----------------------------------------------------------------------------------------------------------
-
-
-def _named(value: Json, far: int, owner: str = "") -> Iterator[Where]:
-    """Yield what stands in a value, and the value itself, with the words of the names it stands under."""
-    yield value, _words(owner), far
-    if isinstance(value, dict):
-        for key, each in value.items():
-            yield from ((one, names or _words(key), far) for one, names, _ in _named(each, far))
-            if isinstance(each, dict):
-                yield key, _words(owner) | _NAMING, far
-    elif isinstance(value, list):
-        for each in value:
-            yield from _named(each, far)
-
-
-def _changed(patch: Patch, now: Json, goal: Json, fixed: Collection[str]) -> Iterator[Where]:
-    """Yield what differs, as it was and as it is now, the keys on the way to it, and what stands beside it."""
-    paths = [(tokens(each["path"]), each["op"] != "replace") for each in patch]
-    for path, is_entity in sorted(paths, key=lambda each: each[1]):
-        keys = [each for each in zip(("", *path), path, strict=False) if each[1] not in fixed]
-        named = [(key, _words(above) | _NAMING, far) for far, (above, key) in enumerate(reversed(keys))]
-        yield from named if is_entity else ()
-        for document, far in ((goal, 0), (now, 1), (goal, 2)):
-            there = path[:-1] if far == 2 else path
-            with suppress(PatchConflict, LookupError):
-                yield from _named(find(document, there), far, there[-1] if there else "")
-        yield from named
-
-
-def _words(name: str) -> frozenset[str]:
-    return frozenset(map(singular, words(name)))
-
-
-def _arguments(tool: ToolSpec, known: Sequence[Where]) -> list[JsonObject]:
-    """Return arguments of a tool, the likeliest first."""
-    rules, required = tool.parameters.get("properties", {}), tool.parameters.get("required", [])
-    options = {key: _values(key, rule, tool, known) for key, rule in rules.items()}
-    few = _VALUES if len(required) < 4 else 3 if len(required) < 7 else 2
-    bases = [
-        (sum(rank for rank, _ in some), dict(zip(required, (value for _, value in some), strict=True)))
-        for some in product(*(options.get(key, [])[:few] for key in required))
-    ]
-    more = [(key, rank, value) for key in rules if key not in required for rank, value in options[key][:2] if rank < 2]
-    extras: list[tuple[float, JsonObject]] = [(0, {})] if required else []
-    extras += [(rank, {key: value}) for key, rank, value in more]
-    extras += [(1, {key: value for key, _, value in reversed(more)})] if len({key for key, _, _ in more}) > 1 else []
-    found = [(one + two, {**base, **extra}) for one, base in bases for two, extra in extras or [(0.0, {})]]
-    return [args for _, args in nsmallest(_ARGUMENTS, found, key=lambda each: each[0])]
-
-
-def _literals(tool: ToolSpec) -> list[str]:
-    """Return the texts that a tool's contract compares with, such as `..`."""
-    text = str(tool.contract.data) if tool.contract else ""
-    return [*dict.fromkeys(_LITERAL.findall(text))]
-
-
-def _values(name: str, rule: Any, tool: ToolSpec, known: Sequence[Where]) -> list[tuple[int, Json]]:
-    """Return values that an argument takes, each with how unlikely it is, the likeliest first."""
-    wanted = _words(name)
-    if len(wanted) == 1 and is_identifier(name):
-        wanted |= {noun(tool.name)}
-    rule = rule if isinstance(rule, dict) else {}
-    given = [*known, *((value, _NAMING, 2) for value in (*rule.get("enum", ()), *_literals(tool)))]
-    if rule.get("type") == "boolean":
-        given += [(value, frozenset(), 0) for value in (True, False)]
-    ranked: dict[str, tuple[int, Json]] = {}
-    for value, names, far in given:
-        mark = f"{type(value).__name__} {value}"
-        rank = far + (0 if names == wanted or wanted < names else 1 if names & wanted else 3)
-        if mark not in ranked or rank < ranked[mark][0]:
-            ranked[mark] = rank, value
-    likely = sorted(ranked.values(), key=lambda each: each[0])
-    fits = rules_of(rule) if "$ref" not in rule else None
-    taken: list[tuple[int, Json]] = []
-    for rank, value in likely:
-        if len(taken) < _VALUES and (fits is None or accepts(fits, value)):
-            taken.append((rank, value))
-    return taken
