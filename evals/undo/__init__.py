@@ -118,7 +118,7 @@ def look_at_class(kind: str, configs: Sequence[tuple[str, JsonObject]], values: 
             if json_equal(public(before), public(after)):
                 continue
             counts["writes"] += 1
-            way = way_of(finder, toolkit, name, args, public(before))
+            way = way_of(finder, toolkit, name, args, before)
             restored = None
             if way is not None:
                 counts["told"] += 1
@@ -139,11 +139,13 @@ def call(real: Real, state: JsonObject, name: str, args: JsonObject) -> tuple[Js
 
 def way_of(finder: UndoFinder, toolkit: Toolkit, name: str, args: JsonObject, before: JsonObject) -> Any:
     """Return the calls that are told for a write, by contract alone; None where none are."""
-    world = World(toolkit, state={key: value for key, value in before.items() if key != RUNTIME}, context=KNOBS)
+    hidden: Any = before[RUNTIME]  # contracts keep what the classes keep beside their attributes, too
+    begin = {key: {**part, **hidden.get(key, {}).get("private", {})} for key, part in public(before).items()}
+    world = World(toolkit, state=begin, context=KNOBS)
     step = world.call({"name": name, "args": args})
     if "outcome" not in step or step["outcome"]["status"] != "ok" or not step["outcome"]["patch"]:
         return None
-    found = finder.find(step["call"], step["outcome"], before, world.state)
+    found = finder.find(step["call"], step["outcome"], begin, world.state)
     return found["calls"] if found["status"] == "found" else None
 
 
