@@ -36,8 +36,9 @@ ItemStatus = Literal["success", "failed", "unknown", "not_asked_for"]
 """`not_asked_for`: the judge has struck an item that the task does not ask for; it does not count in the score."""
 _Stop = Literal["answered", "empty_reply", "planner_failed", "max_steps", "token_budget", "time_budget"]
 StopCode = Literal[_Stop, "repeated_calls", "broken", "reasoner_failed", "no_candidate"]
-Category = Literal["hallucinated_value", "schema", "state_dependency", "empty", "semantic", "state_update"]
-"""Why a call or its result was refused (ToolGate, table 3): the first three before it runs, the others after."""
+_Before = Literal["hallucinated_value", "schema", "state_dependency", "policy"]
+Category = Literal[_Before, "empty", "semantic", "state_update"]
+"""Why a call or its result was refused (ToolGate, table 3): the first before it runs, `policy` ours; others after."""
 CallStatus = Literal["ok", "error"]
 
 

@@ -140,6 +140,144 @@ def test_a_model_that_declines_goes_on_with_the_next_tool():
     assert "One cannot sell what is free." in rejection["reason"]
 
 
+def test_where_no_model_makes_the_call_the_reasoner_goes_on_with_its_words():
+    out, model = act(
+        shop.toolkit(),
+        reasoner=[{"need": "Sell a pan"}, {"need": "Sell a pen for 2"}, {"answer": "Sold."}],
+        reranker=by_rank("sell"),
+        planner=[{"say": "A pan needs\nits price."}, SELL],
+    )
+    assert (out["record"]["status"], out["record"]["rejected"]) == ("answered", {})
+    first, second = out["record"]["needs"]
+    assert "call" not in first
+    assert [each["reason"] for each in first["rejections"] if each.get("told")] == ["A pan needs its price."]
+    assert second["call"] == out["record"]["plan"][0]["id"]
+    assert "Sell a pan: A pan needs its price." in model.texts("reasoner")[1]
+    assert "expected a call" not in str([text for _, text in model.seen])
+
+
+def test_a_planner_that_is_down_ends_it():
+    out, _ = one("sell", planner=[RuntimeError("down")])
+    assert (out["record"]["status"], out["record"]["stop"]["code"]) == ("failed", "planner_failed")
+
+
+def test_a_clause_of_a_policy_is_booked_as_one_before_and_with_arguments():
+    minor = {"check": "args.price < 10", "error": "ask the manager", "kind": "policy"}
+    dear = {"call": "sell", "args": {"item": "pen", "price": 20}}
+    sell = {**shop.CONTRACTS["sell"], "requires": [minor, shop.IN_STOCK]}
+    out, _ = one("sell", tools=shop.toolkit(sell=sell), planner=[dear, SELL])
+    assert out["record"]["rejected"] == {"policy": 1}
+    closed = {**shop.CONTRACTS["sell"], "requires": [{**shop.OPEN, "kind": "policy"}]}
+    gift = {"call": "gift", "args": {"item": "pen"}}
+    out, _ = one("sell", "gift", tools=shop.toolkit(sell=closed), state=shop.start(open=False), planner=[gift])
+    assert out["record"]["rejected"] == {"policy": 1}
+
+
+def test_no_model_ranks_tools_of_which_the_state_admits_none():
+    closed = {"requires": [shop.OPEN], "returns": {}}
+    tools = shop.toolkit(open_shop=closed, sell=closed, gift=closed, stock=closed)
+    out, model = one("sell", tools=tools, state=shop.start(open=False), planner=[])
+    assert out["record"]["stop"]["code"] == "no_candidate"
+    assert out["record"]["rejected"] == {"state_dependency": 4}
+    assert model.texts("reranker") == []
+
+
+def test_no_model_is_asked_about_arguments_that_the_contract_refuses():
+    validator = lambda number, text, tool: {"problems": []}  # noqa: E731
+    wrong, right = ({"call": "sell", "args": {"item": item, "price": 3}} for item in ("pan", "ink"))
+    out, model = one("sell", planner=[wrong, right], validator=validator)
+    assert out["record"]["rejected"] == {"hallucinated_value": 1}
+    assert len(model.texts("validator")) == 1
+    assert '"ink"' in model.texts("validator")[0]
+
+
+def show(name, about):
+    return Tool(
+        shop.function(name, about, of=shop.TEXT), effect="read", contract={"returns": "{{ at(state, [args.of]) }}"}
+    )
+
+
+def reads():
+    return Toolkit.from_tools([show("show_a", "Show a."), show("show_b", "Show b.")])
+
+
+def look(tools, *planner, state, needs=1, **more):
+    return act(
+        tools,
+        state={"none": [], "many": [1], "zero": 0, "void": {"left": [], "more": [None, ""]}} | state,
+        reasoner=[*[{"need": "Show"}] * needs, {"answer": "Done."}],
+        reranker=by_rank("show_a", "show_b"),
+        planner=[{"call": name, "args": {"of": of}} for name, of in planner],
+        **more,
+    )
+
+
+@pytest.mark.parametrize("empty", ["none", "void"])
+def test_a_read_that_finds_nothing_is_handed_to_the_reasoner_after_the_next_tool(empty):
+    out, model = look(reads(), ("show_a", empty), ("show_b", empty), state={})
+    assert (out["record"]["status"], out["record"]["plan"], out["record"]["rejected"]) == ("answered", [], {"empty": 2})
+    assert f'show_a({{"of": "{empty}"}}) found nothing: ' in model.texts("reasoner")[1]
+    out, model = look(reads(), ("show_a", empty), ("show_b", "many"), state={})
+    assert [call["name"] for call in out["record"]["plan"]] == ["show_b"]
+    assert "found nothing" not in model.texts("reasoner")[1]
+
+
+def test_to_the_letter_a_read_that_finds_nothing_fails_and_its_tool_is_out_for_the_run():
+    out, model = look(reads(), ("show_a", "none"), ("show_b", "void"), state={}, strict=True)
+    assert (out["record"]["status"], out["record"]["rejected"]) == ("failed", {"empty": 2})
+    assert len(model.texts("reasoner")) == 1
+    out, model = look(
+        reads(), ("show_a", "none"), ("show_b", "many"), ("show_b", "zero"), state={}, needs=2, strict=True
+    )
+    assert [call["args"]["of"] for call in out["record"]["plan"]] == ["many", "zero"]
+    assert [(each["tool"], each["admissible"]) for each in out["record"]["needs"][1]["candidates"]] == [
+        ("show_a", "no"),
+        ("show_b", "yes"),
+    ]
+    assert [(each["tool"], each["phase"]) for each in out["record"]["needs"][1]["rejections"]] == [("show_a", "Q")]
+
+
+def test_by_default_only_the_very_call_is_out_until_the_state_changes():
+    found = ("show_a", "none"), ("show_b", "many"), ("show_a", "none"), ("show_a", "many")
+    out, model = look(reads(), *found, state={}, needs=2)
+    assert [(call["name"], call["args"]["of"]) for call in out["record"]["plan"]] == [
+        ("show_b", "many"),
+        ("show_a", "many"),
+    ]
+    assert "the result of this very call was refused" in model.texts("planner")[3]
+    fill = Tool(
+        shop.function("fill", "Fill."),
+        effect="write",
+        contract={"effects": [{"op": "add", "path": ["none", "-"], "value": 1}], "returns": 1},
+    )
+    tools = Toolkit.from_tools([show("show_a", "Show a."), fill])
+    out, _ = act(
+        tools,
+        state={"none": []},
+        reasoner=[{"need": "Show"}, {"need": "Fill"}, {"need": "Show"}, {"answer": "Done."}],
+        reranker=[{"tools": ["show_a"]}, {"tools": ["fill"]}, {"tools": ["show_a"]}],
+        planner=[
+            {"call": "show_a", "args": {"of": "none"}},
+            {"call": "fill", "args": {}},
+            {"call": "show_a", "args": {"of": "none"}},
+        ],
+    )
+    assert [call["name"] for call in out["record"]["plan"]] == ["fill", "show_a"]
+
+
+def test_to_the_letter_a_tool_s_own_error_is_a_result_that_q_refuses():
+    def fail(state, of):
+        raise ValueError("down")
+
+    tools = Toolkit.from_tools(
+        [Tool(shop.function("show_a", "Show.", of=shop.TEXT), simulate=fail, effect="read"), show("show_b", "Show b.")]
+    )
+    out, _ = look(tools, ("show_a", "many"), ("show_b", "many"), state={}, strict=True)
+    assert [step["call"]["name"] for step in out["record"]["steps"]] == ["show_a", "show_b"]
+    out, _ = look(tools, ("show_a", "many"), ("show_a", "none"), ("show_a", "zero"), ("show_b", "many"), state={})
+    assert [step["call"]["name"] for step in out["record"]["steps"]] == ["show_a"] * 3 + ["show_b"]
+
+
 def test_a_failure_keeps_what_was_committed_and_says_so():
     out, _ = act(
         shop.toolkit(),
@@ -195,8 +333,10 @@ def test_bad_model_output_is_data(role, garbage):
     }
     say = garbage if role != "planner" or isinstance(garbage, Exception) else {"say": str(garbage)}
     out, _ = act(shop.toolkit(), **roles | {role: lambda number, text, tool: say})
-    assert out["record"]["status"] == ("answered" if role == "reranker" and garbage != [] else "failed")
+    goes_on = garbage != [] if role == "reranker" else role == "planner" and not isinstance(garbage, Exception)
+    assert out["record"]["status"] == ("answered" if goes_on else "failed")
     assert out["messages"][-1].content
+    assert "expected a call" not in out["messages"][-1].content
 
 
 def test_without_a_reranker_tools_are_ordered_by_words():

@@ -24,7 +24,8 @@ from gecko_graph.retrieval.search import ToolSearch
 from gecko_graph.state import JsonObject, Outcome
 from gecko_graph.toolgate import graph as toolgate
 from gecko_graph.toolgate.channels import ForwardState, ToolGateRecord
-from gecko_graph.toolgate.nodes import category_of_refusal, reranker, verify
+from gecko_graph.toolgate.gates import category_of_refusal
+from gecko_graph.toolgate.nodes import reranker, verify
 from gecko_graph.world.commit import state_updater
 from gecko_graph.world.rung import refuse
 
@@ -40,23 +41,24 @@ from ..harness.options import EvalError, Options
 from ..harness.suite import Expectation, Suite, Summary, by_group, rehearsed
 from .compare import dollars, seconds, tokens
 
-GATED = ("toolgate", "without P", "without Q", "without both")
-LOOP, GATS = "plain loop", "GATS"
+LOOP, GATS, STRICT = "plain loop", "GATS", "strict"
+GATED = ("toolgate", STRICT, "without P", "without Q", "without both")
 ARMS = (*GATED, GATS, LOOP)
 
 PAPER = {
     "hallucinated_value": ("P: value or entity hallucination", 8.4),
     "schema": ("P: schema and format", 5.1),
     "state_dependency": ("P: state dependency missing", 4.1),
+    "policy": ("P: a written policy (ours)", None),
     "empty": ("Q: empty or null", 6.3),
     "semantic": ("Q: semantic mismatch", 3.7),
     "state_update": ("Q: inconsistent update", 1.8),
 }
-"""Table 3: refusals in percent of the tool invocations on MCP-Universe."""
+"""Table 3: refusals in percent of the tool invocations on MCP-Universe; None where it has no such row."""
 
 
 class Gate(Suite):
-    """Forward execution on BFCL's multi-turn tasks by contract, its ablations, the rehearsal, and a plain loop.
+    """Forward execution on BFCL's multi-turn tasks by contract, to the letter, its ablations, a rehearsal, a plain loop.
 
     All arms play the same tasks on the same simulated tools; the plan that comes out runs on the real classes and is
     scored officially. Without a model the ground truth or recorded calls plan: forward execution takes each as a need,
@@ -205,7 +207,7 @@ def table_3(arms: Mapping[str, Sequence[Record]]) -> Table:
             tried = sum(record.values["steps"] for record in done)
             found = sum(record.values["rejected"].get(key, 0) for record in done)
             cells.append(f"{100 * found / tried:.1f} ({found} of {tried})" if tried else "-")
-        table.add(*cells, f"{percent:.1f}")
+        table.add(*cells, "-" if percent is None else f"{percent:.1f}")
     return table
 
 
@@ -302,7 +304,7 @@ def create(
     made: dict[str, Any] = {"models": models, "default": default, "checkpointer": checkpointer}
     if arm in GATED:
         nodes = nodes_of(arm, toolkit, ToolSearch(toolkit, None, default))
-        return toolgate.compose(toolkit, replace=nodes, **made)
+        return toolgate.compose(toolkit, replace=nodes, strict=arm == STRICT, **made)
     if arm == GATS:
         return compose(toolkit, replace={"judge": unseeing(toolkit)} if models.has("judge") else {}, **made)
     made["default"] = default.model_copy(update={"max_retries": 0})

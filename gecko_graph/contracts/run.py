@@ -59,7 +59,7 @@ Word: TypeAlias = Literal["yes", "no", "unknown"]
 class Admissibility(NamedTuple):
     """Whether a tool may be called in a state, and why not: its own error, or what cannot be evaluated.
 
-    `more` are the errors of the other requirements that do not hold.
+    `more` are the errors of the other requirements that do not hold; `kind` is that of the first.
 
     ToolGate, equations 9 and 16, with a third value for requirements that cannot be evaluated.
     """
@@ -67,6 +67,7 @@ class Admissibility(NamedTuple):
     word: Word
     reason: str = ""
     more: tuple[str, ...] = ()
+    kind: str = "tool"
 
 
 class Parts:
@@ -226,8 +227,9 @@ class ContractRun:
 
     def judge(self) -> Admissibility:
         """Return whether the requirements without arguments hold; one that fails outweighs what cannot be evaluated."""
-        if failed := [as_text(self.explain(clause)) for clause in self.failed(self._parts.free)]:
-            return Admissibility("no", failed[0], tuple(failed[1:]))
+        if failed := [*self.failed(self._parts.free)]:
+            first, *more = (as_text(self.explain(clause)) for clause in failed)
+            return Admissibility("no", first, tuple(more), failed[0].kind)
         is_known = not self.unclear or self.unknown is not None
         return Admissibility("yes") if is_known else Admissibility("unknown", "; ".join(self.unclear[:3]))
 

@@ -50,6 +50,8 @@ class Rejection(TypedDict):
     """Table 3's; missing where a model declined to call the tool, or the tool's own error was its result."""
     call: NotRequired[str]
     """The call's id, where arguments were written."""
+    told: NotRequired[bool]
+    """True where the reasoner is told of it, if no tool is left: a model declined, or a read found nothing."""
 
 
 class Need(TypedDict):

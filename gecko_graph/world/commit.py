@@ -187,7 +187,14 @@ def _book_observed(
 
 def category_of(result: Json) -> Category:
     """Return the category of a refused result (ToolGate, table 3): without content, or with a wrong one."""
-    return "semantic" if result or (result in (0, False) and result != []) else "empty"
+    return "empty" if is_void(result) else "semantic"
+
+
+def is_void(result: Json) -> bool:
+    """Return whether a result holds nothing: no text, no number, no truth value, at any depth."""
+    if isinstance(result, dict | list):
+        return all(map(is_void, result.values() if isinstance(result, dict) else result))
+    return result is None or result == ""
 
 
 def _violations(request: RungRequest, outcome: Outcome, after: JsonObject) -> list[Violation]:
