@@ -58,7 +58,7 @@ PAPER = {
 
 
 class Gate(Suite):
-    """Forward execution on BFCL's multi-turn tasks by contract, to the letter, its ablations, a rehearsal, a plain loop.
+    """Forward execution on BFCL's multi-turn tasks by contract, to the letter, ablated, a rehearsal, a plain loop.
 
     All arms play the same tasks on the same simulated tools; the plan that comes out runs on the real classes and is
     scored officially. Without a model the ground truth or recorded calls plan: forward execution takes each as a need,
