@@ -17,12 +17,12 @@ from .language.sandbox import Hole
 from .language.template import Template
 from .lets import LazyLets, Lets, find_used_lets, load_lets
 
-BASE = frozenset(("args", "call", "before", "now", "state", "calls"))
+BASE = frozenset(("args", "call", "before", "now", "state", "calls", "facts"))
 """Names available to every expression of a contract."""
 
 NEEDS_CALL = frozenset(("args", "call"))
 FAILED = "a condition of this tool does not hold"
-_FIELDS = ("at", "let", "requires", "effects", "returns", "ensures", "observes", "evidence")
+_FIELDS = ("at", "let", "requires", "effects", "returns", "ensures", "observes", "evidence", "fact")
 
 
 class Shared(NamedTuple):
@@ -77,6 +77,9 @@ class Parts:
         whole.check_fields(data, (), _FIELDS)
         self.where = whole.where
         self.at = read_mount(data.get("at"), whole.part("at"))
+        self.fact: str = data.get("fact", "")
+        if not isinstance(self.fact, str):
+            raise whole.part("fact").error(f"expected a text, got {self.fact!r:.40}")
         self.lets, whole = load_lets(data.get("let", {}), shared.lets, whole, lets)
         self.required = [*_read_requires(data.get("requires", []), shared.requires, whole)]
         self.requires = [Clause(item, place, part="requires", more=("effects",)) for item, place in self.required]
