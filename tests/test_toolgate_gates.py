@@ -327,3 +327,13 @@ def was_met(record, made, this):
     """Whether t0 has a committed result before this call."""
     good = good_tokens(record, made)
     return any(each["tool"] == "t0" and each["token"] in good for each in made[: made.index(this)])
+
+
+def test_a_write_that_says_it_is_done_and_changed_nothing_is_an_inconsistent_update():
+    lost = {**shop.CONTRACTS["open_shop"], "effects": [{**shop.CONTRACTS["open_shop"]["effects"][0], "when": "false"}]}
+    lost["ensures"] = [{"check": "state.open", "error": "the shop is still closed"}]
+    state = shop.start(open=False)
+    out, _ = one(
+        "open_shop", tools=shop.toolkit(open_shop=lost), state=state, planner=[{"call": "open_shop", "args": {}}]
+    )
+    assert out["record"]["rejected"] == {"state_update": 1}

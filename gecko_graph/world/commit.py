@@ -145,7 +145,9 @@ def commit(
     broken += _violations(later, outcome, after) if later and acts and not broken else []
     broken += rules.violations(state, after)
     if broken:
-        category = category_of(outcome["result"]) if broken[0]["part"] == "ensures" else "state_update"
+        is_made = request.tool.reads or patch or not (request.tool.contract and "effects" in request.tool.contract.data)
+        is_result = broken[0]["part"] == "ensures" and is_made  # else a write of which nothing has come
+        category: Category = category_of(outcome["result"]) if is_result else "state_update"
         return Commit(state, {**refuse(outcome, broken[0]["error"], category), "violations": broken})
     booked: Outcome = {**outcome, "patch": None if _lacks_patch(request, outcome) else patch}
     if dropped := len(proposed) - len(patch):
