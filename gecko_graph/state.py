@@ -27,7 +27,9 @@ Patch: TypeAlias = list[Operation]
 
 _Core = Literal["planner", "validator", "simulator", "state_updater", "bootstrapper", "checklist", "judge", "converter"]
 _Training = Literal["label_judge", "sample_writer", "pair_judge", "variant_writer"]
-Role = Literal[_Core, "reasoner", "reranker", "user", "auditor", "claim_judge", "contract_writer", _Training]
+Role = Literal[
+    _Core, "searcher", "reasoner", "reranker", "user", "auditor", "claim_judge", "contract_writer", _Training
+]
 
 ROLES: tuple[Role, ...] = get_args(Role)
 
@@ -265,6 +267,13 @@ class RoleUsage(TypedDict):
 
 Usage: TypeAlias = dict[str, RoleUsage]
 """Role to what it has cost."""
+
+
+class Taught(TypedDict):
+    """A need in somebody's words, and a tool that has served it."""
+
+    need: str
+    tool: str
 
 
 class SupposedFact(TypedDict):

@@ -24,6 +24,7 @@ from ..state import (
     Stop,
     SupposedFact,
     SupposedState,
+    Taught,
     UnjudgedAttempt,
     Usage,
 )
@@ -137,6 +138,10 @@ class Bookkeeping(TypedDict, total=False):
     """`bootstrapper`: digest of the checklist that a parent graph gave."""
     offered_tools: list[str] | None
     """`bootstrapper`: names of the tools that fit the turn; None where all tools are shown."""
+    search_words: list[str]
+    """`bootstrapper`: a task, and the planner's own words by which tools were searched for it."""
+    taught: list[Taught]
+    """`finish` appends, as long as the thread: which tools have served which needs, where an index finds them."""
     round: int
     """`start_round`: 0 for the first."""
     lesson: Lesson | None
@@ -245,6 +250,8 @@ class AttemptRecord(TypedDict, total=False):
     """Input: the tools that fit the turn, and those that it has called; then `planner`: what it finds and calls."""
     gate_note: str
     """`planner`: what it was last told that the task state does not admit."""
+    taught: list[Taught]
+    """Input: which tools have served which needs in the thread."""
     searches: int
     """`planner`: searches for tools, each answered by a message of the trace."""
     stop_reason: str
