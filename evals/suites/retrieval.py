@@ -39,6 +39,8 @@ TUNED, HELD_OUT = "chosen on", "held out"
 """The halves of the queries, drawn by the seed: weights are chosen on the first, figures published of the second."""
 BFCL, TURNS, OPENAPI, SPEED = "BFCL", "BFCL, people's turns", "OpenAPI", "speed"
 
+DOCUMENTS = "bfcl_multiturn_func_docs.json"
+
 TARGETS = {"indexed": 6.0, "from the cache": 0.5, "a query, 95th percentile": 0.005}
 """Processor seconds, for the padded tools: other work on the machine does not count."""
 
@@ -193,7 +195,7 @@ def read_turns(data: Path) -> Catalogue:
 
     Only the category `base`: the others ask the same. A turn without calls is no query.
     """
-    documents = json.loads(find("bfcl_multiturn_func_docs.json", data).read_text(encoding="utf-8"))
+    documents = json.loads(find(DOCUMENTS, data).read_text(encoding="utf-8"))
     functions = {name: each.get("function", each) for name, each in documents.items()}
     said = {row["id"]: row["turns"] for row in read_jsonl(find("bfcl_multiturn_tasks.jsonl.gz", data))}
     queries = []
@@ -286,7 +288,8 @@ class Retrieval(Suite):
             raise EvalError("the extra `retrieval` is not installed: pip install 'gecko-graph[retrieval]'")
         documents = [*sorted((self.options.data / "openapi").glob("*.*")), *self.options.own.document]
         tasks = find("bfcl_tasks.jsonl.gz", self.options.data)
-        return {BFCL: read_bfcl(tasks), TURNS: read_turns(self.options.data), OPENAPI: read_documents(documents)}
+        turns = {TURNS: read_turns(self.options.data)} if (self.options.data / DOCUMENTS).is_file() else {}
+        return {BFCL: read_bfcl(tasks), **turns, OPENAPI: read_documents(documents)}
 
     @cached_property
     def chosen(self) -> Mapping[str, tuple[Weights, ToolIndex]]:
