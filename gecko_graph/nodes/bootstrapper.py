@@ -152,7 +152,8 @@ def find_words(
     state: GeckoState, task: str, scope: NodeScope, search: ToolSearch | None
 ) -> Generator[list[AnyAsk], list[Reply], str]:
     """Return a model's own words to search tools by, asked once for a task; nothing where no index chooses."""
-    before, words = (state.get("bookkeeping") or {}).get("search_words", ["", ""])
+    kept: Mapping[str, Any] = state.get("continued") or state.get("bookkeeping") or {}
+    before, words = kept.get("search_words") or ["", ""]
     if before == task or search is None or not search.is_needed(scope.context) or not scope.has_model("searcher"):
         return words if before == task else ""
     budget = scope.context.view_chars

@@ -126,6 +126,8 @@ def finish(
     }
     if shown := kept["supposed_state"]:
         rehearsal["supposed_state"] = shown
+    if any(words := kept.get("search_words", [])[1:]):
+        rehearsal["search_words"] = [task_of(state["messages"]), *words]
     update: dict[str, Any] = {"rehearsal": rehearsal}
     if chosen["verdict"]["status"] == "accepted":
         update |= write_back(state, chosen, rehearsal, scope.context.view_chars)

@@ -88,6 +88,8 @@ class Continued(TypedDict):
     """How many attempts the turn has had: theirs are numbered on from there."""
     supposed: NotRequired[list[str]]
     """JSON Pointers to what is only supposed of the given task state."""
+    search_words: NotRequired[list[str]]
+    """A task, and the words that a model searched tools by: it is not asked again."""
     real: NotRequired[bool]
     """True where the given task state was accepted before, or reality has left it: what it breaks is not refused."""
 

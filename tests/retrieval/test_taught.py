@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
 
-from gecko_graph import GeckoContext, Models, create_gecko, create_toolgate
+from gecko_graph import GeckoContext, Models, Toolkit, create_gecko, create_gecko_agent, create_toolgate
 from gecko_graph.retrieval.index import recall
 from gecko_graph.retrieval.search import MOST_TAUGHT, teach
-from tests.retrieval.test_many_tools import DONE, Bound, call, toolkit
+from tests.retrieval.test_many_tools import DONE, Bound, call, spec, toolkit
 from tests.shop import Acting
 
 pytest.importorskip("bm25s")
@@ -109,3 +110,24 @@ def test_a_thread_keeps_each_lesson_once_and_the_latest(served):
         taught = teach(taught, [each])
     assert [(each["need"], each["tool"]) for each in taught] == [*reversed(dict.fromkeys(reversed(served)))]
     assert len(teach(taught, [(str(number), "a") for number in range(MOST_TAUGHT + 5)])) == MOST_TAUGHT
+
+
+def test_an_agent_s_words_are_kept_while_its_task_is_planned_again():
+    tools = Toolkit(spec(name, effect="write", real=lambda id: {"id": id}) for name in toolkit().names)
+    model = Bound(
+        turns=[
+            {
+                "planner": [[call("archive_parcel", id="1"), DONE], [call("archive_parcel", id="2"), DONE]],
+                "searcher": [{"words": "archive parcel"}] * 2,
+            }
+        ]
+    )
+    agent = create_gecko_agent(
+        tools, model=Models(planner=model, searcher=model), context=CONTEXT, checkpointer=InMemorySaver()
+    )
+    out = agent.invoke(ask("Put what the postman brought out of sight"), THREAD)
+    (question,) = out["__interrupt__"]
+    answer = {"id": question.value["id"], "decisions": [{"type": "reject", "message": "The other one"}]}
+    agent.invoke(Command(resume=answer), THREAD)
+    assert [len(model.asked[role]) for role in ("searcher", "planner")] == [1, 4]
+    assert [names[0] for names in model.names] == ["archive_parcel"] * 4
