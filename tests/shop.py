@@ -80,10 +80,19 @@ class Acting(RecordedModel):
         return [text for who, text in self.seen if who == role]
 
 
-def act(tools: Toolkit, /, *, state: dict | None = None, request: str = "Sell a pen for 2", context=None, **roles: Any):
+def act(
+    tools: Toolkit,
+    /,
+    *,
+    state: dict | None = None,
+    request: str = "Sell a pen for 2",
+    context=None,
+    strict=False,
+    **roles: Any,
+):
     """Run one request; returns the output and the model."""
     model = Acting(roles=roles)
-    graph = create_toolgate(tools, model=Models(**dict.fromkeys(roles, model)), context=context)
+    graph = create_toolgate(tools, model=Models(**dict.fromkeys(roles, model)), context=context, strict=strict)
     return graph.invoke({"messages": [("user", request)], "task_state": state or start()}), model
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 
 from evals.reality.killing import Fate, Killed, KillingSaver
 from gecko_graph import GeckoContext, Models, RehearsalState, Tool, Toolkit, create_toolgate
+from gecko_graph.retrieval.search import ToolSearch
+from gecko_graph.toolgate.graph import create_forward
 from tests import shop
 from tests.shop import SELL, Acting, act, one_need
 
@@ -146,3 +149,12 @@ def test_the_record_says_what_its_plan_rests_on():
     assert record["origins"][record["plan"][0]["id"]]["$.item"][0]["from"] == "task"
     given = act(shop.toolkit(), **roles, request="Sell a pen for 37.50")[0]["record"]
     assert given["made_up"] == []
+
+
+def test_what_decides_which_call_is_made_is_no_delta():
+    """A delta holds also what another process wrote at a checkpoint that both went on from."""
+    search = ToolSearch(shop.toolkit(), None, GeckoContext())
+    forward = create_forward(shop.toolkit(), Models(), GeckoContext(), search)
+    deltas = {key for key, channel in forward.channels.items() if isinstance(channel, DeltaChannel)}
+    assert deltas == {"task_state", "trace", "steps", "needs", "bookkeeping"}
+    assert {"pending", "candidates", "need", "stop"} <= forward.channels.keys()

@@ -27,6 +27,7 @@ from .classes import FILES, RUNTIME
 from .contracted import class_toolkit, learned_toolkit
 from .mathematics import PRINTED
 from .oracle import NOTHING, Truth, checklist, is_refusal, public, truth_of
+from .padded import padded
 from .redrawn import Redrawn
 from .rehearse import Checklist, Played
 from .tasks import Task, documents, for_truth
@@ -135,6 +136,8 @@ class Stage:
         spec = class_toolkit(owner)[name] if has_contract else documents(owner)[name]
         if name in PRINTED and has_contract:
             spec = replace(spec, simulate=PRINTED[name], result=None)
+        if self.task.is_long and has_contract:
+            spec = padded(spec, owner)
         if self.kind == "hybrid":
             return self._opened(spec)
         return replace(spec, simulate=real.simulate(name), result=None) if self.acts and owner != FILES else spec

@@ -70,18 +70,18 @@ def judge_conversation(row: Mapping[str, Any], gate: Gate, state: JsonObject) ->
     the task's ground truth holds the same call, each of whose calls counts once.
 
     Args:
-        row: A row of the shared file.
+        row: A row of the shared file, or `messages` alone: without a ground truth it is not known what is right.
         gate: The tools.
         state: The database.
 
     Returns:
-        `writes`: each with `tool`, `right`, `clauses` that refuse it and their `kinds`, `text`; `errors`: how many
-        calls the real tools refused, `errors_same`: how many of them the contracts refuse with the same error;
+        `writes`: each with `tool`, `right` (or None), `clauses` that refuse it and their `kinds`, `text`; `errors`: how
+        many calls the real tools refused, `errors_same`: how many of them the contracts refuse with the same error;
         `differing`: writes whose contract comes to something else than the real tool; `missing`: writes of the ground
         truth that were not made; `ms`: processor time of each evaluation of the gate.
     """
-    wanted = [{"name": call["name"], "args": call["kwargs"]} for call in row["task"]["actions"]]
-    wanted = [call for call in wanted if call["name"] in WRITES]
+    truth = row.get("task", {}).get("actions")
+    wanted = [{"name": each["name"], "args": each["kwargs"]} for each in truth or () if each["name"] in WRITES]
     world, calls = World(gate.real, state=state), list[JsonObject]()
     made: dict[str, list[Any]] = {key: [] for key in ("writes", "differing", "ms", "errors")}
     for number, real in enumerate(conversation_of(row).calls):
@@ -93,7 +93,9 @@ def judge_conversation(row: Mapping[str, Any], gate: Gate, state: JsonObject) ->
             refused = gate.check(call, before, calls)
             made["ms"].append((time.process_time() - started) * 1e3)
             if real.succeeded:
-                made["writes"].append({**_written(call, refused), "right": _take(call, wanted)})
+                made["writes"].append(
+                    {**_written(call, refused), "right": None if truth is None else _take(call, wanted)}
+                )
             else:
                 system = gate.real.check(call, before, calls=calls)
                 made["errors"].append(system is not None and system.get("error") == real.result)
@@ -119,7 +121,7 @@ def judge_ground_truth(row: Mapping[str, Any], gate: Gate, state: JsonObject) ->
 
 def ground_truth_calls(row: Mapping[str, Any]) -> Iterator[JsonObject]:
     """Yield the writes of a task's ground truth, and before each the reads of what it names."""
-    for action in row["task"]["actions"]:
+    for action in row.get("task", {}).get("actions", ()):
         if action["name"] in WRITES:
             args = action["kwargs"]
             yield from ({"name": name, "args": {key: args[key]}} for key, name in LOOK_UP.items() if key in args)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,9 @@ from gecko_graph.values.digest import clone
 from gecko_graph.values.documents import read_document
 
 FILE = Path(__file__).parent / "violations.yaml"
+SHOWN = 200
+"""Characters of a value in words."""
+
 LOOK_UP = {"user_id": "get_user_details", "reservation_id": "get_reservation_details"}
 
 
@@ -38,6 +42,26 @@ class Violation:
     also: frozenset[str]
     unlawful: Attempt
     lawful: Attempt
+    breach: JsonObject
+
+    def tell(self, attempt: Attempt) -> str:
+        """Return a call of the two in words, with the arguments and the part of the state in which they differ."""
+        args = {key: attempt.call["args"].get(key) for key in {**LOOK_UP, **self.breach.get("args", {})}}
+        told = [f"{key}: {_short(value)}" for key, value in args.items() if value is not None]
+        told += [f"{place.strip('/')}: {_short(_at(attempt.state, place))}" for place in self.breach.get("state", {})]
+        told += [f"look-ups before: {len(attempt.calls)}"] if "calls" in self.breach else []
+        return f"{self.tool}({'; '.join(told)})"
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+
+
+def _at(state: Any, place: str) -> Any:
+    for key in place.strip("/").split("/"):
+        state = state[int(key)] if isinstance(state, list) else state.get(key) if isinstance(state, dict) else None
+    return state
 
 
 def read_violations(path: Path = FILE) -> Iterator[Violation]:
@@ -47,8 +71,9 @@ def read_violations(path: Path = FILE) -> Iterator[Violation]:
         tool, clause, given = case["tool"], case["clause"], case.get("given", {})
         plain = {"args": document["base"][tool], "state": {}}
         lawful = _changed(plain, given)
-        pair = (_attempt(document["state"], tool, one) for one in (_changed(lawful, case["breach"]), lawful))
-        yield Violation(f"{number}:{tool}:{clause}", clause, tool, frozenset(case.get("also", [])), *pair)
+        broken, kept = (_attempt(document["state"], tool, one) for one in (_changed(lawful, case["breach"]), lawful))
+        also = frozenset(case.get("also", []))
+        yield Violation(f"{number}:{tool}:{clause}", clause, tool, also, broken, kept, case["breach"])
 
 
 def broken_clauses(toolkit: Toolkit, attempt: Attempt) -> list[str] | None:

@@ -2,61 +2,65 @@
 
 from __future__ import annotations
 
-import json
 from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
+from itertools import chain
 from typing import Any, cast
 
-from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
-from pydantic import Field
 
 from gecko_graph import Contract, GeckoContext, Models, Toolkit, ToolSpec
 from gecko_graph.graph import Gecko, compose
 from gecko_graph.models.node import NodeFunction, NodeScope
-from gecko_graph.models.recorded import RecordedModel, planner_message
 from gecko_graph.retrieval.search import ToolSearch
 from gecko_graph.state import JsonObject, Outcome
 from gecko_graph.toolgate import graph as toolgate
 from gecko_graph.toolgate.channels import ForwardState, ToolGateRecord
-from gecko_graph.toolgate.nodes import category_of_refusal, reranker, verify
+from gecko_graph.toolgate.gates import category_of_refusal
+from gecko_graph.toolgate.nodes import reranker, verify
 from gecko_graph.world.commit import state_updater
+from gecko_graph.world.ladder import simulator
 from gecko_graph.world.rung import refuse
 
 from ..baselines.without import nodes_without
 from ..bfcl import MULTI_TURN, package
+from ..bfcl.answers import FILES, LIES, RIGHT, judge_task, learn_of, table_of
 from ..bfcl.arms import judging, knobs, recorded_steps, seen_of, speaker
+from ..bfcl.classes import methods
+from ..bfcl.fidelity import is_kept_out
+from ..bfcl.follower import Follower
+from ..bfcl.lying import Service, stopped
 from ..bfcl.official import check
 from ..bfcl.rehearse import Played, Player, finished, plan_of, play_turns, unseeing
-from ..bfcl.simulated import Stage, ruled
+from ..bfcl.simulated import READS, Stage, ruled
 from ..bfcl.tasks import CATEGORY_HELP, Task, categories_of, read_recorded, read_tasks
 from ..harness.figures import Case, Record, Table, mean, rate
-from ..harness.options import EvalError, Options
+from ..harness.options import EvalError, Options, read_jsonl
 from ..harness.suite import Expectation, Suite, Summary, by_group, rehearsed
 from .compare import dollars, seconds, tokens
 
-GATED = ("toolgate", "without P", "without Q", "without both")
-LOOP, GATS = "plain loop", "GATS"
+LOOP, GATS, STRICT, LYING = "plain loop", "GATS", "strict", "lying"
+GATED = ("toolgate", STRICT, "without P", "without Q", "without both")
 ARMS = (*GATED, GATS, LOOP)
 
 PAPER = {
     "hallucinated_value": ("P: value or entity hallucination", 8.4),
     "schema": ("P: schema and format", 5.1),
     "state_dependency": ("P: state dependency missing", 4.1),
+    "policy": ("P: a written policy (ours)", None),
     "empty": ("Q: empty or null", 6.3),
     "semantic": ("Q: semantic mismatch", 3.7),
     "state_update": ("Q: inconsistent update", 1.8),
 }
-"""Table 3: refusals in percent of the tool invocations on MCP-Universe."""
+"""Table 3: refusals in percent of the tool invocations on MCP-Universe; None where it has no such row."""
 
 
 class Gate(Suite):
-    """Forward execution on BFCL's multi-turn tasks by contract, its ablations, the rehearsal, and a plain loop.
+    """Forward execution on BFCL's multi-turn tasks by contract, to the letter, ablated, a rehearsal, a plain loop.
 
     All arms play the same tasks on the same simulated tools; the plan that comes out runs on the real classes and is
     scored officially. Without a model the ground truth or recorded calls plan: forward execution takes each as a need,
@@ -70,6 +74,8 @@ class Gate(Suite):
     examples = (
         "--limit 20",
         "--planner recorded:../shared/data/bfcl_multiturn_recorded.jsonl.gz --limit 40",
+        "--service lying --arms toolgate,strict",
+        "--answers",
         "--model openai:gpt-5-mini --limit 20 --arms toolgate,GATS",
     )
 
@@ -78,6 +84,13 @@ class Gate(Suite):
         """Add categories and arms."""
         add = parser.add_argument
         add("--category", default=MULTI_TURN[0], metavar="A,B", help=CATEGORY_HELP)
+        add(
+            "--service",
+            choices=("right", LYING),
+            default="right",
+            help="a quarter of the answers made wrong on purpose",
+        )
+        add("--answers", action="store_true", help="recorded calls' answers, right and wrong ones, before Q; no arms")
         add("--arms", default=",".join(ARMS), metavar="A,B", help=f"of {', '.join(ARMS)} (all)")
 
     def __init__(self, options: Options) -> None:
@@ -89,7 +102,15 @@ class Gate(Suite):
             raise EvalError(f"--arms {unknown[0]}: expected some of {', '.join(ARMS)}")
 
     def cases(self) -> Iterator[Case]:
-        """Yield a case for each task and arm."""
+        """Yield a case for each task and arm; or for each recorded task whose answers are put before Q."""
+        if self.options.own.answers:
+            for task in chain.from_iterable(read_jsonl(self.options.dataset(name)) for name in FILES):
+                group = "kept out" if is_kept_out(task["id"]) else "learned of"
+                facts = {"arm": "answers", "task": task["id"]}
+                yield Case(
+                    f"{task.get('model', 'truth')}:{task['id']}", task, group=group, facts=facts, unit=task["id"]
+                )
+            return
         for task, row, name in self._tasks():
             for arm in self._arms:
                 facts = {"arm": arm, "task": name}
@@ -102,13 +123,22 @@ class Gate(Suite):
         for task, row in read_recorded(self.options.data, self._categories, self.options.planner.file):
             yield task.begin(len(row["turns"])), row, f"{task.id}:{row['model']}"
 
+    @cached_property
+    def learned(self) -> Mapping[str, Contract]:
+        """Postconditions of the calls that are not kept out."""
+        return learn_of(task for name in FILES for task in read_jsonl(self.options.dataset(name)))
+
     async def run_case(self, case: Case) -> JsonObject:
-        """Play a task by an arm."""
+        """Play a task by an arm; or judge a recorded task's answers."""
+        if self.options.own.answers:
+            return judge_task(case.data, self.learned)
         task, row, arm = case.data
+        service = Service(f"{self.options.seed} {task.id}") if self.options.own.service == LYING else None
         stage = Stage(task, "contract")
         if self.options.planner.kind == "model":
             context = self.options.context(**stage.knobs)
-            played = await play_arm(stage, arm, Player(self.options.speakers(), context, cache(stage.toolkit)))
+            player = Player(self.options.speakers(), context, cache(stage.toolkit))
+            played = await play_arm(stage, arm, player, service=service)
         else:
             turns = written_turns(task, row)
             stage.redrawn.seen = seen_of(task, row)
@@ -117,7 +147,7 @@ class Gate(Suite):
             toolkit = cache(stage.truthful if row is None else stage.toolkit)
             checks = None if "judge" in models else ruled(task)
             player = Player(models, knobs(self.options, 0, **stage.knobs), toolkit, checks)
-            played = await play_arm(stage, arm, player, [single_calls(turn) for turn in turns])
+            played = await play_arm(stage, arm, player, [single_calls(turn) for turn in turns], service)
         real = stage.real(played)
         verdict = check(task, plan_of(real))
         record = rehearsed(*(each.rehearsal for each in real))
@@ -137,26 +167,35 @@ class Gate(Suite):
             "steps": len(steps),
             "failed": len(failed) + sum("complaints" in step for step in steps),
             "rejected": dict(rejected),
+            **({"said": stopped(service.said, steps)} if service else {}),
             "stops": [each.rehearsal["verdict"]["feedback"][:200] for each in real if not each.accepted],
         }
 
     def passed(self, record: Record) -> bool:
-        """Return whether the plan is officially valid."""
-        return bool(record.values["valid"])
+        """Return whether the plan is officially valid; of answers whether no right one was stopped."""
+        return bool(record.values["valid"]) if "valid" in record.values else not record.values["wrongly"]
 
     def tell(self, record: Record) -> str:
-        """Return the official verdict, and why turns were not answered."""
+        """Return the official verdict, and why turns were not answered; of answers those that were stopped wrongly."""
+        if "wrongly" in record.values:
+            return "; ".join(record.values["wrongly"][:3]) or "nothing right was stopped"
         word = "valid" if record.values["valid"] else record.values["official"]
         return "; ".join([f"{word}, {record.values['steps']} calls tried", *record.values["stops"][:3]])
 
     def summarise(self, records: Sequence[Record]) -> Summary:
-        """Return the arms beside each other, and table 3."""
+        """Return the arms beside each other, and table 3; of answers what Q stops."""
+        if self.options.own.answers:
+            groups = by_group([record for record in records if record.done])
+            parts = {name: [record.values for record in some] for name, some in groups.items()}
+            return Summary([table_of(f"What Q stops, tasks {name}", some) for name, some in parts.items()], [], [])
         by_arm = by_group(records, key="arm")
         arms = {arm: by_arm[arm] for arm in self._arms if arm in by_arm}
         live = self.options.planner.kind == "model"
         figures = [beside(arms, live=live), table_3({arm: some for arm, some in arms.items() if arm in GATED})]
+        if self.options.own.service == LYING:
+            figures.append(what_is_stopped(arms))
         expected = []
-        if self.options.planner.kind == "ground-truth" and "toolgate" in arms:
+        if self.options.planner.kind == "ground-truth" and "toolgate" in arms and self.options.own.service != LYING:
             whole = rate(arms["toolgate"], self.passed)
             expected = [Expectation("forward execution refuses no call of the truth: 97 % valid", whole.value >= 0.97)]
         return Summary(figures, expected, [] if live else [NOT_LIVE])
@@ -164,7 +203,7 @@ class Gate(Suite):
 
 NOT_LIVE = (
     "not measured: accuracy, tokens and cost of the method, which need a model (--model). Here calls were written "
-    "down, and forward execution ends a turn where none that follows a refused call is accepted"
+    "down, and forward execution leaves out a call where none that follows it is accepted in its place"
 )
 
 
@@ -205,45 +244,21 @@ def table_3(arms: Mapping[str, Sequence[Record]]) -> Table:
             tried = sum(record.values["steps"] for record in done)
             found = sum(record.values["rejected"].get(key, 0) for record in done)
             cells.append(f"{100 * found / tried:.1f} ({found} of {tried})" if tried else "-")
-        table.add(*cells, f"{percent:.1f}")
+        table.add(*cells, "-" if percent is None else f"{percent:.1f}")
     return table
 
 
-class Follower(RecordedModel):
-    """Speaks for `reasoner`, `reranker` and `planner` by calls that were written down, one turn.
-
-    A need is the next call. Its candidates are the tools of the calls from there on, so that what was written after a
-    refused call, as other arguments or with another tool, is the next try.
-    """
-
-    calls: list[JsonObject] = Field(default_factory=list)
-    made: int = 0
-
-    def _reply(
-        self,
-        messages: list[BaseMessage],
-        run_manager: CallbackManagerForLLMRun | AsyncCallbackManagerForLLMRun | None,
-        kwargs: Mapping[str, Any],
-    ) -> AIMessage:
-        metadata = (run_manager.metadata if run_manager else None) or {}
-        tools = kwargs.get("tools") or []
-        role, tool = metadata["gecko_role"], tools[0]["function"]["name"] if tools else ""
-        left = self.calls[self.made :]
-        if role == "planner":
-            reply = self._call(left, tool, f"written_{metadata['gecko_turn']}_{self.made}")
-        else:
-            names = list(dict.fromkeys(call["call"] for call in left))
-            ranked = {"tools": [{"name": name, "score": 1 / place} for place, name in enumerate(names, 1)]}
-            wanted = {"need": json.dumps(left[0])} if left else {"answer": "Done."}
-            reply = AIMessage(json.dumps(ranked if role == "reranker" else wanted))
-        return self._counted(reply, input_tokens=0, output_tokens=0)
-
-    def _call(self, left: Sequence[JsonObject], tool: str, prefix: str) -> AIMessage:
-        if not left or left[0]["call"] != tool:
-            return AIMessage("Another tool was called here.")
-        self.made += 1
-        filled = self.fill(left[0], "", 1) if self.fill else left[0]
-        return planner_message(filled, prefix=prefix)
+def what_is_stopped(arms: Mapping[str, Sequence[Record]]) -> Table:
+    """Return what each arm refuses of a service's answers, by what is wrong with them."""
+    table = Table("Answers of the lying service that were refused", ["", RIGHT, *LIES])
+    for arm, records in arms.items():
+        said = [record.values["said"] for record in records if record.done]
+        cells = []
+        for kind in (RIGHT, *LIES):
+            given, refused = (sum(each.get(kind, [0, 0])[at] for each in said) for at in (0, 1))
+            cells.append(f"{refused} of {given}")
+        table.add(arm, *cells)
+    return table
 
 
 def lenient(state: ForwardState, scope: NodeScope, *, toolkit: Toolkit, p: bool, q: bool) -> dict[str, Any]:
@@ -282,10 +297,12 @@ def without_q(toolkit: Toolkit) -> Toolkit:
     return Toolkit(map(bare, toolkit), lets=toolkit.lets)
 
 
-def nodes_of(arm: str, toolkit: Toolkit, search: ToolSearch) -> dict[str, NodeFunction]:
-    """Return the functions in the place of the nodes that an ablation takes out."""
+def nodes_of(arm: str, toolkit: Toolkit, search: ToolSearch, service: Service | None) -> dict[str, NodeFunction]:
+    """Return the functions in the place of the nodes that an ablation takes out, or that ask a service."""
     p, q = arm not in ("without P", "without both"), arm not in ("without Q", "without both")
     nodes: dict[str, NodeFunction] = {}
+    if service is not None:
+        nodes["simulator"] = partial(simulator, toolkit=toolkit, rungs=service.rungs)
     if not (p and q):
         nodes["verify"] = partial(lenient, toolkit=toolkit, p=p, q=q)
     if not p:
@@ -296,21 +313,37 @@ def nodes_of(arm: str, toolkit: Toolkit, search: ToolSearch) -> dict[str, NodeFu
 
 
 def create(
-    arm: str, toolkit: Toolkit, *, models: Models, default: GeckoContext, checkpointer: BaseCheckpointSaver[Any]
+    arm: str,
+    toolkit: Toolkit,
+    *,
+    models: Models,
+    default: GeckoContext,
+    checkpointer: BaseCheckpointSaver[Any],
+    service: Service | None = None,
 ) -> Gecko:
-    """Return an arm's graph."""
+    """Return an arm's graph; of forward execution its calls may be answered by a service."""
     made: dict[str, Any] = {"models": models, "default": default, "checkpointer": checkpointer}
     if arm in GATED:
-        nodes = nodes_of(arm, toolkit, ToolSearch(toolkit, None, default))
-        return toolgate.compose(toolkit, replace=nodes, **made)
+        nodes = nodes_of(arm, toolkit, ToolSearch(toolkit, None, default), service)
+        return toolgate.compose(toolkit, replace=nodes, strict=arm == STRICT, **made)
     if arm == GATS:
         return compose(toolkit, replace={"judge": unseeing(toolkit)} if models.has("judge") else {}, **made)
     made["default"] = default.model_copy(update={"max_retries": 0})
     return compose(toolkit, replace=nodes_without(("validation", "feedback"), toolkit), **made)
 
 
+def answered(tool: ToolSpec) -> ToolSpec:
+    """Return a tool as it answers: the result schemas of the documents are not what the classes answer."""
+    reads = READS.match(tool.name) or tool.name in methods("MathAPI")
+    return replace(tool, result=None, effect="read" if reads else tool.effect)
+
+
 async def play_arm(
-    stage: Stage, arm: str, player: Player, written: Sequence[Sequence[JsonObject]] = ()
+    stage: Stage,
+    arm: str,
+    player: Player,
+    written: Sequence[Sequence[JsonObject]] = (),
+    service: Service | None = None,
 ) -> list[Played]:
     """Play a task, turn after turn, on one thread.
 
@@ -319,6 +352,7 @@ async def play_arm(
         arm: One of `ARMS`.
         player: Who plays, as for `rehearse.play`.
         written: The calls of each turn, for forward execution without a live model.
+        service: Who answers, of forward execution.
     """
 
     def graph(turn: int, saver: BaseCheckpointSaver[Any]) -> Gecko:
@@ -326,9 +360,9 @@ async def play_arm(
         if arm in GATED and written:
             follower: BaseChatModel = Follower(calls=list(written[turn]), fill=stage.redrawn.fill)
             models |= dict.fromkeys(("reasoner", "reranker", "planner"), follower)
-        # the documents' result schemas are not what the classes answer: no arm checks them
-        tools = Toolkit((replace(tool, result=None) for tool in player.toolkit(turn)), lets={})
-        return create(arm, tools, models=Models().replace(**models), default=player.context, checkpointer=saver)
+        tools = Toolkit(map(answered, player.toolkit(turn)), lets={})
+        made: Any = {"models": Models().replace(**models), "default": player.context, "checkpointer": saver}
+        return create(arm, tools, **made, service=service)
 
     said = [turn.said for turn in stage.task.turns]
     checks = player.checklist if arm == GATS else None

@@ -57,7 +57,12 @@ class Policy(Suite):
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
         """Add other conversations."""
-        parser.add_argument("--conversations", type=Path, metavar="FILE", help="others of the same form, as JSON lines")
+        parser.add_argument(
+            "--conversations",
+            type=Path,
+            metavar="FILE",
+            help="other conversations with these tools, as JSON lines: messages, with a ground truth or without",
+        )
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
@@ -68,13 +73,14 @@ class Policy(Suite):
     def cases(self) -> Iterator[Case]:
         """Yield the conversations, the ground truth of each of their tasks, and the hand-made violations."""
         tasks = dict[str, Any]()
-        for row in read_jsonl(self.options.own.conversations or self.options.dataset(CONVERSATIONS)):
-            task = str(row["task_id"])
-            tasks.setdefault(task, row)
-            facts = {"task": row["task_id"], "reward": row["reward"]}
-            yield Case(f"{task}:{row['trial']}", row, group=RECORDED, facts=facts, unit=task)
+        for number, row in enumerate(read_jsonl(self.options.own.conversations or self.options.dataset(CONVERSATIONS))):
+            task = str(row.get("task_id", f"row {number}"))
+            facts = {"task": row.get("task_id", task), "reward": row.get("reward")}
+            if "actions" in row.get("task", {}):
+                tasks.setdefault(task, row)
+            yield Case(f"{task}:{row.get('trial', 0)}", row, group=RECORDED, facts=facts, unit=task)
         for task, row in tasks.items():
-            facts = {"task": row["task_id"]}
+            facts = {"task": row.get("task_id", task)}
             yield Case(f"{TRUTH}:{task}", row, group=TRUTH, facts=facts, unit=task, tools="simulated")
         for one in read_violations():
             facts = {"clause": one.clause, "tool": one.tool}
@@ -107,17 +113,20 @@ class Policy(Suite):
             if some
             for table in of(some)
         ]
-        return Summary(tables, list(expected(talks, truths, made)), list(_notes(talks, truths, made)))
+        seen = self.options.own.conversations is None
+        return Summary(tables, list(expected(talks, truths, made, seen=seen)), list(_notes(talks, truths, made)))
 
 
 def judge_violation(one: Violation, gate: Gate) -> JsonObject:
     """Return which clauses refuse a violation and its lawful twin, and whether it is the clause that must."""
     broken, twin = (broken_clauses(gate.policy, each) for each in (one.unlawful, one.lawful))
-    return {"broken": broken or [], "by_its_own": one.clause in (broken or []), "twin": twin or []}
+    told = {"stopped": one.tell(one.unlawful), "allowed": one.tell(one.lawful)}
+    return {"broken": broken or [], "by_its_own": one.clause in (broken or []), "twin": twin or [], **told}
 
 
 def _of_talks(talks: Sequence[Record]) -> Iterator[Table]:
-    failed, solved = ([one for one in talks if (one.facts["reward"] >= 1) is word] for word in (False, True))
+    failed, solved = ([one for one in talks if is_solved(one) is word] for word in (False, True))
+    unknown = [one for one in talks if is_solved(one) is None]
     table = Table(
         "Writes of a real agent before the gate",
         ["writes", "refused", "by policy", "only by what goes without saying"],
@@ -128,11 +137,15 @@ def _of_talks(talks: Sequence[Record]) -> Iterator[Table]:
         ("right, in failed conversations", failed, True),
         ("wrong by their arguments, in solved ones", solved, False),
         ("right, in solved conversations", solved, True),
+        ("of conversations without a reward", unknown, None),
     ):
+        if right is None and not some:
+            continue
         parts = [_writes(some, right, lambda write, kind=kind: _has(write, kind)) for kind in ("", "policy", "sense")]  # type: ignore[misc]
         table.add(title, *parts)
     yield table
-    yield _seen(failed)
+    if failed:
+        yield _seen(failed)
     yield from _by_clause(talks)
     real = Table("The contracts beside the real tools", ["calls", "the same"])
     writes = [len(one.values["writes"]) for one in talks]
@@ -145,16 +158,22 @@ def _of_talks(talks: Sequence[Record]) -> Iterator[Table]:
     yield speed
 
 
+def is_solved(one: Record) -> bool | None:
+    """Return whether a conversation was solved; None where nobody has said so."""
+    reward = one.facts["reward"]
+    return None if reward is None else bool(reward >= 1)
+
+
 def _has(write: JsonObject, kind: str) -> bool:
     """Return whether a write is refused: at all, by a clause of the policy, or only by others."""
     return bool(write["clauses"]) and (not kind or ("policy" in write["kinds"]) is (kind == "policy"))
 
 
-def _writes(some: Sequence[Record], right: bool, hit: Callable[[JsonObject], bool]) -> Measured:
-    """Return the share of right or wrong writes that are hit, with an interval over tasks."""
+def _writes(some: Sequence[Record], right: bool | None, hit: Callable[[JsonObject], bool]) -> Measured:
+    """Return the share of right or wrong writes that are hit, of None of all, with an interval over tasks."""
     parts: dict[Any, list[bool]] = {}
     for one in some:
-        hits = [hit(write) for write in one.values["writes"] if write["right"] is right]
+        hits = [hit(write) for write in one.values["writes"] if right is None or write["right"] is right]
         parts.setdefault(one.facts["task"], []).extend(hits)
     return share_of_clusters([(sum(hits), len(hits)) for hits in parts.values()], tools="real")
 
@@ -190,16 +209,25 @@ def _seen(failed: Sequence[Record]) -> Table:
 
 
 def _by_clause(talks: Sequence[Record]) -> Iterator[Table]:
-    table = Table("Writes refused, by clause", ["clause", "tool", "wrong, failed", "right, failed", "right, solved"])
+    heads = ["wrong, failed", "right, failed", "right, solved"]
+    more = sorted(
+        {head_of(one, write) for one in talks for write in one.values["writes"] if write["clauses"]} - {*heads}
+    )
+    table = Table("Writes refused, by clause", ["clause", "tool", *heads, *more])
     counts: Counter[tuple[str, str, str]] = Counter()
     for one in talks:
-        group = "solved" if one.facts["reward"] >= 1 else "failed"
         for write in one.values["writes"]:
             for clause in write["clauses"]:
-                counts[clause, write["tool"], f"{'right' if write['right'] else 'wrong'}, {group}"] += 1
+                counts[clause, write["tool"], head_of(one, write)] += 1
     for clause, tool in sorted({key[:2] for key in counts}):
         table.add(clause, tool, *(counts[clause, tool, head] for head in table.columns[2:]))
     yield table
+
+
+def head_of(one: Record, write: JsonObject) -> str:
+    """Return what is known of a write: whether it is right, and what became of its conversation."""
+    right = {True: "right", False: "wrong", None: "not known"}[write["right"]]
+    return f"{right}, { ({True: 'solved', False: 'failed', None: 'no reward'}[is_solved(one)]) }"
 
 
 def _of_truths(truths: Sequence[Record]) -> Iterator[Table]:
@@ -225,14 +253,44 @@ def _of_made(made: Sequence[Record]) -> Iterator[Table]:
             cells = (share(hits, len(some), tools="simulated") for hits in (caught, own, twins))
             table.add(tool, len({one.facts["clause"] for one in some}), *cells)
     yield table
+    examples = Table("Each clause: a call that it stops, and one that it allows", ["clause", "stopped", "allowed"])
+    for clause, one in shown(made).items():
+        examples.add(clause, one.values["stopped"], one.values["allowed"])
+    yield examples
+
+
+def shown(made: Sequence[Record]) -> dict[str, Record]:
+    """Return for each clause the first violation that it stops, and whose twin nothing stops."""
+    good = (one for one in reversed(made) if one.values["by_its_own"] and not one.values["twin"])
+    found = {one.facts["clause"]: one for one in good}
+    return {clause: found[clause] for clause in sorted(found)}
 
 
 def _is_known(task: Any, write: JsonObject, known: Mapping[tuple[int, str], str]) -> bool:
     return all((task, clause) in known for clause in write["clauses"])
 
 
-def expected(talks: Sequence[Record], truths: Sequence[Record], made: Sequence[Record]) -> Iterator[Expectation]:
-    """Yield what must hold: no lawful write is refused, violations are caught, contracts and real tools agree."""
+def expected(
+    talks: Sequence[Record], truths: Sequence[Record], made: Sequence[Record], *, seen: bool = True
+) -> Iterator[Expectation]:
+    """Yield what must hold: no lawful write is refused, violations are caught, contracts and real tools agree.
+
+    What is lawful is known only of the conversations that were looked at (`seen`).
+    """
+    if seen:
+        yield from _lawful(talks, truths)
+    if talks:
+        same = not _sum(talks, "differing") and all(one.values["errors"] == one.values["errors_same"] for one in talks)
+        yield Expectation("contracts and real tools come to the same", same)
+    if made:
+        caught = sum(one.values["by_its_own"] for one in made)
+        yield Expectation(f"at least {WANTED:.0%} of the violations are caught", caught >= WANTED * len(made))
+        yield Expectation("no lawful twin is refused", not any(one.values["twin"] for one in made))
+        clauses = {one.facts["clause"] for one in made}
+        yield Expectation("each clause shows a stopped and an allowed call", shown(made).keys() == clauses)
+
+
+def _lawful(talks: Sequence[Record], truths: Sequence[Record]) -> Iterator[Expectation]:
     right = [(one.facts["task"], write) for one in talks for write in one.values["writes"] if write["right"]]
     lawful = all(_is_known(task, write, {**BREACHES, **AS_MADE}) for task, write in right)
     yield Expectation("right writes are refused only where they are known to break the written policy", lawful)
@@ -241,13 +299,6 @@ def expected(talks: Sequence[Record], truths: Sequence[Record], made: Sequence[R
         "no write of a ground truth is refused that the written policy allows",
         all(_is_known(task, write, BREACHES) for task, write in truth),
     )
-    if talks:
-        same = not _sum(talks, "differing") and all(one.values["errors"] == one.values["errors_same"] for one in talks)
-        yield Expectation("contracts and real tools come to the same", same)
-    if made:
-        caught = sum(one.values["by_its_own"] for one in made)
-        yield Expectation(f"at least {WANTED:.0%} of the violations are caught", caught >= WANTED * len(made))
-        yield Expectation("no lawful twin is refused", not any(one.values["twin"] for one in made))
 
 
 def _sum(talks: Sequence[Record], key: str) -> int:
@@ -258,9 +309,9 @@ def _notes(talks: Sequence[Record], truths: Sequence[Record], made: Sequence[Rec
     for one in talks:
         for write in one.values["writes"]:
             if write["clauses"]:
-                word = "right" if write["right"] else "wrong"
-                clauses = ", ".join(write["clauses"])
-                yield f"{one.id}, reward {one.facts['reward']:g}, {word}: {write['text']}: {clauses}"
+                word = head_of(one, write).partition(",")[0]
+                reward = "no reward" if one.facts["reward"] is None else f"reward {one.facts['reward']:g}"
+                yield f"{one.id}, {reward}, {word}: {write['text']}: {', '.join(write['clauses'])}"
         yield from (f"{one.id}: not as the real tool: {text}" for text in one.values["differing"])
     refused = {
         (one.facts["task"], clause)

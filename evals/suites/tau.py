@@ -60,15 +60,21 @@ class Conversation:
 
 
 def conversation_of(row: Mapping[str, Any]) -> Conversation:
-    """Return the conversation of a row of the shared file. A call's result is the tool message that comes next."""
+    """Return the conversation of a row of the shared file, or of OpenAI's messages.
+
+    A call's result is the tool message with its id; without ids the one that comes next.
+    """
     calls, waiting = [], list[Mapping[str, Any]]()
     for message in row["messages"]:
         waiting += message.get("tool_calls") or ()
-        if message["role"] == "tool":
-            call = waiting.pop(0)
-            calls.append(RealCall(call["name"], call["arguments"], str(message["content"])))
-    text = "\n".join(message["content"] for message in row["messages"] if message["role"] == "user")
-    return Conversation(f"{row['domain']}:{row['task_id']}:{row['trial']}", text, calls)
+        if message["role"] == "tool" and waiting:
+            named = (at for at, each in enumerate(waiting) if each.get("id") == message.get("tool_call_id"))
+            call = waiting.pop(next(named, 0))
+            made = call.get("function", call)
+            args = made["arguments"] if isinstance(made["arguments"], dict) else plain(made["arguments"])
+            calls.append(RealCall(made["name"], args if isinstance(args, dict) else {}, str(message["content"])))
+    text = "\n".join(str(message["content"]) for message in row["messages"] if message["role"] == "user")
+    return Conversation(":".join(str(row.get(key, "")) for key in ("domain", "task_id", "trial")), text, calls)
 
 
 def replay(

@@ -247,6 +247,8 @@ def input_of(state: AgentState) -> GeckoInput:
             "lesson": state["lesson"],
             "attempts": max(attempt["number"] for attempt in last["attempts"]) if last else 0,
         }
+        if last:
+            going_on["search_words"] = last.get("search_words", [])
         given["continued"] = {**going_on, "real": is_real, "supposed": state.get("supposed") or []}
     return given
 

@@ -229,7 +229,6 @@ class Clause:
 
     __slots__ = (
         "_error",
-        "_kind",
         "_name",
         "_part",
         "_says",
@@ -238,6 +237,7 @@ class Clause:
         "effects",
         "evidence",
         "expressions",
+        "kind",
         "passes",
         "status",
     )
@@ -249,13 +249,13 @@ class Clause:
         self.status = status_of(data.get("evidence"), place.at("evidence"))
         self.passes = says == "pass" or (part == "requires" and self.status in ("proposed", "refuted"))
         self.evidence = {"check": data["check"], **data["evidence"]} if data.get("evidence") else {}
-        self._part, self._kind = part, data.get("kind", "tool")
+        self._part, self.kind = part, data.get("kind", "tool")
         number = place.where.rstrip("]").rpartition("[" if place.where.endswith("]") else "/")[2]
         self._name = data.get("id", f"{part}s[{number}]" if part == "invariant" else f"{part}[{number}]")
         if not isinstance(self._name, str) or not self._name:
             raise place.at("id").error(f"expected a text, got {self._name!r:.40}")
-        if self._kind not in KINDS:
-            raise place.at("kind").error(f"expected one of {', '.join(KINDS)}, got {self._kind!r:.40}")
+        if self.kind not in KINDS:
+            raise place.at("kind").error(f"expected one of {', '.join(KINDS)}, got {self.kind!r:.40}")
         self.check = place.at("check").compile(data["check"])
         self._when = place.at("when").compile(data["when"]) if "when" in data else None
         self._error = Template.load(data[says], place.at(says))
@@ -286,7 +286,7 @@ class Clause:
 
     def violation(self, error: Json) -> Violation:
         """Return the record of a call that breaks the clause with this error."""
-        found: Violation = {"clause": self._name, "kind": self._kind, "part": self._part, "error": error}
+        found: Violation = {"clause": self._name, "kind": self.kind, "part": self._part, "error": error}
         return {**found, "evidence": {**self.evidence}} if self.evidence else found
 
 

@@ -32,7 +32,7 @@ class Contract:
     Args:
         data: The contract as written, with the shared requirements that it uses.
         lets: The shared lets of its document, as written.
-        reads_calls: Whether its expressions name `calls`.
+        reads_calls: Whether its expressions name `calls` or `facts`.
     """
 
     data: JsonObject
@@ -42,6 +42,8 @@ class Contract:
     _written: JsonObject = field(compare=False)
     _shared: Shared = field(compare=False)
     _place: Location = field(compare=False)
+    _facts: Mapping[str, tuple[str, JsonObject]] = field(compare=False, default_factory=dict)
+    """Of each tool of the toolkit: its fact's key, and the type."""
 
     @classmethod
     def load(
@@ -56,8 +58,8 @@ class Contract:
         """Check a contract and everything in it.
 
         Args:
-            data: `let`, `requires`, `effects`, `returns`, `ensures`, `observes`; all optional. With `at`, keys of the
-                task state, `state` is what stands there.
+            data: `let`, `requires`, `effects`, `returns`, `ensures`, `observes`, `fact`; all optional. With `at`, keys
+                of the task state, `state` is what stands there.
             lets: The document's `x-contract-let`.
             requires: The document's `x-contract-requires`: the contract's own data holds those that it uses.
             where: Document and tool, for messages: `files.openapi.yaml: tool mkdir`.
@@ -69,7 +71,7 @@ class Contract:
         place, shared = Location(where, dict.fromkeys(BASE, ANY), origin=origin), Shared(lets or {}, requires or {})
         parts, written = Parts(data, shared, place), dict(data)
         data = {**data, "requires": [item for item, _ in parts.required]} if parts.required else data
-        reads_calls = "calls" in parts.names_used(parts.own_expressions()) - parts.lets.keys()
+        reads_calls = bool({"calls", "facts"} & parts.names_used(parts.own_expressions()) - parts.lets.keys())
         return cls(dict(data), dict(lets or {}), reads_calls, parts, written, shared, place)
 
     def __repr__(self) -> str:
@@ -98,8 +100,18 @@ class Contract:
         seen = Plain("an object", members={**call, "status": text, "result": ANY})
         names = {"args": of_schema({**closed, **parameters}), "before": here, "state": here, "now": text}
         names |= {"call": Plain("an object", members={**call, "id": text}), "calls": Plain("a list", inner=seen)}
+        names["facts"] = Plain("an object", inner=Plain("an object", members={"value": ANY, "type": ANY}))
         Parts(self._written, self._shared, replace(self._place, names=names, report=report), self._parts.lets)
         return self
+
+    @property
+    def fact(self) -> str:
+        """What a verified result of its tool is called in `facts`; "" for the tool's name."""
+        return self._parts.fact
+
+    def knowing(self, facts: Mapping[str, tuple[str, JsonObject]]) -> Contract:
+        """Return the contract in a toolkit: `facts` are the key and the type of each of its tools' results, by name."""
+        return replace(self, _facts=facts)
 
     @property
     def state_keys(self) -> frozenset[str]:
@@ -206,7 +218,16 @@ class Contract:
         no_clock = "now (the state has no clock: a text under `now` or `runtime_state.now`)"
         here = part_of(state, self._parts.at)
         known = {"before": here, "now": Missing(no_clock) if now is None else now, "state": here}
-        return {**known, "calls": list(calls)} if self.reads_calls else known
+        return {**known, "calls": list(calls), "facts": self._known(calls)} if self.reads_calls else known
+
+    def _known(self, calls: Sequence[JsonObject]) -> JsonObject:
+        """Return the verified results as typed facts, the latest of each key (ToolGate, equation 2 and G.6)."""
+        facts: JsonObject = {}
+        for call in calls:
+            if call["status"] == "ok":
+                key, schema = self._facts.get(call["name"], (call["name"], {}))
+                facts[key] = {"value": call["result"], "type": schema}
+        return facts
 
 
 def _defaults(parameters: JsonObject) -> JsonObject:

@@ -17,12 +17,12 @@ from .language.sandbox import Hole
 from .language.template import Template
 from .lets import LazyLets, Lets, find_used_lets, load_lets
 
-BASE = frozenset(("args", "call", "before", "now", "state", "calls"))
+BASE = frozenset(("args", "call", "before", "now", "state", "calls", "facts"))
 """Names available to every expression of a contract."""
 
 NEEDS_CALL = frozenset(("args", "call"))
 FAILED = "a condition of this tool does not hold"
-_FIELDS = ("at", "let", "requires", "effects", "returns", "ensures", "observes", "evidence", "compensates")
+_FIELDS = ("at", "let", "requires", "effects", "returns", "ensures", "observes", "evidence", "fact", "compensates")
 
 
 class Shared(NamedTuple):
@@ -59,7 +59,7 @@ Word: TypeAlias = Literal["yes", "no", "unknown"]
 class Admissibility(NamedTuple):
     """Whether a tool may be called in a state, and why not: its own error, or what cannot be evaluated.
 
-    `more` are the errors of the other requirements that do not hold.
+    `more` are the errors of the other requirements that do not hold; `kind` is that of the first.
 
     ToolGate, equations 9 and 16, with a third value for requirements that cannot be evaluated.
     """
@@ -67,6 +67,7 @@ class Admissibility(NamedTuple):
     word: Word
     reason: str = ""
     more: tuple[str, ...] = ()
+    kind: str = "tool"
 
 
 class Parts:
@@ -76,6 +77,9 @@ class Parts:
         whole.check_fields(data, (), _FIELDS)
         self.where = whole.where
         self.at = read_mount(data.get("at"), whole.part("at"))
+        self.fact: str = data.get("fact", "")
+        if not isinstance(self.fact, str):
+            raise whole.part("fact").error(f"expected a text, got {self.fact!r:.40}")
         self.lets, whole = load_lets(data.get("let", {}), shared.lets, whole, lets)
         self.required = [*_read_requires(data.get("requires", []), shared.requires, whole)]
         self.requires = [Clause(item, place, part="requires", more=("effects",)) for item, place in self.required]
@@ -229,8 +233,9 @@ class ContractRun:
 
     def judge(self) -> Admissibility:
         """Return whether the requirements without arguments hold; one that fails outweighs what cannot be evaluated."""
-        if failed := [as_text(self.explain(clause)) for clause in self.failed(self._parts.free)]:
-            return Admissibility("no", failed[0], tuple(failed[1:]))
+        if failed := [*self.failed(self._parts.free)]:
+            first, *more = (as_text(self.explain(clause)) for clause in failed)
+            return Admissibility("no", first, tuple(more), failed[0].kind)
         is_known = not self.unclear or self.unknown is not None
         return Admissibility("yes") if is_known else Admissibility("unknown", "; ".join(self.unclear[:3]))
 

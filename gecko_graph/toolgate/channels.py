@@ -14,7 +14,21 @@ from ..contracts.run import Word
 from ..models.formatting import format_call
 from ..models.memory import recall_calls
 from ..nodes.checks import find_noted, find_unsimulated
-from ..state import VERSION, Call, Category, JsonObject, MadeUp, Origins, Patch, Step, Stop, UnjudgedAttempt, Usage
+from ..state import (
+    VERSION,
+    Call,
+    Category,
+    Json,
+    JsonObject,
+    MadeUp,
+    Origins,
+    Patch,
+    Step,
+    Stop,
+    UnjudgedAttempt,
+    Usage,
+)
+from ..tools.declaration import fact_of
 from ..tools.spec import ToolSpec
 from ..world.channels import TASK_STATE_HELP, AttemptChannels, AttemptRecord, GeckoState, GivenMessages
 from ..world.provenance import is_planned, trace_with
@@ -50,6 +64,8 @@ class Rejection(TypedDict):
     """Table 3's; missing where a model declined to call the tool, or the tool's own error was its result."""
     call: NotRequired[str]
     """The call's id, where arguments were written."""
+    told: NotRequired[bool]
+    """True where the reasoner is told of it, if no tool is left: a model declined, or a read found nothing."""
 
 
 class Need(TypedDict):
@@ -62,6 +78,16 @@ class Need(TypedDict):
     """Of tools that come before the one that met the need; of all, where none did."""
     call: NotRequired[str]
     """Id of the committed call; missing where none met the need."""
+
+
+class Fact(TypedDict):
+    """A verified result in the symbolic state, under its key (ToolGate, equation 2): what P reads as `facts`."""
+
+    value: Json
+    type: JsonObject
+    """JSON Schema of the tool's result; empty where nothing is known of it."""
+    call: str
+    """The call's id."""
 
 
 class ToolGateRecord(TypedDict):
@@ -83,6 +109,8 @@ class ToolGateRecord(TypedDict):
     """What nothing could check of the plan: writes of which nothing says what they change."""
     answer: str
     needs: list[Need]
+    facts: dict[str, Fact]
+    """The verified results, by the tool's name or its contract's `fact`; the latest of each."""
     rejected: dict[str, int]
     """Refusals by category (table 3)."""
     steps: list[Step]
@@ -144,6 +172,17 @@ class ForwardState(ForwardChannels, ForwardRecord, total=False):
     """What the inner graph's nodes read and write: keys and bookkeeping side by side."""
 
 
+def gather_known(done: Iterable[Step], toolkit: Iterable[ToolSpec]) -> dict[str, Fact]:
+    """Return the verified results as typed facts; `done` are the committed steps, in order."""
+    known = {tool.name: fact_of(tool) for tool in toolkit}
+    facts: dict[str, Fact] = {}
+    for step in done:
+        call = step["call"]
+        key, schema = known.get(call["name"], (call["name"], {}))
+        facts[key] = {"value": step["outcome"]["result"], "type": schema, "call": call["id"]}
+    return facts
+
+
 def build_record(
     state: ToolGateState, ran: UnjudgedAttempt, kept: list[Step], seen: JsonObject, toolkit: Iterable[ToolSpec]
 ) -> ToolGateRecord:
@@ -167,6 +206,7 @@ def build_record(
         "unsimulated": find_unsimulated(done),
         "answer": ran["answer"] if status == "answered" else "\n".join([*why, *calls]),
         "needs": needs,
+        "facts": gather_known(done, toolkit),
         "rejected": {**categories},
         "steps": ran["steps"],
         "change": ran["change"],

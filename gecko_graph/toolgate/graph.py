@@ -11,7 +11,7 @@ attempt:   START ── begin ── reasoner ──(need)── reranker ──
                      │                                     (other arguments,        │         │         │
                      │                                      or the next tool)       │   state_updater   │
                      │                                                              │         │         │
-                     └─────────────────────────(committed)──────────────────────────┴───── accept ◄─────┘
+                     └──────────────(committed, or told why not)────────────────────┴───── accept ◄─────┘
 ```
 """
 
@@ -59,6 +59,7 @@ def create_toolgate(
     checkpointer: Checkpointer = None,
     context: GeckoContext | None = None,
     index: ToolIndex | None = None,
+    strict: bool = False,
     name: str = "toolgate",
 ) -> CompiledStateGraph[ToolGateState, GeckoContext, ToolGateInput, ToolGateOutput]:
     """Create forward execution: one verified call after another, each committed or gone (ToolGate, algorithm 1).
@@ -73,6 +74,9 @@ def create_toolgate(
         checkpointer: Keeps the snapshots. Leave it out where the graph is embedded: it then uses its parent's.
         context: Knobs of every run that brings none of its own.
         index: Finds the tools of a toolkit with more than `max_tools`, as for `create_gecko`.
+        strict: Algorithm 1 to the letter: a tool that Q has refused a result of is out for the run, and a read that
+            finds nothing is such a result. By default that very call is out until the state changes, and where no
+            other tool finds anything the reasoner is told so, and goes on; nothing of it is committed.
         name: The graph's name, in traces and where it is a node of another one.
 
     Returns:
@@ -84,7 +88,7 @@ def create_toolgate(
         GeckoError: The context is not a GeckoContext, its ladder names an unknown rung, or a prompt cannot be used.
     """
     knobs, bound = check_setup(toolkit, context), Models.of(model)
-    toolgate = compose(toolkit, models=bound, default=knobs, checkpointer=checkpointer, index=index)
+    toolgate = compose(toolkit, models=bound, default=knobs, checkpointer=checkpointer, index=index, strict=strict)
     bound.require("reasoner", "planner")
     toolgate.name = name
     return toolgate
@@ -98,6 +102,7 @@ def compose(
     checkpointer: Checkpointer = None,
     replace: Mapping[str, NodeFunction] = NOTHING,
     index: ToolIndex | None = None,
+    strict: bool = False,
 ) -> Gecko:
     """Build the graph; `replace` puts functions of `(state, scope)` in the place of nodes, by name, for ablations.
 
@@ -106,7 +111,7 @@ def compose(
     """
     models.prompts.check_shows("planner", "need")
     search = ToolSearch(toolkit, index, default)
-    forward = create_forward(toolkit, models, default, search, replace)
+    forward = create_forward(toolkit, models, default, search, replace, strict=strict)
     node = partial(_node, models=models, default=default, book=book_turn, replace=replace)
     builder = StateGraph(ToolGateState, GeckoContext, input_schema=ToolGateInput, output_schema=ToolGateOutput)
     builder.add_node("bootstrapper", node(partial(bootstrapper, toolkit=toolkit, search=search), opens_turn=True))
@@ -126,23 +131,26 @@ def create_forward(
     default: GeckoContext,
     search: ToolSearch,
     replace: Mapping[str, NodeFunction] = NOTHING,
+    *,
+    strict: bool = False,
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Build the graph of algorithm 1; it uses its caller's checkpointer."""
     ladder_of(default, RUNGS)
     kept = ForwardRecord.__annotations__
     node = partial(_node, models=models, default=default, book=book_attempt, kept=kept, replace=replace)
     gated = find_gated(toolkit)
-    write = partial(arguments, toolkit=toolkit, tools=toolkit.as_openai(), prompts=models.prompts)
+    write = partial(arguments, toolkit=toolkit, tools=toolkit.as_openai(), prompts=models.prompts, strict=strict)
     builder = StateGraph(ForwardChannels, GeckoContext)
     builder.add_node("begin", node(begin))
     builder.add_node("reasoner", node(partial(reasoner, toolkit=toolkit, gated=gated)))
-    builder.add_node("reranker", node(partial(reranker, toolkit=toolkit, gated=gated, search=search)))
+    rank = partial(reranker, toolkit=toolkit, gated=gated, search=search, strict=strict)
+    builder.add_node("reranker", node(rank))
     builder.add_node("arguments", node(write))
     builder.add_node("validator", node(partial(validator, toolkit=toolkit)))
     builder.add_node("simulator", node(partial(simulator, toolkit=toolkit)))
     builder.add_node("verify", node(partial(verify, toolkit=toolkit)))
     builder.add_node("state_updater", node(partial(state_updater, toolkit=toolkit)))
-    builder.add_node("accept", node(accept))
+    builder.add_node("accept", node(partial(accept, toolkit=toolkit, strict=strict)))
     chains = (START, "begin", "reasoner"), ("simulator", "verify", "state_updater", "accept")
     for one, other in chain.from_iterable(map(pairwise, chains)):
         builder.add_edge(one, other)

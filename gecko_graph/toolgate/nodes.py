@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall
 
@@ -27,10 +27,7 @@ from ..models.conversation import (
 )
 from ..models.focus import focus_words
 from ..models.formatting import (
-    cut,
-    format_complaint,
     format_conversation,
-    format_json,
     format_policy,
     format_steps,
     format_tool_lines,
@@ -43,22 +40,16 @@ from ..models.roles import Ranking, Reasoning
 from ..models.view import view
 from ..nodes.threads import OTHER_RUN, look_for_other_runs
 from ..retrieval.index import document_of, split_words, texts_of
-from ..retrieval.search import ToolSearch
-from ..schemas.complaints import find_faults
-from ..state import VERSION, Call, Category, Complaint, JsonObject, Outcome, Role, Step, Verdict
+from ..retrieval.search import ToolSearch, teach
+from ..state import Call, Category, JsonObject, Role, Taught, Verdict
 from ..tools import Toolkit
 from ..tools.spec import ToolSpec, valid_name
 from ..values.digest import digest
-from ..values.finding import Found
 from ..values.origins import find_untrusted, trusted_part
-from ..values.places import scalars_of
-from ..world.channels import Proposal
-from ..world.commit import category_of
 from ..world.provenance import is_planned
-from ..world.rung import find_closed, format_closed, refuse, untrusted_of
+from ..world.rung import find_closed, format_closed, untrusted_of
 from ..world.turn import (
     TakenIds,
-    assign_id,
     check_start,
     earlier,
     read_calls,
@@ -67,12 +58,12 @@ from ..world.turn import (
     stop,
 )
 from .channels import Candidate, ForwardState, Need, Rejection, ToolGateState, build_record
+from .gates import OUT, check, complain_again, decline, find_out, format_undone, is_out, lose, read_rejection
 
 MOST_TRIES = 3
 """Sets of arguments that a candidate may have refused for one need."""
 NEEDED: tuple[Role, ...] = ("reasoner", "planner")
 CONVERSATION_VIEWS = 4
-REASON_CHARS = 300
 ADMITTED = Admissibility("yes")
 
 Steps: TypeAlias = Generator[list[AnyAsk], list[Reply], dict[str, Any]]
@@ -107,6 +98,7 @@ def reasoner(state: ForwardState, scope: NodeScope, *, toolkit: Toolkit, gated: 
         "state": view(known, focus=focus_words(state["task"]), budget=budget) if known else "",
         "gated": format_closed(closed, budget=budget // 4),
         "results": format_steps(committed, budget=budget) if committed else "",
+        "undone": format_undone(state.get("needs", []), budget=budget // 2),
     }
     (reply,) = yield [Ask("reasoner", variables, Reasoning, where_of(state, "reasoner"))]
     if not isinstance(reply.value, Reasoning):
@@ -124,36 +116,61 @@ def where_of(state: ForwardState, role: Role) -> Where:
 
 
 def reranker(
-    state: ForwardState, scope: NodeScope, *, toolkit: Toolkit, gated: Sequence[ToolSpec], search: ToolSearch
+    state: ForwardState,
+    scope: NodeScope,
+    *,
+    toolkit: Toolkit,
+    gated: Sequence[ToolSpec],
+    search: ToolSearch,
+    strict: bool = False,
 ) -> Steps:
     """Rank the tools for the need, leave out those that the state does not admit, and put the others in their order.
 
-    ToolGate, equations 7 to 10. Without a model the order is that of retrieval. `gated` are as for `reasoner`; `search`
-    finds the tools for a need where there are many.
+    ToolGate, equations 7 to 10. Without a model, or where no tool is admitted, the order is that of retrieval. `gated`
+    are as for `reasoner`; `search` finds the tools for a need where there are many; `strict` as for `create_toolgate`.
     """
     need, context, steps = state["need"], scope.context, state.get("steps", [])
     closed = find_closed(gated, state["task_state"], seed=context.seed, steps=steps, untrusted=untrusted_of(state))
-    found = yield from retrieve(need, toolkit, closed, search, context)
-    if len(found) > 1 and scope.has_model("reranker"):
+    out = dict.fromkeys(find_out(steps), Admissibility("no", OUT)) if strict else {}
+    closed = {**closed, **out}
+    taught = teach(state.get("taught", []), served(state))
+    found = yield from retrieve(need, toolkit, closed, search, context, taught)
+    if len(found) > 1 and found.keys() - closed.keys() and scope.has_model("reranker"):
         lines = format_tool_lines(((name, describe(toolkit[name])) for name in found), budget=2 * context.view_chars)
         (reply,) = yield [Ask("reranker", {"need": need, "tools": lines}, Ranking, where_of(state, "reranker"))]
         found = read_ranking(reply.value, found) if isinstance(reply.value, Ranking) else found
     ranked = weigh(found, closed)
     if context.selection == "sample":
         ranked = draw(ranked, random.Random(f"{context.seed} {state['turn']} {len(steps)} {need}"))
-    rejections: list[Rejection] = [
-        {"tool": each["tool"], "phase": "P", "reason": each.get("reason", ""), "category": "state_dependency"}
-        for each in ranked
-        if each["admissible"] != "yes"
-    ]
+    rejections = [reject(each, closed, out) for each in ranked if each["admissible"] != "yes"]
     left = [each["tool"] for each in ranked if each["admissible"] == "yes"]
     scope.emit(event("gecko.need", attempt=state["number"], need=need, candidates=ranked, rejections=rejections))
     update: dict[str, Any] = {"ranked": ranked, "candidates": left, "rejections": rejections, "tries": 0}
     return update if left else {**update, **lose(need, ranked, rejections)}
 
 
+def reject(one: Candidate, closed: Mapping[str, Admissibility], out: Collection[str]) -> Rejection:
+    """Return why a tool is no candidate: P does not hold in this state, or Q has refused a result of it."""
+    tool, reason = one["tool"], one.get("reason", "")
+    if tool in out:
+        return {"tool": tool, "phase": "Q", "reason": reason}
+    category: Category = "policy" if closed[tool].kind == "policy" else "state_dependency"
+    return {"tool": tool, "phase": "P", "reason": reason, "category": category}
+
+
+def served(state: ForwardState) -> list[tuple[str, str]]:
+    """Return the needs of the run that were met, each with the tool of its call."""
+    tools = {step["call"]["id"]: step["call"]["name"] for step in state.get("steps", [])}
+    return [(each["need"], tools[each["call"]]) for each in state.get("needs", []) if "call" in each]
+
+
 def retrieve(
-    need: str, toolkit: Toolkit, closed: Collection[str], search: ToolSearch, context: GeckoContext
+    need: str,
+    toolkit: Toolkit,
+    closed: Collection[str],
+    search: ToolSearch,
+    context: GeckoContext,
+    taught: Sequence[Taught] = (),
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, float]]:
     """Return the tools that may serve a need, the best first, with scores: of few tools all (equation 7).
 
@@ -163,10 +180,10 @@ def retrieve(
         words = set(split_words(need))
         shared = {tool.name: len(words.intersection(document_of(*texts_of(tool)))) for tool in toolkit}
         return {name: 1.0 + score for name, score in sorted(shared.items(), key=lambda pair: -pair[1])}
-    names = yield from search.find(need, context.top_k, context)
+    names = yield from search.find(need, context.top_k, context, taught=taught)
     if closed:
         admitted = [name for name in toolkit.names if name not in closed]
-        names += yield from search.find(need, context.top_k, context, allowed=admitted)
+        names += yield from search.find(need, context.top_k, context, allowed=admitted, taught=taught)
     return {name: 1 / place for place, name in enumerate(dict.fromkeys(names), 1)}
 
 
@@ -187,7 +204,7 @@ def weigh(scores: Mapping[str, float], closed: Mapping[str, Admissibility]) -> l
     total = sum(score for name, score in scores.items() if name not in closed)
     ranked: list[Candidate] = []
     for name, score in scores.items():
-        word, reason, _ = closed.get(name, ADMITTED)
+        word, reason, *_ = closed.get(name, ADMITTED)
         p = score / total if word == "yes" else 0.0
         ranked.append({"tool": name, "p": p, "admissible": word, **({"reason": reason} if reason else {})})  # type: ignore[typeddict-item]
     return ranked
@@ -202,25 +219,24 @@ def draw(ranked: Sequence[Candidate], dice: random.Random) -> list[Candidate]:
     return [*drawn, *(each for each in ranked if each["p"] == 0)]
 
 
-def lose(need: str, ranked: list[Candidate], rejections: list[Rejection]) -> dict[str, Any]:
-    """Return the update where no tool is left for a need: forward execution has failed."""
-    over: Need = {"need": need, "candidates": ranked, "rejections": rejections}
-    why = "; ".join(f"{each['tool']}: {each['reason']}" for each in rejections[:3])
-    message = f"no tool can meet the need: {need}" + (f" ({why})" if why else "")
-    return {"needs": [over], **stop("no_candidate", message)}
-
-
 def close_need(state: ForwardState) -> Need:
     """Return the record of the need at hand, as far as it has come."""
     return {"need": state["need"], "candidates": state["ranked"], "rejections": state["rejections"]}
 
 
 def arguments(
-    state: ForwardState, scope: NodeScope, *, toolkit: Toolkit, tools: list[JsonObject], prompts: Prompts
+    state: ForwardState,
+    scope: NodeScope,
+    *,
+    toolkit: Toolkit,
+    tools: list[JsonObject],
+    prompts: Prompts,
+    strict: bool = False,
 ) -> Steps:
     """Ask the planner's model for the call of the first candidate; where it declines, that is a step of its own.
 
-    `tools` are the toolkit's as function dicts: the model is shown that one.
+    So is a call whose result Q has refused in this state; `strict` has its tool out already. `tools` are the toolkit's
+    as function dicts: the model is shown that one.
     """
     context, steps, name = scope.context, state.get("steps", []), state["candidates"][0]
     if spent := spent_budget(state, context):
@@ -235,12 +251,16 @@ def arguments(
     (reply,) = yield [PlannerAsk(messages=messages, tools=bound, where=where_of(state, "planner"))]
     taken = TakenIds(state["conversation"], steps)
     if not isinstance(reply.value, AIMessage):
-        return decline(name, reply.failure or "no reply", taken)
+        why = f"the planner did not answer: {reply.failure}"
+        return {"needs": [close_need(state)], **stop("planner_failed", why)}
     message, calls = read_calls(reply.value, taken=taken)
     fitting = [call for call in calls if toolkit.resolve(call["name"]) == name]
     if not fitting:
-        return decline(name, text_of(message).strip() or "no call was made", taken)
+        step = decline(name, text_of(message).strip() or "no call was made", taken)
+        return {"pending": [], "steps": [step], "tries": MOST_TRIES}
     call: Call = {**fitting[0], "name": name}
+    if not strict and is_out(call, steps):
+        return {"pending": [], "steps": [complain_again(call)]}
     scope.emit(event("gecko.call", attempt=state["number"], call=call))
     sent = [each for each in message.tool_calls if each["id"] == call["id"]]
     return {"pending": [call], "trace": [replace_calls(message, sent)]}
@@ -264,15 +284,6 @@ def build_messages(state: ForwardState, scope: NodeScope, prompts: Prompts) -> l
     return messages
 
 
-def decline(name: str, why: str, taken: TakenIds) -> dict[str, Any]:
-    """Return the update where no call was made: a step without arguments, after which the tool is set aside."""
-    call: Call = {"id": assign_id(None, taken), "name": name, "args": {}}
-    got = cut(" ".join(why.split()), budget=REASON_CHARS)
-    complaint: Complaint = {"tool": name, "path": "$", "expected": "a call for the need", "got": got, "source": "model"}
-    step: Step = {"v": VERSION, "call": call, "complaints": [complaint]}
-    return {"pending": [], "steps": [step], "tries": MOST_TRIES}
-
-
 def verify(state: ForwardState, scope: NodeScope, *, toolkit: Toolkit) -> dict[str, Any]:
     """Refuse a result that is not well-formed, and leave an error without effects: only what is accepted commits.
 
@@ -282,32 +293,13 @@ def verify(state: ForwardState, scope: NodeScope, *, toolkit: Toolkit) -> dict[s
     return {"proposals": [{**each, "outcome": check(each, state, toolkit)} for each in state["proposals"]]}
 
 
-def check(proposal: Proposal, state: ForwardState, toolkit: Toolkit) -> Outcome:
-    """Return the outcome as it may be committed."""
-    call, outcome = proposal["call"], proposal["outcome"]
-    if outcome["status"] == "ok":
-        schema = toolkit[call["name"]].result
-        faults = find_faults(schema, outcome["result"]) if schema is not None else []
-        reason = f"the result breaks its schema: {'; '.join(faults[:3])}"
-        return refuse(outcome, reason, category_of(outcome["result"])) if faults else outcome
-    kept = cast("Outcome", {key: value for key, value in outcome.items() if key != "observed"})
-    error: Outcome = {**kept, "patch": []}
-    return {**error, "category": category_of_refusal(proposal, state)} if outcome["rung"] == "contract" else error
-
-
-def category_of_refusal(proposal: Proposal, state: ForwardState) -> Category:
-    """Return whether a call that P refuses has values that neither request nor state nor results hold."""
-    done = [step["outcome"]["result"] for step in state.get("steps", []) if is_planned(step)]
-    sources = [state["task"], *map(text_of, state["conversation"]), *done, state["task_state"]]
-    known, args = Found(sources), list(proposal["call"]["args"].values())
-    values = [leaf for leaf in scalars_of(args, keys=True) if leaf is not None and not isinstance(leaf, bool)]
-    return "state_dependency" if all(known.holds(each, "verbatim") for each in values) else "hallucinated_value"
-
-
-def accept(state: ForwardState, scope: NodeScope) -> dict[str, Any]:
+def accept(
+    state: ForwardState, scope: NodeScope, *, toolkit: Toolkit | None = None, strict: bool = False
+) -> dict[str, Any]:
     """Close the need that the last call has met; else go on with other arguments, or with the next candidate.
 
-    A result that was refused sets its tool aside at once, arguments only after several tries.
+    A result that was refused sets its tool aside at once, arguments only after several tries. In `strict` that is for
+    the run, and whatever Q refuses is such a result; else the reasoner is told of a read that found nothing.
     """
     del scope
     step, tries, ranked = state["steps"][-1], state["tries"], state["ranked"]
@@ -317,26 +309,15 @@ def accept(state: ForwardState, scope: NodeScope) -> dict[str, Any]:
         tried = [each for each in state["rejections"] if "call" in each or each["tool"] in before]
         met: Need = {**close_need(state), "rejections": tried, "call": step["call"]["id"]}
         return {"needs": [met], "need": "", "candidates": [], "rejections": [], "tries": 0}
-    rejections = [*state["rejections"], read_rejection(step, declined=tries >= MOST_TRIES)]
-    if tries + 1 < MOST_TRIES and "refused" not in step.get("outcome", {}):
+    tool = toolkit.get(step["call"]["name"]) if toolkit is not None else None
+    hands_empty = tool is not None and tool.reads and not strict
+    rejection = read_rejection(step, declined=tries >= MOST_TRIES, hands_empty=hands_empty)
+    rejections = [*state["rejections"], rejection]
+    is_over = "refused" in step.get("outcome", {}) or (strict and rejection["phase"] == "Q")
+    if tries + 1 < MOST_TRIES and not is_over:
         return {"rejections": rejections, "tries": tries + 1}
     update = {"rejections": rejections, "candidates": state["candidates"][1:], "tries": 0}
     return update if update["candidates"] else {**update, **lose(state["need"], ranked, rejections)}
-
-
-def read_rejection(step: Step, *, declined: bool) -> Rejection:
-    """Return why a call was not committed, with its category (table 3)."""
-    call, outcome = step["call"], step.get("outcome")
-    about: Rejection = {"tool": call["name"], "phase": "P", "reason": "", "call": call["id"]}
-    if outcome is not None:
-        about["phase"] = "Q" if "refused" in outcome or outcome["rung"] != "contract" else "P"
-        about["reason"] = outcome.get("refused") or format_json(outcome["result"])
-        return {**about, "category": outcome["category"]} if "category" in outcome else about
-    about["reason"] = "; ".join(format_complaint(each) for each in step["complaints"])
-    if declined:
-        return about
-    by_model = all(each["source"] == "model" for each in step["complaints"])
-    return {**about, "category": "hallucinated_value" if by_model else "schema"}
 
 
 def conclude(state: ToolGateState, scope: NodeScope, *, toolkit: Iterable[ToolSpec] = ()) -> Steps:
@@ -359,6 +340,9 @@ def conclude(state: ToolGateState, scope: NodeScope, *, toolkit: Iterable[ToolSp
     done, budget = [step for step in kept if is_planned(step)], scope.context.view_chars
     message = answer_message(record["answer"], verdict, done, budget=budget, supposed=supposed, state=after)
     update: dict[str, Any] = {"record": record, "task_state": after, "supposed": supposed}
+    if state["bookkeeping"]["offered_tools"] is not None:
+        met = served({"steps": kept, "needs": state.get("needs") or []})
+        update["bookkeeping"] = {"taught": teach(state["bookkeeping"].get("taught", []), met)}
     if message is None or has_open_calls(state["messages"]):
         return update
     message.response_metadata[NAME]["verdict"] = record["status"]

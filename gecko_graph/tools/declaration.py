@@ -78,7 +78,16 @@ def by_name(tools: Iterable[ToolSpec]) -> dict[str, ToolSpec]:
         if tool.opened:
             check_openable(tool)
         found[tool.name] = _with_real_of(tool) if tool.binding and tool.real else tool
+    facts = {name: fact_of(tool) for name, tool in found.items()}
+    for name, tool in found.items():
+        if tool.contract is not None and tool.contract.reads_calls:
+            found[name] = replace(tool, contract=tool.contract.knowing(facts))
     return found
+
+
+def fact_of(tool: ToolSpec) -> tuple[str, JsonObject]:
+    """Return the key of a verified result of the tool, and its type (ToolGate, equation 2)."""
+    return (tool.contract.fact if tool.contract is not None else "") or tool.name, tool.result or {}
 
 
 def _with_real_of(tool: ToolSpec) -> ToolSpec:

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from langchain_core.messages import AnyMessage, ToolMessage
 
+from ..contracts.run import Admissibility
 from ..events import event
 from ..models.ask import Ask, Reply, Where
 from ..models.conversation import build_complaint_message, build_result_message
@@ -23,6 +24,7 @@ from ..models.prompts import is_secret
 from ..models.roles import SemanticVerdict
 from ..schemas.complaints import find_chosen, find_undecided, leads_into, prescribes_format, without_hints
 from ..state import VERSION, Call, Complaint, Json, JsonObject, Outcome, Step
+from ..tools import Toolkit
 from ..tools.check import check_by_rule
 from ..tools.descriptions import Field
 from ..tools.spec import ToolSpec
@@ -32,7 +34,7 @@ from .channels import AttemptState, SemanticRecord
 from .ladder import emit_result
 from .reducers import find
 from .refusals import complain
-from .rung import clock, find_closed, find_masked, runs_for_real, untrusted_of
+from .rung import clock, find_closed, find_masked, gate, request_of, runs_for_real, untrusted_of
 from .turn import earlier
 
 ARGUMENT_CHARS = 8_000
@@ -81,7 +83,7 @@ def validator(
         checked.append(_Checked(call, tool, wrong))
     records: list[SemanticRecord] = []
     if scope.context.semantic_validation and scope.has_model("validator"):
-        records = yield from _check_by_model(checked, state, scope)
+        records = yield from _check_by_model(checked, state, scope, toolkit)
     refused = [each for each in checked if each.complaints]
     masked = _find_masked(gated, state, scope) if refused else {}
     steps: list[Step] = []
@@ -100,25 +102,25 @@ def validator(
     return {"pending": pending, "steps": steps, "trace": shown, "argument_verdicts": records}
 
 
-def _find_masked(gated: Sequence[ToolSpec], state: AttemptState, scope: NodeScope) -> dict[str, str]:
-    """Return the tools that the planner was not given for its last message, by name with the reason."""
+def _find_masked(gated: Sequence[ToolSpec], state: AttemptState, scope: NodeScope) -> dict[str, Admissibility]:
+    """Return the tools that the planner was not given for its last message, by name."""
     if not gated or scope.context.gate == "note":
         return {}
     steps, seed = state.get("steps", []), scope.context.seed
     closed = find_closed(gated, state["task_state"], seed=seed, steps=steps, untrusted=untrusted_of(state))
-    return find_masked(closed, scope.context)
+    return {name: closed[name] for name in find_masked(closed, scope.context)}
 
 
-def _close(reason: str) -> Outcome:
+def _close(closed: Admissibility) -> Outcome:
     """Return the outcome of a call that the task state does not admit, as the contract answers it."""
     return {
         "status": "error",
-        "result": reason,
+        "result": closed.reason,
         "patch": [],
         "rung": "contract",
         "simulated": True,
         "passed": [],
-        "category": "state_dependency",
+        "category": "policy" if closed.kind == "policy" else "state_dependency",
     }
 
 
@@ -129,9 +131,12 @@ def semantic_key(tool: str, args: JsonObject) -> str:
 
 
 def _check_by_model(
-    checked: Sequence[_Checked], state: AttemptState, scope: NodeScope
+    checked: Sequence[_Checked], state: AttemptState, scope: NodeScope, toolkit: Tools
 ) -> Generator[list[Ask], list[Reply], list[SemanticRecord]]:
-    """Ask about each tool and arguments once in a turn, all of a message at once; return the new records."""
+    """Ask about each tool and arguments once in a turn, all of a message at once; return the new records.
+
+    Not where the contract refuses the call anyhow; only of a message's first call it is known now in which state.
+    """
     sources = _Sources(state)
     for each in checked:
         # what a tool that runs for real finds tells more
@@ -140,6 +145,8 @@ def _check_by_model(
             each.key = semantic_key(each.call["name"], each.call["args"]) if each.places else ""
     known = state.get("argument_verdicts", [])
     questions = {each.key: each for each in checked if each.places and not _find(known, each.key)}
+    if checked[0].key in questions and _is_refused(checked[0], state, scope, toolkit):
+        del questions[checked[0].key]
     records: list[SemanticRecord] = []
     if questions:
         where = Where(turn=state["turn"], attempt=state["number"], question=state.get("asked", {}).get("validator", 0))
@@ -152,6 +159,13 @@ def _check_by_model(
         if each.places:
             each.complaints = _read_complaints(each, _find(known, each.key) or _find(records, each.key))
     return records
+
+
+def _is_refused(checked: _Checked, state: AttemptState, scope: NodeScope, toolkit: Tools) -> bool:
+    """Return whether the call's contract refuses it in this state."""
+    if checked.tool is None or checked.tool.contract is None or not isinstance(toolkit, Toolkit):
+        return False
+    return gate(request_of(checked.call, state, scope, toolkit))[1] is not None
 
 
 def _find(records: Sequence[SemanticRecord], key: str) -> SemanticRecord | None:

@@ -145,7 +145,9 @@ def commit(
     broken += _violations(later, outcome, after) if later and acts and not broken else []
     broken += rules.violations(state, after)
     if broken:
-        category = category_of(outcome["result"]) if broken[0]["part"] == "ensures" else "state_update"
+        is_made = request.tool.reads or patch or not (request.tool.contract and "effects" in request.tool.contract.data)
+        is_result = broken[0]["part"] == "ensures" and is_made  # else a write of which nothing has come
+        category: Category = category_of(outcome["result"]) if is_result else "state_update"
         return Commit(state, {**refuse(outcome, broken[0]["error"], category), "violations": broken})
     booked: Outcome = {**outcome, "patch": None if _lacks_patch(request, outcome) else patch}
     if dropped := len(proposed) - len(patch):
@@ -187,7 +189,14 @@ def _book_observed(
 
 def category_of(result: Json) -> Category:
     """Return the category of a refused result (ToolGate, table 3): without content, or with a wrong one."""
-    return "semantic" if result or (result in (0, False) and result != []) else "empty"
+    return "empty" if is_void(result) else "semantic"
+
+
+def is_void(result: Json) -> bool:
+    """Return whether a result holds nothing: no text, no number, no truth value, at any depth."""
+    if isinstance(result, dict | list):
+        return all(map(is_void, result.values() if isinstance(result, dict) else result))
+    return result is None or result == ""
 
 
 def _violations(request: RungRequest, outcome: Outcome, after: JsonObject) -> list[Violation]:

@@ -239,7 +239,7 @@ def test_it_agrees_with_the_gate_of_every_call(open_, stock, args):
     by_arguments = {"check": "args.id == 'a'", "error": "unknown id"}
     contract = load(OPEN, STOCKED, by_arguments)
     state = {key: value for key, value in (("open", open_), ("stock", stock)) if value is not None}
-    word, reason, _ = contract.admissible(state, now=None)
+    word, reason, *_ = contract.admissible(state, now=None)
     call = {"id": "1", "name": "sell", "args": args}
     run = contract.open(args=args, parameters={}, state=state, call=call, now=None, seed=0)
     refusal = run.refusal()

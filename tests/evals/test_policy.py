@@ -103,10 +103,42 @@ def test_other_conversations(shared_data, run, capsys, tmp_path, read_jsonl):
     row = next(row for row in read_jsonl("tau_airline_gpt4o.jsonl.gz") if row["task_id"] == 34)
     file = tmp_path / "others.jsonl"
     file.write_text(json.dumps({**row, "task_id": 340}) + "\n", encoding="utf-8")
-    assert run(Policy, "--conversations", file, "--data", shared_data, "--only", "340:*") == 1
+    assert run(Policy, "--conversations", file, "--data", shared_data, "--only", "340:*") == 0
     out = capsys.readouterr().out
-    assert "holds: right writes are refused only" not in out
+    assert "right writes are refused only" not in out, "of other tasks nobody has looked at what is lawful"
     assert "340:0, reward 1, right: cancel_reservation(XEHM4B): cancellable" in out
+
+
+def test_conversations_of_which_only_the_messages_are_known(shared_data, run, capsys, tmp_path, read_jsonl):
+    row = next(row for row in read_jsonl("tau_airline_gpt4o.jsonl.gz") if row["task_id"] == 34)
+    messages, waiting = [], []
+    for message in row["messages"]:
+        calls = [
+            {
+                "id": f"call_{len(messages)}_{at}",
+                "type": "function",
+                "function": {**call, "arguments": json.dumps(call["arguments"])},
+            }
+            for at, call in enumerate(message.get("tool_calls") or [])
+        ]
+        waiting += [call["id"] for call in calls]
+        more = {"tool_calls": calls} if calls else {"tool_call_id": waiting.pop(0)} if message["role"] == "tool" else {}
+        messages.append({"role": message["role"], "content": message.get("content"), **more})
+    file = tmp_path / "messages.jsonl"
+    file.write_text(json.dumps({"messages": messages}) + "\n", encoding="utf-8")
+    assert run(Policy, "--conversations", file, "--data", shared_data, "--only", "row 0:*") == 0
+    out = capsys.readouterr().out
+    assert "row 0:0, no reward, not known: cancel_reservation(XEHM4B): cancellable" in out
+    assert "of conversations without a reward" in out
+
+
+def test_each_clause_shows_a_call_that_it_stops_and_one_that_it_allows(shared_data, run, tmp_path):
+    assert run(Policy, "--data", shared_data, "--only", "by hand:*") == 0
+    report = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    (_, table) = report.split("Each clause: a call that it stops, and one that it allows")
+    rows = [line.split("|")[1:4] for line in table.split("\n\n")[1].splitlines()[2:]]
+    assert {clause.strip() for clause, _, _ in rows} == {one.clause for one in VIOLATIONS}
+    assert all(stopped.strip() != allowed.strip() for _, stopped, allowed in rows)
 
 
 def test_what_cannot_be_evaluated_is_refused():

@@ -1,0 +1,136 @@
+"""What P and Q refuse, and what follows: which tools and calls are out, and what goes back to the reasoner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, cast
+
+from ..models.formatting import cut, format_call, format_complaint, format_json, join_lines, one_line, text_of
+from ..schemas.complaints import find_faults
+from ..state import VERSION, Call, Category, Complaint, Outcome, Step
+from ..tools import Toolkit
+from ..values.finding import Found
+from ..values.places import scalars_of
+from ..world.channels import Proposal
+from ..world.commit import category_of, is_void
+from ..world.provenance import is_planned
+from ..world.refusals import is_same_call
+from ..world.rung import refuse
+from ..world.turn import TakenIds, assign_id, stop
+from .channels import Candidate, ForwardState, Need, Rejection
+
+REASON_CHARS = 300
+OUT = "a result of it was refused before"
+OTHERS = "other arguments: the result of this very call was refused"
+
+
+def check(proposal: Proposal, state: ForwardState, toolkit: Toolkit) -> Outcome:
+    """Return the outcome as it may be committed: well-formed, and of a read not empty (ToolGate, D.2)."""
+    call, outcome = proposal["call"], proposal["outcome"]
+    tool, result = toolkit[call["name"]], outcome["result"]
+    if outcome["status"] == "ok":
+        faults = find_faults(tool.result, result) if tool.result is not None else []
+        if faults:
+            return refuse(outcome, f"the result breaks its schema: {'; '.join(faults[:3])}", category_of(result))
+        if tool.reads and is_void(result):
+            return refuse(outcome, f"{format_call(call)} found nothing: {format_json(result)}", "empty")
+        return outcome
+    kept = cast("Outcome", {key: value for key, value in outcome.items() if key != "observed"})
+    error: Outcome = {**kept, "patch": []}
+    return {**error, "category": category_of_refusal(proposal, state)} if outcome["rung"] == "contract" else error
+
+
+def category_of_refusal(proposal: Proposal, state: ForwardState) -> Category:
+    """Return what kind of refusal P's is: by a written policy, of values that nothing known holds, or of the state."""
+    if any(broken["kind"] == "policy" for broken in proposal["outcome"].get("violations", [])[:1]):
+        return "policy"
+    done = [step["outcome"]["result"] for step in state.get("steps", []) if is_planned(step)]
+    sources = [state["task"], *map(text_of, state["conversation"]), *done, state["task_state"]]
+    known, args = Found(sources), list(proposal["call"]["args"].values())
+    values = [leaf for leaf in scalars_of(args, keys=True) if leaf is not None and not isinstance(leaf, bool)]
+    return "state_dependency" if all(known.holds(each, "verbatim") for each in values) else "hallucinated_value"
+
+
+def phase_of(outcome: Outcome) -> Literal["P", "Q"]:
+    """Return what refused a call that ran into an error: P alone is the contract's own answer."""
+    return "Q" if "refused" in outcome or outcome["rung"] != "contract" else "P"
+
+
+def find_out(steps: Iterable[Step]) -> set[str]:
+    """Return the tools that Q has refused a result of: T_failed (ToolGate, algorithm 1, lines 1, 10 and 21)."""
+    return {step["call"]["name"] for step in steps if _is_failed(step)}
+
+
+def _is_failed(step: Step) -> bool:
+    return "outcome" in step and step["outcome"]["status"] == "error" and phase_of(step["outcome"]) == "Q"
+
+
+def is_out(call: Call, steps: Sequence[Step]) -> bool:
+    """Return whether Q has refused the result of this very call since the task state was last changed."""
+    for step in reversed(steps):
+        if is_planned(step) and step["outcome"]["patch"] != []:
+            return False
+        if _is_failed(step) and "refused" in step["outcome"] and is_same_call(step["call"], call):
+            return True
+    return False
+
+
+def complain_again(call: Call) -> Step:
+    """Return the step of a call that is out: its planner is asked for other arguments."""
+    got = cut(format_call(call), budget=REASON_CHARS)
+    complaint: Complaint = {"tool": call["name"], "path": "$", "expected": OTHERS, "got": got, "source": "rule"}
+    return {"v": VERSION, "call": call, "complaints": [complaint]}
+
+
+def decline(name: str, why: str, taken: TakenIds) -> Step:
+    """Return the step of a model that made no call: it has no arguments, and its tool is set aside."""
+    call: Call = {"id": assign_id(None, taken), "name": name, "args": {}}
+    got = cut(one_line(why), budget=REASON_CHARS)
+    complaint: Complaint = {"tool": name, "path": "$", "expected": "a call for the need", "got": got, "source": "model"}
+    return {"v": VERSION, "call": call, "complaints": [complaint]}
+
+
+def read_rejection(step: Step, *, declined: bool, hands_empty: bool) -> Rejection:
+    """Return why a call was not committed, with its category (table 3).
+
+    With `hands_empty` the reasoner is told of a result that is empty.
+    """
+    call, outcome = step["call"], step.get("outcome")
+    about: Rejection = {"tool": call["name"], "phase": "P", "reason": "", "call": call["id"]}
+    if outcome is not None:
+        about["phase"] = phase_of(outcome)
+        about["reason"] = outcome.get("refused") or format_json(outcome["result"])
+        if hands_empty and outcome.get("category") == "empty":
+            about["told"] = True
+        return {**about, "category": outcome["category"]} if "category" in outcome else about
+    if declined:
+        return {**about, "reason": step["complaints"][0]["got"], "told": True}
+    about["reason"] = "; ".join(format_complaint(each) for each in step["complaints"])
+    if step["complaints"][0]["expected"] == OTHERS:
+        return {**about, "phase": "Q"}
+    by_model = all(each["source"] == "model" for each in step["complaints"])
+    return {**about, "category": "hallucinated_value" if by_model else "schema"}
+
+
+def lose(need: str, ranked: list[Candidate], rejections: list[Rejection]) -> dict[str, Any]:
+    """Return the update where no tool is left for a need: forward execution has failed (algorithm 1, line 25).
+
+    Not where the reasoner can go on from what it is told: a model's words why it made no call, a read that found
+    nothing.
+    """
+    over: Need = {"need": need, "candidates": ranked, "rejections": rejections}
+    if any("told" in each for each in rejections):
+        return {"needs": [over], "need": "", "candidates": [], "rejections": [], "tries": 0}
+    why = "; ".join(f"{each['tool']}: {each['reason']}" for each in rejections[:3])
+    message = f"no tool can meet the need: {need}" + (f" ({why})" if why else "")
+    return {"needs": [over], **stop("no_candidate", message)}
+
+
+def format_undone(needs: Iterable[Need], *, budget: int) -> str:
+    """Return the needs that came to nothing, each with what the reasoner is told of it."""
+    lines = (
+        f"{one_line(need['need'])}: {'; '.join(each['reason'] for each in need['rejections'] if 'told' in each)}"
+        for need in needs
+        if "call" not in need
+    )
+    return join_lines(lines, budget=budget)
