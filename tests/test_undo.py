@@ -89,7 +89,7 @@ def desk() -> Desk:
 
 def agent_of(desk: Desk, *plans: list[dict], **more):
     model = Models(planner=recorded(planner=[*plans]))
-    given = {"checkpointer": InMemorySaver(), **more}
+    given = {"checkpointer": InMemorySaver(), "context": GeckoContext(undo_s=5), **more}
     return create_gecko_agent(desk.toolkit(), model=model, **given)
 
 

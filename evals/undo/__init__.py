@@ -20,7 +20,10 @@ from gecko_graph.testing import recorded
 from gecko_graph.training.tasks import KNOBS
 from gecko_graph.training.vary import vary
 from gecko_graph.training.walks import Walk
-from gecko_graph.values.difference import json_equal
+from gecko_graph.values.difference import json_equal, make_patch
+from gecko_graph.values.digest import digest
+from gecko_graph.values.patch import tokens
+from gecko_graph.values.places import scalars_of
 from gecko_graph.world.undo import UndoFinder
 
 from ..bfcl.classes import RUNTIME
@@ -32,8 +35,8 @@ from ..loop import Given
 from ..loop.tasks import kits
 from ..suites.fidelity import FILES
 
-MOST, POOL = 1_500, 40
-"""Calls that the exhaustive search tries for one write, and values of one argument."""
+MOST, DEEP, POOL, NEAR = 1_500, 20_000, 40, 12
+"""Calls that are tried for one write: two steps with all values around, three with those of call, result and change."""
 
 
 def run(argv: Sequence[str]) -> int:
@@ -165,15 +168,32 @@ def play(real: Real, state: JsonObject, way: Sequence[Any], result: Json) -> Jso
 
 def search(real: Real, before: JsonObject, after: JsonObject, toolkit: Toolkit, args: JsonObject, result: Json) -> bool:
     """Return whether any call of the class, or two, restore the state: every value around is tried."""
-    goal, pool = public(before), list[Json]()
-    for value in [*args.values(), *(each for _, each in values_of([result, public(before), public(after)]))]:
-        if value not in pool and not isinstance(value, dict):
-            pool.append(value)
-    pool += ["..", True, False]
-    left = [MOST]
-    reached = [*ends(real, [after], toolkit, pool, left)]
-    second = (each for each in reached[:20] if not json_equal(public(each), public(after)))
-    return any(json_equal(public(each), goal) for each in (*reached, *ends(real, second, toolkit, pool, left)))
+    goal, wide = public(before), list[Json]()
+    given = [*args.values(), *(each for _, each in values_of(result))]
+    patch = [*make_patch(public(after), goal), *make_patch(goal, public(after))]
+    near = [*given, *(each for one in patch for each in scalars_of([one.get("value"), tokens(one["path"])]))]
+    for value in [*near, *(each for _, each in values_of([goal, public(after)])), "..", True, False]:
+        if value not in wide and not isinstance(value, dict):
+            wide.append(value)
+    narrow = [each for each in wide if each in near[:NEAR]] + ["..", True, False]
+    return reaches(real, after, goal, toolkit, wide, 2, MOST) or reaches(real, after, goal, toolkit, narrow, 3, DEEP)
+
+
+def reaches(
+    real: Real, start: JsonObject, goal: JsonObject, toolkit: Toolkit, pool: Sequence[Json], depth: int, most: int
+) -> bool:
+    """Return whether so many calls, with the values of the pool, lead to the goal; each state is gone on from once."""
+    left, states, seen = [most], [start], {digest(public(start))}
+    for _ in range(depth):
+        found = list[JsonObject]()
+        for each in ends(real, states, toolkit, pool, left):
+            if json_equal(public(each), goal):
+                return True
+            if (mark := digest(public(each))) not in seen:
+                seen.add(mark)
+                found.append(each)
+        states = found
+    return False
 
 
 def ends(

@@ -24,7 +24,9 @@ from .undo_arguments import ARGUMENTS, arguments, changed, fixed_keys, named
 from .world import World
 
 LIMIT_S = 0.2
-"""Seconds for one write."""
+"""Seconds of the processor's time for one write."""
+SLOWEST = 5
+"""How many times as long it may take by the clock, on a machine that does other things as well."""
 DEEPEST = 3
 """Calls that take back one."""
 MOST_CALLS = 400
@@ -140,7 +142,10 @@ class _Search:
         self._finder, self._target, self._state = finder, target, state
         self._goal = finder.watched(target)
         self._given = [*named(result, 1, noun(call["name"])), *named(call["args"], 1)]
-        self._until, self._left = time.perf_counter() + finder.limit_s, MOST_CALLS
+        self._until, self._left = (
+            (time.thread_time() + finder.limit_s, time.monotonic() + SLOWEST * finder.limit_s),
+            MOST_CALLS,
+        )
         self._lost = set[Json]()
         """Texts that the call has removed: only what is made anew may have another identifier."""
         for each in by_members(make_patch(target, state), target):
@@ -187,7 +192,7 @@ class _Search:
 
     def _is_over(self) -> bool:
         self._left -= 1
-        self.is_late = self._left < 0 or time.perf_counter() > self._until
+        self.is_late = self._left < 0 or time.thread_time() > self._until[0] or time.monotonic() > self._until[1]
         return self.is_late
 
     def _try(self, node: _Node, move: Move) -> _Node | None:
@@ -243,9 +248,15 @@ def _cost(tool: ToolSpec) -> tuple[int, int]:
 
 
 def by_members(patch: Patch, state: JsonObject) -> Iterator[Operation]:
-    """Yield the operations of a patch; where one object replaces another, those of their members."""
+    """Yield the operations of a patch; where one object or list takes another's place, of their members."""
     for each in patch:
         old, new = find(state, tokens(each["path"])) if each["op"] == "replace" else None, each.get("value")
+        if isinstance(old, list) and isinstance(new, list) and not (old and new):
+            yield from ({"op": "remove", "path": f"{each['path']}/{index}"} for index in reversed(range(len(old))))
+            yield from (
+                {"op": "add", "path": f"{each['path']}/{index}", "value": value} for index, value in enumerate(new)
+            )
+            continue
         if not isinstance(old, dict) or not isinstance(new, dict):
             yield each
             continue

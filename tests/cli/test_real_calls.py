@@ -251,6 +251,7 @@ def test_undo_takes_back_what_can_be_and_says_what_cannot(run, service, tmp_path
     document = read_document(ORDER.parent / "order.openapi.yaml")
     document["x-state"] = {"type": "object", "properties": {"orders": {"x-journal": True}}}
     case = read_document(ORDER) | {"tools": document}
+    case["limits"] = {**case.get("limits", {}), "undo_s": 5}
     file.write_text(json.dumps(case))
     run(*real(service, "--save", runs, file=file))
     assert run("do", runs, THREAD, "--yes")[0] == 0
