@@ -31,6 +31,7 @@ SUITES = {
     "fair": Entry(
         "evals.fair", "good and bad agents in conversations: do good ones pass, bad ones fail? Lies in answers"
     ),
+    "undo": Entry("evals.undo", "ways back on the real classes, and plans that are undone (--only PART,...)"),
     "loop": Entry("evals.loop", "training data: ToolMatch, verify, spoilt labels, speed (--only PART,...)"),
     "golden": Entry(
         "evals.golden", "what must not move: suites, documents and commands, beside the stored rows (--write)"

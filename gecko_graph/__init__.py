@@ -93,6 +93,7 @@ __all__ = [
     "format_run",
     "learn_contracts",
     "make_tasks",
+    "undo_message",
     "verify_samples",
 ]
 
@@ -134,6 +135,7 @@ _HOMES = {
     "create_toolgate": ".toolgate.graph",
     "format_run": ".display",
     "learn_contracts": ".learning.learn",
+    "undo_message": ".world.turn",
     "GeckoEnv": ".training.env",
     "LoopConfig": ".training.config",
     "create_loop": ".training.loop",

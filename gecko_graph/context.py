@@ -80,6 +80,12 @@ class GeckoContext(BaseModel):
         gt=0,
         description="Seconds that one turn may take, with its models' replies, over all its attempts.",
     )
+    undo_s: float = Field(
+        default=0.2,
+        ge=0,
+        description="Seconds for which a way back is searched, for each write of a plan that a person is asked about; "
+        "0 for none.",
+    )
     tool_timeout_s: float = Field(default=30.0, gt=0, description="Seconds that one Python tool may take to answer.")
     seed: int = Field(default=0, description="Seed of everything that is made up: schema answers, new identifiers.")
 

@@ -27,7 +27,9 @@ Patch: TypeAlias = list[Operation]
 
 _Core = Literal["planner", "validator", "simulator", "state_updater", "bootstrapper", "checklist", "judge", "converter"]
 _Training = Literal["label_judge", "sample_writer", "pair_judge", "variant_writer"]
-Role = Literal[_Core, "reasoner", "reranker", "user", "auditor", "claim_judge", "contract_writer", _Training]
+Role = Literal[
+    _Core, "searcher", "reasoner", "reranker", "user", "auditor", "claim_judge", "contract_writer", _Training
+]
 
 ROLES: tuple[Role, ...] = get_args(Role)
 
@@ -267,6 +269,13 @@ Usage: TypeAlias = dict[str, RoleUsage]
 """Role to what it has cost."""
 
 
+class Taught(TypedDict):
+    """A need in somebody's words, and a tool that has served it."""
+
+    need: str
+    tool: str
+
+
 class SupposedFact(TypedDict):
     """What a simulated read invented; shared by the attempts of a turn, never part of the task state."""
 
@@ -340,6 +349,8 @@ class Rehearsal(TypedDict):
     """Number of the attempt that plan, verdict and answer come from."""
     usage: Usage
     supposed_state: NotRequired[SupposedState]
+    search_words: NotRequired[list[str]]
+    """The task, and the words that a model searched tools by."""
     """What was made up of the state before the first attempt, where anything was."""
     origins: NotRequired[Origins]
     """Where the values of the plan come from."""

@@ -98,6 +98,7 @@ CASES = {
     "checklist": "task tools conversation policy",
     "judge": "items task conversation policy tools steps answer change state",
     "converter": "tool",
+    "searcher": "task conversation",
     "reasoner": "task policy conversation tools state gated results undone",
     "reranker": "need tools",
     "user": "goal",

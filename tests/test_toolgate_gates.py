@@ -157,6 +157,20 @@ def test_to_the_letter_a_tool_s_own_error_is_a_result_that_q_refuses():
     assert [step["call"]["name"] for step in out["record"]["steps"]] == ["show_a"] * 3 + ["show_b"]
 
 
+def test_by_default_an_error_of_the_tool_s_own_does_not_bar_the_call():
+    answers = iter([ValueError("busy"), [1]])
+
+    def look_up(state, of):
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    tools = Toolkit.from_tools([Tool(shop.function("show_a", "Show.", of=shop.TEXT), simulate=look_up, effect="read")])
+    out, _ = look(tools, ("show_a", "many"), ("show_a", "many"), state={})
+    assert [step["outcome"]["status"] for step in out["record"]["steps"]] == ["error", "ok"]
+
+
 def test_verified_results_are_typed_facts_that_a_precondition_asks_for():
     numbers = {"type": "array", "items": {"type": "integer"}}
     find = Tool(

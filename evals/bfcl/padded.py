@@ -23,6 +23,9 @@ from .tasks import Task
 
 EXTENSIONS = "eval_checker.multi_turn_eval.func_source_code.long_context"
 
+ORDER = ("id", "order_type", "symbol", "price", "amount", "status")
+"""An order's members as the class has them: what is long is looked for as text."""
+
 LAST_ROUTE = ("OKD", "LAX")
 """Which the class lists behind all others."""
 
@@ -45,7 +48,8 @@ def _extension(name: str) -> Any:
 def _order(result: Any, state: JsonObject, args: Mapping[str, Any], lets: Mapping[str, Any]) -> Json:
     symbol = result["symbol"]
     metadata = {key: text.format(symbol=symbol) for key, text in _extension("ORDER_DETAIL_EXTENSION").items()}
-    return {**result, "metadata": metadata}
+    first = {key: result[key] for key in ORDER if key in result}
+    return {**first, **result, "metadata": metadata}
 
 
 def _fares(result: Any, state: JsonObject, args: Mapping[str, Any], lets: Mapping[str, Any]) -> Json:

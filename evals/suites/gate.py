@@ -203,7 +203,7 @@ class Gate(Suite):
 
 NOT_LIVE = (
     "not measured: accuracy, tokens and cost of the method, which need a model (--model). Here calls were written "
-    "down, and forward execution ends a turn where none that follows a refused call is accepted"
+    "down, and forward execution leaves out a call where none that follows it is accepted in its place"
 )
 
 

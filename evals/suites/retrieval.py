@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 from gecko_graph import Toolkit
 from gecko_graph.errors import ToolkitError
 from gecko_graph.retrieval import ToolIndex, is_installed
-from gecko_graph.retrieval.index import split_words, texts_of
-from gecko_graph.state import JsonObject
+from gecko_graph.retrieval.index import fuse, recall, split_words, texts_of
+from gecko_graph.state import JsonObject, Taught
 from gecko_graph.tools.spec import ToolSpec, unique_name
 from gecko_graph.values.documents import parse_document
 
@@ -32,11 +32,14 @@ TOP = (1, 5, 10)
 METHODS = {
     "chosen": "ToolIndex, weights chosen on the other half",
     "ours": "ToolIndex as shipped, weights chosen on all queries",
+    "taught": "ToolIndex as shipped, taught by the needs of the other half's tasks",
     "plain": "bm25s on the raw text",
 }
 TUNED, HELD_OUT = "chosen on", "held out"
 """The halves of the queries, drawn by the seed: weights are chosen on the first, figures published of the second."""
-BFCL, OPENAPI, SPEED = "BFCL", "OpenAPI", "speed"
+BFCL, TURNS, OPENAPI, SPEED = "BFCL", "BFCL, people's turns", "OpenAPI", "speed"
+
+DOCUMENTS = "bfcl_multiturn_func_docs.json"
 
 TARGETS = {"indexed": 6.0, "from the cache": 0.5, "a query, 95th percentile": 0.005}
 """Processor seconds, for the padded tools: other work on the machine does not count."""
@@ -81,6 +84,8 @@ class Query:
     group: str
     text: str
     right: tuple[str, ...]
+    unit: str = ""
+    """What lies in one half whole: a task, whose turns are about the same things."""
 
 
 class Catalogue:
@@ -136,8 +141,18 @@ class Catalogue:
             found += [fmean(right in names[:k] for right in query.right) for k in TOP]
         return found
 
-    def search(self, method: str, text: str, *, chosen: ToolIndex | None = None) -> list[str]:
+    def lessons(self, seed: int) -> list[Taught]:
+        """Return what calls for the queries of the first half teach: which tool serves which need."""
+        asked = (query for query in self.queries if half_of(query, seed) == TUNED)
+        return [{"need": query.text, "tool": tool} for query in asked for tool in query.right]
+
+    def search(
+        self, method: str, text: str, *, chosen: ToolIndex | None = None, taught: Sequence[Taught] = ()
+    ) -> list[str]:
         """Return the names of the ten best tools."""
+        if method == "taught":
+            found = fuse([self._index.search(text, TOP[-1]), recall(text, taught)])
+            return [each.name for each in found[: TOP[-1]]]
         if method != "plain":
             index = chosen if method == "chosen" and chosen else self._index
             return [found.name for found in index.search(text, TOP[-1])]
@@ -148,7 +163,8 @@ class Catalogue:
 
 def half_of(query: Query, seed: int) -> str:
     """Return which half a query belongs to."""
-    return HELD_OUT if sha256(f"{seed}:{query.id}:{query.text}".encode()).digest()[0] % 2 else TUNED
+    named = query.unit or f"{query.id}:{query.text}"
+    return HELD_OUT if sha256(f"{seed}:{named}".encode()).digest()[0] % 2 else TUNED
 
 
 def _raw(source: Any) -> str:
@@ -172,6 +188,24 @@ def read_bfcl(path: Path) -> Catalogue:
             queries.append(Query(row["task_id"], row["category"], text, right))
     tools = list(Toolkit.from_tools(functions.values()))
     return Catalogue(tools, [_raw(function) for function in functions.values()], queries)
+
+
+def read_turns(data: Path) -> Catalogue:
+    """Return the tools of BFCL's eight classes, and what people say in the turns of its multi-turn tasks.
+
+    Only the category `base`: the others ask the same. A turn without calls is no query.
+    """
+    documents = json.loads(find(DOCUMENTS, data).read_text(encoding="utf-8"))
+    functions = {name: each.get("function", each) for name, each in documents.items()}
+    said = {row["id"]: row["turns"] for row in read_jsonl(find("bfcl_multiturn_tasks.jsonl.gz", data))}
+    queries = []
+    for row in read_jsonl(find("bfcl_multiturn_calls.jsonl.gz", data)):
+        for number, turn in enumerate(row["turns"] if row["category"] == "base" else ()):
+            text = "\n".join(each["content"] for each in said[row["id"]][number]["user"] if each["role"] == "user")
+            right = tuple(dict.fromkeys(step["call"]["name"] for step in turn if step["call"]["name"] in functions))
+            if text and right:
+                queries.append(Query(f"{row['id']}:{number}", "turns", text, right, row["id"]))
+    return Catalogue([*Toolkit.from_tools(functions.values())], [_raw(each) for each in functions.values()], queries)
 
 
 def read_documents(paths: Sequence[Path]) -> Catalogue:
@@ -230,8 +264,9 @@ class Retrieval(Suite):
     """Whether the tools that a task needs are among the first 1, 5 and 10 found, beside plain bm25s on the raw text.
 
     BFCL's distinct tools with its tasks that choose among functions, and the operations of real OpenAPI documents, with
-    each summary as a query and out of the text that is searched. COMP@k: all right tools are among the k. Last, the
-    time that BFCL's tools take, repeated to 16,000.
+    each summary as a query and out of the text that is searched. COMP@k: all right tools are among the k. What people
+    say in the turns of its multi-turn tasks is searched among the eight classes' tools, also after the other tasks have
+    taught which tools served which turns. Last, the time that BFCL's tools take, repeated to 16,000.
     """
 
     name = "retrieval"
@@ -253,13 +288,19 @@ class Retrieval(Suite):
             raise EvalError("the extra `retrieval` is not installed: pip install 'gecko-graph[retrieval]'")
         documents = [*sorted((self.options.data / "openapi").glob("*.*")), *self.options.own.document]
         tasks = find("bfcl_tasks.jsonl.gz", self.options.data)
-        return {BFCL: read_bfcl(tasks), OPENAPI: read_documents(documents)}
+        turns = {TURNS: read_turns(self.options.data)} if (self.options.data / DOCUMENTS).is_file() else {}
+        return {BFCL: read_bfcl(tasks), **turns, OPENAPI: read_documents(documents)}
 
     @cached_property
     def chosen(self) -> Mapping[str, tuple[Weights, ToolIndex]]:
         """The weights that are chosen on one half of a catalogue's queries, and the index with them."""
         found = {name: catalogue.choose(self.options.seed) for name, catalogue in self.catalogues.items()}
         return {name: (weights, self.catalogues[name].weighted(weights)) for name, weights in found.items()}
+
+    @cached_property
+    def taught(self) -> list[Taught]:
+        """What the first half of people's turns teaches."""
+        return self.catalogues[TURNS].lessons(self.options.seed)
 
     def cases(self) -> Iterator[Case]:
         """Yield a case per query, and one for the time."""
@@ -278,8 +319,11 @@ class Retrieval(Suite):
             return measure_speed(bfcl.tools, [each.text for each in bfcl.queries[:300]], query)
         weights, index = self.chosen[name]
         ranks: JsonObject = {"weights": [*weights]}
+        taught = self.taught if name == TURNS else []
         for method in METHODS:
-            found = self.catalogues[name].search(method, query.text, chosen=index)
+            if method == "taught" and case.facts["half"] + name != HELD_OUT + TURNS:
+                continue  # only there needs are in people's words, and tools are asked for again and again
+            found = self.catalogues[name].search(method, query.text, chosen=index, taught=taught)
             ranks[method] = [found.index(right) + 1 if right in found else 0 for right in query.right]
         return ranks
 
@@ -297,8 +341,9 @@ class Retrieval(Suite):
             for half in (HELD_OUT, TUNED):
                 rows = _add_rows(table, f"{name}, all", half, [each for each in some if each.facts["half"] == half])
                 if half == HELD_OUT:
-                    holds = all(a.value >= b.value for a, b in zip(rows["chosen"], rows["plain"], strict=True))
-                    expectations.append(Expectation(f"{name}, held out: at least what plain bm25s finds", holds))
+                    ours, word = (rows["taught"], ", taught") if "taught" in rows else (rows["chosen"], "")
+                    holds = all(a.value >= b.value for a, b in zip(ours, rows["plain"], strict=True))
+                    expectations.append(Expectation(f"{name}, held out{word}: at least what plain bm25s finds", holds))
         times = Table(f"Processor seconds for {self.options.own.size:,} padded tools", ["what", "seconds", "at most"])
         for record in timed:
             for what, value in _times(record.values).items():
@@ -311,7 +356,7 @@ class Retrieval(Suite):
 
 
 def _add_rows(table: Table, name: str, half: str, records: Sequence[Record]) -> dict[str, list[Measured]]:
-    rows = {method: _row(records, method) for method in METHODS} if records else {}
+    rows = {method: _row(records, method) for method in METHODS if records and method in records[0].values}
     for method, row in rows.items():
         table.add(name, half, METHODS[method], *row)
     return rows

@@ -7,7 +7,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, HumanMessage
 
-from ..models.ask import PlannerAsk, Reply, Where
+from ..models.ask import AnyAsk, PlannerAsk, Reply, Where, Work
 from ..models.conversation import build_call_messages, build_conversation, merge_neighbours
 from ..models.formatting import cut, text_of
 from ..models.memory import NAME, recall_calls, remember_calls
@@ -28,19 +28,25 @@ from ..state import VERSION, Call, Json, JsonObject
 from ..world.booking import in_reality
 from ..world.records import ExecutedCall, Execution, ExecutionWord
 from ..world.turn import task_of
+from ..world.undo import UndoFinder
 from .channels import AgentState, calls_left
+from .undo import find_way_back, list_writes
 
 CONVERSATION_VIEWS = 10
 
 
 def answer(
-    state: AgentState, scope: NodeScope, *, prompts: Prompts
-) -> Generator[list[PlannerAsk], list[Reply], dict[str, Any]]:
+    state: AgentState, scope: NodeScope, *, prompts: Prompts, finder: UndoFinder
+) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
     """Give the planner's own answer, with what is real, or have one written from the real results; keep the record.
 
     What was not done, and what is in doubt, is added by rule: no model can leave it out.
     """
     execution = execution_of(state)
+    if scope.context.undo_s and (writes := list_writes(state)):
+        work = Work(function=find_way_back, args=(finder.within(scope.context.undo_s), writes, state["task_state"], ""))
+        (reply,) = yield [work]
+        execution["undo"] = reply.value.ways if reply.value else []
     facts = report(execution, state)
     text = own_answer(state, execution)
     if text is None:

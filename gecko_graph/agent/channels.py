@@ -14,7 +14,7 @@ from ..values.difference import json_equal
 from ..values.origins import find_untrusted
 from ..values.patch import booked_patch, fold_patches
 from ..world.channels import AttemptState, Bookkeeping, fold_bookkeeping
-from ..world.records import Approval, ExecutedCall, Execution, PlannedCall, Preview
+from ..world.records import Approval, DoneWrite, ExecutedCall, Execution, PlannedCall, Preview
 from ..world.reducers import SNAPSHOT_EVERY_TURNS, delta, replace
 from ..world.turn import human_turns
 
@@ -66,6 +66,8 @@ class AgentRecord(Bookkeeping, total=False):
     unreported: list[ExecutedCall]
     """`open_turn`, `recover`: real calls of turns that have no answer: they were interrupted, or the person said
     something else; `answer` reports them."""
+    undoable: list[DoneWrite]
+    """`open_turn`: the writes of the last turn that made any; lives as long as the thread."""
     fidelity: dict[str, dict[str, int]]
     """`sync` adds, as long as the thread: tool to how many of its real calls there were, and how many drifted."""
 

@@ -39,6 +39,7 @@ from ..world.channels import GeckoInput
 from ..world.ladder import rungs_of
 from ..world.rung import Rung
 from ..world.turn import human_turns
+from ..world.undo import UndoFinder
 from ..world.world import check_setup
 from .answer import answer, close
 from .channels import AgentChannels, AgentOutput, AgentRecord, AgentState, calls_left, last_entry
@@ -115,6 +116,7 @@ def _build_nodes(
     """Return the nodes; what decides on a real call is `toolkit`, `policy` and `ledger`."""
     node = partial(AskNode, models=models, default=default, book=book_turn, kept=AgentRecord.__annotations__)
     toolkit, policy, ledger = deciding["toolkit"], deciding["policy"], deciding["ledger"]
+    finder = UndoFinder(toolkit)
     observed = {"toolkit": toolkit, "observer": deciding.pop("observer")}
     predict = partial(simulate_call, nodes=build_nodes(toolkit, rungs_of(rungs)))
     preview = partial(make_preview, toolkit=toolkit, policy=policy)
@@ -122,13 +124,13 @@ def _build_nodes(
         "open_turn": node(open_turn),
         "recover": node(partial(recover, toolkit=toolkit)),
         "rehearse": rehearse_node(
-            gecko, preview, node(partial(find_missing, **deciding)), partial(observe_reads, **observed)
+            gecko, preview, node(partial(find_missing, **deciding)), partial(observe_reads, **observed), finder, default
         ),
-        "review": node(partial(review, answer_call=predict, **deciding)),
+        "review": node(partial(review, answer_call=predict, finder=finder, **deciding)),
         "call_tool": node(partial(call_tool, **deciding)),
         "resolve_doubt": node(partial(resolve_doubt, **deciding)),
         "sync": node(partial(sync, **observed)),
-        "answer": node(partial(answer, prompts=models.prompts)),
+        "answer": node(partial(answer, prompts=models.prompts, finder=finder)),
         "close": node(partial(close, ledger=ledger)),
     }
 

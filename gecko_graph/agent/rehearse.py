@@ -9,8 +9,10 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage, AnyMessage
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import get_runtime
 from langgraph.types import Overwrite
 
+from ..context import GeckoContext, context_of
 from ..errors import GeckoError
 from ..models.answer import AT_ONCE, AWAITED, Driver, aperform, finish, perform
 from ..models.ask import Work
@@ -21,6 +23,7 @@ from ..real.decisions import NO_SAVER
 from ..real.learned import share
 from ..real.ledger import CallLedger
 from ..real.policy import ReviewPolicy
+from ..real.preview import add_undo
 from ..state import VERSION, JsonObject, Rehearsal, Step
 from ..tools import Toolkit
 from ..values.difference import json_equal
@@ -31,7 +34,8 @@ from ..world.booking import observe_call
 from ..world.channels import Continued, GeckoInput, Ledger
 from ..world.records import ExecutedCall, Preview
 from ..world.rung import is_real
-from ..world.turn import human_turns
+from ..world.turn import asks_undo, human_turns
+from ..world.undo import UndoFinder
 from .channels import (
     AgentChannels,
     AgentRecord,
@@ -41,6 +45,7 @@ from .channels import (
     last_entry,
     still_supposed,
 )
+from .undo import list_writes, rehearse_undo
 
 REMEMBERED_CHARS = 8_000
 """Characters of an interrupted turn's calls that the planner is shown."""
@@ -81,8 +86,10 @@ def begin(state: AgentState, journal: list[ExecutedCall] | None) -> dict[str, An
         is_answered = (state.get("execution") or {"turn": 0})["turn"] == state.get("turn")
         made = [entry for entry in journal if entry["tries"] and not is_answered]
         unreported = [*(state.get("unreported") or ()), *made]
+    writes = list_writes(state) if journal is not None else []
     return {
         "unreported": unreported,
+        **({"undoable": writes} if writes else {}),
         "turn_start_state": state.get("task_state") or {},
         "supposed": still_supposed(state),
         "rehearsals": {},
@@ -134,13 +141,15 @@ def rehearse_node(
     preview: MakePreview,
     look: Runnable[Any, Any],
     observe: Callable[[AgentState, Rehearsal], Iterable[Work]],
+    finder: UndoFinder,
+    default: GeckoContext,
 ) -> Runnable[Any, Any]:
     """Return the node that runs the rehearsal `graph`, sync and async.
 
     A wrapper, not the graph itself as a node: the state at its predicted end is no state that reality has come to.
     It has a `look` into the ledger first: with LangGraph's own durability a process may have ended several calls after
     the checkpoint that is gone on from, and no plan may be made without them. What the rehearsal has read for real is
-    observed, as `observe` says.
+    observed, as `observe` says. A turn that undoes has no rehearsal but what `finder` finds.
     """
 
     async def rehearse(inner: Any, given: AgentChannels, config: RunnableConfig, driver: Driver) -> dict[str, Any]:
@@ -148,10 +157,20 @@ def rehearse_node(
             return found  # type: ignore[no-any-return]
         state = cast("AgentState", open_record(given))
         state = {**state, **opening(state)}
-        out = await driver.do(inner.invoke, inner.ainvoke, input_of(state), config)
+        timed = finder.within(context_of(get_runtime().context, default).undo_s)
+        if asks_undo(state["messages"]):
+            reply = await driver.do(perform, aperform, Work(function=rehearse_undo, args=(timed, state)))
+            out = {"rehearsal": reply.value}
+        else:
+            out = await driver.do(inner.invoke, inner.ainvoke, input_of(state), config)
         for work in observe(state, out["rehearsal"]):
             await driver.do(perform, aperform, work)
-        return close_record(update_of(state, out, preview), AgentRecord.__annotations__)
+        update = update_of(state, out, preview)
+        if update["preview"]:
+            now = update.get("task_state", state["task_state"])
+            work = Work(function=add_undo, args=(update["preview"], now, timed))
+            update["preview"] = (await driver.do(perform, aperform, work)).value
+        return close_record(update, AgentRecord.__annotations__)
 
     def run(state: AgentChannels, config: RunnableConfig) -> dict[str, Any]:
         # LangGraph draws and streams a graph that a node's own function names
@@ -228,6 +247,8 @@ def input_of(state: AgentState) -> GeckoInput:
             "lesson": state["lesson"],
             "attempts": max(attempt["number"] for attempt in last["attempts"]) if last else 0,
         }
+        if last:
+            going_on["search_words"] = last.get("search_words", [])
         given["continued"] = {**going_on, "real": is_real, "supposed": state.get("supposed") or []}
     return given
 

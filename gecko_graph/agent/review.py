@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
-from ..models.ask import AnyAsk, Reply
+from ..models.ask import AnyAsk, Reply, Work
 from ..models.formatting import cut, format_call, format_json, format_steps
 from ..models.node import NodeScope
 from ..real.bindings import fill
@@ -15,12 +15,14 @@ from ..real.claims import find_claims, tell_calls, unmade_entry
 from ..real.decisions import Decision, ask_person, read_words
 from ..real.ledger import CallLedger
 from ..real.policy import ReviewPolicy
-from ..real.preview import apply_prediction, describe_calls, fence, finish_preview, predict, preview_digest
+from ..real.preview import add_undo, apply_prediction, describe_calls, fence, finish_preview, predict, preview_digest
 from ..state import VERSION, Call, Json, Step
 from ..tools import Toolkit
 from ..values.difference import json_equal
 from ..values.places import value_at
 from ..world.records import Ambiguous, Effect, PlannedCall
+from ..world.turn import asks_undo
+from ..world.undo import UndoFinder
 from .channels import AgentState, calls_left, has_moved
 
 MOST_REJECTS = 2
@@ -44,6 +46,7 @@ def review(
     toolkit: Toolkit,
     answer_call: AnswerCall,
     ledger: CallLedger | None,
+    finder: UndoFinder,
 ) -> Updates:
     """Approve the preview by rule or by a person's decisions; or renew it, or say what the planner must change.
 
@@ -81,7 +84,9 @@ def review(
         }
     renewed = yield from replay(new, state, scope, answer_call)
     again = finish_preview(renewed, state["task_state"], toolkit=toolkit, policy=policy)
-    return {"preview": again, "approval": None, "next_rehearsal_reason": "edited"}
+    timed = finder.within(scope.context.undo_s)
+    (reply,) = yield [Work(function=add_undo, args=(again, state["task_state"], timed))]
+    return {"preview": reply.value, "approval": None, "next_rehearsal_reason": "edited"}
 
 
 def done_before(state: AgentState) -> str:
@@ -174,6 +179,7 @@ def reject_by_person(state: AgentState, decided: Mapping[str, Decision], scope: 
         if decided.get(planned["call"]["id"], {"type": "approve"})["type"] in ("edit", "respond")
     ]
     is_final = len(rejected) == len(decided) and not any(each.get("message") for each in rejected.values())
+    is_final = is_final or asks_undo(state["messages"])  # another plan would be the same
     return reject(state, reasons, "\n".join(wishes), scope, is_final=is_final)
 
 

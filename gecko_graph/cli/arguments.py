@@ -203,6 +203,19 @@ def do(**given: Any) -> int:
     return run_command("running", given)
 
 
+@cli.command()
+@click.argument("file", type=FILE)
+@click.argument("thread")
+@click.option("--yes", is_flag=True, help="Approve the plan without asking.")
+def undo(**given: Any) -> int:
+    """Undo what a saved run has really done.
+
+    Calls that take its last changes back are searched for, shown, and made once you approve: THREAD of the FILE of
+    --save.
+    """
+    return run_command("running", given)
+
+
 _agent = "module:factory (from tools to an agent), provider:name, or a server's address."
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace as Options
 from typing import Any
 
+from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from rich.console import Console
@@ -22,9 +23,11 @@ from ..errors import GeckoError
 from ..graph import Gecko
 from ..models.usage import PromptLog
 from ..scenario import Recorder, Scenario, examples, order_service, shipped
+from ..scenario.case import Turn
 from ..scenario.play import identify, read_verdicts, unanswered
 from ..tools.problems import find_size_problems
 from ..values.documents import format_document
+from ..world.turn import asks_undo, undo_message
 from . import saved
 from .inputs import build_models, check_files, is_real, live_roles, load_scenario, next_task, screen, write_text
 from .turns import is_carried_out, run_turns
@@ -69,7 +72,12 @@ def _compare(output: Mapping[str, Any], service: Any, console: Console) -> int:
     return 0 if agrees and output["rehearsal"]["verdict"]["status"] == "accepted" else 1
 
 
-def do(options: Options) -> int:
+def undo(options: Options) -> int:
+    """Undo what a saved run has done, in a turn of its own."""
+    return do(options, undo=True)
+
+
+def do(options: Options, *, undo: bool = False) -> int:
     """Go on with a saved run by its own command, in its own folder: ask about its plan, and carry it out."""
     with saved.open_reader(options.file) as saver:
         saved.check_thread(saver, options.file, options.thread)
@@ -77,7 +85,7 @@ def do(options: Options) -> int:
     if command is None:
         other = "rehearse its task in another one with --server URL; an agent of your own goes on by invoke(None)"
         raise GeckoError(f"{options.file}: the thread {options.thread!r} was rehearsed without real calls: {other}")
-    own = {"save": str(Path(options.file).absolute()), "thread": options.thread, "yes": options.yes}
+    own: Any = {"undo": undo, "save": str(Path(options.file).absolute()), "thread": options.thread, "yes": options.yes}
     with suppress(OSError):
         os.chdir(command["folder"])
     return run(Options(**{**command, **own, "resume": True}))
@@ -161,10 +169,22 @@ def _check_saved(
         why = "was rehearsed without real calls" if acts else "makes real calls: it goes on by `gecko-graph do`"
         raise GeckoError(f"{options.save}: the thread {thread!r} {why}")
     state = gecko.get_state({"configurable": {"thread_id": thread}})
-    if options.task is not None:
+    said = [each for each in state.values.get("messages", []) if isinstance(each, HumanMessage)]
+    undone = [asks_undo([each]) for each in said]
+    if any(undone) or vars(options).get("undo"):
+        scenario = _add_undo(scenario, options, said, is_new=bool(options.undo) and not state.tasks)
+    elif options.task is not None:
         scenario = next_task(scenario, options, state)
     identify(scenario, state, thread, resume=True)
     return scenario, read_verdicts(gecko, thread)
+
+
+def _add_undo(scenario: Scenario, options: Options, said: Sequence[HumanMessage], *, is_new: bool) -> Scenario:
+    """Return the scenario with the turns that the thread has, and a new one that undoes the last."""
+    given = [Turn(each.text) for each in said if not asks_undo([each])] if options.task is not None else scenario.turns
+    rest, undoing = iter(given), Turn(str(undo_message().text), undo=True)
+    turns = [undoing if asks_undo([each]) else next(rest, undoing) for each in said]
+    return replace(scenario, turns=(*turns, *([undoing] if is_new else [])), continues=True)
 
 
 def _build_hint(options: Options, scenario: Scenario, outputs: Outputs) -> str:

@@ -21,6 +21,7 @@ from ..real.decisions import DOUBT_DECISIONS
 from ..scenario import Scenario, play
 from ..scenario.play import unanswered
 from ..state import JsonObject, Role
+from ..world.turn import asks_undo
 from .saved import list_given
 
 WAKE_S = 0.5
@@ -88,7 +89,7 @@ def _show_turns(
                 record = {} if value["rehearsal"] == asked.get("rehearsal") else value["rehearsal"]
                 execution = value["execution"] if is_carried_out(value) else {}
                 view.on_result({**record, "execution": execution})
-                if execution.get("calls"):
+                if execution.get("calls") or (execution and asks_undo(value["messages"])):
                     console.print(Text.assemble(("answer ", "bold"), prose(value["messages"][-1].text)))
                 asked = {}
                 yield value

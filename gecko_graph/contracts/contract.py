@@ -144,6 +144,16 @@ class Contract:
         return self._parts.where
 
     @property
+    def at(self) -> tuple[str, ...]:
+        """The place of the task state that its paths begin from."""
+        return tuple(self._parts.at)
+
+    @property
+    def compensates(self) -> str:
+        """The tool whose effect it makes up for without taking it back; empty for none."""
+        return str(self._parts.compensates)
+
+    @property
     def answers(self) -> bool:
         """True if it has effects or a result."""
         return self._parts.answers

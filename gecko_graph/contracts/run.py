@@ -22,7 +22,7 @@ BASE = frozenset(("args", "call", "before", "now", "state", "calls", "facts"))
 
 NEEDS_CALL = frozenset(("args", "call"))
 FAILED = "a condition of this tool does not hold"
-_FIELDS = ("at", "let", "requires", "effects", "returns", "ensures", "observes", "evidence", "fact")
+_FIELDS = ("at", "let", "requires", "effects", "returns", "ensures", "observes", "evidence", "fact", "compensates")
 
 
 class Shared(NamedTuple):
@@ -87,6 +87,9 @@ class Parts:
         self.returns = Template.load(data.get("returns"), whole.part("returns"))
         self.answers = "effects" in data or "returns" in data
         self.changes = "effects" in data
+        self.compensates = data.get("compensates", "")
+        if not isinstance(self.compensates, str):
+            raise whole.part("compensates").error(f"expected the name of a tool, got {self.compensates!r}")
         after = whole.with_names(result=self.returns.shape if "returns" in data else ANY)
         evidence, there = data.get("evidence", {}), whole.part("evidence")
         parts = [part for part in ("effects", "returns") if part in there.check_object(evidence)]

@@ -85,6 +85,7 @@ REQUIRED: Mapping[Role, frozenset[str]] = {
     "checklist": frozenset({"task"}),
     "judge": frozenset({"task", "items", "steps", "answer", "state"}),
     "converter": frozenset({"tool"}),
+    "searcher": frozenset({"task"}),
     "reasoner": frozenset({"task", "results"}),
     "reranker": frozenset({"need", "tools"}),
     "user": frozenset({"goal"}),

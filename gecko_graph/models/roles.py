@@ -238,6 +238,12 @@ class Reasoning(_Reply):
         return self
 
 
+class SearchWords(_Reply):
+    """The searcher's reply: the words by which tools are searched for a task."""
+
+    words: str = Field(max_length=2_000)
+
+
 class RankedTool(_Reply):
     """A tool that can serve a need, and how well."""
 
@@ -329,6 +335,7 @@ REPLIES: Mapping[Role, tuple[type[BaseModel], ...]] = {
     "checklist": (Checklist,),
     "judge": (Judgement,),
     "converter": (ToolSchema,),
+    "searcher": (SearchWords,),
     "reasoner": (Reasoning,),
     "reranker": (Ranking,),
     "user": (),

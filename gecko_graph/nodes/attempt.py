@@ -204,6 +204,7 @@ def build_input(state: GeckoState, number: int, context: GeckoContext) -> Attemp
         "supposed": state.get("supposed") or [],
         "replayed": kept["replayed"],
         "offered_tools": carry_shown(state),
+        "taught": kept.get("taught", []),
         "spent_tokens": spent["input_tokens"] + spent["output_tokens"],
         "attempts_at_once": kept["attempts_at_once"],
         "deadline": deadline,

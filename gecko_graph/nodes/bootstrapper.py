@@ -27,7 +27,7 @@ from ..models.formatting import (
 )
 from ..models.memory import last_checklist, supposed_places
 from ..models.node import NodeScope
-from ..models.roles import InitialState
+from ..models.roles import InitialState, SearchWords
 from ..models.view import view
 from ..retrieval.search import ToolSearch
 from ..state import RUNTIME, ChecklistItem, JsonObject, SupposedState
@@ -65,7 +65,8 @@ def bootstrapper(
     is_due = given or (rules.schema is not None and not asked and not (real and is_missing))
     if is_due and not was_accepted(state):
         rules.check_start(given, what="task_state", is_whole=not asked)
-    tools = yield from find_tools(state, task, scope, toolkit, search)
+    words = yield from find_words(state, task, scope, search)
+    tools = yield from find_tools(state, task, words, scope, toolkit, search)
     if tools is not None:
         toolkit = Toolkit(pick_tools(toolkit, tools), lets=toolkit.lets, invariants=toolkit.invariants)
     whole, unclear = clone(given), list[str]()
@@ -82,6 +83,7 @@ def bootstrapper(
         "supposed_state": shown if shown["paths"] or unclear else None,
         "ledger": {"turn": next_turn(state), "started_at": started_at, "usage": {}, "asked": {}},
         "offered_tools": tools,
+        "search_words": [task, words],
         "real": real,
         "items_failure": used,
         "checklist_digest": mark,
@@ -111,13 +113,14 @@ def find_supposed(state: GeckoState, given: JsonObject, whole: JsonObject, uncle
 
 def go_on(state: GeckoState) -> Bookkeeping:
     """Return the bookkeeping that a turn begins with: what was really done before, and what the thread knows."""
-    before = state.get("continued")
+    before, known = state.get("continued"), state.get("bookkeeping") or {}
     return {
         "round": -1,
         "lesson": before["lesson"] if before else None,
         "replayed": before["steps"] if before else [],
         "numbered_from": before["attempts"] if before else 0,
-        "facts": (state.get("bookkeeping") or {}).get("facts", {}),
+        "facts": known.get("facts", {}),
+        "taught": known.get("taught", []),
         "argument_verdicts": [],
     }
 
@@ -145,20 +148,37 @@ def given_checklist(state: GeckoState, *, embedded: bool) -> tuple[list[Checklis
     return items, mark, ""
 
 
+def find_words(
+    state: GeckoState, task: str, scope: NodeScope, search: ToolSearch | None
+) -> Generator[list[AnyAsk], list[Reply], str]:
+    """Return a model's own words to search tools by, asked once for a task; nothing where no index chooses."""
+    kept: Mapping[str, Any] = state.get("continued") or state.get("bookkeeping") or {}
+    before, words = kept.get("search_words") or ["", ""]
+    if before == task or search is None or not search.is_needed(scope.context) or not scope.has_model("searcher"):
+        return words if before == task else ""
+    budget = scope.context.view_chars
+    said = format_conversation(earlier(state["messages"]), budget=budget // 4)
+    variables = {"task": cut(task, budget=budget), "conversation": said}
+    where = Where(turn=human_turns(state["messages"]) - 1, attempt=0, question=0)
+    (reply,) = yield [Ask("searcher", variables, SearchWords, where)]
+    return reply.value.words if isinstance(reply.value, SearchWords) else ""
+
+
 def find_tools(
-    state: GeckoState, task: str, scope: NodeScope, toolkit: Toolkit, search: ToolSearch | None
+    state: GeckoState, task: str, words: str, scope: NodeScope, toolkit: Toolkit, search: ToolSearch | None
 ) -> Generator[list[AnyAsk], list[Reply], list[str] | None]:
     """Return the names of the tools that fit the task, then of those that the conversation calls; None for all.
 
-    The last human turn before the task is part of the need: "yes, do it" names none.
+    The last human turn before the task is part of the need: "yes, do it" names none. So are a model's own words, and
+    what the thread's calls have taught.
     """
     if search is None or not search.is_needed(scope.context):
         return None
     before = earlier(state["messages"])
     asked = [cut(text_of(each), budget=NEED_CHARS) for each in before if isinstance(each, HumanMessage)][-1:]
-    found = yield from search.find(
-        "\n".join([cut(task, budget=4 * NEED_CHARS), *asked]), scope.context.top_k, scope.context
-    )
+    need = "\n".join(filter(None, [words, cut(task, budget=4 * NEED_CHARS), *asked]))
+    taught = (state.get("bookkeeping") or {}).get("taught", ())
+    found = yield from search.find(need, scope.context.top_k, scope.context, taught=taught)
     calls = [call for each in reversed(before) if isinstance(each, AIMessage) for call in each.tool_calls]
     called = dict.fromkeys(toolkit.resolve(call["name"]) for call in calls)
     return list(dict.fromkeys([*found, *(name for name in called if name in toolkit)]))[: scope.context.max_tools]

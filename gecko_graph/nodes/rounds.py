@@ -14,12 +14,13 @@ from ..models.formatting import cut, format_change, format_steps
 from ..models.memory import answer_message
 from ..models.node import NodeScope
 from ..models.usage import total
+from ..retrieval.search import teach
 from ..state import VERSION, Attempt, Call, Rehearsal
 from ..values.digest import digest
 from ..values.origins import find_untrusted
 from ..world.channels import GeckoState, Lesson
 from ..world.provenance import is_planned
-from ..world.turn import check_start, states_of
+from ..world.turn import check_start, states_of, task_of
 from .threads import OTHER_RUN, look_for_other_runs
 
 
@@ -125,9 +126,14 @@ def finish(
     }
     if shown := kept["supposed_state"]:
         rehearsal["supposed_state"] = shown
+    if any(words := kept.get("search_words", [])[1:]):
+        rehearsal["search_words"] = [task_of(state["messages"]), *words]
     update: dict[str, Any] = {"rehearsal": rehearsal}
     if chosen["verdict"]["status"] == "accepted":
         update |= write_back(state, chosen, rehearsal, scope.context.view_chars)
+        if kept["offered_tools"] is not None:
+            served = [(task_of(state["messages"]), each["name"]) for each in rehearsal["plan"]]
+            update["bookkeeping"] = {"taught": teach(kept.get("taught", []), served)}
     if not is_alone:  # the agent tells what was really done: no front end shall show this as fact
         return update
     message = answer_message(

@@ -10,11 +10,12 @@ from typing import cast
 from langchain_core.messages import AnyMessage
 
 from ..models.formatting import cut, format_call, format_change, format_complaint, format_json, one_line
-from ..state import VERSION, JsonObject, Origin, Rehearsal, Step
+from ..state import VERSION, Json, JsonObject, Origin, Rehearsal, Step
 from ..tools import Toolkit
 from ..values.digest import digest
 from ..values.patch import apply_fitting
-from ..world.records import Binding, PlannedCall, Prediction, Preview
+from ..world.records import Binding, PlannedCall, Prediction, Preview, Undo
+from ..world.undo import UndoFinder
 from .bindings import PlanResults, template, with_holes
 from .policy import ReviewPolicy
 
@@ -22,7 +23,7 @@ CHANGE_CHARS = 2_000
 RESULT_CHARS = 1_000
 REASON_CHARS = 300
 SHOWN = 120
-MARKS = ("observed", "stale", "invented", "may_refuse")
+MARKS = ("observed", "stale", "invented", "may_refuse", "supposed", "evidence")
 OVERRULED = "refused by what was learned, approve it to have it made all the same"
 
 
@@ -117,6 +118,18 @@ def finish_preview(
     }
 
 
+def add_undo(preview: Preview, state: JsonObject, finder: UndoFinder) -> Preview:
+    """Return the preview with what takes each write back, where a person is asked about any call."""
+    if all(each["review"] != "ask" for each in preview["calls"]) or not finder.limit_s:
+        return preview
+    calls: list[PlannedCall] = []
+    for planned, before, after in with_states(preview["calls"], state):
+        is_write = planned["effect"] != "read" and "answered" not in planned and planned["predicted"]["status"] == "ok"
+        found = finder.find(planned["call"], planned["predicted"], before, after) if is_write else None
+        calls.append({**planned, "undo": found} if found else planned)
+    return {**preview, "calls": calls}
+
+
 def with_states(
     calls: Sequence[PlannedCall], state: JsonObject
 ) -> Iterator[tuple[PlannedCall, JsonObject, JsonObject]]:
@@ -164,8 +177,30 @@ def describe_calls(preview: Preview, left: Sequence[PlannedCall], state: JsonObj
         if predicted.get("invented") and predicted["status"] == "ok" and planned["effect"] != "read":
             lines = ["Its effect is not known here."]
         head = f"Step {numbers[call['id']]} of {len(numbers)}, {call['name']}{reason}"
+        lines += [describe_undo(planned["undo"])] if "undo" in planned else []
         texts[call["id"]] = "\n".join([*whole, head, *lines, *describe_dependencies(planned, names)])
     return texts
+
+
+def describe_undo(undo: Undo) -> str:
+    """Return what takes a call back, in a line."""
+    if undo["status"] == "timeout":
+        return "No way back was found in time."
+    if undo["status"] == "none":
+        reason = undo.get("reason")
+        return f"No way back is known: {reason}." if reason else "No way back is known."
+    told = []
+    for each in undo["calls"]:
+        holes = {hole["argument"]: hole["path"] for hole in each["bindings"]}
+        named = [f"{key}={_show(f'$.{key}', value, holes)}" for key, value in each["args"].items()]
+        told.append(f"{each['name']}({', '.join(named)})" if named else each["name"])
+    if undo["status"] == "compensated":
+        return f"No way back; compensated for by {' or '.join(told)}."
+    return f"Undone by {cut(one_line(', then '.join(told)), budget=RESULT_CHARS)}." if told else "Nothing to undo."
+
+
+def _show(place: str, value: Json, holes: Mapping[str, str]) -> str:
+    return f"<the real {holes[place]} of its result>" if place in holes else format_json(value, budget=SHOWN)
 
 
 def describe_dependencies(planned: PlannedCall, names: Mapping[str, str]) -> Iterator[str]:

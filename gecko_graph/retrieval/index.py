@@ -37,6 +37,10 @@ FUSION_K, CANDIDATES, TEXT_CHARS = 60, 50, 2_000
 least. Characters of a tool that an embedding model or a reranker reads."""
 
 
+LEAST_LIKE = 0.2
+"""Share of the words of two needs that both have, from which what served one may serve the other."""
+
+
 class Found(NamedTuple):
     """A tool that fits. Scores of one search can be compared, and are above 0."""
 
@@ -119,7 +123,7 @@ class ToolIndex:
         found = self.match_words(query, most, allowed=allowed)
         if self._embeddings is not None:
             (vector,) = _unit_vectors([self._embeddings.embed_query(query)], 1, self._vectors.shape[1])
-            found = _fuse([found, self._best(self._vectors @ vector * self._mask(allowed), most)])
+            found = fuse([found, self._best(self._vectors @ vector * self._mask(allowed), most)])
         if self._reranker is not None and found:
             found = self._rerank(query, found)
         return found[:k]
@@ -147,7 +151,7 @@ class ToolIndex:
         texts = {each.name: _text_of(self._tools[self._places[each.name]]) for each in found}
         documents = [Document(text, metadata={"name": name}) for name, text in texts.items()]
         ranked = [each.metadata.get("name", "") for each in self._reranker.compress_documents(documents, query)]
-        return _fuse([[Found(name, 0) for name in ranked if name in texts]])
+        return fuse([[Found(name, 0) for name in ranked if name in texts]])
 
 
 def _check_given(tools: Sequence[object], embeddings: object, reranker: object) -> None:
@@ -194,13 +198,26 @@ def _unit_vectors(given: Any, count: int, width: int | None = None) -> Any:
     return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
 
 
-def _fuse(rankings: Iterable[Sequence[Found]]) -> list[Found]:
+def fuse(rankings: Iterable[Sequence[Found]]) -> list[Found]:
     """Return the tools of all rankings by reciprocal rank; of equal ones the first ranking's first."""
     scores: dict[str, float] = {}
     for ranking in rankings:
         for rank, name in enumerate(dict.fromkeys(found.name for found in ranking), 1):
             scores[name] = scores.get(name, 0.0) + 1 / (FUSION_K + rank)
     return [Found(name, score) for name, score in sorted(scores.items(), key=lambda each: -each[1])]
+
+
+def recall(need: str, taught: Iterable[Mapping[str, Any]], allowed: Collection[str] | None = None) -> list[Found]:
+    """Return the tools that have served needs in like words (`need`, `tool`), the likest first."""
+    words = frozenset(split_words(need))
+    scores: dict[str, float] = {}
+    for each in taught:
+        if allowed is None or each["tool"] in allowed:
+            other = frozenset(split_words(each["need"]))
+            shared = len(words & other) / max(1, len(words | other))
+            scores[each["tool"]] = max(shared, scores.get(each["tool"], 0.0))
+    best = sorted(scores.items(), key=lambda each: -each[1])
+    return [Found(name, score) for name, score in best if score >= LEAST_LIKE]
 
 
 # words ---------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Collection, Generator, Iterable, Sequence
 from functools import cached_property, partial
 
 from langchain_core.messages import ToolMessage
@@ -11,19 +11,29 @@ from ..context import GeckoContext
 from ..errors import GeckoError
 from ..models.ask import AnyAsk, Reply, Work
 from ..models.formatting import cut, one_line
-from ..state import Call, JsonObject
+from ..state import Call, JsonObject, Taught
 from ..tools import Toolkit
 from ..tools.spec import unique_name
-from .index import ToolIndex, is_installed
+from .index import ToolIndex, fuse, is_installed, recall
 
 MOST_SEARCHES = 10
 """In one attempt; then the planner has no tool to search any more."""
+
+MOST_TAUGHT = 300
+"""Needs that a thread keeps with the tools that served them."""
 
 ABOUT_CHARS, NEED_CHARS = 200, 2_000
 ABOUT = """Find more tools: only some of {} are given. What is found can be called from the next message on.
 Search before you state that no tool fits."""
 QUERY = {"type": "string", "description": "what a tool must do, in plain words"}
 PARAMETERS: JsonObject = {"type": "object", "properties": {"query": QUERY}, "required": ["query"]}
+
+
+def teach(taught: Sequence[Taught], served: Iterable[tuple[str, str]]) -> list[Taught]:
+    """Return what a thread knows after calls that worked, given as needs and tools; the latest are kept."""
+    news: list[Taught] = [{"need": cut(need, budget=NEED_CHARS), "tool": tool} for need, tool in served]
+    old = [each for each in taught if each not in news]
+    return [*old, *news][-MOST_TAUGHT:]
 
 
 class ToolSearch:
@@ -67,15 +77,25 @@ class ToolSearch:
         return [*(self._dicts[name] for name in names if name in self._dicts), *left]
 
     def find(
-        self, need: str, k: int, context: GeckoContext, *, allowed: Collection[str] | None = None
+        self,
+        need: str,
+        k: int,
+        context: GeckoContext,
+        *,
+        allowed: Collection[str] | None = None,
+        taught: Sequence[Taught] = (),
     ) -> Generator[list[AnyAsk], list[Reply], list[str]]:
-        """Return the names of the tools that fit, best first; by words alone where the user's own part fails."""
+        """Return the names of the tools that fit, best first; by words alone where the user's own part fails.
+
+        What served a need in like words before counts as much as what is found.
+        """
+        known = recall(need, [each for each in taught if each["tool"] in self.index], allowed)
         look = partial(self.index.search, need, k, allowed=allowed)
         if not self.index.asks_others:
-            return [found.name for found in look()]
+            return [each.name for each in fuse([look(), known])][:k]
         (reply,) = yield [Work(function=look, timeout_s=context.tool_timeout_s)]
         found = self.index.match_words(need, k, allowed=allowed) if reply.failure is not None else reply.value
-        return [each.name for each in found]
+        return [each.name for each in fuse([found, known])][:k]
 
     def answer(
         self, calls: Sequence[Call], shown: Sequence[str], searches: int, context: GeckoContext

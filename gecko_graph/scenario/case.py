@@ -48,6 +48,7 @@ from ..values.documents import read_document
 from ..values.places import map_texts
 from ..world.rung import answered_calls
 from ..world.state_rules import StateRules
+from ..world.turn import undo_message
 from ..world.world import check_setup
 from .format import ScenarioEntry, compile_reference, read_scenario
 from .tools import add_contracts, check_calls, check_names, is_in_module, toolkit_of
@@ -64,11 +65,13 @@ class Turn:
         user: The user's message.
         checklist: What must hold at the end; empty if a model writes it.
         replies: Recorded replies by role, used where no model is given.
+        undo: Whether it asks to undo what the turns before have done.
     """
 
     user: str
     checklist: tuple[ChecklistItem, ...] = ()
     replies: Mapping[Role, Sequence[Json]] = field(default_factory=dict)
+    undo: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +168,8 @@ class Scenario(Case):
 
     def inputs(self, turn: int = 0) -> dict[str, Any]:
         """Return the graph's input for a turn, from 0; only the first holds the task state."""
-        values: dict[str, Any] = {"messages": [("user", self.turns[turn].user)]}
+        said = undo_message(self.turns[turn].user) if self.turns[turn].undo else ("user", self.turns[turn].user)
+        values: dict[str, Any] = {"messages": [said]}
         if turn == 0 and self.state:
             values["task_state"] = clone(self.state)
         if self.turns[turn].checklist:

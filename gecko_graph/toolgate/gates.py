@@ -70,7 +70,7 @@ def is_out(call: Call, steps: Sequence[Step]) -> bool:
     for step in reversed(steps):
         if is_planned(step) and step["outcome"]["patch"] != []:
             return False
-        if _is_failed(step) and is_same_call(step["call"], call):
+        if _is_failed(step) and "refused" in step["outcome"] and is_same_call(step["call"], call):
             return True
     return False
 

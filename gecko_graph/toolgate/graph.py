@@ -11,7 +11,7 @@ attempt:   START ── begin ── reasoner ──(need)── reranker ──
                      │                                     (other arguments,        │         │         │
                      │                                      or the next tool)       │   state_updater   │
                      │                                                              │         │         │
-                     └─────────────────────────(committed)──────────────────────────┴───── accept ◄─────┘
+                     └──────────────(committed, or told why not)────────────────────┴───── accept ◄─────┘
 ```
 """
 

@@ -40,8 +40,8 @@ from ..models.roles import Ranking, Reasoning
 from ..models.view import view
 from ..nodes.threads import OTHER_RUN, look_for_other_runs
 from ..retrieval.index import document_of, split_words, texts_of
-from ..retrieval.search import ToolSearch
-from ..state import Call, Category, JsonObject, Role, Verdict
+from ..retrieval.search import ToolSearch, teach
+from ..state import Call, Category, JsonObject, Role, Taught, Verdict
 from ..tools import Toolkit
 from ..tools.spec import ToolSpec, valid_name
 from ..values.digest import digest
@@ -133,7 +133,8 @@ def reranker(
     closed = find_closed(gated, state["task_state"], seed=context.seed, steps=steps, untrusted=untrusted_of(state))
     out = dict.fromkeys(find_out(steps), Admissibility("no", OUT)) if strict else {}
     closed = {**closed, **out}
-    found = yield from retrieve(need, toolkit, closed, search, context)
+    taught = teach(state.get("taught", []), served(state))
+    found = yield from retrieve(need, toolkit, closed, search, context, taught)
     if len(found) > 1 and found.keys() - closed.keys() and scope.has_model("reranker"):
         lines = format_tool_lines(((name, describe(toolkit[name])) for name in found), budget=2 * context.view_chars)
         (reply,) = yield [Ask("reranker", {"need": need, "tools": lines}, Ranking, where_of(state, "reranker"))]
@@ -157,8 +158,19 @@ def reject(one: Candidate, closed: Mapping[str, Admissibility], out: Collection[
     return {"tool": tool, "phase": "P", "reason": reason, "category": category}
 
 
+def served(state: ForwardState) -> list[tuple[str, str]]:
+    """Return the needs of the run that were met, each with the tool of its call."""
+    tools = {step["call"]["id"]: step["call"]["name"] for step in state.get("steps", [])}
+    return [(each["need"], tools[each["call"]]) for each in state.get("needs", []) if "call" in each]
+
+
 def retrieve(
-    need: str, toolkit: Toolkit, closed: Collection[str], search: ToolSearch, context: GeckoContext
+    need: str,
+    toolkit: Toolkit,
+    closed: Collection[str],
+    search: ToolSearch,
+    context: GeckoContext,
+    taught: Sequence[Taught] = (),
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, float]]:
     """Return the tools that may serve a need, the best first, with scores: of few tools all (equation 7).
 
@@ -168,10 +180,10 @@ def retrieve(
         words = set(split_words(need))
         shared = {tool.name: len(words.intersection(document_of(*texts_of(tool)))) for tool in toolkit}
         return {name: 1.0 + score for name, score in sorted(shared.items(), key=lambda pair: -pair[1])}
-    names = yield from search.find(need, context.top_k, context)
+    names = yield from search.find(need, context.top_k, context, taught=taught)
     if closed:
         admitted = [name for name in toolkit.names if name not in closed]
-        names += yield from search.find(need, context.top_k, context, allowed=admitted)
+        names += yield from search.find(need, context.top_k, context, allowed=admitted, taught=taught)
     return {name: 1 / place for place, name in enumerate(dict.fromkeys(names), 1)}
 
 
@@ -328,6 +340,9 @@ def conclude(state: ToolGateState, scope: NodeScope, *, toolkit: Iterable[ToolSp
     done, budget = [step for step in kept if is_planned(step)], scope.context.view_chars
     message = answer_message(record["answer"], verdict, done, budget=budget, supposed=supposed, state=after)
     update: dict[str, Any] = {"record": record, "task_state": after, "supposed": supposed}
+    if state["bookkeeping"]["offered_tools"] is not None:
+        met = served({"steps": kept, "needs": state.get("needs") or []})
+        update["bookkeeping"] = {"taught": teach(state["bookkeeping"].get("taught", []), met)}
     if message is None or has_open_calls(state["messages"]):
         return update
     message.response_metadata[NAME]["verdict"] = record["status"]

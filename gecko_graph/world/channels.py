@@ -24,6 +24,7 @@ from ..state import (
     Stop,
     SupposedFact,
     SupposedState,
+    Taught,
     UnjudgedAttempt,
     Usage,
 )
@@ -87,6 +88,8 @@ class Continued(TypedDict):
     """How many attempts the turn has had: theirs are numbered on from there."""
     supposed: NotRequired[list[str]]
     """JSON Pointers to what is only supposed of the given task state."""
+    search_words: NotRequired[list[str]]
+    """A task, and the words that a model searched tools by: it is not asked again."""
     real: NotRequired[bool]
     """True where the given task state was accepted before, or reality has left it: what it breaks is not refused."""
 
@@ -137,6 +140,10 @@ class Bookkeeping(TypedDict, total=False):
     """`bootstrapper`: digest of the checklist that a parent graph gave."""
     offered_tools: list[str] | None
     """`bootstrapper`: names of the tools that fit the turn; None where all tools are shown."""
+    search_words: list[str]
+    """`bootstrapper`: a task, and the planner's own words by which tools were searched for it."""
+    taught: list[Taught]
+    """`finish` appends, as long as the thread: which tools have served which needs, where an index finds them."""
     round: int
     """`start_round`: 0 for the first."""
     lesson: Lesson | None
@@ -245,6 +252,8 @@ class AttemptRecord(TypedDict, total=False):
     """Input: the tools that fit the turn, and those that it has called; then `planner`: what it finds and calls."""
     gate_note: str
     """`planner`: what it was last told that the task state does not admit."""
+    taught: list[Taught]
+    """Input: which tools have served which needs in the thread."""
     searches: int
     """`planner`: searches for tools, each answered by a message of the trace."""
     stop_reason: str

@@ -5,7 +5,7 @@ from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict
 
-from ..state import Call, CallStatus, Json, MadeUp, Patch
+from ..state import Call, CallStatus, Json, JsonObject, MadeUp, Patch
 
 Effect = Literal["read", "write", "unknown"]
 ReviewWord = Literal["allow", "ask", "refuse"]
@@ -41,6 +41,49 @@ class Ambiguous(TypedDict):
     sources: list[Binding]
 
 
+class Hole(TypedDict):
+    """An argument of a call that takes another back, whose value that call's real result gives."""
+
+    argument: str
+    """JSON path in its arguments."""
+    path: str
+    """JSON path in the result of the call that is taken back."""
+
+
+class UndoCall(TypedDict):
+    """One call that takes another back, with the predicted values in its holes."""
+
+    name: str
+    args: JsonObject
+    bindings: list[Hole]
+
+
+class Undo(TypedDict):
+    """What takes a call back."""
+
+    call: Call
+    """The call that is taken back."""
+    status: Literal["found", "compensated", "none", "timeout"]
+    """`found`: a search has seen these calls restore the state. `compensated`: none does, and contracts name tools that
+    compensate. `none`: no way back is known. `timeout`: none was found in time."""
+    calls: list[UndoCall]
+    reason: NotRequired[str]
+    """Why there is none, where that is known."""
+
+
+class DoneWrite(TypedDict):
+    """A call that was really made and may have changed something."""
+
+    call: Call
+    result: Json
+    patch: Patch
+    """What it has changed of the task state."""
+    inverse: Patch
+    """What leads from the state after it to the one before."""
+    reason: str
+    """Why no way back is looked for; empty where one is."""
+
+
 class Prediction(TypedDict):
     """What the rehearsal answered to a call, and what it changed."""
 
@@ -55,7 +98,9 @@ class Prediction(TypedDict):
     stale: NotRequired[bool]
     """True for a real read that may not show what the plan itself has changed before it."""
     may_refuse: NotRequired[list[str]]
-    """As the outcome's."""
+    """This and the following as the outcome's."""
+    supposed: NotRequired[bool]
+    evidence: NotRequired[str]
 
 
 class PlannedCall(TypedDict):
@@ -84,6 +129,8 @@ class PlannedCall(TypedDict):
     rehearse_after: bool
     """True for a simulated read among whose results a later argument was chosen: if the real result differs, what
     follows is rehearsed again."""
+    undo: NotRequired[Undo]
+    """Of a call that changes something: what takes it back."""
     review: ReviewWord
     reason: str
     """Why it is asked about or refused; empty where it is allowed."""
@@ -166,5 +213,7 @@ class Execution(TypedDict):
     left: list[Call]
     """Calls of the last plan that were not made."""
     rehearsals: int
+    undo: NotRequired[list[Undo]]
+    """What takes the turn's writes back, the newest first; `undo_message` asks for it."""
     fidelity: NotRequired[dict[str, dict[str, int]]]
     """Tool to how many of its real calls the thread has made (`calls`), and how many of them drifted (`drifted`)."""

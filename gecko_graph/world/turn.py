@@ -23,6 +23,9 @@ from ..values.patch import apply_patch
 from .channels import AttemptState, GeckoState
 from .reducers import find
 
+MARK, UNDO = "gecko", "undo"
+"""What a message that asks to undo has among its `additional_kwargs`."""
+TEXT = "Undo what was done."
 ITEM_KEYS = ("id", "description", "check", "by")
 
 
@@ -195,3 +198,20 @@ def assign_id(given: str | None, taken: TakenIds) -> str:
         identifier = next(name for number in count(len(taken) + 1) if (name := f"call_{number}") not in taken)
     taken.add(identifier)
     return identifier
+
+
+def undo_message(text: str = TEXT) -> HumanMessage:
+    """Return the message that asks an agent of `create_gecko_agent` to undo its last turn that changed something.
+
+    The turn has no planner: the plan is what a search finds. What cannot be undone is told, with the reason.
+
+    Args:
+        text: What the conversation shows.
+    """
+    return HumanMessage(text, additional_kwargs={MARK: UNDO})
+
+
+def asks_undo(messages: Sequence[AnyMessage]) -> bool:
+    """Return whether the turn's message is one of `undo_message`."""
+    last = next((each for each in reversed(messages) if isinstance(each, HumanMessage)), None)
+    return last is not None and last.additional_kwargs.get(MARK) == UNDO

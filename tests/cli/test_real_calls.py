@@ -244,3 +244,23 @@ def test_the_session_in_the_docs_comes_to_real_calls(tmp_path, monkeypatch):
                 assert key not in shown
         finally:
             service.kill()
+
+
+def test_undo_takes_back_what_can_be_and_says_what_cannot(run, service, tmp_path):
+    file, runs = tmp_path / "case.yaml", tmp_path / "runs.sqlite"
+    document = read_document(ORDER.parent / "order.openapi.yaml")
+    document["x-state"] = {"type": "object", "properties": {"orders": {"x-journal": True}}}
+    case = read_document(ORDER) | {"tools": document}
+    file.write_text(json.dumps(case))
+    run(*real(service, "--save", runs, file=file))
+    assert run("do", runs, THREAD, "--yes")[0] == 0
+    start = read_document(ORDER)["state"]
+    assert run("undo", runs, THREAD)[0] == 4, "nobody is there to approve"
+    assert done(service) == WRITES
+    code, out, err = run("undo", runs, THREAD, "--yes")
+    assert (code, err) == (0, ""), out
+    assert "Not undone: refundOrder" in out
+    assert 'Undone: placeOrder({"sku": "TEA", "quantity": 1}), by cancelOrder' in out
+    assert 'Not undone: placeOrder({"sku": "MUG", "quantity": 2})' in out, "its refund stays"
+    assert service.state()["items"]["TEA"] == start["items"]["TEA"]
+    assert run("history", runs, THREAD)[0] == 0

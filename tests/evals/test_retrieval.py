@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("bm25s", reason="the extra `retrieval` is not installed")
 
-from evals.suites.retrieval import Retrieval, measure_speed, read_bfcl, read_documents
+from evals.suites.retrieval import HELD_OUT, Retrieval, half_of, measure_speed, read_bfcl, read_documents, read_turns
 from gecko_graph import ToolSpec
 
 
@@ -102,3 +102,17 @@ def test_times_are_of_as_many_tools_as_asked():
     times = measure_speed([ToolSpec(name="a", description="b")], ["b", "c"], 30)
     assert len(times["queries"]) == 2
     assert times["indexed"] >= 0
+
+
+def test_what_other_tasks_taught_helps_with_people_s_turns(shared_data):
+    catalogue = read_turns(shared_data)
+    taught = catalogue.lessons(0)
+    asked = [query for query in catalogue.queries if half_of(query, 0) == HELD_OUT]
+    assert not {query.unit for query in asked} & {
+        query.unit for query in catalogue.queries if half_of(query, 0) != HELD_OUT
+    }
+    found = {
+        method: sum({*query.right} <= {*catalogue.search(method, query.text, taught=taught)} for query in asked)
+        for method in ("ours", "taught")
+    }
+    assert found["taught"] >= found["ours"] + len(asked) / 25

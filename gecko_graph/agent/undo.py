@@ -1,0 +1,162 @@
+"""A way back: what takes back the writes that a turn has really made, as a plan of its own, the newest first.
+
+It is searched for on the task state that reality has come to, and reviewed and carried out as any other plan is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from ..errors import GeckoError, PatchConflict
+from ..models.formatting import format_call, format_change
+from ..real.preview import CHANGE_CHARS
+from ..state import VERSION, Json, JsonObject, Operation, Patch, Rehearsal, Step, Verdict
+from ..values.difference import json_equal, make_patch
+from ..values.digest import digest
+from ..values.patch import apply_patch, booked_patch, find, tokens
+from ..world.records import DoneWrite, Undo
+from ..world.undo import UndoFinder, by_members
+from .channels import AgentState
+
+OTHERWISE = "reality did otherwise than was predicted"
+CHANGED = "what it wrote was changed since"
+
+
+def list_writes(state: AgentState) -> list[DoneWrite]:
+    """Return the turn's real calls that may have changed something, with the patch that takes back what they have."""
+    entries = {entry["call"]["id"]: entry for entry in state.get("journal") or () if entry["key"]}
+    steps = {step["call"]["id"]: step for step in state.get("steps") or ()}
+    now, found = state.get("turn_start_state") or {}, list[DoneWrite]()
+    for id_ in [*steps, *(id_ for id_ in entries if id_ not in steps)]:
+        outcome: Any = steps[id_].get("outcome") if id_ in steps else None
+        patch = booked_patch(outcome) if outcome else []
+        before, now = now, apply_patch(now, patch)
+        entry = entries.get(id_)
+        if entry is None or entry["status"] not in ("ok", "in_doubt"):
+            continue
+        reason = OTHERWISE if entry.get("drift") or "departure" in entry else ""
+        reason = reason if patch else "what it has changed is not known"
+        if entry["status"] == "in_doubt":
+            reason = "it is not known whether it took effect"
+        write: DoneWrite = {
+            "call": entry["call"], "result": entry.get("result"),
+            "patch": patch, "inverse": [*invert(before, now)], "reason": reason,
+        }  # fmt: skip
+        found.append(write)
+    return found
+
+
+class WayBack(NamedTuple):
+    """What a search has found: the simulated calls in order, the state that they lead to, and what is told of it."""
+
+    steps: list[Step]
+    end: JsonObject
+    ways: list[Undo]
+
+    def tell(self) -> str:
+        """Return what is undone and what is not, a line for each call."""
+        lines = []
+        for undo in self.ways:
+            named = format_call(undo["call"])
+            by = ", then ".join(format_call(each) for each in undo["calls"])
+            reason = "none was found in time" if undo["status"] == "timeout" else undo.get("reason", "")
+            lost = f"Not undone: {named}: {reason or 'no way back is known'}"
+            lost += f"; {by} would compensate for it" if undo["status"] == "compensated" else ""
+            lines.append(f"Undone: {named}, by {by}" if undo["status"] == "found" else lost)
+        return "\n".join(lines)
+
+
+def invert(before: JsonObject, after: JsonObject) -> Iterator[Operation]:
+    """Yield the operations that lead back from a state, each behind a `test` of what it takes the place of."""
+    for each in by_members(make_patch(after, before), after):
+        if each["op"] != "add":
+            yield {"op": "test", "path": each["path"], "value": find(after, tokens(each["path"]))}
+        yield each
+
+
+def aim(now: JsonObject, inverse: Patch, known: set[str]) -> JsonObject:
+    """Return the state that a write's way back must lead to. Raises PatchConflict where what it wrote was changed.
+
+    A sum that only later calls of its turn have changed, which have no way back, goes back by the difference.
+    `known` are the places of which that is known, as the newest write there still stood: those of this one are added.
+    """
+    written: Json = None
+    for each in inverse:
+        path = tokens(each["path"])
+        if each["op"] == "test":
+            written = each["value"]
+            continue
+        if each["op"] == "add":
+            with suppress(PatchConflict):
+                if not isinstance(find(now, path[:-1]), list) and find(now, path) is not None:
+                    raise GeckoError(CHANGED)
+        else:
+            here, old = find(now, path), each.get("value")
+            if json_equal(here, written):
+                known.add(each["path"])
+            elif each["path"] in known and all(_is_number(one) for one in (here, written, old)):
+                each = {**each, "value": round(here + old - written, 9)}
+            else:
+                raise PatchConflict(CHANGED)
+        now = apply_patch(now, [each])
+    return now
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def find_way_back(finder: UndoFinder, writes: Sequence[DoneWrite], state: JsonObject, prefix: str) -> WayBack:
+    """Return what takes writes back from a state, the newest first; of one that was taken back already nothing.
+
+    One that has no way back does not keep earlier ones from theirs, as long as what they wrote still stands.
+    """
+    world, ways, known = finder.begin(state), list[Undo](), set[str]()
+    for write in reversed(writes):
+        now = world.state
+        undo: Undo = {"call": write["call"], "status": "none", "calls": [], "reason": write["reason"]}
+        if not write["reason"]:
+            try:
+                target = aim(now, finder.without_journals(write["inverse"]), known)
+                undo = finder.restore(write["call"], write["result"], target, now)
+            except (PatchConflict, GeckoError):
+                undo = {**undo, "reason": CHANGED}
+        ways.append(undo)
+        for each in undo["calls"] if undo["status"] == "found" else ():
+            number = len(world.log) + 1
+            world.call({"id": f"{prefix}{number}", "name": each["name"], "args": each["args"]})
+    return WayBack(world.log, world.state, ways)
+
+
+def rehearse_undo(finder: UndoFinder, state: AgentState) -> Rehearsal:
+    """Return the rehearsal of a turn that undoes the one before: its plan is what the search found."""
+    last = state.get("rehearsal") if state["rehearsals"] else None
+    number = 1 + max((attempt["number"] for attempt in last["attempts"]), default=0) if last else 1
+    start = state["task_state"]
+    found = find_way_back(finder, state.get("undoable") or (), start, f"undo_{number}_")
+    told = found.tell() or "There is nothing to undo: no call of this conversation has changed anything."
+    is_found = bool(found.steps)
+    verdict: Verdict = {
+        "status": "accepted" if is_found else "failed", "score": float(is_found), "items": [], "feedback": told,
+    }  # fmt: skip
+    steps = [*state["steps"], *found.steps]
+    answer = told if is_found else ""
+    return {
+        "v": VERSION,
+        "plan": [step["call"] for step in steps if step.get("outcome", {}).get("status") == "ok"],
+        "verdict": verdict,
+        "answer": answer,
+        "attempts": [
+            {
+                "v": VERSION, "number": number, "start_digest": digest(start), "end_digest": digest(found.end),
+                "steps": steps, "answer": answer, "change": make_patch(start, found.end), "usage": {},
+                "stop_reason": "answered", "verdict": verdict,
+            }
+        ],
+        "checklist": [],
+        "chosen": number,
+        "changes": format_change(start, found.end, budget=CHANGE_CHARS).splitlines(),
+        "usage": {},
+    }  # fmt: skip

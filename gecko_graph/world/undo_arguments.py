@@ -1,0 +1,115 @@
+"""Arguments worth a try for a call that takes another back: values by the names that they stand under."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+from heapq import nsmallest
+from itertools import product
+from typing import Any
+
+from ..errors import PatchConflict
+from ..schemas.rules import accepts, rules_of
+from ..schemas.specimens import is_identifier, noun, singular, words
+from ..state import Json, JsonObject, Patch
+from ..tools import ToolSpec
+from ..values.patch import find, tokens
+
+ARGUMENTS = 24
+"""Sets of arguments that are tried of one tool."""
+_VALUES = 6
+_LITERAL = re.compile(r"[!=]= \\?'([^'\\]*)\\?'")
+_NAMING = frozenset(("id", "key", "number", "identifier"))
+
+Where = tuple[Json, frozenset[str], int]
+"""A value, the words of the name that it stands under, and how far it is from what is to be taken back."""
+
+
+def fixed_keys(tool: ToolSpec) -> Iterator[str]:
+    """Yield the keys that the paths of a tool's effects spell out: they are no entity's."""
+    contract = tool.contract.data if tool.contract else {}
+    yield from map(str, contract.get("at", ()))
+    waiting = [*contract.get("effects", ())]
+    for effect in waiting:
+        waiting += effect.get("do", ())
+        for path in (effect.get("path"), effect.get("from")):
+            yield from (str(each) for each in path or () if "{{" not in str(each)) if isinstance(path, list) else ()
+
+
+def named(value: Json, far: int, owner: str = "") -> Iterator[Where]:
+    """Yield what stands in a value, and the value itself, with the words of the names it stands under."""
+    yield value, _words(owner), far
+    if isinstance(value, dict):
+        for key, each in value.items():
+            yield from ((one, names or _words(key), far) for one, names, _ in named(each, far))
+            if isinstance(each, dict):
+                yield key, _words(owner) | _NAMING, far
+    elif isinstance(value, list):
+        for each in value:
+            yield from named(each, far)
+
+
+def changed(patch: Patch, now: Json, goal: Json, fixed: Collection[str]) -> Iterator[Where]:
+    """Yield what differs, as it was and as it is now, the keys on the way to it, and what stands beside it."""
+    paths = [(tokens(each["path"]), each["op"] != "replace") for each in patch]
+    for path, is_entity in sorted(paths, key=lambda each: each[1]):
+        keys = [each for each in zip(("", *path), path, strict=False) if each[1] not in fixed]
+        keyed = [(key, _words(above) | _NAMING, far) for far, (above, key) in enumerate(reversed(keys))]
+        yield from keyed if is_entity else ()
+        for document, far in ((goal, 0), (now, 1), (goal, 2)):
+            there = path[:-1] if far == 2 else path
+            with suppress(PatchConflict, LookupError):
+                yield from named(find(document, there), far, there[-1] if there else "")
+        yield from keyed
+
+
+def _words(name: str) -> frozenset[str]:
+    return frozenset(map(singular, words(name)))
+
+
+def arguments(tool: ToolSpec, known: Sequence[Where]) -> list[JsonObject]:
+    """Return arguments of a tool, the likeliest first."""
+    rules, required = tool.parameters.get("properties", {}), tool.parameters.get("required", [])
+    options = {key: _values(key, rule, tool, known) for key, rule in rules.items()}
+    few = _VALUES if len(required) < 4 else 3 if len(required) < 7 else 2
+    bases = [
+        (sum(rank for rank, _ in some), dict(zip(required, (value for _, value in some), strict=True)))
+        for some in product(*(options.get(key, [])[:few] for key in required))
+    ]
+    more = [(key, rank, value) for key in rules if key not in required for rank, value in options[key][:2] if rank < 4]
+    extras: list[tuple[float, JsonObject]] = [(0, {})] if required else []
+    extras += [(rank, {key: value}) for key, rank, value in more]
+    extras += [(1, {key: value for key, _, value in reversed(more)})] if len({key for key, _, _ in more}) > 1 else []
+    found = [(one + two, {**base, **extra}) for one, base in bases for two, extra in extras or [(0.0, {})]]
+    return [args for _, args in nsmallest(ARGUMENTS, found, key=lambda each: each[0])]
+
+
+def _literals(tool: ToolSpec) -> list[str]:
+    """Return the texts that a tool's contract compares with, such as `..`."""
+    text = str(tool.contract.data) if tool.contract else ""
+    return [*dict.fromkeys(_LITERAL.findall(text))]
+
+
+def _values(name: str, rule: Any, tool: ToolSpec, known: Sequence[Where]) -> list[tuple[int, Json]]:
+    """Return values that an argument takes, each with how unlikely it is, the likeliest first."""
+    wanted = _words(name)
+    if len(wanted) == 1 and is_identifier(name):
+        wanted |= {noun(tool.name)}
+    rule = rule if isinstance(rule, dict) else {}
+    given = [*known, *((value, _NAMING, 2) for value in (*rule.get("enum", ()), *_literals(tool)))]
+    if rule.get("type") == "boolean":
+        given += [(value, frozenset(), 0) for value in (True, False)]
+    ranked: dict[str, tuple[int, Json]] = {}
+    for value, names, far in given:
+        mark = f"{type(value).__name__} {value}"
+        rank = far + (0 if names == wanted or wanted < names else 1 if names & wanted else 3)
+        if mark not in ranked or rank < ranked[mark][0]:
+            ranked[mark] = rank, value
+    likely = sorted(ranked.values(), key=lambda each: each[0])
+    fits = rules_of(rule) if "$ref" not in rule else None
+    taken: list[tuple[int, Json]] = []
+    for rank, value in likely:
+        if len(taken) < _VALUES and (fits is None or accepts(fits, value)):
+            taken.append((rank, value))
+    return taken

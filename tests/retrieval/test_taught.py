@@ -1,0 +1,133 @@
+"""Tools found in people's words: a model's own search words, and needs that calls of the thread have served."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+
+from gecko_graph import GeckoContext, Models, Toolkit, create_gecko, create_gecko_agent, create_toolgate
+from gecko_graph.retrieval.index import recall
+from gecko_graph.retrieval.search import MOST_TAUGHT, teach
+from tests.retrieval.test_many_tools import DONE, Bound, call, spec, toolkit
+from tests.shop import Acting
+
+pytest.importorskip("bm25s")
+THREAD = {"configurable": {"thread_id": "a"}}
+CONTEXT = GeckoContext(max_retries=0, top_k=3, ladder=("schema",))
+
+
+def ask(text):
+    return {
+        "messages": [("user", text)],
+        "task_state": {"runtime_state": {}},
+        "checklist": [{"check": "calls | length > 0"}],
+    }
+
+
+def gecko(*turns, **more):
+    model = Bound(turns=list(turns), **more)
+    roles = Models(planner=model, searcher=model) if "searcher" in turns[0] else Models(planner=model)
+    return create_gecko(toolkit(), model=roles, context=CONTEXT, checkpointer=InMemorySaver()), model
+
+
+def test_the_index_is_asked_by_a_model_s_own_words_which_are_kept_with_the_task():
+    turn = {"planner": [[call("archive_parcel", id="1"), DONE]], "searcher": [{"words": "archive parcel"}]}
+    graph, model = gecko(turn)
+    graph.invoke(ask("Put what the postman brought out of sight"), THREAD)
+    assert model.names[0][0] == "archive_parcel"
+    kept = graph.get_state(THREAD).values["bookkeeping"]["search_words"]
+    assert kept == ["Put what the postman brought out of sight", "archive parcel"]
+    assert "Put what the postman brought out of sight" in model.asked["searcher"][0]
+
+
+def test_without_words_the_task_s_own_are_searched_for():
+    turn = {"planner": [[call("print_invoice", id="7"), DONE]], "searcher": [{"nothing": 1}]}
+    graph, model = gecko(turn)
+    graph.invoke(ask("Print the invoice 7"), THREAD)
+    assert model.names[0][0] == "print_invoice"
+
+
+def test_where_all_tools_are_shown_no_words_are_asked_for():
+    model = Bound(turns=[{"planner": [[DONE]]}])
+    graph = create_gecko(
+        toolkit().select(names=["share_song", "get_song"]), model=Models(planner=model, searcher=model), context=CONTEXT
+    )
+    graph.invoke(ask("Share a song"))
+    assert "searcher" not in model.asked
+
+
+def test_a_plan_that_was_accepted_teaches_the_thread_what_served_its_task():
+    again = {"planner": [[call("archive_parcel", id="2"), DONE]]}
+    first = {"planner": [[call("search_tools", query="archive a parcel"), call("archive_parcel", id="1"), DONE]]}
+    graph, model = gecko(first, again)
+    graph.invoke(ask("Put what the postman brought out of sight"), THREAD)
+    assert "archive_parcel" not in model.names[0]
+    graph.invoke(ask("Put away what the postman brought today"), THREAD)
+    taught = graph.get_state(THREAD).values["bookkeeping"]["taught"]
+    assert [each["tool"] for each in taught] == ["archive_parcel"] * 2
+    assert model.names[-2][0] == "archive_parcel"
+    other, model = gecko(again)
+    other.invoke(ask("Put away what the postman brought today"), THREAD)
+    assert "archive_parcel" not in model.names[0], "another thread knows nothing of it"
+
+
+def test_a_failed_plan_teaches_nothing():
+    graph, _ = gecko({"planner": [[DONE]]})
+    graph.invoke(ask("Put what the postman brought out of sight"), THREAD)
+    assert graph.get_state(THREAD).values["bookkeeping"]["taught"] == []
+
+
+def test_forward_execution_learns_from_each_need_that_was_met():
+    needs = [
+        {"need": "archive the parcel: out of sight, postman"},
+        {"need": "postman: out of sight"},
+        {"answer": "Done."},
+    ]
+    made = [{"call": "archive_parcel", "args": {"id": each}} for each in "12"]
+    roles = {"reasoner": needs, "planner": made}
+    models = Models(**dict.fromkeys(roles, Acting(roles=roles)))
+    graph = create_toolgate(toolkit(), model=models, context=CONTEXT, checkpointer=InMemorySaver())
+    out = graph.invoke({"messages": [("user", "Tidy up 1 and 2")], "task_state": {"a": 1}}, THREAD)
+    assert [each["candidates"][0]["tool"] for each in out["record"]["needs"]] == ["archive_parcel"] * 2
+    taught = graph.get_state(THREAD).values["bookkeeping"]["taught"]
+    assert taught == [{"need": each["need"], "tool": "archive_parcel"} for each in needs[:2]]
+
+
+def test_what_served_a_need_in_like_words_comes_first_and_what_the_gate_closes_does_not():
+    taught = [{"need": "Put the parcel away", "tool": "a"}, {"need": "Sing a song", "tool": "b"}]
+    assert [each.name for each in recall("put that parcel away", taught)] == ["a"]
+    assert recall("put that parcel away", taught, allowed=["b"]) == []
+    assert recall("", taught) == []
+
+
+@given(st.lists(st.tuples(st.sampled_from("xyz"), st.sampled_from("ab")), max_size=8))
+def test_a_thread_keeps_each_lesson_once_and_the_latest(served):
+    taught = teach([], [])
+    for each in served:
+        taught = teach(taught, [each])
+    assert [(each["need"], each["tool"]) for each in taught] == [*reversed(dict.fromkeys(reversed(served)))]
+    assert len(teach(taught, [(str(number), "a") for number in range(MOST_TAUGHT + 5)])) == MOST_TAUGHT
+
+
+def test_an_agent_s_words_are_kept_while_its_task_is_planned_again():
+    tools = Toolkit(spec(name, effect="write", real=lambda id: {"id": id}) for name in toolkit().names)
+    model = Bound(
+        turns=[
+            {
+                "planner": [[call("archive_parcel", id="1"), DONE], [call("archive_parcel", id="2"), DONE]],
+                "searcher": [{"words": "archive parcel"}] * 2,
+            }
+        ]
+    )
+    agent = create_gecko_agent(
+        tools, model=Models(planner=model, searcher=model), context=CONTEXT, checkpointer=InMemorySaver()
+    )
+    out = agent.invoke(ask("Put what the postman brought out of sight"), THREAD)
+    (question,) = out["__interrupt__"]
+    answer = {"id": question.value["id"], "decisions": [{"type": "reject", "message": "The other one"}]}
+    agent.invoke(Command(resume=answer), THREAD)
+    assert [len(model.asked[role]) for role in ("searcher", "planner")] == [1, 4]
+    assert [names[0] for names in model.names] == ["archive_parcel"] * 4

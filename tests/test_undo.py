@@ -1,0 +1,255 @@
+"""A way back: what an approval says of each write, and the turn that undoes the one before."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from random import Random
+
+import pytest
+from langchain.agents import create_agent
+from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+
+from evals.reality.killing import Fate, Killed, KillingSaver
+from gecko_graph import GeckoContext, GeckoError, Models, Tool, Toolkit, create_gecko_agent, undo_message
+from gecko_graph.middleware import GeckoMiddleware
+from gecko_graph.testing import recorded, scripted
+
+APPROVE = {"type": "approve"}
+THREAD = {"configurable": {"thread_id": "1"}}
+START = {"notes": {"n1": "milk"}, "sent": []}
+
+
+class Desk:
+    """A real service in this process, and the contracts of its simulation."""
+
+    def __init__(self) -> None:
+        self.notes, self.sent, self.made, self.odd = dict(START["notes"]), [], 0, {}
+        self.log: list[tuple[str, dict]] = []
+
+    def _say(self, name: str, result: dict) -> dict:
+        self.log.append((name, result))
+        return result
+
+    def write(self, text: str) -> dict:
+        """Write a note."""
+        self.made += 1
+        self.notes[f"real-{self.made}"] = text
+        return self._say("write", {"id": f"real-{self.made}"})
+
+    def delete(self, id: str) -> dict:
+        """Delete a note."""
+        del self.notes[id]
+        return self._say("delete", {"deleted": id})
+
+    def change(self, id: str, text: str) -> dict:
+        """Change a note."""
+        self.notes[id] = text
+        return self._say("change", {"id": id, **self.odd})
+
+    def send(self, text: str) -> dict:
+        """Send a message."""
+        self.sent.append(text)
+        return self._say("send", {"sent": text})
+
+    def toolkit(self) -> Toolkit:
+        note, known = ["notes", "{{ args.id }}"], {"check": "args.id in state.notes", "error": "no such note"}
+        contracts = {
+            "write": {
+                "let": {"id": "{{ new_id('n-') }}"},
+                "effects": [{"op": "add", "path": ["notes", "{{ id }}"], "value": "{{ args.text }}"}],
+                "returns": {"id": "{{ id }}"},
+            },
+            "delete": {
+                "requires": [known],
+                "effects": [{"op": "remove", "path": note}],
+                "returns": {"deleted": "{{ args.id }}"},
+            },
+            "change": {
+                "requires": [known],
+                "effects": [{"op": "replace", "path": note, "value": "{{ args.text }}"}],
+                "returns": {"id": "{{ args.id }}"},
+            },
+            "send": {
+                "effects": [{"op": "add", "path": ["sent", "-"], "value": "{{ args.text }}"}],
+                "returns": {"sent": "{{ args.text }}"},
+            },
+        }
+        functions = [self.write, self.delete, self.change, self.send]
+        tools = [Tool(each, effect="write", contract=contracts[each.__name__]) for each in functions]
+        return Toolkit.from_tools(tools)
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+def agent_of(desk: Desk, *plans: list[dict], **more):
+    model = Models(planner=recorded(planner=[*plans]))
+    given = {"checkpointer": InMemorySaver(), **more}
+    return create_gecko_agent(desk.toolkit(), model=model, **given)
+
+
+def run(agent, *calls: dict) -> tuple[dict, list[str]]:
+    """Have a plan approved; return what came of it, and what the approval said of each call."""
+    checks = [{"description": "anything", "check": "true"}]
+    given = {"messages": [("user", "do it")], "task_state": START, "checklist": checks}
+    return approve(agent, agent.invoke(given, THREAD))
+
+
+def approve(agent, out: dict) -> tuple[dict, list[str]]:
+    (asked,) = out["__interrupt__"]
+    texts = [each["description"] for each in asked.value["action_requests"]]
+    decided = {"id": asked.value["id"], "decisions": [APPROVE] * len(texts)}
+    return agent.invoke(Command(resume=decided), THREAD), texts
+
+
+PLAN = [
+    {"call": "write", "args": {"text": "tea"}},
+    {"call": "change", "args": {"id": "n1", "text": "oat milk"}},
+    {"call": "delete", "args": {"id": "n1"}},
+    {"say": "Done."},
+]
+
+
+def test_the_approval_says_what_takes_each_write_back(desk):
+    agent = agent_of(desk, [*PLAN[:3], {"call": "send", "args": {"text": "hello"}}, PLAN[-1]])
+    _, texts = run(agent)
+    assert "Undone by delete(id=<the real $.id of its result>)." in texts[0]
+    assert 'Undone by change(id="n1", text="milk").' in texts[1]
+    assert 'Undone by write(text="oat milk").' in texts[2]
+    assert "No way back is known." in texts[3]
+
+
+def test_a_turn_undoes_the_one_before_the_newest_first(desk):
+    agent = agent_of(desk, [*PLAN[:2], PLAN[-1]])
+    out, _ = run(agent)
+    assert [each["status"] for each in out["execution"]["undo"]] == ["found", "found"]
+    assert desk.notes == {"n1": "oat milk", "real-1": "tea"}
+    out, texts = approve(agent, agent.invoke({"messages": [undo_message()]}, THREAD))
+    assert len(texts) == 2
+    assert desk.notes == START["notes"] == out["task_state"]["notes"]
+    assert [each["call"]["name"] for each in out["execution"]["calls"]] == ["change", "delete"]
+    assert out["execution"]["status"] == "done"
+    assert out["messages"][-1].text.startswith("Undone: change(")
+    approve(agent, agent.invoke({"messages": [undo_message("And again.")]}, THREAD))  # an undo is undone like any turn
+    assert sorted(desk.notes.values()) == ["oat milk", "tea"]
+
+
+def test_what_cannot_be_undone_is_told_and_keeps_nothing_else(desk):
+    agent = agent_of(desk, [PLAN[0], {"call": "send", "args": {"text": "hello"}}, PLAN[-1]])
+    run(agent)
+    out, texts = approve(agent, agent.invoke({"messages": [undo_message()]}, THREAD))
+    assert len(texts) == 1
+    assert desk.notes == START["notes"]
+    assert desk.sent == ["hello"]
+    assert 'Not undone: send({"text": "hello"})' in out["messages"][-1].text
+
+
+def test_what_was_changed_since_is_left_as_it_is(desk):
+    agent = agent_of(desk, [PLAN[1], PLAN[-1]])
+    run(agent)
+    edited = {"notes": {"n1": "soy milk"}, "sent": []}
+    out = agent.invoke({"messages": [undo_message()], "task_state": edited}, THREAD)
+    assert "__interrupt__" not in out
+    assert "was changed since" in out["messages"][-1].text
+    assert desk.notes == {"n1": "oat milk"}
+
+
+def test_what_reality_did_otherwise_is_not_searched_for(desk):
+    desk.odd = {"moved": True}
+    out, _ = run(agent_of(desk, [PLAN[1], PLAN[-1]]))
+    assert out["execution"]["undo"][0]["reason"] == "reality did otherwise than was predicted"
+
+
+def test_a_rejected_undo_is_not_asked_again(desk):
+    agent = agent_of(desk, [PLAN[0], PLAN[-1]])
+    run(agent)
+    out = agent.invoke({"messages": [undo_message()]}, THREAD)
+    (asked,) = out["__interrupt__"]
+    decided = {"id": asked.value["id"], "decisions": [{"type": "reject", "message": "leave it"}]}
+    out = agent.invoke(Command(resume=decided), THREAD)
+    assert "__interrupt__" not in out
+    assert out["execution"]["status"] == "nothing"
+    assert "tea" in desk.notes.values()
+
+
+def test_without_anything_done_there_is_nothing_to_undo(desk):
+    agent = agent_of(desk)
+    out = agent.invoke({"messages": [undo_message()], "task_state": START}, THREAD)
+    assert "nothing to undo" in out["messages"][-1].text
+    assert desk.notes == START["notes"]
+
+
+def test_other_messages_ask_for_no_undo(desk):
+    agent = agent_of(desk, [PLAN[0], PLAN[-1]], [{"say": "I cannot."}])
+    run(agent)
+    items = [{"description": "anything", "check": "true"}]
+    out = agent.invoke({"messages": [HumanMessage("Undo what was done.")], "checklist": items}, THREAD)
+    assert "__interrupt__" not in out  # the planner is asked
+    assert "tea" in desk.notes.values()
+
+
+def test_the_search_can_be_switched_off(desk):
+    agent = agent_of(desk, [PLAN[0], PLAN[-1]], context=GeckoContext(undo_s=0))
+    out, texts = run(agent)
+    assert "Undone" not in texts[0]
+    assert "No way back" not in texts[0]
+    assert "undo" not in out["execution"]
+
+
+def test_the_middlewares_preview_says_it_too_and_the_question_stays_the_same(desk):
+    kit = desk.toolkit()
+    guarded = GeckoMiddleware(kit, state=START, mode="preview")
+    model = scripted({"call": "write", "args": {"text": "tea"}}, {"say": "Done."})
+    agent = create_agent(model, kit.as_tools(), middleware=[guarded], checkpointer=InMemorySaver())
+    out = agent.invoke({"messages": [("user", "note tea")]}, THREAD)
+    (asked,) = out["__interrupt__"]
+    assert "Undone by delete(id=<the real $.id of its result>)." in asked.value["action_requests"][0]["description"]
+    agent.invoke(Command(resume={"id": asked.value["id"], "decisions": [APPROVE]}), THREAD)
+    assert "tea" in desk.notes.values()
+
+
+def finish(desk: Desk, saver: KillingSaver) -> dict:
+    """Go on in new processes until the turn is over; doubts are answered from the service's own log."""
+    given = None
+    for _ in range(10):
+        out = agent_of(desk, interrupt_on="none", checkpointer=saver).invoke(given, THREAD)
+        if "__interrupt__" not in out:
+            return out
+        question = out["__interrupt__"][0].value
+        (action,) = question["action_requests"]
+        made = [result for name, result in desk.log if name == action["name"]]
+        decided = {"type": "happened", "message": json.dumps(made[-1])} if made else {"type": "make_now"}
+        given = Command(resume={"id": question["id"], "decisions": [decided]})
+    raise AssertionError("it does not end")
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("seed", range(8))
+def test_an_undo_that_is_killed_at_any_write_makes_each_call_once(seed, after):
+    def begin(saver: KillingSaver) -> tuple[Desk, dict]:
+        desk = Desk()
+        agent = agent_of(desk, [*PLAN[:2], PLAN[-1]], interrupt_on="none", checkpointer=saver)
+        checks = [{"description": "anything", "check": "true"}]
+        agent.invoke({"messages": [("user", "do it")], "task_state": START, "checklist": checks}, THREAD)
+        desk.log.clear()
+        return desk, {"messages": [undo_message()]}
+
+    whole = Fate()
+    desk, asked = begin(saver := KillingSaver(whole))
+    first = whole.count
+    agent_of(desk, interrupt_on="none", checkpointer=saver).invoke(asked, THREAD)
+    fate = Fate()
+    desk, asked = begin(saver := KillingSaver(fate))
+    fate.kill_at, fate.after = fate.count + Random(seed).randint(2, whole.count - first), after
+    with suppress(Killed, GeckoError):
+        agent_of(desk, interrupt_on="none", checkpointer=saver).invoke(asked, THREAD)
+    fate.kill_at = 0
+    out = finish(desk, saver)
+    assert [name for name, _ in desk.log] == ["change", "delete"]
+    assert desk.notes == START["notes"] == out["task_state"]["notes"]
+    assert out["execution"]["status"] == "done"

@@ -1,0 +1,129 @@
+"""The search for what takes a write back."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from gecko_graph import ContractError, GeckoContext, Tool, Toolkit, World
+from gecko_graph.testing import scripted
+from gecko_graph.world.undo import UndoFinder
+
+START = {"files": {"a": "old", "b": "x"}, "count": 0, "log": []}
+FILE, KNOWN = ["files", "{{ args.name }}"], {"check": "args.name in state.files", "error": "no such file"}
+LOG = {"op": "add", "path": ["log", "-"], "value": "{{ call.name }}"}
+
+
+def nothing(name: str, text: str = "") -> None:
+    """Do something."""
+
+
+def kit(journal: bool = True, **contracts: dict) -> Toolkit:
+    """Tools of these contracts; `log` is a journal."""
+    parameters = {"type": "object", "properties": {"name": {"type": "string"}, "text": {"type": "string"}}}
+    functions = [
+        {"name": name, "description": name, "parameters": {**parameters, "required": ["name"]}} for name in contracts
+    ]
+    tools = Toolkit.from_tools(functions).declare(
+        *(Tool(name, effect="write", contract=contract) for name, contract in contracts.items())
+    )
+    schema = {"type": "object", "properties": {"log": {"x-journal": journal}}}
+    return Toolkit(list(tools), state_schema=schema)
+
+
+WRITE = {"effects": [{"op": "add", "path": FILE, "value": "{{ args.text }}"}, LOG]}
+DELETE = {"requires": [KNOWN], "effects": [{"op": "remove", "path": FILE}, LOG]}
+MOVE = {
+    "requires": [KNOWN],
+    "effects": [{"op": "remove", "path": FILE}, {"op": "add", "path": ["log", "-"], "value": "moved"}],
+}
+
+
+def find(toolkit: Toolkit, tool: str, limit_s: float = 5, start: dict = START, **args) -> dict:
+    world = World(toolkit, state=start, context=GeckoContext(semantic_validation=False))
+    step = world.call({"name": tool, "args": args})
+    return UndoFinder(toolkit, limit_s=limit_s).find(step["call"], step["outcome"], start, world.state)
+
+
+def test_what_was_overwritten_is_written_again_and_a_journal_does_not_count():
+    found = find(kit(write=WRITE, delete=DELETE), "write", name="a", text="new")
+    assert [(each["name"], each["args"]) for each in found["calls"]] == [("write", {"name": "a", "text": "old"})]
+    assert find(kit(False, write=WRITE, delete=DELETE), "write", name="a", text="new")["status"] != "found"
+
+
+def test_what_only_deletes_comes_before_what_does_more():
+    for order in (("move", "delete"), ("delete", "move")):
+        tools = {
+            "move": {**MOVE, "effects": [*MOVE["effects"], LOG]},
+            "delete": {**DELETE, "effects": DELETE["effects"][:1]},
+        }
+        found = find(kit(write=WRITE, **{name: tools[name] for name in order}), "write", name="new", text="t")
+        assert [each["name"] for each in found["calls"]] == ["delete"]
+
+
+def test_two_calls_are_found_where_one_does_not_do():
+    only_new = {"check": "args.name not in state.files", "error": "it is there"}
+    tools = kit(write={**WRITE, "requires": [only_new]}, delete=DELETE, force=WRITE)
+    found = find(tools, "force", name="a", text="new")
+    assert found["calls"][0]["name"] in ("force", "delete")
+    tools = kit(write={**WRITE, "requires": [only_new]}, delete=DELETE, clear={"effects": [
+        {"op": "replace", "path": FILE, "value": "emptied"}, LOG]})  # fmt: skip
+    found = find(tools, "clear", name="a")
+    assert [each["name"] for each in found["calls"]] == ["delete", "write"]
+
+
+def test_what_no_effect_can_do_is_said_without_a_search():
+    started = time.perf_counter()
+    found = find(kit(write=WRITE), "write", name="new", text="t")
+    assert found["status"] == "none"
+    assert time.perf_counter() - started < 2
+
+
+def test_a_search_that_is_not_over_says_so():
+    add = {"effects": [{"op": "replace", "path": ["count"], "value": "{{ state.count + 1 }}"}]}
+    tools = kit(add=add, other={**add, "requires": [{"check": "args.name == 'nobody knows'", "error": "no"}]})
+    assert find(tools, "add", limit_s=0, name="x")["status"] == "timeout"
+
+
+def test_a_counter_that_only_hides_the_effect_is_no_undo_and_a_compensation_is_named():
+    send = {"effects": [{"op": "add", "path": ["files", "{{ args.name }}-{{ state.count }}"], "value": "sent"}]}
+    sorry = {**send, "compensates": "send"}
+    found = find(kit(send=send, sorry=sorry), "send", name="m")
+    assert (found["status"], [each["name"] for each in found["calls"]]) == ("compensated", ["sorry"])
+
+
+def test_a_call_whose_rule_is_not_established_is_not_built_on():
+    guessed = {**DELETE, "requires": [KNOWN], "evidence": {"effects": {"status": "proposed", "for": 3, "against": 0}}}
+    assert find(kit(write=WRITE, delete=guessed), "write", name="new", text="t")["status"] == "none"
+    known = {**guessed, "evidence": {"effects": {"status": "established", "for": 30, "against": 0}}}
+    assert find(kit(write=WRITE, delete=known), "write", name="new", text="t")["status"] == "found"
+
+
+def test_what_a_model_has_made_up_has_no_way_back():
+    tools = Toolkit.from_tools([Tool(nothing, effect="write")])
+    world = World(tools, state=START, model=scripted())
+    outcome = {"status": "ok", "result": 1, "patch": [], "rung": "model", "simulated": True, "passed": []}
+    found = UndoFinder(tools).find({"id": "1", "name": "nothing", "args": {"name": "a"}}, outcome, START, START)
+    assert (found["status"], found["reason"]) == ("none", "its effect is not known here")
+    assert world.log == []
+
+
+def test_an_identifier_may_be_drawn_anew_but_not_one_that_something_still_refers_to():
+    make = {
+        "let": {"id": "{{ new_id('f-') }}"},
+        "effects": [{"op": "add", "path": ["files", "{{ id }}"], "value": "{{ args.name }}"}],
+        "returns": {"id": "{{ id }}"},
+    }
+    remove = {"requires": [KNOWN], "effects": [{"op": "remove", "path": FILE}]}
+    tools = kit(make=make, remove=remove)
+    start = {"files": {"f-1": "tea"}, "log": []}
+    found = find(tools, "remove", start=start, name="f-1")
+    assert [(each["name"], each["args"]["name"]) for each in found["calls"]] == [("make", "tea")]
+    pointed = {**start, "favourite": "f-1"}
+    assert find(tools, "remove", start=pointed, name="f-1")["status"] == "none"
+
+
+def test_a_contract_names_what_it_compensates_as_a_text():
+    with pytest.raises(ContractError, match="compensates"):
+        kit(write={**WRITE, "compensates": 3})
