@@ -70,6 +70,9 @@ def serve(options: Options) -> int:
     app = Server(sessions, operations, scenario).build([*trainers, *(mcp.routes() if mcp else ())], lifespan)
     hosts = LOOPBACK if options.host in LOOPBACK else ()
     guarded = Guard(app, hosts=hosts, origins=options.origin, token=options.token)
+    if upstream:
+        writes = "also writes, each once" if options.allow_writes else "writes are refused"
+        told.append(f"calls pass on to {options.upstream} for real; {writes}")
     sys.stderr.writelines(f"note: {note}\n" for note in [*operations.notes, *told])
     config = uvicorn.Config(guarded, host=options.host, port=options.port, log_level="warning", lifespan="on")
     asyncio.run(_run(uvicorn.Server(config), options, base))

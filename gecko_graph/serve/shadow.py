@@ -122,7 +122,7 @@ class Upstream:
 
     def summary(self) -> str:
         """Return what passed, and what was not as simulated, in a line."""
-        drifted = ", ".join(f"{tool} {count}" for tool, count in self.drifted.most_common(20))
+        drifted = ", ".join(f"{tool} {count}" for tool, count in self.drifted.most_common(20) if count)
         compared = f", {self.counts['compared']} compared, {self.drifted.total()} drifted" if self.simulate else ""
         return f"{self.counts['calls']} calls passed on to {self.url}{compared}{f' ({drifted})' if drifted else ''}"
 
@@ -170,6 +170,7 @@ class Upstream:
         client.cookies.clear()
         named = {one.strip().lower() for one in response.headers.get("connection", "").split(",")} | _HOP_BY_HOP
         pairs = ((name.lower(), value) for name, value in response.headers.multi_items())
+        named |= {"date", "server"}  # ours stand there
         kept = [(name, value) for name, value in pairs if name not in named and not name.startswith("x-gecko-")]
         root = "{0.scheme}://{0.netloc}".format(urlsplit(self.url))
         own = [(name, value.removeprefix(root) if name == "location" else value) for name, value in kept]

@@ -17,6 +17,7 @@ import yaml
 from click.testing import CliRunner
 
 from gecko_graph.cli.arguments import cli
+from gecko_graph.errors import GeckoError
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVICE = """
@@ -285,3 +286,65 @@ def test_drift_stands_in_history_and_outlasts_the_process(place):
     process, client = place.start(*more)
     with client:
         assert client.get("/_gecko/sessions/default/history").json() == before
+
+
+MCP_SERVER = """
+from mcp.server.mcpserver import MCPServer
+
+server = MCPServer("shop")
+
+@server.tool()
+def list_orders() -> dict[str, str]:
+    return {"really": "listed"}
+
+@server.tool()
+def find_orders() -> dict[str, str]:
+    open("called", "a").write("find")
+    return {"really": "found"}
+
+@server.tool()
+def cancel(id: str) -> dict[str, str]:
+    open("called", "a").write("cancel")
+    return {"really": "cancelled"}
+
+server.run("stdio")
+"""
+
+
+def test_a_proxy_of_an_mcp_server_makes_only_the_reads_that_were_opened(tmp_path):
+    (tmp_path / "server.py").write_text(MCP_SERVER)
+    command = [sys.executable, "-m", "gecko_graph", "serve", "--port", "0", "--open", "list_orders"]
+    command += ["--proxy", f"{sys.executable} server.py"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "LANGGRAPH_STRICT_MSGPACK": "true"}
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=environment)
+    try:
+        line = next(line for line in process.stderr if " tools at " in line)
+        with httpx.Client(base_url=line.split(" tools at ")[1].split()[0], timeout=30) as client:
+            listed = client.post("/list_orders", json={})
+            assert (listed.json(), listed.headers["x-gecko-simulated"]) == ({"really": "listed"}, "false")
+            for name, given in (("find_orders", {}), ("cancel", {"id": "o-1"})):
+                assert client.post(f"/{name}", json=given).headers["x-gecko-simulated"] == "true"
+    finally:
+        process.terminate()
+        process.wait(20)
+        process.stderr.close()
+    assert not (tmp_path / "called").exists()
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ["--allow-writes", "--upstream", "http://127.0.0.1:9"],
+        ["--ledger", "x.sqlite", "--upstream", "http://127.0.0.1:9"],
+        ["--no-simulation", "--upstream", "http://127.0.0.1:9", "--host", "0.0.0.0", "--token", "t"],
+        ["--record", "rows.jsonl"],
+        ["--upstream", "ftp://127.0.0.1"],
+        ["--upstream", "http://me:secret@127.0.0.1"],
+    ],
+)
+def test_what_does_not_go_together_is_refused_at_start(tmp_path, monkeypatch, more):
+    monkeypatch.chdir(tmp_path)
+    Path("api.json").write_text(json.dumps(DOCUMENT))
+    done = CliRunner().invoke(cli, ["serve", "api.json", *more], standalone_mode=False)
+    assert isinstance(done.exception, GeckoError) or done.return_value == 2
+    assert "secret" not in str(done.exception) + done.output
