@@ -119,6 +119,8 @@ examples:
   gecko-graph serve --scenario case.yaml --save runs.sqlite   sessions outlast the process
   gecko-graph serve api.yaml --tasks tasks                 the wires of trainers, below /_gecko/
   gecko-graph serve api.yaml --mcp --gecko                 an MCP server on standard input and output
+  gecko-graph serve api.yaml --upstream URL --record rows.jsonl   a real service, compared with its simulation
+  gecko-graph serve --proxy 'python server.py' --open list_orders --mcp   its writes simulated
 """
 
 _HISTORY = """\
@@ -325,6 +327,13 @@ cli.add_command(data)
 @click.option("--server", metavar="URL", help="Where real calls go, in place of the document's server.")
 @click.option("--auth", metavar="SCHEME=env:NAME", multiple=True, help="A credential's variable (repeatable).")
 @click.option("--reads", type=click.Choice(["simulated", "real"]), help="real: make reads for real.")
+@click.option("--upstream", metavar="URL", help="The real service: calls pass on to it, and are simulated beside it.")
+@click.option("--record", metavar="FILE", type=FILE, help="With --upstream: add a row of each call, for `learn`.")
+@click.option("--no-simulation", is_flag=True, help="With --upstream: only pass on and record; on loopback alone.")
+@click.option("--allow-writes", is_flag=True, help="With --upstream: writes pass on too, claimed in --ledger.")
+@click.option("--ledger", metavar="FILE", type=FILE, help="SQLite file of the writes that passed on: none does twice.")
+@click.option("--proxy", metavar="SERVER", help="An MCP server's address or command, in place of SPEC.")
+@click.option("--open", "opened", metavar="NAME", multiple=True, help="With --proxy: a read that is made (repeatable).")
 def serve(**given: Any) -> int:
     """Serve tools as an environment of isolated sessions, over HTTP and MCP.
 

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, nullcontext
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
 from pathlib import Path
 from types import SimpleNamespace as Options
 from typing import Any
+from urllib.parse import urlsplit
 
 from ..context import GeckoContext
 from ..errors import GeckoError
+from ..real.ledger import find_ledger
 from ..scenario import Scenario, read_toolkit
 from ..state import JsonObject
-from ..tools import Toolkit
+from ..tools import Tool, Toolkit
 from ..values.digest import digest
+from ..values.observation import Observer
 from ..world.world import World
 from .inputs import build_models, check_files, check_needs, choose, connect, is_real, read_state
+from .saved import open_saver
 
 RULES = ("real", "contract", "python", "example", "schema")
 
@@ -42,8 +47,9 @@ def serve(options: Options) -> int:
     alone = played[0] if played and not options.spec and scenario is None else scenario
     base = _build_world(options, alone)
     inputs = [("SPEC", options.spec), ("--state", options.state), ("--scenario", options.scenario)]
-    check_files(inputs, {"--save": options.save})
+    check_files(inputs, {"--save": options.save, "--record": options.record, "--ledger": options.ledger})
     identity = digest({"tools": base.toolkit.to_openapi(), "state": base.state})
+    upstream, opened = build_upstream(options)
     journal = Journal(options.save, identity=identity) if options.save else None
     sessions = Sessions(base, journal=journal, most=options.sessions, idle_s=options.idle, call_s=options.call_s)
     mcp = _build_mcp(options, sessions)
@@ -55,14 +61,18 @@ def serve(options: Options) -> int:
 
     @asynccontextmanager
     async def lifespan(_: Any) -> AsyncIterator[None]:
-        async with mcp.manager.run() if mcp else nullcontext():
-            yield
+        with opened:
+            async with mcp.manager.run() if mcp else nullcontext():
+                yield
 
-    operations = Operations(base.toolkit, prefix=options.prefix)
+    operations = Operations(base.toolkit, prefix=options.prefix, upstream=upstream)
     trainers, told = _build_trainers(played, options)
     app = Server(sessions, operations, scenario).build([*trainers, *(mcp.routes() if mcp else ())], lifespan)
     hosts = LOOPBACK if options.host in LOOPBACK else ()
     guarded = Guard(app, hosts=hosts, origins=options.origin, token=options.token)
+    if upstream:
+        writes = "also writes, each once" if options.allow_writes else "writes are refused"
+        told.append(f"calls pass on to {options.upstream} for real; {writes}")
     sys.stderr.writelines(f"note: {note}\n" for note in [*operations.notes, *told])
     config = uvicorn.Config(guarded, host=options.host, port=options.port, log_level="warning", lifespan="on")
     asyncio.run(_run(uvicorn.Server(config), options, base))
@@ -117,8 +127,12 @@ async def _run(server: Any, options: Options, base: World) -> None:
 
 def _build_world(options: Options, scenario: Scenario | None) -> World:
     """Return the world that each session begins as. Raises GeckoError."""
+    if options.proxy:
+        if options.spec or scenario:
+            raise GeckoError("--proxy: leave SPEC and --scenario out: the server has its own tools")
+        return _build_proxy(options)
     if not options.spec and scenario is None:
-        raise GeckoError("give SPEC, or --scenario FILE, which holds its tools")
+        raise GeckoError("give SPEC, or --scenario FILE, which holds its tools, or --proxy SERVER")
     if options.state and scenario:
         raise GeckoError("--state: leave it out: the scenario holds its own")
     toolkit: Toolkit = read_toolkit(options.spec, allow_remote=options.allow_remote) if options.spec else scenario.tools  # type: ignore[union-attr]
@@ -131,4 +145,52 @@ def _build_world(options: Options, scenario: Scenario | None) -> World:
     if models is None:
         limits = limits.model_copy(update={"semantic_validation": False, "ladder": RULES})
     state: JsonObject | None = scenario.state if scenario else read_state(options.state) if options.state else None
+    observe = options.record if options.upstream and not options.no_simulation else None
+    return World(toolkit, state=state, model=models, context=limits, observe=observe)
+
+
+def _build_proxy(options: Options) -> World:
+    """Return a world of an MCP server's tools: reads that are opened by name are made, all else is simulated."""
+    server = options.proxy if "://" in options.proxy else shlex.split(options.proxy)
+    toolkit = choose(Toolkit.from_mcp(server), options)
+    stated = [Tool(name, effect="read") for name in options.opened]
+    toolkit = toolkit.declare(*stated).open(*options.opened)
+    models = build_models(options) if options.model else None
+    limits = GeckoContext() if models else GeckoContext(semantic_validation=False, ladder=RULES)
+    state = read_state(options.state) if options.state else None
     return World(toolkit, state=state, model=models, context=limits)
+
+
+def build_upstream(options: Options) -> tuple[Any, AbstractContextManager[Any]]:
+    """Return the real service behind the server, None where there is none, and what holds its ledger open."""
+    needs = ("record", "no_simulation", "allow_writes", "ledger")
+    if not options.upstream:
+        if given := next((name for name in needs if getattr(options, name)), None):
+            raise GeckoError(f"--{given.replace('_', '-')}: it belongs to --upstream URL")
+        return None, nullcontext()
+    from ..serve.guard import LOOPBACK
+    from ..serve.shadow import Upstream
+
+    parts = urlsplit(options.upstream)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.username:
+        raise GeckoError("--upstream: expected http(s)://HOST, perhaps with a path, and no credentials")
+    if options.reads == "real" or options.server or options.mcp:
+        raise GeckoError("--upstream: leave --reads, --server and --mcp out: what passes on is real")
+    if options.no_simulation and options.host not in LOOPBACK:
+        raise GeckoError("--no-simulation: a proxy is on loopback alone")
+    if options.allow_writes != bool(options.ledger):
+        raise GeckoError("--allow-writes and --ledger FILE belong together: a write is claimed before it is sent")
+    observer = Observer(options.record) if options.record and options.no_simulation else None
+    simulate = not options.no_simulation
+    upstream = Upstream(options.upstream, simulate=simulate, observer=observer, timeout_s=options.call_s)
+    return upstream, _holding(upstream, options.ledger)
+
+
+@contextmanager
+def _holding(upstream: Any, ledger: str | None) -> Iterator[None]:
+    with open_saver(ledger, new=True) if ledger else nullcontext() as saver:
+        upstream.ledger = find_ledger(saver, None) if saver else None
+        try:
+            yield
+        finally:
+            sys.stderr.write(f"{upstream.summary()}\n")

@@ -116,7 +116,7 @@ class Server:
 
     async def _read_history(self, request: Request) -> Response:
         session = self.sessions.get(name_of(request))
-        return JSONResponse({"session_id": session.name, "history": session.world.log})
+        return JSONResponse({"session_id": session.name, "history": session.log})
 
     async def _fork(self, request: Request) -> Response:
         body = await body_of(request, {"id"})

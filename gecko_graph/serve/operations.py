@@ -20,6 +20,7 @@ from ..tools.openapi.request_reader import CannotRead, pattern_of, read_request
 from ..tools.spec import ToolSpec
 from .responses import PROBLEM, Responses, problem
 from .sessions import Sessions
+from .shadow import Upstream
 
 _ALIASES = ("session-id", "set-session-state", "get-session-state", "get-session-history", "update_state")
 OURS = ("/_gecko", "/mcp", "/s", "/update-state-from-real", *(f"/{name}" for name in _ALIASES))
@@ -48,9 +49,11 @@ class Operations:
     Args:
         toolkit: The tools.
         prefix: Where they are mounted, as `/api`; nothing for the root.
+        upstream: The real service that answers.
     """
 
-    def __init__(self, toolkit: Toolkit, *, prefix: str = "") -> None:
+    def __init__(self, toolkit: Toolkit, *, prefix: str = "", upstream: Upstream | None = None) -> None:
+        self._upstream, self._prefix = upstream, prefix.rstrip("/")
         self._all = list(_list_operations(toolkit, prefix.rstrip("/")))
         self.notes = [*_find_notes(self._all, prefix)]
 
@@ -59,6 +62,8 @@ class Operations:
         path = request.scope["raw_path"].decode("latin-1").partition("?")[0]
         near = [one for one in self._all if one.pattern.fullmatch(request.scope.get("gecko_path", path))]
         fits = [one for one in near if one.method == request.method]
+        if self._upstream is not None:
+            return await self._pass_on(self._upstream, request, fits, sessions, name)
         if not fits:
             if not near:
                 raise Refusal(404, problem(404, "no operation has this path"))
@@ -78,6 +83,21 @@ class Operations:
             complaint = {"tool": one.tool.name, "path": "$", "expected": "a request of this operation", "got": why}
             raise Refusal(422, problem(422, why, complaints=[complaint])) from None
         return respond(await sessions.call(name, {"name": one.tool.name, "args": args}), one)
+
+    async def _pass_on(
+        self, upstream: Upstream, request: Request, fits: list[_Operation], sessions: Sessions, name: str
+    ) -> Response:
+        path, base = request.scope["gecko_path"], self._prefix
+        found: tuple[ToolSpec, JsonObject | None] | None = None
+        if fits:
+            one = min(fits, key=lambda each: each.variables)
+            base, found = one.base, (one.tool, None)
+            try:
+                found = one.tool, await _arguments(one, _without_credentials(one, await _read(request)))
+            except (CannotRead, ValueError, RecursionError):
+                upstream.counts["unread"] += 1
+        rest = path.removeprefix(base) if base and path.startswith(f"{base}/") else path
+        return await upstream.answer(request, rest, found, sessions, name)
 
 
 def respond(step: Step, one: _Operation) -> Response:
@@ -135,6 +155,11 @@ def _check_credentials(one: _Operation, sent: httpx.Request) -> httpx.Request:
         return sent
     if not any(all(_has(sent, scheme) for scheme in each.values()) for each in security):
         raise Refusal(401, problem(401, "a credential is missing; any value does"), {"www-authenticate": "Bearer"})
+    return _without_credentials(one, sent)
+
+
+def _without_credentials(one: _Operation, sent: httpx.Request) -> httpx.Request:
+    security = one.tool.binding.security if one.tool.binding else ()
     names = {str(s["name"]) for each in security for s in each.values() if s.get("in") == "query"}
     raw = sent.url.query.decode("latin-1")
     kept = [pair for pair in raw.split("&") if pair and pair.partition("=")[0] not in names]

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 from uuid import uuid4
 
 from ..errors import GeckoError, StateError
@@ -24,6 +24,7 @@ DEFAULT = "default"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,79}")
 _WATCHED = 200
 Done = TypeVar("Done")
+Drifts: TypeAlias = list[Any]
 
 
 class Refused(GeckoError):
@@ -44,6 +45,8 @@ class Session:
     steps: int = 0
     used: float = field(default_factory=time.monotonic)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    drifts: dict[int, Drifts] = field(default_factory=dict)
+    """By the number of a real call where it was not as simulated."""
     late: asyncio.Task[Any] | None = None
     """What did not end in time: until it does, the session answers nothing else."""
 
@@ -54,6 +57,7 @@ class Session:
         world = self.start.fork()
         world.replay(self.world.records()[:step])
         self.world, self.steps = world, step
+        self.drifts = {number: each for number, each in self.drifts.items() if number <= step}
 
     def begin(self, state: Json) -> None:
         """Replace the state: the session begins anew there. Raises StateError."""
@@ -61,7 +65,15 @@ class Session:
             raise StateError("state: expected an object")
         check_json(state, what="state")
         self.start = self.world.begin(state)
-        self.world, self.steps = self.start.fork(), 0
+        self.world, self.steps, self.drifts = self.start.fork(), 0, {}
+
+    @property
+    def log(self) -> list[JsonObject]:
+        """The steps, those of real calls with their `drift`."""
+        return [
+            {**step, "drift": self.drifts[number]} if number in self.drifts else {**step}
+            for number, step in enumerate(self.world.log, 1)
+        ]
 
 
 class Sessions:
@@ -181,6 +193,24 @@ class Sessions:
         done = await self._in_time(session, lambda: session.world.arecord(call, answer), lambda entry: entry)
         return dict(done)
 
+    async def shadow(self, name: str, call: Any, answer: Answer) -> Drifts:
+        """Simulate a call that was really made on a copy, book it, and return where it was not as simulated."""
+        session = self.get(name)
+
+        async def work() -> Drifts:
+            step = await session.world.fork().acall({"name": call["name"], "args": call["args"]})
+            outcome = step.get("outcome")
+            told = outcome if outcome and outcome["rung"] not in ("schema", "none") else None  # noise is no prediction
+            drift: Drifts = [*(await session.world.arecord(call, answer, told))["drift"]]
+            if outcome is None and answer.status == "ok":
+                why = "; ".join(f"{each['path']}: {each['expected']}" for each in step.get("complaints", []))
+                drift.append({"kind": "status", "path": "$", "predicted": f"refused: {why}", "real": "ok"})
+            if told or drift:
+                session.drifts[session.steps + 1] = drift
+            return drift
+
+        return await self._in_time(session, work, lambda drift: drift)
+
     async def _in_time(self, session: Session, work: Callable[[], Awaitable[Any]], read: Callable[[Any], Done]) -> Done:
         async def answer() -> Any:
             async with session.lock:
@@ -208,9 +238,11 @@ class Sessions:
 
     def _note_calls(self, session: Session) -> None:
         for record in session.world.records(session.steps):
-            self._write(Row(session.name, "call", record))
             session.steps += 1
-            self._tell({"session": session.name, "kind": "call", "number": session.steps, "step": record["step"]})
+            if session.steps in session.drifts:
+                record["drift"] = session.drifts[session.steps]
+            self._write(Row(session.name, "call", record))
+            self._tell({"session": session.name, "kind": "call", "number": session.steps, **record})
 
     @asynccontextmanager
     async def _turn(self, session: Session) -> AsyncIterator[None]:
@@ -248,6 +280,8 @@ class Sessions:
         if kind == "call":
             session.world.replay([data])
             session.steps += 1
+            if "drift" in data:
+                session.drifts[session.steps] = data["drift"]
         elif kind == "reset":
             session.reset(data["step"])
         elif kind == "state":
