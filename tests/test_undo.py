@@ -213,9 +213,8 @@ def test_the_middlewares_preview_says_it_too_and_the_question_stays_the_same(des
     assert "tea" in desk.notes.values()
 
 
-def finish(desk: Desk, saver: KillingSaver) -> dict:
+def finish(desk: Desk, saver: KillingSaver, given: dict | None) -> dict:
     """Go on in new processes until the turn is over; doubts are answered from the service's own log."""
-    given = None
     for _ in range(10):
         out = agent_of(desk, interrupt_on="none", checkpointer=saver).invoke(given, THREAD)
         if "__interrupt__" not in out:
@@ -230,14 +229,15 @@ def finish(desk: Desk, saver: KillingSaver) -> dict:
 
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("seed", range(8))
-def test_an_undo_that_is_killed_at_any_write_makes_each_call_once(seed, after):
+@pytest.mark.parametrize("is_sent_again", [False, True])
+def test_an_undo_that_is_killed_at_any_write_makes_each_call_once(seed, after, is_sent_again):
     def begin(saver: KillingSaver) -> tuple[Desk, dict]:
         desk = Desk()
         agent = agent_of(desk, [*PLAN[:2], PLAN[-1]], interrupt_on="none", checkpointer=saver)
         checks = [{"description": "anything", "check": "true"}]
         agent.invoke({"messages": [("user", "do it")], "task_state": START, "checklist": checks}, THREAD)
         desk.log.clear()
-        return desk, {"messages": [undo_message()]}
+        return desk, {"messages": [HumanMessage(**undo_message().model_dump() | {"id": "the-undo"})]}
 
     whole = Fate()
     desk, asked = begin(saver := KillingSaver(whole))
@@ -249,7 +249,16 @@ def test_an_undo_that_is_killed_at_any_write_makes_each_call_once(seed, after):
     with suppress(Killed, GeckoError):
         agent_of(desk, interrupt_on="none", checkpointer=saver).invoke(asked, THREAD)
     fate.kill_at = 0
-    out = finish(desk, saver)
+    out = finish(desk, saver, asked if is_sent_again else None)
     assert [name for name, _ in desk.log] == ["change", "delete"]
     assert desk.notes == START["notes"] == out["task_state"]["notes"]
-    assert out["execution"]["status"] == "done"
+    assert out["execution"]["status"] == "done" or is_sent_again  # what is undone already has no plan
+
+
+def test_a_state_that_was_edited_under_way_stops_no_turn(desk):
+    agent = agent_of(desk, [PLAN[1], PLAN[-1]], [{"say": "Yes."}])
+    run(agent)
+    agent.update_state(THREAD, {"turn_start_state": {"sent": []}})
+    out = agent.invoke({"messages": [undo_message()]}, THREAD)
+    assert "not known" in out["messages"][-1].text
+    assert desk.notes == {"n1": "oat milk"}

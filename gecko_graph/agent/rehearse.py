@@ -159,8 +159,7 @@ def rehearse_node(
         state = {**state, **opening(state)}
         timed = finder.within(context_of(get_runtime().context, default).undo_s)
         if asks_undo(state["messages"]):
-            reply = await driver.do(perform, aperform, Work(function=rehearse_undo, args=(timed, state)))
-            out = {"rehearsal": reply.value}
+            out = await search_undo(timed, state, driver)
         else:
             out = await driver.do(inner.invoke, inner.ainvoke, input_of(state), config)
         for work in observe(state, out["rehearsal"]):
@@ -169,7 +168,7 @@ def rehearse_node(
         if update["preview"]:
             now = update.get("task_state", state["task_state"])
             work = Work(function=add_undo, args=(update["preview"], now, timed))
-            update["preview"] = (await driver.do(perform, aperform, work)).value
+            update["preview"] = (await driver.do(perform, aperform, work)).value or update["preview"]
         return close_record(update, AgentRecord.__annotations__)
 
     def run(state: AgentChannels, config: RunnableConfig) -> dict[str, Any]:
@@ -180,6 +179,14 @@ def rehearse_node(
         return await rehearse(graph, state, config, AWAITED)
 
     return RunnableLambda(run, afunc=arun, name="rehearse")
+
+
+async def search_undo(finder: UndoFinder, state: AgentState, driver: Driver) -> dict[str, Any]:
+    """Return the rehearsal of a turn that undoes. Raises GeckoError where the search fails."""
+    reply = await driver.do(perform, aperform, Work(function=rehearse_undo, args=(finder, state)))
+    if reply.failure:
+        raise GeckoError(f"what was done cannot be undone here: {reply.failure}")
+    return {"rehearsal": reply.value}
 
 
 def observe_reads(

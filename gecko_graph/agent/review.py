@@ -86,7 +86,7 @@ def review(
     again = finish_preview(renewed, state["task_state"], toolkit=toolkit, policy=policy)
     timed = finder.within(scope.context.undo_s)
     (reply,) = yield [Work(function=add_undo, args=(again, state["task_state"], timed))]
-    return {"preview": reply.value, "approval": None, "next_rehearsal_reason": "edited"}
+    return {"preview": reply.value or again, "approval": None, "next_rehearsal_reason": "edited"}
 
 
 def done_before(state: AgentState) -> str:

@@ -32,7 +32,10 @@ def list_writes(state: AgentState) -> list[DoneWrite]:
     for id_ in [*steps, *(id_ for id_ in entries if id_ not in steps)]:
         outcome: Any = steps[id_].get("outcome") if id_ in steps else None
         patch = booked_patch(outcome) if outcome else []
-        before, now = now, apply_patch(now, patch)
+        try:
+            before, now = now, apply_patch(now, patch)
+        except PatchConflict:  # the task state was edited: what was done cannot be told from that
+            before, patch = now, []
         entry = entries.get(id_)
         if entry is None or entry["status"] not in ("ok", "in_doubt"):
             continue
