@@ -58,13 +58,20 @@ def derive_milestones(toolkit: Toolkit, conversation: Mapping[str, Any]) -> Goal
     return _derive(toolkit, conversation)[1]
 
 
-def describe_milestones(toolkit: Toolkit, conversation: Mapping[str, Any]) -> list[JsonObject]:
-    """Derive milestones as `derive_milestones` does, in the form that a scenario's file has."""
-    return _derive(toolkit, conversation)[0]
+def describe_milestones(
+    toolkit: Toolkit, conversation: Mapping[str, Any], *, clock_stands: bool = False
+) -> list[JsonObject]:
+    """Derive milestones as `derive_milestones` does, in the form that a scenario's file has.
+
+    With `clock_stands` they are for worlds whose clock never moves: what was computed from it is wanted as it is.
+    """
+    return _derive(toolkit, conversation, clock_stands=clock_stands)[0]
 
 
-def _derive(toolkit: Toolkit, conversation: Mapping[str, Any]) -> tuple[list[JsonObject], Goal]:
-    written = clone(_Derivation(toolkit, conversation).describe())
+def _derive(
+    toolkit: Toolkit, conversation: Mapping[str, Any], *, clock_stands: bool = False
+) -> tuple[list[JsonObject], Goal]:
+    written = clone(_Derivation(toolkit, conversation, clock_stands=clock_stands).describe())
     goal = build_goal([MilestoneEntry.model_validate(each) for each in written], [], conversation["world"]["start"])
     score = score_conversation(goal, toolkit, conversation)
     if missed := next((each for each in score["milestones"] if each["similarity"] < SUCCESS), None):
@@ -90,7 +97,7 @@ def _read_world(conversation: Mapping[str, Any]) -> JsonObject:
 
 
 class _Derivation:
-    def __init__(self, toolkit: Toolkit, conversation: Mapping[str, Any]) -> None:
+    def __init__(self, toolkit: Toolkit, conversation: Mapping[str, Any], *, clock_stands: bool) -> None:
         world = _read_world(conversation)
         self._messages: Sequence[AnyMessage] = conversation["messages"]
         self._start: JsonObject = world["start"]
@@ -102,7 +109,7 @@ class _Derivation:
             name = failed["call"]["name"]
             raise GeckoError(f"milestones: {name} comes to something else when it is called again; give it a contract")
         self._drawn = Rerun(toolkit, self._start, self._log, seed=1).run()
-        later = Rerun(toolkit, self._start, self._log, seed=1, minutes=1).run()
+        later = Rerun(toolkit, self._start, self._log, seed=1, minutes=0 if clock_stands else 1).run()
         self._other = self._drawn if later.find_failed() else later
         self._grounded = find_grounded(self._messages, self._log, toolkit)
         self._end: JsonObject = self._same.states[-1]

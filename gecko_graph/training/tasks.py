@@ -171,7 +171,7 @@ class Maker:
             if words is None:
                 return None
             try:
-                milestones = describe_milestones(self._toolkit, hold(start, words, moves))
+                milestones = describe_milestones(self._toolkit, hold(start, words, moves), clock_stands=True)
             except GeckoError:
                 return None
             if {*(found := find_free(milestones))} <= {*free}:
