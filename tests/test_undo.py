@@ -14,8 +14,10 @@ from langgraph.types import Command
 
 from evals.reality.killing import Fate, Killed, KillingSaver
 from gecko_graph import GeckoContext, GeckoError, Models, Tool, Toolkit, create_gecko_agent, undo_message
+from gecko_graph.agent.undo import find_way_back, invert
 from gecko_graph.middleware import GeckoMiddleware
 from gecko_graph.testing import recorded, scripted
+from gecko_graph.world.undo import UndoFinder
 
 APPROVE = {"type": "approve"}
 THREAD = {"configurable": {"thread_id": "1"}}
@@ -262,3 +264,11 @@ def test_a_state_that_was_edited_under_way_stops_no_turn(desk):
     out = agent.invoke({"messages": [undo_message()]}, THREAD)
     assert "not known" in out["messages"][-1].text
     assert desk.notes == {"n1": "oat milk"}
+
+
+def test_a_plan_that_is_made_again_takes_no_id_of_a_call_that_was_made(desk):
+    write = {"call": {"id": "1", "name": "write", "args": {"text": "tea"}}, "result": {"id": "n2"}, "reason": ""}
+    now = {"notes": {"n1": "milk", "n2": "tea"}, "sent": []}
+    known = [{**write, "patch": [], "inverse": [*invert(START, now)]}]
+    found = find_way_back(UndoFinder(desk.toolkit(), limit_s=5), known, now, {"undo_1"})
+    assert [(step["call"]["id"], step["call"]["name"]) for step in found.steps] == [("undo_2", "delete")]

@@ -5,8 +5,9 @@ It is searched for on the task state that reality has come to, and reviewed and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
+from itertools import count
 from typing import Any, NamedTuple
 
 from ..errors import GeckoError, PatchConflict
@@ -111,12 +112,15 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def find_way_back(finder: UndoFinder, writes: Sequence[DoneWrite], state: JsonObject, prefix: str) -> WayBack:
+def find_way_back(
+    finder: UndoFinder, writes: Sequence[DoneWrite], state: JsonObject, taken: Collection[str] = ()
+) -> WayBack:
     """Return what takes writes back from a state, the newest first; of one that was taken back already nothing.
 
     One that has no way back does not keep earlier ones from theirs, as long as what they wrote still stands.
     """
     world, ways, known = finder.begin(state), list[Undo](), set[str]()
+    ids = (id_ for number in count(1) if (id_ := f"undo_{number}") not in taken)
     for write in reversed(writes):
         now = world.state
         undo: Undo = {"call": write["call"], "status": "none", "calls": [], "reason": write["reason"]}
@@ -128,8 +132,7 @@ def find_way_back(finder: UndoFinder, writes: Sequence[DoneWrite], state: JsonOb
                 undo = {**undo, "reason": CHANGED}
         ways.append(undo)
         for each in undo["calls"] if undo["status"] == "found" else ():
-            number = len(world.log) + 1
-            world.call({"id": f"{prefix}{number}", "name": each["name"], "args": each["args"]})
+            world.call({"id": next(ids), "name": each["name"], "args": each["args"]})
     return WayBack(world.log, world.state, ways)
 
 
@@ -138,7 +141,9 @@ def rehearse_undo(finder: UndoFinder, state: AgentState) -> Rehearsal:
     last = state.get("rehearsal") if state["rehearsals"] else None
     number = 1 + max((attempt["number"] for attempt in last["attempts"]), default=0) if last else 1
     start = state["task_state"]
-    found = find_way_back(finder, state.get("undoable") or (), start, f"undo_{number}_")
+    # a plan before may have calls that were made and found again: the same id would pass for made
+    taken = {each["call"]["id"] for each in (*state["journal"], *state["steps"], *state["unreported"])}
+    found = find_way_back(finder, state.get("undoable") or (), start, taken)
     told = found.tell() or "There is nothing to undo: no call of this conversation has changed anything."
     is_found = bool(found.steps)
     verdict: Verdict = {

@@ -26,6 +26,7 @@ from ..models.roles import WrittenWords
 from ..state import VERSION, JsonObject
 from ..tools import Toolkit
 from ..values.places import as_text
+from ..world.provenance import is_planned
 from ..world.world import World
 from .env import as_conversation, score_world
 from .near import NearMiss, cut, longest_chain, near_misses, number
@@ -166,6 +167,8 @@ class Maker:
         while True:
             moves, pairs = cut(worlds, moves, free)
             moves, pairs, references = number(worlds, moves, pairs, references)
+            if not all(map(is_planned, replay(start.fork(), moves).values())):
+                return None  # numbered anew, a call before draws other values than this one was given
             chain = longest_chain(pairs)
             words = self._say(moves, references) if moves and (chain >= CHAIN or not deep) else None
             if words is None:

@@ -67,7 +67,7 @@ def test_a_tool_call_takes_few_function_calls_beside_empty_nodes_and_leaves_no_g
         left = gc.collect()
         gc.enable()
         assert left < 10 * 5
-    assert counts[0] < 2.5 * counts[1]  # 2.1 for 100 calls with langgraph 1.2
+    assert counts[0] < 2.6 * counts[1]  # 2.1 for 100 calls with langgraph 1.2; postconditions of the contracts are 0.16
 
 
 def judged(tool, args):
