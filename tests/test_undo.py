@@ -272,3 +272,20 @@ def test_a_plan_that_is_made_again_takes_no_id_of_a_call_that_was_made(desk):
     known = [{**write, "patch": [], "inverse": [*invert(START, now)]}]
     found = find_way_back(UndoFinder(desk.toolkit(), limit_s=5), known, now, {"undo_1"})
     assert [(step["call"]["id"], step["call"]["name"]) for step in found.steps] == [("undo_2", "delete")]
+
+
+def test_a_way_back_that_the_calls_before_forbid_is_not_told_as_one(desk):
+    kit = desk.toolkit()
+    first = {"check": "calls | length == 0", "error": "only the first call may delete"}
+    contract = kit["delete"].contract.data
+    kit = kit.with_contracts({"contracts": {"delete": {**contract, "requires": [*contract["requires"], first]}}})
+    now = {"notes": {"n1": "milk", "n2": "tea", "n3": "ink"}, "sent": []}
+    middle = {**now, "notes": {"n1": "milk", "n2": "tea"}}
+    about = {"result": None, "reason": "", "patch": []}
+    writes = [
+        {**about, "call": {"id": "1", "name": "write", "args": {"text": "tea"}}, "inverse": [*invert(START, middle)]},
+        {**about, "call": {"id": "2", "name": "write", "args": {"text": "ink"}}, "inverse": [*invert(middle, now)]},
+    ]
+    found = find_way_back(UndoFinder(kit, limit_s=5), writes, now)
+    assert [each["status"] for each in found.ways] == ["found", "none"]
+    assert len(found.steps) == 1

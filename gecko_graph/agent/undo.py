@@ -6,17 +6,17 @@ It is searched for on the task state that reality has come to, and reviewed and 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import suppress
 from itertools import count
 from typing import Any, NamedTuple
 
-from ..errors import GeckoError, PatchConflict
+from ..errors import PatchConflict
 from ..models.formatting import format_call, format_change
 from ..real.preview import CHANGE_CHARS
 from ..state import VERSION, Json, JsonObject, Operation, Patch, Rehearsal, Step, Verdict
 from ..values.difference import json_equal, make_patch
 from ..values.digest import digest
 from ..values.patch import apply_patch, booked_patch, find, tokens
+from ..world.provenance import is_planned
 from ..world.records import DoneWrite, Undo
 from ..world.undo import UndoFinder, by_members
 from .channels import AgentState
@@ -93,9 +93,9 @@ def aim(now: JsonObject, inverse: Patch, known: set[str]) -> JsonObject:
             written = each["value"]
             continue
         if each["op"] == "add":
-            with suppress(PatchConflict):
-                if not isinstance(find(now, path[:-1]), list) and find(now, path) is not None:
-                    raise GeckoError(CHANGED)
+            above = find(now, path[:-1])
+            if isinstance(above, dict) and path[-1] in above:
+                raise PatchConflict(CHANGED)
         else:
             here, old = find(now, path), each.get("value")
             if json_equal(here, written):
@@ -128,11 +128,16 @@ def find_way_back(
             try:
                 target = aim(now, finder.without_journals(write["inverse"]), known)
                 undo = finder.restore(write["call"], write["result"], target, now)
-            except (PatchConflict, GeckoError):
+            except PatchConflict:
                 undo = {**undo, "reason": CHANGED}
+        if undo["status"] == "found":
+            fork = world.fork()
+            made = [fork.call({"id": next(ids), "name": each["name"], "args": each["args"]}) for each in undo["calls"]]
+            if all(map(is_planned, made)):
+                world = fork
+            else:  # a contract that reads the calls before allows it only without them
+                undo = {"call": write["call"], "status": "none", "calls": []}
         ways.append(undo)
-        for each in undo["calls"] if undo["status"] == "found" else ():
-            world.call({"id": next(ids), "name": each["name"], "args": each["args"]})
     return WayBack(world.log, world.state, ways)
 
 

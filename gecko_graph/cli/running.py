@@ -171,6 +171,10 @@ def _check_saved(
     state = gecko.get_state({"configurable": {"thread_id": thread}})
     said = [each for each in state.values.get("messages", []) if isinstance(each, HumanMessage)]
     undone = [asks_undo([each]) for each in said]
+    if vars(options).get("undo") and state.tasks and not (undone and undone[-1]):
+        # to go on here would carry out, with --yes, the very plan that somebody wants undone
+        again = shlex.join(["gecko-graph", "do", options.save, thread])
+        raise GeckoError(f"{options.save}: the thread {thread!r} is not over, so nothing is undone; to go on: {again}")
     if any(undone) or vars(options).get("undo"):
         scenario = _add_undo(scenario, options, said, is_new=bool(options.undo) and not state.tasks)
     elif options.task is not None:

@@ -116,7 +116,8 @@ class Upstream:
             self.counts["calls"] += 1
             note |= await self._compare(tool, args, heard, sessions, name)
         if then is not None and await request.is_disconnected():
-            self._going.pop(str(then.args[0])).set()
+            if going := self._going.pop(str(then.args[0]), None):
+                going.set()
             then = None  # nobody has taken the answer: who sends the write again is given it
         return heard.respond({"x-gecko-rung": "real", "x-gecko-simulated": "false"} | note, then)
 

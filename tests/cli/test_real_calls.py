@@ -265,3 +265,13 @@ def test_undo_takes_back_what_can_be_and_says_what_cannot(run, service, tmp_path
     assert 'Not undone: placeOrder({"sku": "MUG", "quantity": 2})' in out, "its refund stays"
     assert service.state()["items"]["TEA"] == start["items"]["TEA"]
     assert run("history", runs, THREAD)[0] == 0
+
+
+def test_undo_carries_out_no_plan_that_waits(run, service, saved, tmp_path):
+    code, _, err = run("undo", saved, THREAD, "--yes")
+    assert (code, service.log()) == (2, [])
+    assert f"gecko-graph do {saved} {THREAD}" in err
+    assert "no such file" in mistake(run("undo", tmp_path / "none.sqlite", THREAD))
+    assert f"it holds '{THREAD}'" in mistake(run("undo", saved, "monday"))
+    assert run("do", saved, THREAD, "--yes")[0] == 0
+    assert done(service) == WRITES
