@@ -64,8 +64,8 @@ class WayBack(NamedTuple):
         lines = []
         for undo in self.ways:
             named = format_call(undo["call"])
-            by = ", then ".join(format_call(each) for each in undo["calls"])
-            reason = "none was found in time" if undo["status"] == "timeout" else undo.get("reason", "")
+            by = ", then ".join(format_call(each) if each["args"] else each["name"] for each in undo["calls"])
+            reason = "no way back was found in time" if undo["status"] == "timeout" else undo.get("reason", "")
             lost = f"Not undone: {named}: {reason or 'no way back is known'}"
             lost += f"; {by} would compensate for it" if undo["status"] == "compensated" else ""
             lines.append(f"Undone: {named}, by {by}" if undo["status"] == "found" else lost)
