@@ -96,6 +96,8 @@ REQUIRED: Mapping[Role, frozenset[str]] = {
     "sample_writer": frozenset({"task", "missing"}),
     "pair_judge": frozenset({"tools", "conversation", "first", "second"}),
     "variant_writer": frozenset({"tools", "conversation", "right", "wrong", "constraint"}),
+    "tool_writer": frozenset({"context", "demand", "taken", "faults"}),
+    "dialogue_planner": frozenset({"tools", "kinds", "faults"}),
 }
 """The variables that a prompt of a user's own may not leave out: without them the role cannot do its work."""
 

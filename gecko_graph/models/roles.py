@@ -326,6 +326,41 @@ class VariantReply(_Reply):
     text: str = ""
 
 
+class ToolError(_Reply):
+    """An error that a written tool may answer."""
+
+    status: int = Field(ge=400, le=499)
+    description: str
+
+
+class WrittenTool(_Reply):
+    """The tool writer's reply: a tool that does not exist yet (LoopTool, section 3.1)."""
+
+    name: str = Field(max_length=64)
+    description: str = Field(max_length=1_000)
+    effect: Literal["read", "write"]
+    parameters: JsonObject
+    result: JsonObject
+    errors: list[ToolError] = Field(default_factory=list, max_length=9)
+
+
+class PlannedTurn(_Reply):
+    """A turn of a planned dialogue."""
+
+    kind: Literal["call", "missing_argument", "no_tool", "several_calls", "correction"]
+    outline: str = Field(min_length=1, max_length=2_000)
+    tools: list[str] = Field(default_factory=list)
+
+
+class PlannedDialogue(_Reply):
+    """The dialogue planner's reply: what a user wants and knows, turn by turn (LoopTool, section 3.2)."""
+
+    goal: str = Field(min_length=1, max_length=2_000)
+    knows: list[str] = Field(default_factory=list)
+    turns: list[PlannedTurn]
+    state: JsonObject = Field(default_factory=dict)
+
+
 REPLIES: Mapping[Role, tuple[type[BaseModel], ...]] = {
     "planner": (),
     "validator": (SemanticVerdict,),
@@ -346,6 +381,8 @@ REPLIES: Mapping[Role, tuple[type[BaseModel], ...]] = {
     "sample_writer": (WrittenWords,),
     "pair_judge": (PairReply,),
     "variant_writer": (VariantReply,),
+    "tool_writer": (WrittenTool,),
+    "dialogue_planner": (PlannedDialogue,),
 }
 """The replies that each role may give, the usual one first; the planner replies with a message."""
 

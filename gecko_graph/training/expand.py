@@ -140,9 +140,11 @@ def verify_variants(
 
 
 class Near:
-    """Rows by their words, so that one which is nearly another is found (MinHash)."""
+    """Rows by their words, so that one which is nearly another is found (MinHash); `read` returns a row's text."""
 
-    def __init__(self, rows: Sequence[Mapping[str, Any]] = ()) -> None:
+    def __init__(
+        self, rows: Sequence[Mapping[str, Any]] = (), *, read: Callable[[Mapping[str, Any]], str] | None = None
+    ) -> None:
         try:
             from datasketch import MinHash, MinHashLSH  # type: ignore[import-untyped]
         except ImportError:
@@ -150,14 +152,15 @@ class Near:
         self._hash: Any = MinHash
         self._index: Any = MinHashLSH(threshold=NEAR, num_perm=_PERMUTATIONS)
         self._signs: list[Any] = []
+        self._read = read or _read_words
         for row in rows:
             self._add(self._sign(row))
 
-    def has(self, row: Mapping[str, Any]) -> bool:
-        """Return whether a row is nearly one of before; else it is one from now on."""
+    def has(self, row: Mapping[str, Any], *, add: bool = True) -> bool:
+        """Return whether a row is nearly one of before; else, if it is added, it is one from now on."""
         sign = self._sign(row)
         is_near = any(sign.jaccard(self._signs[key]) >= NEAR for key in self._index.query(sign))
-        if not is_near:
+        if add and not is_near:
             self._add(sign)
         return is_near
 
@@ -166,8 +169,12 @@ class Near:
         self._signs.append(sign)
 
     def _sign(self, row: Mapping[str, Any]) -> Any:
-        users = " ".join(str(each["content"]) for each in row["messages"] if each["role"] == "user")
-        words = f"{users} {as_text(row['label'])}".casefold().split()
+        words = self._read(row).casefold().split()
         sign = self._hash(num_perm=_PERMUTATIONS)
         sign.update_batch([" ".join(words[at : at + _WORDS]).encode() for at in range(max(1, len(words) - _WORDS + 1))])
         return sign
+
+
+def _read_words(row: Mapping[str, Any]) -> str:
+    users = " ".join(str(each["content"]) for each in row["messages"] if each["role"] == "user")
+    return f"{users} {as_text(row['label'])}"
