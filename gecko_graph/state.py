@@ -26,9 +26,7 @@ Operation: TypeAlias = dict[str, Any]
 Patch: TypeAlias = list[Operation]
 
 _Core = Literal["planner", "validator", "simulator", "state_updater", "bootstrapper", "checklist", "judge", "converter"]
-_Training = Literal[
-    "label_judge", "sample_writer", "pair_judge", "variant_writer", "tool_writer", "dialogue_planner"
-]
+_Training = Literal["label_judge", "sample_writer", "pair_judge", "variant_writer", "tool_writer", "dialogue_planner"]
 Role = Literal[
     _Core, "searcher", "reasoner", "reranker", "user", "auditor", "claim_judge", "contract_writer", _Training
 ]

@@ -35,6 +35,23 @@ address, a command ({data}: samples, {out}: outputs), or a file of outputs with 
 command goes on where it was stopped.
 """
 
+_TOOLS = """\
+examples:
+  gecko-graph data tools travel -n 50 --model openai:gpt-5-mini -o travel.yaml
+  gecko-graph data tools my-domain.yaml -n 20 --role-model tool_writer=openai:gpt-5 -o tools.yaml
+
+DOMAIN is travel, home or clinic, or a YAML file with a context tree (domain, scenario, function) and a constraint
+tree. The same command goes on where it was stopped.
+"""
+
+_DIALOGUES = """\
+examples:
+  gecko-graph data dialogues travel.yaml -n 100 --model openai:gpt-5-mini -o dialogues --to trl
+  gecko-graph data dialogues api.yaml --model openai:gpt-5 --assistant openai:gpt-5-mini -o dialogues
+
+After two dialogues it tells what ten cost, and asks. The same command goes on where it was stopped.
+"""
+
 ABLATIONS = ["no-high-ppl", "no-judge", "no-expansion", "high-ppl-replace", "repeat-errors"]
 
 
@@ -97,3 +114,31 @@ def tasks(**given: Any) -> int:
 def loop(**given: Any) -> int:
     """Train, probe, judge, expand, mix: the data follow the model (LoopTool)."""
     return run_command("data_loop", given)
+
+
+@data.command(epilog=_TOOLS)
+@click.argument("domain")
+@click.option("-o", "output", metavar="FILE", type=FILE, required=True, help="The OpenAPI document.")
+@click.option("-n", "count", metavar="N", type=click.IntRange(1), default=50, help="Tools (50).")
+@click.option("--seed", metavar="N", type=int, default=0, help="Another seed draws other paths (0).")
+@model
+@role_model
+def tools(**given: Any) -> int:
+    """Have tools written that do not exist yet, each under a path of two trees (LoopTool)."""
+    return run_command("data_seeds", given)
+
+
+@data.command(epilog=_DIALOGUES)
+@click.argument("document", type=FILE)
+@click.option("-o", "output", metavar="FOLDER", type=FILE, required=True, help="Where rows and cases are written.")
+@click.option("-n", "count", metavar="N", type=click.IntRange(1), default=100, help="Dialogues to keep (100).")
+@click.option("--assistant", metavar="NAME", help="The assistant's model (that of the role planner).")
+@click.option("--seed", metavar="N", type=int, default=0, help="Another seed draws other tools and turns (0).")
+@click.option("--to", type=click.Choice(["openai", "trl", "sharegpt", "nemo-gym"]), help="Also rows of this shape.")
+@click.option("--yes", is_flag=True, help="Go on without asking once costs are known.")
+@choice
+@model
+@role_model
+def dialogues(**given: Any) -> int:
+    """Have dialogues about tools planned, played and verified step by step (LoopTool)."""
+    return run_command("data_seeds", given)

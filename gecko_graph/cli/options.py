@@ -33,7 +33,7 @@ def _format_interruption(command: str, words: list[str], given: dict[str, Any], 
         return f"interrupted; what was done is saved. To resume:\n  {shlex.join(['gecko-graph', *again])}"
     if command == "test" and given["save"]:
         return "interrupted; the finished conversations are saved: the same command goes on with the others"
-    if command in ("verify", "loop"):
+    if command in ("verify", "loop", "tasks", "tools", "dialogues"):
         return "interrupted; what is done is saved: the same command goes on with the rest"
     lost = command in ("run", "test") and not given["save"]
     return "interrupted" + ("; nothing was saved (--save FILE keeps a run, so that it can be resumed)" if lost else "")

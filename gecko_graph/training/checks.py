@@ -39,7 +39,18 @@ from .env import as_conversation
 from .samples import LabelCall, Sample
 
 Code = Literal[
-    "tool", "arguments", "refused", "result", "goal", "undecided", "context", "chosen", "judged", "no_reply", "replaced"
+    "tool",
+    "arguments",
+    "refused",
+    "result",
+    "goal",
+    "undecided",
+    "context",
+    "chosen",
+    "judged",
+    "no_reply",
+    "replaced",
+    "dialogue",
 ]
 DROPPING = frozenset({"tool", "arguments", "refused", "result", "goal"})
 OPEN = frozenset({"undecided", "context", "chosen", "no_reply"})

@@ -94,7 +94,7 @@ class Desk:
 
     def __init__(self, models: Models, tools: list[JsonObject]) -> None:
         self._models, self.tools = models, list[JsonObject]()
-        self._near = Near(read=lambda tool: f"{tool['name'].replace('_', ' ')} {tool['description']}")
+        self._near = Near(read=lambda tool: str(tool["description"]))
         for tool in tools:
             self._take(tool)
 
@@ -128,12 +128,16 @@ class Desk:
         name, description = tool["name"], tool["description"]
         if not _NAME.fullmatch(name):
             yield f"name: expected two to eight words in snake_case, got {name[:80]!r}"
-        if name in (each["name"] for each in self.tools):
-            yield f"name: another tool is called {name}"
+        if same := next((each["name"] for each in self.tools if _words(each["name"]) == _words(name)), None):
+            yield f"name: another tool is called {same}"
         elif self._near.has(tool, add=False):
             yield "description: another tool has nearly the same"
         if len(description.split()) < _LEAST_WORDS:
             yield f"description: expected a sentence, got {description[:80]!r}"
+
+
+def _words(name: str) -> list[str]:
+    return sorted(name.split("_"))
 
 
 def describe(demand: Demand) -> str:

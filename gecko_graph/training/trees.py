@@ -102,7 +102,7 @@ def draw_paths(trees: Trees, seed: int) -> Iterator[tuple[LeafPath, LeafPath]]:
 
 def _draw(leaves: list[LeafPath], seed: str) -> Iterator[LeafPath]:
     for turn in count():
-        yield from Random(f"{seed}/{turn}").sample(leaves, len(leaves))  # noqa: S311 - no secret
+        yield from Random(f"{seed}/{turn}").sample(leaves, len(leaves))
 
 
 def find_faults(tool: Mapping[str, Any], demand: Demand) -> Iterator[str]:
@@ -113,7 +113,16 @@ def find_faults(tool: Mapping[str, Any], demand: Demand) -> Iterator[str]:
     except ContractError as error:
         yield str(error)
         return
-    parameters, properties = tool["parameters"], tool["parameters"].get("properties", {})
+    yield from _find_parameter_faults(tool["parameters"], demand)
+    if tool["result"].get("type") != demand.returns:
+        yield f"result: expected type {demand.returns}, got {tool['result'].get('type')}"
+    if (statuses := frozenset(each["status"] for each in tool["errors"])) != demand.errors:
+        wanted = ", ".join(map(str, sorted(demand.errors))) or "none"
+        yield f"errors: expected the statuses {wanted}, got {', '.join(map(str, sorted(statuses))) or 'none'}"
+
+
+def _find_parameter_faults(parameters: JsonObject, demand: Demand) -> Iterator[str]:
+    properties = parameters.get("properties", {})
     if parameters.get("type") != "object":
         yield "parameters: expected a schema of type object"
     if not demand.least <= len(properties) <= demand.most:
@@ -129,11 +138,6 @@ def find_faults(tool: Mapping[str, Any], demand: Demand) -> Iterator[str]:
         demand.nesting == "flat" and any(_nesting(each) != "flat" for each in inner)
     ):
         yield f"parameters: expected {demand.nesting}"
-    if tool["result"].get("type") != demand.returns:
-        yield f"result: expected type {demand.returns}, got {tool['result'].get('type')}"
-    if (statuses := frozenset(each["status"] for each in tool["errors"])) != demand.errors:
-        wanted = ", ".join(map(str, sorted(demand.errors))) or "none"
-        yield f"errors: expected the statuses {wanted}, got {', '.join(map(str, sorted(statuses))) or 'none'}"
 
 
 def _schemas(schema: Json) -> Iterator[JsonObject]:

@@ -1,0 +1,234 @@
+"""Training dialogues from nothing: trees, written tools, dialogues (LoopTool, sections 3.1 and 3.2)."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gecko_graph import GeckoError, Toolkit, verify_samples
+from gecko_graph.models.factory import Models
+from gecko_graph.testing import recorded
+from gecko_graph.training.dialogues import KINDS, Draw, make_dialogues
+from gecko_graph.training.tool_writer import write_tools
+from gecko_graph.training.trees import Demand, draw_paths, read_trees
+
+from .seeds import Player, toolkit
+
+DOMAINS = ("travel", "home", "clinic")
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_drawn_paths_are_uniform_and_none_comes_twice_before_all_were_used(domain: str) -> None:
+    trees = read_trees(domain)
+    drawn = list(islice(draw_paths(trees, 3), 300))
+    assert drawn == list(islice(draw_paths(trees, 3), 300)) != list(islice(draw_paths(trees, 4), 300))
+    for at, leaves in ((0, trees.context), (1, trees.constraints)):
+        assert len(set(leaves)) == len(leaves) >= 40
+        paths = [pair[at] for pair in drawn]
+        for begin in range(0, 300 - len(leaves), len(leaves)):
+            assert len(set(paths[begin : begin + len(leaves)])) == len(leaves)
+        counts = Counter(paths)
+        assert max(counts.values()) - min(counts.values()) <= 1
+
+
+def test_broken_trees_are_named(tmp_path: Path) -> None:
+    with pytest.raises(GeckoError, match=r"unknown domain 'travle'.*travel"):
+        read_trees("travle")
+    for text, place in (("context: {a: {b: [c]}}", "constraints"), ("context: {a: [b]}", "context"), ("3", "context")):
+        (tmp_path / "own.yaml").write_text(text)
+        with pytest.raises(GeckoError, match=place):
+            read_trees(str(tmp_path / "own.yaml"))
+    (tmp_path / "own.yaml").write_text("context: {a: {b: [c]}}\nconstraints: {1-2: {string: {round: {object: [none]}}}}")
+    with pytest.raises(GeckoError, match="round"):
+        read_trees(str(tmp_path / "own.yaml"))
+
+
+def _write(demand: Demand, context: tuple[str, ...], number: int) -> dict[str, Any]:
+    """Return a reply that a path takes."""
+    about = {"description": "What it is about"}
+    word: dict[str, Any] = {"type": "string", **about}
+    kinds: dict[str, dict[str, Any]] = {
+        "list of texts": {"type": "array", "items": word, **about},
+        "object": {"type": "object", "properties": {"inner": word}, **about},
+        "list of objects": {"type": "array", "items": {"type": "object", "properties": {"inner": word}}, **about},
+        "object in object": {
+            "type": "object", "properties": {"inner": {"type": "object", "properties": {"deep": word}}}, **about
+        },
+    }  # fmt: skip
+    parts = [kinds[demand.nesting]] if demand.nesting != "flat" else []
+    there = {"object", "array"} if demand.nesting == "list of objects" else {each["type"] for each in parts}
+    if not (parts and len(parts) == demand.most):
+        parts += [{"type": kind, **about} for kind in sorted(demand.types - there - {"object", "array"})]
+        parts += [kinds["object"]] if "object" in demand.types - there else []
+    parts += [word] * (demand.least - len(parts))
+    properties = {f"part_{at}": each for at, each in enumerate(parts)}
+    return {
+        "name": f"do_thing_{number}",
+        "description": f"Can {context[-1]} for number {number} in the way of {number * 7} and of {number * 13}.",
+        "effect": "read",
+        "parameters": {"type": "object", "properties": properties, "required": [*properties][:1]},
+        "result": {"type": demand.returns},
+        "errors": [{"status": status, "description": "Not so."} for status in sorted(demand.errors)],
+    }
+
+
+SPOILT = [
+    ("no tool in the reply", lambda tool, others: {"what": "ever"}),
+    ("name: expected", lambda tool, others: tool | {"name": "Do it!"}),
+    ("name: another tool", lambda tool, others: tool | {"name": others[0]["name"]}),
+    ("description: another tool", lambda tool, others: tool | {"description": others[0]["description"], "name": "do_thing_0_0"}),
+    ("description: expected", lambda tool, others: tool | {"description": "Things."}),
+    ("parameters", lambda tool, others: tool | {"parameters": {"type": "object", "properties": {"a": {"type": "strung"}}}}),
+    ("are demanded", lambda tool, others: tool | {"parameters": {"type": "object", "properties": {
+        f"p{at}": {"type": "string", "description": "x"} for at in range(9)}}}),
+    ("is required and not", lambda tool, others: tool | {"parameters": tool["parameters"] | {"required": ["nowhere"]}}),
+    ("result: expected", lambda tool, others: tool | {"result": {"type": "null"}}),
+    ("errors: expected", lambda tool, others: tool | {"errors": [{"status": 418, "description": "A teapot."}]}),
+]  # fmt: skip
+
+
+def test_of_thirty_replies_ten_wrong_ones_are_found_and_not_taken_for_repaired(tmp_path: Path) -> None:
+    """Each wrong reply is given twice: the repair as well."""
+    trees = read_trees("home")
+    paths, good, replies = list(islice(draw_paths(trees, 0), 30)), list[Any](), list[Any]()
+    for at, (context, constraint) in enumerate(paths):
+        tool = _write(Demand.of(constraint), context, at)
+        if at % 3 == 2:
+            bad = SPOILT[at // 3][1](tool, good)
+            replies += [bad, bad]
+        else:
+            good.append(tool)
+            replies += [tool, tool]
+    file = tmp_path / "home.yaml"
+    model = recorded({"tool_writer": replies})
+    made = write_tools("home", file, 20, model=Models(tool_writer=model))
+    assert made.names == [tool["name"] for tool in good][:20]
+    found = ["; ".join(faults) for _, faults in made.lost]
+    expected = [what for what, _ in SPOILT][: len(found)]
+    assert len(found) >= 9, found
+    for what, faults in zip(expected, found, strict=True):
+        assert what in faults
+    written = Toolkit.from_openapi(file)
+    assert written.names == tuple(made.names) and not written.problems
+    before = file.read_bytes()
+    assert write_tools("home", file, 20, model=Models(tool_writer=recorded({}))) == made, "nothing is asked again"
+    assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize("at", range(10))
+def test_a_wrong_reply_is_repaired_once(at: int, tmp_path: Path) -> None:
+    trees = read_trees("clinic")
+    (one, first), (two, second) = islice(draw_paths(trees, 0), 2)
+    tools = [_write(Demand.of(first), one, 1), _write(Demand.of(second), two, 2)]
+    replies = [tools[0], tools[0], SPOILT[at][1](tools[1], tools), tools[1]]
+    model = recorded({"tool_writer": replies})
+    made = write_tools("clinic", tmp_path / "t.yaml", 2, model=Models(tool_writer=model))
+    assert made.names == ["do_thing_1", "do_thing_2"] and not made.lost
+
+
+def test_a_draw_is_the_same_for_its_seed_and_number() -> None:
+    draws = [Draw.of(toolkit(), 5, number) for number in range(300)]
+    assert draws == [Draw.of(toolkit(), 5, number) for number in range(300)]
+    kinds = Counter(kind for draw in draws for kind in draw.kinds)
+    assert set(kinds) == {*KINDS}
+    assert all(draw.kinds[0] == "call" for draw in draws if "correction" in draw.kinds)
+
+
+def _make(folder: Path, n: int, spoil: str = "", **more: Any) -> tuple[Counter[str], list[Any]]:
+    counts = make_dialogues(toolkit(), folder, n, tools="tools.openapi.yaml", model=Player(spoil=spoil), **more)
+    return counts, [json.loads(line) for line in (folder / "samples.jsonl").read_text().splitlines()]
+
+
+def test_ten_dialogues_pass_whole_and_train_verify_and_play(tmp_path: Path) -> None:
+    asked: list[Any] = []
+    counts, rows = _make(tmp_path, 10, to="trl", costs=lambda spent, left: asked.append((spent, left)) or True)
+    assert counts["kept"] == 10 and set(counts) == {"kept", "rows"}, counts
+    assert {row["verdict"]["status"] for row in rows} == {"keep"}
+    assert len({tuple(row["from"][0]["kinds"]) for row in rows}) >= 3
+    ((spent, left),) = asked
+    assert left == 8 and spent["calls"] > 3 and spent["input_tokens"] > 100
+    trl = [json.loads(line) for line in (tmp_path / "trl.jsonl").read_text().splitlines()]
+    assert len(trl) == len(rows) and {"prompt", "completion", "label"} <= trl[0].keys()
+    again = verify_samples(tmp_path / "samples.jsonl", toolkit=toolkit())
+    assert not again.bad and not again.counts["drop"]
+    cases = sorted(tmp_path.glob("*.gecko.yaml"))
+    assert len(cases) == 10
+    before = (tmp_path / "samples.jsonl").read_bytes()
+    _make(tmp_path, 10, to="trl", costs=lambda spent, left: pytest.fail("nothing is asked again"))
+    assert (tmp_path / "samples.jsonl").read_bytes() == before
+
+
+SPOILT_DIALOGUES = [
+    ("kinds", "plan", "expected the kinds", None),
+    ("unknown tool", "plan", "there is no tool fly_away", None),
+    ("named", "plan", "names the tool", None),
+    ("no end", "dialogue", "ended early", "call"),
+    ("type", "dialogue", "refused", "call"),
+    ("other tool", "dialogue", "which no turn needs", "call"),
+    ("guessed", "dialogue", "missing_argument: planned", "missing_argument"),
+    ("sings", "dialogue", "no_tool: planned", "no_tool"),
+    ("one call", "dialogue", "several_calls: planned", "several_calls"),
+    ("no correction", "dialogue", "correction: planned", "correction"),
+    ("judged", "judged", "not consistent", "call"),
+]
+
+
+@pytest.mark.parametrize(("spoil", "code", "says", "kind"), SPOILT_DIALOGUES)
+def test_a_spoilt_dialogue_is_dropped_for_its_reason(
+    spoil: str, code: str, says: str, kind: str | None, tmp_path: Path
+) -> None:
+    seed = next(seed for seed in range(99) if kind is None or kind in Draw.of(toolkit(), seed, 0).kinds)
+    counts, rows = _make(tmp_path, 1, spoil, seed=seed)
+    journal = {each["verdict"]["status"] for each in rows if each["id"].startswith("dialogue-00000")}
+    assert journal <= {"drop"}
+    if code == "plan":
+        assert counts["plan"] == 2 and not rows and not counts["kept"]
+        return
+    told = [reason for row in rows for reason in row["verdict"]["reasons"] if reason["code"] == code]
+    assert any(says in reason["message"] for reason in told), rows
+
+
+def test_a_dropped_step_drops_its_whole_dialogue(tmp_path: Path) -> None:
+    _, rows = _make(tmp_path, 1, "judged")
+    assert all(row["verdict"]["status"] == "drop" and row["verdict"]["reasons"] for row in rows)
+
+
+def test_stopped_when_costs_are_known_it_goes_on_later(tmp_path: Path) -> None:
+    with pytest.raises(GeckoError, match="goes on"):
+        _make(tmp_path / "a", 5, costs=lambda spent, left: False)
+    resumed, rows = _make(tmp_path / "a", 5)
+    assert (resumed, rows) == _make(tmp_path / "b", 5)
+
+
+def test_killed_between_any_two_dialogues_it_ends_in_the_same_rows(tmp_path: Path) -> None:
+    script = (
+        "import os, signal, sys\nfrom pathlib import Path\nfrom gecko_graph.training.dialogues import make_dialogues\n"
+        "from tests.training.seeds import Player, toolkit\n"
+        "stop, asked = int(sys.argv[2]), [0]\n"
+        "class Killed(Player):\n"
+        "    def _reply(self, *given):\n"
+        "        asked[0] += 1\n"
+        "        if asked[0] == stop: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "        return super()._reply(*given)\n"
+        "make_dialogues(toolkit(), sys.argv[1], 3, tools='t.yaml', model=Killed())\n"
+    )
+    env = {**os.environ, "PYTHONPATH": os.getcwd()}
+
+    def run(folder: Path, stop: int) -> int:
+        return subprocess.run([sys.executable, "-c", script, str(folder), str(stop)], env=env, check=False).returncode
+
+    assert run(tmp_path / "whole", 0) == 0
+    whole = {file.name: file.read_bytes() for file in (tmp_path / "whole").iterdir()}
+    stops = [run(tmp_path / "cut", stop) for stop in (1, 2, 5, 9, 13)]
+    assert -signal.SIGKILL in stops
+    assert run(tmp_path / "cut", 0) == 0
+    assert {file.name: file.read_bytes() for file in (tmp_path / "cut").iterdir()} == whole
