@@ -25,7 +25,8 @@ FLOORS = [
     {"nodes", "real"},
     {"graph"},
     {"agent", "conversation", "learning", "middleware", "toolgate"},  # wings never import each other
-    {"scenario", "training"},
+    {"scenario"},
+    {"training"},
     {"display", "serve", "studio"},
     {"cli", "pytest"},
     {"__main__"},

@@ -4,29 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Annotated, Any, Literal, Self, get_args, get_origin
+from typing import Any, Literal, Self, get_args, get_origin
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
-from pydantic.json_schema import WithJsonSchema
 
 from ..state import ItemStatus, Json, JsonObject, Patch, Role
 from .formatting import cut
-
-OPERATIONS = ("add", "remove", "replace", "move", "copy", "test")
-
-_OPERATION_SCHEMA: JsonObject = {
-    "type": "object",
-    "properties": {
-        "op": {"enum": list(OPERATIONS)},
-        "path": {"type": "string"},
-        "from": {"type": "string"},
-        "value": {},
-    },
-    "required": ["op", "path"],
-}
-
-PatchReply = Annotated[list[dict[str, Any]], WithJsonSchema({"type": "array", "items": _OPERATION_SCHEMA})]
-
+from .patches import PatchReply, find_wrong_operation
 
 _ALSO = {"success": "ok", "succeeded": "success", "passed": "success", "pass": "success", "fail": "failed"}
 _ALSO |= {"failed": "error", "failure": "error"}
@@ -88,7 +72,7 @@ class _PatchBearing(_Reply):
     @classmethod
     def _operations(cls, patch: Patch) -> Patch:
         for index, operation in enumerate(patch):
-            if (wrong := _wrong_operation(operation)) is not None:
+            if (wrong := find_wrong_operation(operation)) is not None:
                 raise ValueError(f"operation {index}: {wrong}")
         return patch
 
@@ -398,16 +382,3 @@ def match_id(given: str, ids: Sequence[str]) -> str:
 
 def _bare_id(text: str) -> str:
     return "".join(letter for letter in text.casefold() if letter.isalnum())
-
-
-def _wrong_operation(operation: Any) -> str | None:
-    if not isinstance(operation, dict) or operation.get("op") not in OPERATIONS:
-        return f"op must be one of {', '.join(OPERATIONS)}"
-    needed = {"add": "value", "replace": "value", "test": "value", "move": "from", "copy": "from"}.get(operation["op"])
-    if needed is not None and needed not in operation:
-        return f"{operation['op']} needs {needed!r}"
-    for place in ("path", "from"):
-        given = operation.get(place, "" if place == "from" else None)
-        if not isinstance(given, str) or (given and not given.startswith("/")):
-            return f"{place} must be a JSON Pointer, empty or beginning with /"
-    return None

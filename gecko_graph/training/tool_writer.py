@@ -108,7 +108,7 @@ class Desk:
         """Return a tool for two paths, or None and what is wrong with it after one repair."""
         demand, faults, draft = Demand.of(constraint), list[str](), ""
         for again in range(2):
-            shown = {"domain": domain, "context": " / ".join(context), "demand": describe(demand)}
+            shown = {"context": " / ".join((domain, *context)), "demand": describe(demand)}
             taken = ", ".join(tool["name"] for tool in self.tools[-100:])
             asked = {**shown, "taken": taken, "draft": draft, "faults": "\n".join(faults)}
             place = Where(where.turn, where.attempt, where.question + again)

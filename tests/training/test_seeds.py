@@ -14,12 +14,13 @@ from typing import Any
 
 import pytest
 
-from gecko_graph import GeckoError, Toolkit, verify_samples
+from gecko_graph import GeckoError, Scenario, Toolkit, create_conversation, verify_samples
 from gecko_graph.models.factory import Models
 from gecko_graph.testing import recorded
 from gecko_graph.training.dialogues import KINDS, Draw, make_dialogues
 from gecko_graph.training.tool_writer import write_tools
 from gecko_graph.training.trees import Demand, draw_paths, read_trees
+from gecko_graph.values.documents import format_document
 
 from .seeds import Player, toolkit
 
@@ -47,7 +48,9 @@ def test_broken_trees_are_named(tmp_path: Path) -> None:
         (tmp_path / "own.yaml").write_text(text)
         with pytest.raises(GeckoError, match=place):
             read_trees(str(tmp_path / "own.yaml"))
-    (tmp_path / "own.yaml").write_text("context: {a: {b: [c]}}\nconstraints: {1-2: {string: {round: {object: [none]}}}}")
+    (tmp_path / "own.yaml").write_text(
+        "context: {a: {b: [c]}}\nconstraints: {1-2: {string: {round: {object: [none]}}}}"
+    )
     with pytest.raises(GeckoError, match="round"):
         read_trees(str(tmp_path / "own.yaml"))
 
@@ -85,9 +88,9 @@ SPOILT = [
     ("no tool in the reply", lambda tool, others: {"what": "ever"}),
     ("name: expected", lambda tool, others: tool | {"name": "Do it!"}),
     ("name: another tool", lambda tool, others: tool | {"name": others[0]["name"]}),
-    ("description: another tool", lambda tool, others: tool | {"description": others[0]["description"], "name": "do_thing_0_0"}),
+    ("description: another tool", lambda tool, others: tool | {"description": others[0]["description"]}),
     ("description: expected", lambda tool, others: tool | {"description": "Things."}),
-    ("parameters", lambda tool, others: tool | {"parameters": {"type": "object", "properties": {"a": {"type": "strung"}}}}),
+    ("parameters", lambda tool, others: tool | {"parameters": {"properties": {"a": {"type": "strung"}}}}),
     ("are demanded", lambda tool, others: tool | {"parameters": {"type": "object", "properties": {
         f"p{at}": {"type": "string", "description": "x"} for at in range(9)}}}),
     ("is required and not", lambda tool, others: tool | {"parameters": tool["parameters"] | {"required": ["nowhere"]}}),
@@ -102,7 +105,7 @@ def test_of_thirty_replies_ten_wrong_ones_are_found_and_not_taken_for_repaired(t
     paths, good, replies = list(islice(draw_paths(trees, 0), 30)), list[Any](), list[Any]()
     for at, (context, constraint) in enumerate(paths):
         tool = _write(Demand.of(constraint), context, at)
-        if at % 3 == 2:
+        if at % 3 == 1:
             bad = SPOILT[at // 3][1](tool, good)
             replies += [bad, bad]
         else:
@@ -113,12 +116,11 @@ def test_of_thirty_replies_ten_wrong_ones_are_found_and_not_taken_for_repaired(t
     made = write_tools("home", file, 20, model=Models(tool_writer=model))
     assert made.names == [tool["name"] for tool in good][:20]
     found = ["; ".join(faults) for _, faults in made.lost]
-    expected = [what for what, _ in SPOILT][: len(found)]
-    assert len(found) >= 9, found
-    for what, faults in zip(expected, found, strict=True):
+    for (what, _), faults in zip(SPOILT, found, strict=True):
         assert what in faults
     written = Toolkit.from_openapi(file)
-    assert written.names == tuple(made.names) and not written.problems
+    assert written.names == tuple(made.names)
+    assert not written.problems
     before = file.read_bytes()
     assert write_tools("home", file, 20, model=Models(tool_writer=recorded({}))) == made, "nothing is asked again"
     assert file.read_bytes() == before
@@ -132,7 +134,8 @@ def test_a_wrong_reply_is_repaired_once(at: int, tmp_path: Path) -> None:
     replies = [tools[0], tools[0], SPOILT[at][1](tools[1], tools), tools[1]]
     model = recorded({"tool_writer": replies})
     made = write_tools("clinic", tmp_path / "t.yaml", 2, model=Models(tool_writer=model))
-    assert made.names == ["do_thing_1", "do_thing_2"] and not made.lost
+    assert made.names == ["do_thing_1", "do_thing_2"]
+    assert not made.lost
 
 
 def test_a_draw_is_the_same_for_its_seed_and_number() -> None:
@@ -155,13 +158,21 @@ def test_ten_dialogues_pass_whole_and_train_verify_and_play(tmp_path: Path) -> N
     assert {row["verdict"]["status"] for row in rows} == {"keep"}
     assert len({tuple(row["from"][0]["kinds"]) for row in rows}) >= 3
     ((spent, left),) = asked
-    assert left == 8 and spent["calls"] > 3 and spent["input_tokens"] > 100
+    assert left == 8
+    assert spent["calls"] > 3
+    assert spent["input_tokens"] > 100
     trl = [json.loads(line) for line in (tmp_path / "trl.jsonl").read_text().splitlines()]
-    assert len(trl) == len(rows) and {"prompt", "completion", "label"} <= trl[0].keys()
+    assert len(trl) == len(rows)
+    assert {"prompt", "completion", "label"} <= trl[0].keys()
     again = verify_samples(tmp_path / "samples.jsonl", toolkit=toolkit())
-    assert not again.bad and not again.counts["drop"]
+    assert not again.bad
+    assert not again.counts["drop"]
     cases = sorted(tmp_path.glob("*.gecko.yaml"))
     assert len(cases) == 10
+    (tmp_path / "tools.openapi.yaml").write_text(format_document(toolkit().to_openapi(), ".yaml"))
+    for file in cases:
+        played = create_conversation(Player(), scenario=Scenario.load(file)).invoke({})
+        assert played["score"]["status"] == "passed", (file, played["score"])
     before = (tmp_path / "samples.jsonl").read_bytes()
     _make(tmp_path, 10, to="trl", costs=lambda spent, left: pytest.fail("nothing is asked again"))
     assert (tmp_path / "samples.jsonl").read_bytes() == before
@@ -191,7 +202,9 @@ def test_a_spoilt_dialogue_is_dropped_for_its_reason(
     journal = {each["verdict"]["status"] for each in rows if each["id"].startswith("dialogue-00000")}
     assert journal <= {"drop"}
     if code == "plan":
-        assert counts["plan"] == 2 and not rows and not counts["kept"]
+        assert counts["plan"] == 2
+        assert not rows
+        assert not counts["kept"]
         return
     told = [reason for row in rows for reason in row["verdict"]["reasons"] if reason["code"] == code]
     assert any(says in reason["message"] for reason in told), rows
