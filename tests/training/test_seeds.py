@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from gecko_graph import GeckoError, Scenario, Toolkit, create_conversation, verify_samples
+from gecko_graph.cli import data_seeds, main
 from gecko_graph.models.factory import Models
 from gecko_graph.testing import recorded
 from gecko_graph.training.dialogues import KINDS, Draw, make_dialogues
@@ -154,7 +155,8 @@ def _make(folder: Path, n: int, spoil: str = "", **more: Any) -> tuple[Counter[s
 def test_ten_dialogues_pass_whole_and_train_verify_and_play(tmp_path: Path) -> None:
     asked: list[Any] = []
     counts, rows = _make(tmp_path, 10, to="trl", costs=lambda spent, left: asked.append((spent, left)) or True)
-    assert counts["kept"] == 10 and set(counts) == {"kept", "rows"}, counts
+    assert counts["kept"] == 10
+    assert set(counts) == {"kept", "rows"}, counts
     assert {row["verdict"]["status"] for row in rows} == {"keep"}
     assert len({tuple(row["from"][0]["kinds"]) for row in rows}) >= 3
     ((spent, left),) = asked
@@ -245,3 +247,32 @@ def test_killed_between_any_two_dialogues_it_ends_in_the_same_rows(tmp_path: Pat
     assert -signal.SIGKILL in stops
     assert run(tmp_path / "cut", 0) == 0
     assert {file.name: file.read_bytes() for file in (tmp_path / "cut").iterdir()} == whole
+
+
+def test_the_commands_write_tell_costs_and_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = islice(draw_paths(read_trees("travel"), 0), 2)
+    replies = [
+        each
+        for at, (context, constraint) in enumerate(paths)
+        for each in [_write(Demand.of(constraint), context, at)] * 2
+    ]
+    monkeypatch.setattr(
+        data_seeds, "build_models", lambda options: Models(tool_writer=recorded({"tool_writer": replies}))
+    )
+    file, folder = tmp_path / "travel.yaml", tmp_path / "out"
+    assert main(["data", "tools", "travel", "-n", "2", "--model", "any", "-o", str(file)]) == 0
+    assert main(["tools", str(file)]) == 0
+    assert "do_thing_1" in capsys.readouterr().out
+    file.write_text(format_document(toolkit().to_openapi(), ".yaml"))
+    monkeypatch.setattr(data_seeds, "build_models", lambda options: Models.of(Player()))
+    asked = ["data", "dialogues", str(file), "-n", "3", "--model", "any", "-o", str(folder), "--to", "trl"]
+    assert main(asked) == 0
+    told = capsys.readouterr().err
+    assert "10 dialogues: about" in told
+    assert "3 dialogues kept" in told
+    assert (folder / "trl.jsonl").exists()
+    for bad in (["tools", "nowhere"], ["dialogues", str(tmp_path / "none.yaml")]):
+        assert main(["data", *bad, "--model", "any", "-o", str(tmp_path / "x")]) == 2
+        assert "Traceback" not in capsys.readouterr().err
