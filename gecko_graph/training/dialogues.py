@@ -25,6 +25,7 @@ from ..scenario.cases.draft import draft_case
 from ..state import JsonObject, RoleUsage
 from ..tools import Toolkit
 from ..world.provenance import is_planned
+from ..world.state_rules import StateRules
 from .checks import tell as reason
 from .formats import FORMATS
 from .journal import Journal
@@ -162,9 +163,11 @@ class Maker:
             return made | {"dropped": "plan", "why": plan, "usage": add_all(self._spent)}
         found = self._play(toolkit, plan)
         rows = self._verify(toolkit, found, name, draw, plan)
-        if bad := next((row for row in rows if row["verdict"]["status"] != "keep"), None):
+        if not rows:
+            made |= {"dropped": "dialogue", "why": f"the assistant has said nothing: {found['score']['reason']}"}
+        elif bad := next((row for row in rows if row["verdict"]["status"] != "keep"), None):
             made |= {"dropped": bad["verdict"]["reasons"][-1]["code"], "why": bad["verdict"]["reasons"][-1]["message"]}
-        elif rows:
+        else:
             case = draft_case(toolkit, found, goal=plan.goal, tools=self._tools)
             made["case"] = case._replace(head={**case.head, "name": name}).format()
         return made | {"rows": rows, "usage": add_all(self._spent)}
@@ -179,7 +182,7 @@ class Maker:
             (reply,) = answer([Ask("dialogue_planner", variables, PlannedDialogue, where)], self._models)
             if not isinstance(reply.value, PlannedDialogue):
                 faults = f"no plan in the reply: {reply.failure}"
-            elif not (faults := "\n".join(find_plan_faults(reply.value, draw))):
+            elif not (faults := "\n".join(find_plan_faults(reply.value, draw, toolkit))):
                 return reply.value
         return faults
 
@@ -218,8 +221,9 @@ class Maker:
         return rows
 
 
-def find_plan_faults(plan: PlannedDialogue, draw: Draw) -> Iterator[str]:
-    """Yield where a plan is not what was drawn."""
+def find_plan_faults(plan: PlannedDialogue, draw: Draw, toolkit: Toolkit) -> Iterator[str]:
+    """Yield where a plan is not what was drawn, or its state not one of the tools."""
+    yield from (f"state: {each}" for each in StateRules.of(toolkit).broken(plan.state))
     if [turn.kind for turn in plan.turns] != draw.kinds:
         yield f"turns: expected the kinds {', '.join(draw.kinds)}, got {', '.join(turn.kind for turn in plan.turns)}"
     for at, turn in enumerate(plan.turns, 1):

@@ -70,7 +70,8 @@ class Player(RecordedModel):
             {"kind": kind, "outline": f"{kind} {outlined}", "tools": [] if kind == "no_tool" else [name]}
             for kind in kinds
         ]
-        return {"goal": "Eat out", "knows": ["Linde, Eiche"], "turns": turns}
+        state = {"deep": float("nan")} if self.spoil == "state" else {}
+        return {"goal": "Eat out", "knows": ["Linde, Eiche"], "turns": turns, "state": state}
 
     def play_user(self, messages: Any, text: str) -> AIMessage:
         wished = re.findall(rf"^\d+\. ({'|'.join(KINDS)}) ", text, re.MULTILINE)
@@ -81,6 +82,8 @@ class Player(RecordedModel):
         return AIMessage(lines[min(said, len(lines) - 1)])
 
     def play_planner(self, messages: Any, text: str) -> AIMessage:
+        if self.spoil == "silent":
+            raise ValueError("no power")
         if isinstance(messages[-1], ToolMessage):
             return AIMessage("Here you are.")
         said = str(next(each.content for each in reversed(messages) if isinstance(each, HumanMessage)))

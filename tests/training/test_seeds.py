@@ -212,6 +212,15 @@ def test_a_spoilt_dialogue_is_dropped_for_its_reason(
     assert any(says in reason["message"] for reason in told), rows
 
 
+@pytest.mark.parametrize(("spoil", "code"), [("silent", "dialogue"), ("state", "plan")])
+def test_what_a_model_does_wrong_stops_no_run(spoil: str, code: str, tmp_path: Path) -> None:
+    counts, rows = _make(tmp_path, 1, spoil)
+    assert counts[code] == 2
+    assert not counts["kept"]
+    assert not rows
+    assert not list(tmp_path.glob("*.gecko.yaml"))
+
+
 def test_a_dropped_step_drops_its_whole_dialogue(tmp_path: Path) -> None:
     _, rows = _make(tmp_path, 1, "judged")
     assert all(row["verdict"]["status"] == "drop" and row["verdict"]["reasons"] for row in rows)
