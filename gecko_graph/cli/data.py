@@ -15,7 +15,6 @@ from ..display.words import clean, counted
 from ..errors import GeckoError
 from ..scenario import read_toolkit
 from ..scenario.tools import is_in_module
-from ..state import Json
 from ..tools import Toolkit
 from ..training.output import NEMO_GYM, nemo_rows, save_tasks
 from ..training.rows import Unwritten, write_rows
@@ -26,6 +25,7 @@ from .inputs import build_models, check_files, check_needs, choose, read_state, 
 
 STATUSES = ("keep", "fix", "open", "drop")
 BAD_SHOWN = 20
+TOOLS = "tools.openapi.yaml"
 
 
 def verify(options: Options) -> int:
@@ -95,11 +95,7 @@ def tasks(options: Options) -> int:
     toolkit = choose(read_toolkit(options.spec, allow_remote=options.allow_remote), options)
     states, folder = [read_state(file) for file in options.state], Path(options.output)
     models = build_models(options) if options.model or options.role_model else None
-    named: Json = options.spec
-    if not is_in_module(options.spec):
-        named = "tools.openapi.yaml"
-        folder.mkdir(parents=True, exist_ok=True)
-        write_text("-o", str(folder / named), format_document(toolkit.to_openapi(), ".yaml"))
+    named = write_toolkit(toolkit, options.spec, folder)
     console = screen(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("making tasks", total=options.count)
@@ -120,3 +116,12 @@ def tasks(options: Options) -> int:
     for name, count in Counter(call["name"] for each in made for call in each.solution).most_common():
         console.print(Text(f"  {clean(name)}: {counted(count, 'call')}", "dim"))
     return 0 if len(made) == options.count else 1
+
+
+def write_toolkit(toolkit: Toolkit, spec: str, folder: Path) -> str:
+    """Write the tools beside a folder's cases, unless a module has them; return how the cases name them."""
+    if is_in_module(spec):
+        return spec
+    folder.mkdir(parents=True, exist_ok=True)
+    write_text("-o", str(folder / TOOLS), format_document(toolkit.to_openapi(), ".yaml"))
+    return TOOLS

@@ -12,12 +12,11 @@ from rich.text import Text
 
 from ..display.words import clean, counted
 from ..scenario import read_toolkit
-from ..scenario.tools import is_in_module
 from ..state import RoleUsage
 from ..training.dialogues import SAMPLES, make_dialogues
 from ..training.tool_writer import write_tools
-from ..values.documents import format_document
-from .inputs import build_models, check_files, check_needs, choose, screen, write_text
+from .data import write_toolkit
+from .inputs import build_models, check_files, check_needs, choose, screen
 
 _SHOWN = 5
 
@@ -43,11 +42,8 @@ def dialogues(options: Options) -> int:
     """Write dialogues about tools; 1 where fewer were kept than wanted."""
     check_needs(options)
     toolkit = choose(read_toolkit(options.document), options)
-    folder, named = Path(options.output), options.document
-    if not is_in_module(named):
-        named = "tools.openapi.yaml"
-        folder.mkdir(parents=True, exist_ok=True)
-        write_text("-o", str(folder / named), format_document(toolkit.to_openapi(), ".yaml"))
+    folder = Path(options.output)
+    named = write_toolkit(toolkit, options.document, folder)
     console = screen(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("dialogues", total=options.count)

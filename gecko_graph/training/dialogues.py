@@ -98,27 +98,40 @@ def make_dialogues(  # noqa: PLR0913 - every one is a choice of its own, by keyw
     inputs = {"tools": describe_tools(toolkit), "n": n, "seed": seed, "models": named, "to": to}
 
     def work(of: str) -> Counter[str]:
-        counts, spent = Counter[str](), list[RoleUsage]()
-        with Journal(place / SAMPLES, of) as journal:
-            for entry in journal.read():
-                spent.append(_count(counts, entry))
-            while counts["kept"] < n and counts.total() < n * TRIES:
-                if len(spent) == MEASURED and not costs(_mean(spent), n - counts["kept"]):
-                    raise GeckoError("stopped before the other dialogues; the same command goes on")
-                entry = maker.make(counts.total())
-                journal.write(json.dumps(entry, ensure_ascii=False))
-                journal.flush()
-                spent.append(_count(counts, entry))
-                tell(counts["kept"], counts.total())
-            for entry in journal.read():
-                if entry["case"]:
-                    write_text(place / f"{entry['name']}.gecko.yaml", entry["case"])
-            counts["rows"] = journal.finish(lambda entry: entry["rows"])
+        counts = _make_all(maker, place, of, n, costs, tell)
         if to:
             write_rows(place / f"{to}.jsonl", (made for row in read_rows(place / SAMPLES) for made in FORMATS[to](row)))
         return counts
 
     return Counter(once(place, "dialogues", files, inputs, work))
+
+
+def _make_all(
+    maker: Maker,
+    place: Path,
+    of: str,
+    n: int,
+    costs: Callable[[RoleUsage, int], bool],
+    tell: Callable[[int, int], None],
+) -> Counter[str]:
+    """Make the dialogues that the journal does not have yet, and write rows and cases; return how many came to what."""
+    counts, spent = Counter[str](), list[RoleUsage]()
+    with Journal(place / SAMPLES, of) as journal:
+        for entry in journal.read():
+            spent.append(_count(counts, entry))
+        while counts["kept"] < n and counts.total() < n * TRIES:
+            if len(spent) == MEASURED and not costs(_mean(spent), n - counts["kept"]):
+                raise GeckoError("stopped before the other dialogues; the same command goes on")
+            entry = maker.make(counts.total())
+            journal.write(json.dumps(entry, ensure_ascii=False))
+            journal.flush()
+            spent.append(_count(counts, entry))
+            tell(counts["kept"], counts.total())
+        for entry in journal.read():
+            if entry["case"]:
+                write_text(place / f"{entry['name']}.gecko.yaml", entry["case"])
+        counts["rows"] = journal.finish(lambda entry: entry["rows"])
+    return counts
 
 
 def _count(counts: Counter[str], entry: Mapping[str, Any]) -> RoleUsage:

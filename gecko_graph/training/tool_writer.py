@@ -64,12 +64,10 @@ def write_tools(
     inputs = {"trees": [*map(list, trees)], "n": n, "seed": seed, "model": model if isinstance(model, str) else ""}
 
     def work(of: str) -> JsonObject:
-        entries: list[Any] = []
         with Journal(target, of) as journal:
-            entries += journal.read()
+            entries: list[Any] = [*journal.read()]
             desk = Desk(models, [each["tool"] for each in entries if each["tool"]])
-            paths = islice(draw_paths(trees, seed), len(entries), n * TRIES)
-            for context, constraint in paths:
+            for context, constraint in islice(draw_paths(trees, seed), len(entries), n * TRIES):
                 if len(desk.tools) >= n:
                     break
                 tool, faults = desk.write(trees.name, context, constraint, Where(question=2 * len(entries)))
@@ -77,11 +75,11 @@ def write_tools(
                 journal.write(json.dumps(entries[-1], ensure_ascii=False))
                 journal.flush()
                 tell(len(desk.tools), len(entries))
-            if not desk.tools:
-                journal.drop()
-                raise GeckoError(f"{domain}: no tool was written: {'; '.join(entries[0]['faults'])}")
-            write_text(target, format_document(to_document(trees.name, desk.tools), target.suffix or ".yaml"))
+            if desk.tools:  # before the journal goes: what was paid for is never in neither
+                write_text(target, format_document(to_document(trees.name, desk.tools), target.suffix or ".yaml"))
             journal.drop()
+        if not desk.tools:
+            raise GeckoError(f"{domain}: no tool was written: {'; '.join(entries[0]['faults'])}")
         lost = [[each["path"][0], each["faults"]] for each in entries if not each["tool"]]
         return {"names": [each["name"] for each in desk.tools], "lost": lost}
 
