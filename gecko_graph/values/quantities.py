@@ -156,6 +156,7 @@ _SPELT = (
      lambda found: f"{int(found[1]) * 12 + int(found[2])} inches"),
     (re.compile(r"\b(half|quarter|\d{1,2}) (past) (\d{1,2}|one)\b", re.I), _past),
     (re.compile(r"\b(quarter|5|10|20|25) (to) (1?\d)\b(?= in the| [ap]m| at night| tonight|[.,!;]|$)", re.I), _past),
+    (re.compile(r"\b(\d{1,2}) degrees (?:below|under) (?:zero|freezing)\b", re.I), r"-\1 degrees"),
     (re.compile(r"\b12(?: o'clock)? at night", re.I), "0:00"),
     (re.compile(r"(\d)(?: o'clock)? (?:in the morning|this morning)", re.I), r"\1 am"),
     (re.compile(r"(\d)(?: o'clock)? (?:in the (?:afternoon|evening)|at night|tonight|this evening)", re.I), r"\1 pm"),
@@ -276,6 +277,6 @@ def may_say(wanted: Figure, text: str) -> bool:
 def _may_be_same(wanted: Figure, other: Figure) -> bool:
     """Return whether one is a time without its half of the day, or an amount without its sign."""
     if wanted.value is None or other.value is None or wanted.kind != "time":
-        return wanted.value is not None and other.value == -wanted.value
+        return wanted.value is not None and wanted.kind not in _EXACT[-2:] and other.value == -wanted.value
     minutes = other.value * 60 if other.kind == "number" else other.value
     return not _HALF_OF_DAY.search(other.text) and abs(minutes - wanted.value) in (0, 720)

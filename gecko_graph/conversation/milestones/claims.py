@@ -133,7 +133,8 @@ def _by_other_figure(part: Comparison) -> _Read | None:
             if counted and not clause.negative and _may_tell_figure(part, clause):
                 return _Read("absent", clause.text, f"{wanted.text} was to be said, not {rivals[0].text}")
         none = not find_figures(part.answer) and any(each.negative for each in part.stated)
-        if wanted in part.new and (none or wanted.kind != "number" or (wanted.value or 0) > 12):
+        new = wanted in part.new and not may_say(wanted, part.asked)
+        if new and (none or wanted.kind != "number" or (wanted.value or 0) > 12):
             return _Read("absent", "", f"{wanted.text} is not said")
     return None
 
@@ -153,7 +154,8 @@ def _by_other_name(part: Comparison) -> _Read | None:
     for clause in part.stated if absent and not _HIM.search(part.answer) else ():
         whole = absent == names and not part.missing(clause) - names and part.turn_of(clause) > 0
         partly = part.agrees(clause) and names & clause.names
-        other = clause.names & part.strange(clause) and part.touches(clause)
+        near = part.touches(clause) or any(is_said(each, clause.text) for each in part.figures)
+        other = clause.names & part.strange(clause) and near
         if other and (whole or partly or absent - part.known):
             return _Read("absent", clause.text, f"{' '.join(sorted(absent))} was to be said")
     return None
@@ -197,9 +199,10 @@ def _by_refusal(part: Comparison) -> _Read | None:
 
 def _by_still(part: Comparison) -> _Read | None:
     """Find a clause that says of the part's things that they are as they were."""
-    for clause in part.stated if part.event and not part.part.negative else ():
+    told = not part.event or part.part.negative or any(map(part.agrees, part.stated))
+    for clause in () if told else part.stated:
         shared = part.words & {*clause.words} or any(is_said(each, clause.text) for each in part.figures)
-        if shared and STILL.search(clause.text) and not part.agrees(clause) and not clause.negative:
+        if shared and STILL.search(clause.text) and not clause.negative:
             return _Read("denied", clause.text, "it is as it was")
     return None
 

@@ -127,7 +127,8 @@ class Comparison:
         said = [each for each in self.figures if is_said(each, clause.text)]
         told = [each for each in said if each.kind != "number" or len(each.text) > 2]
         alike = bool(told and self.part.signs.keys() & clause.signs.keys()) or len(told) == len(self.figures) > 1
-        return bool(alike or self.words) and not self.missing(clause)
+        both = BARE.match(clause.text) and BARE.match(self.part.text) and self.part.signs.keys() <= clause.signs.keys()
+        return bool(alike or self.words or both) and not self.missing(clause)
 
     def is_near(self, clause: Clause) -> bool:
         """Return whether a clause may be about the part's things: it shares a word with it, or has none of its own."""
