@@ -11,16 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from ...values.quantities import find_figures, is_said, may_say
-from ...values.statements import (
-    DEEDS,
-    Clause,
-    concepts_of,
-    kin_of,
-    names_of,
-    opponents_of,
-    read_clauses,
-    split_sentences,
-)
+from ...values.statements import Clause, concepts_of, names_of, read_clauses, split_sentences
+from ...values.words import DEEDS, WORDS, kin_of, opponents_of, phrase
 from .comparison import BARE, STILL, Comparison
 from .questions import OFFER, Judged, Verdict, judge_question
 
@@ -34,30 +26,10 @@ _YES_NO = re.compile(r"\W*(?:(yes|yep|yeah|correct|indeed)|no|nope)\b(?! (?:prob
 _POLAR = re.compile(r"(?:is|are|am|was|were|do|does|did|can|could|may|has|have|will)\b", re.I)
 _HIM = re.compile(r"\b(?:him|her|them|his|their)\b", re.I)
 _UNABLE = re.compile(r"\b(?:can't|cannot|can not|couldn't|could not|unable|not able|no way|haven't|didn't)\b", re.I)
-_PROMISE = re.compile(
-    r"\b(?:(?:i|we)(?:(?:'ll| will)(?! remind you| wake you)| can|'d| would| could|'m going to|'m about to)\b"
-    r"(?!'t| not)|let me|shall i|should i|if you|will (?:\w+ )?be|would you like|do you want|it'll|tried to)\b",
-    re.I,
-)
-_TAKEN_BACK = re.compile(
-    r"\b(?:that's (?:wrong|not (?:right|true|correct))|correction|scratch that|i was wrong|my mistake|on second thought"
-    r"|i misspoke|i take (?:that|it) back)\b",
-    re.I,
-)
-_REPORT = re.compile(
-    r"\b(?:i've|we've|i have|we have|has been|have been|had|was|were|now|done|sent|set|made|put|got|gone|went"
-    r"|on its way|received|left|gave|took|told|let|(?!named|called)[a-z]{2,}ed)\b",
-    re.I,
-)
-_NEGATIVE = re.compile(
-    r"n't\b|\b(?:not|no|none|nothing|nobody|never|neither|nor|cannot|unable|without|still|remains?|only|already|taken|gone"
-    r"|sorry|unfortunately|afraid|sadly|left|kept|too|instead|unless|first|declin\w*|reject\w*|refus\w*|fail\w*|full|sold"
-    r"|closed?|off|out|over|down|miss\w*|lack\w*|needs?|must|requires?|before|wait\w*|held|yet|impossible|safe|intact"
-    r"|but|however|though|although|un(?!til|der|i)\w{3,}|in(?:valid|sufficient|active|complete|eligible)\w*|non\w*|empty"
-    r"|error|problem|blocked|locked|limit\w*|beyond|up to|stays?|as (?:it|before|they)|busy|different|wrong|rather"
-    r"|hardly|less|away|ended|expired|stopped|avoid\w*|forbid\w*)\b",
-    re.I,
-)
+_PROMISE = phrase(WORDS["phrases"]["promise"])
+_TAKEN_BACK = phrase(WORDS["phrases"]["taken_back"])
+_REPORT = phrase(WORDS["phrases"]["report"])
+_NEGATIVE = phrase(WORDS["phrases"]["negative"])
 """What may be meant as a denial: more than denies anything."""
 _THERE = re.compile(r"(?:but |and )?there (?:is|are|was|were)\b|i(?:'ve)? found\b", re.I)
 _COMPLEMENT = re.compile(r"\b(?:is|are|was|were|has|have|had|can|will|to|from|by|at|in|on|with|for)\b", re.I)

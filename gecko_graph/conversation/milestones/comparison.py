@@ -12,18 +12,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from ...values.quantities import Figure, find_figures, is_given, is_said, is_same, rivals_of, spell_figures
-from ...values.statements import (
-    PREDICATES,
-    Clause,
-    implied_by,
-    is_crossed,
-    is_place,
-    kin_of,
-    nouns_of,
-    opponents_of,
-    read_clauses,
-    topic_of,
-)
+from ...values.statements import Clause, is_crossed, nouns_of, read_clauses
+from ...values.words import PLACES, PREDICATES, WORDS, implied_by, kin_of, opponents_of, phrase, topic_of
 
 _MODAL = re.compile(r"\b(?:can|could|may|might|must|will|should|possible|allowed|is going to)\b", re.I)
 _PAST = re.compile(r"\b(?:was|were|been)\b", re.I)
@@ -31,9 +21,7 @@ _OTHERS = re.compile(r"(?:and |but )?(?:the|your|all|my) (?:other|rest|remaining
 _WAS = re.compile(r"\b(?:was|were|had)\b", re.I)
 _ALREADY = re.compile(r"\balready\b(?<!have already)(?<!'ve already)", re.I)
 _NOW = re.compile(r"\b(?:now|new|is (?:set|scheduled|planned) (?:for|to|at))\b", re.I)
-STILL = re.compile(
-    r"\b(?:still|remains?|stay(?:s|ed)?|(?:where|as) (?:it|they) (?:is|was|are|were)|un(?:changed|touched))\b", re.I
-)
+STILL = phrase(WORDS["phrases"]["still"])
 _PRONOUN = re.compile(
     r"(?:and |so |but |as )?(?:it|they|this|that|these|both|which|she|he|those|the (?:\w+ )?ones?)\b", re.I
 )
@@ -151,7 +139,7 @@ class Comparison:
 
     def strange(self, clause: Clause) -> set[str]:
         """Return the words of a clause that neither the part nor the request has."""
-        return {word for word in clause.words if word not in self.words and not is_place(word)} - self.known
+        return {word for word in clause.words if word not in self.words and word not in PLACES} - self.known
 
     def _modifiers(self, clause: Clause) -> set[str]:
         """Return words that only say of what sort the one after them is, where that is said without another sort."""
@@ -180,7 +168,7 @@ class Comparison:
         figures = [each for each in self.figures if is_said(each, clause.text + clause.tail)]
         titles = self._titles if figures or self.part.names & {*clause.words} else set()
         missing = self.missing(clause) - inherited - titles - self._subject_of(clause)
-        added = {word for word in clause.words if word not in self.words and not is_place(word)}
+        added = {word for word in clause.words if word not in self.words and word not in PLACES}
         known = self.known & clause.names if missing else self.known
         if added - inherited - known or self._stands_elsewhere(missing, clause):
             return False
