@@ -31,6 +31,7 @@ _TAKEN_BACK = phrase(WORDS["phrases"]["taken_back"])
 _REPORT = phrase(WORDS["phrases"]["report"])
 _NEGATIVE = phrase(WORDS["phrases"]["negative"])
 """What may be meant as a denial: more than denies anything."""
+_MEANS = {"via", "on", "using", "through", "with", "by", "at", "in", "from"}
 _THERE = re.compile(r"(?:but |and )?there (?:is|are|was|were)\b|i(?:'ve)? found\b", re.I)
 _COMPLEMENT = re.compile(r"\b(?:is|are|was|were|has|have|had|can|will|to|from|by|at|in|on|with|for)\b", re.I)
 
@@ -127,10 +128,19 @@ def _by_other_name(part: Comparison) -> _Read | None:
         whole = absent == names and not part.missing(clause) - names and part.turn_of(clause) > 0
         partly = part.agrees(clause) and names & clause.names
         near = part.touches(clause) or any(is_said(each, clause.text) for each in part.figures)
-        other = clause.names & part.strange(clause) and near
+        other = {
+            each for each in clause.names & part.strange(clause) if _may_replace(part, absent, each, clause)
+        } and near
         if other and (whole or partly or absent - part.known):
             return _Read("absent", clause.text, f"{' '.join(sorted(absent))} was to be said")
     return None
+
+
+def _may_replace(part: Comparison, names: set[str], other: str, clause: Clause) -> bool:
+    """Return whether another name stands where one of the part's would, and not for a means: `via WhatsApp`."""
+    before = re.search(rf"(\w+) \W?{re.escape(other)}", clause.text, re.I)
+    own = (re.search(rf"(\w+) \W?{re.escape(each)}", part.part.text, re.I) for each in names)
+    return not before or before[1].lower() not in _MEANS - {each[1].lower() for each in own if each}
 
 
 def _by_new_figures(part: Comparison) -> _Read | None:

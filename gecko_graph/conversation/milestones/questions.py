@@ -22,7 +22,24 @@ class Judged(NamedTuple):
 _SLOT = {name: phrase(words) for name, words in WORDS["slots"].items()}
 _OPEN_SLOTS = ("reason", "birth", "content")
 """Slots that are asked for in other words than the claim's: what was done wrong for the reason of a return."""
-_COUNTABLE = {"time", "should", "would", "do", "are", "will", "of", "is", "shall", "can", "money", "minutes", "hours"}
+_ALIKE = ({"birth", "time", "duration"}, {"amount", "size"}, {"name", "content", "place"})
+"""Slots of which a question of one may ask for the other."""
+_COUNTABLE = {
+    "people",
+    "time",
+    "should",
+    "would",
+    "do",
+    "are",
+    "will",
+    "of",
+    "is",
+    "shall",
+    "can",
+    "money",
+    "minutes",
+    "hours",
+}
 _SLOT_WORDS = phrase(WORDS["phrases"]["slot_words"])
 _FOCUS = re.compile(
     r"\b(?:which|what) (?:of (?:the|these|those) )?(?:two |three |the |\d+ )?([\w-]+)|^whether (?:to |the )?([\w-]+)"
@@ -42,7 +59,7 @@ _WHICH = re.compile(
     r"\bwhich (?!time|day|date|month|week|hour|sum|amount|evening|morning|afternoon|slot|year|quantity|is|are)[a-z]",
     re.I,
 )
-_RHETORICAL = re.compile(r"^\W*(?:did|didn't|do|don't|remember|guess)\b", re.I)
+_RHETORICAL = re.compile(r"^\W*(?:(?:did|didn't|do|don't) (?:you|i) (?:remember|know|see|say)|remember|guess)\b", re.I)
 
 
 def judge_question(claim: str, answer: str, asked: str) -> Judged:
@@ -60,13 +77,7 @@ def judge_question(claim: str, answer: str, asked: str) -> Judged:
     ):
         return Judged("holds", found)
     slot, other = _slot_of(claim), _slot_of(asking[0])
-    alike = {slot, other} <= {"birth", "time", "duration"} or {slot, other} <= {
-        "amount",
-        "size",
-        "name",
-        "place",
-        "content",
-    }
+    alike = any({slot, other} <= group for group in _ALIKE)
     which = slot in ("time", "duration", "amount", "place", "heat", "size") and _WHICH.search(asking[0])
     if len(asking) == 1 and not slot and other in ("time", "heat", "size") and not _names_any(claim, asking[0], answer):
         return Judged("broken", asking[0], "something else is asked")
