@@ -104,6 +104,9 @@ UNSURE = [
     ("says", "the reminder was set for tomorrow at 19:00", "Tomorrow at 7 pm.", "It's set for today at 19:00."),
     ("says", "Mira was deleted", "Delete Mira.", "I've deleted Mira's number."),
     ("says", "the message was sent to Ana", "Text Ana.", "I've sent the message via WhatsApp."),
+    ("says", "the message was sent", "Text Ana.", "I've sent the photo to Ana."),
+    ("denies", "the photo was posted", "Post the photo.", "I couldn't close the account: Edgar has to sign."),
+    ("asks", "which Mira to call", "Call Mira.", "Who should I invite?"),
     ("asks", "which version to deploy", "Deploy it.", "Which environment would you like me to deploy to?"),
 ]
 

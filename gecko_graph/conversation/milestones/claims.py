@@ -255,9 +255,10 @@ def _by_no_report(part: Comparison) -> _Read | None:
     gone = any(-1 in signs for signs in part.part.signs.values())
     if gone and not all(_UNABLE.search(each.text) for each in negative):
         return None  # `it won't come` may say that it was cancelled
-    if negative:
-        return _Read("denied", negative[0].text, "nothing says that it was done")
-    if any(each.mood != "stated" for each in part.clauses):
+    same = [each for each in negative if part.kin & each.signs.keys() or not each.signs]
+    if near := [each for each in same if not part.strange(each) - each.acts]:
+        return _Read("denied", near[0].text, "nothing says that it was done")
+    if negative or any(each.mood != "stated" for each in part.clauses):
         return _Read("absent", part.answer[:80], "nothing says that it was done")
     return None
 

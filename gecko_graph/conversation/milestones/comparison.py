@@ -141,6 +141,7 @@ class Comparison:
     def missing(self, clause: Clause) -> set[str]:
         """Return the part's words that a clause does not have, nor implies."""
         done = {word for word in self.words if PREDICATES.get(word, ("",))[0] in clause.signs}  # an order: ordered
+        done = set() if self.strange(clause) & nouns_of(clause.text) else done
         told = {word for each in self.figures if is_said(each, clause.text) for word in implied_by(each.kind)}
         return self.words - {*clause.words} - done - told - self._modifiers(clause)
 

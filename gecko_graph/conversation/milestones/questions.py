@@ -94,7 +94,7 @@ def _asks_which(claim: str, sentence: str, answer: str, asked: str) -> bool:
     """Return whether a sentence asks which of the things that the answer names: `which one`, `do you mean A or B`."""
     if not re.match(r"\W*(?:which|who|whether it is)\b", claim, re.I):
         return False
-    if not _CHOICE.search(sentence):
+    if not _CHOICE.search(sentence) or concepts_of(sentence) - concepts_of(f"{claim} {asked}"):
         return False
     wanted = _topics(_SLOT_WORDS.sub(" ", claim))
     return all(_is_among(word, _topics(answer) | _topics(asked)) for word in wanted)
