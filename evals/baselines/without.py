@@ -28,7 +28,7 @@ from gecko_graph.world.check import validator
 from gecko_graph.world.commit import state_updater
 
 from ..bfcl.rehearse import unseeing
-from .trials import Create
+from .methods import Create
 
 PARTS = ("validation", "state", "feedback")
 
