@@ -15,6 +15,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, cycle, islice
@@ -26,7 +27,10 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "gecko_graph"
 SERVICE = ROOT / "examples" / "order" / "service.py"
 STORED = ROOT / "evals" / "golden" / "mutants.json"
-LIMIT_S, MOST_FILES = 150, 8
+MOST_FILES, MOST_LINES = 8, 20
+LONGEST_S, LEAST_S, LONGER = 900.0, 60.0, 3.0
+"""Seconds that tests may take without a fault; with one, so many and so many times as long as without."""
+CAUGHT = {"tests", "time"}
 OPTIONS = ["-x", "-q", "-p", "no:cacheprovider", "-m", "not slow", "--hypothesis-profile=gecko-ci"]
 LEFT_OUT = shutil.ignore_patterns(".git", "out", "__pycache__", ".*_cache", ".hypothesis")
 OTHER: dict[type[ast.cmpop], type[ast.cmpop]] = {
@@ -134,53 +138,70 @@ def nearest_tests(file: str) -> list[str]:
     return named[:MOST_FILES] or nearest_tests(next(above).relative_to(ROOT).as_posix())
 
 
-def what_catches(tree: Path, tests: Sequence[str], *more: str, limit_s: int) -> str:
-    """Return what tests make of a copy of the repository: `no` where they pass, else `tests` or `time`."""
+def run_tests(tree: Path, tests: Sequence[str], *, limit_s: float) -> tuple[str, float, str]:
+    """Return what tests make of a copy of the repository: `no` where they pass, else `tests` or `time`.
+
+    The second value is how many seconds they took, the third the end of what they printed.
+    """
     env = {**os.environ, "PYTHONPATH": str(tree)}
-    command = [sys.executable, "-m", "pytest", *OPTIONS, *more, *tests]
+    command, begun = [sys.executable, "-m", "pytest", *OPTIONS, *tests], time.monotonic()
     try:
-        ran = subprocess.run(command, cwd=tree, env=env, capture_output=True, timeout=limit_s)
+        ran = subprocess.run(command, cwd=tree, env=env, capture_output=True, timeout=limit_s, text=True)
     except subprocess.TimeoutExpired:
-        return "time"
-    return "no" if ran.returncode in {0, 5} else "tests"  # 5: all of them are slow
+        return "time", limit_s, f"not over after {limit_s:.0f} s"
+    caught = "no" if ran.returncode in {0, 5} else "tests"  # 5: all of them are slow
+    return caught, time.monotonic() - begun, "\n".join(ran.stdout.splitlines()[-MOST_LINES:])
 
 
-def try_all(mutants: Sequence[Mutant]) -> Iterator[tuple[Mutant, str]]:
-    """Yield each mutant, as it stands now, with what caught it: `tests`, `time`, `no`, or `gone`."""
+def try_all(mutants: Sequence[Mutant]) -> Iterator[tuple[Mutant, Mutant, str]]:
+    """Yield each mutant, as it was and as it stands now, with what caught it: `tests`, `time`, `no`, or `gone`.
+
+    Those of the same tests follow each other; the tests run once without a fault, and then have LONGER times as long.
+    """
     sites = list(find_sites())
+    groups: dict[tuple[str, ...], list[tuple[Mutant, Site]]] = {}
+    for mutant in mutants:
+        if site := find_again(mutant, sites):
+            groups.setdefault(tuple(nearest_tests(site[0].file)), []).append((mutant, site))
+        else:
+            yield mutant, mutant, "gone"
     with TemporaryDirectory(prefix="mutants-") as folder:
         tree = Path(folder) / "tree"
         shutil.copytree(ROOT, tree, ignore=LEFT_OUT)
         (tree.parent / "shared").symlink_to(ROOT.parent / "shared")
-        wanted = {each for mutant in mutants for each in nearest_tests(mutant.file)}
-        if what_catches(tree, sorted(wanted), "-n", "2", limit_s=900) != "no":
-            raise SystemExit("error: the tests fail without a fault")
-        for mutant in mutants:
-            site = find_again(mutant, sites)
-            if site is None:
-                yield mutant, "gone"
-                continue
-            now, start, end = site
-            source = (ROOT / now.file).read_bytes()
-            (tree / now.file).write_bytes(source[:start] + now.becomes.encode() + source[end:])
-            yield now, what_catches(tree, nearest_tests(now.file), limit_s=LIMIT_S)
-            shutil.copy2(ROOT / now.file, tree / now.file)  # with its old time, so that no stale bytecode is taken
+        for tests, some in groups.items():
+            caught, took_s, told = run_tests(tree, tests, limit_s=LONGEST_S)
+            if caught != "no":
+                raise SystemExit(f"error: without a fault: {told}")
+            for mutant, (now, start, end) in some:
+                source = (ROOT / now.file).read_bytes()
+                (tree / now.file).write_bytes(source[:start] + now.becomes.encode() + source[end:])
+                yield mutant, now, run_tests(tree, tests, limit_s=LEAST_S + LONGER * took_s)[0]
+                shutil.copy2(ROOT / now.file, tree / now.file)  # with its old time: no stale bytecode is taken
 
 
 def main() -> None:
     """Draw or read the mutants, try them, and keep what came."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draw", type=int, metavar="N", help="draw so many anew")
-    number = parser.parse_args().draw
-    before = {Mutant(*row[:-1]): row[-1] for row in ([] if number else json.loads(STORED.read_text("utf-8")))}
-    mutants, rows, caught_in = draw(number) if number else list(before), list[str](), Counter[str]()
-    for old, (mutant, caught) in zip(mutants, try_all(mutants), strict=True):
-        rows.append(json.dumps([*mutant, caught], ensure_ascii=False))
-        moved = f" (before: {before[old]})" if before.get(old, caught) != caught else ""
-        print(f"{caught:5} {mutant.file}:{mutant.line} {mutant.qualname}: {mutant.kind}{moved}", flush=True)
-        caught_in[room_of(mutant.file)] += caught in {"tests", "time"}
-    STORED.write_text("[\n" + ",\n".join(rows) + "\n]\n", "utf-8")
-    print(f"{caught_in.total()} of {len(rows)} caught; nothing in: {[room for room, n in caught_in.items() if not n]}")
+    parser.add_argument("--only", nargs="+", metavar="ROOM", default=[], help="try those of these rooms alone")
+    given = parser.parse_args()
+    rows = {each: "" for each in draw(given.draw)} if given.draw else read_rows()
+    wanted = [each for each in rows if not given.only or room_of(each.file) in given.only]
+    kept = {each: (each, caught) for each, caught in rows.items()}
+    for old, now, caught in try_all(wanted):
+        kept[old] = now, caught
+        moved = f" (before: {rows[old]})" if rows[old] not in {"", caught} else ""
+        print(f"{caught:5} {now.file}:{now.line} {now.qualname}: {now.kind}{moved}", flush=True)
+        lines = [json.dumps([*each, word], ensure_ascii=False) for each, word in kept.values()]
+        STORED.write_text("[\n" + ",\n".join(lines) + "\n]\n", "utf-8")  # at once: a run may be broken off
+    count = Counter("caught" if kept[each][1] in CAUGHT else kept[each][1] for each in wanted)
+    print(f"{count['caught']} caught of {len(wanted) - count['gone']} that still stand; {count['gone']} are gone")
+
+
+def read_rows() -> dict[Mutant, str]:
+    """Return the stored mutants, each with what caught it last."""
+    return {Mutant(*row[:-1]): row[-1] for row in json.loads(STORED.read_text("utf-8"))}
 
 
 if __name__ == "__main__":
