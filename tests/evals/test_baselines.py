@@ -46,7 +46,7 @@ def play(name, *, attempts, judge=(), retries=3, create=None):
 
 
 def solved(rehearsal) -> bool:
-    return problems.ScenarioProblem(FILES).solved([rehearsal])
+    return problems.of_scenario(FILES).solved([rehearsal])
 
 
 def by(role, heard):
