@@ -15,9 +15,8 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, cycle, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,11 +26,9 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "gecko_graph"
 SERVICE = ROOT / "examples" / "order" / "service.py"
 STORED = ROOT / "evals" / "golden" / "mutants.json"
-MOST_FILES, MOST_LINES = 8, 20
-LONGEST_S, LEAST_S, LONGER = 900.0, 60.0, 3.0
-"""Seconds that tests may take without a fault; with one, so many and so many times as long as without."""
+LIMIT_S, MOST_FILES, MOST_CHARS = 600, 8, 2_000
 CAUGHT = {"tests", "time"}
-OPTIONS = ["-x", "-q", "-p", "no:cacheprovider", "-m", "not slow", "--hypothesis-profile=gecko-ci"]
+OPTIONS = ["-x", "-q", "-rfE", "-p", "no:cacheprovider", "-m", "not slow", "--hypothesis-profile=gecko-ci"]
 LEFT_OUT = shutil.ignore_patterns(".git", "out", "__pycache__", ".*_cache", ".hypothesis")
 OTHER: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -138,46 +135,55 @@ def nearest_tests(file: str) -> list[str]:
     return named[:MOST_FILES] or nearest_tests(next(above).relative_to(ROOT).as_posix())
 
 
-def run_tests(tree: Path, tests: Sequence[str], *, limit_s: float) -> tuple[str, float, str]:
-    """Return what tests make of a copy of the repository: `no` where they pass, else `tests` or `time`.
+def first_failure(tree: Path, tests: Sequence[str], known: Iterable[str] = ()) -> str:
+    """Return the first test that fails in a copy of the repository, `time` where they do not end, else nothing.
 
-    The second value is how many seconds they took, the third the end of what they printed.
+    Those that are known to fail are left out.
     """
+    left_out = [word for each in known for word in ("--deselect", each)]
+    command = [sys.executable, "-m", "pytest", *OPTIONS, *left_out, *tests]
     env = {**os.environ, "PYTHONPATH": str(tree)}
-    command, begun = [sys.executable, "-m", "pytest", *OPTIONS, *tests], time.monotonic()
     try:
-        ran = subprocess.run(command, cwd=tree, env=env, capture_output=True, timeout=limit_s, text=True)
+        ran = subprocess.run(command, cwd=tree, env=env, capture_output=True, timeout=LIMIT_S, text=True)
     except subprocess.TimeoutExpired:
-        return "time", limit_s, f"not over after {limit_s:.0f} s"
-    caught = "no" if ran.returncode in {0, 5} else "tests"  # 5: all of them are slow
-    return caught, time.monotonic() - begun, "\n".join(ran.stdout.splitlines()[-MOST_LINES:])
+        return "time"
+    if ran.returncode in {0, 5}:  # 5: all of them are slow
+        return ""
+    found = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", ran.stdout, re.MULTILINE)
+    if found is None:
+        raise SystemExit(f"error: pytest ended with {ran.returncode}: {(ran.stdout + ran.stderr)[-MOST_CHARS:]}")
+    return found[1]
 
 
-def try_all(mutants: Sequence[Mutant]) -> Iterator[tuple[Mutant, Mutant, str]]:
+def try_all(mutants: Iterable[Mutant]) -> Iterator[tuple[Mutant, Mutant, str]]:
     """Yield each mutant, as it was and as it stands now, with what caught it: `tests`, `time`, `no`, or `gone`.
 
-    Those of the same tests follow each other; the tests run once without a fault, and then have LONGER times as long.
+    A mutant is caught where a test fails that passes without it; others that fail are told, and left out from then on.
     """
-    sites = list(find_sites())
-    groups: dict[tuple[str, ...], list[tuple[Mutant, Site]]] = {}
-    for mutant in mutants:
-        if site := find_again(mutant, sites):
-            groups.setdefault(tuple(nearest_tests(site[0].file)), []).append((mutant, site))
-        else:
-            yield mutant, mutant, "gone"
+    sites, known = list(find_sites()), set[str]()
     with TemporaryDirectory(prefix="mutants-") as folder:
         tree = Path(folder) / "tree"
         shutil.copytree(ROOT, tree, ignore=LEFT_OUT)
         (tree.parent / "shared").symlink_to(ROOT.parent / "shared")
-        for tests, some in groups.items():
-            caught, took_s, told = run_tests(tree, tests, limit_s=LONGEST_S)
-            if caught != "no":
-                raise SystemExit(f"error: without a fault: {told}")
-            for mutant, (now, start, end) in some:
-                source = (ROOT / now.file).read_bytes()
-                (tree / now.file).write_bytes(source[:start] + now.becomes.encode() + source[end:])
-                yield mutant, now, run_tests(tree, tests, limit_s=LEAST_S + LONGER * took_s)[0]
-                shutil.copy2(ROOT / now.file, tree / now.file)  # with its old time: no stale bytecode is taken
+        for mutant in mutants:
+            site = find_again(mutant, sites)
+            yield (mutant, site[0], try_one(tree, site, known)) if site else (mutant, mutant, "gone")
+
+
+def try_one(tree: Path, site: Site, known: set[str]) -> str:
+    """Return what catches a mutant; tests that also fail without it become known."""
+    now, start, end = site
+    tests, source = nearest_tests(now.file), (ROOT / now.file).read_bytes()
+    while True:
+        (tree / now.file).write_bytes(source[:start] + now.becomes.encode() + source[end:])
+        failing = first_failure(tree, tests, known)
+        shutil.copy2(ROOT / now.file, tree / now.file)  # with its old time, so that no stale bytecode is taken
+        if failing in {"", "time"}:
+            return failing or "no"
+        if not first_failure(tree, [failing]):
+            return "tests"
+        print(f"fails without a fault: {failing}", file=sys.stderr, flush=True)
+        known.add(failing)
 
 
 def main() -> None:
