@@ -11,8 +11,8 @@ import pytest
 from evals.bfcl import MULTI_TURN, cause
 from evals.bfcl.agreement import marks_of
 from evals.bfcl.arms import by_model, by_record, by_truth
+from evals.bfcl.drawn import exchanged
 from evals.bfcl.oracle import apart
-from evals.bfcl.redrawn import exchanged
 from evals.bfcl.simulated import Stage
 from evals.bfcl.tasks import RECORDED, read_recorded
 from evals.harness.options import Options, Planner
