@@ -16,8 +16,8 @@ critic is asked: the model that plans, unless the role `judge` has one of its ow
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol, TypeAlias
 
@@ -32,12 +32,18 @@ from gecko_graph.models.ask import AnyAsk, PlannerAsk, Reply, Where
 from gecko_graph.models.formatting import cut, format_steps
 from gecko_graph.models.node import NodeFunction, NodeScope
 from gecko_graph.models.reply import Unreadable, read_reply
+from gecko_graph.nodes.judge import judge
 from gecko_graph.nodes.planner import planner
 from gecko_graph.nodes.rounds import start_round
-from gecko_graph.state import Attempt, Role, Verdict
+from gecko_graph.state import Attempt, ChecklistItem, JsonObject, Role, UnjudgedAttempt, Verdict
 from gecko_graph.tools import Toolkit
+from gecko_graph.tools.spec import ToolSpec
 from gecko_graph.world.channels import AttemptState, GeckoState
+from gecko_graph.world.check import validator
+from gecko_graph.world.commit import state_updater
 from gecko_graph.world.turn import human_turns, task_of
+
+from ..bfcl.rehearse import unseeing
 
 REMEMBERED = 3
 TEMPERATURE = 0.7
@@ -284,3 +290,94 @@ BASELINES: Mapping[str, Create] = {
 
 CRITICAL = frozenset({"reflexion", "self-refine", "best-of-n"})
 """Those that ask a critic as well as the planner."""
+
+
+# The rehearsal with a part taken out (paper, section 6.3 and figure 4).
+#
+# - without validation: neither rules nor a model look at arguments. What no tool could be given is refused all the
+#   same: a call of a tool that does not exist, and arguments that are not a JSON object.
+# - without state: no change of the task state is kept or estimated, and the judge sees none; the start state stays.
+# - without feedback: any call counts as success and none as failure. There is no checklist and no judge.
+
+PARTS = ("validation", "state", "feedback")
+
+CALLS_WERE_MADE: ChecklistItem = {"id": "calls", "description": "tool calls were made"}
+
+ANYTHING: JsonObject = {"type": "object", "additionalProperties": True}
+
+
+@dataclass(frozen=True, slots=True)
+class Unruled:
+    """The toolkit without its argument rules."""
+
+    toolkit: Toolkit
+
+    def get(self, name: str, /) -> ToolSpec | None:
+        """Return the tool, with any arguments allowed."""
+        tool = self.toolkit.get(name)
+        return None if tool is None else replace(tool, parameters=ANYTHING)
+
+
+def unvalidated(state: AttemptState, scope: NodeScope, *, toolkit: Toolkit) -> Any:
+    """Let every call through that a tool can be given at all; no model is asked."""
+    silent = replace(scope, context=scope.context.model_copy(update={"semantic_validation": False}))
+    return validator(state, silent, toolkit=Unruled(toolkit))
+
+
+def forgetful(state: AttemptState, scope: NodeScope, *, toolkit: Toolkit) -> Any:
+    """Answer the planner, and forget what the calls have changed; no model is asked what it was."""
+    mute = replace(scope, has_model=lambda role: False)
+    update = yield from state_updater(state, mute, toolkit=toolkit)
+    steps = [{**step, "outcome": {**step["outcome"], "patch": []}} for step in update["steps"]]
+    return {**update, "steps": steps, "task_state": []}
+
+
+def stateless_judge(state: GeckoState, scope: NodeScope) -> Any:
+    """Return the judge with the calls and their results for evidence, and an empty task state."""
+    blind: Any = {**state, "task_state": {}}
+    return judge(blind, scope)
+
+
+def unasked(state: Any, scope: NodeScope) -> dict[str, Any]:
+    """Return one item in the place of a model's checklist, so that a failed attempt is followed by another."""
+    return {"items": [CALLS_WERE_MADE], "bookkeeping": {"items_failure": ""}}
+
+
+def naive_judge(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
+    """Return success if tool calls were made, failure if not, without naming what is missing."""
+    unjudged = state["bookkeeping"]["attempts_to_judge"]
+    return {"attempts": [{**each, "verdict": naive_verdict(each)} for each in unjudged]}
+
+
+def naive_verdict(attempt: UnjudgedAttempt) -> Verdict:
+    """Return `accepted` if the attempt has made any call."""
+    made = bool(attempt["steps"])
+    item: Any = {**CALLS_WERE_MADE, "status": "success" if made else "failed", "reason": "", "by": "rule"}
+    return {
+        "status": "accepted" if made else "failed",
+        "score": float(made),
+        "items": [item],
+        "feedback": "" if made else "no tool calls were made",
+    }
+
+
+def nodes_without(parts: Sequence[str], toolkit: Toolkit) -> Mapping[str, NodeFunction]:
+    """Return the functions in the place of the nodes that are taken out."""
+    nodes: dict[str, NodeFunction] = {}
+    if "validation" in parts:
+        nodes["validator"] = partial(unvalidated, toolkit=toolkit)
+    if "state" in parts:
+        nodes |= {"state_updater": partial(forgetful, toolkit=toolkit), "judge": stateless_judge}
+    if "feedback" in parts:
+        nodes |= {"checklist": unasked, "judge": naive_judge}
+    return nodes
+
+
+def without(*parts: str) -> Create:
+    """Return the rehearsal without some of its parts; with none named, the whole of it."""
+
+    def create(toolkit: Toolkit, *, models: Models, default: GeckoContext, checkpointer: Checkpointer = None) -> Gecko:
+        nodes = {"judge": unseeing(toolkit), **nodes_without(parts, toolkit)}
+        return compose(toolkit, models=models, default=default, checkpointer=checkpointer, replace=nodes)
+
+    return create

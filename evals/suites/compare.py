@@ -18,9 +18,8 @@ from gecko_graph import GeckoContext, Models
 from gecko_graph.graph import Gecko
 from gecko_graph.state import JsonObject, Role
 
-from ..baselines.methods import BASELINES, CRITICAL, Create
+from ..baselines.methods import BASELINES, CRITICAL, PARTS, Create, without
 from ..baselines.problems import MOST_CALLS, Problem, add_set, problems
-from ..baselines.without import PARTS, without
 from ..bfcl.rehearse import play_turns
 from ..harness.figures import Case, Measured, Published, Record, Table, mean, rate
 from ..harness.options import EvalError, Options

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
+from evals.baselines.methods import without
 from evals.baselines.problems import problems
-from evals.baselines.without import without
 from evals.harness.options import EvalError, Options, Planner
 from evals.suites.compare import PAPER, Compare, arms_of, contend, is_live
 from gecko_graph import GeckoContext, Models, Scenario
