@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, cast
 
 from ..models.formatting import cut, format_call, format_complaint, format_json, join_lines, one_line, text_of
@@ -17,9 +17,11 @@ from ..world.provenance import is_planned
 from ..world.refusals import is_same_call
 from ..world.rung import refuse
 from ..world.turn import TakenIds, assign_id, stop
-from .channels import Candidate, ForwardState, Need, Rejection
+from .channels import ForwardState, Need, Rejection
 
 REASON_CHARS = 300
+CLEARED: Mapping[str, Any] = {"need": "", "candidates": [], "rejections": [], "tries": 0}
+"""The keys of a need that is over."""
 OUT = "a result of it was refused before"
 OTHERS = "other arguments: the result of this very call was refused"
 
@@ -112,17 +114,22 @@ def read_rejection(step: Step, *, declined: bool, hands_empty: bool) -> Rejectio
     return {**about, "category": "hallucinated_value" if by_model else "schema"}
 
 
-def lose(need: str, ranked: list[Candidate], rejections: list[Rejection]) -> dict[str, Any]:
+def close_need(state: ForwardState) -> Need:
+    """Return the record of the need at hand, as far as it has come."""
+    return {"need": state["need"], "candidates": state["ranked"], "rejections": state["rejections"]}
+
+
+def lose(state: ForwardState) -> dict[str, Any]:
     """Return the update where no tool is left for a need: forward execution has failed (algorithm 1, line 25).
 
     Not where the reasoner can go on from what it is told: a model's words why it made no call, a read that found
     nothing.
     """
-    over: Need = {"need": need, "candidates": ranked, "rejections": rejections}
-    if any("told" in each for each in rejections):
-        return {"needs": [over], "need": "", "candidates": [], "rejections": [], "tries": 0}
-    why = "; ".join(f"{each['tool']}: {each['reason']}" for each in rejections[:3])
-    message = f"no tool can meet the need: {need}" + (f" ({why})" if why else "")
+    over = close_need(state)
+    if any("told" in each for each in over["rejections"]):
+        return {"needs": [over], **CLEARED}
+    why = "; ".join(f"{each['tool']}: {each['reason']}" for each in over["rejections"][:3])
+    message = f"no tool can meet the need: {over['need']}" + (f" ({why})" if why else "")
     return {"needs": [over], **stop("no_candidate", message)}
 
 
