@@ -227,11 +227,9 @@ class GeckoMiddleware(AgentMiddleware):
         calls = find_pending(state["messages"], self._exclude_tools)[1] if self._mode == "preview" else []
         steps = [set_id(step, call) for call in calls if (step := find_rehearsed(state, call))]
         before = state["gecko"]["state"] if calls else {}
-        if not (preview := build_preview(steps, before, self._real, self._policy)):
+        undos = (state.get("gecko_batch") or {}).get("undo", {})
+        if not (preview := build_preview(steps, before, self._real, self._policy, undos)):
             return None
-        undos = state["gecko_batch"].get("undo", {})
-        for planned in (each for each in preview["calls"] if each["call"]["id"] in undos):
-            planned["undo"] = undos[planned["call"]["id"]]
         decided: dict[str, Any] = {}
         ran = [each for each in preview["calls"] if each["predicted"]["rung"] != "validator"]
         world = self._fork(state)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from langchain_core.messages import HumanMessage, ToolCall
@@ -18,7 +19,7 @@ from ..state import JsonObject, Rehearsal, Step
 from ..tools import Toolkit
 from ..tools.real import drive
 from ..world.as_tools import find_pending, messages_of
-from ..world.records import Preview
+from ..world.records import Preview, Undo
 from ..world.undo import LIMIT_S, UndoFinder
 from ..world.world import World
 
@@ -68,9 +69,20 @@ def set_id(step: Step, call: ToolCall) -> Step:
     return {**step, "call": {**step["call"], "id": call["id"] or ""}}
 
 
-def build_preview(steps: Sequence[Step], state: JsonObject, toolkit: Toolkit, policy: ReviewPolicy) -> Preview | None:
-    """Return the preview of calls that were simulated from a task state; None where there is none of a known tool."""
+def build_preview(
+    steps: Sequence[Step],
+    state: JsonObject,
+    toolkit: Toolkit,
+    policy: ReviewPolicy,
+    undos: Mapping[str, Undo] = MappingProxyType({}),
+) -> Preview | None:
+    """Return the preview of calls that were simulated from a task state; None where there is none of a known tool.
+
+    `undos` are what takes calls back that was found before, by their ids.
+    """
     calls = [plan_call(step, toolkit) for step in steps if step["call"]["name"] in toolkit]
+    for each in (each for each in calls if each["call"]["id"] in undos):
+        each["undo"] = undos[each["call"]["id"]]
     return finish_preview(calls, state, toolkit=toolkit, policy=policy) if calls else None
 
 
