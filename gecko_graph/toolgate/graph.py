@@ -26,6 +26,7 @@ from typing import Any
 from langchain_core.runnables import Runnable
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.store.base import BaseStore
 from langgraph.types import Checkpointer
 
 from ..context import GeckoContext
@@ -59,13 +60,14 @@ ROUTES: Mapping[str, tuple[str, str, str]] = {
 """From a node, by a key of the state, to where it leads with something there, and to where without; a stop ends it."""
 
 
-def create_toolgate(
+def create_toolgate(  # noqa: PLR0913 - every one is a choice of its own, by keyword
     toolkit: Toolkit,
     *,
     model: ModelsLike = None,
     checkpointer: Checkpointer = None,
     context: GeckoContext | None = None,
     index: ToolIndex | None = None,
+    store: BaseStore | None = None,
     strict: bool = False,
     name: str = "toolgate",
 ) -> CompiledStateGraph[ToolGateState, GeckoContext, ToolGateInput, ToolGateOutput]:
@@ -81,6 +83,7 @@ def create_toolgate(
         checkpointer: Keeps the snapshots. Leave it out where the graph is embedded: it then uses its parent's.
         context: Knobs of every run that brings none of its own.
         index: Finds the tools of a toolkit with more than `max_tools`, as for `create_gecko`.
+        store: Keeps for all threads which tool has served which need. Leave it out where the graph is embedded.
         strict: Algorithm 1 to the letter: a tool that Q has refused a result of is out for the run, and a read that
             finds nothing is such a result. By default that very call is out until the state changes, and where no
             other tool finds anything the reasoner is told so, and goes on; nothing of it is committed.
@@ -97,7 +100,7 @@ def create_toolgate(
     knobs, bound = check_setup(toolkit, context), Models.of(model)
     toolgate = compose(toolkit, models=bound, default=knobs, checkpointer=checkpointer, index=index, strict=strict)
     bound.require("reasoner", "planner")
-    toolgate.name = name
+    toolgate.name, toolgate.store = name, store
     return toolgate
 
 
@@ -124,7 +127,7 @@ def compose(
         "bootstrapper": node(partial(bootstrapper, toolkit=toolkit, search=search), opens_turn=True),
         "start_round": node(start_round),
         "attempt": attempt_node(forward, default, keep=("needs",)),
-        "conclude": node(partial(conclude, toolkit=toolkit)),
+        "conclude": node(partial(conclude, toolkit=toolkit, search=search)),
     }
     if unknown := sorted(replace.keys() - {*nodes, *forward.builder.nodes} | replace.keys() & {"attempt"}):
         raise GeckoError(f"replace: unknown node {unknown[0]!r}")

@@ -313,7 +313,7 @@ def accept(state: ForwardState, scope: NodeScope, *, toolkit: Toolkit, strict: b
     return update if update["candidates"] else {**update, **lose({**state, **update})}
 
 
-def conclude(state: ToolGateState, scope: NodeScope, *, toolkit: Iterable[ToolSpec]) -> Steps:
+def conclude(state: ToolGateState, scope: NodeScope, *, toolkit: Iterable[ToolSpec], search: ToolSearch) -> Steps:
     """Return the record, the state with every committed call, and the answer; a failure's by rule.
 
     Raises:
@@ -335,7 +335,7 @@ def conclude(state: ToolGateState, scope: NodeScope, *, toolkit: Iterable[ToolSp
     update: dict[str, Any] = {"record": record, "task_state": after, "supposed": supposed}
     if state["bookkeeping"]["offered_tools"] is not None:
         met = served({"steps": kept, "needs": state.get("needs") or []})
-        update["bookkeeping"] = {"taught": teach(state["bookkeeping"].get("taught", []), met)}
+        update["bookkeeping"] = {"taught": (yield from search.learn(state["bookkeeping"].get("taught", []), met))}
     if message is None or has_open_calls(state["messages"]):
         return update
     message.response_metadata[NAME]["verdict"] = record["status"]
