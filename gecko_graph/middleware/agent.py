@@ -39,7 +39,7 @@ from ..tools.check import Rejection
 from ..tools.real import drive
 from ..values.difference import json_equal
 from ..values.observation import Observe
-from ..world.as_tools import add_marks, build_message, find_pending, is_same
+from ..world.as_tools import add_marks, build_message, find_pending
 from ..world.calls import fold_snapshot
 from ..world.records import ExecutedCall
 from ..world.reducers import delta
@@ -282,11 +282,9 @@ class GeckoMiddleware(AgentMiddleware):
 
     async def _simulate(self, request: Any, live: Live, driver: Driver) -> Any:
         """Answer a call from the store, while the calls come as they were rehearsed; else in the state as it is."""
-        own, made = request.tool_call, live.records()
-        stored = (request.state.get("gecko_batch") or {"answers": ()})["answers"]
-        is_kept = all(one["step"] == other["record"]["step"] for one, other in zip(made, stored, strict=False))
-        if is_kept and len(made) < len(stored) and is_same(own, stored[len(made)]["call"]):
-            live.world.replay([stored[len(made)]["record"]])
+        own, batch = request.tool_call, request.state.get("gecko_batch") or {"answers": ()}
+        if stored := live.find_stored(own, batch["answers"]):
+            live.world.replay([stored])
         else:
             await driver.do(live.world.call_all, live.world.acall_all, live.world.read_calls([own]))
         record = live.records()[-1]

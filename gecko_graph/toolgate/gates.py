@@ -7,7 +7,7 @@ from typing import Any, Literal, cast
 
 from ..models.formatting import cut, format_call, format_complaint, format_json, join_lines, one_line, text_of
 from ..schemas.complaints import find_faults
-from ..state import VERSION, Call, Category, Complaint, Outcome, Step
+from ..state import VERSION, Call, Category, Outcome, Step
 from ..tools import Toolkit
 from ..values.finding import Found
 from ..values.places import scalars_of
@@ -16,7 +16,7 @@ from ..world.commit import category_of, is_void
 from ..world.provenance import is_planned
 from ..world.refusals import is_same_call
 from ..world.rung import refuse
-from ..world.turn import TakenIds, assign_id, stop
+from ..world.turn import stop
 from .channels import ForwardState, Need, Rejection
 
 REASON_CHARS = 300
@@ -77,18 +77,11 @@ def is_out(call: Call, steps: Sequence[Step]) -> bool:
     return False
 
 
-def complain_again(call: Call) -> Step:
-    """Return the step of a call that is out: its planner is asked for other arguments."""
-    got = cut(format_call(call), budget=REASON_CHARS)
-    complaint: Complaint = {"tool": call["name"], "path": "$", "expected": OTHERS, "got": got, "source": "rule"}
-    return {"v": VERSION, "call": call, "complaints": [complaint]}
-
-
-def decline(name: str, why: str, taken: TakenIds) -> Step:
-    """Return the step of a model that made no call: it has no arguments, and its tool is set aside."""
-    call: Call = {"id": assign_id(None, taken), "name": name, "args": {}}
-    got = cut(one_line(why), budget=REASON_CHARS)
-    complaint: Complaint = {"tool": name, "path": "$", "expected": "a call for the need", "got": got, "source": "model"}
+def complain(call: Call, why: str = "") -> Step:
+    """Return the step of a call that is out, or of a model that made none, and says `why`."""
+    expected, got, source = ("a call for the need", why, "model") if why else (OTHERS, format_call(call), "rule")
+    got = cut(one_line(got), budget=REASON_CHARS)
+    complaint: Any = {"tool": call["name"], "path": "$", "expected": expected, "got": got, "source": source}
     return {"v": VERSION, "call": call, "complaints": [complaint]}
 
 

@@ -50,6 +50,7 @@ from ..world.provenance import is_planned
 from ..world.rung import find_closed, format_closed, untrusted_of
 from ..world.turn import (
     TakenIds,
+    assign_id,
     check_start,
     earlier,
     read_calls,
@@ -63,8 +64,7 @@ from .gates import (
     OUT,
     check,
     close_need,
-    complain_again,
-    decline,
+    complain,
     find_out,
     format_undone,
     is_out,
@@ -253,11 +253,12 @@ def arguments(
     message, calls = read_calls(reply.value, taken=taken)
     fitting = [call for call in calls if toolkit.resolve(call["name"]) == name]
     if not fitting:
-        step = decline(name, text_of(message).strip() or "no call was made", taken)
+        made: Call = {"id": assign_id(None, taken), "name": name, "args": {}}
+        step = complain(made, text_of(message).strip() or "no call was made")
         return {"pending": [], "steps": [step], "tries": MOST_TRIES}
     call: Call = {**fitting[0], "name": name}
     if not strict and is_out(call, steps):
-        return {"pending": [], "steps": [complain_again(call)]}
+        return {"pending": [], "steps": [complain(call)]}
     scope.emit(event("gecko.call", attempt=state["number"], call=call))
     sent = [each for each in message.tool_calls if each["id"] == call["id"]]
     return {"pending": [call], "trace": [replace_calls(message, sent)]}
