@@ -304,7 +304,7 @@ def measure_plans(given: Any) -> int:
             start, plan = service.state(), draw_plan(rng, service.state())
             agent = create_gecko_agent(
                 kit, model=Models(planner=recorded(planner=[[*plan, {"say": "Done."}]])), interrupt_on="none",
-                checkpointer=InMemorySaver(), context=GeckoContext(undo_s=0.5),
+                checkpointer=InMemorySaver(), context=GeckoContext(),
             )  # fmt: skip
             config: Any = {"configurable": {"thread_id": "1"}}
             checks = [{"description": "anything", "check": "true"}]
@@ -319,8 +319,10 @@ def measure_plans(given: Any) -> int:
             kept = [each for each in made if each["call"]["id"] in left]
             right += len(made) == len(plan) and {**service.state(), "orders": 0} == expect(start, kept)
             whole += not kept
-    print(f"plans: {right} of {given.plans} came back to the start but for the orders and what was said to stay")
-    print(f"  {whole} with a way back for each write; {calls} writes: {dict(tools)}")
+            seen = seed + 1 - given.first
+            if seen % 20 == 0 or seen == given.plans:
+                print(f"plans: {right} of {seen} came back to the start but for the orders and what was said to stay")
+                print(f"  {whole} with a way back for each write; {calls} writes: {dict(tools)}", flush=True)
     return int(right < given.plans)
 
 
