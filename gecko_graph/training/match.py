@@ -36,7 +36,7 @@ def tool_match(
         return False
     plain = [each.get("function", each) for each in tools]
     schemas = {each["name"]: each.get("parameters") for each in plain}
-    allowed = also or [None] * len(label)
+    allowed: Sequence[Any] = also or [None] * len(label)
     fits = [[_is_same(one, *pair, schemas) for pair in zip(label, allowed, strict=True)] for one in predicted]
     return _can_pair(fits)
 

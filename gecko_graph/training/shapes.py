@@ -215,8 +215,8 @@ def _read_own(row: Mapping[str, Any], name: str, source: Json) -> Sample:
     known["label"] = [read_call(each) for each in row["label"]]
     if isinstance(known.get("results"), list):
         known["results"] = [read_result(each) for each in known["results"]]
-    for key in ("results", "also"):
-        if len(known.get(key, known["label"])) != len(known["label"]):
+    for key in known.keys() & {"results", "also"}:
+        if len(known[key]) != len(known["label"]):
             raise ValueError(f"{len(known[key])} {key} for {len(known['label'])} calls")
     return cast("Sample", known)
 
