@@ -168,7 +168,7 @@ def verify_samples(  # noqa: PLR0913 - every one is a choice of its own, by keyw
     """
     if output is None:
         with TemporaryDirectory() as folder:
-            given = {"toolkit": toolkit, "model": model, "workers": workers, "answers": answers, "to": to}
+            given: Any = {"toolkit": toolkit, "model": model, "workers": workers, "answers": answers, "to": to}
             summary = verify_samples(source, Path(folder) / "rows.jsonl", truth=truth, tell=tell, **given)
             summary.rows = [line.read() for line in read_lines(Path(folder) / "rows.jsonl")]
             return summary
