@@ -19,7 +19,7 @@ from .walks import Move, Source, Walk, replay
 
 Pairs: TypeAlias = set[tuple[int, int]]
 """Origins of moves of which the second needs the first: its value, or what it has done."""
-_TRIES, _SWAPS, _CHANGES = 8, 4, 3
+_TRIES, _SWAPS, _CHANGES = 8, 4, 2
 
 
 class End(NamedTuple):
@@ -141,7 +141,7 @@ def longest_chain(pairs: Pairs) -> int:
 
 
 def near_misses(start: World, moves: Sequence[Move], pairs: Pairs, rng: Random) -> Iterator[list[Move]]:
-    """Yield walks with a call left out, two dependent ones swapped, an argument changed, or a write added."""
+    """Yield walks with a call left out, two dependent ones swapped, each argument changed, or a write added."""
     moves = list(moves)
     for move in moves:
         yield [each for each in moves if each is not move]
@@ -151,8 +151,8 @@ def near_misses(start: World, moves: Sequence[Move], pairs: Pairs, rng: Random) 
         swapped[at[first]], swapped[at[second]] = moves[at[second]], moves[at[first]]
         yield swapped
     walk = Walk(start, rng)
-    for place, move in [*enumerate(moves)] * _CHANGES:
-        if (other := walk.change(start.toolkit[move.name], move)) is not None:
+    for place, name in [(place, name) for place, move in enumerate(moves) for name in sorted(move.args)] * _CHANGES:
+        if (other := walk.change(moves[place], name)) is not None:
             yield [*moves[:place], other, *moves[place + 1 :]]
     replay(walk.world, moves)
     walk.moves, writes = list(moves), [tool for tool in start.toolkit if not start.toolkit.is_read(tool.name)]

@@ -28,7 +28,7 @@ _NAMING = frozenset(["id", "ids", "key", "code", "sku", "symbol", "identifier", 
 _PLAIN = frozenset(("type", "description", "title"))
 CHAIN = 3
 """Calls in a row that depend on each other: half of the tasks have so many."""
-_TRIES = 12
+_TRIES, _CHANGES = 12, 4
 _MOST_VALUES = 4_000
 NOTHING: Any = object()
 
@@ -164,17 +164,15 @@ class Walk:
         self._known += [each._replace(weight=3) for each in _read(args, None)]
         return step
 
-    def change(self, tool: ToolSpec, move: Move) -> Move | None:
-        """Return a move with one argument changed; None where no other value was found."""
-        rules = tool.parameters.get("properties", {})
-        for name in self._rng.sample(sorted(move.args), len(move.args)):
-            for _ in range(4):
-                sources: dict[Place, Source] = {}
-                with suppress(Impossible):
-                    value = self._argument(rules.get(name, {}), (name,), tool, sources)
-                    if digest(value) != digest(move.args[name]):
-                        kept = {place: one for place, one in move.sources.items() if place[0] != name}
-                        return replace(move, args={**move.args, name: value}, sources=kept)
+    def change(self, move: Move, name: str) -> Move | None:
+        """Return a move with another value of one argument; None where none was found."""
+        tool, sources = self.world.toolkit[move.name], dict[Place, Source]()
+        for _ in range(_CHANGES):
+            with suppress(Impossible):
+                value = self._argument(tool.parameters.get("properties", {}).get(name, {}), (name,), tool, sources)
+                if digest(value) != digest(move.args[name]):
+                    kept = {place: one for place, one in move.sources.items() if place[0] != name}
+                    return replace(move, args={**move.args, name: value}, sources=kept)
         return None
 
     def _object(self, schema: JsonObject, place: Place, tool: ToolSpec, sources: dict[Place, Source]) -> JsonObject:

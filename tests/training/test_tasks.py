@@ -13,16 +13,16 @@ from random import Random
 import pytest
 
 from gecko_graph import GeckoError, Models, Scenario, Toolkit, World, create_conversation
-from gecko_graph.conversation.derive import SUCCESS
+from gecko_graph.conversation.derive import SUCCESS, describe_milestones
 from gecko_graph.scenario import shipped
 from gecko_graph.testing import recorded, scripted
-from gecko_graph.training.near import cut, longest_chain, play
+from gecko_graph.training.near import cut, longest_chain, near_misses, play
 from gecko_graph.training.output import read_tasks, save_tasks
-from gecko_graph.training.tasks import A_SEQUENCE, KNOBS, Task, make_tasks, sequence_of
+from gecko_graph.training.tasks import A_SEQUENCE, KNOBS, Task, accepts, hold, make_tasks, sequence_of
 from gecko_graph.training.vary import rename, vary, vary_state
 from gecko_graph.training.walks import CHAIN, Move, Source, Walk, replay
 from gecko_graph.training.words import Reference, find_lacks, refer, say
-from tests.phone import FOLDER
+from tests.phone import FOLDER, load
 
 SHOP = Scenario.load(FOLDER.parent / "shop" / "two-teas.gecko.yaml")
 
@@ -195,8 +195,6 @@ class TestTasks:
                     assert not end.is_same(begun, moves[:at] + moves[at + 1 :])[0]
 
     def test_another_end_is_refused(self):
-        from gecko_graph.training.tasks import accepts
-
         for task in made():
             begun = begin(task.state)
             moves = [Move(at, each["name"], each["args"]) for at, each in enumerate(task.solution)]
@@ -204,6 +202,27 @@ class TestTasks:
             for near in (moves[1:], moves[:-1], [*moves, move(99, "setCartLine", sku="X-1", quantity=1)]):
                 if not play(begun, moves).is_same(begun, near)[0]:
                     assert not accepts(task, begun, near)
+
+    def test_a_twin_of_what_is_deleted_is_another_end(self):
+        phone = load("wifi-off")
+        rows = phone.state["reminders"]
+        state = {**phone.state, "reminders": {**rows, "r-9": rows["r-3"]}}
+        start = begin(state, phone.tools)
+        adds = move(0, "add_reminder", text=rows["r-3"]["text"], due=rows["r-3"]["due"])
+        deletes, other = (move(1, "delete_reminder", id=key) for key in ("r-3", "r-9"))
+        conversation = hold(start, "Please.", [adds, deletes])
+        written = describe_milestones(phone.tools, conversation, clock_stands=True)
+        data = {"name": "twins", "words": "Please.", "state": state, "milestones": written, "solution": [], "chain": 1}
+        task = Task.from_json(phone.tools, data)
+        assert accepts(task, start, [adds, deletes])
+        assert not accepts(task, start, [adds, other])
+
+    def test_each_argument_is_changed_in_a_near_miss(self):
+        """What a goal leaves free, as it was drawn, is found whichever argument gives it."""
+        walk = [BUY, ORDER, CANCEL]
+        misses = [miss for miss in near_misses(begin(), walk, set(), Random(0)) if len(miss) == len(walk)]
+        pairs = [(one.origin, key) for miss in misses for one in miss for key in one.args if one not in walk]
+        assert {*pairs} == {(0, "sku"), (0, "quantity"), (2, "order_id")}
 
     def test_none_twice_and_few_of_a_kind(self):
         assert len({task.words for task in made()}) == len(made()) == 24
