@@ -113,7 +113,7 @@ CASES = {
     "variant_writer": "tools conversation right wrong analysis state constraint",
     "tool_writer": "context demand taken",
     "tool_writer-again": "context demand taken draft faults",
-    "dialogue_planner": "tools kinds faults",
+    "dialogue_planner": "tools kinds draft faults",
 }
 """What is shown of a role's variables; the simulator's `wants` is an effect where it is named."""
 
