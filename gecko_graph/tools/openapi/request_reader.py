@@ -176,7 +176,7 @@ class _Part(NamedTuple):
             value: Json = json.loads(text, parse_int=_as_number) if kinds - {"string"} else text
             is_kind = _TYPES.get(type(value), "null") in kinds or (type(value) is float and value.is_integer())
             if is_kind and not isinstance(value, str) and ("string" not in kinds or format_scalar(value) == text):
-                return value
+                return self.fit(value)
         return text
 
     def fit(self, value: Json) -> Json:
@@ -185,8 +185,11 @@ class _Part(NamedTuple):
             return {key: self.inner(key).fit(each) for key, each in value.items()}
         if isinstance(value, list):
             return [self.inner(None).fit(each) for each in value]
-        is_whole = type(value) is float and value.is_integer() and abs(value) < 1 << 63
-        return int(value) if is_whole and "integer" in self.kinds and "number" not in self.kinds else value
+        if type(value) is not float or not value.is_integer():
+            return value
+        has_bits = any(str(one.get("format")) in ("int32", "int64") for one in self.made_of())
+        is_kept = (abs(value) < 1 << 63 or has_bits) and "integer" in self.kinds and "number" not in self.kinds
+        return int(value) if is_kept else value  # more than its bits: for the validator to refuse
 
     def listed(self, texts: list[str]) -> Json:
         """Return texts as a list, a single one as itself unless only a list may stand here."""
@@ -279,7 +282,8 @@ def _read_body(tool: ToolSpec, request: httpx.Request) -> tuple[JsonObject, Json
     """Return the arguments of a body, and its members that are none."""
     content, parts, binding = request.read(), dict(_parts(tool, "body")), tool.binding or HttpBinding("post", "/")
     media = request.headers.get("content-type") or str(binding.body.get("media", JSON_MEDIA))
-    if media.lower().startswith(FORMS[1]) and "boundary=" not in media:
+    is_form = media.lower().startswith(FORMS[1])
+    if is_form and "boundary=" not in media and (content or binding.body.get("media") != FORMS[1]):
         raise CannotRead("a multipart body without a boundary", is_media=True)
     if not content:
         if binding.body.get("required"):
@@ -340,7 +344,7 @@ def _read_multipart(content: bytes, media: str, whole: _Part | None, parts: Mapp
         found[name] = (
             lists[name] if len(lists[name]) > 1 or (one.is_only("array") and type(value) is not list) else value
         )
-    if not found:
+    if not found and not content.rstrip().endswith(b"--"):  # which ends one, also of no parts
         raise CannotRead("its multipart body is broken")
     return found
 
