@@ -15,6 +15,7 @@ from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import httpx
 
@@ -103,6 +104,8 @@ def _request(entry: JsonObject) -> httpx.Request:
     post, method, url = entry.get("postData") or {}, _part(entry, "method", str), _part(entry, "url", str)
     if post.get("mimeType") and "content-type" not in {name.lower() for name, _ in headers}:
         headers.append(("content-type", str(post["mimeType"])))
+    if post.get("params") and not post.get("text"):  # the form's fields stand there alone
+        post = {**post, "text": urlencode(_pairs(post, "params"))}
     coded = [(name.encode(), value.encode()) for name, value in headers]
     return httpx.Request(method.upper(), url, headers=coded, content=_content(post))
 

@@ -252,7 +252,7 @@ def _nest(wire: str, flat: Mapping[str, str]) -> Any:
 
 def _read_body(tool: ToolSpec, request: httpx.Request) -> JsonObject:
     content, parts, binding = request.read(), dict(_parts(tool, "body")), tool.binding or HttpBinding("post", "/")
-    if not content:
+    if not content and not request.headers.get("content-type", "").startswith(FORMS[1]):
         return {}
     sent = request.headers.get("content-type") or str(binding.body.get("media", JSON_MEDIA))
     kind, whole = sent.partition(";")[0].strip().lower(), parts.get("")
