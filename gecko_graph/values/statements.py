@@ -152,7 +152,7 @@ def _read_sentence(sentence: str, number: int) -> Iterator[Clause]:
         clause = _read_clause(part, number)
         if read and not (clause.signs or _VERBAL.search(part)):  # a fragment of the clause before it
             clause = replace(clause, mood=read[-1].mood)
-            read = [replace(each, tail=f"{each.tail}, {part}") if each is read[-1] else each for each in read]
+            read[-1] = replace(read[-1], tail=f"{read[-1].tail}, {part}")
         read.append(clause)
     for clause in read:
         if clause.words or clause.signs or find_figures(clause.text):
@@ -200,9 +200,9 @@ def _turned(tokens: list[str], verbs: list[bool]) -> tuple[dict[str, set[int]], 
     words: dict[str, bool] = {}
     apart: set[str] = set()
     turn, taken, anew = 1, False, True
+    last_verb = max((place for place, verb in enumerate(verbs) if verb), default=len(verbs))
     for place, (word, verb) in enumerate(zip(tokens, verbs, strict=True)):
-        last = any(verbs[:place]) and not any(verbs[place:])  # "I sent nothing"
-        if word == "notall" or (word == "nothing" and last):
+        if word == "notall" or (word == "nothing" and place > last_verb):  # "I sent nothing"
             signs = {concept: {-sign for sign in each} for concept, each in signs.items()}
             words = {topic: not turned for topic, turned in words.items()}
         if word in ("not", "without", "nothing", "notall"):
