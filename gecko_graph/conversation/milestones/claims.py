@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from ...values.quantities import find_figures, is_said, may_say
+from ...values.quantities import Figure, find_figures, is_said, is_same, may_say, spell_figures
 from ...values.statements import Clause, concepts_of, names_of, read_clauses, split_sentences
 from ...values.words import DEEDS, WORDS, kin_of, opponents_of, phrase
 from .comparison import BARE, STILL, Comparison
@@ -98,6 +98,8 @@ def _by_clauses(part: Comparison) -> _Read | None:
 def _by_other_figure(part: Comparison) -> _Read | None:
     """Find a clause that says another figure in the place of the part's, or an answer that does not say a new one."""
     for wanted in part.figures:
+        if hedged := _find_alternative(part, wanted):
+            return _Read("absent", hedged, f"{wanted.text} is one of several")
         if part.is_said(wanted, part.answer) or may_say(wanted, part.answer):
             continue
         for clause in part.stated:
@@ -110,6 +112,16 @@ def _by_other_figure(part: Comparison) -> _Read | None:
         if new and (none or wanted.kind != "number" or (wanted.value or 0) > 12):
             return _Read("absent", "", f"{wanted.text} is not said")
     return None
+
+
+def _find_alternative(part: Comparison, wanted: Figure) -> str:
+    """Return a sentence that says a figure or another one of its kind: `284 dollars or 270 dollars`."""
+    for sentence in map(spell_figures, split_sentences(part.answer)):
+        for one in (each.text for each in find_figures(sentence) if is_same(wanted, each)):
+            others = "|".join(re.escape(each.text) for each in part.rivals(wanted, sentence))
+            if others and re.search(rf"{re.escape(one)}\W*(?:\w+\W+){{0,3}}?or (?:{others})", sentence):
+                return sentence
+    return ""
 
 
 def _may_tell_figure(part: Comparison, clause: Clause) -> bool:
