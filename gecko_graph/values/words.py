@@ -64,7 +64,7 @@ PREDICATES: Mapping[str, tuple[str, int]] = dict(_read_concepts())
 """By stem: the concept and its sign."""
 DEEDS = {(each.rstrip("-"), -1 if each.endswith("-") else 1) for each in set_of("deeds")}
 """Concepts, with their signs, of what can be done to a thing."""
-_EMPTY = set_of("empty") | set_of("units")
+_EMPTY = set_of("empty") | set_of("unit_words")
 _ALIKE = {stem(other): stem(words[0]) for words in map(str.split, WORDS["synonyms"].split(";")) for other in words[1:]}
 _IDIOMS = [(re.compile("|".join(alternatives), re.I), to) for to, *alternatives in WORDS["idioms"]["rows"]]
 
