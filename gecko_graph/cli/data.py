@@ -22,10 +22,12 @@ from ..scenario.tools import is_in_module
 from ..state import RoleUsage
 from ..tools import Toolkit
 from ..training.dialogues import MEASURED, make_dialogues
+from ..training.formats import FORMATS
 from ..training.loop import create_loop
 from ..training.output import NEMO_GYM, SAMPLES, nemo_rows, save_tasks
 from ..training.rows import Unwritten, write_rows
 from ..training.stages import LoopConfig
+from ..training.steps import read_rows
 from ..training.tool_writer import write_tools
 from ..training.verify import Summary, verify_samples
 from ..training.walks import CHAIN
@@ -202,10 +204,10 @@ def tools(options: Options) -> int:
             options.domain, options.output, options.count, model=build_models(options), seed=options.seed,
             tell=lambda done, asked: tell(done, f"writing tools, {counted(asked, 'path')} drawn"),
         )  # fmt: skip
-    lost = f", {counted(len(made.lost), 'path')} without one" if made.lost else ""
-    lines = [f"{path}: {'; '.join(faults.splitlines())}" for path, faults in made.lost[:LOST_SHOWN]]
-    _show_made(options.output, f"{counted(len(made.names), 'tool')}{lost}", lines, "yellow")
-    return 0 if len(made.names) == options.count else 1
+    lost = f", {counted(len(made['lost']), 'path')} without one" if made["lost"] else ""
+    lines = [f"{path}: {'; '.join(faults.splitlines())}" for path, faults in made["lost"][:LOST_SHOWN]]
+    _show_made(options.output, f"{counted(len(made['names']), 'tool')}{lost}", lines, "yellow")
+    return 0 if len(made["names"]) == options.count else 1
 
 
 def dialogues(options: Options) -> int:
@@ -216,31 +218,32 @@ def dialogues(options: Options) -> int:
     named = _write_toolkit(toolkit, options.document, folder)
     with _progress(options.count) as (bar, tell):
 
-        def costs(spent: RoleUsage, left: int) -> bool:
+        def costs(spent: RoleUsage) -> bool:
             bar.stop()
-            _show_costs(spent, left)
+            _show_costs(spent)
             is_wanted = options.yes or not bar.console.is_terminal or click.confirm("Go on?", default=True, err=True)
             bar.start()
             return is_wanted
 
         counts = make_dialogues(
             toolkit, folder, options.count, tools=named, model=build_models(options), assistant=options.assistant,
-            seed=options.seed, workers=options.workers, to=options.to, costs=costs,
+            seed=options.seed, workers=options.workers, costs=costs,
             tell=lambda kept, made: tell(kept, counted(made, "dialogue")),
         )  # fmt: skip
-    kept, rows = counts.pop("kept", 0), counts.pop("rows", 0)
-    lines = [f"{counted(number, 'dialogue')} dropped: {why}" for why, number in counts.most_common()]
-    _show_made(
-        options.output, f"{counted(kept, 'dialogue')} kept, {counted(rows, 'row')} in {SAMPLES}", lines, "yellow"
-    )
+    if options.to:
+        rows = read_rows(folder / SAMPLES)
+        write_rows(folder / f"{options.to}.jsonl", (made for row in rows for made in FORMATS[options.to](row)))
+    kept, number = counts.pop("kept", 0), counts.pop("rows", 0)
+    told = f"{counted(kept, 'dialogue')} kept, {counted(number, 'row')} in {SAMPLES}"
+    lines = [f"{counted(count, 'dialogue')} dropped: {why}" for why, count in counts.most_common()]
+    _show_made(options.output, told, lines, "yellow")
     return 0 if kept == options.count else 1
 
 
-def _show_costs(spent: RoleUsage, left: int) -> None:
-    """Tell what ten dialogues cost, and what those that are left do, by the first ones."""
-    for number in dict.fromkeys((10, left)):
-        share = number / MEASURED
-        price = "" if spent["cost"] is None else f", ${spent['cost'] * share:.2f}"
-        calls, given, written = (round(spent[key] * share) for key in ("calls", "input_tokens", "output_tokens"))
-        told = f"about {counted(calls, 'question')}, {given:,} tokens read, {written:,} written{price}"
-        _show_made(counted(number, "dialogue"), f"{told} (measured on the first {MEASURED})", [], "")
+def _show_costs(spent: RoleUsage) -> None:
+    """Tell what ten dialogues cost, by the first ones."""
+    share = 10 / MEASURED
+    price = "" if spent["cost"] is None else f", ${spent['cost'] * share:.2f}"
+    calls, given, written = (round(spent[key] * share) for key in ("calls", "input_tokens", "output_tokens"))
+    told = f"about {counted(calls, 'question')}, {given:,} tokens read, {written:,} written{price}"
+    _show_made("10 dialogues", f"{told} (measured on the first {MEASURED})", [], "")

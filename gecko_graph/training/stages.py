@@ -17,6 +17,7 @@ from ..models.factory import Models
 from ..state import JsonObject
 from ..tools import Toolkit
 from ..values.digest import digest
+from ..values.places import as_text
 from .checks import Checker
 from .commands import Maker, describe_maker, run_maker
 from .expand import CONSTRAINTS, verify_variants, write_variants
@@ -25,9 +26,9 @@ from .journal import Journal
 from .mix import Ablation, Chosen, Found, draw_seeds, mix
 from .pairs import Pair, Pairs
 from .probe import Output, Probe, is_met, read_outputs, write_outputs
-from .rows import write_rows
+from .rows import read_lines, write_rows
 from .samples import Bad, Sample, continues
-from .shapes import read_samples
+from .shapes import ROW_ERRORS, read_row, reason_of
 from .steps import Counts, identify, once, read_rows
 from .verify import describe_tools
 
@@ -125,7 +126,11 @@ class Stages:
             run_maker("trainer", self._trainer, folder / TRAIN, before, folder / model)
             return {}
 
-        given = {"data": folder / TRAIN, "model": _identify_model(before), "trainer": describe_maker(self._trainer)}
+        given = {
+            "data": folder / TRAIN,
+            "model": identify(Path(before)) or before,
+            "trainer": describe_maker(self._trainer),
+        }
         once(folder, "train", [model], given, work)
         return {"model": str(folder / model)}
 
@@ -152,13 +157,11 @@ class Stages:
             probe = probe.with_stem(f"{probe.stem}.eval") if isinstance(probe, Path) else probe
 
         def work(journal: Journal) -> Counts:
-            write_outputs(probe, state["model"], data, out, journal, self._progress(state, name))
+            write_outputs(probe, model, data, out, journal, self._progress(state, name))
             return {}
 
-        said = probe if isinstance(probe, Path) else describe_maker(probe)
-        once(
-            out.parent, name, [out.name], {"data": data, "model": _identify_model(state["model"]), "probe": said}, work
-        )
+        model, said = state["model"], probe if isinstance(probe, Path) else describe_maker(probe)
+        once(out.parent, name, [out.name], {"data": data, "model": identify(Path(model)) or model, "probe": said}, work)
         return read_outputs(out, (row["id"] for row in read_rows(data)))
 
     def judge(self, state: LoopState) -> LoopState:
@@ -255,17 +258,8 @@ def _read_seeds(source: Path, target: Path) -> Counts:
 
     def work(journal: Journal) -> Counts:
         bad: list[Bad] = []
-        seen: set[str] = set()
-
-        def keep() -> Iterator[JsonObject]:
-            for row in read_samples(source, bad):
-                if row["id"] in seen:
-                    bad.append(Bad(f"{source}: {row['id']}", "the id a second time"))
-                elif is_good(row):
-                    yield {key: each for key, each in row.items() if key != "verdict"}
-                seen.add(row["id"])
-
-        if not (written := write_rows(target, keep())):
+        good = ({key: each for key, each in row.items() if key != "verdict"} for row in _read_rows(source, bad))
+        if not (written := write_rows(target, good)):
             reason = f"{bad[0].where}: {bad[0].reason}" if bad else "there are no rows to train on"
             raise GeckoError(f"{target.stem}: nothing in {source} could be read: {reason}")
         return {"rows": written, "unreadable": len(bad), "examples": [list(each) for each in bad[:3]]}
@@ -273,9 +267,21 @@ def _read_seeds(source: Path, target: Path) -> Counts:
     return once(target.parent, target.stem, [target.name], {"source": source}, work)
 
 
-def _identify_model(model: str) -> str:
-    """Return what tells a model from another: its files where it has any, else its name."""
-    return identify(Path(model)) or model
+def _read_rows(source: Path, bad: list[Bad]) -> Iterator[JsonObject]:
+    """Yield a file's rows to train on, as samples; of those that cannot be used, file, line and reason go to `bad`."""
+    seen: set[str] = set()
+    for line in read_lines(source):
+        name = f"{source.name}:{line.number}"
+        try:
+            for row in read_row(line.read(), name=name, source=name):
+                if row["id"] in seen:
+                    raise ValueError(f"the id {row['id']} a second time")
+                as_text(row).encode()
+                seen.add(row["id"])
+                if is_good(row):
+                    yield {**row}
+        except ROW_ERRORS as error:
+            bad.append(Bad(f"{source}:{line.number}", reason_of(error)))
 
 
 def _pair(rows: Sequence[Sample], outputs: Sequence[Output], all_: Sequence[Sample]) -> Iterator[Pair]:

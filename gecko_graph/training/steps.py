@@ -77,10 +77,15 @@ def go_on(
     for entry in journal.read():
         done += 1
         yield entry
-    for made in do(islice(parts, done, None)):
-        journal.write(json.dumps(made, ensure_ascii=False))
-        journal.flush()
-        yield made
+    yield from (keep(journal, made) for made in do(islice(parts, done, None)))
+
+
+def keep(journal: Journal, entry: Mapping[str, Any]) -> Any:
+    """Add an entry to a journal; return it as it is read again: half a surrogate pair, which no file holds, is `?`."""
+    text = json.dumps(entry, ensure_ascii=False).encode("utf-8", "replace").decode()
+    journal.write(text)
+    journal.flush()
+    return json.loads(text)
 
 
 def identify(path: Path) -> str | None:

@@ -114,11 +114,11 @@ def test_of_thirty_replies_ten_wrong_ones_are_found_and_not_taken_for_repaired(t
     file = tmp_path / "home.yaml"
     model = recorded({"tool_writer": replies})
     made = write_tools("home", file, 20, model=Models(tool_writer=model))
-    assert made.names == [tool["name"] for tool in good][:20]
-    for (what, _), (_, faults) in zip(SPOILT, made.lost, strict=True):
+    assert made["names"] == [tool["name"] for tool in good][:20]
+    for (what, _), (_, faults) in zip(SPOILT, made["lost"], strict=True):
         assert what in faults
     written = Toolkit.from_openapi(file)
-    assert written.names == tuple(made.names)
+    assert written.names == tuple(made["names"])
     assert not written.problems
     before = file.read_bytes()
     assert write_tools("home", file, 20, model=Models(tool_writer=recorded({}))) == made, "nothing is asked again"
@@ -133,8 +133,8 @@ def test_a_wrong_reply_is_repaired_once(at: int, tmp_path: Path) -> None:
     replies = [tools[0], tools[0], SPOILT[at][1](tools[1], tools), tools[1]]
     model = recorded({"tool_writer": replies})
     made = write_tools("clinic", tmp_path / "t.yaml", 2, model=Models(tool_writer=model))
-    assert made.names == ["do_thing_1", "do_thing_2"]
-    assert not made.lost
+    assert made["names"] == ["do_thing_1", "do_thing_2"]
+    assert not made["lost"]
 
 
 def test_a_draw_is_the_same_for_its_seed_and_number() -> None:
@@ -153,18 +153,14 @@ def _make(folder: Path, n: int, spoil: str = "", **more: Any) -> tuple[Counter[s
 
 def test_ten_dialogues_pass_whole_and_train_verify_and_play(tmp_path: Path) -> None:
     asked: list[Any] = []
-    counts, rows = _make(tmp_path, 10, to="trl", costs=lambda spent, left: asked.append((spent, left)) or True)
+    counts, rows = _make(tmp_path, 10, costs=lambda spent: asked.append(spent) or True)
     assert counts["kept"] == 10
     assert set(counts) == {"kept", "rows"}, counts
     assert {row["verdict"]["status"] for row in rows} == {"keep"}
     assert len({tuple(row["from"][0]["kinds"]) for row in rows}) >= 3
-    ((spent, left),) = asked
-    assert left == 8
+    (spent,) = asked
     assert spent["calls"] > 3
     assert spent["input_tokens"] > 100
-    trl = [json.loads(line) for line in (tmp_path / "trl.jsonl").read_text().splitlines()]
-    assert len(trl) == len(rows)
-    assert {"prompt", "completion", "label"} <= trl[0].keys()
     again = verify_samples(tmp_path / "samples.jsonl", toolkit=toolkit())
     assert not again.bad
     assert not again.counts["drop"]
@@ -175,7 +171,7 @@ def test_ten_dialogues_pass_whole_and_train_verify_and_play(tmp_path: Path) -> N
         played = create_conversation(Player(), scenario=Scenario.load(file)).invoke({})
         assert played["score"]["status"] == "passed", (file, played["score"])
     before = (tmp_path / "samples.jsonl").read_bytes()
-    _make(tmp_path, 10, to="trl", costs=lambda spent, left: pytest.fail("nothing is asked again"))
+    _make(tmp_path, 10, costs=lambda spent: pytest.fail("nothing is asked again"))
     assert (tmp_path / "samples.jsonl").read_bytes() == before
 
 
@@ -227,7 +223,7 @@ def test_a_dropped_step_drops_its_whole_dialogue(tmp_path: Path) -> None:
 
 def test_stopped_when_costs_are_known_it_goes_on_later(tmp_path: Path) -> None:
     with pytest.raises(GeckoError, match="goes on"):
-        _make(tmp_path / "a", 5, costs=lambda spent, left: False)
+        _make(tmp_path / "a", 5, costs=lambda spent: False)
     resumed, rows = _make(tmp_path / "a", 5)
     assert (resumed, rows) == _make(tmp_path / "b", 5)
 
@@ -335,7 +331,9 @@ def test_the_commands_write_tell_costs_and_go_on(
     told = capsys.readouterr().err
     assert "10 dialogues: about" in told
     assert "3 dialogues kept" in told
-    assert (folder / "trl.jsonl").exists()
+    trl = [json.loads(line) for line in (folder / "trl.jsonl").read_text().splitlines()]
+    assert len(trl) == len((folder / "samples.jsonl").read_text().splitlines())
+    assert {"prompt", "completion", "label"} <= trl[0].keys()
     for bad in (["tools", "nowhere"], ["dialogues", str(tmp_path / "none.yaml")]):
         assert main(["data", *bad, "--model", "any", "-o", str(tmp_path / "x")]) == 2
         assert "Traceback" not in capsys.readouterr().err
