@@ -280,12 +280,6 @@ def test_what_a_role_cannot_do_without_is_in_its_prompt(role):
     assert role in REPLIES
 
 
-def test_the_docs_name_what_each_prompt_needs():
-    page = (Path(__file__).parents[1] / "docs" / "python.md").read_text(encoding="utf-8")
-    for role, variables in REQUIRED.items():
-        assert f"| {role} | {', '.join(f'`{name}`' for name in sorted(variables))} |" in page
-
-
 def test_a_folder_of_prompts_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(GeckoError, match="is not a folder that can be read"):
         create_gecko(desk.toolkit(), model=Models(prompts=str(tmp_path / "nowhere")))
