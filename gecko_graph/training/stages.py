@@ -17,7 +17,6 @@ from ..models.factory import Models
 from ..state import JsonObject
 from ..tools import Toolkit
 from ..values.digest import digest
-from ..values.places import as_text
 from .checks import Checker
 from .commands import Maker, describe_maker, run_maker
 from .expand import CONSTRAINTS, verify_variants, write_variants
@@ -26,9 +25,9 @@ from .journal import Journal
 from .mix import Ablation, Chosen, Found, draw_seeds, mix
 from .pairs import Pair, Pairs
 from .probe import Output, Probe, is_met, read_outputs, write_outputs
-from .rows import read_lines, write_rows
+from .rows import write_rows
 from .samples import Bad, Sample, continues
-from .shapes import ROW_ERRORS, read_row, reason_of
+from .shapes import read_samples
 from .steps import Counts, identify, once, read_rows
 from .verify import describe_tools
 
@@ -258,30 +257,14 @@ def _read_seeds(source: Path, target: Path) -> Counts:
 
     def work(journal: Journal) -> Counts:
         bad: list[Bad] = []
-        good = ({key: each for key, each in row.items() if key != "verdict"} for row in _read_rows(source, bad))
-        if not (written := write_rows(target, good)):
+        good = (row for row in read_samples(source, bad) if is_good(row))
+        rows = ({key: each for key, each in row.items() if key != "verdict"} for row in good)
+        if not (written := write_rows(target, rows)):
             reason = f"{bad[0].where}: {bad[0].reason}" if bad else "there are no rows to train on"
             raise GeckoError(f"{target.stem}: nothing in {source} could be read: {reason}")
         return {"rows": written, "unreadable": len(bad), "examples": [list(each) for each in bad[:3]]}
 
     return once(target.parent, target.stem, [target.name], {"source": source}, work)
-
-
-def _read_rows(source: Path, bad: list[Bad]) -> Iterator[JsonObject]:
-    """Yield a file's rows to train on, as samples; of those that cannot be used, file, line and reason go to `bad`."""
-    seen: set[str] = set()
-    for line in read_lines(source):
-        name = f"{source.name}:{line.number}"
-        try:
-            for row in read_row(line.read(), name=name, source=name):
-                if row["id"] in seen:
-                    raise ValueError(f"the id {row['id']} a second time")
-                as_text(row).encode()
-                seen.add(row["id"])
-                if is_good(row):
-                    yield {**row}
-        except ROW_ERRORS as error:
-            bad.append(Bad(f"{source}:{line.number}", reason_of(error)))
 
 
 def _pair(rows: Sequence[Sample], outputs: Sequence[Output], all_: Sequence[Sample]) -> Iterator[Pair]:
