@@ -166,21 +166,17 @@ def loop(options: Options) -> int:
             for mode, part in built.stream({}, stream_mode=["updates", "custom"]):
                 if mode == "custom":
                     status.update(f"iteration {part['iteration']}: {part['step']}, row {part['done']}")
-                for step, counts in _steps_of(part) if mode == "updates" else ():
-                    console.print(Text.assemble((f"{step:<12} ", "bold"), ", ".join(_words_of(counts))))
-                    known[step] = counts
+                    continue
+                for update in part.values():
+                    for step, counts in update.get("counts", {}).items():
+                        console.print(Text.assemble((f"{step:<12} ", "bold"), ", ".join(_words_of(counts))))
+                        known[step] = counts
         except GeckoError as error:
             if not known:  # nothing could be read
                 raise
             screen(stderr=True).print(Text(clean(str(error), lines=True), "red"))
             return 1
     return 1 if any(known.get(step, {}).get("unreadable") for step in ("seed", "held-out")) else 0
-
-
-def _steps_of(update: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the steps that a node's update tells of, with what they have counted."""
-    for part in update.values():
-        yield from part.get("counts", {"trained": {"model": part.get("model")}}).items()
 
 
 def _words_of(counts: Mapping[str, Any]) -> list[str]:

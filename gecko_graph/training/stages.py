@@ -131,7 +131,7 @@ class Stages:
             "trainer": describe_maker(self._trainer),
         }
         once(folder, "train", [model], given, work)
-        return {"model": str(folder / model)}
+        return {"model": str(folder / model), **self._tell(state, "train", {"model": str(folder / model)})}
 
     def evaluate(self, state: LoopState) -> LoopState:
         """Score the model on held-out rows by ToolMatch."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 from pathlib import Path
 from typing import get_args
 
@@ -13,11 +11,13 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from gecko_graph import GeckoError, Models
 from gecko_graph.cli.data_arguments import ABLATIONS
-from gecko_graph.training import journal, steps
+from gecko_graph.training import steps
 from gecko_graph.training.loop import create_loop
 from gecko_graph.training.mix import Ablation
 from gecko_graph.training.stages import LoopConfig
 from tests.cli.command import process
+from tests.training import loops
+from tests.training.killing import kill_and_go_on
 from tests.training.loops import (
     BOTH,
     D1,
@@ -30,7 +30,6 @@ from tests.training.loops import (
     SEEDS,
     WRONG_LABEL,
     build,
-    content,
     label_of,
     models,
     probe,
@@ -148,52 +147,22 @@ def test_without_models_rules_alone_decide(tmp_path):
     assert {part for part in table(tmp_path / "out/iteration-2/data.jsonl").values()} == {"error", "mastered", "fresh"}
 
 
-def test_killed_it_ends_in_the_same_bytes(tmp_path, done):
-    assert kill_and_go_on(tmp_path, content(done[0]), range(1, 200, 11)) > 60
+def test_killed_it_ends_in_the_same_bytes(tmp_path):
+    assert kill_and_go_on(tmp_path, run, range(1, 200, 11), OURS) > 60
 
 
 @pytest.mark.slow
-def test_killed_anywhere_it_ends_in_the_same_bytes(tmp_path, done):
+def test_killed_anywhere_it_ends_in_the_same_bytes(tmp_path):
     """kill -9 before each file, line of a journal and training: in another process, at the first, second, ..."""
-    assert kill_and_go_on(tmp_path, content(done[0]), range(1, 200)) > 60
+    assert kill_and_go_on(tmp_path, run, range(1, 200), OURS) > 60
 
 
-def kill_and_go_on(folder, whole, numbers):
-    """Run the loop, killed before what it does at a number, then to its end; return the number it never reaches."""
-    for number in numbers:
-        out = folder / str(number) / "out"
-        out.parent.mkdir()
-        if not run_and_kill(out, number):
-            return number
-        build(out).invoke({})
-        assert content(out) == whole, number
-    return 0
+OURS = [(loops, "train"), (loops, "probe")]
 
 
-def run_and_kill(folder, number):
-    """Run the loop in a process that kills itself before the n-th thing it does; return whether it did."""
-    pid = os.fork()
-    if pid == 0:
-        try:
-            left = iter(range(number - 1))
-
-            def dying(function):
-                def wrapped(*args, **more):
-                    if next(left, None) is None:
-                        os.kill(os.getpid(), signal.SIGKILL)
-                    return function(*args, **more)
-
-                return wrapped
-
-            os.replace = dying(os.replace)
-            Path.replace = dying(Path.replace)
-            Path.unlink = dying(Path.unlink)
-            journal.Journal.write = dying(journal.Journal.write)
-            journal.Journal.flush = dying(journal.Journal.flush)
-            build(folder, trainer=dying(train), given=dying(probe)).invoke({})
-        finally:
-            os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
+def run(folder):
+    folder.parent.mkdir(exist_ok=True)
+    build(folder, trainer=loops.train, given=loops.probe).invoke({})
 
 
 def test_what_is_done_is_not_done_again_and_what_changed_is(tmp_path, done):

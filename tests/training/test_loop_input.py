@@ -11,7 +11,8 @@ from gecko_graph.cli import main
 from gecko_graph.training import journal
 from gecko_graph.training.commands import run_maker
 from gecko_graph.training.rows import LARGEST, Unwritten
-from tests.training.loops import build, content, read, row
+from tests.training.killing import content
+from tests.training.loops import build, read, row
 from tests.training.shelf import call
 
 pytest.importorskip("datasketch")

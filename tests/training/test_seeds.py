@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 from collections import Counter
 from itertools import count, islice
 from pathlib import Path
@@ -16,12 +14,15 @@ import pytest
 from gecko_graph import GeckoError, Scenario, Toolkit, create_conversation, verify_samples
 from gecko_graph.cli import data, main
 from gecko_graph.models.factory import Models
+from gecko_graph.models.recorded import RecordedModel
 from gecko_graph.testing import recorded
+from gecko_graph.training import steps
 from gecko_graph.training.dialogues import KINDS, Draw, make_dialogues
 from gecko_graph.training.tool_writer import write_tools
 from gecko_graph.training.trees import Demand, draw_paths, read_trees
 from gecko_graph.values.documents import format_document
 
+from .killing import content, is_killed, kill_and_go_on
 from .seeds import Player, toolkit
 
 DOMAINS = ("travel", "home", "clinic")
@@ -229,38 +230,22 @@ def test_stopped_when_costs_are_known_it_goes_on_later(tmp_path: Path) -> None:
 
 
 class Moody(Player):
-    """Finds fault with whoever asks for a song, and is killed before a question of this number."""
+    """Finds fault with whoever asks for a song, and counts its questions."""
 
-    stop: int = -1
-    asked: Any = None
+    asked: Any
 
     def _reply(self, *given: Any) -> Any:
-        if self.asked is not None and next(self.asked) == self.stop:
-            os.kill(os.getpid(), signal.SIGKILL)
+        next(self.asked)
         return super()._reply(*given)
 
     def play_label_judge(self, messages: Any, text: str) -> Any:
         return {**super().play_label_judge(messages, text), "intended": "Sing me" not in text}
 
 
-def _read(folder: Path) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in folder.iterdir()}
-
-
-def _make_some(folder: Path, workers: int, stop: int = -1, n: int = 3) -> tuple[Counter[str], int]:
+def _make_some(folder: Path, workers: int, n: int = 3) -> tuple[Counter[str], int]:
     """Return what came of it, and how many questions were asked."""
-    model = Moody(stop=stop, asked=count())
+    model = Moody(asked=count())
     return make_dialogues(toolkit(), folder, n, tools="t.yaml", model=model, workers=workers), next(model.asked)
-
-
-def _kill(folder: Path, workers: int, stop: int) -> bool:
-    """Make dialogues in a process that is killed before a question; return whether it was."""
-    if not (child := os.fork()):
-        try:
-            _make_some(folder, workers, stop)
-        finally:
-            os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
 
 
 def test_rows_and_files_are_the_same_whatever_the_number_of_workers(tmp_path: Path) -> None:
@@ -269,7 +254,7 @@ def test_rows_and_files_are_the_same_whatever_the_number_of_workers(tmp_path: Pa
     assert made == [made[0]] * 4
     assert made[0][0]["judged"] > 1
     assert made[0][0]["kept"] == 7
-    first, *others = (_read(tmp_path / str(workers)) for workers in (1, 2, 5, 16))
+    first, *others = (content(tmp_path / str(workers)) for workers in (1, 2, 5, 16))
     assert all(each == first for each in others)
 
 
@@ -287,27 +272,47 @@ def test_dialogues_are_held_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_killed_before_a_question_it_ends_in_the_same_rows(tmp_path: Path, workers: int) -> None:
-    """Before every eighth of them."""
-    _, asked = _make_some(tmp_path / "whole", 1)
-    for stop in range(0, asked, 8):
-        assert _kill(tmp_path / str(stop), workers, stop)
-        _make_some(tmp_path / str(stop), workers)
-        assert _read(tmp_path / str(stop)) == _read(tmp_path / "whole"), stop
+def test_killed_anywhere_dialogues_end_in_the_same_files(tmp_path: Path, workers: int) -> None:
+    """Before every eleventh question or write."""
+    made = kill_and_go_on(tmp_path, lambda folder: _make_some(folder, workers), range(1, 400, 11), [(Moody, "_reply")])
+    assert made > 50
 
 
-def test_what_was_done_when_it_was_killed_is_not_asked_again(tmp_path: Path) -> None:
+def test_killed_anywhere_tools_end_in_the_same_file(tmp_path: Path) -> None:
+    paths = [*islice(draw_paths(read_trees("home"), 0), 3)]
+    tools = [_write(Demand.of(constraint), context, at) for at, (context, constraint) in enumerate(paths)]
+    replies = [{"no": "tool"}, tools[0], tools[1], tools[1], {"no": "tool"}, tools[2]]
+    models = Models(tool_writer=recorded({"tool_writer": replies}))
+
+    def work(folder: Path) -> None:
+        assert write_tools("home", folder / "home.yaml", 3, model=models)["names"] == [each["name"] for each in tools]
+
+    assert kill_and_go_on(tmp_path, work, range(1, 99), [(RecordedModel, "_reply")]) > 10
+
+
+def test_what_was_done_when_it_was_stopped_is_not_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even where all but the manifest was written."""
     _, asked = _make_some(tmp_path / "whole", 1)
-    assert _kill(tmp_path / "killed", 1, asked - 1)
-    assert _make_some(tmp_path / "killed", 1)[1] < asked / 2
+    assert is_killed(lambda: _make_some(tmp_path / "killed", 1), asked + 5, [(Moody, "_reply")])
+    assert _make_some(tmp_path / "killed", 1)[1] < asked - 30, "only the dialogue that was under way"
+
+    def stop(file: Path, text: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(steps, "write_text", stop)
+    with pytest.raises(KeyboardInterrupt):
+        _make_some(tmp_path / "late", 1)
+    monkeypatch.undo()
+    assert _make_some(tmp_path / "late", 1)[1] == 0
+    assert content(tmp_path / "late") == content(tmp_path / "whole")
 
 
 def test_a_folder_of_other_dialogues_is_left_as_it_is(tmp_path: Path) -> None:
     _make_some(tmp_path, 1, n=2)
-    before = _read(tmp_path)
+    before = content(tmp_path)
     with pytest.raises(GeckoError, match="another folder"):
         _make_some(tmp_path, 1, n=3)
-    assert _read(tmp_path) == before
+    assert content(tmp_path) == before
 
 
 def test_the_commands_write_tell_costs_and_go_on(
