@@ -118,12 +118,13 @@ def tasks(options: Options) -> int:
     check_needs(options)
     toolkit = choose(read_toolkit(options.spec, allow_remote=options.allow_remote), options)
     states, folder = [read_state(file) for file in options.state], Path(options.output)
-    named = _write_toolkit(toolkit, options.spec, folder)
+    named = options.spec if is_in_module(options.spec) else TOOLS
     with _progress(options.count) as (_, tell):
         made = save_tasks(
             folder, toolkit, states, options.count, tools=named, seed=options.seed, model=_find_models(options),
             progress=lambda done, wanted, tried: tell(done, f"making tasks, {counted(tried, 'walk')}"),
         )  # fmt: skip
+    _write_tools(toolkit, named, folder)
     if options.to == "nemo-gym":
         write_rows(folder / NEMO_GYM, nemo_rows(made))
     deep = sum(each.chain >= CHAIN for each in made)
@@ -133,13 +134,10 @@ def tasks(options: Options) -> int:
     return 0 if len(made) == options.count else 1
 
 
-def _write_toolkit(toolkit: Toolkit, spec: str, folder: Path) -> str:
-    """Write the tools beside a folder's cases, unless a module has them; return how the cases name them."""
-    if is_in_module(spec):
-        return spec
-    folder.mkdir(parents=True, exist_ok=True)
-    write_text("-o", str(folder / TOOLS), format_document(toolkit.to_openapi(), ".yaml"))
-    return TOOLS
+def _write_tools(toolkit: Toolkit, named: str, folder: Path) -> None:
+    """Write the tools beside a folder's cases, unless these name a module that has them."""
+    if named == TOOLS:
+        write_text("-o", str(folder / TOOLS), format_document(toolkit.to_openapi(), ".yaml"))
 
 
 def _show_made(where: str, told: str, lines: list[str], style: str) -> None:
@@ -211,7 +209,7 @@ def dialogues(options: Options) -> int:
     check_needs(options)
     folder = Path(options.output)
     toolkit = choose(read_toolkit(options.document, allow_remote=options.allow_remote), options)
-    named = _write_toolkit(toolkit, options.document, folder)
+    named = options.document if is_in_module(options.document) else TOOLS
     with _progress(options.count) as (bar, tell):
 
         def costs(spent: RoleUsage) -> bool:
@@ -226,6 +224,7 @@ def dialogues(options: Options) -> int:
             seed=options.seed, workers=options.workers, costs=costs,
             tell=lambda kept, made: tell(kept, counted(made, "dialogue")),
         )  # fmt: skip
+    _write_tools(toolkit, named, folder)
     if options.to:
         rows = read_rows(folder / SAMPLES)
         write_rows(folder / f"{options.to}.jsonl", (made for row in rows for made in FORMATS[options.to](row)))

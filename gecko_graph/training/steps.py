@@ -51,7 +51,7 @@ def once(
         folder.mkdir(parents=True, exist_ok=True)
         if known.get("of") != of or known.get("files") != {each: identify(folder / each) for each in outputs}:
             if not anew and known.get("of") not in (None, of):
-                raise GeckoError(f"{folder}: its {name} were made otherwise: give another folder")
+                raise GeckoError(f"{folder}: its {name} are of other tools, number, seed or model: give another folder")
             manifest.unlink(missing_ok=True)
             with Journal(folder / outputs[0], of) as journal:
                 counts = work(journal)

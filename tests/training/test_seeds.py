@@ -339,6 +339,11 @@ def test_the_commands_write_tell_costs_and_go_on(
     trl = [json.loads(line) for line in (folder / "trl.jsonl").read_text().splitlines()]
     assert len(trl) == len((folder / "samples.jsonl").read_text().splitlines())
     assert {"prompt", "completion", "label"} <= trl[0].keys()
+    before = content(folder)
+    file.write_text(format_document(toolkit().select(names=["find_free_table"]).to_openapi(), ".yaml"))
+    assert main(asked) == 2
+    assert "give another folder" in capsys.readouterr().err
+    assert content(folder) == before
     for bad in (["tools", "nowhere"], ["dialogues", str(tmp_path / "none.yaml")]):
         assert main(["data", *bad, "--model", "any", "-o", str(tmp_path / "x")]) == 2
         assert "Traceback" not in capsys.readouterr().err
