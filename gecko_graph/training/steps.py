@@ -45,7 +45,7 @@ def once(
     """
     manifest, part, known = folder / f"{name}.manifest.json", folder / f"{outputs[0]}.part", dict[str, Any]()
     of = digest({key: identify(each) if isinstance(each, Path) else each for key, each in inputs.items()})
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError, TypeError):
         known |= json.loads(manifest.read_text(encoding="utf-8"))
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -234,11 +234,11 @@ def test_a_manifest_that_is_garbage_has_the_step_done_again(tmp_path):
         (tmp_path / "a").write_text("x")
         return {"n": 1}
 
-    for text in ("", "{", "[]", '{"of": 1}'):
+    for text in ("", "{", "[]", "[1]", "3", '{"of": 1}'):
         (tmp_path / "s.manifest.json").write_text(text)
         assert steps.once(tmp_path, "s", ["a"], {}, work) == {"n": 1}
     assert steps.once(tmp_path, "s", ["a"], {}, work) == {"n": 1}
-    assert len(done) == 4
+    assert len(done) == 6
     with pytest.raises(GeckoError, match="b was not written"):
         steps.once(tmp_path, "t", ["b"], {}, work)
 

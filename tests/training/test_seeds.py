@@ -217,6 +217,12 @@ def test_what_a_model_does_wrong_stops_no_run(spoil: str, cause: str, tmp_path: 
     assert not list(tmp_path.glob("*.gecko.yaml"))
 
 
+def test_half_a_surrogate_pair_is_kept_out_of_the_files(tmp_path: Path) -> None:
+    counts, rows = _make(tmp_path, 1, "half")
+    assert counts["kept"] == 1
+    assert any("Here you are ?" in row.get("text", "") for row in rows)
+
+
 def test_a_dropped_step_drops_its_whole_dialogue(tmp_path: Path) -> None:
     _, rows = _make(tmp_path, 1, "judged")
     assert all(row["verdict"]["status"] == "drop" and row["verdict"]["reasons"] for row in rows)
