@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from random import Random
 from typing import NamedTuple, TypeAlias
@@ -11,6 +11,7 @@ from ..conversation.changed import UNWATCHED
 from ..conversation.milestones.tables import REST, find_table
 from ..state import Json, JsonObject, Step
 from ..values.digest import digest
+from ..values.drawn import digest_apart_from
 from ..values.patch import booked_patch
 from ..values.places import map_scalars, scalars
 from ..world.provenance import is_planned
@@ -41,7 +42,7 @@ class End(NamedTuple):
         if not self.drawn:
             return False, steps
         other = play(start, moves)
-        return _digest(_watched(other.state, free), other.drawn) == _digest(mine, self.drawn), steps
+        return digest_apart_from(other.drawn, _watched(other.state, free)) == digest_apart_from(self.drawn, mine), steps
 
 
 def _watched(state: JsonObject, free: Sequence[str]) -> Json:
@@ -58,36 +59,6 @@ def play(start: World, moves: Sequence[Move]) -> End:
 
 def _texts(value: Json) -> set[Json]:
     return {each for _, each in scalars(value, keys=True) if isinstance(each, str)}
-
-
-def _digest(state: Json, drawn: Collection[Json]) -> str:
-    """Return a digest in which a drawn text stands for what surrounds it, looked at twice: what refers to what."""
-    labels = dict.fromkeys(drawn, "drawn")
-    for _ in range(2 if drawn else 0):
-        around: dict[Json, list[str]] = {each: [] for each in drawn}
-        for place, value, inside in _members(state):
-            for each in (value, place[-1]):
-                if isinstance(each, str) and each in around:
-                    shown = [labels.get(key, key) if isinstance(key, str) else 0 for key in place]
-                    around[each].append(digest([shown, each == value, _mask(inside, labels)]))
-        labels = {each: digest(sorted(found)) for each, found in around.items()}
-    return digest(_mask(state, labels))
-
-
-def _members(value: Json, place: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Json, Json]]:
-    """Yield each value in a value with its place, and what surrounds it: itself, or of a scalar what holds it."""
-    for key, each in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
-        here = (*place, key)
-        yield here, each, each if isinstance(each, dict | list) else value
-        yield from _members(each, here)
-
-
-def _mask(value: Json, labels: Mapping[Json, str]) -> Json:
-    if isinstance(value, dict):
-        return sorted(([labels.get(key, key), _mask(each, labels)] for key, each in value.items()), key=digest)
-    if isinstance(value, list):
-        return [_mask(each, labels) for each in value]
-    return labels.get(value, value) if isinstance(value, str) else value
 
 
 def cut(start: World, moves: Sequence[Move], free: Sequence[str] = ()) -> tuple[list[Move], Pairs]:

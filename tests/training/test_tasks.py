@@ -289,8 +289,15 @@ class TestFolder:
     def test_what_was_stopped_goes_on_to_the_same_bytes(self, tmp_path):
         whole, parts = tmp_path / "whole", tmp_path / "parts"
         save_tasks(whole, SHOP.tools, [SHOP.state], 8, tools="shop.yaml")
-        save_tasks(parts, SHOP.tools, [SHOP.state], 3, tools="shop.yaml")
-        journal = parts / "tasks.jsonl"
+
+        def stop(done, wanted, tried):
+            if done == 3:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            save_tasks(parts, SHOP.tools, [SHOP.state], 8, tools="shop.yaml", progress=stop)
+        journal = parts / "tasks.jsonl.part"
+        assert len(journal.read_bytes().splitlines()) == 1 + 3
         journal.write_bytes(journal.read_bytes() + b'{"name": "task-9')  # killed within a line
         save_tasks(parts, SHOP.tools, [SHOP.state], 8, tools="shop.yaml")
         assert {each.name: each.read_bytes() for each in whole.iterdir()} == {
