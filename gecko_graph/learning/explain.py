@@ -16,9 +16,9 @@ from typing import Any
 
 from ..state import Json
 from ..values.difference import json_equal
+from ..values.observation import is_masked
 from ..values.places import as_text
 from .conditions import SIGNS, combine
-from .observation import is_masked
 from .terms import MISSING, Term, are, derive, is_number, quote
 
 LEAST, DIGITS, LONGEST_TABLE, MOST_NUMBERS, MOST_HOLES = 3, 6, 200, 30, 6

@@ -13,11 +13,11 @@ from ..state import Call, Json, JsonObject
 from ..tools import Toolkit, ToolSpec
 from ..tools.real import drive, run_real
 from ..values.digest import digest
-from ..values.observation import Observe
+from ..values.observation import Observation, Observe
 from ..values.places import clock
 from ..world.world import World
 from .learn import Learned, Progress
-from .observation import Observation, observe_world
+from .observation import observe_world
 
 LIMIT, A_ROUND, VALUES, TIMEOUT_S = 200, 3, 12, 30.0
 _ODD: tuple[Json, ...] = ("no-such-thing", "", 0, -1, 1_000_000, None)

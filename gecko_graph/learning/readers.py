@@ -13,9 +13,10 @@ from ..errors import GeckoError, PatchConflict
 from ..state import Json, JsonObject
 from ..tools import Toolkit
 from ..tools.openapi.credentials import Server
+from ..values.observation import BadRows, Observation
 from ..values.patch import apply_patch
 from .har import read_har
-from .observation import BadRows, Observation, with_later
+from .observation import with_later
 
 
 def read_file(

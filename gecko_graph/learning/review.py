@@ -10,8 +10,9 @@ from ..state import JsonObject
 from ..tools.lessons import REFUSED
 from ..values.documents import format_document
 from .readers import read_result
+from .rules import PERHAPS
 
-PERHAPS, PARTS, EVIDENCE = "perhaps refused: ", ("effects", "returns"), ("for", "status", "by")
+PARTS, EVIDENCE = ("effects", "returns"), ("for", "status", "by")
 
 
 class Proposal(NamedTuple):

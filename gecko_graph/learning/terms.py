@@ -229,6 +229,7 @@ TESTS: dict[str, Callable[[Any], bool]] = {
     "given": lambda value: value is not MISSING and value is not None,
     "flag": lambda value: isinstance(value, bool),
     "number": is_number,
+    "counts": lambda value: type(value) is int,
     "key": is_key,
     "key or none": lambda value: value is None or is_key(value),
     "scalar": lambda value: (
