@@ -25,6 +25,11 @@ PARTS = {"status": "requires", "value": "returns", "schema": "returns", "state":
 """Kind of drift to the part of a contract that it speaks against."""
 
 
+def place_of(tool: str, parameters: JsonObject) -> str:
+    """Return the place in a store of what is known of a tool: another one of the same name has its own."""
+    return digest([tool, parameters])[:16]
+
+
 @dataclass(slots=True, eq=False)
 class Lessons:
     """What real calls have taught of a tool: proposals, each under a key of its own, as a store keeps them.

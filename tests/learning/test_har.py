@@ -125,12 +125,15 @@ FORM = {
 }
 
 
+LEFT_OUT = "a multipart body whose text is missing"
+
+
 @pytest.mark.parametrize(
     ("media", "body", "expected"),
     [
-        ("multipart/form-data", {"text": "--x\r\n"}, "a multipart body"),
-        ("multipart/form-data", {"params": [{"name": "text", "value": "hi"}]}, "a multipart body"),
-        ("multipart/form-data", {}, "a multipart body"),
+        ("multipart/form-data", {"text": "--x\r\n"}, "a multipart body without a boundary"),
+        ("multipart/form-data", {"params": [{"name": "text", "value": "hi"}]}, LEFT_OUT),
+        ("multipart/form-data", {}, LEFT_OUT),
         ("application/x-www-form-urlencoded", {"params": [{"name": "text", "value": "a & b"}]}, {"text": "a & b"}),
         ("application/x-www-form-urlencoded", {"text": "text=a+%26+b"}, {"text": "a & b"}),
     ],
