@@ -70,8 +70,8 @@ class Explainer:
         )
         if (term := next(fitting, None)) is None:
             return None
-        if name and not term.is_named(name):
-            term = next((other for other in fitting if other.is_named(name)), term)
+        if name and not term.text.endswith(f".{name}"):
+            term = next((other for other in fitting if other.text.endswith(f".{name}")), term)
         needs = term.typed()
         texts = [value for value in term.values if isinstance(value, str)]
         if term.of != "argument" and texts and not any("\n" in value for value in texts):
