@@ -367,5 +367,6 @@ def load_json(text: str) -> Json:
 
 
 def _as_number(digits: str) -> int | float:
-    is_kept = len(digits) < 19 or -(1 << 63) <= int(digits) < 1 << 64
-    return int(digits) if is_kept or math.isinf(float(digits)) else float(digits)
+    number = float(digits)
+    is_beyond = math.isfinite(number) and not -(1 << 63) <= number < 1 << 64
+    return number if is_beyond else int(digits)
