@@ -18,8 +18,8 @@ from ..tools import Toolkit
 from ..tools.openapi.credentials import resolve_server
 from ..tools.openapi.request_reader import CannotRead, pattern_of, read_request
 from ..tools.spec import ToolSpec
-from .responses import PROBLEM, Responses, problem
-from .sessions import Sessions
+from .responses import Responses
+from .sessions import Refused, Sessions
 from .shadow import Upstream
 
 _ALIASES = ("session-id", "set-session-state", "get-session-state", "get-session-history", "update_state")
@@ -33,14 +33,6 @@ class _Operation(NamedTuple):
     variables: int
     base: str
     responses: Responses
-
-
-class Refusal(Exception):
-    """An answer that is no call: its status, headers and body."""
-
-    def __init__(self, status: int, body: JsonObject, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(status)
-        self.response = JSONResponse(body, status, headers, PROBLEM)
 
 
 class Operations:
@@ -58,7 +50,7 @@ class Operations:
         self.notes = [*_find_notes(self._all, prefix)]
 
     async def answer(self, request: Request, sessions: Sessions, name: str) -> Response:
-        """Answer a request as the session's world does. Raises Refusal, Refused."""
+        """Answer a request as the session's world does. Raises Refused."""
         path = request.scope["raw_path"].decode("latin-1").partition("?")[0]
         near = [one for one in self._all if one.pattern.fullmatch(request.scope.get("gecko_path", path))]
         fits = [one for one in near if one.method == request.method]
@@ -66,12 +58,9 @@ class Operations:
             return await self._pass_on(self._upstream, request, fits, sessions, name)
         if not fits:
             if not near:
-                raise Refusal(404, problem(404, "no operation has this path"))
-            raise Refusal(
-                405,
-                problem(405, "no operation of this path has this method"),
-                {"allow": ", ".join(sorted({one.method for one in near}))},
-            )
+                raise Refused(404, "no operation has this path")
+            allowed = ", ".join(sorted({one.method for one in near}))
+            raise Refused(405, "no operation of this path has this method", {"allow": allowed})
         one = min(fits, key=lambda each: each.variables)
         sent = _check_credentials(one, await _read(request))
         if "prefer" in request.headers and (made := _prefer(one, request.headers["prefer"])):
@@ -81,9 +70,9 @@ class Operations:
         except (CannotRead, ValueError, RecursionError) as error:
             why = str(error) if isinstance(error, CannotRead) else "its body cannot be read"
             if isinstance(error, CannotRead) and error.is_media:
-                raise Refusal(415, problem(415, why)) from None
+                raise Refused(415, why) from None
             complaint = {"tool": one.tool.name, "path": "$", "expected": "a request of this operation", "got": why}
-            raise Refusal(422, problem(422, why, complaints=[complaint])) from None
+            raise Refused(422, why, complaints=[complaint]) from None
         return respond(await sessions.call(name, {"name": one.tool.name, "args": args}), one)
 
     async def _pass_on(
@@ -107,7 +96,7 @@ def respond(step: Step, one: _Operation) -> Response:
     if "outcome" not in step:
         complaints = step.get("complaints", [])
         lines = [f"{each['path']}: expected {each['expected']}, got {each['got']}" for each in complaints]
-        raise Refusal(422, problem(422, "; ".join(lines)[:2000], complaints=complaints))
+        raise Refused(422, "; ".join(lines)[:2000], complaints=complaints)
     outcome = step["outcome"]
     headers = {
         "x-gecko-rung": quote(outcome["rung"], safe=" "),
@@ -115,7 +104,7 @@ def respond(step: Step, one: _Operation) -> Response:
         "x-gecko-made-up": str(bool(outcome.get("invented"))).lower(),
     }
     if "refused" in outcome:
-        raise Refusal(409, problem(409, str(outcome["refused"])), headers)
+        raise Refused(409, str(outcome["refused"]), headers)
     if outcome["status"] == "ok":
         found, body = one.responses.success(outcome["result"]), outcome["result"]
     else:
@@ -137,7 +126,7 @@ async def _read(request: Request) -> httpx.Request:
     try:
         return httpx.Request(request.method, url, headers=request.headers.raw, content=await request.body())
     except (httpx.InvalidURL, ValueError):
-        raise Refusal(400, problem(400, "the address cannot be read")) from None
+        raise Refused(400, "the address cannot be read") from None
 
 
 async def _arguments(one: _Operation, sent: httpx.Request) -> JsonObject:
@@ -151,12 +140,12 @@ async def _arguments(one: _Operation, sent: httpx.Request) -> JsonObject:
 
 
 def _check_credentials(one: _Operation, sent: httpx.Request) -> httpx.Request:
-    """Return the request without the API's credentials, of which any value does. Raises Refusal."""
+    """Return the request without the API's credentials, of which any value does. Raises Refused."""
     security = one.tool.binding.security if one.tool.binding else ()
     if not security:
         return sent
     if not any(all(_has(sent, scheme) for scheme in each.values()) for each in security):
-        raise Refusal(401, problem(401, "a credential is missing; any value does"), {"www-authenticate": "Bearer"})
+        raise Refused(401, "a credential is missing; any value does", {"www-authenticate": "Bearer"})
     return _without_credentials(one, sent)
 
 
@@ -194,7 +183,7 @@ def _prefer(one: _Operation, header: str) -> Response | None:
     try:
         found, body = one.responses.prefer(code, example, tool=one.tool.name)
     except (LookupError, ValueError, Impossible):
-        raise Refusal(404, problem(404, "Prefer: the document has no such answer")) from None
+        raise Refused(404, "Prefer: the document has no such answer") from None
     headers = {
         "x-gecko-rung": "document",
         "x-gecko-simulated": "true",

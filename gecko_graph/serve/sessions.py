@@ -13,12 +13,15 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 from uuid import uuid4
 
+from starlette.responses import JSONResponse, Response
+
 from ..errors import GeckoError, StateError
 from ..state import Json, JsonObject, Step
 from ..values.digest import check_json
 from ..world.rung import Answer
 from ..world.world import World
 from .journal import Journal, Row
+from .responses import PROBLEM, problem
 
 DEFAULT = "default"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,79}")
@@ -28,11 +31,15 @@ Drifts: TypeAlias = list[Any]
 
 
 class Refused(GeckoError):
-    """What cannot be done, with the HTTP status that says so."""
+    """What cannot be done, with the HTTP status that says so, and what more is told."""
 
-    def __init__(self, status: int, message: str) -> None:
+    def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None, **more: Json) -> None:
         super().__init__(message)
-        self.status = status
+        self.status, self._headers, self._more = status, headers, more
+
+    def respond(self) -> Response:
+        """Return it as an answer."""
+        return JSONResponse(problem(self.status, str(self), **self._more), self.status, self._headers, PROBLEM)
 
 
 @dataclass(eq=False, slots=True)
