@@ -16,6 +16,7 @@ from ..schemas.made_up import Impossible
 from ..state import Json, JsonObject, Step
 from ..tools import Toolkit
 from ..tools.openapi.credentials import resolve_server
+from ..tools.openapi.request import FORMS
 from ..tools.openapi.request_reader import CannotRead, pattern_of, read_request
 from ..tools.spec import ToolSpec
 from .responses import Responses
@@ -65,15 +66,19 @@ class Operations:
         sent = _check_credentials(one, await _read(request))
         if "prefer" in request.headers and (made := _prefer(one, request.headers["prefer"])):
             return made
+        unnamed: list[str] = []
         try:
-            args = await _arguments(one, sent)
+            args = await _arguments(one, sent, unnamed)
         except (CannotRead, ValueError, RecursionError) as error:
             why = str(error) if isinstance(error, CannotRead) else "its body cannot be read"
             if isinstance(error, CannotRead) and error.is_media:
                 raise Refused(415, why) from None
             complaint = {"tool": one.tool.name, "path": "$", "expected": "a request of this operation", "got": why}
             raise Refused(422, why, complaints=[complaint]) from None
-        return respond(await sessions.call(name, {"name": one.tool.name, "args": args}), one)
+        answer = respond(await sessions.call(name, {"name": one.tool.name, "args": args}), one)
+        if unnamed:  # members that the document leaves open: perhaps a slip
+            answer.headers["x-gecko-ignored"] = quote(", ".join(unnamed)[:200], safe=", ")
+        return answer
 
     async def _pass_on(
         self, upstream: Upstream, request: Request, fits: list[_Operation], sessions: Sessions, name: str
@@ -84,7 +89,7 @@ class Operations:
             one = min(fits, key=lambda each: each.variables)
             base, found = one.base, (one.tool, None)
             try:
-                found = one.tool, await _arguments(one, _without_credentials(one, await _read(request)))
+                found = one.tool, await _arguments(one, _without_credentials(one, await _read(request)), [])
             except (CannotRead, ValueError, RecursionError):
                 upstream.counts["unread"] += 1
         rest = path.removeprefix(base) if base and path.startswith(f"{base}/") else path
@@ -129,9 +134,9 @@ async def _read(request: Request) -> httpx.Request:
         raise Refused(400, "the address cannot be read") from None
 
 
-async def _arguments(one: _Operation, sent: httpx.Request) -> JsonObject:
+async def _arguments(one: _Operation, sent: httpx.Request, unnamed: list[str]) -> JsonObject:
     if one.tool.binding is not None:
-        return read_request(one.tool, one.base, sent, unnamed=[])
+        return read_request(one.tool, one.base, sent, unnamed=unnamed)
     content = sent.read()
     args = json.loads(content) if content else {}
     if not isinstance(args, dict):
@@ -212,3 +217,9 @@ def _find_notes(operations: list[_Operation], prefix: str) -> Iterator[str]:
         path = (one.tool.binding.path if one.tool.binding else f"/{one.tool.name}").rstrip("/")
         if not prefix and any(path == ours or path.startswith(f"{ours}/") for ours in OURS):
             yield f"{one.tool.name}: its path {path} is the server's own: mount the document elsewhere with --prefix"
+        media, places = (
+            (one.tool.binding.body.get("media", ""), one.tool.binding.places) if one.tool.binding else ("", {})
+        )
+        has_members = any(place == "body" and wire for place, wire in places.values())
+        if has_members and not ("json" in media or "*" in media or media.startswith(FORMS) or not media):
+            yield f"{one.tool.name}: a body of {media} is not read: call it by MCP"
