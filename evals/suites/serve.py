@@ -1,6 +1,7 @@
 """The server: what kill -9 leaves of random walks, forks, CPU a request, and requests that Schemathesis makes up.
 
-CPU stands beside that of a bare Starlette echo and Prism. Prism and Schemathesis are programs of environments of their own; what is not on the PATH is left out.
+CPU stands beside that of a bare Starlette echo and of Prism. Prism and Schemathesis are programs of environments of
+their own; what is not on the PATH is left out.
 """
 
 from __future__ import annotations
