@@ -25,7 +25,7 @@ from ..training.env import score_world, words_of
 from ..values.difference import make_patch
 from .guard import TooLarge
 from .operations import Operations
-from .sessions import DEFAULT, Refused, Sessions
+from .sessions import DEFAULT, Refused, Session, Sessions
 
 Handler = Callable[[Request], Awaitable[Response]]
 METHODS = ("GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE")
@@ -93,7 +93,7 @@ class Server:
     async def _create(self, request: Request) -> Response:
         body = await body_of(request, {"id", "state"})
         session = self.sessions.create(body.get("id"), state=body.get("state"))
-        return JSONResponse({"id": session.name, "steps": session.steps}, 201)
+        return _tell(session, 201)
 
     async def _create_named(self, request: Request) -> Response:
         name = self.sessions.create(str(uuid4())).name
@@ -119,12 +119,12 @@ class Server:
     async def _fork(self, request: Request) -> Response:
         body = await body_of(request, {"id"})
         session = await self.sessions.fork(name_of(request), body.get("id"))
-        return JSONResponse({"id": session.name, "steps": session.steps}, 201)
+        return _tell(session, 201)
 
     async def _reset(self, request: Request) -> Response:
         body = await body_of(request, {"step"})
         session = await self.sessions.reset(name_of(request), body.get("step", 0))
-        return JSONResponse({"id": session.name, "steps": session.steps})
+        return _tell(session)
 
     async def _difference(self, request: Request) -> Response:
         mine, other = (self.sessions.get(each) for each in (name_of(request), request.query_params.get("other", "")))
@@ -136,7 +136,7 @@ class Server:
     async def _take_snapshot(self, request: Request) -> Response:
         body = await body_of(request, {"id", "snapshot"})
         session = self.sessions.take(body.get("snapshot"), body.get("id"))
-        return JSONResponse({"id": session.name, "steps": session.steps}, 201)
+        return _tell(session, 201)
 
     async def _score(self, request: Request) -> Response:
         if self.case is None or not (self.case.goal.milestones or self.case.goal.minefields):
@@ -175,6 +175,10 @@ class Server:
                         yield ": beat\n\n"
 
         return StreamingResponse(events(), media_type="text/event-stream", headers={"cache-control": "no-store"})
+
+
+def _tell(session: Session, status: int = 200) -> Response:
+    return JSONResponse({"id": session.name, "steps": session.steps}, status)
 
 
 def safe(handler: Handler) -> Handler:

@@ -63,7 +63,8 @@ class Operations:
             allowed = ", ".join(sorted({one.method for one in near}))
             raise Refused(405, "no operation of this path has this method", {"allow": allowed})
         one = min(fits, key=lambda each: each.variables)
-        sent = _check_credentials(one, await _read(request))
+        sent = await _read(request)
+        _check_credentials(one, sent)
         if "prefer" in request.headers and (made := _prefer(one, request.headers["prefer"])):
             return made
         unnamed: list[str] = []
@@ -89,7 +90,7 @@ class Operations:
             one = min(fits, key=lambda each: each.variables)
             base, found = one.base, (one.tool, None)
             try:
-                found = one.tool, await _arguments(one, _without_credentials(one, await _read(request)), [])
+                found = one.tool, await _arguments(one, await _read(request), [])
             except (CannotRead, ValueError, RecursionError):
                 upstream.counts["unread"] += 1
         rest = path.removeprefix(base) if base and path.startswith(f"{base}/") else path
@@ -144,27 +145,11 @@ async def _arguments(one: _Operation, sent: httpx.Request, unnamed: list[str]) -
     return args
 
 
-def _check_credentials(one: _Operation, sent: httpx.Request) -> httpx.Request:
-    """Return the request without the API's credentials, of which any value does. Raises Refused."""
+def _check_credentials(one: _Operation, sent: httpx.Request) -> None:
+    """Raise Refused where the API demands a credential and there is none: any value does, and none is kept."""
     security = one.tool.binding.security if one.tool.binding else ()
-    if not security:
-        return sent
-    if not any(all(_has(sent, scheme) for scheme in each.values()) for each in security):
+    if security and not any(all(_has(sent, scheme) for scheme in each.values()) for each in security):
         raise Refused(401, "a credential is missing; any value does", {"www-authenticate": "Bearer"})
-    return _without_credentials(one, sent)
-
-
-def _without_credentials(one: _Operation, sent: httpx.Request) -> httpx.Request:
-    security = one.tool.binding.security if one.tool.binding else ()
-    names = {str(s["name"]) for each in security for s in each.values() if s.get("in") == "query"}
-    raw = sent.url.query.decode("latin-1")
-    kept = [pair for pair in raw.split("&") if pair and pair.partition("=")[0] not in names]
-    cookies = {str(s["name"]) for each in security for s in each.values() if s.get("in") == "cookie"}
-    if cookies:
-        pairs = [pair.strip() for pair in sent.headers.get("cookie", "").split(";")]
-        sent.headers["cookie"] = "; ".join(pair for pair in pairs if pair.partition("=")[0] not in cookies)
-    sent.url = sent.url.copy_with(query="&".join(kept).encode() or None)
-    return sent
 
 
 def _has(sent: httpx.Request, scheme: JsonObject) -> bool:
