@@ -90,7 +90,7 @@ class Operations:
             one = min(fits, key=lambda each: each.variables)
             base, found = one.base, (one.tool, None)
             try:
-                found = one.tool, await _arguments(one, await _read(request), [])
+                found = one.tool, await _arguments(one, await _read(request), None)
             except (CannotRead, ValueError, RecursionError):
                 upstream.counts["unread"] += 1
         rest = path.removeprefix(base) if base and path.startswith(f"{base}/") else path
@@ -135,7 +135,7 @@ async def _read(request: Request) -> httpx.Request:
         raise Refused(400, "the address cannot be read") from None
 
 
-async def _arguments(one: _Operation, sent: httpx.Request, unnamed: list[str]) -> JsonObject:
+async def _arguments(one: _Operation, sent: httpx.Request, unnamed: list[str] | None) -> JsonObject:
     if one.tool.binding is not None:
         return read_request(one.tool, one.base, sent, unnamed=unnamed)
     content = sent.read()
