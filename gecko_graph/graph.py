@@ -27,6 +27,7 @@ from typing import Any, Literal, TypeAlias
 from langchain_core.runnables import Runnable
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.store.base import BaseStore
 from langgraph.types import Checkpointer, Send
 
 from .context import GeckoContext
@@ -55,7 +56,7 @@ Gecko: TypeAlias = CompiledStateGraph[Any, GeckoContext, Any, Any]
 NOTHING: Mapping[str, NodeFunction] = MappingProxyType({})
 
 
-def create_gecko(
+def create_gecko(  # noqa: PLR0913 - every one is a choice of its own, by keyword
     toolkit: Toolkit,
     *,
     model: ModelsLike = None,
@@ -63,6 +64,7 @@ def create_gecko(
     checkpointer: Checkpointer = None,
     rungs: Iterable[Rung] = (),
     index: ToolIndex | None = None,
+    store: BaseStore | None = None,
     name: str = "gecko",
 ) -> CompiledStateGraph[GeckoState, GeckoContext, GeckoInput, GeckoOutput]:
     """Create the rehearsal: a compiled LangGraph graph that plans a task against simulated tools (paper, algorithm 1).
@@ -77,6 +79,7 @@ def create_gecko(
         rungs: Further rungs, tried in the order of `context.ladder`, or directly after `real` where it does not name
             them; one with the name of a built-in rung replaces it.
         index: Finds tools where there are more than `context.max_tools`; one by their words if left out.
+        store: Keeps for all threads which tool has served which need. Leave it out where the graph is embedded.
         name: The graph's name, in traces and where it is a node of another one.
 
     Returns:
@@ -90,7 +93,7 @@ def create_gecko(
     knobs, bound = check_setup(toolkit, context), Models.of(model)
     gecko = compose(toolkit, models=bound, default=knobs, checkpointer=checkpointer, rungs=rungs, index=index)
     bound.require("planner")
-    gecko.name = name
+    gecko.name, gecko.store = name, store
     return gecko
 
 
@@ -122,7 +125,7 @@ def compose(  # noqa: PLR0913 - every one is a choice of its own, by keyword
     builder.add_node("attempt", attempt_node(attempt, default))
     builder.add_node("judge", node(partial(judge, toolkit=toolkit)))
     builder.add_node("decide", node(decide))
-    builder.add_node("finish", node(partial(finish, is_alone=is_alone)))
+    builder.add_node("finish", node(partial(finish, is_alone=is_alone, search=search)))
     if unknown := sorted(replace.keys() - {*builder.nodes, *attempt.builder.nodes} | replace.keys() & {"attempt"}):
         raise GeckoError(f"replace: unknown node {unknown[0]!r}")
     builder.add_edge(START, "bootstrapper")

@@ -349,9 +349,9 @@ class Rehearsal(TypedDict):
     """Number of the attempt that plan, verdict and answer come from."""
     usage: Usage
     supposed_state: NotRequired[SupposedState]
+    """What was made up of the state before the first attempt, where anything was."""
     search_words: NotRequired[list[str]]
     """The task, and the words that a model searched tools by."""
-    """What was made up of the state before the first attempt, where anything was."""
     origins: NotRequired[Origins]
     """Where the values of the plan come from."""
     changes: NotRequired[list[str]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from functools import cache
 from random import Random
 
 import pytest
@@ -136,7 +137,8 @@ def test_a_turn_undoes_the_one_before_the_newest_first(desk):
     assert desk.notes == START["notes"] == out["task_state"]["notes"]
     assert [each["call"]["name"] for each in out["execution"]["calls"]] == ["change", "delete"]
     assert out["execution"]["status"] == "done"
-    assert out["messages"][-1].text.startswith("Undone: change(")
+    told = 'change({"id": "n1", "text": "oat milk"}): Undone by change(id="n1", text="milk").'
+    assert out["messages"][-1].text.startswith(told)
     approve(agent, agent.invoke({"messages": [undo_message("And again.")]}, THREAD))  # an undo is undone like any turn
     assert sorted(desk.notes.values()) == ["oat milk", "tea"]
 
@@ -148,7 +150,7 @@ def test_what_cannot_be_undone_is_told_and_keeps_nothing_else(desk):
     assert len(texts) == 1
     assert desk.notes == START["notes"]
     assert desk.sent == ["hello"]
-    assert 'Not undone: send({"text": "hello"})' in out["messages"][-1].text
+    assert 'send({"text": "hello"}): No way back is known.' in out["messages"][-1].text
 
 
 def test_what_was_changed_since_is_left_as_it_is(desk):
@@ -229,25 +231,30 @@ def finish(desk: Desk, saver: KillingSaver, given: dict | None) -> dict:
     raise AssertionError("it does not end")
 
 
+def begin(saver: KillingSaver) -> tuple[Desk, dict]:
+    """Carry out a plan; return the service, and the input that undoes it."""
+    desk = Desk()
+    agent = agent_of(desk, [*PLAN[:2], PLAN[-1]], interrupt_on="none", checkpointer=saver)
+    checks = [{"description": "anything", "check": "true"}]
+    agent.invoke({"messages": [("user", "do it")], "task_state": START, "checklist": checks}, THREAD)
+    desk.log.clear()
+    return desk, {"messages": [HumanMessage(**undo_message().model_dump() | {"id": "the-undo"})]}
+
+
+@cache
+def count_writes_of_an_undo() -> int:
+    desk, asked = begin(saver := KillingSaver(whole := Fate()))
+    first = whole.count
+    agent_of(desk, interrupt_on="none", checkpointer=saver).invoke(asked, THREAD)
+    return whole.count - first
+
+
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("is_sent_again", [False, True])
 def test_an_undo_that_is_killed_at_any_write_makes_each_call_once(seed, after, is_sent_again):
-    def begin(saver: KillingSaver) -> tuple[Desk, dict]:
-        desk = Desk()
-        agent = agent_of(desk, [*PLAN[:2], PLAN[-1]], interrupt_on="none", checkpointer=saver)
-        checks = [{"description": "anything", "check": "true"}]
-        agent.invoke({"messages": [("user", "do it")], "task_state": START, "checklist": checks}, THREAD)
-        desk.log.clear()
-        return desk, {"messages": [HumanMessage(**undo_message().model_dump() | {"id": "the-undo"})]}
-
-    whole = Fate()
-    desk, asked = begin(saver := KillingSaver(whole))
-    first = whole.count
-    agent_of(desk, interrupt_on="none", checkpointer=saver).invoke(asked, THREAD)
-    fate = Fate()
-    desk, asked = begin(saver := KillingSaver(fate))
-    fate.kill_at, fate.after = fate.count + Random(seed).randint(2, whole.count - first), after
+    desk, asked = begin(saver := KillingSaver(fate := Fate()))
+    fate.kill_at, fate.after = fate.count + Random(seed).randint(2, count_writes_of_an_undo()), after
     with suppress(Killed, GeckoError):
         agent_of(desk, interrupt_on="none", checkpointer=saver).invoke(asked, THREAD)
     fate.kill_at = 0
@@ -269,8 +276,8 @@ def test_a_state_that_was_edited_under_way_stops_no_turn(desk):
 def test_a_plan_that_is_made_again_takes_no_id_of_a_call_that_was_made(desk):
     write = {"call": {"id": "1", "name": "write", "args": {"text": "tea"}}, "result": {"id": "n2"}, "reason": ""}
     now = {"notes": {"n1": "milk", "n2": "tea"}, "sent": []}
-    known = [{**write, "patch": [], "inverse": [*invert(START, now)]}]
-    found = find_way_back(UndoFinder(desk.toolkit(), limit_s=5), known, now, {"undo_1"})
+    known = [{**write, "inverse": [*invert(START, now)]}]
+    found = find_way_back(UndoFinder(desk.toolkit()), known, now, 5, {"undo_1"})
     assert [(step["call"]["id"], step["call"]["name"]) for step in found.steps] == [("undo_2", "delete")]
 
 
@@ -281,11 +288,11 @@ def test_a_way_back_that_the_calls_before_forbid_is_not_told_as_one(desk):
     kit = kit.with_contracts({"contracts": {"delete": {**contract, "requires": [*contract["requires"], first]}}})
     now = {"notes": {"n1": "milk", "n2": "tea", "n3": "ink"}, "sent": []}
     middle = {**now, "notes": {"n1": "milk", "n2": "tea"}}
-    about = {"result": None, "reason": "", "patch": []}
+    about = {"result": None, "reason": ""}
     writes = [
         {**about, "call": {"id": "1", "name": "write", "args": {"text": "tea"}}, "inverse": [*invert(START, middle)]},
         {**about, "call": {"id": "2", "name": "write", "args": {"text": "ink"}}, "inverse": [*invert(middle, now)]},
     ]
-    found = find_way_back(UndoFinder(kit, limit_s=5), writes, now)
+    found = find_way_back(UndoFinder(kit), writes, now, 5)
     assert [each["status"] for each in found.ways] == ["found", "none"]
     assert len(found.steps) == 1

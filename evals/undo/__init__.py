@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice, product
 from random import Random
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 from langgraph.checkpoint.memory import InMemorySaver
@@ -37,6 +38,7 @@ from ..suites.fidelity import FILES
 
 MOST, DEEP, POOL, NEAR = 1_500, 20_000, 40, 12
 """Calls that are tried for one write: two steps with all values around, three with those of call, result and change."""
+PARTS = ("kits", "classes", "deep", "plans")
 
 
 def run(argv: Sequence[str]) -> int:
@@ -44,12 +46,14 @@ def run(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m evals undo", description=__doc__)
     parser.add_argument("--writes", type=int, default=60, metavar="N", help="writes of each real class (60)")
     parser.add_argument("--plans", type=int, default=300, metavar="N", help="plans on the order service (300)")
-    parser.add_argument("--only", default="kits,classes,plans", metavar="PART,...", help="kits, classes, plans")
+    parser.add_argument("--first", type=int, default=0, metavar="N", help="seed of the first of these plans (0)")
+    parser.add_argument("--deep", type=int, default=5, metavar="N", help="writes of each class for three steps (5)")
+    parser.add_argument("--seconds", type=float, default=20, metavar="S", help="processor's seconds for one (20)")
+    parser.add_argument("--only", default=",".join(PARTS), metavar="PART,...", help=", ".join(PARTS))
     given, failed = parser.parse_args(argv), 0
     for name in given.only.split(","):
         try:
-            part = {"kits": measure_kits, "classes": measure_classes, "plans": measure_plans}[name]
-            failed += part(given)
+            failed += globals()[f"measure_{name}"](given) if name in PARTS else parser.error(f"--only: {name!r}")
         except EvalError as missing:
             print(f"{name}: left out: {missing}")
     return 1 if failed else 0
@@ -86,12 +90,8 @@ def measure_kits(given: Any) -> int:
 
 def measure_classes(given: Any) -> int:
     """Print, class by class, how many writes have a way back by exhaustive search, and how many of them are found."""
-    tasks = list(read_jsonl(SHARED / "bfcl_multiturn_tasks.jsonl.gz"))
-    files = [SHARED / each for each in FILES]
-    values = Values.of(one for file in files for task in read_jsonl(file) for one in recorded_calls(task))
     have = found = told = wrong = 0
-    for kind in CLASSES:
-        configs = [(row["id"], row["initial_config"][kind]) for row in tasks if kind in row["initial_config"]]
+    for kind, configs, values in classes():
         counts = look_at_class(kind, configs, values, given.writes)
         print(f"{kind}: {', '.join(f'{count} {word}' for word, count in counts.items())}", flush=True)
         have, found = have + counts["have one"], found + counts["of these found"]
@@ -103,9 +103,35 @@ def measure_classes(given: Any) -> int:
 def look_at_class(kind: str, configs: Sequence[tuple[str, JsonObject]], values: Values, writes: int) -> Counter[str]:
     """Return what became of so many random writes of a class."""
     counts: Counter[str] = Counter(dict.fromkeys(("writes", "have one", "of these found", "told", "told and wrong"), 0))
-    toolkit, seed = class_toolkit(kind), 0
+    toolkit = class_toolkit(kind)
     finder = UndoFinder(toolkit)
-    while configs and counts["writes"] < writes and seed < 20 * writes:
+    for real, before, after, (name, args), result in random_writes(kind, configs, values, writes):
+        counts["writes"] += 1
+        way = way_of(finder, toolkit, name, args, before)
+        restored = None
+        if way is not None:
+            counts["told"] += 1
+            restored = json_equal(public(play(real, after, way, result)), public(before))
+            counts["told and wrong"] += not restored
+        exists = bool(restored) or search(real, before, after, toolkit, args, result)
+        counts["have one"] += exists
+        counts["of these found"] += bool(restored)
+    return counts
+
+
+def classes() -> Iterator[tuple[str, list[Any], Values]]:
+    """Yield the real classes with the benchmark's states of each, and the values of its recorded calls."""
+    tasks = list(read_jsonl(SHARED / "bfcl_multiturn_tasks.jsonl.gz"))
+    files = [SHARED / each for each in FILES]
+    values = Values.of(one for file in files for task in read_jsonl(file) for one in recorded_calls(task))
+    for kind in CLASSES:
+        yield kind, [(row["id"], row["initial_config"][kind]) for row in tasks if kind in row["initial_config"]], values
+
+
+def random_writes(kind: str, configs: Sequence[tuple[str, JsonObject]], values: Values, writes: int) -> Iterator[Any]:
+    """Yield so many random writes of a class: the class, the states before and after, the call, and its result."""
+    seed = made = 0
+    while configs and made < writes and seed < 20 * writes:
         seed += 1
         rng = Random(f"{kind} {seed}")
         task, config = rng.choice(configs)
@@ -118,19 +144,9 @@ def look_at_class(kind: str, configs: Sequence[tuple[str, JsonObject]], values: 
             except ValueError:
                 break
             real.state = after
-            if json_equal(public(before), public(after)):
-                continue
-            counts["writes"] += 1
-            way = way_of(finder, toolkit, name, args, before)
-            restored = None
-            if way is not None:
-                counts["told"] += 1
-                restored = json_equal(public(play(real, after, way, result)), public(before))
-                counts["told and wrong"] += not restored
-            exists = bool(restored) or search(real, before, after, toolkit, args, result)
-            counts["have one"] += exists
-            counts["of these found"] += bool(restored)
-    return counts
+            if not json_equal(public(before), public(after)):
+                made += 1
+                yield real, before, after, (name, args), result
 
 
 def call(real: Real, state: JsonObject, name: str, args: JsonObject) -> tuple[Json, JsonObject]:
@@ -168,49 +184,68 @@ def play(real: Real, state: JsonObject, way: Sequence[Any], result: Json) -> Jso
 
 def search(real: Real, before: JsonObject, after: JsonObject, toolkit: Toolkit, args: JsonObject, result: Json) -> bool:
     """Return whether any call of the class, or two, restore the state: every value around is tried."""
+    near, wide = values_around(before, after, args, result)
+    goal, narrow = public(before), [each for each in wide if each in near[:NEAR]] + ["..", True, False]
+    first = Reach(real, goal, toolkit, wide, most=MOST)
+    return first.reaches(after, 2) or Reach(real, goal, toolkit, narrow, most=DEEP).reaches(after, 3)
+
+
+def values_around(
+    before: JsonObject, after: JsonObject, args: JsonObject, result: Json
+) -> tuple[list[Json], list[Json]]:
+    """Return the values of a call, its result and its change, and with them those of the states."""
     goal, wide = public(before), list[Json]()
-    given = [*args.values(), *(each for _, each in values_of(result))]
     patch = [*make_patch(public(after), goal), *make_patch(goal, public(after))]
-    near = [*given, *(each for one in patch for each in scalars_of([one.get("value"), tokens(one["path"])]))]
+    changes = [each for one in patch for each in scalars_of([one.get("value"), tokens(one["path"])])]
+    near = [*args.values(), *(each for _, each in values_of(result)), *changes]
     for value in [*near, *(each for _, each in values_of([goal, public(after)])), "..", True, False]:
         if value not in wide and not isinstance(value, dict):
             wide.append(value)
-    narrow = [each for each in wide if each in near[:NEAR]] + ["..", True, False]
-    return reaches(real, after, goal, toolkit, wide, 2, MOST) or reaches(real, after, goal, toolkit, narrow, 3, DEEP)
+    return near, wide
 
 
-def reaches(
-    real: Real, start: JsonObject, goal: JsonObject, toolkit: Toolkit, pool: Sequence[Json], depth: int, most: int
-) -> bool:
-    """Return whether so many calls, with the values of the pool, lead to the goal; each state is gone on from once."""
-    left, states, seen = [most], [start], {digest(public(start))}
-    for _ in range(depth):
-        found = list[JsonObject]()
-        for each in ends(real, states, toolkit, pool, left):
-            if json_equal(public(each), goal):
-                return True
-            if (mark := digest(public(each))) not in seen:
-                seen.add(mark)
-                found.append(each)
-        states = found
-    return False
+class Reach:
+    """A search on the real class; it is exhaustive for its pool of values where it is over before it is stopped."""
+
+    def __init__(
+        self, real: Real, goal: JsonObject, toolkit: Toolkit, pool: Sequence[Json], *, most: int, limit_s: float = 0
+    ) -> None:
+        self._real, self._goal = real, goal
+        self.options = [*options(toolkit, pool, whole=bool(limit_s))]
+        self.calls, self._most, self._until = 0, most, process_time() + limit_s if limit_s else 0.0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has tried all that it was to."""
+        return self.calls <= self._most and not (self._until and process_time() > self._until)
+
+    def reaches(self, start: JsonObject, depth: int) -> bool:
+        """Return whether so many calls lead to the goal; each state is gone on from once."""
+        states, seen = [start], {digest(public(start))}
+        for _ in range(depth):
+            found = list[JsonObject]()
+            for each in self._ends(states):
+                if json_equal(public(each), self._goal):
+                    return True
+                if (mark := digest(public(each))) not in seen:
+                    seen.add(mark)
+                    found.append(each)
+            states = found
+        return False
+
+    def _ends(self, states: Iterable[JsonObject]) -> Iterator[JsonObject]:
+        """Yield the states that one more call leads to."""
+        for state in states:
+            for name, tried in self.options:
+                self.calls += 1
+                if not self.is_over:
+                    return
+                with suppress(ValueError, TypeError):
+                    yield call(self._real, state, name, tried)[1]
 
 
-def ends(
-    real: Real, states: Iterable[JsonObject], toolkit: Toolkit, pool: Sequence[Json], left: list[int]
-) -> Iterator[JsonObject]:
-    """Yield the states that one more call leads to."""
-    for state in states:
-        for name, tried in options(toolkit, pool):
-            left[0] -= 1
-            if left[0] < 0:
-                return
-            with suppress(ValueError, TypeError):
-                yield call(real, state, name, tried)[1]
-
-
-def options(toolkit: Toolkit, pool: Sequence[Json]) -> Any:
-    """Yield calls of all tools that write, with the values of the pool that their types take."""
+def options(toolkit: Toolkit, pool: Sequence[Json], *, whole: bool = False) -> Iterator[tuple[str, JsonObject]]:
+    """Yield calls of all tools that write, with the values of the pool that their types take; of many only some."""
     kinds = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "array": list}
     for tool in toolkit:
         rules = tool.parameters["properties"]
@@ -220,42 +255,113 @@ def options(toolkit: Toolkit, pool: Sequence[Json]) -> Any:
         for rule in rules.values():
             kind: Any = kinds.get(str(rule.get("type")), dict)
             fits = [one for one in pool if isinstance(one, kind) and (kind is bool or not isinstance(one, bool))]
-            values.append([*rule.get("enum", []), *fits][:POOL])
-        for some in islice(product(*values), 200):
+            values.append([*rule.get("enum", []), *fits][: None if whole else POOL])
+        for some in islice(product(*values), None if whole else 200):
             yield tool.name, dict(zip(rules, some, strict=True))
+
+
+def measure_deep(given: Any) -> int:
+    """Print, class by class, what three steps find of writes of which nothing was found, all of them tried.
+
+    The values are those of the call, its result and its change; a search that is not over in time says so.
+    """
+    for kind, configs, values in classes():
+        toolkit, counts = class_toolkit(kind), Counter[str]()
+        finder, tried, longest = UndoFinder(toolkit), 0, 0
+        for real, before, after, (name, args), result in random_writes(kind, configs, values, 20 * given.deep):
+            if counts.total() >= given.deep:
+                break
+            if way_of(finder, toolkit, name, args, before) is not None:
+                continue
+            near, _ = values_around(before, after, args, result)
+            pool = [each for at, each in enumerate(near) if not isinstance(each, dict) and each not in near[:at]]
+            reach = Reach(real, public(before), toolkit, [*pool, "..", True, False], most=10**9, limit_s=given.seconds)
+            found = reach.reaches(after, 3)
+            counts["has one" if found else "has none" if reach.is_over else "not over"] += 1
+            tried, longest = tried + reach.calls, max(longest, reach.calls)
+        told = ", ".join(f"{count} {word}" for word, count in counts.items()) or "no such write"
+        print(f"{kind}: of writes without a way back {told}; {tried:,} calls, {longest:,} for one", flush=True)
+    return 0
 
 
 # plans on the order service -----------------------------------------------------------------------------------------
 
 
 def measure_plans(given: Any) -> int:
-    """Carry random plans out on the order service, and undo them by the offered plan; orders are a journal there."""
-    same = undone = calls = 0
-    for seed in range(given.plans):
+    """Carry random plans out on the order service, and undo them by the offered plan; orders are a journal there.
+
+    A plan has writes of two tools at least. A refund has no way back there, nor has an order that it was made of: the
+    end is the start with what the answer says was not undone.
+    """
+    whole = right = calls = 0
+    tools: Counter[str] = Counter()
+    for seed in range(given.first, given.first + given.plans):
         rng = Random(seed)
         with order_service() as service:
-            toolkit = service.toolkit()
-            schema = {**(toolkit.state_schema or {"type": "object"})}
-            schema["properties"] = {**schema.get("properties", {})}
-            schema["properties"]["orders"] = {**schema["properties"].get("orders", {}), "x-journal": True}
-            kit = Toolkit(list(toolkit), lets=toolkit.lets, invariants=toolkit.invariants, state_schema=schema)
-            start = service.state()
-            items = [key for key, item in start["items"].items() if item["stock"]]
-            plan: list[JsonObject] = [
-                {"call": "placeOrder", "args": {"sku": rng.choice(items), "quantity": 1}}
-                for _ in range(rng.randrange(1, 4))
-            ]
+            kit = with_journal(service.toolkit())
+            for _ in range(3):
+                service_call(kit, "placeOrder", sku=rng.choice(["MUG", "TEA"]), quantity=1)
+            start, plan = service.state(), draw_plan(rng, service.state())
             agent = create_gecko_agent(
                 kit, model=Models(planner=recorded(planner=[[*plan, {"say": "Done."}]])), interrupt_on="none",
-                checkpointer=InMemorySaver(), context=GeckoContext(undo_s=2),
+                checkpointer=InMemorySaver(), context=GeckoContext(),
             )  # fmt: skip
             config: Any = {"configurable": {"thread_id": "1"}}
             checks = [{"description": "anything", "check": "true"}]
-            agent.invoke({"messages": [("user", "go")], "task_state": start, "checklist": checks}, config)
-            calls += len(service.log())
+            asked: Any = ("user", json.dumps(plan))  # whose values are the user's own
+            out = agent.invoke({"messages": [asked], "task_state": start, "checklist": checks}, config)
+            made = [each for each in out["execution"]["calls"] if each["status"] == "ok"]
+            calls += len(made)
+            tools.update(each["call"]["name"] for each in made)
+            ways = out["execution"].get("undo", [])
+            left = [each["call"]["id"] for each in ways if each["status"] != "found"]
             agent.invoke({"messages": [undo_message()]}, config)
-            end = service.state()
-            undone += len(end["orders"]) > len(start["orders"])
-            same += {**end, "orders": 0} == {**start, "orders": 0}
-    print(f"plans: {same} of {given.plans} came back to the start but for the orders; {calls} real calls in {undone}")
-    return int(same < given.plans)
+            kept = [each for each in made if each["call"]["id"] in left]
+            right += len(made) == len(plan) and {**service.state(), "orders": 0} == expect(start, kept)
+            whole += not kept
+            seen = seed + 1 - given.first
+            if seen % 20 == 0 or seen == given.plans:
+                print(f"plans: {right} of {seen} came back to the start but for the orders and what was said to stay")
+                print(f"  {whole} with a way back for each write; {calls} writes: {dict(tools)}", flush=True)
+    return int(right < given.plans)
+
+
+def with_journal(kit: Toolkit) -> Toolkit:
+    """Return the service's tools with its orders named as a journal."""
+    schema = {"type": "object", "properties": {"orders": {"x-journal": True}}}
+    return Toolkit(list(kit), lets=kit.lets, invariants=kit.invariants, state_schema=schema)
+
+
+def service_call(kit: Toolkit, name: str, **args: Json) -> None:
+    """Make a call of the service before the run."""
+    real: Any = kit[name].real
+    real(**args)
+
+
+def draw_plan(rng: Random, state: JsonObject) -> list[JsonObject]:
+    """Return two to four random writes, of two tools at least."""
+    orders = rng.sample(sorted(state["orders"]), len(state["orders"]))
+    names = ["placeOrder", "cancelOrder"]
+    names += [rng.choice([*names, "refundOrder"]) for _ in range(rng.randrange(3))]
+    plan: list[JsonObject] = []
+    for name in rng.sample(names, len(names)):
+        order = orders.pop() if name != "placeOrder" and orders else ""
+        new: JsonObject = rng.choice([{"sku": "MUG", "quantity": 1}, {"sku": "TEA", "quantity": rng.randrange(1, 4)}])
+        args: JsonObject = {"order_id": order} if order else new
+        more = {"amount": rng.randrange(1, 6)} if order and name == "refundOrder" else {}
+        plan.append({"call": name if order else "placeOrder", "args": {**args, **more}})
+    return plan
+
+
+def expect(start: JsonObject, kept: Iterable[Any]) -> JsonObject:
+    """Return the state that calls which were not undone leave behind, without the orders."""
+    balance, items = start["balance"], {key: {**item} for key, item in start["items"].items()}
+    for each in kept:
+        name, args, result = each["call"]["name"], each["call"]["args"], each["result"]
+        if name == "refundOrder":
+            balance += args["amount"]
+            continue
+        sign = 1 if name == "cancelOrder" else -1
+        balance += sign * result["total"]
+        items[result["sku"]]["stock"] += sign * result["quantity"]
+    return {**start, "balance": round(balance, 2), "items": items, "orders": 0}

@@ -44,7 +44,7 @@ def answer(
     """
     execution = execution_of(state)
     if scope.context.undo_s and (writes := list_writes(state)):
-        work = Work(function=find_way_back, args=(finder.within(scope.context.undo_s), writes, state["task_state"]))
+        work = Work(function=find_way_back, args=(finder, writes, state["task_state"], scope.context.undo_s))
         (reply,) = yield [work]
         execution["undo"] = reply.value.ways if reply.value else []
     facts = report(execution, state)

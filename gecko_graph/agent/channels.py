@@ -25,14 +25,6 @@ def by_call(old: Sequence[ExecutedCall], new: Sequence[ExecutedCall]) -> list[Ex
     return [*entries.values()]
 
 
-def add_tallies(old: dict[str, dict[str, int]], new: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
-    """Reducer of counts by tool: sums."""
-    counts = {tool: {**count} for tool, count in old.items()}
-    for tool, count in new.items():
-        counts[tool] = {key: counts.get(tool, {}).get(key, 0) + number for key, number in count.items()}
-    return counts
-
-
 class AgentOutput(TypedDict):
     """What a turn of the agent gives back."""
 
@@ -69,19 +61,16 @@ class AgentRecord(Bookkeeping, total=False):
     undoable: list[DoneWrite]
     """`open_turn`: the writes of the last turn that made any; lives as long as the thread."""
     fidelity: dict[str, dict[str, int]]
-    """`sync` adds, as long as the thread: tool to how many of its real calls there were, and how many drifted."""
+    """`sync`, as long as the thread: tool to how many of its real calls there were, and how many drifted."""
 
 
 def fold_record(old: AgentRecord, new: AgentRecord) -> AgentRecord:
-    """Merge a write key by key (reducer): costs and tallies add up, the last write of any other key stands.
+    """Merge a write key by key (reducer): costs add up, the last write of any other key stands.
 
     No delta: LangGraph folds one from all that stands at a thread's checkpoints, also what another process wrote at one
     that both went on from. What decides on a real call may not rest on that.
     """
-    folded = cast("AgentRecord", fold_bookkeeping(old, [new]))
-    if "fidelity" in new:
-        folded = {**folded, "fidelity": add_tallies(old.get("fidelity", {}), new["fidelity"])}
-    return folded
+    return cast("AgentRecord", fold_bookkeeping(old, [new]))
 
 
 class AgentChannels(TypedDict, total=False):

@@ -49,6 +49,7 @@ from ..values.observation import Observer
 from ..values.patch import apply_patch, booked_patch
 from ..world.booking import REASON_CHARS, booked, observe_call
 from ..world.records import Departure, ExecutedCall, PlannedCall, Preview
+from ..world.refusals import is_same_call
 from ..world.rung import gate, request_of
 from .channels import AgentState, as_attempt, calls_left, has_moved, last_entry
 
@@ -84,11 +85,11 @@ def call_tool(
     if tool.trusted:
         row: JsonObject = {"call": call, "key": "", "owner": "", "tries": 1, "started_at": time.time()}
         return (yield from make_call(tool, row, scope, None))
-    same = [each for each in (*state["unreported"], *state["journal"]) if is_equal(each["call"], call)]
+    same = [each for each in (*state["unreported"], *state["journal"]) if is_same_call(each["call"], call)]
     if left := [each for each in same if each["status"] == "in_doubt" and "ended_at" in each]:
         return {"journal": [{**left[0], "call": call}]}  # a person has left it so: it is not made again in this turn
     claims = yield from claims_of(state, tool, ledger)
-    number = 1 + sum(is_equal(each["call"], call) for each in state["journal"] if each["key"])
+    number = 1 + sum(is_same_call(each["call"], call) for each in state["journal"] if each["key"])
     row, is_ours = yield from claims.take(call, number, scope.context.tool_timeout_s)
     if not is_ours:  # made before, by a run that this state does not know of
         return {"journal": [{**entry_of(row), "call": call}]}
@@ -101,11 +102,6 @@ def claims_of(state: AgentState, tool: ToolSpec, ledger: CallLedger | None) -> S
     if claims is None or claims.standing.durability == "exit":
         raise GeckoError(NOT_DURABLE.format(tool=tool.name))
     return claims
-
-
-def is_equal(one: Call, other: Call) -> bool:
-    """Return whether two calls are the same, whatever their ids."""
-    return one["name"] == other["name"] and one["args"] == other["args"]
 
 
 def is_approved(state: AgentState, preview: Preview, policy: ReviewPolicy) -> bool:
@@ -212,10 +208,12 @@ def sync(
         known: Any = {"start": state["turn_start_state"], "supposed": state.get("supposed") or []}
         yield [observe_call(observer, toolkit, step, state["steps"], **known)]
     scope.emit(event("gecko.sync", attempt=0, call=entry["call"], patch=outcome["patch"], drift=entry["drift"]))
+    tool, known = request.tool.name, state.get("fidelity") or {}
+    calls, drifted = known.get(tool, {"calls": 0, "drifted": 0}).values()
     update: dict[str, Any] = {
         "task_state": after,
         "steps": [*state["steps"], step],
-        "fidelity": {request.tool.name: {"calls": 1, "drifted": int(bool(entry["drift"]))}},
+        "fidelity": {**known, tool: {"calls": calls + 1, "drifted": drifted + bool(entry["drift"])}},
     }
     if "violations" in outcome or state.get("real_digest"):
         update["real_digest"] = digest(after)

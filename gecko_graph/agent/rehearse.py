@@ -26,6 +26,7 @@ from ..real.policy import ReviewPolicy
 from ..real.preview import add_undo
 from ..state import VERSION, JsonObject, Rehearsal, Step
 from ..tools import Toolkit
+from ..tools.real import drive
 from ..values.difference import json_equal
 from ..values.digest import digest
 from ..values.observation import Observer
@@ -157,9 +158,9 @@ def rehearse_node(
             return found  # type: ignore[no-any-return]
         state = cast("AgentState", open_record(given))
         state = {**state, **opening(state)}
-        timed = finder.within(context_of(get_runtime().context, default).undo_s)
+        limit_s = context_of(get_runtime().context, default).undo_s
         if asks_undo(state["messages"]):
-            out = await search_undo(timed, state, driver)
+            out = {"rehearsal": await drive(rehearse_undo(finder, state, limit_s), driver)}
         else:
             out = await driver.do(inner.invoke, inner.ainvoke, input_of(state), config)
         for work in observe(state, out["rehearsal"]):
@@ -167,8 +168,7 @@ def rehearse_node(
         update = update_of(state, out, preview)
         if update["preview"]:
             now = update.get("task_state", state["task_state"])
-            work = Work(function=add_undo, args=(update["preview"], now, timed))
-            update["preview"] = (await driver.do(perform, aperform, work)).value or update["preview"]
+            update["preview"] = await drive(add_undo(update["preview"], now, finder, limit_s), driver)
         return close_record(update, AgentRecord.__annotations__)
 
     def run(state: AgentChannels, config: RunnableConfig) -> dict[str, Any]:
@@ -179,14 +179,6 @@ def rehearse_node(
         return await rehearse(graph, state, config, AWAITED)
 
     return RunnableLambda(run, afunc=arun, name="rehearse")
-
-
-async def search_undo(finder: UndoFinder, state: AgentState, driver: Driver) -> dict[str, Any]:
-    """Return the rehearsal of a turn that undoes. Raises GeckoError where the search fails."""
-    reply = await driver.do(perform, aperform, Work(function=rehearse_undo, args=(finder, state)))
-    if reply.failure:
-        raise GeckoError(f"what was done cannot be undone here: {reply.failure}")
-    return {"rehearsal": reply.value}
 
 
 def observe_reads(

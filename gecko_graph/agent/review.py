@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
-from ..models.ask import AnyAsk, Reply, Work
+from ..models.ask import AnyAsk, Reply
 from ..models.formatting import cut, format_call, format_json, format_steps
 from ..models.node import NodeScope
 from ..real.bindings import fill
@@ -83,10 +83,10 @@ def review(
             "next_rehearsal_reason": "",
         }
     renewed = yield from replay(new, state, scope, answer_call)
-    again = finish_preview(renewed, state["task_state"], toolkit=toolkit, policy=policy)
-    timed = finder.within(scope.context.undo_s)
-    (reply,) = yield [Work(function=add_undo, args=(again, state["task_state"], timed))]
-    return {"preview": reply.value or again, "approval": None, "next_rehearsal_reason": "edited"}
+    now = state["task_state"]
+    again = finish_preview(renewed, now, toolkit=toolkit, policy=policy)
+    again = yield from add_undo(again, now, finder, scope.context.undo_s)
+    return {"preview": again, "approval": None, "next_rehearsal_reason": "edited"}
 
 
 def done_before(state: AgentState) -> str:

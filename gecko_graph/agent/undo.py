@@ -9,16 +9,19 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import count
 from typing import Any, NamedTuple
 
-from ..errors import PatchConflict
+from ..errors import GeckoError, PatchConflict
+from ..models.ask import Work
 from ..models.formatting import format_call, format_change
-from ..real.preview import CHANGE_CHARS
-from ..state import VERSION, Json, JsonObject, Operation, Patch, Rehearsal, Step, Verdict
+from ..nodes.rounds import plan_of
+from ..real.claims import Steps
+from ..real.preview import CHANGE_CHARS, describe_undo
+from ..state import VERSION, Attempt, Json, JsonObject, Operation, Patch, Rehearsal, Step, Verdict
 from ..values.difference import json_equal, make_patch
 from ..values.digest import digest
 from ..values.patch import apply_patch, booked_patch, find, tokens
 from ..world.provenance import is_planned
 from ..world.records import DoneWrite, Undo
-from ..world.undo import UndoFinder, by_members
+from ..world.undo import UndoFinder
 from .channels import AgentState
 
 OTHERWISE = "reality did otherwise than was predicted"
@@ -44,11 +47,8 @@ def list_writes(state: AgentState) -> list[DoneWrite]:
         reason = reason if patch else "what it has changed is not known"
         if entry["status"] == "in_doubt":
             reason = "it is not known whether it took effect"
-        write: DoneWrite = {
-            "call": entry["call"], "result": entry.get("result"),
-            "patch": patch, "inverse": [*invert(before, now)], "reason": reason,
-        }  # fmt: skip
-        found.append(write)
+        inverse = [*invert(before, now)]
+        found.append({"call": entry["call"], "result": entry.get("result"), "inverse": inverse, "reason": reason})
     return found
 
 
@@ -59,22 +59,10 @@ class WayBack(NamedTuple):
     end: JsonObject
     ways: list[Undo]
 
-    def tell(self) -> str:
-        """Return what is undone and what is not, a line for each call."""
-        lines = []
-        for undo in self.ways:
-            named = format_call(undo["call"])
-            by = ", then ".join(format_call(each) if each["args"] else each["name"] for each in undo["calls"])
-            reason = "no way back was found in time" if undo["status"] == "timeout" else undo.get("reason", "")
-            lost = f"Not undone: {named}: {reason or 'no way back is known'}"
-            lost += f"; {by} would compensate for it" if undo["status"] == "compensated" else ""
-            lines.append(f"Undone: {named}, by {by}" if undo["status"] == "found" else lost)
-        return "\n".join(lines)
-
 
 def invert(before: JsonObject, after: JsonObject) -> Iterator[Operation]:
     """Yield the operations that lead back from a state, each behind a `test` of what it takes the place of."""
-    for each in by_members(make_patch(after, before), after):
+    for each in make_patch(after, before, by_members=True):
         if each["op"] != "add":
             yield {"op": "test", "path": each["path"], "value": find(after, tokens(each["path"]))}
         yield each
@@ -113,7 +101,11 @@ def _is_number(value: Any) -> bool:
 
 
 def find_way_back(
-    finder: UndoFinder, writes: Sequence[DoneWrite], state: JsonObject, taken: Collection[str] = ()
+    finder: UndoFinder,
+    writes: Sequence[DoneWrite],
+    state: JsonObject,
+    limit_s: float,
+    taken: Collection[str] = (),
 ) -> WayBack:
     """Return what takes writes back from a state, the newest first; of one that was taken back already nothing.
 
@@ -127,49 +119,48 @@ def find_way_back(
         if not write["reason"]:
             try:
                 target = aim(now, finder.without_journals(write["inverse"]), known)
-                undo = finder.restore(write["call"], write["result"], target, now)
+                undo = finder.restore(write["call"], write["result"], target, now, limit_s=limit_s)
             except PatchConflict:
                 undo = {**undo, "reason": CHANGED}
-        if undo["status"] == "found":
-            fork = world.fork()
-            made = [fork.call({"id": next(ids), "name": each["name"], "args": each["args"]}) for each in undo["calls"]]
-            if all(map(is_planned, made)):
-                world = fork
-            else:  # a contract that reads the calls before allows it only without them
-                undo = {"call": write["call"], "status": "none", "calls": []}
+        fork = world.fork()
+        made = fork.call_all({"name": each["name"], "args": each["args"], "id": next(ids)} for each in undo["calls"])
+        if undo["status"] == "found" and not all(map(is_planned, made)):
+            # a contract that reads the calls before allows it only without them
+            undo = {"call": write["call"], "status": "none", "calls": []}
+        world = fork if undo["status"] == "found" else world
         ways.append(undo)
     return WayBack(world.log, world.state, ways)
 
 
-def rehearse_undo(finder: UndoFinder, state: AgentState) -> Rehearsal:
-    """Return the rehearsal of a turn that undoes the one before: its plan is what the search found."""
-    last = state.get("rehearsal") if state["rehearsals"] else None
-    number = 1 + max((attempt["number"] for attempt in last["attempts"]), default=0) if last else 1
-    start = state["task_state"]
+def rehearse_undo(finder: UndoFinder, state: AgentState, limit_s: float) -> Steps:
+    """Return the rehearsal of a turn that undoes the one before: its plan is what the search finds.
+
+    Raises GeckoError where the search fails.
+    """
+    before = state["rehearsal"]["attempts"] if state["rehearsals"] else []
+    number, start, done = 1 + max((each["number"] for each in before), default=0), state["task_state"], state["steps"]
     # a plan before may have calls that were made and found again: the same id would pass for made
-    taken = {each["call"]["id"] for each in (*state["journal"], *state["steps"], *state["unreported"])}
-    found = find_way_back(finder, state.get("undoable") or (), start, taken)
-    told = found.tell() or "There is nothing to undo: no call of this conversation has changed anything."
-    is_found = bool(found.steps)
-    verdict: Verdict = {
-        "status": "accepted" if is_found else "failed", "score": float(is_found), "items": [], "feedback": told,
-    }  # fmt: skip
-    steps = [*state["steps"], *found.steps]
-    answer = told if is_found else ""
-    return {
-        "v": VERSION,
-        "plan": [step["call"] for step in steps if step.get("outcome", {}).get("status") == "ok"],
+    taken = {each["call"]["id"] for each in (*state["journal"], *done, *state["unreported"])}
+    (reply,) = yield [
+        Work(function=find_way_back, args=(finder, state.get("undoable") or (), start, limit_s, taken)),
+    ]
+    if reply.failure:
+        raise GeckoError(f"what was done cannot be undone here: {reply.failure}")
+    found: WayBack = reply.value
+    lines = [f"{format_call(each['call'])}: {describe_undo(each)}" for each in found.ways]
+    told = "\n".join(lines) or "There is nothing to undo: no call of this conversation has changed anything."
+    steps, answer = [*done, *found.steps], told if found.steps else ""
+    verdict: Verdict = {"status": "failed", "score": 0.0, "items": [], "feedback": told}
+    if found.steps:
+        verdict |= {"status": "accepted", "score": 1.0}
+    attempt: Attempt = {
+        "v": VERSION, "number": number, "start_digest": digest(start), "end_digest": digest(found.end), "steps": steps,
+        "answer": answer, "change": make_patch(start, found.end), "usage": {}, "stop_reason": "answered",
         "verdict": verdict,
-        "answer": answer,
-        "attempts": [
-            {
-                "v": VERSION, "number": number, "start_digest": digest(start), "end_digest": digest(found.end),
-                "steps": steps, "answer": answer, "change": make_patch(start, found.end), "usage": {},
-                "stop_reason": "answered", "verdict": verdict,
-            }
-        ],
-        "checklist": [],
-        "chosen": number,
-        "changes": format_change(start, found.end, budget=CHANGE_CHARS).splitlines(),
-        "usage": {},
     }  # fmt: skip
+    changes = format_change(start, found.end, budget=CHANGE_CHARS).splitlines()
+    rehearsal: Rehearsal = {
+        "v": VERSION, "plan": plan_of(attempt), "verdict": verdict, "answer": answer, "attempts": [attempt],
+        "checklist": [], "chosen": number, "changes": changes, "usage": {},
+    }  # fmt: skip
+    return rehearsal

@@ -32,14 +32,14 @@ from ..real.decisions import ask_person
 from ..real.learned import LearnedLike, share, teach
 from ..real.ledger import CallLedger, check_ledger
 from ..real.policy import ReviewPolicy
-from ..real.preview import describe_calls, predict
+from ..real.preview import add_undo, describe_calls, predict
 from ..state import Call, JsonObject
 from ..tools import Toolkit
 from ..tools.check import Rejection
 from ..tools.real import drive
 from ..values.difference import json_equal
 from ..values.observation import Observe
-from ..world.as_tools import add_marks, build_message, find_pending, is_same
+from ..world.as_tools import add_marks, build_message, find_pending
 from ..world.calls import fold_snapshot
 from ..world.records import ExecutedCall
 from ..world.reducers import delta
@@ -48,7 +48,7 @@ from ..world.undo import UndoFinder
 from ..world.world import World, check_setup
 from .calls import Claimed, answer_as_decided, as_edited, complain_again, find_rehearsed, read_result, refuse, reject
 from .live import Live, LiveWorlds, config_of
-from .pending import add_undos, build_preview, find_undos, set_id
+from .pending import build_preview, set_id
 
 Mode = Literal["simulate", "hybrid", "preview", "shadow", "guard"]
 SIMULATED, REHEARSED, GATED = ("simulate", "hybrid"), ("simulate", "hybrid", "preview", "shadow"), ("preview", "guard")
@@ -157,7 +157,7 @@ class GeckoMiddleware(AgentMiddleware):
         # the agent's own tools may be real without the toolkit's knowledge: the policy decides as if all were
         self._real = toolkit.replace(*(replace(tool, real=tool.real or print) for tool in toolkit))
         self._policy = ReviewPolicy.load(interrupt_on, self._real)
-        self._finder = UndoFinder(toolkit, limit_s=knobs.undo_s)
+        self._finder, self._undo_s = UndoFinder(toolkit), knobs.undo_s
         self._claimed, self._live = Claimed(ledger, self._real, knobs.tool_timeout_s), LiveWorlds()
 
     @property
@@ -211,9 +211,9 @@ class GeckoMiddleware(AgentMiddleware):
         if self._mode == "preview":
             before = request.state["gecko"]["state"]
             steps = [set_id(record["step"], call) for call, record in zip(calls, records, strict=True)]
-            preview = build_preview(steps, before, self._real, self._policy)
-            reply = await driver.do(perform, aperform, Work(function=find_undos, args=(preview, before, self._finder)))
-            batch["undo"] = reply.value or {}
+            if preview := build_preview(steps, before, self._real, self._policy):
+                preview = await drive(add_undo(preview, before, self._finder, self._undo_s), driver)
+                batch["undo"] = {each["call"]["id"]: each["undo"] for each in preview["calls"] if "undo" in each}
         return ExtendedModelResponse(response, Command(update={"gecko_batch": batch if calls else None}))
 
     wrap_model_call, awrap_model_call = both(_rehearse)
@@ -227,9 +227,9 @@ class GeckoMiddleware(AgentMiddleware):
         calls = find_pending(state["messages"], self._exclude_tools)[1] if self._mode == "preview" else []
         steps = [set_id(step, call) for call in calls if (step := find_rehearsed(state, call))]
         before = state["gecko"]["state"] if calls else {}
-        if not (preview := build_preview(steps, before, self._real, self._policy)):
+        undos = (state.get("gecko_batch") or {}).get("undo", {})
+        if not (preview := build_preview(steps, before, self._real, self._policy, undos)):
             return None
-        add_undos(preview, state["gecko_batch"].get("undo", {}))
         decided: dict[str, Any] = {}
         ran = [each for each in preview["calls"] if each["predicted"]["rung"] != "validator"]
         world = self._fork(state)
@@ -282,11 +282,9 @@ class GeckoMiddleware(AgentMiddleware):
 
     async def _simulate(self, request: Any, live: Live, driver: Driver) -> Any:
         """Answer a call from the store, while the calls come as they were rehearsed; else in the state as it is."""
-        own, made = request.tool_call, live.records()
-        stored = (request.state.get("gecko_batch") or {"answers": ()})["answers"]
-        is_kept = all(one["step"] == other["record"]["step"] for one, other in zip(made, stored, strict=False))
-        if is_kept and len(made) < len(stored) and is_same(own, stored[len(made)]["call"]):
-            live.world.replay([stored[len(made)]["record"]])
+        own, batch = request.tool_call, request.state.get("gecko_batch") or {"answers": ()}
+        if stored := live.find_stored(own, batch["answers"]):
+            live.world.replay([stored])
         else:
             await driver.do(live.world.call_all, live.world.acall_all, live.world.read_calls([own]))
         record = live.records()[-1]

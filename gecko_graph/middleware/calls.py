@@ -27,9 +27,9 @@ from ..tools import Toolkit
 from ..tools.check import Rejection, check_by_rule
 from ..tools.real import CLAIMED, Answer, as_answer, block_value, drive, is_undecided
 from ..values.places import as_text
-from ..world.as_tools import add_marks, is_same, name_call
+from ..world.as_tools import add_marks, name_call
 from ..world.records import ExecutedCall
-from ..world.refusals import SAME, find_last
+from ..world.refusals import SAME, find_last, is_same_call
 from ..world.refusals import tell as tell_refusal
 from ..world.rung import is_real
 from ..world.world import World
@@ -77,7 +77,7 @@ class Claimed(NamedTuple):
             *(state.get("gecko_journal") or ()),
             *({**record["step"], **record["step"].get("outcome", {})} for record in here),
         ]
-        same = [each for each in done if is_same(each["call"], call) and each["call"]["id"] != call["id"]]
+        same = [each for each in done if is_same_call(each["call"], call) and each["call"]["id"] != call["id"]]
         number = 1 + sum(each.get("result") != UNKNOWN for each in same)  # one that is left in doubt is not made again
         row, is_ours = await drive(claims.take(call, number, self.timeout_s), driver)
         while True:
@@ -207,7 +207,7 @@ def complain_again(state: Any, call: Call, world: World, toolkit: Toolkit) -> To
     now = {each["id"]: each for said in since if isinstance(said, AIMessage) for each in said.tool_calls}
     known = find_last(call, ((step, step["call"]["id"] not in now) for step in world.log), toolkit.get)
     answers = [each for each in since if isinstance(each, ToolMessage) and SAME in each.text]
-    is_told = any(is_same(now[each.tool_call_id], call) for each in answers if each.tool_call_id in now)
+    is_told = any(is_same_call(now[each.tool_call_id], call) for each in answers if each.tool_call_id in now)
     complaints = tell_refusal(call, known, is_told=is_told)
     return build_complaint_message(call, complaints) if complaints else None
 
@@ -233,7 +233,7 @@ def as_edited(call: ToolCall, state: Any) -> Any:
 def find_rehearsed(state: Any, call: ToolCall) -> Step | None:
     """Return the step that was simulated of this very call."""
     for answer in (state.get("gecko_batch") or {"answers": ()})["answers"]:
-        if answer["call"]["id"] == call["id"] and is_same(answer["call"], call):
+        if answer["call"]["id"] == call["id"] and is_same_call(answer["call"], call):
             step: Step = answer["record"]["step"]
             return step
     return None

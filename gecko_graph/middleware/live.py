@@ -18,6 +18,7 @@ from ..models.ask import Reply, Work
 from ..real.questions import Standing
 from ..state import JsonObject
 from ..world.records import ExecutedCall
+from ..world.refusals import is_same_call
 from ..world.world import World
 
 MOST_LIVE = 256
@@ -45,6 +46,13 @@ class Live(NamedTuple):
         """Return what became of the message's calls so far, with their places in the log and what models have cost."""
         records = enumerate(self.world.records(self.first), self.first)
         return [{**record, "at": at, "usage": self.world.usage} for at, record in records]
+
+    def find_stored(self, call: Mapping[str, Any], answers: Sequence[JsonObject]) -> JsonObject | None:
+        """Return what was rehearsed of the message's next call, while its calls come as they were rehearsed."""
+        made = self.records()
+        is_kept = all(one["step"] == other["record"]["step"] for one, other in zip(made, answers, strict=False))
+        after = answers[len(made) : len(made) + 1] if is_kept else ()
+        return next((each["record"] for each in after if is_same_call(each["call"], call)), None)
 
     async def wait_for(self, earlier: set[str | None], known: Mapping[str, Any], driver: Driver) -> bool:
         """Wait while calls before this one are under way; return whether all of them have an answer.

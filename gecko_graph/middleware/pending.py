@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from langchain_core.messages import HumanMessage, ToolCall
 from langchain_core.runnables import Runnable, RunnableLambda
 
 from ..errors import GeckoError
-from ..models.answer import AT_ONCE, AWAITED, Driver, aperform, finish, perform
-from ..models.ask import Work
+from ..models.answer import AT_ONCE, AWAITED, Driver, finish
 from ..models.formatting import cut, format_steps
 from ..models.prompts import fence
 from ..real.policy import ReviewPolicy
 from ..real.preview import add_undo, finish_preview, plan_call
 from ..state import JsonObject, Rehearsal, Step
 from ..tools import Toolkit
+from ..tools.real import drive
 from ..world.as_tools import find_pending, messages_of
 from ..world.records import Preview, Undo
-from ..world.undo import UndoFinder
+from ..world.undo import LIMIT_S, UndoFinder
 from ..world.world import World
 
 GUIDANCE_CHARS = 12_000
@@ -49,10 +50,9 @@ def rehearse_pending(world: World | Callable[[Any], World], *, interrupt_on: Any
         answered = await driver.do(fork.call_all, fork.acall_all, fork.read_calls(calls))
         steps = [set_id(step, call) for step, call in zip(answered, calls, strict=True)]
         policy = ReviewPolicy.load(interrupt_on, found.toolkit)
-        preview = build_preview(steps, before, found.toolkit, policy)
-        work = Work(function=find_undos, args=(preview, before, UndoFinder(found.toolkit)))
-        undos = (await driver.do(perform, aperform, work)).value
-        return {"preview": add_undos(preview, undos or {}), "outcomes": steps}
+        if preview := build_preview(steps, before, found.toolkit, policy):
+            preview = await drive(add_undo(preview, before, UndoFinder(found.toolkit), LIMIT_S), driver)
+        return {"preview": preview, "outcomes": steps}
 
     def run(state: Any) -> JsonObject:
         update: JsonObject = finish(rehearse(state, AT_ONCE))
@@ -69,24 +69,21 @@ def set_id(step: Step, call: ToolCall) -> Step:
     return {**step, "call": {**step["call"], "id": call["id"] or ""}}
 
 
-def build_preview(steps: Sequence[Step], state: JsonObject, toolkit: Toolkit, policy: ReviewPolicy) -> Preview | None:
-    """Return the preview of calls that were simulated from a task state; None where there is none of a known tool."""
+def build_preview(
+    steps: Sequence[Step],
+    state: JsonObject,
+    toolkit: Toolkit,
+    policy: ReviewPolicy,
+    undos: Mapping[str, Undo] = MappingProxyType({}),
+) -> Preview | None:
+    """Return the preview of calls that were simulated from a task state; None where there is none of a known tool.
+
+    `undos` are what takes calls back that was found before, by their ids.
+    """
     calls = [plan_call(step, toolkit) for step in steps if step["call"]["name"] in toolkit]
+    for each in (each for each in calls if each["call"]["id"] in undos):
+        each["undo"] = undos[each["call"]["id"]]
     return finish_preview(calls, state, toolkit=toolkit, policy=policy) if calls else None
-
-
-def find_undos(preview: Preview | None, state: JsonObject, finder: UndoFinder) -> dict[str, Undo]:
-    """Return what takes the writes of a preview back, by their calls' ids."""
-    calls = add_undo(preview, state, finder)["calls"] if preview else []
-    return {each["call"]["id"]: each["undo"] for each in calls if "undo" in each}
-
-
-def add_undos(preview: Preview | None, undos: Mapping[str, Undo]) -> Preview | None:
-    """Return the preview, changed in place, with what takes its writes back."""
-    for planned in preview["calls"] if preview else ():
-        if planned["call"]["id"] in undos:
-            planned["undo"] = undos[planned["call"]["id"]]
-    return preview
 
 
 def rehearsal_message(run: Mapping[str, Any], *, budget: int = GUIDANCE_CHARS) -> HumanMessage:

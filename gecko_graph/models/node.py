@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import KW_ONLY, dataclass, field
 from types import GeneratorType, MappingProxyType
@@ -29,6 +30,10 @@ from .answer import AT_ONCE, AWAITED, Driver, aanswer, answer, finish
 from .ask import AnyAsk, Reply, Work
 from .factory import Models
 from .usage import add_usage
+
+LOG = logging.getLogger(__name__)
+STORE_S = 30.0
+"""Seconds that a store may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +261,23 @@ def refuse_unknown_keys(graph: Graph) -> Graph:
 
     graph.nodes[START].mapper = check
     return graph
+
+
+def with_store(use: Callable[..., Any], *args: Any) -> Generator[list[Work], list[Reply], Any]:
+    """Return what a function comes to that is given the store of the graph that runs, and `args`.
+
+    None without a store, and where the function fails: no call depends on what a store knows.
+    """
+    try:
+        runtime = get_runtime()
+    except RuntimeError:
+        return None
+    if not runtime or runtime.store is None:
+        return None
+    (reply,) = yield [Work(function=use, args=(runtime.store, *args), timeout_s=STORE_S)]
+    if reply.failure is not None:
+        LOG.warning("what calls have taught could not be shared: the store %s", reply.failure)
+    return reply.value
 
 
 def is_embedded() -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -30,7 +30,7 @@ from ..models.node import NodeScope
 from ..models.roles import InitialState, SearchWords
 from ..models.view import view
 from ..retrieval.search import ToolSearch
-from ..state import RUNTIME, ChecklistItem, JsonObject, SupposedState
+from ..state import RUNTIME, ChecklistItem, JsonObject, SupposedState, Taught
 from ..tools import Toolkit, ToolSpec
 from ..tools.descriptions import member_names, pick_tools
 from ..values.digest import check_json, clone, digest
@@ -66,7 +66,10 @@ def bootstrapper(
     if is_due and not was_accepted(state):
         rules.check_start(given, what="task_state", is_whole=not asked)
     words = yield from find_words(state, task, scope, search)
-    tools = yield from find_tools(state, task, words, scope, toolkit, search)
+    taught = (state.get("bookkeeping") or {}).get("taught", [])
+    if search is not None and search.is_needed(scope.context):
+        taught = yield from search.learn(taught)
+    tools = yield from find_tools(state, task, words, taught, scope, toolkit, search)
     if tools is not None:
         toolkit = Toolkit(pick_tools(toolkit, tools), lets=toolkit.lets, invariants=toolkit.invariants)
     whole, unclear = clone(given), list[str]()
@@ -84,6 +87,7 @@ def bootstrapper(
         "ledger": {"turn": next_turn(state), "started_at": started_at, "usage": {}, "asked": {}},
         "offered_tools": tools,
         "search_words": [task, words],
+        "taught": taught,
         "real": real,
         "items_failure": used,
         "checklist_digest": mark,
@@ -120,7 +124,6 @@ def go_on(state: GeckoState) -> Bookkeeping:
         "replayed": before["steps"] if before else [],
         "numbered_from": before["attempts"] if before else 0,
         "facts": known.get("facts", {}),
-        "taught": known.get("taught", []),
         "argument_verdicts": [],
     }
 
@@ -165,19 +168,24 @@ def find_words(
 
 
 def find_tools(
-    state: GeckoState, task: str, words: str, scope: NodeScope, toolkit: Toolkit, search: ToolSearch | None
+    state: GeckoState,
+    task: str,
+    words: str,
+    taught: Sequence[Taught],
+    scope: NodeScope,
+    toolkit: Toolkit,
+    search: ToolSearch | None,
 ) -> Generator[list[AnyAsk], list[Reply], list[str] | None]:
     """Return the names of the tools that fit the task, then of those that the conversation calls; None for all.
 
     The last human turn before the task is part of the need: "yes, do it" names none. So are a model's own words, and
-    what the thread's calls have taught.
+    what calls have taught.
     """
     if search is None or not search.is_needed(scope.context):
         return None
     before = earlier(state["messages"])
     asked = [cut(text_of(each), budget=NEED_CHARS) for each in before if isinstance(each, HumanMessage)][-1:]
     need = "\n".join(filter(None, [words, cut(task, budget=4 * NEED_CHARS), *asked]))
-    taught = (state.get("bookkeeping") or {}).get("taught", ())
     found = yield from search.find(need, scope.context.top_k, scope.context, taught=taught)
     calls = [call for each in reversed(before) if isinstance(each, AIMessage) for call in each.tool_calls]
     called = dict.fromkeys(toolkit.resolve(call["name"]) for call in calls)

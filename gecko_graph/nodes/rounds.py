@@ -14,7 +14,7 @@ from ..models.formatting import cut, format_change, format_steps
 from ..models.memory import answer_message
 from ..models.node import NodeScope
 from ..models.usage import total
-from ..retrieval.search import teach
+from ..retrieval.search import ToolSearch
 from ..state import VERSION, Attempt, Call, Rehearsal
 from ..values.digest import digest
 from ..values.origins import find_untrusted
@@ -96,7 +96,7 @@ def is_over(state: GeckoState, context: GeckoContext, *, now: float) -> bool:
 
 
 def finish(
-    state: GeckoState, scope: NodeScope, *, is_alone: bool = True
+    state: GeckoState, scope: NodeScope, *, is_alone: bool = True, search: ToolSearch | None = None
 ) -> Generator[list[Work], list[Reply], dict[str, Any]]:
     """Return the best attempt, write back the state of an accepted one only, and add the answer to the conversation.
 
@@ -131,9 +131,9 @@ def finish(
     update: dict[str, Any] = {"rehearsal": rehearsal}
     if chosen["verdict"]["status"] == "accepted":
         update |= write_back(state, chosen, rehearsal, scope.context.view_chars)
-        if kept["offered_tools"] is not None:
+        if search is not None and kept["offered_tools"] is not None:
             served = [(task_of(state["messages"]), each["name"]) for each in rehearsal["plan"]]
-            update["bookkeeping"] = {"taught": teach(kept.get("taught", []), served)}
+            update["bookkeeping"] = {"taught": (yield from search.learn(kept.get("taught", []), served))}
     if not is_alone:  # the agent tells what was really done: no front end shall show this as fact
         return update
     message = answer_message(

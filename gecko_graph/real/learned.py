@@ -5,24 +5,20 @@ A learned rule refuses a write once it is established, and a read never: a gate 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Generator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from langgraph.runtime import get_runtime
 from langgraph.store.base import BaseStore
 
 from ..errors import GeckoError
-from ..models.ask import Reply, Work
+from ..models.ask import Reply
+from ..models.node import with_store
 from ..tools import Toolkit
-from ..tools.lessons import MOST_CALLS, Lessons
-from ..values.digest import digest
+from ..tools.lessons import MOST_CALLS, Lessons, place_of
 from ..values.documents import read_document
-from .claims import LEDGER_S
 
-LOG = logging.getLogger(__name__)
 MOST_SHARED = 10_000
 PLACE = ("gecko", "lessons")
 LearnedLike: TypeAlias = "str | Path | Mapping[str, Any] | None"
@@ -47,21 +43,14 @@ def teach(toolkit: Toolkit, learned: LearnedLike = None) -> Toolkit:
     for tool in toolkit:
         if tool.name in names and tool.reads and tool.contract:
             tool.contract.withdraw()
-        place = digest([tool.name, tool.parameters])[:16]
-        tools.append(replace(tool, lessons=Lessons(place, is_learned=tool.name in names)))
+        lessons = Lessons(place_of(tool.name, tool.parameters), is_learned=tool.name in names)
+        tools.append(replace(tool, lessons=lessons))
     return toolkit.replace(*tools)
 
 
 def share(toolkit: Toolkit) -> Generator[list[Any], list[Reply], None]:
-    """Exchange lessons with the store of the graph that runs, if it has one. No call depends on it."""
-    try:
-        runtime: Any = get_runtime()
-    except RuntimeError:
-        return
-    if runtime and runtime.store is not None:
-        (reply,) = yield [Work(function=exchange, args=(runtime.store, toolkit), timeout_s=LEDGER_S)]
-        if reply.failure is not None:
-            LOG.warning("what real calls have taught could not be shared: the store %s", reply.failure)
+    """Exchange lessons with the store of the graph that runs, if it has one."""
+    yield from with_store(exchange, toolkit)
 
 
 def exchange(store: BaseStore, toolkit: Toolkit) -> None:

@@ -9,6 +9,7 @@ from typing import cast
 
 from langchain_core.messages import AnyMessage
 
+from ..models.ask import Work
 from ..models.formatting import cut, format_call, format_change, format_complaint, format_json, one_line
 from ..state import VERSION, Json, JsonObject, Origin, Rehearsal, Step
 from ..tools import Toolkit
@@ -17,6 +18,7 @@ from ..values.patch import apply_fitting
 from ..world.records import Binding, PlannedCall, Prediction, Preview, Undo
 from ..world.undo import UndoFinder
 from .bindings import PlanResults, template, with_holes
+from .claims import Steps
 from .policy import ReviewPolicy
 
 CHANGE_CHARS = 2_000
@@ -118,16 +120,23 @@ def finish_preview(
     }
 
 
-def add_undo(preview: Preview, state: JsonObject, finder: UndoFinder) -> Preview:
+def add_undo(preview: Preview, state: JsonObject, finder: UndoFinder, limit_s: float) -> Steps:
     """Return the preview with what takes each write back, where a person is asked about any call."""
-    if all(each["review"] != "ask" for each in preview["calls"]) or not finder.limit_s:
+
+    def search() -> Preview:
+        calls: list[PlannedCall] = []
+        for planned, before, after in with_states(preview["calls"], state):
+            is_made = planned["effect"] != "read" and "answered" not in planned
+            if is_made and planned["predicted"]["status"] == "ok":
+                found = finder.find(planned["call"], planned["predicted"], before, after, limit_s=limit_s)
+                planned = {**planned, "undo": found}
+            calls.append(planned)
+        return {**preview, "calls": calls}
+
+    if not limit_s or all(each["review"] != "ask" for each in preview["calls"]):
         return preview
-    calls: list[PlannedCall] = []
-    for planned, before, after in with_states(preview["calls"], state):
-        is_write = planned["effect"] != "read" and "answered" not in planned and planned["predicted"]["status"] == "ok"
-        found = finder.find(planned["call"], planned["predicted"], before, after) if is_write else None
-        calls.append({**planned, "undo": found} if found else planned)
-    return {**preview, "calls": calls}
+    (reply,) = yield [Work(function=search)]
+    return reply.value or preview
 
 
 def with_states(

@@ -4,23 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterable, Sequence
 from functools import cached_property, partial
+from typing import Any, TypeAlias
 
 from langchain_core.messages import ToolMessage
+from langgraph.store.base import BaseStore, Item
 
 from ..context import GeckoContext
 from ..errors import GeckoError
+from ..masking import mask
 from ..models.ask import AnyAsk, Reply, Work
 from ..models.formatting import cut, one_line
+from ..models.node import with_store
 from ..state import Call, JsonObject, Taught
 from ..tools import Toolkit
+from ..tools.lessons import place_of
 from ..tools.spec import unique_name
+from ..values.digest import digest
 from .index import ToolIndex, fuse, is_installed, recall
 
 MOST_SEARCHES = 10
 """In one attempt; then the planner has no tool to search any more."""
 
-MOST_TAUGHT = 300
-"""Needs that a thread keeps with the tools that served them."""
+MOST_TAUGHT, MOST_SHARED = 300, 10_000
+"""Needs that a thread keeps with the tools that served them, and those of all threads that are read of a store."""
+PLACE = ("gecko", "taught")
 
 ABOUT_CHARS, NEED_CHARS = 200, 2_000
 ABOUT = """Find more tools: only some of {} are given. What is found can be called from the next message on.
@@ -28,12 +35,31 @@ Search before you state that no tool fits."""
 QUERY = {"type": "string", "description": "what a tool must do, in plain words"}
 PARAMETERS: JsonObject = {"type": "object", "properties": {"query": QUERY}, "required": ["query"]}
 
+Steps: TypeAlias = Generator[list[Any], list[Reply], list[Taught]]
+
 
 def teach(taught: Sequence[Taught], served: Iterable[tuple[str, str]]) -> list[Taught]:
     """Return what a thread knows after calls that worked, given as needs and tools; the latest are kept."""
     news: list[Taught] = [{"need": cut(need, budget=NEED_CHARS), "tool": tool} for need, tool in served]
     old = [each for each in taught if each not in news]
     return [*old, *news][-MOST_TAUGHT:]
+
+
+def exchange(store: BaseStore, toolkit: Toolkit, known: Sequence[Taught]) -> list[Taught]:
+    """Write what a store does not have yet, without secrets; return what all threads have taught, the latest last."""
+    places = {place_of(tool.name, tool.parameters): tool.name for tool in toolkit}
+    items = store.search(PLACE, limit=MOST_SHARED)
+    found = [each for each in items if places.get(each.namespace[-1]) == each.value["tool"]]
+    kept = {each.key for each in found}
+    for tool, each in ((toolkit[each["tool"]], each) for each in known if each["tool"] in toolkit):
+        value = {**each, "need": mask(each["need"])}
+        if (key := digest(value)) not in kept:
+            store.put((*PLACE, place_of(tool.name, tool.parameters)), key, value, index=False)
+    return [{"need": each.value["need"], "tool": each.value["tool"]} for each in sorted(found, key=_age)]
+
+
+def _age(item: Item) -> Any:
+    return item.updated_at
 
 
 class ToolSearch:
@@ -69,6 +95,15 @@ class ToolSearch:
     def name(self) -> str:
         """The name of the search tool; no other tool's."""
         return unique_name("search_tools", {*self._dicts, *(each["function"]["name"] for each in self._dicts.values())})
+
+    def learn(self, taught: Sequence[Taught], served: Iterable[tuple[str, str]] = ()) -> Steps:
+        """Return what a thread knows after calls that worked; where the graph has a store, what all threads know.
+
+        The thread's own, which are the latest, are kept.
+        """
+        known = teach(taught, served)
+        shared = yield from with_store(exchange, self._toolkit, known)
+        return teach(shared or [], ((each["need"], each["tool"]) for each in known))
 
     def bind(self, names: Sequence[str], searches: int) -> list[JsonObject]:
         """Return the tools of these names as function dicts, and the search tool while searches are left."""

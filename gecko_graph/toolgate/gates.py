@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, cast
 
 from ..models.formatting import cut, format_call, format_complaint, format_json, join_lines, one_line, text_of
 from ..schemas.complaints import find_faults
-from ..state import VERSION, Call, Category, Complaint, Outcome, Step
+from ..state import VERSION, Call, Category, Outcome, Step
 from ..tools import Toolkit
 from ..values.finding import Found
 from ..values.places import scalars_of
@@ -16,10 +16,12 @@ from ..world.commit import category_of, is_void
 from ..world.provenance import is_planned
 from ..world.refusals import is_same_call
 from ..world.rung import refuse
-from ..world.turn import TakenIds, assign_id, stop
-from .channels import Candidate, ForwardState, Need, Rejection
+from ..world.turn import stop
+from .channels import ForwardState, Need, Rejection
 
 REASON_CHARS = 300
+CLEARED: Mapping[str, Any] = {"need": "", "candidates": [], "rejections": [], "tries": 0}
+"""The keys of a need that is over."""
 OUT = "a result of it was refused before"
 OTHERS = "other arguments: the result of this very call was refused"
 
@@ -75,18 +77,11 @@ def is_out(call: Call, steps: Sequence[Step]) -> bool:
     return False
 
 
-def complain_again(call: Call) -> Step:
-    """Return the step of a call that is out: its planner is asked for other arguments."""
-    got = cut(format_call(call), budget=REASON_CHARS)
-    complaint: Complaint = {"tool": call["name"], "path": "$", "expected": OTHERS, "got": got, "source": "rule"}
-    return {"v": VERSION, "call": call, "complaints": [complaint]}
-
-
-def decline(name: str, why: str, taken: TakenIds) -> Step:
-    """Return the step of a model that made no call: it has no arguments, and its tool is set aside."""
-    call: Call = {"id": assign_id(None, taken), "name": name, "args": {}}
-    got = cut(one_line(why), budget=REASON_CHARS)
-    complaint: Complaint = {"tool": name, "path": "$", "expected": "a call for the need", "got": got, "source": "model"}
+def complain(call: Call, why: str = "") -> Step:
+    """Return the step of a call that is out, or of a model that made none, and says `why`."""
+    expected, got, source = ("a call for the need", why, "model") if why else (OTHERS, format_call(call), "rule")
+    got = cut(one_line(got), budget=REASON_CHARS)
+    complaint: Any = {"tool": call["name"], "path": "$", "expected": expected, "got": got, "source": source}
     return {"v": VERSION, "call": call, "complaints": [complaint]}
 
 
@@ -112,17 +107,22 @@ def read_rejection(step: Step, *, declined: bool, hands_empty: bool) -> Rejectio
     return {**about, "category": "hallucinated_value" if by_model else "schema"}
 
 
-def lose(need: str, ranked: list[Candidate], rejections: list[Rejection]) -> dict[str, Any]:
+def close_need(state: ForwardState) -> Need:
+    """Return the record of the need at hand, as far as it has come."""
+    return {"need": state["need"], "candidates": state["ranked"], "rejections": state["rejections"]}
+
+
+def lose(state: ForwardState) -> dict[str, Any]:
     """Return the update where no tool is left for a need: forward execution has failed (algorithm 1, line 25).
 
     Not where the reasoner can go on from what it is told: a model's words why it made no call, a read that found
     nothing.
     """
-    over: Need = {"need": need, "candidates": ranked, "rejections": rejections}
-    if any("told" in each for each in rejections):
-        return {"needs": [over], "need": "", "candidates": [], "rejections": [], "tries": 0}
-    why = "; ".join(f"{each['tool']}: {each['reason']}" for each in rejections[:3])
-    message = f"no tool can meet the need: {need}" + (f" ({why})" if why else "")
+    over = close_need(state)
+    if any("told" in each for each in over["rejections"]):
+        return {"needs": [over], **CLEARED}
+    why = "; ".join(f"{each['tool']}: {each['reason']}" for each in over["rejections"][:3])
+    message = f"no tool can meet the need: {over['need']}" + (f" ({why})" if why else "")
     return {"needs": [over], **stop("no_candidate", message)}
 
 

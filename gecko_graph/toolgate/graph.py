@@ -20,12 +20,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from functools import partial
-from itertools import chain, pairwise
-from typing import Any, Literal
+from itertools import pairwise
+from typing import Any
 
 from langchain_core.runnables import Runnable
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.store.base import BaseStore
 from langgraph.types import Checkpointer
 
 from ..context import GeckoContext
@@ -39,7 +40,6 @@ from ..nodes.rounds import start_round
 from ..retrieval.index import ToolIndex
 from ..retrieval.search import ToolSearch
 from ..tools import Toolkit
-from ..world.channels import Pending
 from ..world.check import validator
 from ..world.commit import state_updater
 from ..world.ladder import RUNGS, ladder_of, simulator
@@ -50,15 +50,24 @@ from .nodes import accept, arguments, conclude, reasoner, reranker, verify
 
 STRICT: Mapping[str, Any] = {"gate": "strict", "parallel_attempts": 1}
 """What forward execution does not leave to a run's knobs: what is unknown is not admissible (equation 9)."""
+ROUTES: Mapping[str, tuple[str, str, str]] = {
+    "reasoner": ("need", "reranker", END),
+    "reranker": ("candidates", "arguments", "reasoner"),
+    "arguments": ("pending", "validator", "accept"),
+    "validator": ("pending", "simulator", "accept"),
+    "accept": ("candidates", "arguments", "reasoner"),
+}
+"""From a node, by a key of the state, to where it leads with something there, and to where without; a stop ends it."""
 
 
-def create_toolgate(
+def create_toolgate(  # noqa: PLR0913 - every one is a choice of its own, by keyword
     toolkit: Toolkit,
     *,
     model: ModelsLike = None,
     checkpointer: Checkpointer = None,
     context: GeckoContext | None = None,
     index: ToolIndex | None = None,
+    store: BaseStore | None = None,
     strict: bool = False,
     name: str = "toolgate",
 ) -> CompiledStateGraph[ToolGateState, GeckoContext, ToolGateInput, ToolGateOutput]:
@@ -74,6 +83,7 @@ def create_toolgate(
         checkpointer: Keeps the snapshots. Leave it out where the graph is embedded: it then uses its parent's.
         context: Knobs of every run that brings none of its own.
         index: Finds the tools of a toolkit with more than `max_tools`, as for `create_gecko`.
+        store: Keeps for all threads which tool has served which need. Leave it out where the graph is embedded.
         strict: Algorithm 1 to the letter: a tool that Q has refused a result of is out for the run, and a read that
             finds nothing is such a result. By default that very call is out until the state changes, and where no
             other tool finds anything the reasoner is told so, and goes on; nothing of it is committed.
@@ -90,7 +100,7 @@ def create_toolgate(
     knobs, bound = check_setup(toolkit, context), Models.of(model)
     toolgate = compose(toolkit, models=bound, default=knobs, checkpointer=checkpointer, index=index, strict=strict)
     bound.require("reasoner", "planner")
-    toolgate.name = name
+    toolgate.name, toolgate.store = name, store
     return toolgate
 
 
@@ -113,15 +123,17 @@ def compose(
     search = ToolSearch(toolkit, index, default)
     forward = create_forward(toolkit, models, default, search, replace, strict=strict)
     node = partial(_node, models=models, default=default, book=book_turn, replace=replace)
-    builder = StateGraph(ToolGateState, GeckoContext, input_schema=ToolGateInput, output_schema=ToolGateOutput)
-    builder.add_node("bootstrapper", node(partial(bootstrapper, toolkit=toolkit, search=search), opens_turn=True))
-    builder.add_node("start_round", node(start_round))
-    builder.add_node("attempt", attempt_node(forward, default, keep=("needs",)))
-    builder.add_node("conclude", node(partial(conclude, toolkit=toolkit)))
-    if unknown := sorted(replace.keys() - {*builder.nodes, *forward.builder.nodes} | replace.keys() & {"attempt"}):
+    nodes = {
+        "bootstrapper": node(partial(bootstrapper, toolkit=toolkit, search=search), opens_turn=True),
+        "start_round": node(start_round),
+        "attempt": attempt_node(forward, default, keep=("needs",)),
+        "conclude": node(partial(conclude, toolkit=toolkit, search=search)),
+    }
+    if unknown := sorted(replace.keys() - {*nodes, *forward.builder.nodes} | replace.keys() & {"attempt"}):
         raise GeckoError(f"replace: unknown node {unknown[0]!r}")
-    for one, other in pairwise((START, "bootstrapper", "start_round", "attempt", "conclude", END)):
-        builder.add_edge(one, other)
+    builder = StateGraph(ToolGateState, GeckoContext, input_schema=ToolGateInput, output_schema=ToolGateOutput)
+    builder.add_sequence([*nodes.items()])
+    builder.add_edge(START, "bootstrapper")
     return refuse_unknown_keys(builder.compile(checkpointer=checkpointer, name="toolgate"))
 
 
@@ -138,28 +150,35 @@ def create_forward(
     ladder_of(default, RUNGS)
     kept = ForwardRecord.__annotations__
     node = partial(_node, models=models, default=default, book=book_attempt, kept=kept, replace=replace)
-    gated = find_gated(toolkit)
-    write = partial(arguments, toolkit=toolkit, tools=toolkit.as_openai(), prompts=models.prompts, strict=strict)
+    gated, tools = find_gated(toolkit), toolkit.as_openai()
+    nodes: dict[str, NodeFunction] = {
+        "begin": begin,
+        "reasoner": partial(reasoner, toolkit=toolkit, gated=gated),
+        "reranker": partial(reranker, toolkit=toolkit, gated=gated, search=search, strict=strict),
+        "arguments": partial(arguments, toolkit=toolkit, tools=tools, prompts=models.prompts, strict=strict),
+        "validator": partial(validator, toolkit=toolkit),
+        "simulator": partial(simulator, toolkit=toolkit),
+        "verify": partial(verify, toolkit=toolkit),
+        "state_updater": partial(state_updater, toolkit=toolkit),
+        "accept": partial(accept, toolkit=toolkit, strict=strict),
+    }
     builder = StateGraph(ForwardChannels, GeckoContext)
-    builder.add_node("begin", node(begin))
-    builder.add_node("reasoner", node(partial(reasoner, toolkit=toolkit, gated=gated)))
-    rank = partial(reranker, toolkit=toolkit, gated=gated, search=search, strict=strict)
-    builder.add_node("reranker", node(rank))
-    builder.add_node("arguments", node(write))
-    builder.add_node("validator", node(partial(validator, toolkit=toolkit)))
-    builder.add_node("simulator", node(partial(simulator, toolkit=toolkit)))
-    builder.add_node("verify", node(partial(verify, toolkit=toolkit)))
-    builder.add_node("state_updater", node(partial(state_updater, toolkit=toolkit)))
-    builder.add_node("accept", node(partial(accept, toolkit=toolkit, strict=strict)))
-    chains = (START, "begin", "reasoner"), ("simulator", "verify", "state_updater", "accept")
-    for one, other in chain.from_iterable(map(pairwise, chains)):
+    for name, function in nodes.items():
+        builder.add_node(name, node(function))
+    for source, (key, then, other) in ROUTES.items():
+        builder.add_conditional_edges(source, _route(key, then, other), [then, other, END])
+    for one, other in pairwise(("simulator", "verify", "state_updater", "accept")):
         builder.add_edge(one, other)
-    builder.add_conditional_edges("reasoner", Router(after_reasoner))
-    builder.add_conditional_edges("reranker", Router(after_reranker))
-    builder.add_conditional_edges("arguments", Router(after_arguments))
-    builder.add_conditional_edges("validator", Router(after_validator))
-    builder.add_conditional_edges("accept", Router(after_accept))
+    builder.add_edge(START, "begin")
+    builder.add_edge("begin", "reasoner")
     return builder.compile(name="forward")
+
+
+def _route(key: str, then: str, other: str) -> Router:
+    def route(state: ForwardChannels) -> str:
+        return END if "stop" in state else then if state.get(key) else other
+
+    return Router(route)
 
 
 def _node(fn: NodeFunction, *, replace: Mapping[str, NodeFunction], **bound: Any) -> Runnable[Any, Any]:
@@ -170,32 +189,3 @@ def _node(fn: NodeFunction, *, replace: Mapping[str, NodeFunction], **bound: Any
         return fn(state, dataclasses.replace(scope, context=scope.context.model_copy(update=STRICT)))
 
     return AskNode(strictly, **bound)
-
-
-def after_reasoner(state: ForwardChannels) -> Literal["reranker", "__end__"]:
-    """Return the next node: a need wants a tool, an answer ends it."""
-    return "reranker" if "stop" not in state else "__end__"
-
-
-def after_reranker(state: ForwardChannels) -> Literal["arguments", "__end__"]:
-    """Return the next node: without a tool that the state admits it has failed."""
-    return "arguments" if "stop" not in state else "__end__"
-
-
-def after_arguments(state: ForwardChannels) -> Literal["validator", "accept", "__end__"]:
-    """Return the next node: a call is checked, a declined one sets its tool aside."""
-    if "stop" in state:
-        return "__end__"
-    return "validator" if state["pending"] else "accept"
-
-
-def after_validator(state: Pending) -> Literal["simulator", "accept"]:
-    """Return the next node: a call that passed is answered, a refused one wants other arguments."""
-    return "simulator" if state["pending"] else "accept"
-
-
-def after_accept(state: ForwardChannels) -> Literal["reasoner", "arguments", "__end__"]:
-    """Return the next node: the next need, other arguments or the next tool, or the end where none is left."""
-    if "stop" in state:
-        return "__end__"
-    return "arguments" if state["candidates"] else "reasoner"

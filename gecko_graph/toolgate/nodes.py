@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCa
 
 from ..context import GeckoContext
 from ..contracts.run import Admissibility
-from ..errors import ModelError, StateError
+from ..errors import StateError
 from ..events import event
 from ..models.ask import AnyAsk, Ask, PlannerAsk, Reply, Where
 from ..models.conversation import (
@@ -50,6 +50,7 @@ from ..world.provenance import is_planned
 from ..world.rung import find_closed, format_closed, untrusted_of
 from ..world.turn import (
     TakenIds,
+    assign_id,
     check_start,
     earlier,
     read_calls,
@@ -57,12 +58,22 @@ from ..world.turn import (
     states_of,
     stop,
 )
-from .channels import Candidate, ForwardState, Need, Rejection, ToolGateState, build_record
-from .gates import OUT, check, complain_again, decline, find_out, format_undone, is_out, lose, read_rejection
+from .channels import Candidate, ForwardState, Rejection, ToolGateState, build_record
+from .gates import (
+    CLEARED,
+    OUT,
+    check,
+    close_need,
+    complain,
+    find_out,
+    format_undone,
+    is_out,
+    lose,
+    read_rejection,
+)
 
 MOST_TRIES = 3
 """Sets of arguments that a candidate may have refused for one need."""
-NEEDED: tuple[Role, ...] = ("reasoner", "planner")
 CONVERSATION_VIEWS = 4
 ADMITTED = Admissibility("yes")
 
@@ -76,13 +87,7 @@ def reasoner(state: ForwardState, scope: NodeScope, *, toolkit: Toolkit, gated: 
     rejected is gone. Of more than `max_tools` tools it does not know what there is. `gated` are the tools that a task
     state may not admit, whatever their arguments. After the last call that `max_steps` allows it is asked once more,
     for its answer.
-
-    Raises:
-        ModelError: It has no model, or the planner, which writes the arguments, has none.
     """
-    for role in NEEDED:
-        if not scope.has_model(role):
-            raise ModelError(f"no model configured for role {role!r}: pass model=... or model=Models({role}=...)")
     if spent := spent_budget(state, scope.context):
         return stop(spent["code"], spent["message"])
     budget, now, steps = scope.context.view_chars, state["task_state"], state.get("steps", [])
@@ -145,8 +150,8 @@ def reranker(
     rejections = [reject(each, closed, out) for each in ranked if each["admissible"] != "yes"]
     left = [each["tool"] for each in ranked if each["admissible"] == "yes"]
     scope.emit(event("gecko.need", attempt=state["number"], need=need, candidates=ranked, rejections=rejections))
-    update: dict[str, Any] = {"ranked": ranked, "candidates": left, "rejections": rejections, "tries": 0}
-    return update if left else {**update, **lose(need, ranked, rejections)}
+    update: Any = {"ranked": ranked, "candidates": left, "rejections": rejections, "tries": 0}
+    return update if left else {**update, **lose({**state, **update})}
 
 
 def reject(one: Candidate, closed: Mapping[str, Admissibility], out: Collection[str]) -> Rejection:
@@ -219,11 +224,6 @@ def draw(ranked: Sequence[Candidate], dice: random.Random) -> list[Candidate]:
     return [*drawn, *(each for each in ranked if each["p"] == 0)]
 
 
-def close_need(state: ForwardState) -> Need:
-    """Return the record of the need at hand, as far as it has come."""
-    return {"need": state["need"], "candidates": state["ranked"], "rejections": state["rejections"]}
-
-
 def arguments(
     state: ForwardState,
     scope: NodeScope,
@@ -239,28 +239,26 @@ def arguments(
     as function dicts: the model is shown that one.
     """
     context, steps, name = scope.context, state.get("steps", []), state["candidates"][0]
+    ended: dict[str, Any] = {"needs": [close_need(state)]}
     if spent := spent_budget(state, context):
-        return {"needs": [close_need(state)], **stop(spent["code"], spent["message"])}
+        return ended | stop(spent["code"], spent["message"])
     if len(steps) >= context.max_steps:
-        return {
-            "needs": [close_need(state)],
-            **stop("max_steps", f"max_steps: {context.max_steps} calls were tried"),
-        }
+        return ended | stop("max_steps", f"max_steps: {context.max_steps} calls were tried")
     bound = [tool for tool in tools if toolkit.resolve(tool["function"]["name"]) == name]
     messages = build_messages(state, scope, prompts)
     (reply,) = yield [PlannerAsk(messages=messages, tools=bound, where=where_of(state, "planner"))]
     taken = TakenIds(state["conversation"], steps)
     if not isinstance(reply.value, AIMessage):
-        why = f"the planner did not answer: {reply.failure}"
-        return {"needs": [close_need(state)], **stop("planner_failed", why)}
+        return ended | stop("planner_failed", f"the planner did not answer: {reply.failure}")
     message, calls = read_calls(reply.value, taken=taken)
     fitting = [call for call in calls if toolkit.resolve(call["name"]) == name]
     if not fitting:
-        step = decline(name, text_of(message).strip() or "no call was made", taken)
+        made: Call = {"id": assign_id(None, taken), "name": name, "args": {}}
+        step = complain(made, text_of(message).strip() or "no call was made")
         return {"pending": [], "steps": [step], "tries": MOST_TRIES}
     call: Call = {**fitting[0], "name": name}
     if not strict and is_out(call, steps):
-        return {"pending": [], "steps": [complain_again(call)]}
+        return {"pending": [], "steps": [complain(call)]}
     scope.emit(event("gecko.call", attempt=state["number"], call=call))
     sent = [each for each in message.tool_calls if each["id"] == call["id"]]
     return {"pending": [call], "trace": [replace_calls(message, sent)]}
@@ -293,34 +291,30 @@ def verify(state: ForwardState, scope: NodeScope, *, toolkit: Toolkit) -> dict[s
     return {"proposals": [{**each, "outcome": check(each, state, toolkit)} for each in state["proposals"]]}
 
 
-def accept(
-    state: ForwardState, scope: NodeScope, *, toolkit: Toolkit | None = None, strict: bool = False
-) -> dict[str, Any]:
+def accept(state: ForwardState, scope: NodeScope, *, toolkit: Toolkit, strict: bool = False) -> dict[str, Any]:
     """Close the need that the last call has met; else go on with other arguments, or with the next candidate.
 
     A result that was refused sets its tool aside at once, arguments only after several tries. In `strict` that is for
     the run, and whatever Q refuses is such a result; else the reasoner is told of a read that found nothing.
     """
     del scope
-    step, tries, ranked = state["steps"][-1], state["tries"], state["ranked"]
+    step, tries = state["steps"][-1], state["tries"]
     if is_planned(step):
-        tools = [each["tool"] for each in ranked]
+        tools = [each["tool"] for each in state["ranked"]]
         before = tools[: tools.index(step["call"]["name"])]  # of what the state did not admit, only what came first
         tried = [each for each in state["rejections"] if "call" in each or each["tool"] in before]
-        met: Need = {**close_need(state), "rejections": tried, "call": step["call"]["id"]}
-        return {"needs": [met], "need": "", "candidates": [], "rejections": [], "tries": 0}
-    tool = toolkit.get(step["call"]["name"]) if toolkit is not None else None
-    hands_empty = tool is not None and tool.reads and not strict
+        return {"needs": [{**close_need(state), "rejections": tried, "call": step["call"]["id"]}], **CLEARED}
+    hands_empty = not strict and toolkit[step["call"]["name"]].reads
     rejection = read_rejection(step, declined=tries >= MOST_TRIES, hands_empty=hands_empty)
     rejections = [*state["rejections"], rejection]
     is_over = "refused" in step.get("outcome", {}) or (strict and rejection["phase"] == "Q")
     if tries + 1 < MOST_TRIES and not is_over:
         return {"rejections": rejections, "tries": tries + 1}
-    update = {"rejections": rejections, "candidates": state["candidates"][1:], "tries": 0}
-    return update if update["candidates"] else {**update, **lose(state["need"], ranked, rejections)}
+    update: Any = {"rejections": rejections, "candidates": state["candidates"][1:], "tries": 0}
+    return update if update["candidates"] else {**update, **lose({**state, **update})}
 
 
-def conclude(state: ToolGateState, scope: NodeScope, *, toolkit: Iterable[ToolSpec] = ()) -> Steps:
+def conclude(state: ToolGateState, scope: NodeScope, *, toolkit: Iterable[ToolSpec], search: ToolSearch) -> Steps:
     """Return the record, the state with every committed call, and the answer; a failure's by rule.
 
     Raises:
@@ -342,7 +336,7 @@ def conclude(state: ToolGateState, scope: NodeScope, *, toolkit: Iterable[ToolSp
     update: dict[str, Any] = {"record": record, "task_state": after, "supposed": supposed}
     if state["bookkeeping"]["offered_tools"] is not None:
         met = served({"steps": kept, "needs": state.get("needs") or []})
-        update["bookkeeping"] = {"taught": teach(state["bookkeeping"].get("taught", []), met)}
+        update["bookkeeping"] = {"taught": (yield from search.learn(state["bookkeeping"].get("taught", []), met))}
     if message is None or has_open_calls(state["messages"]):
         return update
     message.response_metadata[NAME]["verdict"] = record["status"]

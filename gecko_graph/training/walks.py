@@ -10,10 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from random import Random
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
-from ..conversation.changed import UNWATCHED
-from ..conversation.milestones.tables import REST, find_table
 from ..schemas.made_up import Impossible, make_value
 from ..schemas.rules import accepts, rules_of
 from ..schemas.specimens import is_identifier, noun, singular, words
@@ -30,7 +28,7 @@ _NAMING = frozenset(["id", "ids", "key", "code", "sku", "symbol", "identifier", 
 _PLAIN = frozenset(("type", "description", "title"))
 CHAIN = 3
 """Calls in a row that depend on each other: half of the tasks have so many."""
-_TRIES = 12
+_TRIES, _CHANGES = 12, 4
 _MOST_VALUES = 4_000
 NOTHING: Any = object()
 
@@ -52,8 +50,11 @@ class Move:
     sources: Mapping[Place, Source] = field(default_factory=dict)
 
 
-def replay(world: World, moves: Sequence[Move]) -> dict[int, Step]:
-    """Make moves in a world, with the values that earlier results give now; returns their steps by origin."""
+def replay(world: World, moves: Sequence[Move], ids: str = "call") -> dict[int, Step]:
+    """Make moves in a world, with the values that earlier results give now; returns their steps by origin.
+
+    A call draws the same identifiers however the walk around it is changed, and others under other `ids`.
+    """
     done: dict[int, Step] = {}
     for move in moves:
         args = clone(move.args)
@@ -62,7 +63,7 @@ def replay(world: World, moves: Sequence[Move]) -> dict[int, Step]:
             new = value_at(step["outcome"]["result"], source.place) if step and is_planned(step) else NOTHING
             if new is not NOTHING:
                 _put(args, place, new)
-        done[move.origin] = world.call({"name": move.name, "args": args, "id": f"call_{move.origin + 1}"})
+        done[move.origin] = world.call({"name": move.name, "args": args, "id": f"{ids}_{move.origin + 1}"})
     return done
 
 
@@ -80,86 +81,6 @@ def _put(value: Any, place: Place, new: Json) -> None:
     for key in place[:-1]:
         value = value[key]
     value[place[-1]] = new
-
-
-# the end ------------------------------------------------------------------------------------------------------------
-
-
-Worlds: TypeAlias = tuple[World, World]
-"""Two worlds that begin alike and draw other values."""
-
-
-class End(NamedTuple):
-    """What moves come to: their steps by origin, and the state up to drawn identifiers."""
-
-    steps: dict[int, Step]
-    state: JsonObject
-    drawn: frozenset[Json]
-
-    def is_same(self, worlds: Worlds, moves: Sequence[Move], free: Sequence[str] = ()) -> tuple[bool, dict[int, Step]]:
-        """Return whether other moves come to the same, but for drawn values and tables that are free; with their steps.
-
-        The second world is only needed where the states differ, and something was drawn.
-        """
-        world = worlds[0].fork()
-        steps, mine = replay(world, moves), _watched(self.state, free)
-        if digest(_watched(world.state, free)) == digest(mine):
-            return True, steps
-        if not self.drawn:
-            return False, steps
-        other = play(worlds, moves)
-        return _digest(_watched(other.state, free), other.drawn) == _digest(mine, self.drawn), steps
-
-
-def _watched(state: JsonObject, free: Sequence[str]) -> Json:
-    return find_table(state, REST + ", ".join((*UNWATCHED, *free)))
-
-
-def play(worlds: Worlds, moves: Sequence[Move]) -> End:
-    """Return what moves come to; neither world is changed."""
-    one, other = (world.fork() for world in worlds)
-    steps = replay(one, moves)
-    replay(other, moves)
-    state = one.state
-    there, begun = _atoms(other.state), _atoms(worlds[0].state)
-    return End(steps, state, frozenset(each for each in _atoms(state) - there - begun if isinstance(each, str)))
-
-
-def _atoms(value: Json) -> set[Json]:
-    return {each for _, each in scalars(value, keys=True) if not isinstance(each, bool)}
-
-
-def _digest(state: Json, drawn: Collection[Json]) -> str:
-    """Return a digest in which a drawn value stands for what surrounds it, looked at twice: what refers to what."""
-    labels = dict.fromkeys(drawn, "drawn")
-    for _ in range(2 if drawn else 0):
-        around: dict[Json, list[str]] = {each: [] for each in drawn}
-        for place, value, inside in _members(state):
-            for each in (value, place[-1]):
-                if isinstance(each, str) and each in around:
-                    shown = [labels.get(key, key) if isinstance(key, str) else 0 for key in place]
-                    around[each].append(digest([shown, each == value, _mask(inside, labels)]))
-        labels = {each: digest(sorted(found)) for each, found in around.items()}
-    return digest(_mask(state, labels))
-
-
-def _members(value: Json, place: Place = ()) -> Iterator[tuple[Place, Json, Json]]:
-    """Yield each value in a value with its place, and what surrounds it: itself, or of a scalar what holds it."""
-    for key, each in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
-        here = (*place, key)
-        yield here, each, each if isinstance(each, dict | list) else value
-        yield from _members(each, here)
-
-
-def _mask(value: Json, labels: Mapping[Json, str]) -> Json:
-    if isinstance(value, dict):
-        return sorted(([labels.get(key, key), _mask(each, labels)] for key, each in value.items()), key=digest)
-    if isinstance(value, list):
-        return [_mask(each, labels) for each in value]
-    return labels.get(value, value) if isinstance(value, str) else value
-
-
-# the walk -----------------------------------------------------------------------------------------------------------
 
 
 class _Known(NamedTuple):
@@ -243,17 +164,15 @@ class Walk:
         self._known += [each._replace(weight=3) for each in _read(args, None)]
         return step
 
-    def change(self, tool: ToolSpec, move: Move) -> Move | None:
-        """Return a move with one argument changed; None where no other value was found."""
-        rules = tool.parameters.get("properties", {})
-        for name in self._rng.sample(sorted(move.args), len(move.args)):
-            for _ in range(4):
-                sources: dict[Place, Source] = {}
-                with suppress(Impossible):
-                    value = self._argument(rules.get(name, {}), (name,), tool, sources)
-                    if digest(value) != digest(move.args[name]):
-                        kept = {place: one for place, one in move.sources.items() if place[0] != name}
-                        return replace(move, args={**move.args, name: value}, sources=kept)
+    def change(self, move: Move, name: str) -> Move | None:
+        """Return a move with another value of one argument; None where none was found."""
+        tool, sources = self.world.toolkit[move.name], dict[Place, Source]()
+        for _ in range(_CHANGES):
+            with suppress(Impossible):
+                value = self._argument(tool.parameters.get("properties", {}).get(name, {}), (name,), tool, sources)
+                if digest(value) != digest(move.args[name]):
+                    kept = {place: one for place, one in move.sources.items() if place[0] != name}
+                    return replace(move, args={**move.args, name: value}, sources=kept)
         return None
 
     def _object(self, schema: JsonObject, place: Place, tool: ToolSpec, sources: dict[Place, Source]) -> JsonObject:

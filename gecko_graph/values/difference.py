@@ -15,14 +15,15 @@ _ALIGN_LIMIT = 200
 """Removals and insertions up to which the items of two lists are aligned; the cost grows with its square."""
 
 
-def make_patch(before: Json, after: Json) -> Patch:
+def make_patch(before: Json, after: Json, *, by_members: bool = False) -> Patch:
     """Return a patch that turns `before` into `after`; it shares the values of `after`.
 
     Items of lists are aligned, so that a removed or inserted item is one operation. The same object on both sides is
-    not compared further.
+    not compared further. An object that has nothing of the old one takes its place, or `by_members` each of its
+    members; so does a list where one of the two is empty.
     """
     found: Patch = []
-    _compare(before, after, "", found)
+    _compare(before, after, "", found, by_members)
     return found
 
 
@@ -35,19 +36,23 @@ def _same_scalar(a: Json, b: Json) -> bool:
     return type(a) is type(b) and bool(a == b)
 
 
-def _compare(before: Json, after: Json, place: str, found: Patch) -> None:
+def _compare(before: Json, after: Json, place: str, found: Patch, by_members: bool) -> None:
     """Add to `found` the operations that turn `before` into `after`, both at the path `place`."""
     if before is after:
         return
-    if isinstance(before, dict) and isinstance(after, dict) and (not before or any(key in before for key in after)):
-        _compare_dicts(before, after, place, found)
-    elif isinstance(before, list) and isinstance(after, list) and before and after:
-        _compare_lists(before, after, place, found)
+    if (
+        isinstance(before, dict)
+        and isinstance(after, dict)
+        and (by_members or not before or any(key in before for key in after))
+    ):
+        _compare_dicts(before, after, place, found, by_members)
+    elif isinstance(before, list) and isinstance(after, list) and (by_members or (before and after)):
+        _compare_lists(before, after, place, found, by_members)
     elif not json_equal(before, after):
         found.append({"op": "replace", "path": place, "value": after})
 
 
-def _compare_dicts(before: JsonObject, after: JsonObject, place: str, found: Patch) -> None:
+def _compare_dicts(before: JsonObject, after: JsonObject, place: str, found: Patch, by_members: bool) -> None:
     found += [{"op": "remove", "path": place + pointer_step(key)} for key in before if key not in after]
     for key, value in after.items():
         if key not in before:
@@ -55,10 +60,10 @@ def _compare_dicts(before: JsonObject, after: JsonObject, place: str, found: Pat
             continue
         old = before[key]
         if type(old) is not type(value) or isinstance(value, (dict, list)) or old != value:
-            _compare(old, value, place + pointer_step(key), found)
+            _compare(old, value, place + pointer_step(key), found, by_members)
 
 
-def _compare_lists(before: list[Json], after: list[Json], place: str, found: Patch) -> None:
+def _compare_lists(before: list[Json], after: list[Json], place: str, found: Patch, by_members: bool) -> None:
     """Compare from the end to the start, so that no operation shifts the items of the next."""
     stretches = _stretches(before, after)
     if stretches is None:
@@ -67,7 +72,7 @@ def _compare_lists(before: list[Json], after: list[Json], place: str, found: Pat
     for low, high, new_low, new_high in reversed(stretches):
         kept = min(high - low, new_high - new_low)
         for shift in range(kept):
-            _compare(before[low + shift], after[new_low + shift], f"{place}/{low + shift}", found)
+            _compare(before[low + shift], after[new_low + shift], f"{place}/{low + shift}", found, by_members)
         found += [{"op": "remove", "path": f"{place}/{index}"} for index in reversed(range(low + kept, high))]
         for index in range(new_low + kept, new_high):
             found.append({"op": "add", "path": f"{place}/{low + index - new_low}", "value": after[index]})

@@ -16,6 +16,7 @@ from ..models.answer import AT_ONCE, AWAITED, Driver, WaitingLine, finish
 from ..models.conversation import build_complaint_message, build_result_message
 from ..state import Call, JsonObject, Step
 from ..tools import Toolkit
+from .refusals import is_same_call
 
 WHOLE = 10**9
 """Characters of a result that the agent is shown: all, as by the real tool."""
@@ -72,13 +73,13 @@ class _Desk:
         """Have the first call of a message answer all of it; a call that is in no message is answered alone."""
         world, (key, calls) = self._find(runtime), self._read_message(runtime)
         async with driver.turn(self._lines.setdefault(world, WaitingLine())):
-            if key and key not in self._kept and any(is_same(call, own) for call in calls):
+            if key and key not in self._kept and any(is_same_call(call, own) for call in calls):
                 steps = await driver.do(world.call_all, world.acall_all, world.read_calls(calls))
                 self._kept[key] = list(zip(calls, steps, strict=True))
                 while len(self._kept) > MOST_MESSAGES:
                     self._kept.popitem(last=False)
             for call, step in self._kept.get(key or "", ()):
-                if call["id"] == own["id"] and is_same(call, own):
+                if call["id"] == own["id"] and is_same_call(call, own):
                     return step
             (alone,) = await driver.do(world.call_all, world.acall_all, world.read_calls([own]))
             return alone  # type: ignore[no-any-return]
@@ -109,11 +110,6 @@ def messages_of(state: Any) -> list[AnyMessage]:
     if isinstance(state, list):
         return state
     return (state.get("messages") if isinstance(state, Mapping) else getattr(state, "messages", None)) or []
-
-
-def is_same(one: Any, other: Any) -> bool:
-    """Return whether two calls have the same tool and arguments."""
-    return bool(one["name"] == other["name"] and one["args"] == other["args"])
 
 
 def build_message(call: ToolCall, step: Step) -> ToolMessage:

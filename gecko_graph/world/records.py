@@ -76,8 +76,6 @@ class DoneWrite(TypedDict):
 
     call: Call
     result: Json
-    patch: Patch
-    """What it has changed of the task state."""
     inverse: Patch
     """What leads from the state after it to the one before."""
     reason: str

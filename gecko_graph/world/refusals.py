@@ -23,8 +23,8 @@ AGAIN = "; where the user wants it all the same, make it again"
 Get = Callable[[str], ToolSpec | None]
 
 
-def is_same_call(one: Call, other: Call) -> bool:
-    """Return whether two calls are of one tool with the same arguments."""
+def is_same_call(one: Any, other: Any) -> bool:
+    """Return whether two calls are of one tool with the same arguments, whatever their ids."""
     return one["name"] == other["name"] and json_equal(one["args"], other["args"])
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from copy import copy
 from heapq import nsmallest
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from ..context import GeckoContext
 from ..errors import GeckoError
@@ -15,12 +14,13 @@ from ..schemas.specimens import noun
 from ..state import RUNTIME, Call, Json, JsonObject, Operation, Patch
 from ..tools import Toolkit, ToolSpec
 from ..values.difference import json_equal, make_patch
-from ..values.patch import find, pointer, pointer_step, tokens
+from ..values.drawn import digest_apart_from
+from ..values.patch import find, tokens
 from ..values.places import json_path, scalars, scalars_of
 from .provenance import is_planned
 from .records import Hole, Undo, UndoCall
 from .rung import DECIDING
-from .undo_arguments import ARGUMENTS, arguments, changed, fixed_keys, named
+from .undo_arguments import ARGUMENTS, arguments, changed, effects_of, fixed_keys, named
 from .world import World
 
 LIMIT_S = 0.2
@@ -38,34 +38,38 @@ _SEEDS = 7_919, 104_729
 """Of the two worlds that are searched in: neither may draw again what the plan's own world has drawn."""
 _KNOBS = GeckoContext(semantic_validation=False)
 
+_Way: TypeAlias = tuple[tuple[int, ...], World]
+"""What a call came to, with what decides between such worlds; the calls stand in the world's log."""
+
 
 class UndoFinder:
     """Finds calls that take back what a call has changed.
 
     Args:
         toolkit: The tools: those with contracts, or `simulate`, are tried.
-        limit_s: Seconds for one write.
     """
 
-    def __init__(self, toolkit: Toolkit, *, limit_s: float = LIMIT_S) -> None:
-        self._toolkit, self.limit_s = toolkit, limit_s
+    def __init__(self, toolkit: Toolkit) -> None:
+        self._toolkit = toolkit
         self.tools = [tool for tool in toolkit if not toolkit.is_read(tool.name) and _decides(tool)]
         self.worlds = [World(toolkit, context=_KNOBS.model_copy(update={"seed": seed})) for seed in _SEEDS]
         self.fixed = {key for tool in self.tools for key in fixed_keys(tool)}
         journals = ((toolkit.state_schema or {}).get("properties") or {}).items()
         self.journals = {RUNTIME, *(key for key, rule in journals if isinstance(rule, dict) and rule.get(JOURNAL))}
 
-    def within(self, limit_s: float) -> UndoFinder:
-        """Return the same finder with another limit."""
-        other = copy(self)
-        other.limit_s = limit_s
-        return other
-
     def begin(self, state: JsonObject) -> World:
         """Return a world that begins in a state, and answers by rules alone."""
         return self.worlds[0].begin(state).fork(by_rules=True)
 
-    def find(self, call: Call, outcome: Mapping[str, Any], before: JsonObject, after: JsonObject) -> Undo:
+    def find(
+        self,
+        call: Call,
+        outcome: Mapping[str, Any],
+        before: JsonObject,
+        after: JsonObject,
+        *,
+        limit_s: float = LIMIT_S,
+    ) -> Undo:
         """Return what takes a call back.
 
         Args:
@@ -73,14 +77,17 @@ class UndoFinder:
             outcome: What it came to.
             before: The task state that it was made in.
             after: The one to search from: it may hold what later calls have changed, but not of what this one has.
+            limit_s: Seconds for the search.
         """
         if not is_known(outcome):
             return {"call": call, "status": "none", "calls": [], "reason": "its effect is not known here"}
-        return self.restore(call, outcome["result"], before, after)
+        return self.restore(call, outcome["result"], before, after, limit_s=limit_s)
 
-    def restore(self, call: Call, result: Json, target: JsonObject, state: JsonObject) -> Undo:
+    def restore(
+        self, call: Call, result: Json, target: JsonObject, state: JsonObject, *, limit_s: float = LIMIT_S
+    ) -> Undo:
         """Return calls that lead from a state back to the target, equal up to drawn identifiers and journals."""
-        search = _Search(self, call, result, target, state)
+        search = _Search(self, call, result, target, state, limit_s)
         try:
             found = search.run()
         except GeckoError as error:
@@ -107,7 +114,7 @@ def is_known(outcome: Mapping[str, Any]) -> bool:
     return sure and outcome.get("evidence", "established") == "established"
 
 
-def bind(call: Call, result: Json, moves: Sequence[Move]) -> list[UndoCall]:
+def bind(call: Call, result: Json, made: Sequence[Call]) -> list[UndoCall]:
     """Return calls with holes where their values are known from the result alone of the call that they take back."""
     own = list(scalars_of(call["args"]))
     drawn = {
@@ -116,78 +123,61 @@ def bind(call: Call, result: Json, moves: Sequence[Move]) -> list[UndoCall]:
         if isinstance(value, str | int) and not isinstance(value, bool) and value not in own
     }
     found: list[UndoCall] = []
-    for name, args in moves:
-        holes = [(json_path(place), drawn.get((type(value), value))) for place, value in scalars(args)]
+    for each in made:
+        holes = [(json_path(place), drawn.get((type(value), value))) for place, value in scalars(each["args"])]
         bindings: list[Hole] = [{"argument": argument, "path": path} for argument, path in holes if path]
-        found.append({"name": name, "args": args, "bindings": bindings})
+        found.append({"name": each["name"], "args": each["args"], "bindings": bindings})
     return found
-
-
-class Move(NamedTuple):
-    """A call that is tried."""
-
-    name: str
-    args: JsonObject
-
-
-class _Node(NamedTuple):
-    world: World
-    moves: tuple[Move, ...]
 
 
 class _Search:
     """One search, breadth first; of what it comes to, what is nearest the target is gone on from."""
 
-    def __init__(self, finder: UndoFinder, call: Call, result: Json, target: JsonObject, state: JsonObject) -> None:
+    def __init__(
+        self, finder: UndoFinder, call: Call, result: Json, target: JsonObject, state: JsonObject, limit_s: float
+    ) -> None:
         self._finder, self._target, self._state = finder, target, state
-        self._goal = finder.watched(target)
+        self._goal, self._seen = finder.watched(target), [finder.watched(state)]
         self._given = [*named(result, 1, noun(call["name"])), *named(call["args"], 1)]
-        self._until, self._left = (
-            (time.thread_time() + finder.limit_s, time.monotonic() + SLOWEST * finder.limit_s),
-            MOST_CALLS,
-        )
-        self._lost = set[Json]()
-        """Texts that the call has removed: only what is made anew may have another identifier."""
-        for each in by_members(make_patch(target, state), target):
-            if each["op"] == "remove":
-                path = tokens(each["path"])
-                self._lost |= {path[-1], *scalars_of(find(target, path), keys=True)}
-        self._lost -= {*scalars_of(state, keys=True)}
-        self._seen: list[JsonObject] = []
-        self.is_late = False
+        self._until = time.thread_time() + limit_s, time.monotonic() + SLOWEST * limit_s
+        self._left, self.is_late = MOST_CALLS, False
+        gone = [each for each in make_patch(target, state, by_members=True) if each["op"] == "remove"]
+        paths = [tokens(each["path"]) for each in gone]
+        self._lost = {text for path in paths for text in (path[-1], *scalars_of(find(target, path), keys=True))}
+        """Values that the call has removed: only what is made anew may have another identifier."""
 
-    def run(self) -> tuple[Move, ...] | None:
-        needed = make_patch(self._finder.watched(self._state), self._goal)
+    def run(self) -> list[Call] | None:
+        needed = make_patch(self._seen[0], self._goal, by_members=True)
         if not needed:  # nothing was changed, or only what tells of it
-            return () if json_equal(self._state, self._target) else None
-        if not all(any(_may_do(tool, each) for tool in self._finder.tools) for each in by_members(needed, self._state)):
+            return [] if json_equal(self._state, self._target) else None
+        if not all(any(_may_do(tool, each) for tool in self._finder.tools) for each in needed):
             return None
-        nodes = [_Node(self._finder.begin(self._state), ())]
-        self._seen.append(self._finder.watched(self._state))
-        for depth in range(DEEPEST):
-            ends, reached = self._expand(nodes, depth)
-            if ends or self.is_late:
-                return min(ends)[-1].moves if ends else None
-            nodes = [node for _, _, node in nsmallest(_BEAM, reached, key=lambda each: each[:2])]
+        worlds = [self._finder.begin(self._state)]
+        for depth in range(1, DEEPEST + 1):
+            ends, reached = self._expand(worlds, is_last=depth == DEEPEST)
+            if ends:
+                return [step["call"] for step in min(ends, key=lambda each: each[0])[1].log]
+            if self.is_late:
+                break
+            worlds = [world for _, world in nsmallest(_BEAM, reached, key=lambda each: each[0])]
         return None
 
-    def _expand(
-        self, nodes: Sequence[_Node], depth: int
-    ) -> tuple[list[tuple[int, int, int, int, _Node]], list[tuple[int, int, _Node]]]:
+    def _expand(self, worlds: Sequence[World], *, is_last: bool) -> tuple[list[_Way], list[_Way]]:
         """Return where one more call leads: to the target, with what it costs, and elsewhere, with how far from it."""
-        ends: list[tuple[int, int, int, int, _Node]] = []
-        reached: list[tuple[int, int, _Node]] = []
-        for node, (tool, move) in ((one, each) for one in nodes for each in self._moves(one, depth)):
+        ends: list[_Way] = []
+        reached: list[_Way] = []
+        moves = ((world, move) for world in worlds for move in self._moves(world, is_last=is_last))
+        for world, (tool, args) in moves:
             if self._is_over():
                 break
-            if (child := self._try(node, move)) is None:
+            if (child := _try(world, tool, args)) is None:
                 continue
-            state = self._finder.watched(child.world.state)
+            state = self._finder.watched(child.state)
             if self._is_goal(state, child):
-                ends.append((*_cost(tool), len(move.args), len(ends), child))
-            elif depth + 1 < DEEPEST and state not in self._seen:
+                ends.append(((*_cost(tool), len(args), len(ends)), child))
+            elif not is_last and state not in self._seen:
                 self._seen.append(state)
-                reached.append((len(make_patch(state, self._goal)), len(reached), child))
+                reached.append(((len(make_patch(state, self._goal)), len(reached)), child))
         return ends, reached
 
     def _is_over(self) -> bool:
@@ -195,42 +185,41 @@ class _Search:
         self.is_late = self._left < 0 or time.thread_time() > self._until[0] or time.monotonic() > self._until[1]
         return self.is_late
 
-    def _try(self, node: _Node, move: Move) -> _Node | None:
-        """Return where a call leads that is known to be allowed and to change something; None for any other."""
-        world = node.world.fork()
-        step = world.call({"name": move.name, "args": move.args})
-        if not is_planned(step) or not step["outcome"]["patch"] or not is_known(step["outcome"]):
-            return None
-        is_open = step["outcome"].get("unclear") or step["outcome"].get("may_refuse")
-        return None if is_open else _Node(world, (*node.moves, move))
-
-    def _is_goal(self, state: JsonObject, node: _Node) -> bool:
+    def _is_goal(self, state: JsonObject, world: World) -> bool:
         """Return whether a state is the target, but for identifiers that the tools have drawn in its place."""
         if json_equal(state, self._goal):
             return True
-        changed = _replaced(self._goal, state)
-        if not changed or not changed.keys() <= self._lost:
+        here, there = {*scalars_of(state, keys=True)}, {*scalars_of(self._goal, keys=True)}
+        gone, new = there - here, here - there
+        if not gone or len(gone) != len(new) or not gone <= self._lost:
             return False
         other = self._finder.worlds[1].begin(self._state)
-        for move in node.moves:
-            other.call({"name": move.name, "args": move.args})
-        again = _replaced(self._goal, self._finder.watched(other.state))
-        return again is not None and again.keys() == changed.keys() and all(again[key] != changed[key] for key in again)
+        other.call_all({"name": step["call"]["name"], "args": step["call"]["args"]} for step in world.log)
+        is_drawn = new.isdisjoint(scalars_of(other.state, keys=True))
+        return is_drawn and digest_apart_from(new, state) == digest_apart_from(gone, self._goal)
 
-    def _moves(self, node: _Node, depth: int) -> Iterator[tuple[ToolSpec, Move]]:
+    def _moves(self, world: World, *, is_last: bool) -> Iterator[tuple[ToolSpec, JsonObject]]:
         """Yield the calls worth a try, those first that write where the state is not yet the target."""
-        now = self._finder.watched(node.world.state)
-        patch = [*by_members(make_patch(now, self._goal), now)]
+        now = self._finder.watched(world.state)
+        patch = make_patch(now, self._goal, by_members=True)
         known = [*changed(patch, now, self._goal, self._finder.fixed), *self._given, *named(self._goal, 4)]
         roots = {place[0] for each in patch if (place := tokens(each["path"]))}
         tools = [tool for tool in self._finder.tools if _touches(tool, roots)]
-        if depth + 1 < DEEPEST:
-            tools += [tool for tool in self._finder.tools if tool not in tools]
+        tools += [] if is_last else [tool for tool in self._finder.tools if tool not in tools]
         options = [arguments(tool, known) for tool in tools]
         for rank in range(ARGUMENTS):
             for tool, some in zip(tools, options, strict=True):
                 if rank < len(some):
-                    yield tool, Move(tool.name, some[rank])
+                    yield tool, some[rank]
+
+
+def _try(world: World, tool: ToolSpec, args: JsonObject) -> World | None:
+    """Return where a call leads that is known to be allowed and to change something; None for any other."""
+    child = world.fork()
+    step = child.call({"name": tool.name, "args": args})
+    if not is_planned(step) or not step["outcome"]["patch"] or not is_known(step["outcome"]):
+        return None
+    return None if step["outcome"].get("unclear") or step["outcome"].get("may_refuse") else child
 
 
 def _decides(tool: ToolSpec) -> bool:
@@ -244,77 +233,28 @@ def _touches(tool: ToolSpec, roots: set[str]) -> bool:
 def _cost(tool: ToolSpec) -> tuple[int, int]:
     """Return what decides between tools that come to the same: one that only removes comes before one that moves."""
     effects = tool.contract.data.get("effects", []) if tool.contract else []
-    return (sum(each.get("op") != "remove" for each in effects if isinstance(each, dict)), len(effects))
-
-
-def by_members(patch: Patch, state: JsonObject) -> Iterator[Operation]:
-    """Yield the operations of a patch; where one object or list takes another's place, of their members."""
-    for each in patch:
-        old, new = find(state, tokens(each["path"])) if each["op"] == "replace" else None, each.get("value")
-        if isinstance(old, list) and isinstance(new, list) and not (old and new):
-            yield from ({"op": "remove", "path": f"{each['path']}/{index}"} for index in reversed(range(len(old))))
-            yield from (
-                {"op": "add", "path": f"{each['path']}/{index}", "value": value} for index, value in enumerate(new)
-            )
-            continue
-        if not isinstance(old, dict) or not isinstance(new, dict):
-            yield each
-            continue
-        yield from ({"op": "remove", "path": each["path"] + pointer_step(key)} for key in old)
-        yield from ({"op": "add", "path": each["path"] + pointer_step(key), "value": new[key]} for key in new)
+    return sum(each.get("op") != "remove" for each in effects), len(effects)
 
 
 def _may_do(tool: ToolSpec, needed: Operation) -> bool:
     """Return whether a tool's contract has an effect that may be this operation, or a part of it."""
-    effects = tool.contract.data.get("effects", []) if tool.contract and not tool.simulate else None
-    mount = tool.contract.at if tool.contract else ()
-    path = tokens(needed["path"])
-    if effects is None or tuple(path[: len(mount)]) != mount:
-        return effects is None
-    below = {**needed, "path": pointer(path[len(mount) :])}
-    return any(_may_be(each, below) for each in effects)
+    if tool.simulate or (needed["op"] == "replace" and isinstance(needed["value"], dict | list)):
+        return True
+    return any(_may_be(effect, needed) for effect in effects_of(tool))
 
 
 def _may_be(effect: JsonObject, needed: Operation) -> bool:
-    if "do" in effect:
-        return any(_may_be(each, needed) for each in effect["do"])
-    removes, path = needed["op"] == "remove", tokens(needed["path"])
-    written = [effect["from"]] if effect["op"] == "move" and removes else []
-    written += [effect["path"]] if (effect["op"] == "remove") == removes else []
-    value, wanted = effect.get("value"), needed.get("value")
-    is_fixed = "value" in effect and not isinstance(value, dict | list) and "{{" not in str(value)
-    if any(_is_at(each, path) for each in written):
-        return not is_fixed or value == wanted
-    return any(_is_at(effect["path"], path[:size]) for size in range(len(path))) or (
-        isinstance(wanted, dict | list) and needed["op"] == "replace" and str(effect["path"][0]) in ("", *path[:1])
-    )
+    keys, removes = [f"{each}\0" for each in tokens(needed["path"])], needed["op"] == "remove"
+    does = effect["op"] in ("remove", "move") if removes else effect["op"] != "remove"
+    written = effect["from"] if removes and effect["op"] == "move" else effect["path"]
+    if does and (not isinstance(written, list) or re.fullmatch(_pattern(written), "".join(keys))):
+        value = effect.get("value")
+        is_open = "value" not in effect or isinstance(value, dict | list) or "{{" in str(value)
+        return is_open or value == needed.get("value")
+    return re.match(_pattern(effect["path"]), "".join(keys[:-1])) is not None
 
 
-def _is_at(written: Any, path: Sequence[str]) -> bool:
-    """Return whether a path that is written may be this one; what is computed may be several keys."""
-    if not isinstance(written, list):
-        return True
-    parts = [r"(?:[^\0]+\0)+" if "{{" in str(each) or each == "-" else re.escape(f"{each}\0") for each in written]
-    return re.fullmatch("".join(parts), "".join(f"{each}\0" for each in path)) is not None
-
-
-def _replaced(goal: Json, state: Json) -> dict[str, str] | None:
-    """Return which texts stand in the place of which, each for one; None where values differ in any other way."""
-    pairs: dict[str, str] = {}
-    if not _pair(goal, state, pairs) or len({*pairs.values()}) < len(pairs):
-        return None
-    return {old: new for old, new in pairs.items() if old != new}
-
-
-def _pair(goal: Json, state: Json, pairs: dict[str, str]) -> bool:
-    if isinstance(goal, str) and isinstance(state, str):
-        return pairs.setdefault(goal, state) == state
-    if isinstance(goal, list) and isinstance(state, list):
-        return len(goal) == len(state) and all(_pair(*both, pairs) for both in zip(goal, state, strict=True))
-    if not isinstance(goal, dict) or not isinstance(state, dict):
-        return json_equal(goal, state)
-    lost, new = [key for key in goal if key not in state], [key for key in state if key not in goal]
-    both = [*((key, key) for key in goal if key in state), *zip(lost, new, strict=False)]
-    return len(lost) == len(new) and all(
-        pairs.setdefault(old, key) == key and _pair(goal[old], state[key], pairs) for old, key in both
-    )
+def _pattern(written: Any) -> str:
+    """Return what the keys of a path may be as it is written, each ended by a zero; one computed may be several."""
+    parts = written if isinstance(written, list) else ()
+    return "".join(r"(?:[^\0]+\0)+" if "{{" in str(each) or each == "-" else re.escape(f"{each}\0") for each in parts)

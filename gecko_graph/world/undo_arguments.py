@@ -26,15 +26,21 @@ Where = tuple[Json, frozenset[str], int]
 """A value, the words of the name that it stands under, and how far it is from what is to be taken back."""
 
 
-def fixed_keys(tool: ToolSpec) -> Iterator[str]:
-    """Yield the keys that the paths of a tool's effects spell out: they are no entity's."""
-    contract = tool.contract.data if tool.contract else {}
-    yield from map(str, contract.get("at", ()))
-    waiting = [*contract.get("effects", ())]
+def effects_of(tool: ToolSpec) -> Iterator[JsonObject]:
+    """Yield the operations that a tool's contract may make, their paths from the root of the task state."""
+    waiting = [*tool.contract.data.get("effects", ())] if tool.contract else []
     for effect in waiting:
         waiting += effect.get("do", ())
-        for path in (effect.get("path"), effect.get("from")):
-            yield from (str(each) for each in path or () if "{{" not in str(each)) if isinstance(path, list) else ()
+        paths = {key: effect[key] for key in ("path", "from") if isinstance(effect.get(key), list)}
+        if "op" in effect and tool.contract:
+            yield {**effect, **{key: [*tool.contract.at, *path] for key, path in paths.items()}}
+
+
+def fixed_keys(tool: ToolSpec) -> Iterator[str]:
+    """Yield the keys that the paths of a tool's effects spell out: they are no entity's."""
+    for effect in effects_of(tool):
+        paths = [path for path in (effect["path"], effect.get("from")) if isinstance(path, list)]
+        yield from (str(each) for path in paths for each in path if "{{" not in str(each))
 
 
 def named(value: Json, far: int, owner: str = "") -> Iterator[Where]:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
+from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command
 
-from gecko_graph import GeckoContext, Models, Toolkit, create_gecko, create_gecko_agent, create_toolgate
+from gecko_graph import GeckoContext, Models, RehearsalState, Toolkit, create_gecko, create_gecko_agent, create_toolgate
 from gecko_graph.retrieval.index import recall
-from gecko_graph.retrieval.search import MOST_TAUGHT, teach
+from gecko_graph.retrieval.search import MOST_TAUGHT, exchange, teach
 from tests.retrieval.test_many_tools import DONE, Bound, call, spec, toolkit
 from tests.shop import Acting
 
 pytest.importorskip("bm25s")
-THREAD = {"configurable": {"thread_id": "a"}}
+THREAD, OTHER = ({"configurable": {"thread_id": name}} for name in "ab")
 CONTEXT = GeckoContext(max_retries=0, top_k=3, ladder=("schema",))
 
 
@@ -72,6 +76,70 @@ def test_a_plan_that_was_accepted_teaches_the_thread_what_served_its_task():
     other, model = gecko(again)
     other.invoke(ask("Put away what the postman brought today"), THREAD)
     assert "archive_parcel" not in model.names[0], "another thread knows nothing of it"
+
+
+class Parent(RehearsalState):
+    checklist: list
+
+
+def build(kind, store, *planner):
+    """A graph that may be a part of another one, and its model."""
+    model = Bound(turns=[{"planner": [[*planner, call("archive_parcel", id="1"), DONE]]}])
+    common = {"model": Models(planner=model), "context": CONTEXT}
+    more = {"checkpointer": InMemorySaver(), "store": store}
+    if kind == "agent":
+        tools = Toolkit(spec(name, effect="write", real=lambda id: {"id": id}) for name in toolkit().names)
+        return create_gecko_agent(tools, interrupt_on="none", **common, **more), model
+    if kind == "gecko":
+        return create_gecko(toolkit(), **common, **more), model
+    builder = StateGraph(Parent)
+    builder.add_node("rehearse", create_gecko(toolkit(), **common))
+    builder.add_edge(START, "rehearse")
+    return builder.compile(**more), model
+
+
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("kind", ["gecko", "embedded", "agent"])
+def test_a_plan_that_was_accepted_teaches_other_threads_by_the_store(kind, kept):
+    store = InMemoryStore() if kept else None
+    graph, _ = build(kind, store, call("search_tools", query="archive a parcel"))
+    told = ask("Put what the postman brought out of sight, 1, with the key sk-proj-1234567890abcdefghijklmn")
+    graph.invoke(told, THREAD)
+    graph, model = build(kind, store)
+    graph.invoke(told | {"messages": [("user", "Put away what the postman brought today, 1")]}, OTHER)
+    assert (model.names[0][0] == "archive_parcel") == kept
+    assert not kept or "1234567890" not in str(store.search(("gecko",)))
+
+
+def test_a_tool_of_the_same_name_is_not_taught_by_another_one():
+    store, one = InMemoryStore(), toolkit()
+    taught = [{"need": "Put it away", "tool": "archive_parcel"}]
+    assert exchange(store, one, taught) == []
+    assert exchange(store, one, taught) == exchange(store, one, []) == taught
+    assert exchange(store, one.replace(replace(one["archive_parcel"], parameters={"type": "object"})), []) == []
+
+
+def test_a_store_that_fails_stops_no_turn():
+    class Broken(InMemoryStore):
+        def search(self, *args, **more):
+            raise OSError("away")
+
+    graph, _ = build("gecko", Broken())
+    assert graph.invoke(ask("Archive parcel 1"), THREAD)["rehearsal"]["verdict"]["status"] == "accepted"
+
+
+def test_forward_execution_teaches_other_threads_by_the_store():
+    store = InMemoryStore()
+    needs = ["archive the parcel: out of sight, postman", "postman: out of sight"]
+    for need, thread in zip(needs, (THREAD, OTHER), strict=True):
+        roles = {
+            "reasoner": [{"need": need}, {"answer": "Done."}],
+            "planner": [{"call": "archive_parcel", "args": {"id": "1"}}],
+        }
+        models = Models(**dict.fromkeys(roles, Acting(roles=roles)))
+        graph = create_toolgate(toolkit(), model=models, context=CONTEXT, checkpointer=InMemorySaver(), store=store)
+        out = graph.invoke({"messages": [("user", "Tidy up 1")], "task_state": {"a": 1}}, thread)
+        assert out["record"]["needs"][0]["candidates"][0]["tool"] == "archive_parcel"
 
 
 def test_a_failed_plan_teaches_nothing():

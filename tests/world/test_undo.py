@@ -43,7 +43,7 @@ MOVE = {
 def find(toolkit: Toolkit, tool: str, limit_s: float = 5, start: dict = START, **args) -> dict:
     world = World(toolkit, state=start, context=GeckoContext(semantic_validation=False))
     step = world.call({"name": tool, "args": args})
-    return UndoFinder(toolkit, limit_s=limit_s).find(step["call"], step["outcome"], start, world.state)
+    return UndoFinder(toolkit).find(step["call"], step["outcome"], start, world.state, limit_s=limit_s)
 
 
 def test_what_was_overwritten_is_written_again_and_a_journal_does_not_count():
