@@ -48,7 +48,7 @@ EXAMPLES = {
     "shop": ("shop/shop.openapi.yaml", "shop/cancel-the-mug.gecko.yaml"),
 }
 """Documents with contracts, each with the scenario whose state they need."""
-DOCUMENTS = ("prism_petstore.oas3.yaml", "google_calendar_adk_test.yaml", "oai_v3.0_uspto.yaml")
+DOCUMENTS = ("prism_petstore.oas3.yaml", "google_calendar_adk_test.yaml", "oai_v3.0_petstore-expanded.yaml")
 TRIES = 10
 """Requests that Schemathesis draws for an operation, beside those of its rules."""
 ECHO = """
