@@ -37,7 +37,8 @@ def run_schemathesis(program: str, document: Path, url: str, *, examples: int, s
         options += ["--continue-on-failure", "--max-failures", "1000000", "--warnings", "off", "--no-color"]
         options += ["--generation-database", "none", "-H", "Authorization: Bearer any"]
         options += ["--report", "ndjson", "--report-ndjson-path", str(report)]
-        made = subprocess.run([program, "run", str(document), "-u", url, *options], capture_output=True, text=True)
+        command = [program, "run", str(document.resolve()), "-u", url, *options]
+        made = subprocess.run(command, capture_output=True, text=True, cwd=folder)  # it leaves files where it runs
         if not report.exists():
             raise RuntimeError(f"schemathesis: {(made.stdout + made.stderr)[-500:]}")
         return _count(_cases(report))

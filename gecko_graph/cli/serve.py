@@ -103,8 +103,7 @@ def _build_trainers(tasks: list[Scenario], options: Options) -> tuple[list[Any],
     """Return the routes of trainers, and what is to be told of them."""
     if not tasks:
         return [], []
-    from ..serve.episodes import Episodes
-    from ..serve.trainers import NEMO_GYM, OPENENV, Trainers, find_collisions
+    from ..serve.trainers import NEMO_GYM, OPENENV, Episodes, Trainers, find_collisions
 
     episodes = Episodes(tasks, most=options.sessions)
     told = find_collisions([each["function"]["name"] for each in episodes.tools.as_openai()])

@@ -14,7 +14,7 @@ from uuid import uuid4
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
-from starlette.routing import BaseRoute, Route, request_response
+from starlette.routing import BaseRoute, Route
 
 from ..conversation.score import find_status
 from ..conversation.user import Case
@@ -23,12 +23,12 @@ from ..state import Json, JsonObject
 from ..tools.real import Answer
 from ..training.env import score_world, words_of
 from ..values.difference import make_patch
-from .guard import Endpoint, TooLarge
-from .operations import Operations, Refusal
-from .responses import PROBLEM, problem
-from .sessions import DEFAULT, Refused, Sessions
+from .guard import TooLarge
+from .operations import Operations
+from .sessions import DEFAULT, Refused, Session, Sessions
 
 Handler = Callable[[Request], Awaitable[Response]]
+METHODS = ("GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE")
 _BEAT_S = 15.0
 _PAGE = (Path(__file__).parent / "page.html").read_text(encoding="utf-8")
 
@@ -74,10 +74,8 @@ class Server:
             ("POST", "/update-state-from-real", self._record),
         ]
         routes: list[BaseRoute] = [Route(path, safe(handler), methods=[method]) for method, path, handler in own]
-        anything = [
-            Route(path, endpoint=Endpoint(request_response(safe(self._answer))))
-            for path in ("/s/{session}/{rest:path}", "/{rest:path}")
-        ]
+        paths = ("/s/{session}/{rest:path}", "/{rest:path}")
+        anything = [Route(path, safe(self._answer), methods=METHODS) for path in paths]
         return Starlette(routes=[*routes, *more, *anything], lifespan=lifespan)
 
     async def _answer(self, request: Request) -> Response:
@@ -95,7 +93,7 @@ class Server:
     async def _create(self, request: Request) -> Response:
         body = await body_of(request, {"id", "state"})
         session = self.sessions.create(body.get("id"), state=body.get("state"))
-        return JSONResponse({"id": session.name, "steps": session.steps}, 201)
+        return _tell(session, 201)
 
     async def _create_named(self, request: Request) -> Response:
         name = self.sessions.create(str(uuid4())).name
@@ -121,12 +119,12 @@ class Server:
     async def _fork(self, request: Request) -> Response:
         body = await body_of(request, {"id"})
         session = await self.sessions.fork(name_of(request), body.get("id"))
-        return JSONResponse({"id": session.name, "steps": session.steps}, 201)
+        return _tell(session, 201)
 
     async def _reset(self, request: Request) -> Response:
         body = await body_of(request, {"step"})
         session = await self.sessions.reset(name_of(request), body.get("step", 0))
-        return JSONResponse({"id": session.name, "steps": session.steps})
+        return _tell(session)
 
     async def _difference(self, request: Request) -> Response:
         mine, other = (self.sessions.get(each) for each in (name_of(request), request.query_params.get("other", "")))
@@ -138,7 +136,7 @@ class Server:
     async def _take_snapshot(self, request: Request) -> Response:
         body = await body_of(request, {"id", "snapshot"})
         session = self.sessions.take(body.get("snapshot"), body.get("id"))
-        return JSONResponse({"id": session.name, "steps": session.steps}, 201)
+        return _tell(session, 201)
 
     async def _score(self, request: Request) -> Response:
         if self.case is None or not (self.case.goal.milestones or self.case.goal.minefields):
@@ -179,25 +177,28 @@ class Server:
         return StreamingResponse(events(), media_type="text/event-stream", headers={"cache-control": "no-store"})
 
 
+def _tell(session: Session, status: int = 200) -> Response:
+    return JSONResponse({"id": session.name, "steps": session.steps}, status)
+
+
 def safe(handler: Handler) -> Handler:
     """Return the handler with every fault as an answer, without stack and secret."""
 
     async def answer(request: Request) -> Response:
         try:
             return await handler(request)
-        except Refusal as refusal:
-            return refusal.response
         except GeckoError as error:
-            status, why = error.status if isinstance(error, Refused) else 422, str(error)
-        except (TooLarge, RecursionError) as error:
-            is_large = isinstance(error, TooLarge)
-            status, why = (413, "the body is too large") if is_large else (422, "it is nested too deeply")
+            refused = error if isinstance(error, Refused) else Refused(422, str(error))
+        except TooLarge:
+            refused = Refused(413, "the body is too large")
+        except RecursionError:
+            refused = Refused(422, "it is nested too deeply")
         except ClientDisconnect:
             raise
         except Exception as error:  # noqa: BLE001 - the boundary to whoever asks
             sys.stderr.write(f"gecko-graph serve: {type(error).__name__} at {request.method} {request.url.path}\n")
-            status, why = 500, "the server has a fault"
-        return JSONResponse(problem(status, why), status, media_type=PROBLEM)
+            refused = Refused(500, "the server has a fault")
+        return refused.respond()
 
     return answer
 

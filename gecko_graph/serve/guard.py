@@ -12,10 +12,9 @@ from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
-from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from .responses import PROBLEM, problem
+from .sessions import Refused
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 MAX_BODY = 1_000_000
@@ -24,17 +23,6 @@ TOKEN = "x-gecko-token"
 
 class TooLarge(ClientDisconnect):
     """A body over the limit."""
-
-
-class Endpoint:
-    """An ASGI endpoint of every method: Starlette takes a function for one of requests, GET alone."""
-
-    def __init__(self, answer: ASGIApp) -> None:
-        self._answer = answer
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        await self._answer(scope, receive, send)
 
 
 class Guard:
@@ -64,15 +52,11 @@ class Guard:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        if scope["type"] == "websocket":
-            if self._find_fault(scope, headers):  # closed before it is accepted: the client sees 403
+        if fault := self._find_fault(scope, headers):
+            if scope["type"] == "websocket":  # closed before it is accepted: the client sees 403
                 await send({"type": "websocket.close", "code": 1008})
             else:
-                await self._app(scope, receive, send)
-            return
-        if refused := self._find_fault(scope, headers):
-            status, why = refused
-            await JSONResponse(problem(status, why), status, media_type=PROBLEM)(scope, receive, send)
+                await Refused(*fault).respond()(scope, receive, send)
             return
         left = MAX_BODY
 

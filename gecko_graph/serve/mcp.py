@@ -16,7 +16,6 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.requests import Request
-from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
@@ -27,8 +26,7 @@ from ..state import Complaint, Json, JsonObject, Step
 from ..tools.check import check_by_rule
 from ..tools.openapi.request import CannotSend
 from ..tools.spec import ToolSpec
-from .guard import MAX_BODY, Endpoint
-from .responses import PROBLEM, problem
+from .guard import MAX_BODY
 from .sessions import DEFAULT, Refused, Sessions
 from .shadow import Passed, Sender, Upstream
 
@@ -84,24 +82,21 @@ class McpFace:
 
     def routes(self) -> list[Route]:
         """Return the routes of streamable HTTP; `manager.run()` must be open while they are used."""
-        return [
-            Route("/mcp", endpoint=Endpoint(self._handle)),
-            Route("/s/{session}/mcp", endpoint=Endpoint(self._handle)),
-        ]
+        return [Route(path, endpoint=self) for path in ("/mcp", "/s/{session}/mcp")]
 
     async def run_stdio(self) -> None:
         """Serve the standard input until it ends; one session."""
         async with stdio_server() as (reading, writing):
             await self._server.run(reading, writing, self._server.create_initialization_options())
 
-    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request of streamable HTTP."""
         try:
             named = scope.get("path_params", {}).get("session")
             if named is not None:
                 self._sessions.get(named)
         except Refused as refused:
-            answer = JSONResponse(problem(refused.status, str(refused)), refused.status, media_type=PROBLEM)
-            await answer(scope, receive, send)
+            await refused.respond()(scope, receive, send)
             return
         if self._upstream is None:
             await self.manager.handle_request(scope, receive, send)

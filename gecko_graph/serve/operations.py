@@ -16,10 +16,11 @@ from ..schemas.made_up import Impossible
 from ..state import Json, JsonObject, Step
 from ..tools import Toolkit
 from ..tools.openapi.credentials import resolve_server
+from ..tools.openapi.request import FORMS
 from ..tools.openapi.request_reader import CannotRead, pattern_of, read_request
 from ..tools.spec import ToolSpec
-from .responses import PROBLEM, Responses, problem
-from .sessions import Sessions
+from .responses import Responses
+from .sessions import Refused, Sessions
 from .shadow import Upstream
 
 _ALIASES = ("session-id", "set-session-state", "get-session-state", "get-session-history", "update_state")
@@ -33,14 +34,6 @@ class _Operation(NamedTuple):
     variables: int
     base: str
     responses: Responses
-
-
-class Refusal(Exception):
-    """An answer that is no call: its status, headers and body."""
-
-    def __init__(self, status: int, body: JsonObject, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(status)
-        self.response = JSONResponse(body, status, headers, PROBLEM)
 
 
 class Operations:
@@ -58,7 +51,7 @@ class Operations:
         self.notes = [*_find_notes(self._all, prefix)]
 
     async def answer(self, request: Request, sessions: Sessions, name: str) -> Response:
-        """Answer a request as the session's world does. Raises Refusal, Refused."""
+        """Answer a request as the session's world does. Raises Refused."""
         path = request.scope["raw_path"].decode("latin-1").partition("?")[0]
         near = [one for one in self._all if one.pattern.fullmatch(request.scope.get("gecko_path", path))]
         fits = [one for one in near if one.method == request.method]
@@ -66,25 +59,27 @@ class Operations:
             return await self._pass_on(self._upstream, request, fits, sessions, name)
         if not fits:
             if not near:
-                raise Refusal(404, problem(404, "no operation has this path"))
-            raise Refusal(
-                405,
-                problem(405, "no operation of this path has this method"),
-                {"allow": ", ".join(sorted({one.method for one in near}))},
-            )
+                raise Refused(404, "no operation has this path")
+            allowed = ", ".join(sorted({one.method for one in near}))
+            raise Refused(405, "no operation of this path has this method", {"allow": allowed})
         one = min(fits, key=lambda each: each.variables)
-        sent = _check_credentials(one, await _read(request))
+        sent = await _read(request)
+        _check_credentials(one, sent)
         if "prefer" in request.headers and (made := _prefer(one, request.headers["prefer"])):
             return made
+        unnamed: list[str] = []
         try:
-            args = await _arguments(one, sent)
+            args = await _arguments(one, sent, unnamed)
         except (CannotRead, ValueError, RecursionError) as error:
             why = str(error) if isinstance(error, CannotRead) else "its body cannot be read"
             if isinstance(error, CannotRead) and error.is_media:
-                raise Refusal(415, problem(415, why)) from None
+                raise Refused(415, why) from None
             complaint = {"tool": one.tool.name, "path": "$", "expected": "a request of this operation", "got": why}
-            raise Refusal(422, problem(422, why, complaints=[complaint])) from None
-        return respond(await sessions.call(name, {"name": one.tool.name, "args": args}), one)
+            raise Refused(422, why, complaints=[complaint]) from None
+        answer = respond(await sessions.call(name, {"name": one.tool.name, "args": args}), one)
+        if unnamed:  # members that the document leaves open: perhaps a slip
+            answer.headers["x-gecko-ignored"] = quote(", ".join(unnamed)[:200], safe=", ")
+        return answer
 
     async def _pass_on(
         self, upstream: Upstream, request: Request, fits: list[_Operation], sessions: Sessions, name: str
@@ -95,7 +90,7 @@ class Operations:
             one = min(fits, key=lambda each: each.variables)
             base, found = one.base, (one.tool, None)
             try:
-                found = one.tool, await _arguments(one, _without_credentials(one, await _read(request)))
+                found = one.tool, await _arguments(one, await _read(request), None)
             except (CannotRead, ValueError, RecursionError):
                 upstream.counts["unread"] += 1
         rest = path.removeprefix(base) if base and path.startswith(f"{base}/") else path
@@ -107,7 +102,7 @@ def respond(step: Step, one: _Operation) -> Response:
     if "outcome" not in step:
         complaints = step.get("complaints", [])
         lines = [f"{each['path']}: expected {each['expected']}, got {each['got']}" for each in complaints]
-        raise Refusal(422, problem(422, "; ".join(lines)[:2000], complaints=complaints))
+        raise Refused(422, "; ".join(lines)[:2000], complaints=complaints)
     outcome = step["outcome"]
     headers = {
         "x-gecko-rung": quote(outcome["rung"], safe=" "),
@@ -115,7 +110,7 @@ def respond(step: Step, one: _Operation) -> Response:
         "x-gecko-made-up": str(bool(outcome.get("invented"))).lower(),
     }
     if "refused" in outcome:
-        raise Refusal(409, problem(409, str(outcome["refused"])), headers)
+        raise Refused(409, str(outcome["refused"]), headers)
     if outcome["status"] == "ok":
         found, body = one.responses.success(outcome["result"]), outcome["result"]
     else:
@@ -137,12 +132,12 @@ async def _read(request: Request) -> httpx.Request:
     try:
         return httpx.Request(request.method, url, headers=request.headers.raw, content=await request.body())
     except (httpx.InvalidURL, ValueError):
-        raise Refusal(400, problem(400, "the address cannot be read")) from None
+        raise Refused(400, "the address cannot be read") from None
 
 
-async def _arguments(one: _Operation, sent: httpx.Request) -> JsonObject:
+async def _arguments(one: _Operation, sent: httpx.Request, unnamed: list[str] | None) -> JsonObject:
     if one.tool.binding is not None:
-        return read_request(one.tool, one.base, sent, unnamed=[])
+        return read_request(one.tool, one.base, sent, unnamed=unnamed)
     content = sent.read()
     args = json.loads(content) if content else {}
     if not isinstance(args, dict):
@@ -150,27 +145,11 @@ async def _arguments(one: _Operation, sent: httpx.Request) -> JsonObject:
     return args
 
 
-def _check_credentials(one: _Operation, sent: httpx.Request) -> httpx.Request:
-    """Return the request without the API's credentials, of which any value does. Raises Refusal."""
+def _check_credentials(one: _Operation, sent: httpx.Request) -> None:
+    """Raise Refused where the API demands a credential and there is none: any value does, and none is kept."""
     security = one.tool.binding.security if one.tool.binding else ()
-    if not security:
-        return sent
-    if not any(all(_has(sent, scheme) for scheme in each.values()) for each in security):
-        raise Refusal(401, problem(401, "a credential is missing; any value does"), {"www-authenticate": "Bearer"})
-    return _without_credentials(one, sent)
-
-
-def _without_credentials(one: _Operation, sent: httpx.Request) -> httpx.Request:
-    security = one.tool.binding.security if one.tool.binding else ()
-    names = {str(s["name"]) for each in security for s in each.values() if s.get("in") == "query"}
-    raw = sent.url.query.decode("latin-1")
-    kept = [pair for pair in raw.split("&") if pair and pair.partition("=")[0] not in names]
-    cookies = {str(s["name"]) for each in security for s in each.values() if s.get("in") == "cookie"}
-    if cookies:
-        pairs = [pair.strip() for pair in sent.headers.get("cookie", "").split(";")]
-        sent.headers["cookie"] = "; ".join(pair for pair in pairs if pair.partition("=")[0] not in cookies)
-    sent.url = sent.url.copy_with(query="&".join(kept).encode() or None)
-    return sent
+    if security and not any(all(_has(sent, scheme) for scheme in each.values()) for each in security):
+        raise Refused(401, "a credential is missing; any value does", {"www-authenticate": "Bearer"})
 
 
 def _has(sent: httpx.Request, scheme: JsonObject) -> bool:
@@ -194,7 +173,7 @@ def _prefer(one: _Operation, header: str) -> Response | None:
     try:
         found, body = one.responses.prefer(code, example, tool=one.tool.name)
     except (LookupError, ValueError, Impossible):
-        raise Refusal(404, problem(404, "Prefer: the document has no such answer")) from None
+        raise Refused(404, "Prefer: the document has no such answer") from None
     headers = {
         "x-gecko-rung": "document",
         "x-gecko-simulated": "true",
@@ -223,3 +202,9 @@ def _find_notes(operations: list[_Operation], prefix: str) -> Iterator[str]:
         path = (one.tool.binding.path if one.tool.binding else f"/{one.tool.name}").rstrip("/")
         if not prefix and any(path == ours or path.startswith(f"{ours}/") for ours in OURS):
             yield f"{one.tool.name}: its path {path} is the server's own: mount the document elsewhere with --prefix"
+        media, places = (
+            (one.tool.binding.body.get("media", ""), one.tool.binding.places) if one.tool.binding else ("", {})
+        )
+        has_members = any(place == "body" and wire for place, wire in places.values())
+        if has_members and not ("json" in media or "*" in media or media.startswith(FORMS) or not media):
+            yield f"{one.tool.name}: a body of {media} is not read: call it by MCP"

@@ -6,11 +6,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any
 
 from ..schemas.complaints import find_faults
 from ..schemas.made_up import Impossible, make_value
-from ..schemas.subschemas import follow
 from ..state import Json, JsonObject
 from ..tools.spec import ToolSpec
 from ..values.places import map_texts
@@ -44,13 +42,11 @@ class Responses:
 
     @classmethod
     def of(cls, tool: ToolSpec) -> Responses:
-        """Read them from the document that a tool was read from; none for another tool."""
-        if tool.source is None:
-            return cls({})
-        document, (path, method) = tool.source.document, tool.source.slot
-        given = document["paths"][path][method].get("responses", {})
-        read = {str(code): _read(document, str(code), one) for code, one in given.items()}
-        return cls({code: one for code, one in read.items() if one is not None})
+        """Return those that a tool's document has."""
+        given = tool.binding.responses if tool.binding else {}
+        codes = {code: code if code == "default" else code.upper() for code in given}
+        statuses = {code: 200 if code == "default" else int(code.replace("X", "0")) for code in codes.values()}
+        return cls({code: Response(statuses[code], **given[own]) for own, code in codes.items()})
 
     def success(self, result: Json) -> Response:
         """Return the one that a result goes out by: the lowest 2xx with content, where there is any."""
@@ -102,56 +98,6 @@ def problem(status: int, detail: str, error: Json = None, **more: Json) -> JsonO
     """Return an RFC 9457 problem."""
     about = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail}
     return about | ({"error": error} if error is not None else {}) | more
-
-
-def _read(document: JsonObject, code: str, given: Any) -> Response | None:
-    found = _follow(document, given)
-    status = (
-        int(code) if code.isdigit() else 200 if code == "default" else int(code[0] + "00") if code[0] in "12345" else 0
-    )
-    if not isinstance(found, dict) or not 100 <= status <= 599:
-        return None
-    content = _object(found.get("content"))
-    media = next((one for one in content if "json" in one), next(iter(content), ""))
-    entry = _object(content.get(media))
-    schema = entry.get("schema")
-    whole = (
-        {**_as_2020(schema), "components": _as_2020(document.get("components", {}))}
-        if isinstance(schema, dict)
-        else None
-    )
-    named = {name: _follow(document, one) for name, one in (entry.get("examples") or {}).items()}
-    examples = {name: one.get("value") for name, one in named.items() if isinstance(one, dict)}
-    return Response(status, media, whole, examples or ({"": entry["example"]} if "example" in entry else {}))
-
-
-def _object(value: Any) -> JsonObject:
-    return value if isinstance(value, dict) else {}
-
-
-def _follow(document: JsonObject, value: Any) -> Any:
-    for _ in range(10):
-        if not isinstance(value, dict) or not isinstance(value.get("$ref"), str):
-            break
-        value = follow(document, value["$ref"])
-    return value
-
-
-def _as_2020(value: Any) -> Any:
-    """Return a schema of OpenAPI 3.0 as one of JSON Schema 2020-12, as far as answers need it."""
-    if isinstance(value, list):
-        return [_as_2020(one) for one in value]
-    if not isinstance(value, dict):
-        return value
-    made = {key: _as_2020(one) for key, one in value.items() if key != "nullable"}
-    if value.get("nullable") is True and isinstance(value.get("type"), str):
-        made["type"] = [value["type"], "null"]
-    for bound in ("Minimum", "Maximum"):
-        if value.get(f"exclusive{bound}") is True and bound.lower() in value:
-            made[f"exclusive{bound}"] = made.pop(bound.lower())
-        elif isinstance(value.get(f"exclusive{bound}"), bool):
-            del made[f"exclusive{bound}"]
-    return made
 
 
 def _kind_of(result: Json) -> int:

@@ -10,8 +10,10 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 from uuid import uuid4
+
+from starlette.responses import JSONResponse, Response
 
 from ..errors import GeckoError, StateError
 from ..state import Json, JsonObject, Step
@@ -19,20 +21,24 @@ from ..values.digest import check_json
 from ..world.rung import Answer
 from ..world.world import World
 from .journal import Journal, Row
+from .responses import PROBLEM, problem
 
 DEFAULT = "default"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,79}")
 _WATCHED = 200
-Done = TypeVar("Done")
 Drifts: TypeAlias = list[Any]
 
 
 class Refused(GeckoError):
-    """What cannot be done, with the HTTP status that says so."""
+    """What cannot be done, with the HTTP status that says so, and what more is told."""
 
-    def __init__(self, status: int, message: str) -> None:
+    def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None, **more: Json) -> None:
         super().__init__(message)
-        self.status = status
+        self.status, self._headers, self._more = status, headers, more
+
+    def respond(self) -> Response:
+        """Return it as an answer."""
+        return JSONResponse(problem(self.status, str(self), **self._more), self.status, self._headers, PROBLEM)
 
 
 @dataclass(eq=False, slots=True)
@@ -185,13 +191,13 @@ class Sessions:
     async def call(self, name: str, call: Mapping[str, Any]) -> Step:
         """Answer one call. Raises Refused: 504 where it took too long."""
         session = self.get(name)
-        return await self._in_time(session, lambda: session.world.acall(dict(call)), lambda step: step)
+        step: Step = await self._in_time(session, lambda: session.world.acall(dict(call)))
+        return step
 
     async def record(self, name: str, call: Any, answer: Answer) -> JsonObject:
         """Book a call that was really made, so that the state follows reality. Raises Refused, ToolkitError."""
         session = self.get(name)
-        done = await self._in_time(session, lambda: session.world.arecord(call, answer), lambda entry: entry)
-        return dict(done)
+        return dict(await self._in_time(session, lambda: session.world.arecord(call, answer)))
 
     async def shadow(self, name: str, call: Any, answer: Answer) -> Drifts:
         """Simulate a call that was really made on a copy, book it, and return where it was not as simulated."""
@@ -209,24 +215,21 @@ class Sessions:
                 session.drifts[session.steps + 1] = drift
             return drift
 
-        return await self._in_time(session, work, lambda drift: drift)
+        drift: Drifts = await self._in_time(session, work)
+        return drift
 
-    async def _in_time(self, session: Session, work: Callable[[], Awaitable[Any]], read: Callable[[Any], Done]) -> Done:
+    async def _in_time(self, session: Session, work: Callable[[], Awaitable[Any]]) -> Any:
         async def answer() -> Any:
-            async with session.lock:
-                if self._all.get(session.name) is not session:
-                    raise Refused(410, "the session was closed meanwhile")
+            async with self._turn(session):
                 done = await work()
                 if self._all.get(session.name) is session:  # else it was closed while a late call went on
                     self._note_calls(session)
                 return done
 
-        if session.late is not None:
-            raise Refused(503, "the session still works on a call that took too long")
         task = asyncio.ensure_future(answer())
         finished, _ = await asyncio.wait({task}, timeout=self.call_s)
         if finished:
-            return read(task.result())
+            return task.result()
         session.late = task
         task.add_done_callback(lambda ended: self._end_late(session, ended))
         raise Refused(504, f"no answer within {self.call_s:g} s; the session answers again when the call has ended")

@@ -42,6 +42,8 @@ class HttpBinding:
     """The server object, `url` and `variables`; the first where there are several."""
     security: tuple[dict[str, JsonObject], ...] = ()
     """Alternatives, each with all security schemes that it needs, by name; `{}` needs none."""
+    responses: dict[str, JsonObject] = field(default_factory=dict, repr=False, compare=False)
+    """By their codes as they are written (`404`, `4XX`, `default`): `media`, `schema`, `examples` by name, or none."""
 
 
 @dataclass(frozen=True, slots=True)

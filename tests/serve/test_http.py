@@ -133,6 +133,12 @@ async def test_what_the_validator_refuses_is_422_with_complaints(pets):
         assert answer.json()["complaints"]
 
 
+async def test_members_that_a_body_leaves_open_are_told_and_a_media_type_that_is_not_read_is_415(pets):
+    answer = await pets.post("/pets", json={"name": "Ada", "colour": "red"})
+    assert (answer.status_code, answer.headers["x-gecko-ignored"]) == (201, "colour")
+    assert (await pets.post("/pets", content=b"<a/>", headers={"content-type": "application/xml"})).status_code == 415
+
+
 async def test_prefer_as_prism_has_it(pets):
     named = await pets.get("/pets/Zoe", headers={"prefer": "code=200, example=tom"})
     assert named.json() == {"name": "Tom"}

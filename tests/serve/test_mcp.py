@@ -112,8 +112,14 @@ REPLIES = {
 async def test_a_task_is_rehearsed_on_a_copy():
     async with serving(own=True, model=recorded(**REPLIES)) as (address, sessions), Client(f"{address}/mcp") as client:
         before = sessions.get("default").world.state
-        done = await client.call_tool("gecko_rehearse", {"task": "Cancel order-2."})
+        told = []
+
+        async def note(progress, total, message):
+            told.append(message)
+
+        done = await client.call_tool("gecko_rehearse", {"task": "Cancel order-2."}, progress_callback=note)
         assert done.structured_content["verdict"]["status"] == "accepted"
+        assert "judge" in told
         assert [call["name"] for call in done.structured_content["plan"]] == ["cancelOrder"]
         assert sessions.get("default").world.state == before
         assert (await client.call_tool("gecko_rehearse", {"task": " "})).is_error

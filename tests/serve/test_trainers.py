@@ -17,11 +17,10 @@ from gecko_graph import GeckoError, Scenario, Tool, Toolkit, make_tasks
 from gecko_graph.cli.serve import _read_tasks
 from gecko_graph.scenario import examples
 from gecko_graph.serve.app import Server
-from gecko_graph.serve.episodes import Episodes
 from gecko_graph.serve.guard import Guard
 from gecko_graph.serve.operations import Operations
 from gecko_graph.serve.sessions import Sessions
-from gecko_graph.serve.trainers import Trainers, find_collisions
+from gecko_graph.serve.trainers import Episodes, Trainers, find_collisions
 from gecko_graph.training.output import nemo_rows
 
 from .conftest import EXAMPLES, world_of
@@ -101,6 +100,51 @@ def test_openenv_over_http_and_its_descriptions(client, tasks):
     assert client.post(f"{OPENENV}/mcp", json=asked).json()["result"]["isError"]
     assert client.post(f"{OPENENV}/mcp", json={}).json()["error"]["code"] == -32600
     assert client.get(f"{OPENENV}/state").json()["step_count"] == 2
+
+
+def test_openenv_over_http_has_a_session_for_each_client(client, tasks):
+    other = TestClient(client.app, base_url="http://localhost")  # with cookies of its own
+    for each in (client, other):
+        assert each.post(f"{OPENENV}/reset", json={"task": 0, "episode_id": "same"}).json()["done"] is False
+    for call in faces(tasks[0]):
+        client.post(f"{OPENENV}/step", json={"action": {"tool_name": call["name"], "arguments": call["args"]}})
+    assert other.get(f"{OPENENV}/state").json()["step_count"] == 0
+    done = {"action": {"tool_name": "finish", "arguments": {"answer": "Done."}}}
+    rewards = [each.post(f"{OPENENV}/step", json=done).json()["reward"] for each in (client, other)]
+    assert rewards == [1.0, 0.0]
+
+
+def test_openenv_sessions_are_named_where_a_client_keeps_no_cookies(client, tasks):
+    def post(path, body):
+        client.cookies.clear()
+        return client.post(f"{OPENENV}/{path}", json=body).json()
+
+    one, two = (post("reset", {"task": 0})["metadata"]["session_id"] for _ in range(2))
+    assert post("step", {"action": {"tool_name": "finish"}})["status"] == 409
+    call = faces(tasks[0])[0]
+    action = {"tool_name": call["name"], "arguments": call["args"]}
+    assert post("step", {"session_id": one, "action": action})["observation"]["error"] is None
+    client.cookies.clear()
+    counts = [client.get(f"{OPENENV}/state", params={"session_id": key}).json()["step_count"] for key in (one, two)]
+    assert counts == [1, 0]
+
+
+def test_openenvs_own_session_methods(client, tasks):
+    def ask(method, **params):
+        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        return client.post(f"{OPENENV}/mcp", json=body).json()
+
+    key = ask("openenv/session/create")["result"]["session_id"]
+    with client.websocket_connect(f"{SOCKET}?session_id={key}") as socket:
+        send(socket, {"type": "reset", "data": {"task": 0}})
+        call = faces(tasks[0])[0]
+        assert not ask("tools/call", session_id=key, name=call["name"], arguments=call["args"])["result"]["isError"]
+        assert send(socket, {"type": "state"})["data"]["step_count"] == 1
+    assert ask("openenv/session/close", session_id=key)["result"]["closed"]
+    assert "no such session" in ask("tools/call", session_id=key, name="x")["error"]["message"]
+    assert "no such session" in ask("tools/call", name="x")["error"]["message"]
+    with client.websocket_connect(f"{SOCKET}?session_id={key}") as socket:
+        assert socket.receive_json()["data"]["code"] == "SESSION_ERROR"
 
 
 @pytest.mark.parametrize(
@@ -202,7 +246,7 @@ def test_two_hundred_episodes_at_once(tasks):
         episode.reset({"task": task.name})
         for call in task.solution:
             await asyncio.to_thread(episode.call, call["name"], call["args"])
-        return episode.call("finish", {"answer": "Done."})[1]
+        return episode.call("finish", {"answer": "Done."})[2]
 
     async def play_all():
         return await asyncio.gather(*(play(number) for number in range(200)))

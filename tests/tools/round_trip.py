@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from openapi_spec_validator import OpenAPIV30SpecValidator, OpenAPIV31SpecValidator
 
@@ -22,7 +22,7 @@ def as_data(tool: ToolSpec):
         "effect": tool.effect,
         "contract": tool.contract and [tool.contract.data, tool.contract.lets],
         "examples": [[one.args, one.result] for one in tool.examples],
-        "binding": binding and asdict(binding),
+        "binding": binding and asdict(replace(binding, responses={})),  # which are the document's own
         "idempotency": tool.idempotency,
     }
     return json.loads(json.dumps(data, sort_keys=True), parse_int=str, parse_float=str)

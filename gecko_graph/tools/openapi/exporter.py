@@ -239,7 +239,7 @@ def _used_components(document: JsonObject) -> JsonObject:
 
 
 def _as_data(tool: ToolSpec) -> JsonObject:
-    binding = tool.binding
+    binding = tool.binding and replace(tool.binding, responses={})
     return {
         "description": tool.description,
         "parameters": tool.parameters,

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import truediv
@@ -226,6 +227,7 @@ class _DocumentReader:
             arguments.body,
             self._servers.server(operation, item),
             self._servers.security(operation),
+            self._responses(kept, here),
         )
         tool = ToolSpec(
             name=name,
@@ -276,6 +278,18 @@ class _DocumentReader:
         if not with_schema and codes and set(codes) <= _NO_CONTENT:
             return Media("", {"type": "null"}, {})
         return next(iter([*with_schema, *found]), None)
+
+    def _responses(self, operation: JsonObject, place: Place) -> dict[str, JsonObject]:
+        """Return what the document says of each answer, as an `HttpBinding` has it; a broken one is left out."""
+        found: dict[str, JsonObject] = {}
+        for code, given in operation.get("responses", {}).items():
+            if not re.fullmatch(r"[1-5](\d\d|XX|xx)|default", code):
+                continue
+            with suppress(ToolkitError):
+                value, where = self._documents.follow(given, place / "responses" / code)
+                media = self._arguments.media(expect_object(value, where), where, direction="response")
+                found[code] = {"media": media.kind, "schema": media.schema, "examples": media.examples} if media else {}
+        return found
 
     def _invariants(self) -> tuple[Invariant, ...]:
         here, read = self._place / "x-contract-invariants", list[Invariant]()
@@ -378,4 +392,6 @@ def _apply_own_keys(tool: ToolSpec, operation: JsonObject, place: Place) -> Tool
         first = error.errors(include_url=False)[0]
         raise error_at(reduce(truediv, first["loc"], place / "x-gecko"), first["msg"]) from None
     own: JsonObject = {key: one for key, one in read.items() if key not in ("name", "lets")}
+    if own.get("binding") and tool.binding:
+        own["binding"] = replace(own["binding"], responses=tool.binding.responses)
     return replace(tool, **own | ({"parameters": given["parameters"]} if "parameters" in own else {}))

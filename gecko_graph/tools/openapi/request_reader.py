@@ -246,6 +246,9 @@ def _read_pairs(
     named: dict[str, list[str]] = {}
     for key, raw in pairs:
         named.setdefault(decode(key), []).append(raw)
+    options = closed.binding.security if closed and closed.binding else ()
+    for credential in {str(each.get("name")) for option in options for each in option.values()}:
+        named.pop(credential, None)
     found: JsonObject = {}
     for wire, one in sorted(parts, key=lambda pair: pair[1].explodes and pair[1].is_only("object")):
         if one.style.get("style") == "deepObject":
@@ -258,10 +261,8 @@ def _read_pairs(
         elif wire in named:
             raws = named.pop(wire)
             found[one.name] = one.listed([*map(decode, raws)]) if one.explodes else one.read(raws[0], decode)
-    options = closed.binding.security if closed and closed.binding else ()
-    unknown = named.keys() - {str(each.get("name")) for option in options for each in option.values()}
-    if closed and unknown:
-        raise CannotRead(f"a parameter that {closed.name} does not have: {min(unknown)}"[:120])
+    if closed and named:
+        raise CannotRead(f"a parameter that {closed.name} does not have: {min(named)}"[:120])
     return found
 
 
@@ -367,5 +368,6 @@ def load_json(text: str) -> Json:
 
 
 def _as_number(digits: str) -> int | float:
-    is_kept = len(digits) < 19 or -(1 << 63) <= int(digits) < 1 << 64
-    return int(digits) if is_kept or math.isinf(float(digits)) else float(digits)
+    number = float(digits)
+    is_beyond = math.isfinite(number) and not -(1 << 63) <= number < 1 << 64
+    return number if is_beyond else int(digits)
