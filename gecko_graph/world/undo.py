@@ -147,6 +147,7 @@ class _Search:
         paths = [tokens(each["path"]) for each in gone]
         self._lost = {text for path in paths for text in (path[-1], *scalars_of(find(target, path), keys=True))}
         """Values that the call has removed: only what is made anew may have another identifier."""
+        self._there = {*scalars_of(self._goal, keys=True)}
 
     def run(self) -> list[Call] | None:
         needed = make_patch(self._seen[0], self._goal, by_members=True)
@@ -191,8 +192,8 @@ class _Search:
         """Return whether a state is the target, but for identifiers that the tools have drawn in its place."""
         if json_equal(state, self._goal):
             return True
-        here, there = {*scalars_of(state, keys=True)}, {*scalars_of(self._goal, keys=True)}
-        gone, new = there - here, here - there
+        here = {*scalars_of(state, keys=True)} if self._lost else self._there
+        gone, new = self._there - here, here - self._there
         if not gone or len(gone) != len(new) or not gone <= self._lost:
             return False
         other = self._finder.worlds[1].begin(self._state)

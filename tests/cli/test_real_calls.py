@@ -268,6 +268,8 @@ def test_undo_takes_back_what_can_be_and_says_what_cannot(run, service, tmp_path
     assert 'placeOrder({"sku": "TEA", "quantity": 1}): Undone by cancelOrder(order_id="A-1002").' in flat
     assert 'placeOrder({"sku": "MUG", "quantity": 2}): No way back' in flat, "its refund stays"
     assert service.state()["items"]["TEA"] == start["items"]["TEA"]
+    assert run("undo", runs, THREAD, "--yes")[0] == 0, "an undo is undone like any turn"
+    assert service.state()["items"]["TEA"]["stock"] == start["items"]["TEA"]["stock"] - 1
     assert run("history", runs, THREAD)[0] == 0
 
 
