@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, cycle, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,8 +26,9 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "gecko_graph"
 SERVICE = ROOT / "examples" / "order" / "service.py"
 STORED = ROOT / "evals" / "golden" / "mutants.json"
-LIMIT_S, MOST_FILES = 150, 8
-OPTIONS = ["-x", "-q", "-p", "no:cacheprovider", "-m", "not slow", "--hypothesis-profile=gecko-ci"]
+LIMIT_S, MOST_FILES, MOST_CHARS = 600, 8, 2_000
+CAUGHT = {"tests", "time"}
+OPTIONS = ["-x", "-q", "-rfE", "-p", "no:cacheprovider", "-m", "not slow", "--hypothesis-profile=gecko-ci"]
 LEFT_OUT = shutil.ignore_patterns(".git", "out", "__pycache__", ".*_cache", ".hypothesis")
 OTHER: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -134,53 +135,79 @@ def nearest_tests(file: str) -> list[str]:
     return named[:MOST_FILES] or nearest_tests(next(above).relative_to(ROOT).as_posix())
 
 
-def what_catches(tree: Path, tests: Sequence[str], *more: str, limit_s: int) -> str:
-    """Return what tests make of a copy of the repository: `no` where they pass, else `tests` or `time`."""
+def first_failure(tree: Path, tests: Sequence[str], known: Iterable[str] = ()) -> str:
+    """Return the first test that fails in a copy of the repository, `time` where they do not end, else nothing.
+
+    Those that are known to fail are left out.
+    """
+    left_out = [word for each in known for word in ("--deselect", each)]
+    command = [sys.executable, "-m", "pytest", *OPTIONS, *left_out, *tests]
     env = {**os.environ, "PYTHONPATH": str(tree)}
-    command = [sys.executable, "-m", "pytest", *OPTIONS, *more, *tests]
     try:
-        ran = subprocess.run(command, cwd=tree, env=env, capture_output=True, timeout=limit_s)
+        ran = subprocess.run(command, cwd=tree, env=env, capture_output=True, timeout=LIMIT_S, text=True)
     except subprocess.TimeoutExpired:
         return "time"
-    return "no" if ran.returncode in {0, 5} else "tests"  # 5: all of them are slow
+    if ran.returncode in {0, 5}:  # 5: all of them are slow
+        return ""
+    found = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", ran.stdout, re.MULTILINE)
+    if found is None:
+        raise SystemExit(f"error: pytest ended with {ran.returncode}: {(ran.stdout + ran.stderr)[-MOST_CHARS:]}")
+    return found[1]
 
 
-def try_all(mutants: Sequence[Mutant]) -> Iterator[tuple[Mutant, str]]:
-    """Yield each mutant, as it stands now, with what caught it: `tests`, `time`, `no`, or `gone`."""
-    sites = list(find_sites())
+def try_all(mutants: Iterable[Mutant]) -> Iterator[tuple[Mutant, Mutant, str]]:
+    """Yield each mutant, as it was and as it stands now, with what caught it: `tests`, `time`, `no`, or `gone`.
+
+    A mutant is caught where a test fails that passes without it; others that fail are told, and left out from then on.
+    """
+    sites, known = list(find_sites()), set[str]()
     with TemporaryDirectory(prefix="mutants-") as folder:
         tree = Path(folder) / "tree"
         shutil.copytree(ROOT, tree, ignore=LEFT_OUT)
         (tree.parent / "shared").symlink_to(ROOT.parent / "shared")
-        wanted = {each for mutant in mutants for each in nearest_tests(mutant.file)}
-        if what_catches(tree, sorted(wanted), "-n", "2", limit_s=900) != "no":
-            raise SystemExit("error: the tests fail without a fault")
         for mutant in mutants:
             site = find_again(mutant, sites)
-            if site is None:
-                yield mutant, "gone"
-                continue
-            now, start, end = site
-            source = (ROOT / now.file).read_bytes()
-            (tree / now.file).write_bytes(source[:start] + now.becomes.encode() + source[end:])
-            yield now, what_catches(tree, nearest_tests(now.file), limit_s=LIMIT_S)
-            shutil.copy2(ROOT / now.file, tree / now.file)  # with its old time, so that no stale bytecode is taken
+            yield (mutant, site[0], try_one(tree, site, known)) if site else (mutant, mutant, "gone")
+
+
+def try_one(tree: Path, site: Site, known: set[str]) -> str:
+    """Return what catches a mutant; tests that also fail without it become known."""
+    now, start, end = site
+    tests, source = nearest_tests(now.file), (ROOT / now.file).read_bytes()
+    while True:
+        (tree / now.file).write_bytes(source[:start] + now.becomes.encode() + source[end:])
+        failing = first_failure(tree, tests, known)
+        shutil.copy2(ROOT / now.file, tree / now.file)  # with its old time, so that no stale bytecode is taken
+        if failing in {"", "time"}:
+            return failing or "no"
+        if not first_failure(tree, [failing]):
+            return "tests"
+        print(f"fails without a fault: {failing}", file=sys.stderr, flush=True)
+        known.add(failing)
 
 
 def main() -> None:
     """Draw or read the mutants, try them, and keep what came."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draw", type=int, metavar="N", help="draw so many anew")
-    number = parser.parse_args().draw
-    before = {Mutant(*row[:-1]): row[-1] for row in ([] if number else json.loads(STORED.read_text("utf-8")))}
-    mutants, rows, caught_in = draw(number) if number else list(before), list[str](), Counter[str]()
-    for old, (mutant, caught) in zip(mutants, try_all(mutants), strict=True):
-        rows.append(json.dumps([*mutant, caught], ensure_ascii=False))
-        moved = f" (before: {before[old]})" if before.get(old, caught) != caught else ""
-        print(f"{caught:5} {mutant.file}:{mutant.line} {mutant.qualname}: {mutant.kind}{moved}", flush=True)
-        caught_in[room_of(mutant.file)] += caught in {"tests", "time"}
-    STORED.write_text("[\n" + ",\n".join(rows) + "\n]\n", "utf-8")
-    print(f"{caught_in.total()} of {len(rows)} caught; nothing in: {[room for room, n in caught_in.items() if not n]}")
+    parser.add_argument("--only", nargs="+", metavar="ROOM", default=[], help="try those of these rooms alone")
+    given = parser.parse_args()
+    rows = {each: "" for each in draw(given.draw)} if given.draw else read_rows()
+    wanted = [each for each in rows if not given.only or room_of(each.file) in given.only]
+    kept = {each: (each, caught) for each, caught in rows.items()}
+    for old, now, caught in try_all(wanted):
+        kept[old] = now, caught
+        moved = f" (before: {rows[old]})" if rows[old] not in {"", caught} else ""
+        print(f"{caught:5} {now.file}:{now.line} {now.qualname}: {now.kind}{moved}", flush=True)
+        lines = [json.dumps([*each, word], ensure_ascii=False) for each, word in kept.values()]
+        STORED.write_text("[\n" + ",\n".join(lines) + "\n]\n", "utf-8")  # at once: a run may be broken off
+    count = Counter("caught" if kept[each][1] in CAUGHT else kept[each][1] for each in wanted)
+    print(f"{count['caught']} caught of {len(wanted) - count['gone']} that still stand; {count['gone']} are gone")
+
+
+def read_rows() -> dict[Mutant, str]:
+    """Return the stored mutants, each with what caught it last."""
+    return {Mutant(*row[:-1]): row[-1] for row in json.loads(STORED.read_text("utf-8"))}
 
 
 if __name__ == "__main__":

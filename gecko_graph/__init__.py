@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from .toolgate.graph import create_toolgate
     from .tools import Tool, Toolkit
     from .tools.spec import ToolSpec
-    from .training.config import LoopConfig
     from .training.env import GeckoEnv
     from .training.loop import create_loop
+    from .training.stages import LoopConfig
     from .training.tasks import make_tasks
     from .training.verify import verify_samples
     from .values.origins import blame
@@ -137,7 +137,7 @@ _HOMES = {
     "learn_contracts": ".learning.learn",
     "undo_message": ".world.turn",
     "GeckoEnv": ".training.env",
-    "LoopConfig": ".training.config",
+    "LoopConfig": ".training.stages",
     "create_loop": ".training.loop",
     "make_tasks": ".training.tasks",
     "verify_samples": ".training.verify",

@@ -11,6 +11,7 @@ import socket
 import sys
 from collections import Counter
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
@@ -25,6 +26,10 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 import pytest
 from hypothesis import HealthCheck, settings
+from langgraph._internal import _serde
+
+if hasattr(_serde, "_safe_get_type_hints"):  # strict: each compilation reads the same types, half of a graph's building
+    _serde._safe_get_type_hints = cache(_serde._safe_get_type_hints)
 
 # else the first asyncio test has a loop made that nobody closes, which older versions of pytest report in a later test
 asyncio.set_event_loop(None)

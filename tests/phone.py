@@ -20,9 +20,14 @@ FOLDER = Path(__file__).resolve().parents[1] / "examples" / "phone"
 CASES = sorted(file.name.removesuffix(".gecko.yaml") for file in (FOLDER / "cases").glob("*.gecko.yaml"))
 
 
+TOOLS = Toolkit.from_openapi(FOLDER / "cases" / "phone.openapi.yaml")
+"""Of all cases, read once."""
+
+
 @cache
 def load(name):
-    return Scenario.load(FOLDER / "cases" / f"{name}.gecko.yaml")
+    file = FOLDER / "cases" / f"{name}.gecko.yaml"
+    return Scenario.from_dict({**read_document(file), "tools": "tests.phone:TOOLS"}, where=str(file))
 
 
 @cache

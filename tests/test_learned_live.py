@@ -9,6 +9,9 @@ from langgraph.types import Command
 
 from evals.reality.killing import Fate, KillingSaver
 from gecko_graph import Models, Refused, Tool, Toolkit, World, create_gecko_agent
+from gecko_graph.learning.learn import learn_contracts
+from gecko_graph.learning.observation import BadRows, Observation, write_rows
+from gecko_graph.learning.readers import read_file
 from gecko_graph.real.learned import teach
 from gecko_graph.testing import recorded
 from gecko_graph.world.rung import Answer
@@ -132,6 +135,56 @@ def test_a_rule_that_may_refuse_is_proposed_where_it_did_and_closed_where_it_did
             assert found["may_refuse", "closed"]["says"] == "is there a limit?"
             assert lessons.leave_open(["is there a limit?", "other"]) == ["other"]
     assert any(item["part"] == "effects" or item["part"] == "requires" for item in lessons.items.values())
+
+
+def test_what_later_reads_of_the_thread_showed_stands_beside_each_row(tmp_path):
+    """A row is written when its call ends: the file's later rows fill it, until the thread wrote, and never others."""
+
+    def look(item: str) -> dict:
+        """Look."""
+
+    known = Toolkit.from_tools([Tool(look, effect="read")]).merge(Shop().toolkit())
+    made = [("order", "1"), ("look", "1"), ("order", "2"), ("look", "2"), ("look", "1"), ("order", "1"), ("look", "1")]
+    rows = [
+        Observation(tool, {"item": str(at)}, "ok", {"at": at}, source=f"thread {mark}")
+        for at, (tool, mark) in enumerate(made)
+    ]
+    write_rows(tmp_path / "rows.jsonl", rows)
+    read = {row.result["at"]: row for row in read_file(tmp_path / "rows.jsonl", BadRows(), known)}
+    later = {at: [each["result"]["at"] for each in row.later] for at, row in read.items()}
+    assert later == {0: [1, 4], 1: [4], 2: [3], 3: [], 4: [], 5: [6], 6: []}
+
+
+def test_an_agents_later_reads_are_there_when_its_rows_are_read(tmp_path):
+    shop, file = Shop(), tmp_path / "rows.jsonl"
+
+    def stock(item: str) -> dict:
+        """Count what is left."""
+        return {"left": 6}
+
+    known = shop.toolkit().merge(Toolkit.from_tools([Tool(stock, effect="read")]))
+    plans = [
+        [MANY, {"say": "Ordered."}],
+        [{"call": "stock", "args": {"item": "pen"}}, {"say": "Six are left."}],
+    ]
+    models = Models(planner=recorded(*({"planner": [plan]} for plan in plans)))
+    agent = create_gecko_agent(known, model=models, interrupt_on="none", checkpointer=InMemorySaver(), observe=file)
+    agent.invoke(TASK, thread())
+    agent.invoke({"messages": [("user", "How many are left?")], "checklist": DONE}, thread())
+    assert "later" not in file.read_text(encoding="utf-8")  # written when the call ended
+    order, _ = read_file(file, BadRows(), known)
+    assert (order.tool, order.later) == ("order", [{"name": "stock", "args": {"item": "pen"}, "result": {"left": 6}}])
+
+
+def test_without_a_store_what_real_calls_taught_stands_in_their_rows():
+    """A process that learns from them later sees drift, and which foreseen refusals came."""
+    shop, rows = Shop(), []
+    shop.failing = [Refused("no ink")]
+    start(shop, [SOME, {"say": "Ordered."}], [{"say": "No."}], interrupt_on="none", observe=rows.append).invoke(
+        TASK, thread()
+    )
+    proposals = learn_contracts(shop.toolkit(), map(Observation.from_row, rows)).proposals["order"]
+    assert ("requires", "refused before: no …") in {(one["part"], one["says"]) for one in proposals}
 
 
 def test_the_same_call_is_proposed_again_once_a_write_succeeded_or_the_user_insists():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from functools import cache
 from random import Random
 
 import pytest
@@ -232,25 +233,30 @@ def finish(desk: Desk, saver: KillingSaver, given: dict | None) -> dict:
     raise AssertionError("it does not end")
 
 
+def begin(saver: KillingSaver) -> tuple[Desk, dict]:
+    """Carry out a plan; return the service, and the input that undoes it."""
+    desk = Desk()
+    agent = agent_of(desk, [*PLAN[:2], PLAN[-1]], interrupt_on="none", checkpointer=saver)
+    checks = [{"description": "anything", "check": "true"}]
+    agent.invoke({"messages": [("user", "do it")], "task_state": START, "checklist": checks}, THREAD)
+    desk.log.clear()
+    return desk, {"messages": [HumanMessage(**undo_message().model_dump() | {"id": "the-undo"})]}
+
+
+@cache
+def count_writes_of_an_undo() -> int:
+    desk, asked = begin(saver := KillingSaver(whole := Fate()))
+    first = whole.count
+    agent_of(desk, interrupt_on="none", checkpointer=saver).invoke(asked, THREAD)
+    return whole.count - first
+
+
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("is_sent_again", [False, True])
 def test_an_undo_that_is_killed_at_any_write_makes_each_call_once(seed, after, is_sent_again):
-    def begin(saver: KillingSaver) -> tuple[Desk, dict]:
-        desk = Desk()
-        agent = agent_of(desk, [*PLAN[:2], PLAN[-1]], interrupt_on="none", checkpointer=saver)
-        checks = [{"description": "anything", "check": "true"}]
-        agent.invoke({"messages": [("user", "do it")], "task_state": START, "checklist": checks}, THREAD)
-        desk.log.clear()
-        return desk, {"messages": [HumanMessage(**undo_message().model_dump() | {"id": "the-undo"})]}
-
-    whole = Fate()
-    desk, asked = begin(saver := KillingSaver(whole))
-    first = whole.count
-    agent_of(desk, interrupt_on="none", checkpointer=saver).invoke(asked, THREAD)
-    fate = Fate()
-    desk, asked = begin(saver := KillingSaver(fate))
-    fate.kill_at, fate.after = fate.count + Random(seed).randint(2, whole.count - first), after
+    desk, asked = begin(saver := KillingSaver(fate := Fate()))
+    fate.kill_at, fate.after = fate.count + Random(seed).randint(2, count_writes_of_an_undo()), after
     with suppress(Killed, GeckoError):
         agent_of(desk, interrupt_on="none", checkpointer=saver).invoke(asked, THREAD)
     fate.kill_at = 0

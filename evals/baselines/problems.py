@@ -7,10 +7,10 @@ written plans, tools beyond the documents) is there for runs without a model and
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from argparse import ArgumentParser
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -25,7 +25,8 @@ from gecko_graph.state import ROLES, Call, ChecklistItem, Json, JsonObject, Rehe
 from ..bfcl import MULTI_TURN
 from ..bfcl.calls import write_call
 from ..bfcl.official import check
-from ..bfcl.oracle import Truth, checklist, literal, truth_of
+from ..bfcl.oracle import checklist, literal, truth_of
+from ..bfcl.rehearse import Checklist
 from ..bfcl.sabotage import spoilt_turns
 from ..bfcl.single import ALL, CATEGORIES, Checker, chosen, of_plan, right_calls, tasks_of
 from ..bfcl.single import Task as SingleTask
@@ -45,151 +46,113 @@ WRITTEN = 3
 _DONE = {"say": "Done."}
 
 
-class Problem(ABC):
+@dataclass(frozen=True, slots=True)
+class Problem:
     """A task to compare methods on; its turns share one thread.
 
-    Attributes:
+    Args:
         id: Its name.
         group: The set that it is from.
         tools: Whose tools answer.
-        turns: How many turns it has.
         state: The task state at the start.
+        said: The user's messages of each turn.
+        toolkit: From a turn's number to its tools.
+        checks: Rule checks of a turn's end: an oracle's, for runs in which no model judges.
+        speakers: From a seed to the models of a run without a live model: what was written down.
+        solved: Whether the returned records, one a turn, solve the task, judged independently of the method.
     """
 
     id: str
     group: str
     tools: Tools
-    turns: int = 1
     state: JsonObject
-
-    @abstractmethod
-    def said(self, turn: int) -> Sequence[tuple[str, str]]:
-        """Return the user's messages of a turn."""
-
-    @abstractmethod
-    def toolkit(self, turn: int) -> Toolkit:
-        """Return the tools of a turn."""
-
-    @abstractmethod
-    def checks(self, turn: int, before: JsonObject, seen: Sequence[Json]) -> list[ChecklistItem]:
-        """Return rule checks of the turn's end: an oracle's, for runs in which no model judges."""
-
-    @abstractmethod
-    def speakers(self, seed: int) -> Mapping[Role, BaseChatModel]:
-        """Return the models of a run without a live model: what was written down."""
-
-    @abstractmethod
-    def solved(self, turns: Sequence[Rehearsal]) -> bool:
-        """Return whether the returned records, one a turn, solve the task, judged independently of the method."""
+    said: Sequence[Sequence[Any]]
+    toolkit: Callable[[int], Toolkit]
+    checks: Checklist
+    speakers: Callable[[int], Mapping[Role, BaseChatModel]]
+    solved: Callable[[Sequence[Rehearsal]], bool]
 
 
-class ScenarioProblem(Problem):
-    """A shipped scenario."""
+def of_scenario(scenario: Scenario) -> Problem:
+    """Return a shipped scenario, with the replies that it holds."""
 
-    group = SCENARIOS
-    tools: Tools = "simulated"
-
-    def __init__(self, scenario: Scenario) -> None:
-        self.scenario = scenario
-        self.id, self.turns, self.state = scenario.name, len(scenario.turns), scenario.state
-
-    def said(self, turn: int) -> Sequence[tuple[str, str]]:
-        """Return the user's messages of a turn."""
-        return [("user", self.scenario.turns[turn].user)]
-
-    def toolkit(self, turn: int) -> Toolkit:
-        """Return the same tools in each turn."""
-        return self.scenario.tools
-
-    def checks(self, turn: int, before: JsonObject, seen: Sequence[Json]) -> list[ChecklistItem]:
-        """Return the scenario's checklist."""
-        return list(self.scenario.turns[turn].checklist)
-
-    def speakers(self, seed: int) -> Mapping[Role, BaseChatModel]:
-        """Return the scenario's replies."""
-        recorded: Any = self.scenario.models()
+    def speakers(seed: int) -> Mapping[Role, BaseChatModel]:
+        recorded: Any = scenario.models()
         return {role: recorded.get(role) for role in ROLES if recorded.has(role)}
 
-    def solved(self, turns: Sequence[Rehearsal]) -> bool:
-        """Replay the plans on the contracts and ask the checks; items without one are not judged.
+    return Problem(
+        scenario.name,
+        SCENARIOS,
+        "simulated",
+        scenario.state,
+        said=[[("user", turn.user)] for turn in scenario.turns],
+        toolkit=lambda turn: scenario.tools,
+        checks=lambda turn, before, seen: list(scenario.turns[turn].checklist),
+        speakers=speakers,
+        solved=partial(solves_scenario, scenario),
+    )
 
-        Where the scenario's own judge finds that the user must be asked, a question that left all as it was is right.
-        """
-        replies: list[JsonObject] = [
-            {"planner": [[*map(_again, turn["plan"]), {"say": turn["answer"]}]]} for turn in turns
-        ]
-        models: dict[Role, BaseChatModel] = {"planner": RecordedModel(turns=replies)}
-        context = GeckoContext.model_validate({"max_retries": 0, "max_steps": MOST_CALLS, "semantic_validation": False})
-        gecko = create_gecko(
-            self.scenario.tools, model=Models().replace(**models), context=context, checkpointer=InMemorySaver()
-        )
-        config: RunnableConfig = {"configurable": {"thread_id": "replay"}}
-        for number in range(self.turns):
-            given: Any = self.scenario.inputs(number)
-            given["checklist"] = [item for item in given["checklist"] if "check" in item]
-            played: Rehearsal = gecko.invoke(given, config)["rehearsal"]
-            broken = {item["id"] for item in played["verdict"]["items"] if item["status"] != "success"}
-            asks = "?" in played["answer"] and not played["attempts"][0]["change"]
-            if broken - (self._to_ask(number) if asks else set()):
-                return False
-        return True
 
-    def _to_ask(self, turn: int) -> set[str]:
-        """Return the items that wait for the user, by the scenario's own judge."""
-        replies: Any = self.scenario.turns[turn].replies.get("judge", [])
-        return {item["id"] for each in replies if each.get("stopping_was_right") for item in each["items"]}
+def solves_scenario(scenario: Scenario, turns: Sequence[Rehearsal]) -> bool:
+    """Replay the plans on the contracts and ask the checks; items without one are not judged.
+
+    Where the scenario's own judge finds that the user must be asked, a question that left all as it was is right.
+    """
+    replies = [{"planner": [[*map(_again, turn["plan"]), {"say": turn["answer"]}]]} for turn in turns]
+    model = Models(planner=RecordedModel(turns=replies))
+    context = GeckoContext(max_retries=0, max_steps=MOST_CALLS, semantic_validation=False)
+    gecko = create_gecko(scenario.tools, model=model, context=context, checkpointer=InMemorySaver())
+    config: RunnableConfig = {"configurable": {"thread_id": "replay"}}
+    for number in range(len(scenario.turns)):
+        given: Any = scenario.inputs(number)
+        given["checklist"] = [item for item in given["checklist"] if "check" in item]
+        played: Rehearsal = gecko.invoke(given, config)["rehearsal"]
+        broken = {item["id"] for item in played["verdict"]["items"] if item["status"] != "success"}
+        asks = "?" in played["answer"] and not played["attempts"][0]["change"]
+        if broken - (_to_ask(scenario, number) if asks else set()):
+            return False
+    return True
+
+
+def _to_ask(scenario: Scenario, turn: int) -> set[str]:
+    """Return the items that wait for the user, by the scenario's own judge."""
+    replies: Any = scenario.turns[turn].replies.get("judge", [])
+    return {item["id"] for each in replies if each.get("stopping_was_right") for item in each["items"]}
 
 
 def _again(call: Call) -> JsonObject:
     return {"call": call["name"], "args": call["args"]}
 
 
-class MultiTurnProblem(Problem):
-    """A multi-turn task of BFCL on its executable classes. Without a model its ground truth plans, spoilt at first.
+def of_multi_turn(task: Task, number: int, by_truth: bool) -> Problem:
+    """Return a multi-turn task of BFCL on its executable classes. Without a model its ground truth plans, first spoilt.
 
     Args:
         task: The task.
         number: Its number: which kind of sabotage it begins with.
         by_truth: Whether the ground truth plans, which may do what the documents do not mention.
     """
+    truth = cache(lambda: truth_of(task))
 
-    tools: Tools = "real"
+    def checks(turn: int, before: JsonObject, seen: Sequence[Json]) -> list[ChecklistItem]:
+        return checklist(before, truth().states[turn], truth().answers[turn], seen=seen)
 
-    def __init__(self, task: Task, number: int, by_truth: bool = True) -> None:
-        self.task, self.number, self.by_truth = task, number, by_truth
-        self.id, self.group, self.turns = task.id, task.category, len(task.turns)
-        self.state = task.real.initial_state
-
-    @cached_property
-    def _truth(self) -> Truth:
-        return truth_of(self.task)
-
-    def said(self, turn: int) -> Sequence[tuple[str, str]]:
-        """Return the user's messages of a turn."""
-        return self.task.turns[turn].said
-
-    def toolkit(self, turn: int) -> Toolkit:
-        """Return the tools of a turn as documented; to the ground truth alone also what it needs beyond them."""
-        return self.task.truthful(turn) if self.by_truth else self.task.toolkit(turn)
-
-    def checks(self, turn: int, before: JsonObject, seen: Sequence[Json]) -> list[ChecklistItem]:
-        """Return the oracle's checks from the real end state."""
-        return checklist(before, self._truth.states[turn], self._truth.answers[turn], seen=seen)
-
-    def speakers(self, seed: int) -> Mapping[Role, BaseChatModel]:
-        """Return the ground truth, each turn's first attempt spoilt."""
-        turns = spoilt_turns(self.task, self._truth, first=self.number, seed=seed)
+    def speakers(seed: int) -> Mapping[Role, BaseChatModel]:
+        turns = spoilt_turns(task, truth(), first=number, seed=seed)
         replies = [{"planner": [[*each.spoilt, _DONE], *([[*each.right, _DONE]] * WRITTEN)]} for each in turns]
         return {"planner": RecordedModel(turns=replies)}
 
-    def solved(self, turns: Sequence[Rehearsal]) -> bool:
-        """Return the official checker's verdict."""
+    def solved(turns: Sequence[Rehearsal]) -> bool:
         plan = [[[write_call(call["name"], call["args"])] for call in turn["plan"]] for turn in turns]
-        return check(self.task, plan).valid
+        return check(task, plan).valid
+
+    said, toolkit = [turn.said for turn in task.turns], task.truthful if by_truth else task.toolkit
+    state = task.real.initial_state
+    return Problem(task.id, task.category, "real", state, said, toolkit, checks, speakers, solved)
 
 
-class SingleTurnProblem(Problem):
-    """A single-turn task of BFCL, its tools simulated. Without a model its right calls are planned, spoilt at first.
+def of_single_turn(task: SingleTask, number: int, checker: Checker) -> Problem:
+    """Return a single-turn task of BFCL, its tools simulated. Without a model its right calls plan, first spoilt.
 
     Args:
         task: The task.
@@ -197,41 +160,28 @@ class SingleTurnProblem(Problem):
         checker: The official evaluator.
     """
 
-    tools: Tools = "simulated"
-
-    def __init__(self, task: SingleTask, number: int, checker: Checker) -> None:
-        self.task, self.number, self.checker = task, number, checker
-        self.id, self.group, self.state = task.id, task.category, {}
-
-    def said(self, turn: int) -> Sequence[tuple[str, str]]:
-        """Return the task's conversation."""
-        return [(each["role"], each["content"]) for each in self.task.messages]
-
-    def toolkit(self, turn: int) -> Toolkit:
-        """Return the task's tools."""
-        return Toolkit.from_tools(self.task.functions)
-
-    def checks(self, turn: int, before: JsonObject, seen: Sequence[Json]) -> list[ChecklistItem]:
-        """Return the oracle's checks: the right calls were made, and no other."""
-        right = right_calls(self.task)
+    def checks(turn: int, before: JsonObject, seen: Sequence[Json]) -> list[ChecklistItem]:
+        right = right_calls(task)
         made = [_made(call, right.count(call)) for call in right]
-        checks = dict.fromkeys([f"calls | length == {len(right)}", *made])
+        each_once = dict.fromkeys([f"calls | length == {len(right)}", *made])
         description = "the calls that the task asks for were made ({})"
         return [
-            {"id": f"calls-{number}", "description": description.format(number), "check": each}
-            for number, each in enumerate(checks, 1)
+            {"id": f"calls-{at}", "description": description.format(at), "check": each}
+            for at, each in enumerate(each_once, 1)
         ]
 
-    def speakers(self, seed: int) -> Mapping[Role, BaseChatModel]:
-        """Return the right calls, the first attempt at them spoilt; where no tool fits there is nothing to spoil."""
-        right = right_calls(self.task)
-        replies = [_in_one(each) for each in (_spoilt(right, self.number), *[right] * WRITTEN)]
+    def speakers(seed: int) -> Mapping[Role, BaseChatModel]:
+        right = right_calls(task)
+        replies = [_in_one(each) for each in (_spoilt(right, number), *[right] * WRITTEN)]
         return {"planner": RecordedModel(turns=[{"planner": replies}])}
 
-    def solved(self, turns: Sequence[Rehearsal]) -> bool:
-        """Return the official evaluator's verdict."""
+    def solved(turns: Sequence[Rehearsal]) -> bool:
         result = of_plan(turns[0]["plan"], answer=turns[0]["answer"])
-        return self.checker.check(self.task.category, self.task.id, result).valid
+        return checker.check(task.category, task.id, result).valid
+
+    said = [[(each["role"], each["content"]) for each in task.messages]]
+    toolkit = Toolkit.from_tools(task.functions)
+    return Problem(task.id, task.category, "simulated", {}, said, lambda turn: toolkit, checks, speakers, solved)
 
 
 def _made(call: JsonObject, times: int) -> str:
@@ -274,11 +224,11 @@ def problems(options: Options) -> Iterator[Problem]:
     if not named or set(named) - set(SETS):
         raise EvalError(f"--tasks {options.own.tasks}: the sets are {', '.join(SETS)}")
     if SCENARIOS in named:
-        yield from (ScenarioProblem(Scenario.load(path)) for path in examples().values())
+        yield from (of_scenario(Scenario.load(path)) for path in examples().values())
     if categories := [name for name in named if name in MULTI_TURN]:
         by_truth = "planner" not in options.model_names()
         tasks = read_tasks(options.data, categories)
-        yield from (MultiTurnProblem(task, number, by_truth) for number, task in enumerate(tasks))
+        yield from (of_multi_turn(task, number, by_truth) for number, task in enumerate(tasks))
     if categories := [name for name in named if name in (*CATEGORIES, ALL)]:
         yield from _single(",".join(categories))
 
@@ -288,4 +238,4 @@ def _single(categories: str) -> Iterator[Problem]:
     checker = Checker()
     for category in chosen(categories):
         some = (task for task in tasks_of(category) if task.functions)
-        yield from (SingleTurnProblem(task, number, checker) for number, task in enumerate(some))
+        yield from (of_single_turn(task, number, checker) for number, task in enumerate(some))

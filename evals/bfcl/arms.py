@@ -20,9 +20,9 @@ from ..harness.options import Options
 from ..harness.suite import rehearsed
 from .acting import act, record_of
 from .agreement import by_turn
+from .drawn import Seen
 from .official import check, really_done
 from .oracle import NOTHING, Truth, apart, as_json, checklist, public, truth_of
-from .redrawn import Seen
 from .rehearse import Checklist, Played, Player, plan_of, play, written
 from .sabotage import spoilt_turns
 from .simulated import Stage, ruled

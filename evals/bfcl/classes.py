@@ -10,16 +10,16 @@ from __future__ import annotations
 import copy
 import inspect
 import json
+import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from types import ModuleType
 from typing import Any
 
 from gecko_graph.state import Json, JsonObject
+from gecko_graph.values.patch import pointer
 
 from . import package
-from .codec import Kinds, decode, encode
-from .draws import CountedRandom, words_drawn
 from .folders import read_folders, write_folders
 
 FILES = "GorillaFileSystem"
@@ -201,3 +201,103 @@ def module_of(name: str) -> ModuleType:
 def class_of(name: str) -> Any:
     """Return a class of the benchmark by its name."""
     return getattr(module_of(name), name)
+
+
+# values of Python as JSON and back without loss: what JSON cannot represent is noted in `kinds`, by JSON pointer
+
+
+Kinds = dict[str, str]
+"""JSON pointer to what stands there, `set` or `tuple`; after a `#`, where the last token is a number: `int`."""
+
+
+def encode(value: Any, kinds: Kinds, *, place: tuple[str | int, ...] = ()) -> Json:
+    """Return the value as JSON; what JSON cannot represent is added to `kinds`.
+
+    Raises:
+        TypeError: It holds something else than Python's own containers and scalars.
+    """
+    if isinstance(value, dict):
+        return _encode_object(value, kinds, place)
+    if isinstance(value, set | tuple):
+        kinds[pointer(place)] = type(value).__name__
+        value = sorted(value, key=repr) if isinstance(value, set) else value
+    if isinstance(value, list | tuple):
+        return [encode(item, kinds, place=(*place, index)) for index, item in enumerate(value)]
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    raise TypeError(f"{type(value).__name__} at {pointer(place)} cannot be represented in JSON")
+
+
+def _encode_object(value: Mapping[Any, Any], kinds: Kinds, place: tuple[str | int, ...]) -> Json:
+    made: dict[str, Json] = {}
+    for key, item in value.items():
+        name = key
+        if not isinstance(key, str):
+            # 1 and "1" may both be keys: the class reads old ones from JSON and adds new ones itself
+            name = f"{key} (int)" if str(key) in value else str(key)
+            kinds[f"#{pointer((*place, name))}"] = "int"
+        made[name] = encode(item, kinds, place=(*place, name))
+    return made
+
+
+def decode(value: Json, kinds: Mapping[str, str], *, place: tuple[str | int, ...] = ()) -> Any:
+    """Return the value that `encode` was given; shares nothing with the JSON."""
+    if isinstance(value, dict):
+        return {
+            _key(name, kinds.get(f"#{pointer((*place, name))}")): decode(item, kinds, place=(*place, name))
+            for name, item in value.items()
+        }
+    if isinstance(value, list):
+        items = [decode(item, kinds, place=(*place, index)) for index, item in enumerate(value)]
+        kind = kinds.get(pointer(place))
+        return set(items) if kind == "set" else tuple(items) if kind == "tuple" else items
+    return value
+
+
+def _key(name: str, kind: str | None) -> str | int:
+    return int(name.removesuffix(" (int)")) if kind == "int" else name
+
+
+# a random source whose place can be given as one number, so that it fits into a task state
+
+
+class CountedRandom(random.Random):
+    """Draws as `random.Random` does and counts the 32-bit words that it has drawn.
+
+    Args:
+        start: State of the source that it takes the place of, at its beginning.
+        drawn: Words drawn since.
+    """
+
+    def __init__(self, start: Any, drawn: int = 0) -> None:
+        super().__init__(0)
+        self.setstate(start)
+        if drawn:
+            super().getrandbits(32 * drawn)
+        self.drawn = drawn
+
+    def random(self) -> float:
+        """Draw as the base class does; two words."""
+        self.drawn += 2
+        return super().random()
+
+    def getrandbits(self, k: int, /) -> int:
+        """Draw as the base class does; a word for each 32 bits begun."""
+        self.drawn += -(-k // 32)
+        return super().getrandbits(k)
+
+
+def words_drawn(source: random.Random, start: Any) -> int:
+    """Return how many words a source has drawn since it stood at `start`, where it had just been seeded.
+
+    Raises:
+        ValueError: It was seeded otherwise, or has drawn more words than can be counted.
+    """
+    if isinstance(source, CountedRandom):
+        return source.drawn
+    state = source.getstate()
+    # its last number is the place in a block of 624 words; a fresh source stands at the end of a block
+    drawn = 0 if state == start else int(state[1][-1])
+    if CountedRandom(start, drawn).getstate() != state:
+        raise ValueError("the random source is none that began here, or has drawn more than 624 words")
+    return drawn

@@ -25,10 +25,10 @@ from gecko_graph.values.digest import clone
 from .calls import plain
 from .classes import FILES, RUNTIME
 from .contracted import class_toolkit, learned_toolkit
+from .drawn import Redrawn
 from .mathematics import PRINTED
 from .oracle import NOTHING, Truth, checklist, is_refusal, public, truth_of
 from .padded import padded
-from .redrawn import Redrawn
 from .rehearse import Checklist, Played
 from .tasks import Task, documents, for_truth
 

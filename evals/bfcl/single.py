@@ -6,18 +6,17 @@ The evaluator is asked through a process of its own (`single_worker.py`).
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 import tempfile
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
-from threading import Lock
-from typing import IO, Any
+from typing import Any
 
 from gecko_graph.models.recorded import RecordedModel
 from gecko_graph.schemas.complaints import find_faults
@@ -26,7 +25,7 @@ from gecko_graph.tools import Toolkit
 
 from ..harness.figures import Case
 from ..harness.options import EvalError, read_jsonl
-from . import package
+from . import package, single_worker
 
 ANSWERED = (
     "simple_python",
@@ -221,13 +220,6 @@ def recorded_case(task: Task, row: Mapping[str, Any]) -> Case:
     return Case(f"{task.id}@{row['model']}", (task, words), group=task.category, facts=facts, unit=task.id)
 
 
-WORKER = Path(__file__).with_name("single_worker.py")
-
-
-class CheckerFailed(Exception):
-    """The official evaluator could not judge something; a case's failure, not the user's mistake."""
-
-
 @dataclass(frozen=True, slots=True)
 class Checked:
     """The official verdict on one result.
@@ -235,12 +227,10 @@ class Checked:
     Args:
         valid: Whether it is right.
         error_type: The evaluator's name for what is wrong; empty where nothing is.
-        error: Its messages.
     """
 
     valid: bool
     error_type: str
-    error: Sequence[str]
 
 
 class Checker:
@@ -248,9 +238,9 @@ class Checker:
 
     def __init__(self) -> None:
         package.version()
-        self._lock = Lock()
-        self._process: subprocess.Popen[str] | None = None
-        self._errors: IO[bytes] | None = None
+        root = tempfile.mkdtemp(prefix="bfcl-")  # the package makes folders in the project folder that it is given
+        weakref.finalize(self, shutil.rmtree, root, ignore_errors=True)
+        self._worker = ProcessPoolExecutor(1, get_context("spawn"), single_worker.begin, (root,))
 
     def check(self, category: str, task: str, result: Json) -> Checked:
         """Return the verdict on one result, as it stands in a result file.
@@ -259,66 +249,7 @@ class Checker:
             EvalError: The evaluator cannot be started.
             CheckerFailed: It raised.
         """
-        reply = self._ask(category=category, id=task, result=result)
-        return Checked(reply["valid"], reply["error_type"] or "" if not reply["valid"] else "", reply["error"])
-
-    def _ask(self, **request: Any) -> Any:
-        with self._lock:
-            process = self._process or self._start()
-            reply = self._exchange(process, request)
-        if "failed" in reply:
-            raise CheckerFailed(f"the official evaluator: {reply['failed']}")
-        return reply["said"]
-
-    def _start(self) -> subprocess.Popen[str]:
-        root = tempfile.mkdtemp(prefix="bfcl-")  # the package makes folders in the project folder that it is given
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the process
-        process = subprocess.Popen(
-            [sys.executable, str(WORKER)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            text=True,
-            encoding="utf-8",
-            env={**os.environ, "BFCL_PROJECT_ROOT": root, "PYTHONIOENCODING": "utf-8"},
-        )
-        self._process = process
-        weakref.finalize(self, _end, process, self._errors, Path(root))
-        found = self._exchange(process, None).get("version")
-        if found != package.VERSION:
-            raise EvalError(f"{package.NAME} {found} is installed, {package.VERSION} was measured: {package.INSTALL}")
-        return process
-
-    def _exchange(self, process: subprocess.Popen[str], request: Any) -> Any:
-        assert process.stdin is not None
-        assert process.stdout is not None
         try:
-            if request is not None:
-                process.stdin.write(json.dumps(request) + "\n")
-                process.stdin.flush()
-            line = process.stdout.readline()
-        except BrokenPipeError:
-            line = ""
-        if not line:
-            raise EvalError(f"the official evaluator ended: {self._last_words()}. {package.INSTALL}")
-        return json.loads(line)
-
-    def _last_words(self) -> str:
-        if self._errors is None:
-            return "it left no message"
-        self._errors.seek(0)
-        lines = self._errors.read().decode(errors="replace").split("\n")
-        return next((line.strip() for line in reversed(lines) if line.strip()), "it left no message")
-
-
-def _end(process: subprocess.Popen[str], errors: IO[bytes], root: Path) -> None:
-    for pipe in (process.stdin, process.stdout):
-        if pipe is not None:
-            pipe.close()
-    try:
-        process.wait(timeout=5)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-    errors.close()
-    shutil.rmtree(root, ignore_errors=True)
+            return Checked(*self._worker.submit(single_worker.check, category, task, result).result())
+        except BrokenProcessPool as error:
+            raise EvalError(f"the official evaluator ended: {error}. {package.INSTALL}") from None

@@ -1,18 +1,17 @@
-"""The official single-turn evaluator in a process of its own: JSON requests on stdin, replies on stdout, one a line.
+"""The official single-turn evaluator, for a process of its own.
 
 Its modules import every vendor's SDK through the model registry, and pandas for its leaderboard, of which scoring a
 result uses nothing. They are stood in for here, and only here: nothing leaks into the process that asks.
-
-Requests: `{"category", "id", "result"}`.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
-from contextlib import nullcontext, redirect_stdout
+from contextlib import nullcontext
 from functools import cache, partial
-from importlib import import_module, metadata
+from importlib import import_module
 from types import ModuleType, SimpleNamespace
 from typing import Any, NoReturn
 
@@ -61,60 +60,48 @@ def stand_in() -> None:
     sys.modules[REGISTRY].__dict__["MODEL_CONFIG_MAPPING"] = {}
 
 
-class Evaluator:
-    """The official evaluator."""
-
-    def __init__(self) -> None:
-        stand_in()
-        self._runner = import_module("bfcl_eval.eval_checker.eval_runner")
-        self._utils = import_module("bfcl_eval.utils")
-        self._handler = Handler()
-        self._entries = cache(self._load)
-        config = SimpleNamespace(model_name=MODEL, is_fc_model=True, underscore_to_dot=False)
-        import_module(REGISTRY).MODEL_CONFIG_MAPPING[MODEL] = config
-
-    def check(self, *, category: str, id: str, result: Any) -> dict[str, Any]:
-        """Return the verdict on one result."""
-        entry, answer = self._entries(category)[id]
-        if answer is None:
-            verdict = self._runner._evaluate_single_relevance_entry(self._handler, id, result, entry, MODEL, category)
-        else:
-            enums = import_module("bfcl_eval.constants.enums")
-            verdict = self._runner._evaluate_single_ast_entry(
-                self._handler,
-                id,
-                result,
-                answer,
-                entry,
-                MODEL,
-                category,
-                language=enums.Language.PYTHON,
-                return_format=enums.ReturnFormat.PYTHON,
-            )
-        errors = [str(line) for line in verdict.get("error", ())]
-        return {"valid": bool(verdict["valid"]), "error_type": verdict.get("error_type"), "error": errors}
-
-    def _load(self, category: str) -> dict[str, tuple[Any, Any]]:
-        entries = self._utils.load_dataset_entry(category, include_prereq=False, include_language_specific_hint=False)
-        if self._utils.is_relevance_or_irrelevance(category):
-            return {entry["id"]: (entry, None) for entry in entries}
-        answers = {answer["id"]: answer["ground_truth"] for answer in self._utils.load_ground_truth_entry(category)}
-        return {entry["id"]: (entry, answers[entry["id"]]) for entry in entries}
+class CheckerFailed(Exception):
+    """The official evaluator could not judge something; a case's failure, not the user's mistake."""
 
 
-def main() -> None:
-    """Answer requests until stdin ends; what the evaluator prints goes to stderr."""
-    reply_to = sys.stdout
-    with redirect_stdout(sys.stderr):
-        evaluator = Evaluator()
-        print(json.dumps({"version": metadata.version("bfcl-eval")}), file=reply_to, flush=True)
-        for line in sys.stdin:
-            try:
-                reply: dict[str, Any] = {"said": evaluator.check(**json.loads(line))}
-            except Exception as error:  # noqa: BLE001 - the boundary: every error of the evaluator goes into the reply
-                reply = {"failed": f"{type(error).__name__}: {error}"}
-            print(json.dumps(reply), file=reply_to, flush=True)
+def begin(root: str) -> None:
+    """Make this process the evaluator's, with a project folder; what it prints goes to stderr."""
+    os.environ["BFCL_PROJECT_ROOT"] = root
+    sys.stdout = sys.stderr
+    stand_in()
+    config = SimpleNamespace(model_name=MODEL, is_fc_model=True, underscore_to_dot=False)
+    import_module(REGISTRY).MODEL_CONFIG_MAPPING[MODEL] = config
 
 
-if __name__ == "__main__":
-    main()
+def check(category: str, task: str, result: Any) -> tuple[bool, str]:
+    """Return the verdict on one result: whether it is valid, and the kind of error.
+
+    Raises:
+        CheckerFailed: The evaluator raised.
+    """
+    try:
+        verdict = judge(category, task, result)
+    except Exception as error:  # noqa: BLE001 - the boundary: every error of the evaluator is told
+        raise CheckerFailed(f"the official evaluator: {type(error).__name__}: {error}") from None
+    return bool(verdict["valid"]), "" if verdict["valid"] else verdict.get("error_type") or ""
+
+
+def judge(category: str, task: str, result: Any) -> Any:
+    """Return the evaluator's own verdict."""
+    runner, enums = (import_module(f"bfcl_eval.{name}") for name in ("eval_checker.eval_runner", "constants.enums"))
+    entry, answer = entries(category)[task]
+    handler, python = Handler(), {"language": enums.Language.PYTHON, "return_format": enums.ReturnFormat.PYTHON}
+    if answer is None:
+        return runner._evaluate_single_relevance_entry(handler, task, result, entry, MODEL, category)
+    return runner._evaluate_single_ast_entry(handler, task, result, answer, entry, MODEL, category, **python)
+
+
+@cache
+def entries(category: str) -> dict[str, tuple[Any, Any]]:
+    """Return a category's tasks by id, each with its ground truth; None where no tool fits."""
+    utils = import_module("bfcl_eval.utils")
+    found = utils.load_dataset_entry(category, include_prereq=False, include_language_specific_hint=False)
+    if utils.is_relevance_or_irrelevance(category):
+        return {entry["id"]: (entry, None) for entry in found}
+    answers = {answer["id"]: answer["ground_truth"] for answer in utils.load_ground_truth_entry(category)}
+    return {entry["id"]: (entry, answers[entry["id"]]) for entry in found}

@@ -7,12 +7,18 @@ prints. Times are left out. What cannot run here (no data, no official package) 
 from __future__ import annotations
 
 import argparse
+import io
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import redirect_stderr
 from difflib import unified_diff
 from functools import partial
+from multiprocessing import get_context
+from typing import TypeAlias
 
 from ..harness.options import ROOT, EvalError
 from .commands import PROMPT, STORED, read_texts, run_commands
@@ -24,28 +30,25 @@ PARTS: Mapping[str, Callable[[], Part]] = {
     "documents": read_documents,
     "commands": run_commands,
 }
+HERE = frozenset({"reality"})
+"""Parts that start a server, which ends with this process."""
+
 MOST_NAMED = 12
 """Cases of a row that are named."""
 
 
 def run(argv: Sequence[str]) -> int:
-    """Measure and compare; returns 0, or 1 where something moved."""
+    """Measure and compare, several parts at once; returns 0, or 1 where something moved."""
     parser = argparse.ArgumentParser(prog="python -m evals golden", description=__doc__)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), metavar="NAME", help=", ".join(PARTS))
     parser.add_argument("--write", action="store_true", help="store what came")
     given = parser.parse_args(argv)
     stored = {**json.loads(ROWS.read_text("utf-8")), "commands": read_texts()}
     has_moved = False
-    for name in given.only:
-        started = time.monotonic()
-        try:
-            part = PARTS[name]()
-        except EvalError as missing:
-            print(f"{name}: left out: {missing}", file=sys.stderr, flush=True)
+    for name, part, words in measure_all(given.only):
+        print(f"{name}: {words}", file=sys.stderr, flush=True)
+        if part is None:
             continue
-        except Exception as error:  # noqa: BLE001 - a part that breaks is a part that moved
-            part = Part({"broken": f"{type(error).__name__}: {error}"})
-        print(f"{name}: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
         lines = [f"{name}: {line}" for line in differences(stored.get(name, {}), part)]
         print("\n".join(lines) or f"{name}: as stored, {len(part.rows)} rows", flush=True)
         has_moved, stored[name] = has_moved or bool(lines), part.rows
@@ -54,6 +57,32 @@ def run(argv: Sequence[str]) -> int:
         STORED.write_text("".join(f"{PROMPT} {row}".strip() + f"\n{texts[row]}" for row in texts), "utf-8")
         ROWS.write_text(json.dumps(stored, ensure_ascii=False, indent=1, sort_keys=True) + "\n", "utf-8")
     return 1 if has_moved and not given.write else 0
+
+
+Measured: TypeAlias = tuple[str, Part | None, str]
+"""A part's name, what it came to, and how long that took; or why it is left out."""
+
+
+def measure_all(names: Sequence[str]) -> Iterator[Measured]:
+    """Yield the parts as they end: those in HERE in this process, the others in as many as there are processors."""
+    apart = [name for name in names if name not in HERE]
+    with ProcessPoolExecutor(min(len(apart), os.cpu_count() or 1) or 1, get_context("fork")) as processes:
+        waiting = [processes.submit(measure, name) for name in apart]
+        yield from map(measure, [name for name in names if name in HERE])
+        yield from (each.result() for each in as_completed(waiting))
+
+
+def measure(name: str) -> Measured:
+    """Measure a part; one that breaks is a part that moved. Its progress is not shown: it would mix with others'."""
+    started = time.monotonic()
+    with redirect_stderr(io.StringIO()):
+        try:
+            part = PARTS[name]()
+        except EvalError as missing:
+            return name, None, f"left out: {missing}"
+        except Exception as error:  # noqa: BLE001 - the boundary of a part
+            part = Part({"broken": f"{type(error).__name__}: {error}"})
+    return name, part, f"{time.monotonic() - started:.0f} s"
 
 
 def differences(before: Mapping[str, str], part: Part) -> Iterator[str]:

@@ -175,18 +175,6 @@ def _mean(values: Sequence[float]) -> statistics.Interval:
     return statistics.Interval(value, 0.0 if low < 0 <= min(values) else low, high)
 
 
-def average(parts: Sequence[Measured]) -> Measured:
-    """Return the plain mean of shares, as the paper averages categories; their errors are independent.
-
-    Raises:
-        MixedTools: Some come from real and some from simulated tools.
-    """
-    value = sum(part.value for part in parts) / len(parts)
-    half = sum(((part.high - part.low) / 2) ** 2 for part in parts) ** 0.5 / len(parts)
-    tools, n = one_of(part.tools for part in parts), sum(part.n for part in parts)
-    return Measured(value, max(0.0, value - half), min(1.0, value + half), n, tools, "percent")
-
-
 def median_of(values: Sequence[float], *, tools: Tools = "none", form: Form = "number") -> Measured:
     """Return the median of plain values, with a bootstrap interval."""
     return Measured(*statistics.bootstrap(values, median), len(values), tools, form)

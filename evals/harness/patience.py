@@ -43,14 +43,12 @@ class Trouble:
         denied: Why the endpoint wants no question at all: a wrong key, a wrong address.
         refused: Why it refused single questions (a 400): too long, or of a kind that it does not know.
         answered: How many it answered.
-        waits: How often was waited.
     """
 
     given_up: list[str] = field(default_factory=list)
     denied: str = ""
     refused: list[str] = field(default_factory=list)
     answered: int = 0
-    waits: int = 0
 
 
 _trouble: ContextVar[Trouble | None] = ContextVar("trouble", default=None)
@@ -135,7 +133,6 @@ class _Plan:
         if late or (kind == "garbage" and self._unreadable >= GARBAGE_TRIES):
             heard.given_up.append(failure_of(error))
             raise error
-        heard.waits += 1
         return pause
 
 

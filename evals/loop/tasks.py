@@ -12,9 +12,9 @@ from typing import NamedTuple
 from gecko_graph import Scenario, Toolkit, World
 from gecko_graph.state import JsonObject
 from gecko_graph.training.env import GeckoEnv
-from gecko_graph.training.near import cut, near_misses
+from gecko_graph.training.near import cut, near_misses, play
 from gecko_graph.training.tasks import A_SEQUENCE, KNOBS, Task, accepts, find_free, make_tasks, sequence_of
-from gecko_graph.training.walks import CHAIN, Move, play
+from gecko_graph.training.walks import CHAIN, Move
 from gecko_graph.values.documents import read_document
 
 from ..bfcl.contracted import class_toolkit
@@ -52,24 +52,18 @@ class Looked(NamedTuple):
 
 def look(task: Task, seed: int) -> Looked:
     """Play a task's solution, and near-misses of another seed than it was made with."""
-    worlds = (
-        World(task.tools, state=task.state, context=KNOBS),
-        World(task.tools, state=task.state, context=KNOBS.model_copy(update={"seed": 1})),
-    )
+    start = World(task.tools, state=task.state, context=KNOBS)
     moves = [Move(at, each["name"], each["args"]) for at, each in enumerate(task.solution)]
     env = GeckoEnv([task])
     env.reset(0)
     for call in task.solution:
         env.step([call])
     solved, free = env.step(answer="Done.").reward == 1.0, find_free(task.milestones)
-    end, (kept, pairs) = play(worlds, moves), cut(worlds, moves, free)
+    end, (kept, pairs) = play(start, moves), cut(start, moves, free)
     idle = [each for each in moves if each not in kept and not task.tools.is_read(each.name)]
-    others = [
-        miss.moves
-        for miss in near_misses(worlds, moves, pairs, Random(seed))
-        if not end.is_same(worlds, miss.moves, free)[0]
-    ]
-    accepted = sum(accepts(task, worlds[0], miss) for miss in others)
+    misses = near_misses(start, moves, pairs, Random(seed))
+    others = [miss for miss in misses if not end.is_same(start, miss, free)[0]]
+    accepted = sum(accepts(task, start, miss) for miss in others)
     return Looked(solved, len(others), accepted, len(idle))
 
 

@@ -18,10 +18,8 @@ from gecko_graph import GeckoContext, Models
 from gecko_graph.graph import Gecko
 from gecko_graph.state import JsonObject, Role
 
-from ..baselines.methods import BASELINES, CRITICAL
+from ..baselines.methods import BASELINES, CRITICAL, PARTS, Create, without
 from ..baselines.problems import MOST_CALLS, Problem, add_set, problems
-from ..baselines.trials import Create
-from ..baselines.without import PARTS, without
 from ..bfcl.rehearse import play_turns
 from ..harness.figures import Case, Measured, Published, Record, Table, mean, rate
 from ..harness.options import EvalError, Options
@@ -175,13 +173,12 @@ async def contend(problem: Problem, create: Create, options: Options, *, context
     """
     models = speakers(problem, options)
     speaking = Models().replace(**models)
-    said = [problem.said(turn) for turn in range(problem.turns)]
 
     def graph(turn: int, saver: BaseCheckpointSaver[Any]) -> Gecko:
         return create(problem.toolkit(turn), models=speaking, default=context, checkpointer=saver)
 
     checks = None if "judge" in models else problem.checks  # the oracle's, where no model judges
-    played = await play_turns(problem.id, said, problem.state, graph, checklist=checks)
+    played = await play_turns(problem.id, problem.said, problem.state, graph, checklist=checks)
     record = rehearsed(*(each.rehearsal for each in played))
     if not is_live(options):
         record["usage"].pop("planner", None)  # what was written down costs nothing

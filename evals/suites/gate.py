@@ -26,14 +26,13 @@ from gecko_graph.world.commit import state_updater
 from gecko_graph.world.ladder import simulator
 from gecko_graph.world.rung import refuse
 
-from ..baselines.without import nodes_without
+from ..baselines.methods import nodes_without
 from ..bfcl import MULTI_TURN, package
 from ..bfcl.answers import FILES, LIES, RIGHT, judge_task, learn_of, table_of
 from ..bfcl.arms import judging, knobs, recorded_steps, seen_of, speaker
 from ..bfcl.classes import methods
 from ..bfcl.fidelity import is_kept_out
-from ..bfcl.follower import Follower
-from ..bfcl.lying import Service, stopped
+from ..bfcl.forward import Follower, Service, stopped
 from ..bfcl.official import check
 from ..bfcl.rehearse import Played, Player, finished, plan_of, play_turns, unseeing
 from ..bfcl.simulated import READS, Stage, ruled

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from random import Random
 from typing import Any, NamedTuple
@@ -279,34 +279,54 @@ def mutate(plan: Plan, others: Sequence[JsonObject], seed: str, each: int) -> It
     chance, places = Random(seed), [(turn, at) for turn, calls in enumerate(plan) for at in range(len(calls))]
     for kind, make in KINDS.items():
         for _ in range(each):
-            if places and (made := make(plan, chance.choice(places), others, chance)) is not None:
+            if places and (made := make(Change(plan, *chance.choice(places), others, chance))) is not None:
                 yield kind, made
 
 
-def _edit(plan: Plan, place: tuple[int, int], *calls: JsonObject) -> Plan:
-    turn, at = place
-    return [[*some[:at], *calls, *some[at + 1 :]] if number == turn else list(some) for number, some in enumerate(plan)]
+class Change(NamedTuple):
+    """What is changed: a call of a plan, by turn and place in it."""
+
+    plan: Plan
+    turn: int
+    at: int
+    others: Sequence[JsonObject]
+    chance: Random
+
+    @property
+    def call(self) -> JsonObject:
+        """The call."""
+        found: JsonObject = self.plan[self.turn][self.at]
+        return found
+
+    def into(self, *calls: JsonObject, length: int = 1) -> Plan:
+        """Return the plan with these calls in the place of the call, and of those that follow up to a length."""
+        turn = self.plan[self.turn]
+        return [
+            *self.plan[: self.turn],
+            [*turn[: self.at], *calls, *turn[self.at + length :]],
+            *self.plan[self.turn + 1 :],
+        ]
+
+    def another(self, *, writes: bool) -> JsonObject | None:
+        """Return a call of another task that changes something, with other arguments, or that only reads."""
+        is_other = [each for each in self.others if not writes or each["args"] != self.call["args"]]
+        made = [each for each in is_other if bool(each["patch"]) is writes]
+        if not made:
+            return None
+        call = self.chance.choice(made)
+        return {"name": call["name"], "args": call["args"]}
 
 
-def _find(plan: Plan, place: tuple[int, int]) -> JsonObject:
-    call: JsonObject = plan[place[0]][place[1]]
-    return call
-
-
-def _drop(plan: Plan, place: tuple[int, int], others: Sequence[JsonObject], chance: Random) -> Plan | None:
-    return _edit(plan, place)
-
-
-def _alter(plan: Plan, place: tuple[int, int], others: Sequence[JsonObject], chance: Random) -> Plan | None:
-    call = _find(plan, place)
-    keys = [key for key, value in call["args"].items() if isinstance(value, str | int | float)]
+def alter(one: Change) -> Plan | None:
+    """Give one argument the value that another task has there, or one that differs."""
+    keys = [key for key, value in one.call["args"].items() if isinstance(value, str | int | float)]
     if not keys:
         return None
-    key = chance.choice(keys)
-    value = call["args"][key]
-    same = [other["args"][key] for other in others if key in other["args"] and other["args"][key] != value]
-    made = chance.choice(same) if same else _other_value(value)
-    return _edit(plan, place, {**call, "args": {**call["args"], key: made}})
+    key = one.chance.choice(keys)
+    value = one.call["args"][key]
+    same = [other["args"][key] for other in one.others if key in other["args"] and other["args"][key] != value]
+    made = one.chance.choice(same) if same else _other_value(value)
+    return one.into({**one.call, "args": {**one.call["args"], key: made}})
 
 
 def _other_value(value: Any) -> Any:
@@ -315,48 +335,23 @@ def _other_value(value: Any) -> Any:
     return value + 1 if isinstance(value, int | float) else f"{value}x"
 
 
-def _add(plan: Plan, place: tuple[int, int], others: Sequence[JsonObject], chance: Random) -> Plan | None:
-    made = [other for other in others if other["patch"] and other["args"] != _find(plan, place)["args"]]
-    return _edit(plan, place, _find(plan, place), _strip(chance.choice(made))) if made else None
+def swap(one: Change) -> Plan | None:
+    """Let a call and the next one change places."""
+    after = one.plan[one.turn][one.at + 1 : one.at + 2]
+    return one.into(*after, one.call, length=2) if after else None
 
 
-def _swap(plan: Plan, place: tuple[int, int], others: Sequence[JsonObject], chance: Random) -> Plan | None:
-    turn, at = place
-    if at + 1 >= len(plan[turn]):
-        return None
-    return _edit(_edit(plan, (turn, at), plan[turn][at + 1]), (turn, at + 1), plan[turn][at])
-
-
-def _repeat(plan: Plan, place: tuple[int, int], others: Sequence[JsonObject], chance: Random) -> Plan | None:
-    return _edit(plan, place, _find(plan, place), _find(plan, place))
-
-
-def _look(plan: Plan, place: tuple[int, int], others: Sequence[JsonObject], chance: Random) -> Plan | None:
-    made = [other for other in others if not other["patch"]]
-    return _edit(plan, place, _strip(chance.choice(made)), _find(plan, place)) if made else None
-
-
-def _look_twice(plan: Plan, place: tuple[int, int], others: Sequence[JsonObject], chance: Random) -> Plan | None:
-    return [[same for call in turn for same in ([call] if call["patch"] else [call, call])] for turn in plan]
-
-
-def _fail_first(plan: Plan, place: tuple[int, int], others: Sequence[JsonObject], chance: Random) -> Plan | None:
-    return [[*([FAILING] if number == 0 else []), *turn] for number, turn in enumerate(plan)]
-
-
-def _strip(call: JsonObject) -> JsonObject:
-    return {"name": call["name"], "args": call["args"]}
-
-
-KINDS = {
-    "a call left out": _drop,
-    "another argument": _alter,
-    "a call more": _add,
-    "two calls swapped": _swap,
-    "a call twice": _repeat,
-    "a look more": _look,
-    "each look twice": _look_twice,
-    "a failing attempt before": _fail_first,
+KINDS: Mapping[str, Callable[[Change], Plan | None]] = {
+    "a call left out": lambda one: one.into(),
+    "another argument": alter,
+    "a call more": lambda one: one.into(one.call, other) if (other := one.another(writes=True)) else None,
+    "two calls swapped": swap,
+    "a call twice": lambda one: one.into(one.call, one.call),
+    "a look more": lambda one: one.into(other, one.call) if (other := one.another(writes=False)) else None,
+    "each look twice": lambda one: [
+        [same for call in turn for same in ([call] if call["patch"] else [call, call])] for turn in one.plan
+    ],
+    "a failing attempt before": lambda one: [[FAILING, *one.plan[0]], *one.plan[1:]],
 }
 
 

@@ -15,8 +15,16 @@ from gecko_graph.state import JsonObject
 from ..harness.figures import Case, Measured, Record, Table, median_of, share, share_of_clusters
 from ..harness.options import Options, read_jsonl
 from ..harness.suite import Expectation, Suite, Summary
-from ..policy.gate import NOW, WRITES, Gate, judge_conversation, judge_ground_truth
-from ..policy.violations import Violation, broken_clauses, read_violations
+from ..policy.gate import (
+    NOW,
+    WRITES,
+    Gate,
+    Violation,
+    broken_clauses,
+    judge_conversation,
+    judge_ground_truth,
+    read_violations,
+)
 
 CONVERSATIONS, DATABASE, TOOLS = "tau_airline_gpt4o.jsonl.gz", "tau_airline_db.json.gz", "tau_tools.json"
 RECORDED, TRUTH, BY_HAND = "conversations", "ground truth", "by hand"

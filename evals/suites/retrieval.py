@@ -45,25 +45,6 @@ TARGETS = {"indexed": 6.0, "from the cache": 0.5, "a query, 95th percentile": 0.
 """Processor seconds, for the padded tools: other work on the machine does not count."""
 
 
-K8S = "kubernetes-sigs/kubectl-validate pkg/openapiclient/builtins/1.35"
-LARGE = {
-    "ddeb078a50208d94": "sonallux/spotify-web-api fixed-spotify-open-api.yml, commit a3369587d22f",
-    "db5d7478feae10b4": "openai/openai-openapi openapi.yaml, commit f85dbe223d40",
-    "45666551cf0928e4": f"{K8S}/api/v1.json, commit a97ccfaca20b",
-    "8f22326dfd8be012": f"{K8S}/apis/apps/v1.json, commit a97ccfaca20b",
-    "75375a3f73cf46fc": f"{K8S}/apis/batch/v1.json, commit a97ccfaca20b",
-    "6b974984cb19f1ef": f"{K8S}/apis/networking.k8s.io/v1.json, commit a97ccfaca20b",
-    "b65de9550d92bca0": f"{K8S}/apis/rbac.authorization.k8s.io/v1.json, commit a97ccfaca20b",
-    "f5e5ae4c39988948": f"{K8S}/apis/storage.k8s.io/v1.json, commit a97ccfaca20b",
-    "029a594575652be0": "samchon/openapi test/examples/v3.0/damoa.json, commit cc2aab4424e3",
-    "5f4efade03e3c86f": "samchon/openapi test/examples/v3.0/fireblocks.json, commit cc2aab4424e3",
-    "3b1179f1bfc6018d": "samchon/openapi test/examples/v3.0/clickhouse.json, commit cc2aab4424e3",
-    "66d80a1c19b6b859": "samchon/openapi test/examples/v3.1/shopping.json, commit cc2aab4424e3",
-    "68dc8b1b68af4e24": "samchon/openapi test/examples/v3.1/wanted.json, commit cc2aab4424e3",
-}
-"""Large documents that were measured as well (`--document FILE`): beginning of the SHA-256, and where it lies."""
-
-
 class Weights(NamedTuple):
     """How often the words of a tool's name and description count, and BM25's two numbers."""
 
@@ -214,10 +195,8 @@ def read_documents(paths: Sequence[Path]) -> Catalogue:
     A summary that several operations have is no query: which of them is right is open.
     """
     tools: dict[str, ToolSpec] = {}
-    raw, named = list[str](), list[tuple[str, str, str]]()
+    raw, named = list[str](), list[tuple[str, str]]()
     for path in paths:
-        digest = sha256(path.read_bytes()).hexdigest()[:16]
-        group = path.name if digest in LARGE else "those of the shared data"
         for tool, operation in _operations(path):
             name, summary = unique_name(tool.name, tools), str(operation.get("summary") or "").strip()
             description = str(operation.get("description") or "").strip()
@@ -225,10 +204,10 @@ def read_documents(paths: Sequence[Path]) -> Catalogue:
             tools[name] = replace(tool, name=name, description=description)
             place = tool.binding.path if tool.binding else ""
             raw.append(_raw([name, place, tool.tags, description, tool.parameters]))
-            named += [(group, summary, name)] if summary else []
-    alone = [each for each in named if sum(other[1] == each[1] for other in named) == 1]
+            named += [(summary, name)] if summary else []
+    alone = [each for each in named if sum(other[0] == each[0] for other in named) == 1]
     note = f"{len(tools)} operations; {len(named) - len(alone)} summaries that several have are no queries"
-    return Catalogue([*tools.values()], raw, [Query(name, group, text, (name,)) for group, text, name in alone], [note])
+    return Catalogue([*tools.values()], raw, [Query(name, "operations", text, (name,)) for text, name in alone], [note])
 
 
 def _operations(path: Path) -> Iterator[tuple[ToolSpec, JsonObject]]:
@@ -273,12 +252,11 @@ class Retrieval(Suite):
     asks = False
     planner = None
     at_once = 1
-    examples = ("", "--only 'live_multiple*'", "--document stripe.json")
+    examples = ("", "--only 'live_multiple*'")
 
     @classmethod
     def add_options(cls, parser: ArgumentParser) -> None:
-        """Add further documents, and the size."""
-        parser.add_argument("--document", type=Path, action="append", default=[], help="another document; repeatable")
+        """Add the size."""
         parser.add_argument("--size", type=int, default=16_000, metavar="N", help="padded tools to time (16000)")
 
     @cached_property
@@ -286,7 +264,7 @@ class Retrieval(Suite):
         """What is searched, by name."""
         if not is_installed():
             raise EvalError("the extra `retrieval` is not installed: pip install 'gecko-graph[retrieval]'")
-        documents = [*sorted((self.options.data / "openapi").glob("*.*")), *self.options.own.document]
+        documents = sorted((self.options.data / "openapi").glob("*.*"))
         tasks = find("bfcl_tasks.jsonl.gz", self.options.data)
         turns = {TURNS: read_turns(self.options.data)} if (self.options.data / DOCUMENTS).is_file() else {}
         return {BFCL: read_bfcl(tasks), **turns, OPENAPI: read_documents(documents)}

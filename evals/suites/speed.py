@@ -10,7 +10,7 @@ from typing import Any
 
 from gecko_graph.state import JsonObject
 
-from ..costing import against, costs, scaling, shop, world_calls
+from ..costing import against, costs, shop, world_calls
 from ..harness.figures import Case, Form, Measured, Record, Table, mean_of, median_of
 from ..harness.statistics import exponent
 from ..harness.suite import Expectation, Suite, Summary, by_group
@@ -75,17 +75,17 @@ class Speed(Suite):
         """Yield a case per measurement; those of one group differ in size."""
         quick = self.options.own.quick
         upto = 2 if quick else None
-        for size in scaling.SIZES_KB[:upto]:
+        for size in costs.SIZES_KB[:upto]:
             for way in OUTPUT_METHODS:
                 facts = {"size": size, "way": way}
                 yield _case("calls", f"{size} kB, {way}", partial(costs.calls_and_tokens, size, way), facts)
         calls = 20 if quick else 100
         yield _case("own time", "ms", partial(costs.own_time, calls=calls), {"size": calls})
         grow: Mapping[str, tuple[Sequence[int], Callable[[int], JsonObject]]] = {
-            "steps": (scaling.STEPS, scaling.by_steps),
-            "state": (scaling.SIZES_KB, scaling.by_state),
-            "at once": (scaling.AT_ONCE, scaling.by_tasks),
-            "at once, stated model": (scaling.AT_ONCE, partial(_stated, scale=0.05 if quick else 1.0)),
+            "steps": (costs.STEPS, costs.by_steps),
+            "state": (costs.SIZES_KB, costs.by_state),
+            "at once": (costs.AT_ONCE, costs.by_tasks),
+            "at once, stated model": (costs.AT_ONCE, partial(_stated, scale=0.05 if quick else 1.0)),
         }
         for group, (sizes, measure) in grow.items():
             for size in sizes[: 3 if quick else None]:

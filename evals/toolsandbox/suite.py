@@ -21,8 +21,7 @@ from ..fair.player import read_agents
 from ..harness.figures import Case, Record, Table, mean_of, share
 from ..harness.options import ROOT, EvalError, read_jsonl
 from ..harness.suite import Expectation, Suite, Summary, by_group
-from .public_code import score_publicly
-from .scored import read_goal, read_trajectory
+from .public_code import read_goal, read_trajectory, score_publicly
 
 FOLDER = ROOT / "examples" / "phone"
 GOOD = ("good", "also")

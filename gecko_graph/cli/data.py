@@ -1,11 +1,15 @@
-"""`data verify`: the rows of a data set, each with what is made of its label; `data tasks`: a folder of cases."""
+"""The commands of `data`: rows with what is made of their labels, tasks, the loop, tools and dialogues from nothing."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace as Options
+from typing import Any
 
+import click
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
@@ -15,17 +19,32 @@ from ..display.words import clean, counted
 from ..errors import GeckoError
 from ..scenario import read_toolkit
 from ..scenario.tools import is_in_module
+from ..state import RoleUsage
 from ..tools import Toolkit
-from ..training.output import NEMO_GYM, nemo_rows, save_tasks
+from ..training.dialogues import MEASURED, make_dialogues
+from ..training.loop import create_loop
+from ..training.output import NEMO_GYM, SAMPLES, nemo_rows, save_tasks
 from ..training.rows import Unwritten, write_rows
+from ..training.stages import LoopConfig
+from ..training.tool_writer import write_tools
 from ..training.verify import Summary, verify_samples
 from ..training.walks import CHAIN
 from ..values.documents import format_document
 from .inputs import build_models, check_files, check_needs, choose, read_state, screen, write_text
 
 STATUSES = ("keep", "fix", "open", "drop")
-BAD_SHOWN = 20
+BAD_SHOWN, LOST_SHOWN = 20, 5
 TOOLS = "tools.openapi.yaml"
+Tell = Callable[[int, str], None]
+
+
+@contextmanager
+def _progress(total: int | None = None) -> Iterator[tuple[Progress, Tell]]:
+    """Show in a terminal how far long work is: yields the bar, and a function of how much is done, and of what."""
+    console = screen(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=total)
+        yield bar, lambda done, about: bar.update(task, completed=done, description=about)
 
 
 def verify(options: Options) -> int:
@@ -33,16 +52,14 @@ def verify(options: Options) -> int:
     check_needs(options)
     given = [("FILE", options.file), ("--answers", options.answers), ("--toolkit", options.toolkit)]
     check_files([*given, *(("--contracts", file) for file in options.contracts)], {"-o": options.output})
-    toolkit = read_tools(options)
-    models = build_models(options) if options.model or options.role_model else None
+    toolkit = _read_tools(options)
     console = screen()
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("lines", total=None)
+    with _progress() as (_, tell):
         try:
             summary = verify_samples(
-                options.file, options.output, toolkit=toolkit, model=models, workers=options.workers,
+                options.file, options.output, toolkit=toolkit, model=_find_models(options), workers=options.workers,
                 answers=options.answers, to=options.to, truth=options.truth,
-                tell=lambda number: bar.update(task, completed=number, description=f"line {number}"),
+                tell=lambda number: tell(number, f"line {number}"),
             )  # fmt: skip
         except Unwritten as error:
             console.print(Text(clean(str(error)), "red"))
@@ -51,7 +68,12 @@ def verify(options: Options) -> int:
     return 1 if summary.bad else 0
 
 
-def read_tools(options: Options) -> Toolkit | None:
+def _find_models(options: Options) -> Any:
+    """Return the models that were named, if any was."""
+    return build_models(options) if options.model or options.role_model else None
+
+
+def _read_tools(options: Options) -> Toolkit | None:
     """Return the tools that make the calls of rows with a state."""
     if not options.toolkit:
         if options.contracts:
@@ -94,34 +116,131 @@ def tasks(options: Options) -> int:
     check_needs(options)
     toolkit = choose(read_toolkit(options.spec, allow_remote=options.allow_remote), options)
     states, folder = [read_state(file) for file in options.state], Path(options.output)
-    models = build_models(options) if options.model or options.role_model else None
-    named = write_toolkit(toolkit, options.spec, folder)
-    console = screen(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("making tasks", total=options.count)
-
-        def tell(done: int, wanted: int, tried: int) -> None:
-            bar.update(task, completed=done, description=f"making tasks, {counted(tried, 'walk')}")
-
+    named = _write_toolkit(toolkit, options.spec, folder)
+    with _progress(options.count) as (_, tell):
         made = save_tasks(
-            folder, toolkit, states, options.count, tools=named, seed=options.seed, model=models, progress=tell
-        )
+            folder, toolkit, states, options.count, tools=named, seed=options.seed, model=_find_models(options),
+            progress=lambda done, wanted, tried: tell(done, f"making tasks, {counted(tried, 'walk')}"),
+        )  # fmt: skip
     if options.to == "nemo-gym":
         write_rows(folder / NEMO_GYM, nemo_rows(made))
     deep = sum(each.chain >= CHAIN for each in made)
-    told = (
-        f"{folder}: {counted(len(made), 'task')}, {deep} with {CHAIN} or more calls in a row that depend on each other"
-    )
-    console.print(Text(told, "bold"))
-    for name, count in Counter(call["name"] for each in made for call in each.solution).most_common():
-        console.print(Text(f"  {clean(name)}: {counted(count, 'call')}", "dim"))
+    told = f"{counted(len(made), 'task')}, {deep} with {CHAIN} or more calls in a row that depend on each other"
+    calls = Counter(call["name"] for each in made for call in each.solution)
+    _show_made(str(folder), told, [f"{name}: {counted(count, 'call')}" for name, count in calls.most_common()], "dim")
     return 0 if len(made) == options.count else 1
 
 
-def write_toolkit(toolkit: Toolkit, spec: str, folder: Path) -> str:
+def _write_toolkit(toolkit: Toolkit, spec: str, folder: Path) -> str:
     """Write the tools beside a folder's cases, unless a module has them; return how the cases name them."""
     if is_in_module(spec):
         return spec
     folder.mkdir(parents=True, exist_ok=True)
     write_text("-o", str(folder / TOOLS), format_document(toolkit.to_openapi(), ".yaml"))
     return TOOLS
+
+
+def _show_made(where: str, told: str, lines: list[str], style: str) -> None:
+    console = screen(stderr=True)
+    console.print(Text(clean(f"{where}: {told}"), "bold"))
+    for line in lines:
+        console.print(Text(clean(f"  {line}"), style))
+
+
+def loop(options: Options) -> int:
+    """Run the loop, and tell what each step has come to; 1 where a row could not be read, or a step could not end."""
+    check_needs(options)
+    check_files([("SEEDS", options.seeds), ("--eval", options.eval)], {})
+    config = LoopConfig(
+        seeds=options.seeds, folder=options.output, base=options.base, iterations=options.iterations,
+        toolkit=_read_tools(options), eval=options.eval, variants=options.variants,
+        keep_both_correct=not options.discard_both_correct, ablation=options.ablation, seed=options.seed,
+    )  # fmt: skip
+    built = create_loop(config, trainer=options.train, probe=options.probe, models=_find_models(options))
+    console, known = screen(), dict[str, Mapping[str, Any]]()
+    with console.status("") as status:
+        try:
+            part: Any
+            for mode, part in built.stream({}, stream_mode=["updates", "custom"]):
+                if mode == "custom":
+                    status.update(f"iteration {part['iteration']}: {part['step']}, row {part['done']}")
+                for step, counts in _steps_of(part) if mode == "updates" else ():
+                    console.print(Text.assemble((f"{step:<12} ", "bold"), ", ".join(_words_of(counts))))
+                    known[step] = counts
+        except GeckoError as error:
+            if not known:  # nothing could be read
+                raise
+            screen(stderr=True).print(Text(clean(str(error), lines=True), "red"))
+            return 1
+    return 1 if any(known.get(step, {}).get("unreadable") for step in ("seed", "held-out")) else 0
+
+
+def _steps_of(update: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the steps that a node's update tells of, with what they have counted."""
+    for part in update.values():
+        yield from part.get("counts", {"trained": {"model": part.get("model")}}).items()
+
+
+def _words_of(counts: Mapping[str, Any]) -> list[str]:
+    found: list[str] = []
+    for key, value in counts.items():
+        if isinstance(value, list):
+            found += [f"{where}: {reason}" for where, reason in value]
+        elif isinstance(value, str):
+            found.append(value)
+        elif value:
+            words = key.replace("_", " ").lower()
+            found.append(f"{value:.1%} {words}" if isinstance(value, float) else f"{value:,} {words}")
+    return [clean(each) for each in found] or ["nothing"]
+
+
+def tools(options: Options) -> int:
+    """Write tools of a domain; 1 where fewer were written than wanted."""
+    check_files([], {"-o": options.output})
+    with _progress(options.count) as (_, tell):
+        made = write_tools(
+            options.domain, options.output, options.count, model=build_models(options), seed=options.seed,
+            tell=lambda done, asked: tell(done, f"writing tools, {counted(asked, 'path')} drawn"),
+        )  # fmt: skip
+    lost = f", {counted(len(made.lost), 'path')} without one" if made.lost else ""
+    lines = [f"{path}: {'; '.join(faults.splitlines())}" for path, faults in made.lost[:LOST_SHOWN]]
+    _show_made(options.output, f"{counted(len(made.names), 'tool')}{lost}", lines, "yellow")
+    return 0 if len(made.names) == options.count else 1
+
+
+def dialogues(options: Options) -> int:
+    """Write dialogues about tools; 1 where fewer were kept than wanted."""
+    check_needs(options)
+    folder = Path(options.output)
+    toolkit = choose(read_toolkit(options.document, allow_remote=options.allow_remote), options)
+    named = _write_toolkit(toolkit, options.document, folder)
+    with _progress(options.count) as (bar, tell):
+
+        def costs(spent: RoleUsage, left: int) -> bool:
+            bar.stop()
+            _show_costs(spent, left)
+            is_wanted = options.yes or not bar.console.is_terminal or click.confirm("Go on?", default=True, err=True)
+            bar.start()
+            return is_wanted
+
+        counts = make_dialogues(
+            toolkit, folder, options.count, tools=named, model=build_models(options), assistant=options.assistant,
+            seed=options.seed, workers=options.workers, to=options.to, costs=costs,
+            tell=lambda kept, made: tell(kept, counted(made, "dialogue")),
+        )  # fmt: skip
+    kept, rows = counts.pop("kept", 0), counts.pop("rows", 0)
+    lines = [f"{counted(number, 'dialogue')} dropped: {why}" for why, number in counts.most_common()]
+    _show_made(
+        options.output, f"{counted(kept, 'dialogue')} kept, {counted(rows, 'row')} in {SAMPLES}", lines, "yellow"
+    )
+    return 0 if kept == options.count else 1
+
+
+def _show_costs(spent: RoleUsage, left: int) -> None:
+    """Tell what ten dialogues cost, and what those that are left do, by the first ones."""
+    for number in dict.fromkeys((10, left)):
+        share = number / MEASURED
+        price = "" if spent["cost"] is None else f", ${spent['cost'] * share:.2f}"
+        calls, given, written = (round(spent[key] * share) for key in ("calls", "input_tokens", "output_tokens"))
+        told = f"about {counted(calls, 'question')}, {given:,} tokens read, {written:,} written{price}"
+        _show_made(counted(number, "dialogue"), f"{told} (measured on the first {MEASURED})", [], "")

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from .options import CONTRACTS, FILE, Commands, choice, model, role_model, run_command
+from .options import CONTRACTS, FILE, Commands, choice, model, role_model, run_command, several
 
 _VERIFY = """\
 examples:
@@ -52,6 +52,14 @@ examples:
 After two dialogues it tells what ten cost, and asks. The same command goes on where it was stopped.
 """
 
+models = several(model, role_model)
+seed = click.option(
+    "--seed", metavar="N", type=int, default=0, help="With another seed, all that is drawn differs (0)."
+)
+toolkit = several(
+    click.option("--toolkit", metavar="SPEC", type=FILE, help="The tools that make the calls of rows with a state."),
+    click.option("--contracts", metavar="FILE", type=FILE, multiple=True, help=CONTRACTS),
+)
 ABLATIONS = ["no-high-ppl", "no-judge", "no-expansion", "high-ppl-replace", "repeat-errors"]
 
 
@@ -65,16 +73,14 @@ def data() -> None:
 @click.option(
     "-o", "output", metavar="OUT", type=FILE, required=True, help="The rows with verdicts, .jsonl or .parquet."
 )
-@click.option("--toolkit", metavar="SPEC", type=FILE, help="The tools that make the calls of rows with a state.")
-@click.option("--contracts", metavar="FILE", type=FILE, multiple=True, help=CONTRACTS)
+@toolkit
 @click.option("--answers", metavar="FILE", type=FILE, help="Of BFCL's rows: the answers, a second file.")
 @click.option("--to", type=click.Choice(["openai", "trl", "dpo", "sharegpt", "nemo-gym"]), help="Another row shape.")
 @click.option(
     "--truth", metavar="COLUMN", help="A column that says which rows are right: how well they are told apart."
 )
 @click.option("--workers", metavar="N", type=click.IntRange(1, 64), default=1, help="Processes at once (1).")
-@model
-@role_model
+@models
 def verify(**given: Any) -> int:
     """Check the labels of a data set's rows: keep, drop, fix or open, each with reasons."""
     return run_command("data", given)
@@ -85,11 +91,10 @@ def verify(**given: Any) -> int:
 @click.option("--state", metavar="FILE", type=FILE, multiple=True, required=True, help="A state to begin with.")
 @click.option("-o", "output", metavar="FOLDER", type=FILE, required=True, help="Where tasks and samples are written.")
 @click.option("-n", "count", metavar="N", type=click.IntRange(1), default=1000, help="Tasks (1000).")
-@click.option("--seed", metavar="N", type=int, default=0, help="Another seed, other tasks (0).")
+@seed
 @click.option("--to", type=click.Choice(["nemo-gym"]), help="Also rows for `serve --tasks`: nemo-gym.jsonl.")
 @choice
-@model
-@role_model
+@models
 def tasks(**given: Any) -> int:
     """Make tasks from contracts: a start state, words, a goal that was tried, and a solution."""
     return run_command("data", given)
@@ -101,31 +106,28 @@ def tasks(**given: Any) -> int:
 @click.option("--base", metavar="MODEL", required=True, help="The model to begin with, as the trainer takes it.")
 @click.option("--train", metavar="COMMAND", required=True, help="Trains {model} on {data}, writes {out}.")
 @click.option("--probe", metavar="WHAT", required=True, help="What asks the trained model about rows.")
-@click.option("--toolkit", metavar="SPEC", type=FILE, help="The tools that make the calls of rows with a state.")
-@click.option("--contracts", metavar="FILE", type=FILE, multiple=True, help=CONTRACTS)
+@toolkit
 @click.option("--eval", metavar="FILE", type=FILE, help="Held-out rows, scored after each training.")
 @click.option("--iterations", metavar="N", type=click.IntRange(1), default=4, help="Trainings (4).")
 @click.option("--variants", metavar="N", type=click.IntRange(0, 4), default=4, help="New rows for each error (4).")
 @click.option("--discard-both-correct", is_flag=True, help="As algorithm 1 has it; else perplexity decides.")
 @click.option("--ablation", type=click.Choice(ABLATIONS), help="Leave a part out (LoopTool, table 4).")
-@click.option("--seed", metavar="N", type=int, default=0, help="Another seed draws other rows (0).")
-@model
-@role_model
+@seed
+@models
 def loop(**given: Any) -> int:
     """Train, probe, judge, expand, mix: the data follow the model (LoopTool)."""
-    return run_command("data_loop", given)
+    return run_command("data", given)
 
 
 @data.command(epilog=_TOOLS)
 @click.argument("domain")
 @click.option("-o", "output", metavar="FILE", type=FILE, required=True, help="The OpenAPI document.")
 @click.option("-n", "count", metavar="N", type=click.IntRange(1), default=50, help="Tools (50).")
-@click.option("--seed", metavar="N", type=int, default=0, help="Another seed draws other paths (0).")
-@model
-@role_model
+@seed
+@models
 def tools(**given: Any) -> int:
     """Have tools written that do not exist yet, each under a path of two trees (LoopTool)."""
-    return run_command("data_seeds", given)
+    return run_command("data", given)
 
 
 @data.command(epilog=_DIALOGUES)
@@ -133,12 +135,12 @@ def tools(**given: Any) -> int:
 @click.option("-o", "output", metavar="FOLDER", type=FILE, required=True, help="Where rows and cases are written.")
 @click.option("-n", "count", metavar="N", type=click.IntRange(1), default=100, help="Dialogues to keep (100).")
 @click.option("--assistant", metavar="NAME", help="The assistant's model (that of the role planner).")
-@click.option("--seed", metavar="N", type=int, default=0, help="Another seed draws other tools and turns (0).")
+@seed
+@click.option("--workers", metavar="N", type=click.IntRange(1, 64), default=4, help="Dialogues at once (4).")
 @click.option("--to", type=click.Choice(["openai", "trl", "sharegpt", "nemo-gym"]), help="Also rows of this shape.")
 @click.option("--yes", is_flag=True, help="Go on without asking once costs are known.")
 @choice
-@model
-@role_model
+@models
 def dialogues(**given: Any) -> int:
     """Have dialogues about tools planned, played and verified step by step (LoopTool)."""
-    return run_command("data_seeds", given)
+    return run_command("data", given)

@@ -198,7 +198,7 @@ def is_real(options: Options, limits: GeckoContext) -> bool:
 
 def connect(toolkit: Toolkit, options: Options) -> Toolkit:
     """Return the tools with a server that is there and credentials that are set: else GeckoError, before any model."""
-    auth = dict(map(_read_auth, options.auth))
+    auth = dict(map(read_auth, options.auth))
     connected = toolkit.replace(*add_functions(toolkit, server=options.server, auth=auth, client=None))
     servers = {resolve_server(tool.binding.server, options.server) for tool in toolkit if tool.binding} - {None}
     if not servers:
@@ -218,7 +218,7 @@ def connect(toolkit: Toolkit, options: Options) -> Toolkit:
     return connected
 
 
-def _read_auth(entry: str) -> tuple[str, str]:
+def read_auth(entry: str) -> tuple[str, str]:
     """Return scheme and source of an `--auth`; what may be a credential stands in no error."""
     scheme, _, source = entry.partition("=")
     if not scheme or not re.fullmatch(r"env:\w+", source):

@@ -109,6 +109,9 @@ def _show(learned: Learned, toolkit: Toolkit, target: str, console: Console) -> 
     for one in learned.contradicted:
         about = f"{one.tool}: {one.part}: {one.branch} ({counted(one.count, 'row')}: {', '.join(one.rows)})"
         console.print(Text(f"  contradicted: {clean(about)}", "red"))
+    if proposed := sum(map(len, learned.proposals.values())):
+        told = f"agents propose {counted(proposed, 'change')}: gecko-graph learn --review {target}"
+        console.print(Text(f"  {clean(told)}", "yellow"))
     for line in [*learned.bad.lines(), *learned.notes]:
         console.print(Text(f"  {clean(line)}", "yellow"))
 

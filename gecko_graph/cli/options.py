@@ -85,7 +85,7 @@ def _list_knobs() -> list[tuple[str, str]]:
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def _several(*options: Decorator) -> Decorator:
+def several(*options: Decorator) -> Decorator:
     """Return one decorator of several options."""
     return lambda function: reduce(lambda decorated, option: option(decorated), reversed(options), function)
 
@@ -99,7 +99,7 @@ def complete_examples(ctx: click.Context, param: click.Parameter, incomplete: st
 
 html = click.option("--html", metavar="FILE", type=FILE, help="Write the run as one page for a browser.")
 json = click.option("--json", metavar="FILE", type=FILE, help="Write the result as JSON; - for the standard output.")
-model = _several(
+model = several(
     click.option("--model", metavar="NAME", help="provider:name; answers in the place of recorded replies."),
     click.option("--base-url", metavar="URL", help="Address of an OpenAI-compatible server."),
 )
@@ -111,7 +111,7 @@ role_model = click.option(
     help="A model of one role, such as judge.",
 )
 CONTRACTS = "Contracts in place of the tools' own (repeatable)."
-choice = _several(
+choice = several(
     click.option("--only", metavar="GLOB", multiple=True, help="Some of the tools, by name: 'issues_*' (repeatable)."),
     click.option("--contracts", metavar="FILE", type=FILE, multiple=True, help=CONTRACTS),
     click.option("--allow-remote", is_flag=True, help="Read https addresses: the tools', and those they refer to."),

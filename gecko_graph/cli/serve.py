@@ -18,10 +18,10 @@ from ..real.ledger import find_ledger
 from ..scenario import Scenario, read_toolkit
 from ..state import JsonObject
 from ..tools import Tool, Toolkit
+from ..tools.openapi.credentials import Credentials
 from ..values.digest import digest
-from ..values.observation import Observer
 from ..world.world import World
-from .inputs import build_models, check_files, check_needs, choose, connect, is_real, read_state
+from .inputs import build_models, check_files, check_needs, choose, connect, is_real, read_auth, read_state
 from .saved import open_saver
 
 RULES = ("real", "contract", "python", "example", "schema")
@@ -49,10 +49,10 @@ def serve(options: Options) -> int:
     inputs = [("SPEC", options.spec), ("--state", options.state), ("--scenario", options.scenario)]
     check_files(inputs, {"--save": options.save, "--record": options.record, "--ledger": options.ledger})
     identity = digest({"tools": base.toolkit.to_openapi(), "state": base.state})
-    upstream, opened = build_upstream(options)
+    upstream, opened = build_upstream(base.toolkit, options)
     journal = Journal(options.save, identity=identity) if options.save else None
     sessions = Sessions(base, journal=journal, most=options.sessions, idle_s=options.idle, call_s=options.call_s)
-    mcp = _build_mcp(options, sessions)
+    mcp = _build_mcp(options, sessions, upstream)
     if options.mcp:
         if mcp is None:
             raise GeckoError("--mcp needs the extra: pip install 'gecko-graph[mcp]'")
@@ -79,13 +79,14 @@ def serve(options: Options) -> int:
     return 0
 
 
-def _build_mcp(options: Options, sessions: Any) -> Any:
+def _build_mcp(options: Options, sessions: Any, upstream: Any) -> Any:
     """Return the tools over MCP; None without its package."""
     try:
         from ..serve.mcp import McpFace
     except ImportError:
         return None
-    return McpFace(sessions, own=options.gecko, model=build_models(options) if options.model else None)
+    model = build_models(options) if options.model else None
+    return McpFace(sessions, own=options.gecko, model=model, upstream=upstream)
 
 
 def _read_tasks(options: Options) -> list[Scenario]:
@@ -139,14 +140,13 @@ def _build_world(options: Options, scenario: Scenario | None) -> World:
     toolkit = choose(toolkit, options)
     limits = scenario.limits if scenario else GeckoContext()
     limits = limits.model_copy(update={"reads": options.reads or limits.reads})
-    if is_real(options, limits):
+    if is_real(options, limits) and not options.upstream:
         toolkit = connect(toolkit, options)
     models = build_models(options) if options.model else None
     if models is None:
         limits = limits.model_copy(update={"semantic_validation": False, "ladder": RULES})
     state: JsonObject | None = scenario.state if scenario else read_state(options.state) if options.state else None
-    observe = options.record if options.upstream and not options.no_simulation else None
-    return World(toolkit, state=state, model=models, context=limits, observe=observe)
+    return World(toolkit, state=state, model=models, context=limits, observe=options.record)
 
 
 def _build_proxy(options: Options) -> World:
@@ -161,7 +161,7 @@ def _build_proxy(options: Options) -> World:
     return World(toolkit, state=state, model=models, context=limits)
 
 
-def build_upstream(options: Options) -> tuple[Any, AbstractContextManager[Any]]:
+def build_upstream(toolkit: Toolkit, options: Options) -> tuple[Any, AbstractContextManager[Any]]:
     """Return the real service behind the server, None where there is none, and what holds its ledger open."""
     needs = ("record", "no_simulation", "allow_writes", "ledger")
     if not options.upstream:
@@ -180,9 +180,9 @@ def build_upstream(options: Options) -> tuple[Any, AbstractContextManager[Any]]:
         raise GeckoError("--no-simulation: a proxy is on loopback alone")
     if options.allow_writes != bool(options.ledger):
         raise GeckoError("--allow-writes and --ledger FILE belong together: a write is claimed before it is sent")
-    observer = Observer(options.record) if options.record and options.no_simulation else None
+    credentials = Credentials(dict(map(read_auth, options.auth)), toolkit) if options.auth else None
     simulate = not options.no_simulation
-    upstream = Upstream(options.upstream, simulate=simulate, observer=observer, timeout_s=options.call_s)
+    upstream = Upstream(options.upstream, simulate=simulate, credentials=credentials, timeout_s=options.call_s)
     return upstream, _holding(upstream, options.ledger)
 
 

@@ -168,7 +168,8 @@ class TableChange(NamedTuple):
             return "removal", self.gone
         if len(self.new) == len(self.gone) and all(_is_version(row, self.gone) for _, row in self.new):
             return "update", self.rows
-        return "snapshot", [self.keep(row) for row in self.now]
+        new = [row for _, row in self.new]
+        return "snapshot", [self.keep(row) if row in new else row for row in self.now]
 
     @property
     def rows(self) -> list[JsonObject]:

@@ -167,7 +167,7 @@ def _effects(
     for number, first in enumerate(next(iter(rows.values()))):
         path = _explain_path({row: changes[number].path for row, changes in rows.items()}, befores, explainer.terms)
         seen = {row: changes[number].value for row, changes in rows.items()}
-        value = None if first.op == "remove" else explainer.explain(seen)
+        value = None if first.op == "remove" else explainer.explain(seen, first.path[-1])
         if path is None or (value is None and first.op != "remove"):
             return None
         said = {"value": value.template} if value else {}

@@ -53,6 +53,7 @@ class Condition:
         terms: What it speaks of.
         guarded: Whether these must not be none.
         needs: What else must hold so that it can be evaluated.
+        spoken: Of several conditions: the terms that one of them compares with words.
     """
 
     check: str
@@ -63,6 +64,13 @@ class Condition:
     terms: tuple[Term, ...] = ()
     guarded: bool = True
     needs: tuple[str, ...] = ()
+    spoken: tuple[Term, ...] = ()
+
+    @property
+    def words(self) -> tuple[Term, ...]:
+        """What it compares with words or numbers: of others than those that were seen it says nothing."""
+        is_word = self.kind in ("documented", "constant", "set") and (" == " in self.check or " in [" in self.check)
+        return self.terms if is_word else self.spoken
 
     @property
     def fails(self) -> int:
@@ -101,8 +109,9 @@ def conjoined(some: Sequence[Condition], rows: int) -> Condition:
     """Return conditions as one, which is known in all of these rows: what cannot be evaluated does not hold."""
     if len(some) == 1 and not some[0].guards:
         return some[0]
-    true = reduce(and_, (one.true for one in some))
-    return Condition(" and ".join(one.whole for one in some), "conjunction", true, rows, sum(one.cost for one in some))
+    true, cost = reduce(and_, (one.true for one in some)), sum(one.cost for one in some)
+    words = tuple(term for one in some for term in one.words)
+    return Condition(" and ".join(one.whole for one in some), "conjunction", true, rows, cost, spoken=words)
 
 
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}

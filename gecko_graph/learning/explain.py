@@ -45,8 +45,8 @@ class Explainer:
     terms: Sequence[Term]
     has_tables: bool = True
 
-    def explain(self, seen: Seen) -> Value | None:
-        """Return how the values of these rows come about; None where nothing simple does."""
+    def explain(self, seen: Seen, name: str = "") -> Value | None:
+        """Return how the values of these rows come about; None where nothing simple does. `name`: of their member."""
         if len(seen) < LEAST or any(is_masked(value) for value in seen.values()):
             return None
         values = list(seen.values())
@@ -54,19 +54,29 @@ class Explainer:
             return Value(escape(values[0]))
         texts = partial(fit_text, terms=self.terms)
         of_kind = ((int | float, self._sum), (dict | list, self._members), (str, texts))
-        ways = [self._term, *(way for kind, way in of_kind if all(isinstance(value, kind) for value in values))]
+        ways = [
+            partial(self._term, name=name),
+            *(way for kind, way in of_kind if all(isinstance(value, kind) for value in values)),
+        ]
         ways += [self._table] if self.has_tables else []
         return next((found for way in ways if (found := way(seen)) is not None), None)
 
-    def _term(self, seen: Seen) -> Value | None:
-        for term in self.terms:
-            if all(term.values[at] is not MISSING and json_equal(term.values[at], each) for at, each in seen.items()):
-                needs = term.typed()
-                texts = [value for value in term.values if isinstance(value, str)]
-                if term.of != "argument" and texts and not any("\n" in value for value in texts):
-                    needs = (*needs, f"'\\n' not in {term.text}")  # what would become of lines was not seen
-                return Value("{{ " + term.text + " }}", needs)
-        return None
+    def _term(self, seen: Seen, name: str) -> Value | None:
+        """Return the first term that has these values, of those that do so one of the same name before all."""
+        fitting = (
+            term
+            for term in self.terms
+            if all(term.values[at] is not MISSING and json_equal(term.values[at], each) for at, each in seen.items())
+        )
+        if (term := next(fitting, None)) is None:
+            return None
+        if name and not term.is_named(name):
+            term = next((other for other in fitting if other.is_named(name)), term)
+        needs = term.typed()
+        texts = [value for value in term.values if isinstance(value, str)]
+        if term.of != "argument" and texts and not any("\n" in value for value in texts):
+            needs = (*needs, f"'\\n' not in {term.text}")  # what would become of lines was not seen
+        return Value("{{ " + term.text + " }}", needs)
 
     def _sum(self, seen: Seen) -> Value | None:
         known = [term for term in self.terms if all(is_number(term.values[row]) for row in seen)][:MOST_NUMBERS]
@@ -88,7 +98,7 @@ class Explainer:
             return None
         parts = list[Value]()
         for key in keys:
-            part = self.explain({row: value[key] for row, value in seen.items()})
+            part = self.explain({row: value[key] for row, value in seen.items()}, str(key))
             if part is None:
                 return None
             parts.append(part)
@@ -128,12 +138,12 @@ def fit_text(seen: Mapping[int, str], terms: Sequence[Term]) -> Value | None:
     for term in terms:
         if all(_show(term.values[row]) in text for row, text in seen.items()):
             shown = {row: _show(term.values[row]) for row in seen}
-            holes += [(term, shown)] if len(set(shown.values())) > 1 and all(shown.values()) else []
+            holes += [(term, shown)] if len(set(shown.values())) > 1 else []
     holes = sorted(holes, key=lambda hole: (-sum(map(len, hole[1].values())), hole[0].cost))[:MOST_HOLES]
     if not holes:
         return None
     first = max(seen, key=lambda row: sum(len(shown[row]) > 1 for _, shown in holes))
-    by = {shown[first]: (term, shown) for term, shown in reversed(holes)}
+    by = {shown[first]: (term, shown) for term, shown in reversed(holes) if shown[first]}
     pieces = re.split(f"({'|'.join(map(re.escape, sorted(by, key=len, reverse=True)))})", seen[first])
     used = [by[piece] for piece in pieces[1::2]]
     for row, text in seen.items():

@@ -15,6 +15,7 @@ from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import httpx
 
@@ -25,6 +26,7 @@ from ..state import Call, JsonObject
 from ..tools import Toolkit, ToolSpec
 from ..tools.openapi.client import read_answer
 from ..tools.openapi.credentials import Server
+from ..tools.openapi.request import FORMS
 from ..tools.openapi.request_reader import CannotRead, Operations, read_cookies
 from ..values.places import map_texts
 from ..world.rung import Answer
@@ -103,6 +105,10 @@ def _request(entry: JsonObject) -> httpx.Request:
     post, method, url = entry.get("postData") or {}, _part(entry, "method", str), _part(entry, "url", str)
     if post.get("mimeType") and "content-type" not in {name.lower() for name, _ in headers}:
         headers.append(("content-type", str(post["mimeType"])))
+    if str(post.get("mimeType")).startswith(FORMS[1]) and not post.get("text"):  # a browser has left the files out
+        raise ValueError("a multipart body whose text is missing")
+    if post.get("params") and not post.get("text"):  # the form's fields stand there alone
+        post = {**post, "text": urlencode(_pairs(post, "params"))}
     coded = [(name.encode(), value.encode()) for name, value in headers]
     return httpx.Request(method.upper(), url, headers=coded, content=_content(post))
 

@@ -31,6 +31,7 @@ class Learned:
         unknown: By tool, what its rows have not shown.
         contradicted: Branches of written contracts that rows contradict.
         notes: What a reader should know of the rows: opposites among them, a sample in the place of all.
+        proposals: By tool, what agents propose of its contract since they made these calls: drift, refusals.
         sample: The rows that it was learned from.
     """
 
@@ -39,6 +40,7 @@ class Learned:
     unknown: dict[str, list[str]] = field(default_factory=dict)
     contradicted: list[Contradiction] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    proposals: dict[str, list[JsonObject]] = field(default_factory=dict)
     sample: Sampler | None = field(default=None, repr=False, compare=False)
 
     def apply(self, toolkit: Toolkit) -> Toolkit:
@@ -53,7 +55,7 @@ class Learned:
 
     def write(self, path: str | Path) -> None:
         """Write a file of contracts for `Toolkit.with_contracts`, as YAML or JSON by its name. Raises OSError."""
-        document = {"contracts": self.contracts}
+        document = {"contracts": self.contracts, **({"proposals": self.proposals} if self.proposals else {})}
         Path(path).write_text(format_document(document, Path(path).suffix or ".yaml"), encoding="utf-8")
 
 
@@ -75,7 +77,7 @@ def learn_contracts(
     check_setup(toolkit, None)
     sampler = Sampler(toolkit, BadRows() if bad is None else bad)
     sampler.add(rows)
-    learned = Learned({}, sampler.bad, sample=sampler)
+    learned = Learned({}, sampler.bad, proposals=sampler.proposals(), sample=sampler)
     names = sampler.tools()
     schemas = [schema for tool in toolkit for schema in (tool.parameters, tool.result)]
     documented: dict[str, list[Any]] = {}

@@ -20,11 +20,11 @@ from ..values.observation import HOLE
 from ..values.patch import tokens
 from ..values.places import as_text
 from .changes import Lawful, Program, cover, find_effects, shape_of
-from .conditions import PROSE, Documented, build_conditions, forms_of, numbers_in, of_items, places
+from .conditions import MOST_SEEN, PROSE, Documented, build_conditions, forms_of, numbers_in, of_items, places
 from .explain import Explainer, richer
 from .observation import Observation, is_masked, without_masked
 from .rules import ESTABLISHED, EXCEPTIONS, PROPOSED, Rule, Sample, find_region, find_rules
-from .terms import MISSING, Term, build_terms, grouped
+from .terms import MISSING, Term, build_terms, grouped, quote
 
 CHUNK, MOST_PARTS = 12, 6
 """Conditions in one clause, for an expression has a limit; values of an argument that may be branches."""
@@ -220,7 +220,7 @@ def _forms(whole: _Rows) -> list[str]:
         values = [term.values[at] for at in lawful]
         if term.of == "argument" and term.text.startswith("args."):
             checks += forms_of(values, term.text)
-        elif term.of == "state" and term.cost == 1 and values in ([True] * len(values), [False] * len(values)):
+        if term.of != "lookup" and term.cost == 1 and values in ([True] * len(values), [False] * len(values)):
             checks.append(f"{term.text} is defined and {term.text} == {str(values[0]).lower()}")
     return checks
 
@@ -245,18 +245,23 @@ def _answers(whole: _Rows, unknown: list[str], evidence: JsonObject, doubts: lis
     )
     results = Explainer([*richer(after), *(term for term in richer(before) if "before" in term.text)])
     returned, odd = cover(lawful.find(lawful.results, shape_of, results.explain, "returns"), sample.lawful)
-    returns = _branched(sample, returned, odd)
+    returns, known = _branched(sample, returned, odd)
     changed, left = cover(find_effects(lawful, Explainer(richer(before))), sample.lawful)
-    changes = _branched(sample, changed, left)
+    changes, needed = _branched(sample, changed, left)
+    is_still = changes and not any(program.value.template for _, program in changes)
+    if is_still and not whole.tool.reads and sample.lawful.bit_count() < ESTABLISHED:
+        changes = None  # that nothing changes is no news of a few calls
     evidence["effects"], evidence["returns"] = _said(changes, left, sample), _said(returns, odd, sample)
     unknown += [f"what it {word}" for word, one in (("changes", changes), ("returns", returns)) if one is None]
     if changes is None:
         return {}
-    doubts += [need.replace("before", "state") for one in changed for need in one.value.needs]
+    doubts += [*needed, *(need.replace("before", "state") for one in changed for need in one.value.needs)]
+    if left.bit_count() >= PROPOSED and (region := find_region(sample, sample.lawful & ~left, left)):
+        doubts.append(f"({region.whole})")  # so many odd ones are no accident where a condition tells them apart
     made: JsonObject = {}
     if not whole.tool.reads:  # also none, when its result is open
         made["effects"] = _effects(changes) if any(program.value.template for _, program in changes) else []
-    apart = [_before(each) for each in _apart(sample, sample.lawful & ~odd, odd)] if returns else []
+    apart = [_before(each) for each in (*_apart(sample, sample.lawful & ~odd, odd), *known)] if returns else []
     made["returns"] = _returns(returns, apart) if returns else {"cases": [{"pass": UNLEARNED}]}
     return made
 
@@ -275,15 +280,19 @@ def _parts(sample: Sample) -> list[int]:
 Branches = list[tuple[str, Program]]
 
 
-def _branched(sample: Sample, programs: Sequence[Program], left: int) -> Branches | None:
-    """Return programs, each with the condition that leads to it ("" for the last); None where none is known."""
+def _branched(sample: Sample, programs: Sequence[Program], left: int) -> tuple[Branches | None, list[str]]:
+    """Return programs, each with the condition that leads to it ("" for the last); None where none is known.
+
+    The second value is what must hold so that one of them is: where words tell them apart, no other than those seen.
+    """
     if not programs or left.bit_count() > EXCEPTIONS * sample.lawful.bit_count():
-        return None
+        return None, []
     found: Branches = []
+    words: dict[str, Term] = {}
     remaining, waiting = sample.lawful & ~left, list(programs)
     while waiting:
         if not remaining & ~waiting[0].rows or len(waiting) == 1:
-            return [*found, ("", waiting[0])]
+            return [*found, ("", waiting[0])], [check for one in words.values() for check in _seen_words(sample, one)]
         for program in sorted(waiting, key=lambda one: one.value.template == []):
             # a row that two programs give, such as a flag that was set already, speaks for neither
             others = 0
@@ -293,22 +302,32 @@ def _branched(sample: Sample, programs: Sequence[Program], left: int) -> Branche
             region = find_region(sample, own, remaining & ~program.rows)
             if region and (own & ~region.true).bit_count() <= EXCEPTIONS / 2 * own.bit_count():
                 found.append((_before(region.whole), program))
+                words |= {term.text: term for term in region.words}
                 remaining &= ~program.rows
                 waiting.remove(program)
                 break
         else:
-            return None
-    return found
+            return None, []
+    return found, []
+
+
+def _seen_words(sample: Sample, term: Term) -> list[str]:
+    """Return that a value is one that lawful calls had, where these are few."""
+    seen = {quote(value) for at in places(sample.lawful) if (value := term.values[at]) is not MISSING}
+    return [f"{term.text} in [{', '.join(sorted(seen))}]"] if len(seen) <= MOST_SEEN else []
 
 
 def _effects(branches: Branches) -> list[JsonObject]:
     if len(branches) == 1:
         return list(cast("list[JsonObject]", branches[0][1].value.template))
-    made = []
-    for number, (when, program) in enumerate(branches):
-        guards = [*(f"not ({each})" for each, _ in branches[:number]), *([when] if when else [])]
-        made += [{"when": " and ".join(guards), "do": program.value.template}] if program.value.template else []
-    return made
+    every = [(_first(branches, number), program.value.template) for number, (_, program) in enumerate(branches)]
+    return [{"when": " and ".join(guards), "do": template} for guards, template in every if template]
+
+
+def _first(branches: Branches, number: int) -> list[str]:
+    """Return what leads to a branch and to none before it."""
+    when = branches[number][0]
+    return [*(f"not ({each})" for each, _ in branches[:number]), *([when] if when else [])]
 
 
 def _before(text: str) -> str:
@@ -319,8 +338,8 @@ def _returns(branches: Branches, odd: Sequence[str]) -> Json:
     if len(branches) == 1 and not branches[0][1].value.needs and not odd:
         return branches[0][1].value.template
     cases: list[JsonObject] = []
-    for when, program in branches:
-        needs = " and ".join(dict.fromkeys([*odd, *([when] if when else []), *program.value.needs]))
+    for number, (_, program) in enumerate(branches):
+        needs = " and ".join(dict.fromkeys([*odd, *_first(branches, number), *program.value.needs]))
         cases.append({"when": needs or "true", "value": program.value.template})
     return {"cases": [*cases, {"pass": OUTSIDE}]}
 

@@ -15,7 +15,7 @@ from ..tools import Toolkit
 from ..tools.openapi.credentials import Server
 from ..values.patch import apply_patch
 from .har import read_har
-from .observation import BadRows, Observation
+from .observation import BadRows, Observation, with_later
 
 
 def read_file(
@@ -23,7 +23,8 @@ def read_file(
 ) -> Iterator[Observation]:
     """Yield the observations of a HAR file (`.har`), or of JSON lines (also `.gz`).
 
-    A line holds an observation, a conversation's OpenAI messages, or recorded calls.
+    A line holds an observation, a conversation's OpenAI messages, or recorded calls. What a thread's later reads showed
+    is put beside each of its rows.
 
     Args:
         file: The file; its rows may be of different kinds.
@@ -36,7 +37,13 @@ def read_file(
     """
     if toolkit is not None and str(file).endswith(".har"):
         yield from read_har(file, bad, toolkit, server)
-        return
+    elif toolkit is not None:
+        yield from with_later(_read_lines(file, bad, toolkit), toolkit.is_read)
+    else:
+        yield from _read_lines(file, bad, None)
+
+
+def _read_lines(file: str | Path, bad: BadRows, toolkit: Toolkit | None) -> Iterator[Observation]:
     try:
         with _open(file) as lines:
             for number, line in enumerate(lines, 1):

@@ -5,21 +5,22 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 from ..contracts.contract import Contract
-from ..errors import GeckoError
+from ..errors import ContractError, GeckoError
 from ..state import JsonObject
+from ..tools.lessons import REFUSED
 from ..values.documents import format_document
 from .readers import read_result
 
-PERHAPS, PARTS = "perhaps refused: ", ("effects", "returns")
+PERHAPS, PARTS, EVIDENCE = "perhaps refused: ", ("effects", "returns"), ("for", "status", "by")
 
 
 class Proposal(NamedTuple):
     """What rows or a model propose and nobody has decided.
 
     Args:
-        id: `TOOL/CLAUSE`, `TOOL/effects` or `TOOL/returns`.
+        id: `TOOL/CLAUSE`, `TOOL/effects` or `TOOL/returns`; `TOOL/agent-NUMBER` of what agents say of a part.
         contract: The contract that it is part of.
-        rule: The clause, or the contract's effects or result by their name.
+        rule: The clause, or the contract's effects or result by their name; `part` and `says` of what agents say.
         evidence: What speaks for and against it.
     """
 
@@ -30,12 +31,12 @@ class Proposal(NamedTuple):
 
     @property
     def is_clause(self) -> bool:
-        """Whether it is a reason to refuse."""
-        return "check" in self.rule
+        """Whether it is a reason to refuse, or may become one."""
+        return "check" in self.rule or self.rule.get("part") == "requires"
 
     def shown(self) -> str:
         """Return the rule as it stands in the file, as YAML, without its evidence."""
-        said = {key: value for key, value in self.rule.items() if key not in ("id", "evidence")}
+        said = {key: value for key, value in self.rule.items() if key not in ("id", "evidence", *EVIDENCE)}
         parts = [format_document({key: value}, ".yaml").strip() for key, value in said.items()]
         return "\n".join(part[1:-1] if part.startswith("{") else part for part in parts)  # a key a line
 
@@ -44,11 +45,24 @@ class Proposal(NamedTuple):
 
         `check` takes the place of a clause's own. Raises ContractError where it cannot be loaded.
         """
-        if not self.is_clause and word == "drop":
-            self.contract.pop(*self.rule)
+        if "says" in self.rule:
+            if word == "accept" and self.is_clause:
+                self._add_clause(check, by)
         elif self.is_clause:
             self._decide_clause(word, check)
+        elif word == "drop":
+            self.contract.pop(*self.rule)
         self.evidence.update(status="established" if word == "accept" else "dropped", by=by)
+
+    def _add_clause(self, check: str, by: str) -> None:
+        """Add what agents were refused for to the contract. Raises ContractError without a check that can be loaded."""
+        if not (check and self.contract):
+            why = "only its error is known: edit it, and say what must hold"
+            raise ContractError(f"{self.id}: {why if self.contract else 'the contract of its tool is in another file'}")
+        evidence = {"kind": "person", "for": self.rule["for"], "status": "established", "by": by}
+        clause = {"id": self.id.rpartition("/")[2], "check": check, "error": self.rule["says"].removeprefix(REFUSED)}
+        Contract.load({"requires": [clause]}, where=self.id)
+        self.contract.setdefault("requires", []).append({**clause, "evidence": evidence})
 
     def _decide_clause(self, word: str, check: str) -> None:
         if word == "accept":
@@ -73,4 +87,7 @@ def find_proposals(document: Any) -> list[Proposal]:
         clauses = [(each.get("id", ""), each, each.get("evidence", {})) for each in one.get("requires", ())]
         parts = [(each, {each: one[each]}, one.get("evidence", {}).get(each, {})) for each in PARTS if each in one]
         found += [Proposal(f"{tool}/{name}", one, rule, evidence) for name, rule, evidence in (*clauses, *parts)]
+    for tool, some in document.get("proposals", {}).items():
+        said = ((f"{tool}/agent-{number}", one) for number, one in enumerate(some, 1))
+        found += [Proposal(name, contracts.get(tool, {}), one, one) for name, one in said]
     return [each for each in found if each.evidence.get("status") == "proposed"]

@@ -10,12 +10,14 @@ from heapq import heappush, heappushpop
 
 from ..errors import GeckoError
 from ..schemas.complaints import find_complaints
+from ..state import JsonObject
 from ..tools import Toolkit
 from ..values.digest import digest, find_non_json, pack, unpack
 from ..values.observation import kind_of
 from .observation import BadRows, Observation
 
 PER_BRANCH, BRANCHES = 400, 60
+LESSONS, SAYS, PARTS = 100, 300, ("requires", "effects", "returns")
 OTHER = "…"
 _mark = lru_cache(maxsize=10_000)(digest)
 
@@ -32,6 +34,7 @@ class Sampler:
     bad: BadRows = field(default_factory=BadRows)
     seen: int = 0
     counts: dict[str, Counter[str]] = field(default_factory=dict)
+    lessons: dict[str, dict[tuple[str, str], JsonObject]] = field(default_factory=dict)
     _heaps: dict[tuple[str, str], list[tuple[int, bytes]]] = field(default_factory=dict)
     _kept: dict[tuple[str, str], set[int]] = field(default_factory=dict)
 
@@ -46,7 +49,31 @@ class Sampler:
                 continue
             branch = self._branch(row.tool, "" if row.status == "ok" else kind_of(row.result, row.args))
             self.counts[row.tool][branch] += 1
+            self._take_lessons(row)
             self._keep((row.tool, branch), int(row.digest[:16], 16), pack(row.to_row(masked=False)))
+
+    def _take_lessons(self, row: Observation) -> None:
+        """Count what agents propose of a tool's contract since its calls; what a call has closed is no proposal."""
+        known = self.lessons.setdefault(row.tool, {})
+        for each in (one for one in row.lessons if isinstance(one, dict) and one.get("part") in PARTS):
+            part, says = str(each["part"]), str(each.get("says"))[:SAYS]
+            made = known.setdefault((part, says), {"part": part, "says": says, "status": "proposed", "for": 0})
+            made["for"] += 1
+            if each.get("status") == "closed":
+                made["status"] = "closed"
+        while len(known) > LESSONS:
+            known.pop(max(known, key=_mark))  # whichever came before
+
+    def proposals(self) -> dict[str, list[JsonObject]]:
+        """Return by tool what agents propose since real calls, most often proposed first."""
+        found = {
+            tool: [one for one in known.values() if one["status"] == "proposed"] for tool, known in self.lessons.items()
+        }
+        return {
+            tool: sorted(some, key=lambda one: (-one["for"], one["part"], one["says"]))
+            for tool, some in sorted(found.items())
+            if some
+        }
 
     def _branch(self, tool: str, kind: str) -> str:
         """Return a kind, or `OTHER` if it is none of the first by their digests: whichever came before."""

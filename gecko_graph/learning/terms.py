@@ -52,6 +52,10 @@ class Term:
             self._seen[test] = bits(map(TESTS[test], self.values))
         return cast("int", self._seen[test])
 
+    def is_named(self, name: str) -> bool:
+        """Return whether it is a member of this name."""
+        return self.text.endswith(f".{name}")
+
     @property
     def numbers(self) -> list[float]:
         """Its values as they are compared: what is no number is neither larger nor smaller."""

@@ -110,8 +110,8 @@ def is_of_two_runs(trace: Sequence[AnyMessage]) -> bool:
     Two runs that went on with the attempt from one checkpoint have written beside each other: the saver has kept the
     message of one and the calls of the other. A planner would make such calls once more, and a plan would pay twice.
     """
-    made = {call["id"] for each in trace for call in getattr(each, "tool_calls", ())}
-    return any(isinstance(each, ToolMessage) and each.tool_call_id not in made for each in trace)
+    answered = {each.tool_call_id for each in trace if isinstance(each, ToolMessage)}
+    return not answered <= {call["id"] for each in trace if isinstance(each, AIMessage) for call in each.tool_calls}
 
 
 def take_answer(state: AttemptState, answer: str) -> dict[str, Any]:

@@ -232,6 +232,13 @@ def canonical(value: Json) -> str:
     return json.dumps(plain, sort_keys=True, separators=(",", ":"))
 
 
+def _is_integer(value: Json) -> bool:
+    """Return whether a value is an integer; one of more than 64 bits can only be kept as a float."""
+    if isinstance(value, float):
+        return abs(value) >= 1 << 63 and value.is_integer()
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 def _format(validator: Any, name: str, instance: Json, schema: Any) -> Errors:
     if not fits_format(name, instance):
         yield ValidationError("format")
@@ -246,7 +253,7 @@ StrictValidator: Any = validators.extend(  # type: ignore[no-untyped-call]
         "uniqueItems": _unique_items, "format": _format,
     },
     type_checker=Draft202012Validator.TYPE_CHECKER.redefine_many({
-        "integer": lambda _, value: isinstance(value, int) and not isinstance(value, bool),
+        "integer": lambda _, value: _is_integer(value),
         "number": lambda _, value: is_number(value),
     }),
 )  # fmt: skip

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from langchain_core.messages import HumanMessage
@@ -14,19 +15,26 @@ from mcp import MCPError, types
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
-from ..errors import GeckoError, RunFailure
+from ..errors import GeckoError, NotMade, RunFailure
 from ..graph import create_gecko
 from ..models.factory import ModelsLike
-from ..state import Json, JsonObject, Step
+from ..state import Complaint, Json, JsonObject, Step
+from ..tools.check import check_by_rule
+from ..tools.openapi.request import CannotSend
 from ..tools.spec import ToolSpec
 from .guard import MAX_BODY, Endpoint
 from .responses import PROBLEM, problem
 from .sessions import DEFAULT, Refused, Sessions
+from .shadow import Passed, Sender, Upstream
 
+PASSED = "gecko_passed"
+META_KEY = "gecko/idempotency-key"
+"""In a call's `_meta`: the key of a real write."""
 REHEARSE_S = 600.0
 """Seconds that a rehearsal may take."""
 
@@ -55,14 +63,24 @@ class McpFace:
         sessions: The sessions.
         own: Whether there are `gecko_...` tools.
         model: Of `gecko_rehearse`, which is left out without one.
+        upstream: The real service that calls pass on to.
     """
 
-    def __init__(self, sessions: Sessions, *, own: bool = False, model: ModelsLike = None) -> None:
-        self._sessions, self._model = sessions, model
+    def __init__(
+        self,
+        sessions: Sessions,
+        *,
+        own: bool = False,
+        model: ModelsLike = None,
+        upstream: Upstream | None = None,
+    ) -> None:
+        self._sessions, self._model, self._upstream = sessions, model, upstream
         names = [name for name in _OWN if own and (model is not None or name != "gecko_rehearse")]
         self._own = [name for name in names if name not in sessions.base.toolkit]
         self._server: Server[Any] = Server("gecko-graph", on_list_tools=self._list, on_call_tool=self._call)
-        self.manager = StreamableHTTPSessionManager(self._server, json_response=True, max_request_body_size=MAX_BODY)
+        self.manager = StreamableHTTPSessionManager(
+            self._server, json_response=upstream is not None, max_request_body_size=MAX_BODY
+        )
 
     def routes(self) -> list[Route]:
         """Return the routes of streamable HTTP; `manager.run()` must be open while they are used."""
@@ -85,7 +103,29 @@ class McpFace:
             answer = JSONResponse(problem(refused.status, str(refused)), refused.status, media_type=PROBLEM)
             await answer(scope, receive, send)
             return
-        await self.manager.handle_request(scope, receive, send)
+        if self._upstream is None:
+            await self.manager.handle_request(scope, receive, send)
+        else:
+            await self._hand_out(self._upstream, scope, receive, send)
+
+    async def _hand_out(self, upstream: Upstream, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, and note whether its client was there to take what the service said."""
+        passed: list[Passed] = scope.setdefault(PASSED, [])
+        taken = list[Passed]()
+
+        async def watched(message: Message) -> None:
+            if message["type"] == "http.response.start" and not await Request(scope, receive).is_disconnected():
+                taken.extend(passed)
+            await send(message)
+
+        try:
+            await self.manager.handle_request(scope, receive, watched)
+            for one in taken:
+                await upstream.hand_out(one)
+        finally:
+            del scope[PASSED]  # what is not over yet has nobody who waits for it
+            for one in passed:
+                upstream.keep(one)
 
     async def _list(self, context: Any, params: Any) -> types.ListToolsResult:
         tools = [_describe(tool) for tool in self._sessions.base.toolkit]
@@ -103,19 +143,43 @@ class McpFace:
                 return await self._call_own(context, session, name, args)
             if name not in self._sessions.base.toolkit:
                 raise MCPError(types.INVALID_PARAMS, f"unknown tool: {name[:80]}")
+            if self._upstream is not None:
+                return await self._pass_on(context, self._upstream, session, params)
             return _as_result(await self._sessions.call(session, {"name": name, "args": args}))
-        except (GeckoError, RunFailure) as refused:
+        except (GeckoError, RunFailure, CannotSend, NotMade) as refused:
             return _result(str(refused), is_error=True)
         except TimeoutError:
             return _result("not over in time; nothing is kept", is_error=True)
+
+    async def _pass_on(self, context: Any, upstream: Upstream, session: str, params: Any) -> types.CallToolResult:
+        """Make a call at the real service. It goes on where the client leaves: what it came to is kept for it."""
+        name, args = params.name, dict(params.arguments or {})
+        tool, key = self._sessions.base.toolkit[name], str((params.meta or {}).get(META_KEY) or "")
+        # not by the older era's id: a client that connects anew, after a kill, repeats the same write under another one
+        sender = Sender(_named_session(context.request) or DEFAULT, key)
+        if complaints := check_by_rule({"id": "", "name": name, "args": args}, tool):
+            return _refuse(complaints)
+        work = asyncio.ensure_future(upstream.call(tool, args, self._sessions, session, sender))
+        try:
+            passed = await asyncio.shield(work)
+        except asyncio.CancelledError:
+            work.add_done_callback(lambda done: _keep(upstream, done))
+            raise
+        waiting = context.request.scope.get(PASSED)
+        if waiting is None:
+            upstream.keep(passed)
+        else:
+            waiting.append(passed)
+        meta = {name.replace("x-gecko-", "gecko/"): value for name, value in passed.note.items()}
+        real = {"gecko/rung": "real", "gecko/simulated": False}
+        return _result(passed.answer.result, is_error=passed.answer.status == "error", meta=real | meta)
 
     def _session(self, context: Any) -> str:
         request = context.request
         if request is None:
             return DEFAULT
-        given = request.headers.get("x-session-id") or request.scope.get("path_params", {}).get("session")
-        if given:
-            return str(given)
+        if given := _named_session(request):
+            return given
         older = request.headers.get("mcp-session-id")
         if older is None:
             return DEFAULT
@@ -161,6 +225,15 @@ class McpFace:
         return _result(kept)
 
 
+def _keep(upstream: Upstream, work: asyncio.Future[Passed]) -> None:
+    if not work.cancelled() and work.exception() is None:
+        upstream.keep(work.result())
+
+
+def _named_session(request: Request) -> str:
+    return str(request.headers.get("x-session-id") or request.scope.get("path_params", {}).get("session") or "")
+
+
 def _describe(tool: ToolSpec) -> JsonObject:
     described: JsonObject = {
         "name": tool.name,
@@ -176,16 +249,18 @@ def _describe(tool: ToolSpec) -> JsonObject:
 
 def _as_result(step: Step) -> types.CallToolResult:
     if "outcome" not in step:
-        lines = [
-            f"{each['path']}: expected {each['expected']}, got {each['got']}" for each in step.get("complaints", [])
-        ]
-        return _result("\n".join(lines), is_error=True)
+        return _refuse(step.get("complaints", []))
     outcome = step["outcome"]
     meta = {"gecko/rung": outcome["rung"], "gecko/simulated": outcome["simulated"]}
     meta["gecko/made-up"] = bool(outcome.get("invented"))
     if "refused" in outcome:
         return _result(str(outcome["refused"]), is_error=True, meta=meta)
     return _result(outcome["result"], is_error=outcome["status"] == "error", meta=meta)
+
+
+def _refuse(complaints: Sequence[Complaint]) -> types.CallToolResult:
+    lines = [f"{each['path']}: expected {each['expected']}, got {each['got']}" for each in complaints]
+    return _result("\n".join(lines), is_error=True)
 
 
 def _result(value: Json, *, is_error: bool = False, meta: JsonObject | None = None) -> types.CallToolResult:

@@ -80,6 +80,8 @@ class Operations:
             args = await _arguments(one, sent)
         except (CannotRead, ValueError, RecursionError) as error:
             why = str(error) if isinstance(error, CannotRead) else "its body cannot be read"
+            if isinstance(error, CannotRead) and error.is_media:
+                raise Refusal(415, problem(415, why)) from None
             complaint = {"tool": one.tool.name, "path": "$", "expected": "a request of this operation", "got": why}
             raise Refusal(422, problem(422, why, complaints=[complaint])) from None
         return respond(await sessions.call(name, {"name": one.tool.name, "args": args}), one)
@@ -140,7 +142,7 @@ async def _read(request: Request) -> httpx.Request:
 
 async def _arguments(one: _Operation, sent: httpx.Request) -> JsonObject:
     if one.tool.binding is not None:
-        return read_request(one.tool, one.base, sent)
+        return read_request(one.tool, one.base, sent, unnamed=[])
     content = sent.read()
     args = json.loads(content) if content else {}
     if not isinstance(args, dict):
@@ -221,6 +223,3 @@ def _find_notes(operations: list[_Operation], prefix: str) -> Iterator[str]:
         path = (one.tool.binding.path if one.tool.binding else f"/{one.tool.name}").rstrip("/")
         if not prefix and any(path == ours or path.startswith(f"{ours}/") for ours in OURS):
             yield f"{one.tool.name}: its path {path} is the server's own: mount the document elsewhere with --prefix"
-        media = str(one.tool.binding.body.get("media", "")) if one.tool.binding else ""
-        if media.startswith("multipart/"):
-            yield f"{one.tool.name}: a body of {media} is not read: call it by MCP"

@@ -1,4 +1,4 @@
-"""The real service behind a server: requests pass on, are simulated beside it, compared and recorded.
+"""The real service behind a server: calls pass on, are simulated beside it, compared and recorded.
 
 A write passes only where it is claimed in a ledger first. The same write is one of the same session with the same
 `Idempotency-Key`; without one, an equal request whose answer has not been handed out. It is never sent twice.
@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import base64
 import sys
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import httpx
 from starlette.background import BackgroundTask
@@ -27,12 +27,13 @@ from ..models.failure import TOO_MANY, refuses
 from ..real.claims import KEY_CHARS, Claims, running
 from ..real.ledger import CallLedger
 from ..real.questions import Standing
-from ..state import CallStatus, Json, JsonObject
+from ..state import JsonObject
 from ..tools.openapi.client import MAX_BYTES, read_answer
+from ..tools.openapi.credentials import Credentials, Secrets
+from ..tools.openapi.request import build_request
 from ..tools.real import Answer, drive
-from ..tools.spec import ToolSpec
+from ..tools.spec import HttpBinding, ToolSpec
 from ..values.digest import digest
-from ..values.observation import Observation, Observer
 from .sessions import Refused, Sessions
 
 KEY = "idempotency-key"
@@ -44,7 +45,6 @@ _HOP_BY_HOP = frozenset(
 _UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
 _NO_WORD = (401, 403, TOO_MANY)
 """Statuses that say nothing of the call itself."""
-_SHOWN, _THREADS = 50, 1_000
 DOUBT = (
     "a write like this one was begun, and it is not known whether it took effect; it is not sent again. Find out, then "
     "send it with another Idempotency-Key"
@@ -67,28 +67,43 @@ class Heard(NamedTuple):
         return response
 
 
+class Sender(NamedTuple):
+    """Whose a write is, and its key, if there is one: what makes it the same as another."""
+
+    name: str
+    key: str = ""
+
+
+class Passed(NamedTuple):
+    """A call that passed on: what it came to, what is told of it, a write's claim until its answer is handed out."""
+
+    heard: Heard
+    answer: Answer
+    note: dict[str, str]
+    claim: tuple[Claims, JsonObject] | None
+
+
 @dataclass(slots=True)
 class Upstream:
-    """The service that requests pass on to.
+    """The service that calls pass on to.
 
     Args:
         url: Its address, to which an operation's path is added.
         ledger: Where writes are claimed; without one none passes.
         simulate: Whether each call is simulated beside it, and compared.
-        observer: Takes the rows of calls, as Learn reads them; a world that simulates has its own.
+        credentials: Those of calls by MCP; requests bring their own.
         timeout_s: Longest time of an answer.
     """
 
     url: str
     ledger: CallLedger | None = None
     simulate: bool = True
-    observer: Observer | None = None
+    credentials: Credentials | None = None
     timeout_s: float = 30.0
     client: httpx.AsyncClient | None = None
     counts: Counter[str] = field(default_factory=Counter)
     drifted: Counter[str] = field(default_factory=Counter)
     _numbers: dict[str, int] = field(default_factory=dict)
-    _shown: dict[str, deque[JsonObject]] = field(default_factory=dict)
     _going: dict[str, asyncio.Event] = field(default_factory=dict)
     """By a claim's key: its answer is on the way to the client."""
 
@@ -104,22 +119,40 @@ class Upstream:
 
         Raises Refused: 403 for a write that may not pass, 409 for one that may have passed, 502, 504.
         """
-        if self.simulate:
-            sessions.get(name)
         tool, args = found or (None, None)
         sent = self._read(request, path, await request.body())
-        if tool.reads if tool else request.method in ("GET", "HEAD", "OPTIONS"):
-            heard, note, then = await self._send(sent), dict[str, str](), None
-        else:
-            heard, note, then = await self._write(request, sent, tool, name)
-        if "x-gecko-replayed" not in note:
-            self.counts["calls"] += 1
-            note |= await self._compare(tool, args, heard, sessions, name)
-        if then is not None and await request.is_disconnected():
-            if going := self._going.pop(str(then.args[0]), None):
-                going.set()
-            then = None  # nobody has taken the answer: who sends the write again is given it
-        return heard.respond({"x-gecko-rung": "real", "x-gecko-simulated": "false"} | note, then)
+        given = request.headers.get(_key_header(tool)) or request.headers.get(KEY) or ""
+        passed, then = await self._pass_on(sent, tool, args, sessions, name, Sender(name, given)), None
+        if passed.claim is not None and await request.is_disconnected():
+            self.keep(passed)
+        elif passed.claim is not None:
+            then = BackgroundTask(self.hand_out, passed)
+        return passed.heard.respond({"x-gecko-rung": "real", "x-gecko-simulated": "false"} | passed.note, then)
+
+    async def call(self, tool: ToolSpec, args: JsonObject, sessions: Sessions, name: str, sender: Sender) -> Passed:
+        """Pass a call on that came by another wire, whose answer is to be handed out or kept.
+
+        Raises Refused as `answer` does, NotMade where a credential is missing, CannotSend.
+        """
+        bound = tool if tool.binding else replace(tool, binding=HttpBinding("post", f"/{quote(tool.name)}"))
+        sent = build_request(bound, self.url, args, extra={_key_header(tool): sender.key} if sender.key else {})
+        security = tool.binding.security if tool.binding else ()
+        secrets = self.credentials.choose(security, tool.name) if self.credentials else Secrets()
+        return await self._pass_on(sent, tool, args, sessions, name, sender, secrets)
+
+    async def hand_out(self, passed: Passed) -> None:
+        """Note that an answer was handed out: an equal write without a key is a new one from here on."""
+        try:
+            if passed.claim is not None:
+                claims, row = passed.claim
+                await drive(claims.settle(row, status="delivered", body="", head=[]), AWAITED)
+        finally:
+            self.keep(passed)
+
+    def keep(self, passed: Passed) -> None:
+        """Note that nobody has taken an answer: who sends the write again is given it."""
+        if passed.claim is not None and (going := self._going.pop(passed.claim[1]["key"], None)):
+            going.set()
 
     def summary(self) -> str:
         """Return what passed, and what was not as simulated, in a line."""
@@ -128,6 +161,32 @@ class Upstream:
         return f"{self.counts['calls']} calls passed on to {self.url}{compared}{f' ({drifted})' if drifted else ''}"
 
     # passing on --------------------------------------------------------------------------------------
+
+    async def _pass_on(
+        self,
+        sent: httpx.Request,
+        tool: ToolSpec | None,
+        args: JsonObject | None,
+        sessions: Sessions,
+        name: str,
+        sender: Sender,
+        secrets: Secrets | None = None,
+    ) -> Passed:
+        sessions.get(name)
+        what = digest([sent.method, str(sent.url), base64.b64encode(sent.content).decode()])[:KEY_CHARS]
+        secrets, note = secrets or Secrets(), dict[str, str]()
+        secrets.apply(sent)
+        claim: tuple[Claims, JsonObject] | None = None
+        if tool.reads if tool else sent.method in ("GET", "HEAD", "OPTIONS"):
+            heard = await self._send(sent)
+        else:
+            heard, note, claim = await self._write(sent, what, sender)
+        status, result = read_answer(heard.status, httpx.Headers(heard.headers), heard.content)
+        answer = Answer(status, secrets.remove(result))
+        if not note:
+            self.counts["calls"] += 1
+            note = await self._compare(tool, args, heard.status, answer, sessions, name)
+        return Passed(heard, answer, note, claim)
 
     def _read(self, request: Request, path: str, content: bytes) -> httpx.Request:
         if any(part in (".", "..") for part in unquote(path).replace("\\", "/").split("/")):
@@ -180,21 +239,18 @@ class Upstream:
     # writes, once ------------------------------------------------------------------------------------
 
     async def _write(
-        self, request: Request, sent: httpx.Request, tool: ToolSpec | None, name: str
-    ) -> tuple[Heard, dict[str, str], BackgroundTask | None]:
+        self, sent: httpx.Request, what: str, sender: Sender
+    ) -> tuple[Heard, dict[str, str], tuple[Claims, JsonObject] | None]:
         if self.ledger is None:
             raise Refused(403, "a write does not pass: start with --allow-writes and --ledger FILE")
-        kind, _, header = str(tool.idempotency if tool else "").partition(":")
-        given = (request.headers.get(header) if kind == "header" else None) or request.headers.get(KEY) or ""
-        what = digest([sent.method, str(sent.url), base64.b64encode(sent.content).decode()])[:KEY_CHARS]
-        standing = Standing(None, f"serve {name}", "", "", {}, "sync")
-        claims = Claims(self.ledger, standing, "serve", f"key {digest(given)[:KEY_CHARS]}" if given else "", "")
-        row, is_ours = await self._claim(claims, what, is_named=bool(given))
+        standing, is_named = Standing(None, f"serve {sender.name}", "", "", {}, "sync"), bool(sender.key)
+        claims = Claims(self.ledger, standing, "serve", f"key {digest(sender.key)[:KEY_CHARS]}" if is_named else "", "")
+        row, is_ours = await self._claim(claims, what, is_named=is_named)
         if not is_ours:
             if row["status"] != "ok":
                 raise Refused(409, DOUBT)
             heard = Heard(row["result"], [tuple(pair) for pair in row["head"]], base64.b64decode(row["body"]))
-            return heard, {"x-gecko-replayed": "true"}, self._delivered(claims, row, is_named=bool(given))
+            return heard, {"x-gecko-replayed": "true"}, self._open(claims, row, is_named=is_named)
         with running(row):
             try:
                 heard = await self._send(sent)
@@ -208,7 +264,13 @@ class Upstream:
             head = [pair for pair in heard.headers if pair[0] in ("content-type", "location")]
             body = base64.b64encode(heard.content).decode()
             row = await drive(claims.settle(row, status=status, result=heard.status, head=head, body=body), AWAITED)
-        return heard, {}, self._delivered(claims, row, is_named=bool(given)) if status == "ok" else None
+        return heard, {}, self._open(claims, row, is_named=is_named) if status == "ok" else None
+
+    def _open(self, claims: Claims, row: JsonObject, *, is_named: bool) -> tuple[Claims, JsonObject] | None:
+        if is_named:
+            return None
+        self._going[row["key"]] = asyncio.Event()
+        return claims, row
 
     async def _claim(self, claims: Claims, what: str, *, is_named: bool) -> tuple[Any, bool]:
         """Claim a write: by its key; without one it is the first of its equals whose answer nobody has."""
@@ -234,52 +296,30 @@ class Upstream:
                 return row, is_ours
             number = self._numbers[known] = number + 1
 
-    def _delivered(self, claims: Claims, row: JsonObject, *, is_named: bool) -> BackgroundTask | None:
-        """Return what notes that an answer was handed out: an equal request without a key is a new one from here on."""
-        if is_named:
-            return None
-        self._going[row["key"]] = asyncio.Event()
-        return BackgroundTask(self._note_delivered, row["key"], row, claims)
-
-    async def _note_delivered(self, key: str, row: JsonObject, claims: Claims) -> None:
-        try:
-            await drive(claims.settle(row, status="delivered", body="", head=[]), AWAITED)
-        finally:
-            if going := self._going.pop(key, None):
-                going.set()
-
     # comparing ---------------------------------------------------------------------------------------
 
     async def _compare(
-        self, tool: ToolSpec | None, args: JsonObject | None, heard: Heard, sessions: Sessions, name: str
+        self, tool: ToolSpec | None, args: JsonObject | None, code: int, answer: Answer, sessions: Sessions, name: str
     ) -> dict[str, str]:
         """Book a call, and say whether it came to what was simulated. Whatever goes wrong, the answer goes out."""
-        if tool is None or args is None or 300 <= heard.status < 400:
+        if tool is None or args is None or 300 <= code < 400:
             return {}
-        if not (heard.status < 300 or refuses(heard.status) or heard.status == 409) or heard.status in _NO_WORD:
+        if not (code < 300 or refuses(code) or code == 409) or code in _NO_WORD:
             return {}  # which is not the tool's word
-        status, result = read_answer(heard.status, httpx.Headers(heard.headers), heard.content)
-        if not self.simulate:
-            self._observe(tool, args, status, result, name)
-            return {}
+        call = {"id": "", "name": tool.name, "args": args}
         try:
-            drift = await sessions.shadow(name, {"id": "", "name": tool.name, "args": args}, Answer(status, result))
+            if not self.simulate:
+                await sessions.record(name, call, answer)
+                return {}
+            drift = await sessions.shadow(name, call, answer)
         except (GeckoError, LookupError) as error:
             sys.stderr.write(f"gecko-graph serve: {tool.name} was not compared: {type(error).__name__}\n")
-            return {"x-gecko-drift": "unknown"}
+            return {"x-gecko-drift": "unknown"} if self.simulate else {}
         self.counts["compared"] += 1
         self.drifted[tool.name] += bool(drift)
         return {"x-gecko-drift": str(len(drift))}
 
-    def _observe(self, tool: ToolSpec, args: JsonObject, status: CallStatus, result: Json, name: str) -> None:
-        if self.observer is None:
-            return
-        while len(self._shown) > _THREADS:
-            self._shown.pop(next(iter(self._shown)))
-        shown, source = self._shown.setdefault(name, deque(maxlen=_SHOWN)), f"session {digest(name)[:12]}"
-        row = Observation(tool.name, args, status, result, shown=[*shown], source=source)
-        self.observer(lambda: row)
-        if tool.reads and status == "ok":
-            shown.append({"name": tool.name, "args": args, "result": result})
-        elif status == "ok":
-            shown.clear()
+
+def _key_header(tool: ToolSpec | None) -> str:
+    kind, _, header = str(tool.idempotency if tool else "").partition(":")
+    return header.lower() if kind == "header" else KEY

@@ -194,7 +194,7 @@ def read_contracts(parts: Parts, source: str | Path | Mapping[str, Any], *, at: 
 
     where = "contracts" if isinstance(source, Mapping) else str(source)
     document = source if isinstance(source, Mapping) else read_document(source)
-    fields = ("contracts", "at", "let", "requires", "invariants", "state")
+    fields = ("contracts", "at", "let", "requires", "invariants", "state", "proposals")  # these a person decides on
     data = Location(where, {}).check_fields(document, (), fields)
     for key, kind in (("contracts", Mapping), ("let", Mapping), ("requires", Mapping), ("invariants", list)):
         if key in data and not isinstance(data[key], kind):

@@ -54,6 +54,12 @@ class Lessons:
         met = (each for each in open_ if own in each["calls"] or each.get("rule") or len(each["calls"]) >= WARNS)
         return [each["says"] for each in met]
 
+    def of(self, args: JsonObject) -> list[JsonObject]:
+        """Return what calls with these arguments have taught, as their rows have it: without the calls."""
+        own = digest(args)
+        kept = ("part", "says", "status", "rule")
+        return [{key: each[key] for key in kept if key in each} for each in self.items.values() if own in each["calls"]]
+
     def leave_open(self, rules: Iterable[str]) -> list[str]:
         """Return the rules that no real call has closed."""
         closed = {each["says"] for each in self.items.values() if each["status"] == "closed"}
@@ -74,9 +80,9 @@ class Lessons:
             says = REFUSED + mask(kind_of(outcome["result"], call["args"]))
             self._add(call, "requires", says, "proposed", **foreseen)
         else:
-            for key, item in list(self.items.items()):
+            for item in list(self.items.values()):
                 if item["says"] in rules and item["status"] == "proposed":
-                    self._put(key, {**item, "status": "closed"})
+                    self._add(call, item["part"], item["says"], "closed")
             for rule in self.leave_open(rules):
                 self._add(call, "may_refuse", rule, "closed")
         for rule in refuted:
@@ -90,8 +96,5 @@ class Lessons:
         known = self.items.get(key, {"v": 1, "tool": call["name"], "part": part, "says": says, "calls": []})
         calls = list(dict.fromkeys([*known["calls"], digest(call["args"])]))[-MOST_CALLS:]
         if key in self.items or len(self.items) < MOST:
-            self._put(key, {**known, **more, "status": status, "calls": calls})
-
-    def _put(self, key: str, item: JsonObject) -> None:
-        self.items[key] = item
-        self.unsaved.add(key)
+            self.items[key] = {**known, **more, "status": status, "calls": calls}
+            self.unsaved.add(key)

@@ -1,10 +1,10 @@
-"""Calls as data sets write them: as text between marks, as JSON text, with schemas of several kinds."""
+"""Calls and tools as data sets write them: as text between marks, as JSON text, with schemas of several kinds."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from ..errors import ToolkitError
@@ -12,6 +12,9 @@ from ..state import JsonObject
 from ..tools.function_dicts import spec_of_dict
 
 _CALL = re.compile(r"<tool_call>\s*(.*?)\s*</tool_call>", re.DOTALL)
+_TYPE = re.compile(r"\s*(\w*)\s*(\[?)")
+_HOLDERS = {**dict.fromkeys(("list", "set", "tuple", "iterable", "sequence"), "array"), "dict": "object"}
+"""What Python's `List[int]` is in a schema; all other types with brackets may be anything."""
 
 
 def read_call_texts(text: str) -> tuple[list[JsonObject], str]:
@@ -20,10 +23,8 @@ def read_call_texts(text: str) -> tuple[list[JsonObject], str]:
     Raises:
         ValueError: One of them is no call.
     """
-    made: list[JsonObject] = []
-    for found in _CALL.findall(text):
-        given = read_json(found, what="a call")
-        made += [read_call(each) for each in (given if isinstance(given, list) else [given])]
+    given = [read_json(found, what="a call") for found in _CALL.findall(text)]
+    made = [read_call(each) for some in given for each in (some if isinstance(some, list) else [some])]
     return made, _CALL.sub("", text).strip() if made else text
 
 
@@ -36,11 +37,9 @@ def read_call(given: Any) -> JsonObject:
     arguments = plain.get("arguments", plain.get("parameters", {}))
     if isinstance(arguments, str):
         arguments = read_json(arguments or "{}", what=f"the arguments of {name}")
-    if arguments is None:
-        arguments = {}
-    if not isinstance(arguments, dict):
+    if not isinstance(arguments, dict | None):
         raise ValueError(f"the arguments of {name} are no object")
-    return {"name": name, "arguments": arguments}
+    return {"name": name, "arguments": arguments or {}}
 
 
 def read_json(text: str, *, what: str) -> Any:
@@ -59,30 +58,24 @@ def read_tools(given: Any) -> list[JsonObject]:
     """Return tools as OpenAI's function dicts, whatever known way they are written. Raises ValueError."""
     given = read_json(given, what="tools") if isinstance(given, str) else given
     given = [given] if isinstance(given, Mapping) else given or []
-    if not isinstance(given, list):
-        raise ValueError("tools are no list")
+    if not isinstance(given, list) or not all(isinstance(each, Mapping) for each in given):
+        raise ValueError("tools are no list of objects: no tool can be read")
     return [_read_tool(each) for each in given]
 
 
-def _read_tool(given: Any) -> JsonObject:
-    if not isinstance(given, Mapping):
-        raise ValueError("a tool is no object")
-    if isinstance(given.get("function"), Mapping) and _is_plain(given["function"].get("parameters")):
-        return dict(given)
+def _read_tool(given: Mapping[str, Any]) -> JsonObject:
     plain = {**given.get("function", given)}
     parameters = plain.get("parameters")
+    if isinstance(parameters, Mapping) and parameters.get("type") == "object" and "function" in given:
+        return dict(given)
     if isinstance(parameters, Mapping) and _is_flat(parameters):
-        plain["parameters"] = _unflatten(parameters)
+        plain["parameters"] = _read_flat(parameters)
     try:
         spec = spec_of_dict(plain, where="tools")
     except ToolkitError as error:
         raise ValueError(str(error)) from None
     function = {"name": spec.name, "description": spec.description, "parameters": spec.parameters}
     return {"type": "function", "function": function}
-
-
-def _is_plain(parameters: Any) -> bool:
-    return isinstance(parameters, Mapping) and parameters.get("type") == "object"
 
 
 def _is_flat(parameters: Mapping[str, Any]) -> bool:
@@ -92,30 +85,14 @@ def _is_flat(parameters: Mapping[str, Any]) -> bool:
     return bool(parameters) and all(described) and not (isinstance(inner, Mapping) and "type" not in inner)
 
 
-_PYTHON = re.compile(r"(?i)(?:list|set|tuple|dict|iterable|sequence)\[.*\]")
-
-
-def _unflatten(parameters: Mapping[str, Any]) -> JsonObject:
+def _read_flat(parameters: Mapping[str, Any]) -> JsonObject:
     """Return xLAM's parameters as a schema: `str, optional` is a text that may be left out."""
     known: JsonObject = {}
     required: list[str] = []
     for name, given in parameters.items():
-        word, _, rest = (
-            str(given.get("type", "any")).partition(",") if "[" not in str(given.get("type")) else ("", "", "")
-        )
-        word, optional = (word.strip(), "optional" in rest) if word else (str(given["type"]), "optional" in str(given))
-        if _PYTHON.match(word):
-            word = "dict" if word.lower().startswith("dict") else "array"
-        elif "[" in word or "(" in word:
-            word = "any"
-        known[name] = {**given, "type": word.lower()}
-        if not optional and "default" not in given:
+        text = str(given.get("type", "any")).lower()
+        word, bracket = _TYPE.match(text).groups()  # type: ignore[union-attr]
+        known[name] = {**given, "type": _HOLDERS.get(word, "any") if bracket else word}
+        if "optional" not in text.rpartition(",")[2] and "default" not in given:
             required.append(name)
     return {"type": "object", "properties": known, "required": required}
-
-
-def schema_of(tools: Sequence[Mapping[str, Any]], name: str) -> JsonObject:
-    """Return the schema of a tool's arguments; empty where there is none of the name."""
-    plain = (each.get("function", each) for each in tools)
-    found = next((each.get("parameters") for each in plain if each.get("name") == name), None)
-    return found if isinstance(found, dict) else {}

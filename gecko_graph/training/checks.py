@@ -6,12 +6,12 @@ Rules never take a label for wrong because they could not follow it: what cannot
 from __future__ import annotations
 
 import json
-from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple, NotRequired, cast
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage, convert_to_messages
 from typing_extensions import TypedDict
 
 from ..context import GeckoContext
@@ -23,12 +23,11 @@ from ..errors import GeckoError
 from ..learning.readers import fails, read_result
 from ..models.formatting import cut
 from ..schemas.complaints import find_complaints
-from ..state import Json, JsonObject, Step
+from ..state import Complaint, Json, Step
 from ..tools import Toolkit
 from ..tools.real import Answer
 from ..tools.spec import ToolSpec
 from ..values.difference import json_equal
-from ..values.digest import digest
 from ..values.patch import same_value
 from ..values.places import Place, excerpt, json_path
 from ..world.provenance import trace_with
@@ -85,9 +84,9 @@ def tell(code: Code, place: Sequence[str | int], message: str) -> Reason:
     return {"code": code, "path": json_path(place), "message": cut(message, budget=400)}
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Checker:
-    """Checks samples one after the other; tools and worlds that stay the same are kept.
+    """Checks samples one after the other.
 
     Args:
         toolkit: The tools that answer the calls of samples with a state; None leaves these to the schemas.
@@ -96,118 +95,108 @@ class Checker:
 
     toolkit: Toolkit | None = None
     sources: bool = False
-    _tools: OrderedDict[str, Toolkit | None] = field(default_factory=OrderedDict)
-    _worlds: OrderedDict[str, World | str] = field(default_factory=OrderedDict)
 
     def check(self, sample: Sample, later: Sequence[Sample] = ()) -> Verdict:
         """Return the rules' verdict; `later` are the samples that continue its conversation, for a goal at its end."""
-        tools = self._tools_of(sample["tools"])
-        reasons = list(_find_complaints(sample, tools)) if sample["label"] else []
+        tools = _read_toolkit(json.dumps(sample["tools"])) if sample["tools"] else self.toolkit
+        reasons = [reason for at, call in enumerate(sample["label"]) for reason in _find_complaints(call, at, tools)]
         made = False
         if not reasons and self.toolkit is not None and sample.get("state") is not None:
-            reasons, made = _Play(self, sample).run(later)
-        is_left = (self.sources or not made) and not any(each["code"] in DROPPING for each in reasons)
-        if is_left and sample["label"] and tools is not None:
+            reasons, made = self._play(sample, later)
+        codes = {each["code"] for each in reasons}
+        if (self.sources or not made) and not codes & DROPPING and sample["label"] and tools is not None:
             reasons += _find_chosen(sample, tools)
-        return decide(reasons, made=made)
-
-    def _tools_of(self, tools: list[JsonObject]) -> Toolkit | None:
-        """Return a row's tools; where it names none, those that were given."""
-        if not tools:
-            return self.toolkit
-        key = json.dumps(tools)
-        if key not in self._tools:
-            self._tools[key] = Toolkit(_specs_of(tools))
-            if len(self._tools) > _KEPT:
-                self._tools.popitem(last=False)
-        return self._tools[key]
+        return _decide(reasons, made=made)
 
     def world_at(self, sample: Sample) -> World | str:
         """Return a world at the point before the label, or why there is none; the messages' calls are booked in it."""
         past = [each for each in sample["messages"] if each["role"] in ("assistant", "tool")]
-        key = digest([sample.get("state"), past])
-        if key not in self._worlds:
-            self._worlds[key] = self._build_world(sample)
-            if len(self._worlds) > _KEPT:
-                self._worlds.popitem(last=False)
-        found = self._worlds[key]
+        found = _build_world(cast("Toolkit", self.toolkit), json.dumps([sample.get("state"), past]))
         return found if isinstance(found, str) else found.fork(by_rules=True)
 
-    def _build_world(self, sample: Sample) -> World | str:
-        try:
-            world = World(cast("Toolkit", self.toolkit), state=sample["state"], context=KNOBS)
-        except GeckoError as error:
-            return str(error)
-        results = {each["tool_call_id"]: each["content"] for each in sample["messages"] if each["role"] == "tool"}
-        for message in sample["messages"]:
-            for call in message.get("tool_calls", ()):
-                if call["id"] not in results:
-                    return f"the call {call['id']} has no result"
-                made = make(world, read_call(call), [read_result(results[call["id"]])])
-                if made.problem or not made.is_decided:
-                    return f"{made.step['call']['name']} of the messages: {made.problem or 'nothing decides it'}"
-                world = made.world
-        return world
+    def _play(self, sample: Sample, later: Sequence[Sample]) -> tuple[list[Reason], bool]:
+        """Return the reasons against a label, and whether the world has answered all of it as the sample says."""
+        world, results, reasons = self.world_at(sample), sample.get("results"), list[Reason]()
+        if isinstance(world, str):
+            return [tell("context", ("messages",), world)], False
+        for at, made in enumerate(_make_all(world, sample["label"], results)):
+            reasons += _judge(made, at, compared=results is not None)
+            world = made.world
+        compared = results is not None or not sample["label"]
+        if "goal" in sample and not reasons:
+            reached = _reach(world, sample, later)
+            compared = compared or bool(reached)
+            reasons += [tell("goal", ("goal",), "not met once the calls are made")] if reached is False else []
+        return reasons, compared and not reasons
 
 
-def _specs_of(tools: Sequence[JsonObject]) -> list[ToolSpec]:
-    plain = {each["function"]["name"]: each["function"] for each in tools}
-    return [
+@lru_cache(_KEPT)
+def _read_toolkit(tools: str) -> Toolkit:
+    plain = {each["function"]["name"]: each["function"] for each in json.loads(tools)}
+    return Toolkit(
         ToolSpec(name=name, description=each.get("description") or "", parameters=each.get("parameters") or {})
         for name, each in plain.items()
-    ]
+    )
 
 
-def decide(reasons: list[Reason], *, made: bool) -> Verdict:
+@lru_cache(_KEPT)
+def _build_world(toolkit: Toolkit, begun: str) -> World | str:
+    """Return the world of a start state after calls and results, both as JSON text; or why there is none."""
+    state, past = json.loads(begun)
+    results = {each["tool_call_id"]: each["content"] for each in past if each["role"] == "tool"}
+    try:
+        world = World(toolkit, state=state, context=KNOBS)
+    except GeckoError as error:
+        return str(error)
+    for call in (call for message in past for call in message.get("tool_calls", ())):
+        if call["id"] not in results:
+            return f"the call {call['id']} has no result"
+        made = make(world, read_call(call), [read_result(results[call["id"]])])
+        if made.problem or not made.is_decided:
+            return f"{made.step['call']['name']} of the messages: {made.problem or 'nothing decides it'}"
+        world = made.world
+    return world
+
+
+def _decide(reasons: list[Reason], *, made: bool) -> Verdict:
     """Return what reasons of rules come to; `made` where a world has answered every call as the sample has it."""
     codes = {each["code"] for each in reasons}
-    by_world = made or codes & {"refused", "result", "goal"}
-    if codes & DROPPING:
-        return {"status": "drop", "by": "world" if by_world else "rules", "reasons": reasons}
-    if codes & OPEN and not made:
+    if not codes & DROPPING and codes & OPEN and not made:
         return {"status": "open", "by": "nobody", "reasons": reasons}
-    return {"status": "keep", "by": "world" if made else "rules", "reasons": reasons}
+    by_world = made or codes & {"refused", "result", "goal"}
+    status: Literal["keep", "drop"] = "drop" if codes & DROPPING else "keep"
+    return {"status": status, "by": "world" if by_world else "rules", "reasons": reasons}
 
 
-def _find_complaints(sample: Sample, tools: Toolkit | None) -> Iterator[Reason]:
-    for at, call in enumerate(sample["label"]):
-        tool = tools.get(call["name"]) if tools is not None else None
-        if tool is None:
-            yield tell("tool", ("label", at, "name"), f"{excerpt(call['name'])} is none of the row's tools")
-            continue
-        for each in find_complaints(tool, call["arguments"]):
-            path = json_path(("label", at, "arguments")) + each["path"].removeprefix("$")
-            yield {"code": "arguments", "path": path, "message": f"expected {each['expected']}, got {each['got']}"}
+def _find_complaints(call: LabelCall, at: int, tools: Toolkit | None) -> Iterator[Reason]:
+    tool = tools.get(call["name"]) if tools is not None else None
+    if tool is None:
+        yield tell("tool", ("label", at, "name"), f"{excerpt(call['name'])} is none of the row's tools")
+    else:
+        yield from _tell_all(find_complaints(tool, call["arguments"]), at)
+
+
+def _tell_all(complaints: Iterable[Complaint], at: int) -> Iterator[Reason]:
+    for each in complaints:
+        path = json_path(("label", at, "arguments")) + each["path"].removeprefix("$")
+        yield {"code": "arguments", "path": path, "message": f"expected {each['expected']}, got {each['got']}"}
 
 
 def _find_chosen(sample: Sample, tools: Toolkit) -> Iterator[Reason]:
     """Yield the values of a label that stand nowhere in what was known before it."""
-    steps = [_as_step(call, at) for at, call in enumerate(sample["label"])]
+    outcome: Any = {"status": "ok", "result": None, "patch": [], "rung": "real", "simulated": False, "passed": []}
+    calls = [{"name": each["name"], "args": each["arguments"]} for each in sample["label"]]
+    steps: Any = [{"v": 1, "call": {"id": str(at), **each}, "outcome": outcome} for at, each in enumerate(calls)]
     known = {"conversation": to_langchain(sample["messages"]), "state": sample.get("state") or {}}
     for each in trace_with(tools, steps, **known).made_up:
         path = json_path(("label", int(each["call"]), "arguments")) + each["argument"].removeprefix("$")
         yield {"code": "chosen", "path": path, "message": f"{excerpt(each['value'])} has no source"}
 
 
-def _as_step(call: LabelCall, at: int) -> Step:
-    outcome: Any = {"status": "ok", "result": None, "patch": [], "rung": "real", "simulated": False, "passed": []}
-    return {"v": 1, "call": {"id": str(at), "name": call["name"], "args": call["arguments"]}, "outcome": outcome}
-
-
 def to_langchain(messages: Sequence[Mapping[str, Any]]) -> list[AnyMessage]:
     """Return a sample's messages as LangChain's."""
-    found: list[AnyMessage] = []
-    for at, each in enumerate(messages):
-        calls = [{"id": call["id"], **read_call(call)} for call in each.get("tool_calls", ())]
-        made = [{"id": call["id"], "name": call["name"], "args": call["arguments"]} for call in calls]
-        kind, text = each["role"], each["content"]
-        if kind == "assistant":
-            found.append(AIMessage(text, tool_calls=made, id=f"m{at}"))
-        elif kind == "tool":
-            found.append(ToolMessage(text, tool_call_id=each["tool_call_id"], id=f"m{at}"))
-        else:
-            found.append((HumanMessage if kind == "user" else SystemMessage)(text, id=f"m{at}"))
-    return found
+    found = convert_to_messages([{**each, "id": f"m{at}"} for at, each in enumerate(messages)])
+    return cast("list[AnyMessage]", found)
 
 
 class Made(NamedTuple):
@@ -250,18 +239,19 @@ def make(world: World, call: Mapping[str, Any], recorded: Sequence[Json] = ()) -
 def _make_all(world: World, label: Sequence[LabelCall], results: Sequence[Json] | None) -> Iterator[Made]:
     """Yield the calls of a label as `make` makes them: at once where that comes to what is recorded."""
     trial = world.fork(by_rules=True)
-    steps = trial.call_all({"name": world.toolkit.resolve(one["name"]), "args": one["arguments"]} for one in label)
-    same = (
-        "outcome" in step and json_equal(step["outcome"]["result"], result)
-        for step, result in zip(steps, results or (), strict=results is not None)
-    )
-    if all(same):
+    steps = _call_all(trial, label)
+    pairs = zip(steps, results or (), strict=results is not None)
+    if all("outcome" in step and json_equal(step["outcome"]["result"], result) for step, result in pairs):
         yield from (Made(trial, step) for step in steps)
         return
     for call, result in zip(label, results or (), strict=True):
         made = make(world, call, [result])
         world = made.world
         yield made
+
+
+def _call_all(world: World, label: Sequence[LabelCall]) -> list[Step]:
+    return world.call_all({"name": world.toolkit.resolve(one["name"]), "args": one["arguments"]} for one in label)
 
 
 def _compare(ours: Json, real: Json, place: Place = ()) -> Iterator[tuple[Place, Json, Json]]:
@@ -276,46 +266,20 @@ def _compare(ours: Json, real: Json, place: Place = ()) -> Iterator[tuple[Place,
         yield place, ours, real
 
 
-class _Play:
-    """The calls of one label, made in a world at the point before them."""
+def _reach(world: World, sample: Sample, later: Sequence[Sample]) -> bool | None:
+    """Return whether the goal is met at the end of the conversation.
 
-    def __init__(self, checker: Checker, sample: Sample) -> None:
-        self._sample, self._checker = sample, checker
-        self._messages = to_langchain(sample["messages"])
-        self._reasons: list[Reason] = []
-
-    def run(self, later: Sequence[Sample]) -> tuple[list[Reason], bool]:
-        """Return the reasons against the label, and whether the world has answered all of it as the sample says."""
-        world = self._checker.world_at(self._sample)
-        if isinstance(world, str):
-            return [tell("context", ("messages",), world)], False
-        results = self._sample.get("results")
-        for at, made in enumerate(_make_all(world, self._sample["label"], results)):
-            self._reasons += _judge(made, at, compared=results is not None)
-            world = made.world
-        compared = results is not None or not self._sample["label"]
-        if "goal" in self._sample and not self._reasons:
-            reached = self._reach(world, later)
-            compared = compared or bool(reached)
-            if reached is False:
-                self._reasons.append(tell("goal", ("goal",), "not met once the calls are made"))
-        return self._reasons, compared and not self._reasons
-
-    def _reach(self, world: World, later: Sequence[Sample]) -> bool | None:
-        """Return whether the goal is met at the end of the conversation.
-
-        None where its end is not known, or a later label breaks its schema: that says nothing of this one.
-        """
-        last: Any = self._sample["from"][-1] if self._sample["from"] else None
-        missing = last.get("steps", 0) - last.get("step", 0) if isinstance(last, dict) else 0
-        if missing > len(later):
+    None where its end is not known, or a later label breaks its schema: that says nothing of this one.
+    """
+    last: Any = sample["from"][-1] if sample["from"] else None
+    missing = last.get("steps", 0) - last.get("step", 0) if isinstance(last, dict) else 0
+    if missing > len(later):
+        return None
+    for each in later:
+        if any("outcome" not in step for step in _call_all(world, each["label"])):
             return None
-        for each in later:
-            label = ({"name": world.toolkit.resolve(one["name"]), "args": one["arguments"]} for one in each["label"])
-            if any("outcome" not in step for step in world.call_all(label)):
-                return None
-        text = (later[-1] if later else self._sample).get("text", "")
-        return reaches(world, self._sample["goal"], self._messages, text)
+    text = (later[-1] if later else sample).get("text", "")
+    return reaches(world, sample["goal"], to_langchain(sample["messages"]), text)
 
 
 def _judge(made: Made, at: int, *, compared: bool) -> Iterator[Reason]:
@@ -324,9 +288,7 @@ def _judge(made: Made, at: int, *, compared: bool) -> Iterator[Reason]:
     if made.step["call"]["name"] not in made.world.toolkit:
         yield tell("undecided", (*place, "name"), "no tool of the toolkit")
     elif outcome is None:
-        for each in made.step["complaints"]:
-            path = json_path((*place, "arguments")) + each["path"].removeprefix("$")
-            yield {"code": "arguments", "path": path, "message": f"expected {each['expected']}, got {each['got']}"}
+        yield from _tell_all(made.step["complaints"], at)
     elif not made.is_decided:
         why = "; ".join(outcome.get("unclear", ())) or "neither contract nor function answers"
         yield tell("undecided", place, why)

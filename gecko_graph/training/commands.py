@@ -18,7 +18,6 @@ Maker: TypeAlias = str | Callable[[Path, str, Path], object]
 
 _SHOWN = 1_500
 """Last characters of a failed command's messages."""
-PLACES = ("{data}", "{model}", "{out}")
 
 
 def check_maker(what: str, maker: Maker) -> None:
@@ -39,8 +38,11 @@ def run_maker(what: str, maker: Maker, data: Path, model: str, out: Path) -> Non
         GeckoError: The command or function fails, or writes nothing.
     """
     new = out.with_name(f"{out.name}.new")
-    _remove(new)
-    _remove(out)
+    for path in (new, out):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
     if isinstance(maker, str):
         _run(what, maker, {"{data}": str(data), "{model}": model, "{out}": str(new)})
     else:
@@ -72,10 +74,3 @@ def _pass_on(stream: IO[bytes]) -> str:
         sys.stderr.write(chunk.decode("utf-8", "replace"))
         sys.stderr.flush()
     return last.decode("utf-8", "replace")
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -15,12 +16,12 @@ from ..conversation.agent import AgentLike
 from ..conversation.channels import read_envelope
 from ..conversation.graph import create_conversation
 from ..errors import GeckoError
-from ..models.answer import answer
-from ..models.ask import Ask, Dialogue, ModelAsk, Where
+from ..models.ask import Dialogue, ModelAsk
 from ..models.factory import Models, ModelsLike
 from ..models.formatting import format_json, text_of
 from ..models.roles import PlannedDialogue
 from ..models.usage import add_all
+from ..scenario.cases.batch import run_at_once
 from ..scenario.cases.draft import draft_case
 from ..state import JsonObject, RoleUsage
 from ..tools import Toolkit
@@ -31,6 +32,7 @@ from .formats import FORMATS
 from .journal import Journal
 from .rows import write_rows
 from .steps import once, read_rows, write_text
+from .tool_writer import ask_twice
 from .verify import describe_tools, verify_samples
 from .words import find_lacks
 
@@ -53,8 +55,7 @@ class Draw(NamedTuple):
         rng = Random(f"{seed}/{number}")
         names = rng.sample(toolkit.names, min(len(toolkit), rng.randint(2, _MOST_TOOLS)))
         kinds = [rng.choice(KINDS) for _ in range(rng.randint(1, _MOST_TURNS))]
-        first = ["call" if kinds[0] == "correction" else kinds[0]]  # which corrects a call of before
-        return cls(names, first + kinds[1:] if "correction" not in kinds[1:] else ["call", *kinds[1:]])
+        return cls(names, ["call", *kinds[1:]] if "correction" in kinds else kinds)  # which corrects a call of before
 
 
 def make_dialogues(  # noqa: PLR0913 - every one is a choice of its own, by keyword
@@ -66,6 +67,7 @@ def make_dialogues(  # noqa: PLR0913 - every one is a choice of its own, by keyw
     model: ModelsLike,
     assistant: AgentLike | None = None,
     seed: int = 0,
+    workers: int = 4,
     to: str | None = None,
     costs: Callable[[RoleUsage, int], bool] = lambda spent, left: True,
     tell: Callable[[int, int], None] = lambda kept, made: None,
@@ -73,7 +75,7 @@ def make_dialogues(  # noqa: PLR0913 - every one is a choice of its own, by keyw
     """Have dialogues planned and played, and keep those whose every step passes both tiers of the verification.
 
     `samples.jsonl` has all rows with their verdicts, also of dropped dialogues; each kept one is a case beside it.
-    The same call goes on where it was stopped, after the last whole dialogue.
+    The same call goes on where it was stopped, with all dialogues that were done.
 
     Args:
         toolkit: The tools; contracts and functions answer where they can, then examples and schemas, and a model where
@@ -84,189 +86,173 @@ def make_dialogues(  # noqa: PLR0913 - every one is a choice of its own, by keyw
         model: The models of `dialogue_planner`, `user` and `label_judge`.
         assistant: The assistant; the model of the role `planner` where left out.
         seed: Another one draws other tools and turns.
+        workers: Dialogues at once; files and rows are the same whatever their number.
         to: Also rows of another shape (`formats.FORMATS`), as `SHAPE.jsonl`.
-        costs: Called after two dialogues with what one costs in the mean, and how many may follow; False stops.
+        costs: Called with what the first two dialogues have cost, and how many may follow; False stops.
         tell: Called with how many dialogues are kept, of how many.
 
-    Raises:
-        GeckoError: There is no tool or no model for a role, or `costs` has stopped it; what is done is kept.
-    """
-    place = Path(folder)
-    maker = Maker(toolkit, tools, Models.of(model), assistant, seed)
-    files = [SAMPLES, *([f"{to}.jsonl"] if to else [])]
-    named = [each if isinstance(each, str) else "" for each in (model, assistant)]
-    inputs = {"tools": describe_tools(toolkit), "n": n, "seed": seed, "models": named, "to": to}
+    Returns:
+        How many dialogues are `kept`, how many `rows` there are, and of each cause how many dialogues it has dropped.
 
-    def work(of: str) -> Counter[str]:
-        counts = _make_all(maker, place, of, n, costs, tell)
-        if to:
-            write_rows(place / f"{to}.jsonl", (made for row in read_rows(place / SAMPLES) for made in FORMATS[to](row)))
+    Raises:
+        GeckoError: There is no tool or no model for a role, the folder holds other dialogues, or `costs` has stopped
+            it; what is done is kept.
+    """
+    place, models, written = Path(folder), Models.of(model), [f"{to}.jsonl"] if to else []
+    if not len(toolkit):
+        raise GeckoError("expected a document with at least one tool")
+    models.require("dialogue_planner", "user", "label_judge")
+    if assistant is None:
+        models.require("planner")
+    agent: Any = models.get("planner") if assistant is None else assistant
+
+    def make(number: int) -> JsonObject:
+        return Course(toolkit, models, agent, Draw.of(toolkit, seed, number), number).make(tools, seed)
+
+    def work(journal: Journal) -> Counter[str]:
+        counts, entries = _make_all(n, make, journal, workers, costs, tell)
+        for entry in (entry for entry in entries if entry["case"]):
+            write_text(place / f"{entry['name']}.gecko.yaml", entry["case"])
+        counts["rows"] = write_rows(place / SAMPLES, (row for entry in entries for row in entry["rows"]))
+        for shape in written:
+            rows = read_rows(place / SAMPLES)
+            write_rows(place / shape, (made for row in rows for made in FORMATS[str(to)](row)))
         return counts
 
-    return Counter(once(place, "dialogues", files, inputs, work))
+    named = [each if isinstance(each, str) else "" for each in (model, assistant)]
+    inputs = {"tools": describe_tools(toolkit), "n": n, "seed": seed, "models": named, "to": to}
+    return Counter(once(place, "dialogues", [SAMPLES, *written], inputs, work, anew=False))
 
 
 def _make_all(
-    maker: Maker,
-    place: Path,
-    of: str,
     n: int,
+    make: Callable[[int], JsonObject],
+    journal: Journal,
+    workers: int,
     costs: Callable[[RoleUsage, int], bool],
     tell: Callable[[int, int], None],
-) -> Counter[str]:
-    """Make the dialogues that the journal does not have yet, and write rows and cases; return how many came to what."""
-    counts, spent = Counter[str](), list[RoleUsage]()
-    with Journal(place / SAMPLES, of) as journal:
-        for entry in journal.read():
-            spent.append(_count(counts, entry))
-        while counts["kept"] < n and counts.total() < n * TRIES:
-            if len(spent) == MEASURED and not costs(_mean(spent), n - counts["kept"]):
-                raise GeckoError("stopped before the other dialogues; the same command goes on")
-            entry = maker.make(counts.total())
-            journal.write(json.dumps(entry, ensure_ascii=False))
+) -> tuple[Counter[str], list[JsonObject]]:
+    """Make dialogues in waves of which all may be kept, until so many are; return how many came to what, and all."""
+    made: dict[int, JsonObject] = {entry["number"]: entry for entry in journal.read()}
+    counts, begun = Counter[str](), 0
+    while (left := min(n - counts["kept"], n * TRIES - begun)) > 0:
+        wave = range(begun, begun + (left if begun else min(left, MEASURED)))
+        for number, future in run_at_once((each for each in wave if each not in made), make, workers):
+            made[number] = future.result()
+            journal.write(json.dumps(made[number], ensure_ascii=False))
             journal.flush()
-            spent.append(_count(counts, entry))
-            tell(counts["kept"], counts.total())
-        for entry in journal.read():
-            if entry["case"]:
-                write_text(place / f"{entry['name']}.gecko.yaml", entry["case"])
-        counts["rows"] = journal.finish(lambda entry: entry["rows"])
-    return counts
+            tell(sum(not each["dropped"] for each in made.values()), len(made))
+        counts.update(made[number]["dropped"] or "kept" for number in wave)
+        begun = wave.stop
+        is_measured = len(made) == MEASURED and counts["kept"] < n
+        if is_measured and not costs(add_all(each["usage"] for each in made.values()), n - counts["kept"]):
+            raise GeckoError("stopped before the other dialogues; the same command goes on")
+    return counts, [made[number] for number in range(begun)]
 
 
-def _count(counts: Counter[str], entry: Mapping[str, Any]) -> RoleUsage:
-    counts[entry["dropped"] or "kept"] += 1
-    spent: RoleUsage = entry["usage"]
-    return spent
+class Course:
+    """One dialogue: planned, played, verified, with what it costs."""
 
-
-def _mean(spent: Sequence[RoleUsage]) -> RoleUsage:
-    whole, number = add_all(spent), len(spent)
-    cost = None if whole["cost"] is None else whole["cost"] / number
-    calls, given, written = (round(whole[key] / number) for key in ("calls", "input_tokens", "output_tokens"))
-    return {"calls": calls, "input_tokens": given, "output_tokens": written, "cost": cost}
-
-
-class Maker:
-    """Makes one dialogue after the other, with what they cost."""
-
-    def __init__(self, toolkit: Toolkit, tools: str, models: Models, assistant: AgentLike | None, seed: int) -> None:
-        if not len(toolkit):
-            raise GeckoError("expected a document with at least one tool")
-        models.require("dialogue_planner", "user", "label_judge")
-        if assistant is None:
-            models.require("planner")
-        self._toolkit, self._tools, self._seed, self._spent = toolkit, tools, seed, list[RoleUsage]()
-        self._models = models.listening(self._listen)
-        self._agent: Any = models.get("planner") if assistant is None else assistant
+    def __init__(self, toolkit: Toolkit, models: Models, agent: AgentLike, draw: Draw, number: int) -> None:
+        self._toolkit, self._agent, self._draw, self._number = toolkit.select(names=draw.names), agent, draw, number
+        self._models, self._spent = models.listening(self._listen), list[RoleUsage]()
 
     def _listen(self, ask: ModelAsk, dialogue: Dialogue) -> Dialogue:
         reply = yield from dialogue
         self._spent.append(reply.usage)
         return reply
 
-    def make(self, number: int) -> JsonObject:
-        """Return the dialogue of this number: name, rows with verdicts, case, why it was dropped, what it cost."""
-        self._spent.clear()
-        draw, name = Draw.of(self._toolkit, self._seed, number), f"dialogue-{number:05}"
-        made: JsonObject = {"name": name, "rows": [], "case": "", "dropped": "", "why": ""}
-        toolkit = self._toolkit.select(names=draw.names)
-        plan = self._plan(toolkit, draw, number)
+    def make(self, tools: str, seed: int) -> JsonObject:
+        """Return the dialogue: name, rows with verdicts, case, the cause that it was dropped for, what it cost."""
+        name = f"dialogue-{self._number:05}"
+        made: JsonObject = {"number": self._number, "name": name, "rows": [], "case": "", "dropped": ""}
+        plan = self._plan()
         if isinstance(plan, str):
-            return made | {"dropped": "plan", "why": plan, "usage": add_all(self._spent)}
-        found = self._play(toolkit, plan)
-        rows = self._verify(toolkit, found, name, draw, plan)
-        if not rows:
-            made |= {"dropped": "dialogue", "why": f"the assistant has said nothing: {found['score']['reason']}"}
-        elif bad := next((row for row in rows if row["verdict"]["status"] != "keep"), None):
-            made |= {"dropped": bad["verdict"]["reasons"][-1]["code"], "why": bad["verdict"]["reasons"][-1]["message"]}
+            return made | {"dropped": f"plan: {cause_of(plan)}", "usage": add_all(self._spent)}
+        found = self._play(plan)
+        faults = [*find_departures(found, self._draw.kinds, plan)]
+        rows = self._verify(found, name, is_over=bool(faults))
+        bad = next((row for row in rows if row["verdict"]["status"] != "keep"), None)
+        if faults:
+            made["dropped"] = f"dialogue: {cause_of(faults[0])}"
+        elif bad:
+            made["dropped"] = bad["verdict"]["reasons"][-1]["code"]
         else:
-            case = draft_case(toolkit, found, goal=plan.goal, tools=self._tools)
+            case = draft_case(self._toolkit, found, goal=plan.goal, tools=tools)
             made["case"] = case._replace(head={**case.head, "name": name}).format()
+        told = [
+            reason("dialogue", ("messages",), why) for why in faults or ([f"{bad['id']} did not pass"] if bad else [])
+        ]
+        for row in rows:
+            row["from"] = [{"dialogue": name, "seed": seed, "kinds": self._draw.kinds, "tools": self._draw.names}]
+            if told:
+                row["verdict"] = {**row["verdict"], "status": "drop", "reasons": [*row["verdict"]["reasons"], *told]}
         return made | {"rows": rows, "usage": add_all(self._spent)}
 
-    def _plan(self, toolkit: Toolkit, draw: Draw, number: int) -> PlannedDialogue | str:
+    def _plan(self) -> PlannedDialogue | str:
         """Return a plan for what was drawn, or what is wrong with it after one repair."""
-        shown = {"tools": format_json([each["function"] for each in toolkit.as_openai()], budget=_TOOLS)}
-        faults = ""
-        for again in range(2):
-            variables = {**shown, "kinds": "\n".join(draw.kinds), "faults": faults}
-            where = Where(question=2 * number + again)
-            (reply,) = answer([Ask("dialogue_planner", variables, PlannedDialogue, where)], self._models)
-            if not isinstance(reply.value, PlannedDialogue):
-                faults = f"no plan in the reply: {reply.failure}"
-            elif not (faults := "\n".join(find_plan_faults(reply.value, draw, toolkit))):
-                return reply.value
-        return faults
+        tools = format_json([each["function"] for each in self._toolkit.as_openai()], budget=_TOOLS)
+        shown = {"tools": tools, "kinds": "\n".join(self._draw.kinds)}
+        check = partial(find_plan_faults, draw=self._draw, toolkit=self._toolkit)
+        return ask_twice("dialogue_planner", shown, PlannedDialogue, check, self._models, self._number)
 
-    def _play(self, toolkit: Toolkit, plan: PlannedDialogue) -> JsonObject:
+    def _play(self, plan: PlannedDialogue) -> JsonObject:
         """Return the conversation, as `create_conversation` does."""
         wishes = "\n".join(f"{at}. {turn.outline}" for at, turn in enumerate(plan.turns, 1))
         goal = f"{plan.goal}\nAsk for this, one thing after the other, and end when all was dealt with:\n{wishes}"
-        most = 2 + _MESSAGES_A_TURN * len(plan.turns)
-        user = {"goal": goal, "knows": plan.knows, "max_messages": most}
-        graph = create_conversation(self._agent, toolkit, user=user, model=self._models.replace(auditor=None))
+        user = {"goal": goal, "knows": plan.knows, "max_messages": 2 + _MESSAGES_A_TURN * len(plan.turns)}
+        graph = create_conversation(self._agent, self._toolkit, user=user, model=self._models.replace(auditor=None))
         found: JsonObject = graph.invoke({"task_state": plan.state})
         self._spent += [found["score"]["usage"]["planner"]] if "planner" in found["score"]["usage"] else []
         return found
 
-    def _verify(
-        self, toolkit: Toolkit, found: JsonObject, name: str, draw: Draw, plan: PlannedDialogue
-    ) -> list[JsonObject]:
-        """Return the conversation's rows with verdicts: rules first, the judge only where these refuse nothing."""
+    def _verify(self, found: JsonObject, name: str, *, is_over: bool) -> list[JsonObject]:
+        """Return the conversation's rows with verdicts: rules first, the judge only where nothing has refused it."""
         messages = [each for each in found["messages"] if each.type in ("human", "ai", "tool")]
-        row = {"messages": convert_to_openai_messages(messages), "tools": toolkit.as_openai()}
-        start = {"id": name, "state": found["world"]["start"]}
-        faults = [*find_departures(found, draw.kinds, plan)]
         if not any(each.type == "ai" for each in messages):
             return []
-        rows = verify_samples([{**row, **start}], toolkit=toolkit).rows
-        if not faults and all(each["verdict"]["status"] != "drop" for each in rows):
-            rows = verify_samples([{**row, **start}], toolkit=toolkit, model=self._models.replace(planner=None)).rows
-        dropped = [each["id"] for each in rows if each["verdict"]["status"] != "keep"]
-        told = faults or ([f"{', '.join(dropped)} of this dialogue did not pass"] if dropped else [])
-        for each in rows:
-            each["from"] = [{"dialogue": name, "seed": self._seed, "kinds": draw.kinds, "tools": draw.names}]
-            verdict = each["verdict"]
-            if told and verdict["status"] in ("keep", "open") and not (each["id"] in dropped and not faults):
-                reasons = [*verdict["reasons"], *(reason("dialogue", ("messages",), why) for why in told)]
-                each["verdict"] = {**verdict, "status": "drop", "reasons": reasons}
-        return rows
+        row = {"id": name, "messages": convert_to_openai_messages(messages), "tools": self._toolkit.as_openai()}
+        row["state"] = found["world"]["start"]
+        rows = verify_samples([row], toolkit=self._toolkit).rows
+        if is_over or any(each["verdict"]["status"] == "drop" for each in rows):
+            return rows
+        return verify_samples([row], toolkit=self._toolkit, model=self._models.replace(planner=None)).rows
+
+
+def cause_of(fault: str) -> str:
+    """Return what a fault is counted by: the words before its colon."""
+    return fault.partition(":")[0]
 
 
 def find_plan_faults(plan: PlannedDialogue, draw: Draw, toolkit: Toolkit) -> Iterator[str]:
-    """Yield where a plan is not what was drawn, or its state not one of the tools."""
-    yield from (f"state: {each}" for each in StateRules.of(toolkit).broken(plan.state))
-    if [turn.kind for turn in plan.turns] != draw.kinds:
-        yield f"turns: expected the kinds {', '.join(draw.kinds)}, got {', '.join(turn.kind for turn in plan.turns)}"
+    """Yield where a plan is not what was drawn, or its state not one of the tools: a cause, a colon, what it is."""
+    yield from (f"the tools refuse its state: {each}" for each in StateRules.of(toolkit).broken(plan.state))
+    if (kinds := [turn.kind for turn in plan.turns]) != draw.kinds:
+        yield f"other kinds of turns: expected the kinds {', '.join(draw.kinds)}, got {', '.join(kinds)}"
     for at, turn in enumerate(plan.turns, 1):
-        if unknown := set(turn.tools) - {*draw.names}:
-            yield f"turn {at}: there is no tool {', '.join(sorted(unknown))}"
+        if unknown := {*turn.tools} - {*draw.names}:
+            yield f"unknown tool: in turn {at} there is no tool {', '.join(sorted(unknown))}"
         if bool(turn.tools) is (turn.kind == "no_tool"):
-            yield f"turn {at}: {turn.kind} with {len(turn.tools)} tools"
+            yield f"tools that do not fit the kind: turn {at} is {turn.kind} with {len(turn.tools)} tools"
     texts = "\n".join([plan.goal, *(turn.outline for turn in plan.turns)])
     if named := find_lacks(texts, (), [name for name in draw.names if "_" in name]):
-        yield f"goal or outline names the tool {', '.join(named)}"
+        yield f"a tool's name in its words: goal or outline names the tool {', '.join(named)}"
 
 
 def find_departures(found: Mapping[str, Any], kinds: Sequence[str], plan: PlannedDialogue) -> Iterator[str]:
-    """Yield where a conversation did not come to what was planned, by rule."""
+    """Yield where a conversation did not come to what was planned, by rule: a cause, a colon, what it is."""
     score = found["score"]
     if score["end"] != "ended":
-        yield f"the dialogue ended early: {score['end']}: {score['reason']}"
+        yield f"it ended early: {score['end']}: {score['reason']}"
         return
     parts = _split(found["messages"])
     if len(parts) < len(plan.turns):
-        yield f"the user spoke {len(parts)} times for {len(plan.turns)} turns"
-    planned = {name for turn in plan.turns for name in turn.tools}
-    calls = [
-        [(call["name"], call["args"]) for each in part for call in getattr(each, "tool_calls", ())] for part in parts
-    ]
-    if odd := {name for part in calls for name, _ in part} - planned:
-        yield f"called {', '.join(sorted(odd))}, which no turn needs"
-    refused = [step["call"]["name"] for step in found["world"]["log"] if not is_planned(step)]
-    if refused:
-        yield f"{', '.join(sorted(set(refused)))}: a call was refused or failed"
+        yield f"turns are missing: the user spoke {len(parts)} times for {len(plan.turns)} turns"
+    calls = [[call for each in part for call in getattr(each, "tool_calls", ())] for part in parts]
+    if odd := {call["name"] for part in calls for call in part} - {name for turn in plan.turns for name in turn.tools}:
+        yield f"a call that is not needed: called {', '.join(sorted(odd))}, which no turn needs"
+    if refused := {step["call"]["name"] for step in found["world"]["log"] if not is_planned(step)}:
+        yield f"a call was refused or failed: {', '.join(sorted(refused))}"
     asked = sum("?" in text_of(part[-1]) for part, made in zip(parts, calls, strict=True) if part and not made)
     seen = {
         "missing_argument": asked,
@@ -276,7 +262,7 @@ def find_departures(found: Mapping[str, Any], kinds: Sequence[str], plan: Planne
     }
     for kind, number in seen.items():
         if number < kinds.count(kind):
-            yield f"{kind}: planned {kinds.count(kind)} times, found {max(number, 0)}"
+            yield f"no {kind}: planned {kinds.count(kind)} times, found {max(number, 0)}"
 
 
 def _split(messages: Sequence[Any]) -> list[list[Any]]:
@@ -291,9 +277,10 @@ def _split(messages: Sequence[Any]) -> list[list[Any]]:
     return parts
 
 
-def _count_corrections(calls: Sequence[Sequence[tuple[str, Any]]]) -> int:
+def _count_corrections(calls: Sequence[Sequence[Mapping[str, Any]]]) -> int:
     """Return in how many parts a tool of an earlier part is called with other arguments."""
-    return sum(
-        any(name == old and args != before for name, args in part for earlier in calls[:at] for old, before in earlier)
-        for at, part in enumerate(calls)
-    )
+    before, count = list[Mapping[str, Any]](), 0
+    for part in calls:
+        count += any(one["name"] == old["name"] and one["args"] != old["args"] for one in part for old in before)
+        before += part
+    return count

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +19,8 @@ from ..values.places import as_text
 from .journal import Journal
 from .judging import describe_row, describe_step
 from .rows import write_rows
-from .samples import Sample
 from .shapes import ROW_ERRORS, read_row
-from .steps import read_rows
+from .steps import go_on, read_rows
 from .verify import verify_samples
 
 CONSTRAINTS = (
@@ -35,15 +33,15 @@ CONSTRAINTS = (
 """Under one each, so that the variants of an error differ from each other (paper: scenario diversification)."""
 
 NEAR = 0.8
-"""Jaccard similarity, of words in threes, from which on two rows are the same."""
+"""Jaccard similarity, of words in threes, from which on two texts are the same."""
 _PERMUTATIONS, _WORDS, _STATE = 128, 3, 12_000
 
 
 def write_variants(
     errors: Iterable[Mapping[str, Any]],
     models: Models,
-    file: Path,
-    of: str,
+    out: Path,
+    journal: Journal,
     *,
     each: int,
     turn: int,
@@ -54,24 +52,18 @@ def write_variants(
     An error seed is a row whose verdict has the wrong call and the analysis. Returns how many variants there are, and
     how many replies were no row.
     """
-    counts: Counter[str] = Counter(written=0, unreadable=0)
-    with Journal(file, of) as journal:
-        done = 0
-        for entry in journal.read():
-            done += 1
-            counts.update(written=len(entry["rows"]), unreadable=entry["lost"])
-        for number, error in enumerate(errors):
-            if number < done:
-                continue
+
+    def write(left: Iterator[tuple[int, Mapping[str, Any]]]) -> Iterator[JsonObject]:
+        for number, error in left:
             asks = [_ask(error, at, Where(turn, 0, number * each + at)) for at in range(each)]
             replies = [reply.value for reply in answer(asks, models)]
-            rows = [row for at, reply in enumerate(replies) if (row := _read(error, reply, at, turn))]
-            lost = each - len(rows)
-            journal.write(json.dumps({"rows": rows, "lost": lost}, ensure_ascii=False))
-            journal.flush()
-            counts.update(written=len(rows), unreadable=lost)
-            tell(number + 1)
-        journal.finish(lambda entry: entry["rows"])
+            yield {"rows": [row for at, reply in enumerate(replies) if (row := _read(error, reply, at, turn))]}
+
+    counts: Counter[str] = Counter(written=0, unreadable=0)
+    for done, entry in enumerate(go_on(journal, enumerate(errors), write), 1):
+        counts.update(written=len(entry["rows"]), unreadable=each - len(entry["rows"]))
+        tell(done)
+    write_rows(out, (row for entry in journal.read() for row in entry["rows"]))
     return counts
 
 
@@ -80,8 +72,8 @@ def _ask(error: Mapping[str, Any], at: int, where: Where) -> Ask:
     variables = {
         **describe_row(error),
         "right": describe_step(error["label"], error.get("text", "")),
-        "wrong": describe_step(verdict.get("wrong") or [], verdict.get("said", "")),
-        "analysis": verdict.get("analysis", ""),
+        "wrong": describe_step(verdict["wrong"], verdict["said"]),
+        "analysis": verdict["analysis"],
         "state": format_json(error["state"], budget=_STATE) if error.get("state") else "",
         "constraint": CONSTRAINTS[at],
     }
@@ -105,46 +97,56 @@ def _read(error: Mapping[str, Any], reply: Any, at: int, turn: int) -> JsonObjec
 
 
 def verify_variants(
-    drafts: Path, file: Path, known: Iterable[Sample], toolkit: Toolkit | None, models: Models
+    drafts: Path,
+    verified: Path,
+    out: Path,
+    *,
+    known: Iterable[Mapping[str, Any]],
+    toolkit: Toolkit | None,
+    models: Models,
 ) -> Counter[str]:
     """Write the variants that both tiers of the verification keep, near-duplicates left out; returns how many are what.
 
     Args:
         drafts: What was written.
-        file: Where those that are kept go.
+        verified: Where all go, with their verdicts.
+        out: Where those that are kept go.
         known: Rows that a variant may not resemble.
         toolkit: The tools that make the calls of rows with a state.
         models: The models by role: `label_judge`.
     """
-    verified = file.with_name(f"{file.name}.verified")
     counts: Counter[str] = Counter(dropped=0, open=0, duplicate=0, kept=0)
-    if not drafts.stat().st_size:
-        write_rows(file, [])
-        return counts
-    verify_samples(drafts, verified, toolkit=toolkit, model=models)
-    near = Near([*known])
+    if drafts.stat().st_size:
+        verify_samples(drafts, verified, toolkit=toolkit, model=models)
+    else:
+        write_rows(verified, [])
+    near = Near(map(_words_of, known))
 
     def keep() -> Iterator[JsonObject]:
         for row in read_rows(verified):
-            verdict = row["verdict"]
-            is_open = verdict["status"] == "open" or verdict["by"] == "rules"  # no second tier has seen it
-            found = "dropped" if verdict["status"] == "drop" else "open" if is_open else ""
-            found = found or ("duplicate" if near.has(row) else "kept")
+            words, status = _words_of(row), row["verdict"]["status"]
+            if status in ("drop", "open") or row["verdict"]["by"] == "rules":  # no second tier has seen what rules keep
+                found = "dropped" if status == "drop" else "open"
+            else:
+                found = "duplicate" if near.has(words) else "kept"
             counts[found] += 1
             if found == "kept":
+                near.add(words)
                 yield row
 
-    write_rows(file, keep())
-    verified.unlink()
+    write_rows(out, keep())
     return counts
 
 
-class Near:
-    """Rows by their words, so that one which is nearly another is found (MinHash); `read` returns a row's text."""
+def _words_of(row: Mapping[str, Any]) -> str:
+    users = " ".join(str(each["content"]) for each in row["messages"] if each["role"] == "user")
+    return f"{users} {as_text(row['label'])}"
 
-    def __init__(
-        self, rows: Sequence[Mapping[str, Any]] = (), *, read: Callable[[Mapping[str, Any]], str] | None = None
-    ) -> None:
+
+class Near:
+    """Texts, of which one that is nearly another is found (MinHash)."""
+
+    def __init__(self, texts: Iterable[str] = ()) -> None:
         try:
             from datasketch import MinHash, MinHashLSH  # type: ignore[import-untyped]
         except ImportError:
@@ -152,29 +154,21 @@ class Near:
         self._hash: Any = MinHash
         self._index: Any = MinHashLSH(threshold=NEAR, num_perm=_PERMUTATIONS)
         self._signs: list[Any] = []
-        self._read = read or _read_words
-        for row in rows:
-            self._add(self._sign(row))
+        for text in texts:
+            self.add(text)
 
-    def has(self, row: Mapping[str, Any], *, add: bool = True) -> bool:
-        """Return whether a row is nearly one of before; else, if it is added, it is one from now on."""
-        sign = self._sign(row)
-        is_near = any(sign.jaccard(self._signs[key]) >= NEAR for key in self._index.query(sign))
-        if add and not is_near:
-            self._add(sign)
-        return is_near
+    def has(self, text: str) -> bool:
+        """Return whether a text is nearly one of these."""
+        sign = self._sign(text)
+        return any(sign.jaccard(self._signs[key]) >= NEAR for key in self._index.query(sign))
 
-    def _add(self, sign: Any) -> None:
-        self._index.insert(len(self._signs), sign)
-        self._signs.append(sign)
+    def add(self, text: str) -> None:
+        """Add a text."""
+        self._signs.append(self._sign(text))
+        self._index.insert(len(self._signs) - 1, self._signs[-1])
 
-    def _sign(self, row: Mapping[str, Any]) -> Any:
-        words = self._read(row).casefold().split()
+    def _sign(self, text: str) -> Any:
+        words = text.casefold().split()
         sign = self._hash(num_perm=_PERMUTATIONS)
         sign.update_batch([" ".join(words[at : at + _WORDS]).encode() for at in range(max(1, len(words) - _WORDS + 1))])
         return sign
-
-
-def _read_words(row: Mapping[str, Any]) -> str:
-    users = " ".join(str(each["content"]) for each in row["messages"] if each["role"] == "user")
-    return f"{users} {as_text(row['label'])}"

@@ -4,8 +4,7 @@ START ── seed ── train ──┬── evaluate ──┬── probe �
                          └──────────────┘ (the last iteration ends here)
 """
 
-from collections.abc import Sequence
-from pathlib import Path
+from itertools import pairwise
 from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -14,8 +13,8 @@ from langgraph.graph.state import CompiledStateGraph
 
 from ..models.factory import Models, ModelsLike
 from .commands import Maker, check_maker
-from .config import LoopConfig, LoopInput, LoopState
-from .stages import Stages
+from .probe import Probe, as_probe
+from .stages import LoopConfig, LoopInput, LoopState, Stages
 
 Loop = CompiledStateGraph[LoopState, None, LoopInput, LoopState]
 
@@ -24,7 +23,7 @@ def create_loop(
     config: LoopConfig,
     *,
     trainer: Maker,
-    probe: Maker | Path,
+    probe: Probe,
     models: ModelsLike = None,
     checkpointer: BaseCheckpointSaver[Any] | None = None,
     name: str = "loop",
@@ -47,24 +46,19 @@ def create_loop(
         GeckoError: A command lacks a place. While it runs: seeds that cannot be read, a trainer or a probe that fails.
     """
     check_maker("trainer", trainer)
-    if isinstance(probe, str) and "{out}" in probe:
-        check_maker("probe", probe)
-    stages = Stages(config, trainer, probe, Models.of(models))
+    stages = Stages(config, trainer, as_probe(probe), Models.of(models))
     graph = StateGraph(LoopState, input_schema=LoopInput)
-    steps: Sequence[Any] = (stages.seed, stages.train, stages.evaluate, stages.probe, stages.judge, stages.expand)
-    for step in (*steps, stages.mix):
-        graph.add_node(step.__name__, step)
-    graph.add_edge(START, "seed")
-    graph.add_edge("seed", "train")
-
-    def after_training(state: LoopState) -> str:
-        """Return the next node."""
-        return END if state["iteration"] >= config.iterations else "probe"
-
-    if config.eval is not None:
-        graph.add_edge("train", "evaluate")
-    graph.add_conditional_edges("evaluate" if config.eval else "train", after_training, ["probe", END])
-    for one, other in (("probe", "judge"), ("judge", "expand"), ("expand", "mix"), ("mix", "train")):
-        graph.add_edge(one, other)
+    nodes: list[Any] = [stages.probe, stages.judge, stages.expand, stages.mix]
+    nodes = [stages.seed, stages.train, *([stages.evaluate] if config.eval else []), *nodes]
+    for node in nodes:
+        graph.add_node(node.__name__, node)
+    names = [START, *(node.__name__ for node in nodes), "train"]
+    trained = "evaluate" if config.eval else "train"
+    for one, other in pairwise(names):
+        if one != trained:
+            graph.add_edge(one, other)
+    graph.add_conditional_edges(
+        trained, lambda state: END if state["iteration"] >= config.iterations else "probe", ["probe", END]
+    )
     built = graph.compile(checkpointer=checkpointer, name=name)
     return built.with_config(recursion_limit=10 + 6 * config.iterations)

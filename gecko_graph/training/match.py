@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..state import Json, JsonObject
 from ..values.patch import same_value
-from .calls import read_call, read_call_texts, schema_of
+from .calls import read_call, read_call_texts
 
 LEFT_OUT = ""
 """Among BFCL's allowed values: the argument may be left out."""
@@ -34,11 +34,10 @@ def tool_match(
     """
     if len(predicted) != len(label):
         return False
-    schemas = {name: schema_of(tools, name) for name in {str(each["name"]) for each in predicted}}
-    fits = [
-        [_is_same(one, right, schemas[str(one["name"])], also[at] if also else None) for at, right in enumerate(label)]
-        for one in predicted
-    ]
+    plain = [each.get("function", each) for each in tools]
+    schemas = {each["name"]: each.get("parameters") for each in plain}
+    allowed: Sequence[Any] = also or [None] * len(label)
+    fits = [[_is_same(one, *pair, schemas) for pair in zip(label, allowed, strict=True)] for one in predicted]
     return _can_pair(fits)
 
 
@@ -78,16 +77,13 @@ def _load(value: Any) -> Any:
 
 
 def _is_same(
-    one: Mapping[str, Any],
-    right: Mapping[str, Any],
-    schema: JsonObject,
-    also: Mapping[str, Mapping[str, Sequence[Json]]] | None,
+    one: Mapping[str, Any], right: Mapping[str, Any], also: Mapping[str, Any] | None, schemas: Mapping[str, Any]
 ) -> bool:
     if one["name"] != right["name"] or not isinstance(one["arguments"], Mapping):
         return False
     if also:
         return _is_allowed(one["arguments"], also.get(right["name"], {}))
-    return _same_object(one["arguments"], right["arguments"], schema)
+    return _same_object(one["arguments"], right["arguments"], schemas.get(one["name"]))
 
 
 def _same_object(one: Mapping[str, Json], other: Mapping[str, Json], schema: Any) -> bool:
@@ -132,16 +128,11 @@ def _can_pair(fits: Sequence[Sequence[bool]]) -> bool:
     owner: dict[int, int] = {}
 
     def place(row: int, seen: set[int]) -> bool:
-        for column in _columns(fits[row]):
-            if column not in seen:
-                seen.add(column)
-                if column not in owner or place(owner[column], seen):
-                    owner[column] = row
-                    return True
+        for column in (at for at, fit in enumerate(fits[row]) if fit and at not in seen):
+            seen.add(column)
+            if column not in owner or place(owner[column], seen):
+                owner[column] = row
+                return True
         return False
 
     return all(place(row, set()) for row in range(len(fits)))
-
-
-def _columns(row: Sequence[bool]) -> Iterator[int]:
-    return (column for column, fit in enumerate(row) if fit)

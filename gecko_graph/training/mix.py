@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import chain, cycle, islice, zip_longest
+from itertools import chain, cycle, islice
 from random import Random
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 Part = Literal["first", "error", "corrected", "variant", "mastered", "fresh", "repeated"]
 Ablation = Literal["no-high-ppl", "no-judge", "no-expansion", "high-ppl-replace", "repeat-errors"]
@@ -36,8 +37,8 @@ class Found:
         corrected: Those of them that have the model's.
         variants: New rows, with the error seed that each was written from.
         mastered: Rows that need no more training, with their perplexity; None is unknown, and never high.
-        matched: Those of them whose label the model has met.
-        mismatched: All rows that it has not met.
+        matched: Rows whose label the model has met.
+        mismatched: All others.
     """
 
     errors: list[str] = field(default_factory=list)
@@ -46,6 +47,27 @@ class Found:
     mastered: list[tuple[str, float | None]] = field(default_factory=list)
     matched: list[str] = field(default_factory=list)
     mismatched: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, judged: Iterable[Any], variants: Iterable[Any], *, both_correct: bool) -> Found:
+        """Return what judged rows and variants say; `both_correct` takes for mastered what is right otherwise, too."""
+        found = cls(variants=[(row["id"], row["from"][-1]["variant_of"]) for row in variants])
+        for row in judged:
+            outcome = row["verdict"]["outcome"]
+            (found.matched if outcome == "MASTERED" else found.mismatched).append(row["id"])
+            if outcome == "MASTERED" or (outcome == "BOTH_CORRECT" and both_correct):
+                found.mastered.append((row["id"], row["verdict"]["perplexity"]))
+            elif outcome in ("PRED_WRONG", "LABEL_WRONG"):
+                found.errors.append(row["id"])
+                found.corrected |= {row["id"]} if outcome == "LABEL_WRONG" else set()
+        return found
+
+    def without_judge(self, seed: int) -> Found:
+        """Return what is found where no label is verified: of all rows whose label was not met, as many are errors."""
+        errors = _some(self.mismatched, len(self.errors), Random(f"unjudged {seed}"))
+        matched = {*self.matched}
+        mastered = [each for each in self.mastered if each[0] in matched]
+        return replace(self, errors=errors, corrected=set(), mastered=mastered)
 
 
 def draw_seeds(ids: Sequence[str], seed: int) -> list[list[str]]:
@@ -57,12 +79,6 @@ def draw_seeds(ids: Sequence[str], seed: int) -> list[list[str]]:
     return [list(islice(left, size)) for size in (first, *(round(first * share) for share in FRESH))]
 
 
-def without_judge(found: Found, seed: int = 0) -> Found:
-    """Return what is found where no label is verified: of all rows whose label was not met, as many are errors."""
-    drawn = _some(found.mismatched, len(found.errors), Random(f"unjudged {seed}"))
-    return replace(found, errors=drawn, corrected=set())
-
-
 def mix(
     found: Found, fresh: Sequence[str], total: int, ablation: Ablation | None = None, seed: int = 0
 ) -> list[Chosen]:
@@ -70,7 +86,7 @@ def mix(
 
     Where errors and variants overflow, variants are thinned evenly over their seeds, and errors only where they do
     alone. An ablation keeps the sizes of the full mix, but for `no-expansion`, which has no variants in it; for
-    `no-judge` what is given is `without_judge`.
+    `no-judge` what is given is `Found.without_judge`.
     """
     rng = Random(f"mix {seed}")
     room = total - len(fresh)
@@ -92,17 +108,17 @@ def mix(
             for at, id_ in enumerate(islice(cycle(errors), len(variants)))
         )
     taken = (Chosen(id_, "corrected" if id_ in found.corrected else "error") for id_ in errors)
-    rows = chain(taken, more, (Chosen(id_, "mastered") for id_ in mastered), (Chosen(id_, "fresh") for id_ in fresh))
-    return list(rows)
+    others = (Chosen(id_, "mastered") for id_ in mastered), (Chosen(id_, "fresh") for id_ in fresh)
+    return [*chain(taken, more, *others)]
 
 
 def thin(variants: Sequence[tuple[str, str]], room: int) -> list[str]:
     """Return as many variants as there is room for, one of each seed before a second of any."""
-    by_seed: dict[str, list[str]] = {}
+    turns, ranked = Counter[str](), list[tuple[int, str]]()
     for id_, seed in variants:
-        by_seed.setdefault(seed, []).append(id_)
-    rounds = chain.from_iterable(zip_longest(*by_seed.values()))
-    kept = {id_ for id_ in islice((each for each in rounds if each is not None), max(room, 0))}
+        turns[seed] += 1
+        ranked.append((turns[seed], id_))
+    kept = {id_ for _, id_ in sorted(ranked, key=lambda each: each[0])[: max(room, 0)]}
     return [id_ for id_, _ in variants if id_ in kept]
 
 

@@ -1,46 +1,80 @@
-"""What a walk needs: calls that make no difference are cut, what depends on what, and walks that just miss it."""
+"""What a walk comes to: its end, what of it makes no difference, what depends on what, and walks that just miss it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from random import Random
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from ..state import Step
+from ..conversation.changed import UNWATCHED
+from ..conversation.milestones.tables import REST, find_table
+from ..state import Json, JsonObject, Step
 from ..values.digest import digest
+from ..values.drawn import digest_apart_from
 from ..values.patch import booked_patch
-from ..values.places import map_scalars
+from ..values.places import map_scalars, scalars
 from ..world.provenance import is_planned
-from .walks import Move, Source, Walk, Worlds, play, replay
-from .words import References
+from ..world.world import World
+from .walks import Move, Source, Walk, replay
 
 Pairs: TypeAlias = set[tuple[int, int]]
-Kind = Literal["left out", "swapped", "changed", "added"]
-_TRIES, _SWAPS, _CHANGES = 8, 4, 3
+"""Origins of moves of which the second needs the first: its value, or what it has done."""
+_TRIES, _SWAPS, _CHANGES = 8, 4, 2
 
 
-class NearMiss(NamedTuple):
-    """A walk that is not the solution."""
+class End(NamedTuple):
+    """What moves come to: their steps by origin, the state, and the texts in it that were drawn."""
 
-    kind: Kind
-    moves: list[Move]
+    steps: dict[int, Step]
+    state: JsonObject
+    drawn: frozenset[Json]
+
+    def is_same(self, start: World, moves: Sequence[Move], free: Sequence[str] = ()) -> tuple[bool, dict[int, Step]]:
+        """Return whether other moves come to the same, but for drawn texts and tables that are free; with their steps.
+
+        What they draw is only looked for where the states differ, and something was drawn.
+        """
+        world = start.fork()
+        steps, mine = replay(world, moves), _watched(self.state, free)
+        if digest(_watched(world.state, free)) == digest(mine):
+            return True, steps
+        if not self.drawn:
+            return False, steps
+        other = play(start, moves)
+        return digest_apart_from(other.drawn, _watched(other.state, free)) == digest_apart_from(self.drawn, mine), steps
 
 
-def cut(worlds: Worlds, moves: Sequence[Move], free: Sequence[str] = ()) -> tuple[list[Move], Pairs]:
+def _watched(state: JsonObject, free: Sequence[str]) -> Json:
+    return find_table(state, REST + ", ".join((*UNWATCHED, *free)))
+
+
+def play(start: World, moves: Sequence[Move]) -> End:
+    """Return what moves come to; the world is not changed."""
+    one, other = start.fork(), start.fork()
+    steps, _ = replay(one, moves), replay(other, moves, "other")
+    drawn = _texts(one.state) - _texts(other.state) - _texts(start.state)
+    return End(steps, one.state, frozenset(drawn))
+
+
+def _texts(value: Json) -> set[Json]:
+    return {each for _, each in scalars(value, keys=True) if isinstance(each, str)}
+
+
+def cut(start: World, moves: Sequence[Move], free: Sequence[str] = ()) -> tuple[list[Move], Pairs]:
     """Return the moves without those that make no difference at the end, and which of them depend on each other.
 
-    A read whose result is used stays. Of a pair of origins the second needs the first: its value, or what it has done.
+    A read whose result is used stays.
     """
-    whole, kept = play(worlds, moves), list(moves)
+    whole, kept = play(start, moves), list(moves)
     while True:
         there = {move.origin for move in kept}
         pairs = {(one.origin, move.origin) for move in kept for one in move.sources.values() if one.origin in there}
         for move in reversed(kept):
-            if worlds[0].toolkit.is_read(move.name) and any(move.origin == first for first, _ in pairs):
+            if start.toolkit.is_read(move.name) and any(move.origin == first for first, _ in pairs):
                 continue
             rest = [each for each in kept if each is not move]
-            is_same, steps = whole.is_same(worlds, rest, free)
+            is_same, steps = whole.is_same(start, rest, free)
             if is_same and all(steps[each.origin]["call"] == whole.steps[each.origin]["call"] for each in rest):
                 kept = rest
                 break
@@ -50,31 +84,23 @@ def cut(worlds: Worlds, moves: Sequence[Move], free: Sequence[str] = ()) -> tupl
             return kept, pairs
 
 
-def number(
-    worlds: Worlds, moves: Sequence[Move], pairs: Pairs, references: References
-) -> tuple[list[Move], Pairs, References]:
-    """Return moves numbered anew, with their arguments as they are then, their pairs, and how words refer to them."""
-    new = {move.origin: at for at, move in enumerate(moves)}
-    moved = []
-    for move in moves:
-        sources = {
-            place: Source(new[one.origin], one.place) for place, one in move.sources.items() if one.origin in new
-        }
-        moved.append(replace(move, origin=new[move.origin], sources=sources))
-    steps = play(worlds, moved).steps
-    named = {
-        (new[origin], place): one._replace(origin=new[one.origin])
-        for (origin, place), one in references.items()
-        if {origin, one.origin} <= new.keys()
-    }
-    numbered = [replace(move, args=steps[move.origin]["call"]["args"]) for move in moved]
-    return numbered, {(new[first], new[second]) for first, second in pairs}, named
-
-
 def _act(step: Step) -> str:
     """Return what a call has done, whatever it answered; a sum that comes out otherwise is no other deed."""
     patch = booked_patch(step["outcome"]) if is_planned(step) else ["refused"]
     return digest(map_scalars(patch, lambda each: 0 if isinstance(each, int | float) else each))
+
+
+def number(start: World, moves: Sequence[Move], pairs: Pairs) -> tuple[list[Move], Pairs, dict[int, Step]]:
+    """Return moves numbered anew, with their arguments as they are then, their pairs, and their steps."""
+    new = {move.origin: at for at, move in enumerate(moves)}
+    moved = []
+    for move in moves:
+        known = {place: one for place, one in move.sources.items() if one.origin in new}
+        sources = {place: Source(new[one.origin], one.place) for place, one in known.items()}
+        moved.append(replace(move, origin=new[move.origin], sources=sources))
+    steps = replay(start.fork(), moved)
+    numbered = [replace(move, args=steps[move.origin]["call"]["args"]) for move in moved]
+    return numbered, {(new[first], new[second]) for first, second in pairs}, steps
 
 
 def longest_chain(pairs: Pairs) -> int:
@@ -85,32 +111,24 @@ def longest_chain(pairs: Pairs) -> int:
     return max(depth.values(), default=1)
 
 
-def near_misses(worlds: Worlds, moves: Sequence[Move], pairs: Pairs, rng: Random) -> Iterator[NearMiss]:
-    """Yield walks with a call left out, two dependent ones swapped, an argument changed, or a write added."""
+def near_misses(start: World, moves: Sequence[Move], pairs: Pairs, rng: Random) -> Iterator[list[Move]]:
+    """Yield walks with a call left out, two dependent ones swapped, each argument changed, or a write added."""
     moves = list(moves)
     for move in moves:
-        yield NearMiss("left out", [each for each in moves if each is not move])
+        yield [each for each in moves if each is not move]
     at = {move.origin: place for place, move in enumerate(moves)}
     for first, second in sorted(pairs)[:_SWAPS]:
         swapped = list(moves)
         swapped[at[first]], swapped[at[second]] = moves[at[second]], moves[at[first]]
-        yield NearMiss("swapped", swapped)
-    walk = Walk(worlds[0], rng)
-    for place, move in [*enumerate(moves)] * _CHANGES:
-        if (other := walk.change(worlds[0].toolkit[move.name], move)) is not None:
-            yield NearMiss("changed", [*moves[:place], other, *moves[place + 1 :]])
-    if (more := _find_write(worlds, walk, moves, rng)) is not None:
-        yield NearMiss("added", [*moves, more])
-
-
-def _find_write(worlds: Worlds, walk: Walk, moves: Sequence[Move], rng: Random) -> Move | None:
-    """Return a move that changes something after all others."""
-    world = worlds[0].fork()
-    replay(world, moves)
-    walk.world, walk.moves = world, list(moves)
-    writes = [tool for tool in world.toolkit if not world.toolkit.is_read(tool.name)]
+        yield swapped
+    walk = Walk(start, rng)
+    for place, name in [(place, name) for place, move in enumerate(moves) for name in sorted(move.args)] * _CHANGES:
+        if (other := walk.change(moves[place], name)) is not None:
+            yield [*moves[:place], other, *moves[place + 1 :]]
+    replay(walk.world, moves)
+    walk.moves, writes = list(moves), [tool for tool in start.toolkit if not start.toolkit.is_read(tool.name)]
     for _ in range(_TRIES):
         step = walk.move(rng.choice(writes))
         if step and step["outcome"]["patch"]:
-            return walk.moves[-1]
-    return None
+            yield [*moves, walk.moves[-1]]
+            return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,12 +10,13 @@ from ..conversation.user import Case
 from ..errors import GeckoError
 from ..state import Json, JsonObject
 from ..tools import Toolkit
-from ..values.digest import digest
 from ..values.documents import format_document
 from .env import index_tasks, words_of
 from .formats import as_responses_tools
+from .journal import Journal
 from .rows import write_rows
-from .steps import write_text
+from .shapes import ROW_ERRORS
+from .steps import go_on, once, read_rows, write_text
 from .tasks import Task, make_tasks
 
 TASKS, SAMPLES, NEMO_GYM = "tasks.jsonl", "samples.jsonl", "nemo-gym.jsonl"
@@ -32,10 +32,10 @@ def save_tasks(
     seed: int = 0,
     **more: Any,
 ) -> list[Task]:
-    """Make tasks as `make_tasks` does, and write each as it is made: `NAME.gecko.yaml`, and in the end `samples.jsonl`.
+    """Make tasks as `make_tasks` does, and write them: `NAME.gecko.yaml` each, `tasks.jsonl` and `samples.jsonl`.
 
     Args:
-        folder: Where they are written; what it holds of the same tools, states and seed is gone on with.
+        folder: Where they are written; what was stopped there is gone on with.
         toolkit: Tools with contracts, or functions.
         states: Task states to begin with.
         n: How many.
@@ -44,30 +44,33 @@ def save_tasks(
         more: `model` and `progress`, as for `make_tasks`.
 
     Raises:
-        GeckoError: The folder holds tasks of other tools, states or another seed, or cannot be written.
+        GeckoError: The folder holds other tasks (of other tools, states, number or seed), or cannot be written.
     """
-    place, key = Path(folder), digest([toolkit.to_openapi(), list(states), seed])
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-        tasks = _read_known(place / TASKS, toolkit, key)
-        with (place / TASKS).open("a", encoding="utf-8") as journal:
-            if not journal.tell():
-                print(json.dumps({"v": 1, "of": key}), file=journal, flush=True)
-            for task in make_tasks(toolkit, states, n, seed=seed, known=tasks, **more):
-                write_text(place / f"{task.name}.gecko.yaml", format_document(task.to_scenario(tools), ".yaml"))
-                print(json.dumps(task.to_json(), ensure_ascii=False), file=journal, flush=True)
-                tasks.append(task)
-        write_rows(place / SAMPLES, (row for task in tasks[:n] for row in task.to_samples()))
-    except OSError as error:
-        raise GeckoError(f"{place}: cannot be written: {error.strerror}") from None
-    return tasks[:n]
+    place = Path(folder)
+
+    def work(journal: Journal) -> dict[str, int]:
+        known = [Task.from_json(toolkit, row) for row in journal.read()]
+        made = (task.to_json() for task in make_tasks(toolkit, states, n, seed=seed, known=known, **more))
+        tasks = [Task.from_json(toolkit, row) for row in go_on(journal, (), lambda _: made)]
+        for task in tasks:
+            write_text(place / f"{task.name}.gecko.yaml", format_document(task.to_scenario(tools), ".yaml"))
+        write_rows(place / SAMPLES, (row for task in tasks for row in task.to_samples()))
+        return {"tasks": write_rows(place / TASKS, journal.read())}
+
+    inputs = {"tools": toolkit.to_openapi(), "named": tools, "states": [*states], "n": n, "seed": seed}
+    once(place, "tasks", [TASKS, SAMPLES], inputs, work, anew=False)
+    return read_tasks(place, toolkit)
 
 
 def read_tasks(folder: str | Path, toolkit: Toolkit) -> list[Task]:
     """Return the tasks of a folder. Raises GeckoError where it holds none."""
-    if not (Path(folder) / TASKS).is_file():
+    file = Path(folder) / TASKS
+    if not file.is_file():
         raise GeckoError(f"{folder}: it holds no {TASKS}: gecko-graph data tasks SPEC -o {folder}")
-    return _read_known(Path(folder) / TASKS, toolkit, None)
+    try:
+        return [Task.from_json(toolkit, row) for row in read_rows(file)]
+    except ROW_ERRORS as error:
+        raise GeckoError(f"{file}: holds something else than tasks: {error}") from None
 
 
 def nemo_rows(tasks: Sequence[Case]) -> Iterator[JsonObject]:
@@ -76,22 +79,3 @@ def nemo_rows(tasks: Sequence[Case]) -> Iterator[JsonObject]:
         tools = as_responses_tools(case.tools.as_openai())
         given = {"input": [{"role": "user", "content": words_of(case)}], "tools": tools}
         yield {"id": name, "task": name, "responses_create_params": given}
-
-
-def _read_known(file: Path, toolkit: Toolkit, key: str | None) -> list[Task]:
-    """Return the tasks of a journal, whose last line is dropped where it was cut off."""
-    if not file.exists():
-        return []
-    whole, _, rest = file.read_bytes().rpartition(b"\n")
-    if rest and key is not None:
-        with file.open("r+b") as opened:
-            opened.truncate(len(whole) + 1 if whole else 0)
-    try:
-        rows: list[Any] = [json.loads(line) for line in whole.splitlines()]
-        is_other = key is not None and rows and rows[0]["of"] != key
-        tasks = [] if is_other else [Task.from_json(toolkit, row) for row in rows[1:]]
-    except (ValueError, LookupError, TypeError) as error:
-        raise GeckoError(f"{file}: holds something else than tasks: {error}") from None
-    if is_other:
-        raise GeckoError(f"{file}: is of other tools or states, or of another seed: give another folder")
-    return tasks

@@ -2,34 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ..models.answer import answer
 from ..models.ask import Ask, Where
 from ..models.factory import Models
 from ..models.roles import PairReply
+from ..state import JsonObject
 from ..values.digest import digest
-from .checks import Checker, Verdict, make
+from .checks import Checker, Verdict, make, tell
+from .journal import Journal
 from .judging import describe_row, describe_step
-from .match import tool_match
-from .probe import Output
+from .probe import AT_ONCE, Output, is_met
+from .rows import write_rows
 from .samples import LabelCall, Sample
+from .steps import go_on
 
 Outcome = Literal[
     "MASTERED", "PRED_WRONG", "LABEL_WRONG", "BOTH_CORRECT", "BOTH_WRONG", "DISAGREED", "UNDECIDED"
 ]  # fmt: skip
 """The paper's four, and: the label was met; asked in both orders, the model disagreed; nobody decides."""
 
+Pair: TypeAlias = tuple[Sample, Output, Sequence[Sample]]
+"""A sample, what the model did with it, and the samples that continue its conversation to a goal."""
+
 _FAILS = frozenset({"tool", "arguments", "refused"})
-_MEANING: dict[str, Outcome] = {
-    "FIRST_WRONG": "LABEL_WRONG",
-    "SECOND_WRONG": "PRED_WRONG",
-    "BOTH_CORRECT": "BOTH_CORRECT",
-    "BOTH_WRONG": "BOTH_WRONG",
+_OUTCOMES: Mapping[tuple[bool | None, bool | None], Outcome] = {
+    (True, False): "PRED_WRONG",
+    (False, True): "LABEL_WRONG",
+    (True, True): "BOTH_CORRECT",
+    (False, False): "BOTH_WRONG",
+}
+"""By whether label and output are right."""
+_ASKED: Mapping[str, tuple[bool, bool]] = {
+    "FIRST_WRONG": (False, True),
+    "SECOND_WRONG": (True, False),
+    "BOTH_CORRECT": (True, True),
+    "BOTH_WRONG": (False, False),
 }
 _ORDER = "(The first is the label, the second what the model did.)"
-_SWAPPED = {"FIRST_WRONG": "SECOND_WRONG", "SECOND_WRONG": "FIRST_WRONG"}
 
 
 class Judged(NamedTuple):
@@ -47,48 +62,49 @@ class Pairs:
         checker: Makes their calls; both candidates begin from the same fork.
         models: The models by role: `pair_judge` is asked about what rules do not decide.
         turn: The iteration, from 0; where a recorded reply is looked up.
+        unjudged: Whether each label stays as it came, and the output is wrong wherever it differs.
     """
 
-    def __init__(self, checker: Checker, models: Models, turn: int = 0) -> None:
-        self._checker, self._models, self._turn = checker, models, turn
+    def __init__(self, checker: Checker, models: Models, *, turn: int = 0, unjudged: bool = False) -> None:
+        self._checker, self._models, self._turn, self._unjudged = checker, models, turn, unjudged
 
-    def judge(self, pairs: Sequence[tuple[Sample, Output, Sequence[Sample]]], asked: int) -> tuple[list[Judged], int]:
-        """Return what is found of samples, each with its output and those that continue its conversation.
+    def write(self, pairs: Iterable[Pair], out: Path, journal: Journal, tell: Callable[[int], None]) -> dict[str, int]:
+        """Write each sample with its verdict; returns outcomes, and who has decided, to how many."""
+        counts = Counter[str]()
+        for done, row in enumerate(go_on(journal, pairs, lambda left: self._judge(left, counts)), 1):
+            counts.update((row["verdict"]["outcome"], f"by {row['verdict']['by']}"))
+            tell(done)
+        write_rows(out, journal.read())
+        return dict(sorted(counts.items()))
 
-        `asked` is how many were asked about before; the second value is how many are now.
-        """
-        found = [self.decide(*pair) for pair in pairs]
-        open_ = [at for at, each in enumerate(found) if each is None]
-        if not self._models.has("pair_judge"):
-            return [each or Judged("UNDECIDED", "nobody") for each in found], asked
-        asks = [ask for number, at in enumerate(open_, asked) for ask in self._ask(*pairs[at][:2], number)]
-        replies = [reply.value for reply in answer(asks, self._models)]
-        for at, one, other in zip(open_, replies[::2], replies[1::2], strict=True):
-            found[at] = _agree(one, other)
-        return [each for each in found if each is not None], asked + len(open_)
+    def _judge(self, pairs: Iterator[Pair], counts: Counter[str]) -> Iterator[JsonObject]:
+        """Yield each sample with its verdict; `counts` has those of before."""
+        can_ask = self._models.has("pair_judge")
+        while some := list(islice(pairs, AT_ONCE)):
+            found = [self.decide(*pair) for pair in some]
+            open_ = [pair for pair, each in zip(some, found, strict=True) if each is None and can_ask]
+            first = counts["by model"] + counts["by nobody"]
+            asks = [ask for number, pair in enumerate(open_, first) for ask in self._ask(*pair[:2], number)]
+            replies = [reply.value for reply in answer(asks, self._models)]
+            asked = map(_agree, replies[::2], replies[1::2])
+            for (sample, output, _), each in zip(some, found, strict=True):
+                yield self._book(sample, output, each or next(asked, Judged("UNDECIDED", "nobody")))
 
     def decide(self, sample: Sample, output: Output, later: Sequence[Sample] = ()) -> Judged | None:
         """Return what rules find; None where it is to be asked."""
-        label = sample["label"]
         if is_met(sample, output):
             return Judged("MASTERED", "rules")
-        right = self._check(sample, label, sample.get("text", ""), later)
-        if problem := output.get("problem"):
-            return Judged("BOTH_WRONG" if _fails(right) else "PRED_WRONG", "rules", problem)
+        label = self._check(sample, sample["label"], sample.get("text", ""), later)
         made = self._check(sample, output["calls"], output["text"], later)
-        by: Any = "world" if "world" in (right["by"], made["by"]) else "rules"
-        if "goal" in sample and (met := [_has_met(each) for each in (right, made)]) and None not in met:
-            words: dict[Any, Outcome] = {
-                (True, False): "PRED_WRONG",
-                (False, True): "LABEL_WRONG",
-                (True, True): "BOTH_CORRECT",
-                (False, False): "BOTH_WRONG",
-            }
-            return Judged(words[tuple(met)], "world", _explain(made if met[0] else right))
+        if problem := output.get("problem"):
+            made = {"status": "drop", "by": "rules", "reasons": [tell("arguments", ("output",), problem)]}
+        if "goal" in sample and None not in (met := (_has_met(label), _has_met(made))):
+            return Judged(_OUTCOMES[met], "world", _explain(made if met[0] else label))
         if _fails(made):
-            return Judged("BOTH_WRONG" if _fails(right) else "PRED_WRONG", by, _explain(made))
-        if not _fails(right) and (end := self._play(sample, label)) and end == self._play(sample, output["calls"]):
-            return Judged("BOTH_CORRECT", "world")
+            by: Any = "world" if "world" in (label["by"], made["by"]) else "rules"
+            return Judged(_OUTCOMES[not _fails(label), False], by, _explain(made))
+        if not _fails(label) and (end := self._play(sample, sample["label"])):
+            return Judged("BOTH_CORRECT", "world") if end == self._play(sample, output["calls"]) else None
         return None
 
     def _check(self, sample: Sample, calls: list[LabelCall], text: str, later: Sequence[Sample]) -> Verdict:
@@ -101,20 +117,18 @@ class Pairs:
         """Return the results of calls and where they end; None where nothing decides them, or they come to nothing."""
         if self._checker.toolkit is None or sample.get("state") is None:
             return None
-        start = world = self._checker.world_at(sample)
-        results: list[Any] = []
+        world, results = self._checker.world_at(sample), list[Any]()
+        if isinstance(world, str):
+            return None
+        start = digest(world.state)
         for call in calls:
-            if isinstance(world, str):
-                return None
             made = make(world, call)
             if not made.is_decided:
                 return None
             results.append(made.step["outcome"]["result"])
             world = made.world
-        if isinstance(start, str) or isinstance(world, str):
-            return None
         end = digest(world.state)
-        has_come_to_something = any(each not in (None, "", [], {}) for each in results) or end != digest(start.state)
+        has_come_to_something = end != start or any(each not in (None, "", [], {}) for each in results)
         return (sorted(map(digest, results)), end) if has_come_to_something else None
 
     def _ask(self, sample: Sample, output: Output, number: int) -> list[Ask]:
@@ -126,19 +140,35 @@ class Pairs:
             for at, (first, second) in enumerate((steps, steps[::-1]), 2 * number)
         ]
 
-
-def is_met(sample: Sample, output: Output) -> bool:
-    """Return whether an output is the row's label (ToolMatch)."""
-    is_read = not output.get("problem")
-    return is_read and tool_match(output["calls"], sample["label"], sample["tools"], sample.get("also"))
+    def _book(self, sample: Sample, output: Output, found: Judged) -> JsonObject:
+        """Return a sample with its verdict: where the label was wrong it has the output's, and the verdict its own."""
+        outcome = "PRED_WRONG" if self._unjudged and found.outcome != "MASTERED" else found.outcome
+        row: JsonObject = {**sample}
+        verdict: JsonObject = {
+            "outcome": found.outcome,
+            "by": found.by,
+            "perplexity": output["perplexity"],
+            "reasons": [],
+        }
+        if outcome in ("MASTERED", "BOTH_CORRECT"):
+            return {**row, "verdict": {**verdict, "status": "keep"}}
+        wrong, said, status = output["calls"], output["text"], "keep" if outcome == "PRED_WRONG" else "drop"
+        if outcome == "LABEL_WRONG":
+            wrong, said, status = sample["label"], sample.get("text", ""), "fix"
+            row = {key: each for key, each in row.items() if key not in ("results", "also", "text")}
+            row |= {"label": output["calls"], **({"text": output["text"]} if output["text"] else {})}
+        analysis = "" if self._unjudged else found.analysis
+        return {**row, "verdict": {**verdict, "status": status, "wrong": wrong, "said": said, "analysis": analysis}}
 
 
 def _agree(one: Any, other: Any) -> Judged:
+    """Return what two replies say, of which the second saw the candidates the other way round."""
     if not isinstance(one, PairReply) or not isinstance(other, PairReply):
         return Judged("UNDECIDED", "nobody", "no reply")
-    if one.verdict != _SWAPPED.get(other.verdict, other.verdict):
+    right = _ASKED[one.verdict]
+    if right != _ASKED[other.verdict][::-1]:
         return Judged("DISAGREED", "model")
-    return Judged(_MEANING[one.verdict], "model", f"{_ORDER} {one.analysis}" if one.analysis else "")
+    return Judged(_OUTCOMES[right], "model", f"{_ORDER} {one.analysis}" if one.analysis else "")
 
 
 def _fails(verdict: Verdict) -> bool:
@@ -152,5 +182,5 @@ def _has_met(verdict: Verdict) -> bool | None:
     return True if (verdict["status"], verdict["by"]) == ("keep", "world") else None
 
 
-def _explain(verdict: Mapping[str, Any]) -> str:
+def _explain(verdict: Verdict) -> str:
     return "; ".join(f"{each['path']}: {each['message']}" for each in verdict["reasons"])

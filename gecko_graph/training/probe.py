@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, NotRequired, cast
+from typing import Any, NotRequired, TypeAlias, cast
 
 from langchain_core.messages import AIMessage
 from typing_extensions import TypedDict
@@ -20,14 +20,20 @@ from ..models.factory import Models, chat_model
 from ..state import JsonObject
 from .calls import read_call, read_call_texts
 from .checks import to_langchain
+from .commands import Maker, check_maker, run_maker
 from .journal import Journal
-from .rows import read_lines
+from .match import tool_match
+from .rows import read_lines, write_rows
 from .samples import LabelCall, Sample
 from .shapes import ROW_ERRORS, reason_of
+from .steps import go_on, read_rows
 
 AT_ONCE = 16
 LONGEST = 1_024
 """Tokens of an output (paper, table 5)."""
+
+Probe: TypeAlias = Maker | Path
+"""The address of a server, a command or function, or a file of outputs."""
 
 
 class Output(TypedDict):
@@ -41,14 +47,18 @@ class Output(TypedDict):
     """Why its calls cannot be read."""
 
 
-def is_address(probe: object) -> bool:
-    """Return whether a probe is the address of a server."""
+def as_probe(given: Probe) -> Probe:
+    """Return a probe: a text that is neither address nor command is a file. Raises GeckoError for half a command."""
+    if _is_address(given) or not isinstance(given, str):
+        return given
+    if "{out}" not in given:
+        return Path(given)
+    check_maker("probe", given)
+    return given
+
+
+def _is_address(probe: Probe) -> bool:
     return isinstance(probe, str) and probe.startswith(("http://", "https://"))
-
-
-def is_file(probe: object) -> bool:
-    """Return whether a probe is a file of outputs: neither an address, nor a command, nor a function."""
-    return isinstance(probe, Path) or (isinstance(probe, str) and not is_address(probe) and "{out}" not in probe)
 
 
 def find_perplexity(logprobs: Sequence[Any] | None, tokens: int | None = None) -> float | None:
@@ -89,34 +99,58 @@ def read_output(row: Mapping[str, Any]) -> Output:
     return {**made, "calls": cast("list[LabelCall]", calls), "text": text}
 
 
-def read_outputs(file: Path, ids: Iterable[str]) -> Iterator[Output]:
-    """Yield the outputs of a file, in the order of the ids.
+def read_outputs(file: Path, ids: Iterable[str]) -> list[Output]:
+    """Return the outputs of a file, in the order of the ids.
 
     Raises:
         GeckoError: The file cannot be read, a line is broken, or its ids are not those asked for.
     """
     found: dict[str, Output] = {}
+    wanted = dict.fromkeys(ids)
     for line in read_lines(file):
         try:
             output = read_output(line.read())
-            if output["id"] in found:
-                raise ValueError(f"the id {output['id']} a second time")
+            if output["id"] in found or output["id"] not in wanted:
+                is_again = "a second time" if output["id"] in found else "is of no row of the data"
+                raise ValueError(f"the id {output['id']!r} {is_again}")
         except ROW_ERRORS as error:
             raise GeckoError(f"{file}:{line.number}: {reason_of(error)}") from None
         found[output["id"]] = output
-    wanted = list(ids)
-    missing, others = [each for each in wanted if each not in found], found.keys() - {*wanted}
-    if missing or others:
-        example = missing[0] if missing else min(others)
-        raise GeckoError(
-            f"{file}: {len(missing)} rows of the data have no output, {len(others)} outputs are of other rows, "
-            f"for example {example!r}"
-        )
-    return (found[each] for each in wanted)
+    if missing := [each for each in wanted if each not in found]:
+        raise GeckoError(f"{file}: {len(missing)} rows of the data have no output, for example {missing[0]!r}")
+    return [found[each] for each in wanted]
+
+
+def is_met(sample: Sample, output: Output) -> bool:
+    """Return whether an output is the row's label (ToolMatch)."""
+    is_read = not output.get("problem")
+    return is_read and tool_match(output["calls"], sample["label"], sample["tools"], sample.get("also"))
+
+
+def write_outputs(
+    probe: Probe, model: str, data: Path, out: Path, journal: Journal, tell: Callable[[int], None]
+) -> None:
+    """Have it written what a model says to each row of a file of samples.
+
+    Raises:
+        GeckoError: A server does not answer, a command fails, a file is not there, or the outputs are of other rows.
+    """
+    if isinstance(probe, Path):
+        if not probe.is_file():
+            raise GeckoError(
+                f"probe: {probe} is not there: write what {model} says to each row of {data}, "
+                '{"id", "output", "logprobs"}; the same command goes on'
+            )
+        run_maker("probe", lambda _data, _model, new: shutil.copyfile(probe, new), data, model, out)
+    elif _is_address(probe):
+        ask_policy(cast("str", probe), model, read_rows(data), out, journal, tell)
+    else:
+        run_maker("probe", probe, data, model, out)
+    read_outputs(probe if isinstance(probe, Path) else out, (row["id"] for row in read_rows(data)))
 
 
 def ask_policy(
-    address: str, model: str, samples: Iterable[Sample], file: Path, of: str, tell: Callable[[int], None]
+    address: str, model: str, samples: Iterable[Sample], out: Path, journal: Journal, tell: Callable[[int], None]
 ) -> None:
     """Write the outputs of a policy behind an OpenAI-compatible address, greedily; a stopped one is gone on with.
 
@@ -128,25 +162,23 @@ def ask_policy(
         return chat.bind(logprobs=True, max_tokens=LONGEST)
 
     policy = Models(bind_within(chat_model(f"openai:{model}", base_url=address, temperature=0), bind))
-    with Journal(file, of) as journal:
-        known = {entry["id"] for entry in journal.read()}
-        left = (sample for sample in samples if sample["id"] not in known)
+
+    def ask(left: Iterator[Sample]) -> Iterator[JsonObject]:
         while some := list(islice(left, AT_ONCE)):
             asks = [PlannerAsk([*to_langchain(one["messages"])], one["tools"], Where()) for one in some]
             for one, reply in zip(some, answer(asks, policy), strict=True):
                 if not isinstance(reply.value, AIMessage):
                     raise GeckoError(f"probe: {address} on row {one['id']}: {reply.failure}; the same command goes on")
-                journal.write(json.dumps(_as_row(one["id"], reply.value), ensure_ascii=False))
-            journal.flush()
-            known |= {one["id"] for one in some}
-            tell(len(known))
-        journal.finish(lambda entry: [entry])
+                yield _as_row(one["id"], reply.value)
+
+    for done, _ in enumerate(go_on(journal, samples, ask), 1):
+        tell(done)
+    write_rows(out, journal.read())
 
 
 def _as_row(id_: str, said: AIMessage) -> JsonObject:
     """Return a reply as a row that `read_output` takes; calls that were no JSON stay text."""
-    calls: list[Any] = [{"name": each["name"], "arguments": each["args"]} for each in said.tool_calls]
-    calls += [{"name": each["name"], "arguments": each["args"]} for each in said.invalid_tool_calls]
+    calls = [{"name": each["name"], "arguments": each["args"]} for each in (*said.tool_calls, *said.invalid_tool_calls)]
     tokens = (said.response_metadata.get("logprobs") or {}).get("content") or []
     usage: Any = said.usage_metadata or {}
     made = {"id": id_, "output": {"content": said.text, "tool_calls": calls}}

@@ -7,22 +7,18 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import GeckoError
 from ..state import Json, JsonObject
-from ..values.digest import clone
 from .calls import read_json
 
 LARGEST = 10_000_000
 """Bytes of a row that is still read."""
 
-_BATCH = 1_000
-_PLAIN = {"id", "text", "v", "recipient_name"}
-_NESTED = {"messages", "prompt", "completion", "chosen", "rejected", "conversations"}
-_CALLS = "label"
+_STRUCTURES = {"messages", "prompt", "completion", "chosen", "rejected", "conversations", "label"}
+"""Columns of Parquet whose lists of objects stay what they are, but for arguments."""
 
 
 class Unwritten(GeckoError):
@@ -94,7 +90,7 @@ def _read_parquet(file: str | Path) -> Iterator[Line]:
     pa = _arrow()
     try:
         with pa.parquet.ParquetFile(file) as opened:
-            rows = (row for batch in opened.iter_batches(_BATCH) for row in batch.to_pylist())
+            rows = (row for batch in opened.iter_batches() for row in batch.to_pylist())
             yield from (Line(number, _without_nulls(row)) for number, row in enumerate(rows, 1))
     except pa.ArrowInvalid as error:
         raise GeckoError(f"{file}: cannot be read: {error}") from None
@@ -143,43 +139,24 @@ def _write_json(file: Path, rows: Iterable[Mapping[str, Any]], ending: str) -> i
 
 
 def _write_parquet(file: Path, rows: Iterable[Mapping[str, Any]]) -> int:
-    """Write in batches of one schema: all that is not plain, a message or a label's call is JSON text."""
-    pa, waiting, count = _arrow(), iter(rows), 0
-    first = list(islice(waiting, _BATCH))
-    columns = list(dict.fromkeys(key for row in first for key in row)) or ["id"]
-    schema = pa.schema(
-        [(name, _type_of(pa, name, next((row[name] for row in first if name in row), None))) for name in columns]
-    )
-    with pa.parquet.ParquetWriter(file, schema) as writer:
-        while first:
-            packed = [{name: _pack(name, row.get(name)) for name in columns} for row in first]
-            writer.write_table(pa.Table.from_pylist(packed, schema=schema))
-            count += len(first)
-            first = list(islice(waiting, _BATCH))
-    return count
-
-
-def _type_of(pa: Any, name: str, value: Json) -> Any:
-    text = pa.string()
-    function = pa.struct([("name", text), ("arguments", text)])
-    call = pa.struct([("id", text), ("type", text), ("function", function)])
-    keys = ("from", "value") if name == "conversations" else ("role", "content", "tool_call_id")
-    members = [(key, text) for key in keys]
-    if name in _NESTED and isinstance(value, list):
-        return pa.list_(pa.struct([*members, *([("tool_calls", pa.list_(call))] if len(keys) > 2 else [])]))
-    return pa.list_(function) if name == _CALLS and isinstance(value, list) else pa.int64() if name == "v" else text
+    """Write all rows at once, by the types that they have: messages and calls as they are, the rest as JSON text."""
+    pa, packed = _arrow(), [{name: _pack(name, value) for name, value in row.items()} for row in rows]
+    columns = dict.fromkeys(["id", *(name for row in packed for name in row)])
+    table = pa.Table.from_pydict({name: [row.get(name) for row in packed] for name in columns})
+    pa.parquet.write_table(table, file)
+    return len(packed)
 
 
 def _pack(name: str, value: Json) -> Json:
-    if value is None or name in _PLAIN:
-        return value
-    if isinstance(value, list) and (name in _NESTED or name == _CALLS):
-        packed = clone(value)
-        for one in packed:
-            for call in [one] if name == _CALLS else [each["function"] for each in one.get("tool_calls") or ()]:
-                if not isinstance(call["arguments"], str):
-                    call["arguments"] = json.dumps(call["arguments"], ensure_ascii=False)
-        return packed
+    if name in _STRUCTURES and isinstance(value, list):
+        return [_pack_arguments(each) for each in value]
     if name == "results" and isinstance(value, list):
-        value = [each if isinstance(each, str) else json.dumps(each, ensure_ascii=False) for each in value]
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        return [_pack("", each) for each in value]
+    return value if isinstance(value, str | None) or name == "v" else json.dumps(value, ensure_ascii=False)
+
+
+def _pack_arguments(value: Any) -> Any:
+    """Return a message or a call whose arguments are JSON text: of objects, Arrow would merge the keys of all rows."""
+    if isinstance(value, dict):
+        return {key: _pack("", each) if key == "arguments" else _pack_arguments(each) for key, each in value.items()}
+    return [_pack_arguments(each) for each in value] if isinstance(value, list) else value

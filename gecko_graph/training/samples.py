@@ -16,13 +16,6 @@ class LabelCall(TypedDict):
     arguments: JsonObject
 
 
-class Goal(TypedDict):
-    """What must hold at the end, in the form of a scenario's file (`describe_milestones` writes it)."""
-
-    milestones: list[JsonObject]
-    minefields: NotRequired[list[JsonObject]]
-
-
 Sample = TypedDict(
     "Sample",
     {
@@ -35,14 +28,15 @@ Sample = TypedDict(
         "results": NotRequired[list[Json]],
         "text": NotRequired[str],
         "state": NotRequired[JsonObject],
-        "goal": NotRequired[Goal],
+        "goal": NotRequired[JsonObject],
         "from": list[Json],
     },
 )
 """`tools` and `messages` are OpenAI's, up to the step. `label` is the step's calls, none where no call is right; `also`
 has for each of them BFCL's allowed values, `{name: {argument: [value, ...]}}`, "" for one left out.
 `results` is what the calls answered, one each; `text` the assistant's words; `state` the task state before the first
-message; `goal` what must hold once the label's calls are made; `from` where the row comes from, oldest first."""
+message; `goal` what must hold once the label's calls are made, as `milestones` (and `minefields`) of a scenario's file;
+`from` where the row comes from, oldest first."""
 
 
 def continues(other: Sample, sample: Sample) -> bool:

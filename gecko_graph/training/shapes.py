@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -19,24 +19,22 @@ ROW_ERRORS = (ValueError, TypeError, KeyError, IndexError, AttributeError, Recur
 
 _ROLES = {
     **dict.fromkeys(("human", "user"), "user"),
-    **dict.fromkeys(("gpt", "assistant", "model"), "assistant"),
+    **dict.fromkeys(("gpt", "assistant", "model", "function_call"), "assistant"),
     **dict.fromkeys(("observation", "tool", "function_response"), "tool"),
-    "function_call": "assistant",
-    "system": "system",
+    **{role: role for role in ("system", "developer")},
 }
 _TURN = re.compile(r"<\|im_start\|>(\w+)\s*(.*?)\s*(?:<\|im_end\|>|\Z)", re.DOTALL)
 _RESPONSE = re.compile(r"<tool_response>\s*(.*?)\s*</tool_response>", re.DOTALL)
 _TOOLS = re.compile(r"<tools>\s*(.*?)\s*</tools>", re.DOTALL)
-_OWN = ("id", "state", "goal")
-_TEXTS = ("tools", "messages", "label", "also", "results", "state", "goal", "from", "prompt", "completion")
-"""Columns that may be JSON text, as Parquet has them."""
+_TEXTS = ("tools", "messages", "label", "also", "results", "state", "goal", "from", "prompt", "completion", "answers")
+"""Columns that may be JSON text, as Parquet and xLAM have them."""
 
 
 class Conversation(NamedTuple):
-    """What a row of others holds: messages in OpenAI's form, of which those from `first` on are labels."""
+    """What a row of others holds: tools and messages as they are written there, those from `first` on are labels."""
 
-    tools: list[JsonObject]
-    messages: list[JsonObject]
+    tools: Any
+    messages: Sequence[Any]
     first: int = 0
     also: Sequence[Any] | None = None
 
@@ -58,56 +56,37 @@ def read_row(row: Any, *, name: str, source: Json, answers: Mapping[str, Any] | 
     given = {key: read_json(each, what=key) if key in _TEXTS and _is_json(each) else each for key, each in row.items()}
     if {"tools", "messages", "label"} <= given.keys():
         return [_read_own(given, name, source)]
-    name = str(given.get("id") or given.get("task_id") or name)
-    found = _read_shape(given, answers or {})
-    kept = {key: given[key] for key in _OWN[1:] if given.get(key) is not None}
-    return list(_split(found, name, kept, source))
+    for keys, read in _SHAPES.items():
+        if {*keys} <= given.keys():
+            kept = {key: given[key] for key in ("state", "goal") if given.get(key) is not None}
+            name = str(given.get("id") or given.get("task_id") or name)
+            return list(_split(read(given, answers or {}), name, kept, source))
+    raise ValueError(f"unknown shape: keys {', '.join(sorted(map(str, row))[:8])}")
 
 
 def _is_json(value: Any) -> bool:
     return isinstance(value, str) and value[:1] in ("{", "[")
 
 
-def _read_shape(row: Mapping[str, Any], answers: Mapping[str, Any]) -> Conversation:
-    if isinstance(row.get("messages"), list):
-        return Conversation(read_tools(row.get("tools", row.get("functions"))), _read_messages(row["messages"]))
-    if isinstance(row.get("prompt"), list) and isinstance(row.get("completion"), list):
-        messages = _read_messages([*row["prompt"], *row["completion"]])
-        return Conversation(read_tools(row.get("tools")), messages, len(row["prompt"]))
-    if isinstance(row.get("conversations"), list):
-        return _read_sharegpt(row)
-    if {"query", "answers", "tools"} <= row.keys():
-        said = {"role": "assistant", "tool_calls": _list(row["answers"], "answers")}
-        messages = _read_messages([{"role": "user", "content": row["query"]}, said])
-        return Conversation(read_tools(row["tools"]), messages)
-    if all(isinstance(row.get(key), str) for key in ("instruction", "input", "output")):
-        return _read_looptool(row)
-    if {"question", "function"} <= row.keys():
-        return _read_bfcl(row, answers)
-    raise ValueError(f"unknown shape: keys {', '.join(sorted(map(str, row))[:8])}")
+def _read_openai(row: Mapping[str, Any], _: Any) -> Conversation:
+    return Conversation(row.get("tools", row.get("functions")), row["messages"])
 
 
-def _list(given: Any, what: str) -> list[Any]:
-    value = read_json(given, what=what) if isinstance(given, str) else given
-    if not isinstance(value, list | dict):
-        raise ValueError(f"{what}: no list")
-    return value if isinstance(value, list) else [value]
+def _read_trl(row: Mapping[str, Any], _: Any) -> Conversation:
+    return Conversation(row.get("tools"), [*row["prompt"], *row["completion"]], len(row["prompt"]))
 
 
-def _read_sharegpt(row: Mapping[str, Any]) -> Conversation:
-    messages: list[Any] = [{"role": "system", "content": row["system"]}] if row.get("system") else []
-    for each in row["conversations"]:
-        if not isinstance(each, Mapping) or _ROLES.get(str(each.get("from", each.get("role")))) is None:
-            raise ValueError("unknown shape: a conversation whose messages have no known `from`")
-        kind, text = str(each.get("from", each.get("role"))), each.get("value", each.get("content"))
-        if kind == "function_call":
-            messages.append({"role": "assistant", "tool_calls": _list(text, "a function_call")})
-        else:
-            messages.append({"role": _ROLES[kind], "content": text})
-    return Conversation(read_tools(row.get("tools")), _read_messages(messages))
+def _read_sharegpt(row: Mapping[str, Any], _: Any) -> Conversation:
+    system = [{"role": "system", "content": row["system"]}] if row.get("system") else []
+    return Conversation(row.get("tools"), [*system, *row["conversations"]])
 
 
-def _read_looptool(row: Mapping[str, Any]) -> Conversation:
+def _read_xlam(row: Mapping[str, Any], _: Any) -> Conversation:
+    said = {"from": "function_call", "value": row["answers"]}
+    return Conversation(row["tools"], [{"role": "user", "content": row["query"]}, said])
+
+
+def _read_looptool(row: Mapping[str, Any], _: Any) -> Conversation:
     """Read `instruction` with the tools between marks, `input` in ChatML, and `output` as text with calls."""
     found = _TOOLS.search(row["instruction"])
     text = found[1] if found else "[]"
@@ -116,25 +95,23 @@ def _read_looptool(row: Mapping[str, Any]) -> Conversation:
     for role, said in _TURN.findall(row["input"]) or [("user", row["input"])]:
         results = _RESPONSE.findall(said) if role in ("user", "tool") else []
         messages += [{"role": "tool", "content": each} for each in results] or [{"role": role, "content": said}]
-    messages.append({"role": "assistant", "content": row["output"]})
-    return Conversation(read_tools(tools), _read_messages(messages), len(messages) - 1)
+    return Conversation(tools, [*messages, {"role": "assistant", "content": row["output"]}], len(messages))
 
 
 def _read_bfcl(row: Mapping[str, Any], answers: Mapping[str, Any]) -> Conversation:
     allowed = row.get("ground_truth", answers.get(str(row.get("id"))))
     question = row["question"][0] if row["question"] and isinstance(row["question"][0], list) else row["question"]
-    if allowed is None and answers:
-        raise ValueError("no answer of this id in the file of answers")
-    if not isinstance(allowed, list) or not all(isinstance(each, dict) for each in allowed):
-        raise ValueError("no answers beside it: give the second file (--answers)")
+    if allowed is None:
+        missing = "no answer of this id in the file of answers" if answers else "no answers: give the second file"
+        raise ValueError(f"{missing} (--answers)")
     calls = [{"name": name, "arguments": _firsts(values)} for each in allowed for name, values in each.items()]
-    messages = _read_messages([*question, {"role": "assistant", "tool_calls": calls}])
-    return Conversation(read_tools(row["function"]), messages, len(question), allowed)
+    said = {"role": "assistant", "tool_calls": calls}
+    return Conversation(row["function"], [*question, said], len(question), allowed)
 
 
-def _firsts(allowed: Any) -> JsonObject:
-    """Return of each argument the first allowed value; none where it may be left out."""
-    if not isinstance(allowed, Mapping) or not all(isinstance(each, list) for each in allowed.values()):
+def _firsts(allowed: Mapping[str, Any]) -> JsonObject:
+    """Return of each argument the first of BFCL's allowed values; none where it may be left out."""
+    if not all(isinstance(each, list) for each in allowed.values()):
         raise ValueError("answers: each argument has a list of allowed values")
     return {name: _first(values[0]) for name, values in allowed.items() if values and "" not in values}
 
@@ -145,29 +122,29 @@ def _first(value: Json) -> Json:
     return [_first(each) for each in value] if isinstance(value, list) else value
 
 
+_SHAPES: dict[tuple[str, ...], Callable[[Mapping[str, Any], Mapping[str, Any]], Conversation]] = {
+    ("messages",): _read_openai,
+    ("prompt", "completion"): _read_trl,
+    ("conversations",): _read_sharegpt,
+    ("query", "answers", "tools"): _read_xlam,
+    ("instruction", "input", "output"): _read_looptool,
+    ("question", "function"): _read_bfcl,
+}
+"""What keys a shape has, and how it is read; the first that fits counts."""
+
+
 def _read_messages(given: Sequence[Any]) -> list[JsonObject]:
     """Return messages in OpenAI's form, each call with an id and each result with that of its call."""
     messages: list[JsonObject] = []
     waiting: list[str] = []
     for each in given:
-        if not isinstance(each, Mapping) or each.get("role") not in (
-            "user",
-            "assistant",
-            "tool",
-            "system",
-            "developer",
-        ):
-            raise ValueError("a message without a known role")
-        message: JsonObject = {"role": each["role"], "content": _text(each.get("content"))}
+        kind = str(each.get("role", each.get("from"))) if isinstance(each, Mapping) else ""
+        if kind not in _ROLES:
+            raise ValueError("unknown shape: a message without a known role")
+        message: JsonObject = {"role": _ROLES[kind], "content": _text(each.get("content", each.get("value")))}
         if message["role"] == "assistant":
-            calls = [read_call(call) for call in each.get("tool_calls") or ()]
-            ids = [str(call.get("id") or "") for call in each.get("tool_calls") or ()]
-            if not calls:
-                calls, message["content"] = read_call_texts(message["content"])
-                ids = [""] * len(calls)
-            ids = [id_ or f"call_{len(messages)}_{at}" for at, id_ in enumerate(ids)]
-            waiting = [*waiting, *ids] if calls else waiting
-            message |= {"tool_calls": [_write_call(*pair) for pair in zip(ids, calls, strict=True)]} if calls else {}
+            message |= _read_said(each, kind == "function_call", len(messages))
+            waiting += [call["id"] for call in message.get("tool_calls", ())]
         elif message["role"] == "tool":
             id_ = str(each.get("tool_call_id") or (waiting[0] if waiting else ""))
             if id_ not in waiting:
@@ -178,20 +155,37 @@ def _read_messages(given: Sequence[Any]) -> list[JsonObject]:
     return messages
 
 
+def _read_said(given: Mapping[str, Any], is_calls: bool, at: int) -> JsonObject:
+    """Return what a message of the assistant says; its calls stand beside the text, in it, or are all of it."""
+    said = given.get("content", given.get("value"))
+    calls, text = (_read_list(said), "") if is_calls else (given.get("tool_calls"), _text(said))
+    if not calls:
+        calls, text = read_call_texts(text)
+    made = [_write_call(read_call(each), each.get("id") or f"call_{at}_{count}") for count, each in enumerate(calls)]
+    return {"content": text, **({"tool_calls": made} if made else {})}
+
+
+def _read_list(given: Any) -> list[Any]:
+    value = read_json(given, what="calls") if isinstance(given, str) else given
+    if not isinstance(value, list | dict):
+        raise ValueError("calls: no list")
+    return value if isinstance(value, list) else [value]
+
+
+def _write_call(call: JsonObject, id_: Any) -> JsonObject:
+    arguments = json.dumps(call["arguments"], ensure_ascii=False)
+    return {"id": str(id_), "type": "function", "function": {"name": call["name"], "arguments": arguments}}
+
+
 def _text(content: Any) -> str:
     if isinstance(content, list):
         return "".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
     return content if isinstance(content, str) else "" if content is None else json.dumps(content, ensure_ascii=False)
 
 
-def _write_call(id_: str, call: JsonObject) -> JsonObject:
-    arguments = json.dumps(call["arguments"], ensure_ascii=False)
-    return {"id": id_, "type": "function", "function": {"name": call["name"], "arguments": arguments}}
-
-
 def _split(found: Conversation, name: str, kept: JsonObject, source: Json) -> Iterator[Sample]:
     """Yield a sample for each assistant message that is a label."""
-    messages = found.messages
+    tools, messages = read_tools(found.tools), _read_messages(found.messages)
     steps = [at for at in range(found.first, len(messages)) if messages[at]["role"] == "assistant"]
     if not steps:
         raise ValueError("no message of the assistant")
@@ -199,7 +193,7 @@ def _split(found: Conversation, name: str, kept: JsonObject, source: Json) -> It
     for number, at in enumerate(steps, 1):
         calls = messages[at].get("tool_calls", [])
         sample: Any = {"v": VERSION, "id": name if len(steps) == 1 else f"{name}#{number}"}
-        sample |= {"tools": found.tools, "messages": messages[:at], "label": [read_call(each) for each in calls]}
+        sample |= {"tools": tools, "messages": messages[:at], "label": [read_call(each) for each in calls]}
         if found.also is not None:
             sample["also"] = found.also
         if calls and all(each["id"] in results for each in calls):
@@ -213,22 +207,21 @@ def _read_own(row: Mapping[str, Any], name: str, source: Json) -> Sample:
     """Return a row of our own shape, checked."""
     if not isinstance(row["label"], list) or not isinstance(row["messages"], list):
         raise ValueError("label and messages are lists")
-    label = [read_call(each) for each in row["label"]]
-    texts = row.get("results")
-    results = [read_result(each) for each in texts] if isinstance(texts, list) else None
-    if results is not None and len(results) != len(label):
-        raise ValueError(f"{len(results)} results for {len(label)} calls")
     if not isinstance(row.get("state", {}) or {}, dict):
         raise ValueError("the state is no object")
     known: JsonObject = {key: each for key, each in row.items() if each is not None}
-    known |= {"v": VERSION, "id": str(row.get("id") or name), "label": label, "from": row.get("from") or [source]}
+    known |= {"v": VERSION, "id": str(row.get("id") or name), "from": row.get("from") or [source]}
     known |= {"tools": read_tools(row["tools"]), "messages": _read_messages(row["messages"])}
-    return cast("Sample", known | ({"results": results} if results is not None else {}))
+    known["label"] = [read_call(each) for each in row["label"]]
+    if isinstance(known.get("results"), list):
+        known["results"] = [read_result(each) for each in known["results"]]
+    for key in known.keys() & {"results", "also"}:
+        if len(known[key]) != len(known["label"]):
+            raise ValueError(f"{len(known[key])} {key} for {len(known['label'])} calls")
+    return cast("Sample", known)
 
 
-def read_samples(
-    file: str | Path, bad: list[Bad] | None = None, *, answers: Mapping[str, Any] | None = None
-) -> Iterator[Sample]:
+def read_samples(file: str | Path, bad: list[Bad] | None = None) -> Iterator[Sample]:
     """Yield a file's samples, whatever known shape its rows have; of the others, file, line and reason go to `bad`.
 
     Raises:
@@ -237,7 +230,7 @@ def read_samples(
     for line in read_lines(file):
         try:
             where = f"{Path(file).name}:{line.number}"
-            yield from read_row(line.read(), name=where, source=where, answers=answers)
+            yield from read_row(line.read(), name=where, source=where)
         except ROW_ERRORS as error:
             if bad is not None:
                 bad.append(Bad(f"{file}:{line.number}", reason_of(error)))

@@ -4,49 +4,83 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ..errors import GeckoError
 from ..values.digest import digest
+from .journal import Journal
 from .rows import Unwritten, read_lines
 
+Part = TypeVar("Part")
+
 Counts = Mapping[str, Any]
-"""What a step tells of what it has done: names to numbers, or to tables of them."""
+"""What a step tells of what it has done: names to numbers."""
 
 
 def once(
-    folder: Path, name: str, outputs: Sequence[str], inputs: Mapping[str, Any], work: Callable[[str], Counts]
+    folder: Path,
+    name: str,
+    outputs: Sequence[str],
+    inputs: Mapping[str, Any],
+    work: Callable[[Journal], Counts],
+    *,
+    anew: bool = True,
 ) -> Counts:
     """Do a step, unless its files are there and were made of the same inputs; return what it counted.
 
     Args:
         folder: Where its files are, beside `NAME.manifest.json`, which is written last.
         name: The step's.
-        outputs: Names of the files, or of the folder, that it writes.
+        outputs: Names of the files, or of the folder, that it writes; its journal is beside the first.
         inputs: What they are made of: paths, whose content counts and not their place, and plain values.
-        work: Called with a digest of the inputs where something is to be done.
+        work: Called with a journal where something is to be done; what was stopped left there what it had done.
+        anew: Whether it may be done where it was done of other inputs.
 
     Raises:
-        GeckoError: The step has not written a file; its files cannot be written.
+        GeckoError: The step has not written a file; its files cannot be written, or are of other inputs.
     """
+    manifest, part, known = folder / f"{name}.manifest.json", folder / f"{outputs[0]}.part", dict[str, Any]()
+    of = digest({key: identify(each) if isinstance(each, Path) else each for key, each in inputs.items()})
+    with suppress(OSError, ValueError):
+        known |= json.loads(manifest.read_text(encoding="utf-8"))
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        manifest = folder / f"{name}.manifest.json"
-        of = digest({key: identify(each) if isinstance(each, Path) else each for key, each in inputs.items()})
-        known = _read(manifest)
-        if known.get("of") == of and known.get("files") == _identify_all(folder, outputs):
-            return dict(known["counts"])
-        manifest.unlink(missing_ok=True)
-        counts = work(of)
-        files = _identify_all(folder, outputs)
-        for each in (key for key, found in files.items() if found is None):
-            raise GeckoError(f"{name}: {folder / each} was not written")
-        write_text(manifest, json.dumps({"v": 1, "of": of, "files": files, "counts": counts}, indent=1) + "\n")
+        if known.get("of") != of or known.get("files") != {each: identify(folder / each) for each in outputs}:
+            if not anew and known.get("of") not in (None, of):
+                raise GeckoError(f"{folder}: its {name} were made otherwise: give another folder")
+            manifest.unlink(missing_ok=True)
+            with Journal(folder / outputs[0], of) as journal:
+                counts = work(journal)
+            files = {each: identify(folder / each) for each in outputs}
+            for each in (key for key, found in files.items() if found is None):
+                raise GeckoError(f"{name}: {folder / each} was not written")
+            known = {"v": 1, "of": of, "files": files, "counts": counts}
+            write_text(manifest, json.dumps(known, indent=1) + "\n")
+        part.unlink(missing_ok=True)  # last: what was paid for is never in neither
     except OSError as error:
         raise Unwritten(f"{folder}: cannot be written: {error.strerror or error}; the same command goes on") from None
-    return counts
+    return dict(known["counts"])
+
+
+def go_on(
+    journal: Journal, parts: Iterable[Part], do: Callable[[Iterator[Part]], Iterable[Mapping[str, Any]]]
+) -> Iterator[Any]:
+    """Yield what each part of some work comes to: what the journal has of it, then what `do` makes of the other parts.
+
+    `do` yields one object a part, in their order; the journal has it before it is yielded here.
+    """
+    done = 0
+    for entry in journal.read():
+        done += 1
+        yield entry
+    for made in do(islice(parts, done, None)):
+        journal.write(json.dumps(made, ensure_ascii=False))
+        journal.flush()
+        yield made
 
 
 def identify(path: Path) -> str | None:
@@ -70,15 +104,3 @@ def write_text(file: Path, text: str) -> None:
 def read_rows(file: Path) -> Iterator[Any]:
     """Yield the rows of a file that a step has written."""
     return (line.read() for line in read_lines(file))
-
-
-def _identify_all(folder: Path, outputs: Sequence[str]) -> dict[str, str | None]:
-    return {each: identify(folder / each) for each in outputs}
-
-
-def _read(manifest: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(manifest.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}

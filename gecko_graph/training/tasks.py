@@ -29,10 +29,10 @@ from ..values.places import as_text
 from ..world.provenance import is_planned
 from ..world.world import World
 from .env import as_conversation, score_world
-from .near import NearMiss, cut, longest_chain, near_misses, number
+from .near import cut, longest_chain, near_misses, number, play
 from .samples import Sample
 from .vary import vary
-from .walks import CHAIN, Move, Walk, Worlds, play, replay
+from .walks import CHAIN, Move, Walk, replay
 from .words import References, find_lacks, find_values, refer, say
 
 A_SEQUENCE = 5
@@ -129,7 +129,6 @@ class Task(Case):
 
 
 KNOBS = GeckoContext(semantic_validation=False)
-_OTHER = GeckoContext(semantic_validation=False, seed=1)
 
 
 class Maker:
@@ -147,27 +146,26 @@ class Maker:
             raise GeckoError("state: expected at least one task state to begin with")
         self._toolkit, self._states, self._seed = toolkit, list(states), seed
         self._models, self._asked = Models.of(models), count()
-        self._one, self._other = World(toolkit, context=KNOBS), World(toolkit, context=_OTHER)
+        self._world = World(toolkit, context=KNOBS)
         for state in states:
-            self._one.begin(state)
+            self._world.begin(state)
         if all(toolkit.is_read(name) for name in toolkit.names):
             raise GeckoError("tools: none changes the state, so there is no end to be reached: declare their effects")
 
     def make(self, at: int, *, deep: bool = False) -> Task | None:
         """Return the task of a number; None where its walk makes none, or where a deep one is wanted no such."""
         rng = Random(f"{self._seed} {at}")
-        start = vary(self._one, rng.choice(self._states), rng)
-        worlds = start, self._other.begin(start.state)
+        start = vary(self._world, rng.choice(self._states), rng)
         walked = Walk(start, rng, chained=rng.random() < 0.7).go(rng.randrange(1, MOST_WRITES + 1))
         steps = replay(start.fork(), walked)
         if any(steps[move.origin]["call"]["args"] != move.args for move in walked):
             return None  # what was left out has changed what others take
-        moves, references = refer(start.state, walked, steps)
+        moves, _ = refer(start.state, walked, steps)
         free: list[str] = []
         while True:
-            moves, pairs = cut(worlds, moves, free)
-            moves, pairs, references = number(worlds, moves, pairs, references)
-            if not all(map(is_planned, replay(start.fork(), moves).values())):
+            moves, pairs, steps = number(start, *cut(start, moves, free))
+            named, references = refer(start.state, moves, steps)
+            if named != moves or not all(map(is_planned, steps.values())):
                 return None  # numbered anew, a call before draws other values than this one was given
             chain = longest_chain(pairs)
             words = self._say(moves, references) if moves and (chain >= CHAIN or not deep) else None
@@ -181,8 +179,8 @@ class Maker:
                 data = {"name": f"task-{at}", "words": words, "state": start.state, "milestones": milestones}
                 solution = [{"name": move.name, "args": move.args} for move in moves]
                 task = Task.from_json(self._toolkit, {**data, "solution": solution, "chain": chain})
-                misses = near_misses(worlds, moves, pairs, rng)
-                return task if is_exact(task, worlds, moves, misses, found) else None
+                misses = near_misses(start, moves, pairs, rng)
+                return task if is_exact(task, start, moves, misses, found) else None
             free = sorted({*free, *found})
 
     def _say(self, moves: Sequence[Move], references: References) -> str | None:
@@ -219,15 +217,13 @@ def accepts(task: Task, start: World, moves: Sequence[Move]) -> bool:
 
 
 def is_exact(
-    task: Task, worlds: Worlds, moves: Sequence[Move], misses: Iterable[NearMiss], free: Sequence[str]
+    task: Task, start: World, moves: Sequence[Move], misses: Iterable[Sequence[Move]], free: Sequence[str]
 ) -> bool:
     """Return whether a task's goal accepts its solution, and refuses each near-miss with another end."""
-    if not accepts(task, worlds[0], moves):
+    if not accepts(task, start, moves):
         return False
-    whole = play(worlds, moves)
-    return not any(
-        accepts(task, worlds[0], miss.moves) and not whole.is_same(worlds, miss.moves, free)[0] for miss in misses
-    )
+    whole = play(start, moves)
+    return not any(accepts(task, start, miss) and not whole.is_same(start, miss, free)[0] for miss in misses)
 
 
 def find_free(milestones: Sequence[JsonObject]) -> list[str]:

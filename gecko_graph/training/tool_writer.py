@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
+
+from pydantic import BaseModel
 
 from ..errors import GeckoError
 from ..models.answer import answer
 from ..models.ask import Ask, Where
 from ..models.factory import Models, ModelsLike
 from ..models.roles import WrittenTool
-from ..state import JsonObject
+from ..state import JsonObject, Role
+from ..tools import Toolkit
 from ..values.digest import digest
 from ..values.documents import format_document
 from .expand import Near
 from .journal import Journal
-from .steps import once, write_text
-from .trees import Demand, LeafPath, draw_paths, find_faults, read_trees
+from .steps import go_on, once, write_text
+from .trees import PARTS, Demand, LeafPath, Trees, draw_paths, find_faults, read_trees
+
+Replied = TypeVar("Replied", bound=BaseModel)
 
 TRIES = 2
 """Paths that are drawn at most for each tool that is wanted."""
@@ -29,10 +34,10 @@ _LEAST_WORDS = 4
 
 
 class Written(NamedTuple):
-    """What came of the drawn paths: names of the tools, and of each path that gave none the reasons."""
+    """What came of the drawn paths: names of the tools, and of each path that gave none what was wrong."""
 
     names: list[str]
-    lost: list[tuple[LeafPath, list[str]]]
+    lost: list[tuple[str, str]]
 
 
 def write_tools(
@@ -59,110 +64,95 @@ def write_tools(
     Raises:
         GeckoError: Unknown domain, no model, or not one tool was written; the reasons of the first.
     """
-    trees, models, target = read_trees(domain), Models.of(model), Path(output)
-    models.require("tool_writer")
-    inputs = {"trees": [*map(list, trees)], "n": n, "seed": seed, "model": model if isinstance(model, str) else ""}
+    target, desk = Path(output), Desk(read_trees(domain), Models.of(model))
 
-    def work(of: str) -> JsonObject:
-        with Journal(target, of) as journal:
-            entries: list[Any] = [*journal.read()]
-            desk = Desk(models, [each["tool"] for each in entries if each["tool"]])
-            for context, constraint in islice(draw_paths(trees, seed), len(entries), n * TRIES):
-                if len(desk.tools) >= n:
-                    break
-                tool, faults = desk.write(trees.name, context, constraint, Where(question=2 * len(entries)))
-                entries.append({"path": [context, constraint], "tool": tool, "faults": faults})
-                journal.write(json.dumps(entries[-1], ensure_ascii=False))
-                journal.flush()
-                tell(len(desk.tools), len(entries))
-            if desk.tools:  # before the journal goes: what was paid for is never in neither
-                write_text(target, format_document(to_document(trees.name, desk.tools), target.suffix or ".yaml"))
-            journal.drop()
+    def work(journal: Journal) -> JsonObject:
+        paths = enumerate(islice(draw_paths(desk.trees, seed), n * TRIES))
+        for asked, entry in enumerate(go_on(journal, paths, desk.write), 1):
+            desk.take(entry)
+            tell(len(desk.tools), asked)
+            if len(desk.tools) == n:
+                break
         if not desk.tools:
-            raise GeckoError(f"{domain}: no tool was written: {'; '.join(entries[0]['faults'])}")
-        lost = [[each["path"][0], each["faults"]] for each in entries if not each["tool"]]
-        return {"names": [each["name"] for each in desk.tools], "lost": lost}
+            raise GeckoError(f"{domain}: no tool was written: {desk.lost[0][1]}")
+        document = to_document(desk.trees.name, [*desk.tools.values()])
+        write_text(target, format_document(document, target.suffix or ".yaml"))
+        return {"names": [*desk.tools], "lost": desk.lost}
 
+    inputs = {"trees": [*map(list, desk.trees)], "n": n, "seed": seed, "model": model if isinstance(model, str) else ""}
     made = once(target.parent, target.stem, [target.name], inputs, work)
-    return Written(made["names"], [(tuple(path), faults) for path, faults in made["lost"]])
+    return Written(made["names"], [(path, faults) for path, faults in made["lost"]])
 
 
 class Desk:
-    """Asks for tools one after the other; `tools` are those that passed, whose names and descriptions are taken."""
+    """Asks for tools one after the other: the names and descriptions of those that passed are taken."""
 
-    def __init__(self, models: Models, tools: list[JsonObject]) -> None:
-        self._models, self.tools = models, list[JsonObject]()
-        self._near = Near(read=lambda tool: str(tool["description"]))
-        for tool in tools:
-            self._take(tool)
+    def __init__(self, trees: Trees, models: Models) -> None:
+        models.require("tool_writer")
+        self.trees, self._models, self._near = trees, models, Near()
+        self.tools, self.lost = dict[str, JsonObject](), list[tuple[str, str]]()
 
-    def _take(self, tool: JsonObject) -> None:
-        self.tools.append(tool)
-        self._near.has(tool)
+    def write(self, left: Iterator[tuple[int, tuple[LeafPath, LeafPath]]]) -> Iterator[JsonObject]:
+        """Yield the tool of each numbered pair of paths, or what is wrong with it after one repair."""
+        for number, (context, path) in left:
+            shown = {
+                "context": " / ".join((self.trees.name, *context)),
+                "demand": "\n".join(f"{part}: {word}" for part, word in zip(PARTS, path, strict=True)),
+                "taken": ", ".join([*self.tools][-100:]),
+            }
+            check = partial(self._check, demand=Demand.of(path))
+            made = ask_twice("tool_writer", shown, WrittenTool, check, self._models, number)
+            tool, faults = (None, made) if isinstance(made, str) else (made.model_dump(), "")
+            yield {"path": shown["context"], "tool": tool, "faults": faults}
 
-    def write(
-        self, domain: str, context: LeafPath, constraint: LeafPath, where: Where
-    ) -> tuple[JsonObject | None, list[str]]:
-        """Return a tool for two paths, or None and what is wrong with it after one repair."""
-        demand, faults, draft = Demand.of(constraint), list[str](), ""
-        for again in range(2):
-            shown = {"context": " / ".join((domain, *context)), "demand": describe(demand)}
-            taken = ", ".join(tool["name"] for tool in self.tools[-100:])
-            asked = {**shown, "taken": taken, "draft": draft, "faults": "\n".join(faults)}
-            place = Where(where.turn, where.attempt, where.question + again)
-            (reply,) = answer([Ask("tool_writer", asked, WrittenTool, place)], self._models)
-            if not isinstance(reply.value, WrittenTool):
-                faults = [f"no tool in the reply: {reply.failure}"]
-                continue
-            tool = reply.value.model_dump()
-            draft = json.dumps(tool, ensure_ascii=False)[:6_000]
-            faults = [*self._find_taken(tool), *find_faults(tool, demand)]
-            if not faults:
-                self._take(tool)
-                return tool, []
-        return None, faults
+    def take(self, entry: JsonObject) -> None:
+        """Take in what a pair of paths has come to."""
+        if tool := entry["tool"]:
+            self.tools[tool["name"]] = tool
+            self._near.add(tool["description"])
+        else:
+            self.lost.append((entry["path"], entry["faults"]))
 
-    def _find_taken(self, tool: JsonObject) -> Iterator[str]:
-        name, description = tool["name"], tool["description"]
+    def _check(self, reply: WrittenTool, demand: Demand) -> Iterator[str]:
+        name, words = reply.name, sorted(reply.name.split("_"))
         if not _NAME.fullmatch(name):
             yield f"name: expected two to eight words in snake_case, got {name[:80]!r}"
-        if same := next((each["name"] for each in self.tools if _words(each["name"]) == _words(name)), None):
+        if same := next((each for each in self.tools if sorted(each.split("_")) == words), None):
             yield f"name: another tool is called {same}"
-        elif self._near.has(tool, add=False):
+        elif self._near.has(reply.description):
             yield "description: another tool has nearly the same"
-        if len(description.split()) < _LEAST_WORDS:
-            yield f"description: expected a sentence, got {description[:80]!r}"
+        if len(reply.description.split()) < _LEAST_WORDS:
+            yield f"description: expected a sentence, got {reply.description[:80]!r}"
+        yield from find_faults(reply.model_dump(), demand)
 
 
-def _words(name: str) -> list[str]:
-    return sorted(name.split("_"))
-
-
-def describe(demand: Demand) -> str:
-    """Return a demand as the question shows it."""
-    errors = ", ".join(map(str, sorted(demand.errors))) or "none"
-    return (
-        f"Parameters: {demand.least} to {demand.most} at the top level.\n"
-        f"Types that occur among them: {', '.join(sorted(demand.types))}.\nNesting: {demand.nesting}.\n"
-        f"The result is of type: {demand.returns}.\nStatuses of errors: {errors}."
-    )
+def ask_twice(
+    role: Role,
+    variables: Mapping[str, str],
+    kind: type[Replied],
+    check: Callable[[Replied], Iterable[str]],
+    models: Models,
+    number: int,
+) -> Replied | str:
+    """Return a reply that a check has nothing against, after one repair; else what is wrong with it, a line each."""
+    draft = faults = ""
+    for question in (2 * number, 2 * number + 1):
+        asked = Ask(role, {**variables, "draft": draft, "faults": faults}, kind, Where(question=question))
+        (reply,) = answer([asked], models)
+        if not isinstance(reply.value, kind):
+            faults = f"no reply that can be read: {reply.failure}"
+            continue
+        draft = reply.value.model_dump_json()[:6_000]
+        if not (faults := "\n".join(check(reply.value))):
+            return reply.value
+    return faults
 
 
 def to_document(domain: str, tools: list[JsonObject]) -> JsonObject:
     """Return tools as an OpenAPI document: an operation each, with the errors that it may answer."""
-    info = {"title": domain, "version": digest(tools)[:12]}
-    return {"openapi": "3.1.0", "info": info, "paths": {f"/{tool['name']}": {"post": _operate(tool)} for tool in tools}}
-
-
-def _operate(tool: JsonObject) -> JsonObject:
-    def content(schema: JsonObject) -> JsonObject:
-        return {"content": {"application/json": {"schema": schema}}}
-
-    errors = {str(each["status"]): {"description": each["description"]} for each in tool["errors"]}
-    return {
-        "operationId": tool["name"],
-        "description": tool["description"],
-        "x-effect": tool["effect"],
-        "requestBody": {"required": True, **content(tool["parameters"])},
-        "responses": {"200": {"description": "Done.", **content(tool["result"])}, **errors},
-    }
+    document = Toolkit.from_tools(tools).to_openapi()
+    document["info"] = {"title": domain, "version": digest(tools)[:12]}
+    for operation, tool in zip(document["paths"].values(), tools, strict=True):
+        errors = {str(each["status"]): {"description": each["description"]} for each in tool["errors"]}
+        operation["post"]["responses"] |= errors
+    return document

@@ -8,50 +8,50 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple, TypeAlias
 
-from ..errors import ContractError, GeckoError, did_you_mean
-from ..schemas.strict import check_schema
-from ..state import Json, JsonObject
+from ..errors import GeckoError, did_you_mean
+from ..state import JsonObject
+from ..tools import Toolkit
 from ..values.documents import read_document
 
 LeafPath: TypeAlias = tuple[str, ...]
 
 SHIPPED = Path(__file__).parent / "trees"
-STATUSES = {"not_found": 404, "conflict": 409, "forbidden": 403, "invalid": 400, "too_many": 429}
-"""Words of a constraint tree for errors, with the status that each stands for."""
+PARTS = ("number of parameters", "types that occur", "nesting", "type of the result", "statuses of errors")
+"""Of a path of a constraint tree."""
 
-TYPES = frozenset({"string", "integer", "number", "boolean", "array", "object"})
-_NESTINGS = ("flat", "list of texts", "object", "list of objects", "object in object")
+_TYPES = {"string", "integer", "number", "boolean", "array", "object", "null"}
+_NESTINGS = {
+    "flat": None,
+    "list of texts": ("array", "string"),
+    "object": ("", "object"),
+    "list of objects": ("array", "object"),
+    "object in object": ("object", "object"),
+}
+"""A word of constraint trees to a type and the one around it."""
 
 
 class Demand(NamedTuple):
-    """What a leaf path of a constraint tree demands of a tool.
+    """What a leaf path of a constraint tree demands of a tool."""
 
-    Args:
-        least: Fewest parameters.
-        most: Most parameters.
-        types: JSON types that occur among the parameters, nested ones included.
-        nesting: What a parameter is: `flat`, `list of texts`, `object`, `list of objects` or `object in object`.
-        returns: JSON type of the result.
-        errors: Statuses of the errors that are described; none but these.
-    """
-
-    least: int
-    most: int
+    number: range
+    """Of parameters, at the top level."""
     types: frozenset[str]
+    """That occur among the parameters, nested ones included."""
     nesting: str
     returns: str
     errors: frozenset[int]
+    """The statuses of those that are described."""
 
     @classmethod
     def of(cls, path: LeafPath) -> Demand:
-        """Return what a path demands. Raises ValueError where one of its five parts is not of the known form."""
-        parameters, types, nesting, returns, errors = path
-        least, most = map(int, parameters.split("-"))
+        """Return what a path demands. Raises ValueError where one of its parts is not of the known form."""
+        number, types, nesting, returns, errors = path
+        least, most = map(int, number.split("-"))
         wanted = frozenset(types.split("+"))
-        statuses = frozenset() if errors == "none" else frozenset(STATUSES[each] for each in errors.split("+"))
-        if least > most or nesting not in _NESTINGS or not {*wanted, returns} <= TYPES | {"null"}:
-            raise ValueError(f"unknown: {nesting}, {returns} or {types}")
-        return cls(least, most, wanted, nesting, returns, statuses)
+        if nesting not in _NESTINGS or not {*wanted, returns} <= _TYPES or least > most:
+            raise ValueError("one of its parts is unknown")
+        statuses = frozenset[int]() if errors == "none" else frozenset(map(int, errors.split("+")))
+        return cls(range(least, most + 1), wanted, nesting, returns, statuses)
 
 
 class Trees(NamedTuple):
@@ -72,25 +72,23 @@ def read_trees(domain: str) -> Trees:
     file = shipped.get(domain) or Path(domain)
     if not file.exists():
         raise GeckoError(f"unknown domain {domain!r}{did_you_mean(domain, shipped)}: {', '.join(shipped)}, or a file")
-    document = read_document(file)
-    found = []
-    for part, depth in (("context", 3), ("constraints", 5)):
-        tree = document.get(part) if isinstance(document, Mapping) else None
-        paths = [*_paths(tree)]
-        if wrong := next((path for path in paths if len(path) != depth), None) or (None if paths else ("no leaves",)):
-            raise GeckoError(f"{file}: {part}: expected paths of {depth} parts, got {' / '.join(wrong)}")
+    document, found = read_document(file), list[list[LeafPath]]()
+    for part, depth in (("context", 3), ("constraints", len(PARTS))):
+        paths = [*_find_paths(document.get(part) if isinstance(document, Mapping) else None)]
+        if not paths or any(len(path) != depth for path in paths):
+            raise GeckoError(f"{file}: {part}: expected leaves at depth {depth}")
         found.append(paths)
     for path in found[1]:
         try:
             Demand.of(path)
-        except (ValueError, KeyError) as error:
+        except ValueError as error:
             raise GeckoError(f"{file}: constraints: {' / '.join(path)}: {error}") from None
     return Trees(file.stem, *found)
 
 
-def _paths(tree: Any) -> Iterator[LeafPath]:
+def _find_paths(tree: Any) -> Iterator[LeafPath]:
     if isinstance(tree, Mapping):
-        yield from ((str(name), *path) for name, below in tree.items() for path in _paths(below))
+        yield from ((str(name), *path) for name, below in tree.items() for path in _find_paths(below))
     elif isinstance(tree, list):
         yield from ((str(leaf),) for leaf in tree)
 
@@ -105,55 +103,39 @@ def _draw(leaves: list[LeafPath], seed: str) -> Iterator[LeafPath]:
         yield from Random(f"{seed}/{turn}").sample(leaves, len(leaves))
 
 
-def find_faults(tool: Mapping[str, Any], demand: Demand) -> Iterator[str]:
+def find_faults(tool: JsonObject, demand: Demand) -> Iterator[str]:
     """Yield what a written tool's schemas and errors lack of what a path demands."""
     try:
-        for part in ("parameters", "result"):
-            check_schema(tool[part], where=part)
-    except ContractError as error:
+        Toolkit.from_tools([tool])
+    except GeckoError as error:
         yield str(error)
         return
-    yield from _find_parameter_faults(tool["parameters"], demand)
-    if tool["result"].get("type") != demand.returns:
-        yield f"result: expected type {demand.returns}, got {tool['result'].get('type')}"
-    if (statuses := frozenset(each["status"] for each in tool["errors"])) != demand.errors:
-        wanted = ", ".join(map(str, sorted(demand.errors))) or "none"
-        yield f"errors: expected the statuses {wanted}, got {', '.join(map(str, sorted(statuses))) or 'none'}"
+    yield from (f"parameters: {fault}" for fault in _find_parameter_faults(tool["parameters"], demand))
+    if (kind := tool["result"].get("type")) != demand.returns:
+        yield f"result: expected type {demand.returns}, got {kind}"
+    if (statuses := {each["status"] for each in tool["errors"]}) != demand.errors:
+        yield f"errors: expected the statuses {sorted(demand.errors)}, got {sorted(statuses)}"
 
 
 def _find_parameter_faults(parameters: JsonObject, demand: Demand) -> Iterator[str]:
     properties = parameters.get("properties", {})
-    if parameters.get("type") != "object":
-        yield "parameters: expected a schema of type object"
-    if not demand.least <= len(properties) <= demand.most:
-        yield f"parameters: {len(properties)} where {demand.least} to {demand.most} are demanded"
+    types = {*_find_types(properties.values())}
+    if len(properties) not in demand.number:
+        yield f"{len(properties)} where {demand.number[0]} to {demand.number[-1]} are demanded"
     for name in (name for name, each in properties.items() if not str(each.get("description", "")).strip()):
-        yield f"parameters: {name} has no description"
+        yield f"{name} has no description"
     for name in set(parameters.get("required", ())) - properties.keys():
-        yield f"parameters: {name} is required and not described"
-    inner = [each for one in properties.values() for each in _schemas(one)]
-    if missing := demand.types - {str(each.get("type")) for each in inner}:
-        yield f"parameters: no {', '.join(sorted(missing))} among the types"
-    if demand.nesting not in {_nesting(each) for each in inner} or (
-        demand.nesting == "flat" and any(_nesting(each) != "flat" for each in inner)
-    ):
-        yield f"parameters: expected {demand.nesting}"
+        yield f"{name} is required and not described"
+    if missing := demand.types - {kind for _, kind in types}:
+        yield f"no {', '.join(sorted(missing))} among the types"
+    is_flat = not any(kind in ("array", "object") for _, kind in types)
+    if not (is_flat if demand.nesting == "flat" else _NESTINGS[demand.nesting] in types):
+        yield f"expected {demand.nesting}"
 
 
-def _schemas(schema: Json) -> Iterator[JsonObject]:
-    """Yield a schema and those of its members."""
-    if isinstance(schema, dict):
-        yield schema
-        for each in (*schema.get("properties", {}).values(), schema.get("items")):
-            yield from _schemas(each)
-
-
-def _nesting(schema: JsonObject) -> str:
-    members = [each.get("type") for each in schema.get("properties", {}).values() if isinstance(each, dict)]
-    items = schema.get("items")
-    if schema.get("type") == "array":
-        kind = items.get("type") if isinstance(items, dict) else None
-        return {"string": "list of texts", "object": "list of objects"}.get(str(kind), "list")
-    if schema.get("type") == "object":
-        return "object in object" if "object" in members else "object"
-    return "flat"
+def _find_types(schemas: Any, outer: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the type of each schema, with that of the one around it, and those of their members."""
+    for each in schemas:
+        if isinstance(each, Mapping):
+            yield outer, (kind := str(each.get("type")))
+            yield from _find_types([*each.get("properties", {}).values(), each.get("items")], kind)

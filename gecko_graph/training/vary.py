@@ -8,7 +8,6 @@ from random import Random
 from typing import Any
 
 from ..errors import StateError
-from ..schemas.made_up import Impossible, make_value
 from ..state import Json, JsonObject
 from ..values.digest import clone
 from ..values.places import map_texts, scalars_of
@@ -66,50 +65,18 @@ def _find_tables(value: Json, depth: int = 0) -> Iterator[Any]:
 
 
 def _vary_rows(table: Any, named: set[str], rng: Random) -> None:
-    """Leave out rows that nothing refers to, add rows made of what the others have, and change numbers."""
+    """Add rows made of what the others have, leave out rows that nothing refers to, and change numbers."""
     is_list = isinstance(table, list)
     plain = [row for row in (table if is_list else table.values()) if not any(map(_is_container, row.values()))]
+    for _ in range(rng.randrange(3) if len(plain) > 1 and not is_list else 0):
+        if (key := rename(rng.choice(list(table)), rng)) not in table:
+            columns = rng.choice(plain)
+            table[key] = {name: rng.choice([row[name] for row in plain if name in row]) for name in columns}
     for key in rng.sample(list(range(len(table)) if is_list else table), len(table)):
-        row = table[key]
-        about = {str(each) for each in row.values() if isinstance(each, str)} if is_list else {str(key)}
-        if len(table) > 2 and not is_list and rng.random() < 0.2 and not about & named:
+        if len(table) > 2 and not is_list and rng.random() < 0.2 and key not in named:
             del table[key]
-        elif len(plain) > 1 and row in plain:
-            table[key] = {name: _near(each, rng) if rng.random() < 0.5 else each for name, each in row.items()}
-    if is_list or len(plain) < 2:
-        return
-    for _ in range(rng.randrange(3)):
-        like = rng.choice(list(table))
-        if (key := rename(like, rng)) not in table and (made := _make_row(plain, rng)) is not None:
-            table[key] = made
-
-
-def _make_row(rows: list[JsonObject], rng: Random) -> JsonObject | None:
-    """Make up a row: its texts are those of other rows, which an example of a schema stands for."""
-    columns = dict.fromkeys(name for row in rows for name in row)
-    properties = {name: _describe([row[name] for row in rows if name in row]) for name in columns}
-    required = [name for name in columns if all(name in row for row in rows)]
-    schema: JsonObject = {"type": "object", "properties": properties, "required": required}
-    try:
-        made: JsonObject = make_value(schema, seed=rng.randrange(1 << 30), key="row")
-    except Impossible:
-        return None
-    return made
-
-
-def _describe(values: list[Json]) -> JsonObject:
-    """Return a schema of a column's values."""
-    kinds = {type(each) for each in values}
-    if kinds == {int}:
-        return {"type": "integer", "minimum": min(values), "maximum": max(values)}
-    if kinds == {float}:
-        return {
-            "type": "number",
-            "multipleOf": 0.5,
-            "minimum": min(values),
-            "maximum": max(max(values), min(values) + 1),
-        }
-    return {"enum": list(dict.fromkeys(values))}
+        elif len(plain) > 1 and not any(map(_is_container, table[key].values())):
+            table[key] = {name: _near(each, rng) if rng.random() < 0.5 else each for name, each in table[key].items()}
 
 
 def _near(value: Json, rng: Random) -> Json:

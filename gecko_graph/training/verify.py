@@ -8,8 +8,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import groupby, islice
 from pathlib import Path
-from typing import Any, cast
+from tempfile import TemporaryDirectory
+from typing import Any
 
 from ..errors import GeckoError
 from ..models.factory import Models, ModelsLike
@@ -89,58 +91,41 @@ class _Work:
     truth: str | None
 
     def __call__(self, lines: list[Line]) -> list[Item]:
-        read = [(line.number, *self._read(line)) for line in lines]
-        every = [(number, sample) for number, samples, _, _ in read for sample in samples]
-        items = []
-        for number, samples, problem, is_right in read:
-            item = Item(number, [], [problem] if problem else [])
-            for sample in samples:
-                verdict = self.checker.check(sample, _find_later(sample, every, number))
-                if is_right is not None:
-                    verdict["truth"] = is_right
-                try:
-                    text = json.dumps({**sample, "verdict": verdict}, ensure_ascii=False)
-                    text.encode()
-                    item.rows.append((sample["id"], verdict, text))
-                except ROW_ERRORS as error:
-                    item.bad.append(reason_of(error))
-            items.append(item)
+        items = [Item(line.number, [], []) for line in lines]
+        read = [(item, *pair) for line, item in zip(lines, items, strict=True) for pair in self._read(line, item.bad)]
+        for item, sample, known in read:
+            later = [other for _, other, _ in read if continues(other, sample)] if "goal" in sample else []
+            verdict = self.checker.check(sample, later)
+            if known is not None:
+                verdict["truth"] = str(known).casefold() in _TRUE
+            try:
+                text = json.dumps({**sample, "verdict": verdict}, ensure_ascii=False)
+                text.encode()
+                item.rows.append((sample["id"], verdict, text))
+            except ROW_ERRORS as error:
+                item.bad.append(reason_of(error))
         return items
 
-    def _read(self, line: Line) -> tuple[list[Sample], str, bool | None]:
+    def _read(self, line: Line, bad: list[str]) -> list[tuple[Sample, Any]]:
+        """Return a line's samples, each with what is known of its truth; why there are none goes to `bad`."""
         try:
             row, where = line.read(), f"{self.name}:{line.number}"
             samples = read_row(row, name=where, source=where, answers=self.answers)
-            known = self.truth is not None and self.truth in row
-            return samples, "", str(row[self.truth]).casefold() in _TRUE if known else None
+            return [(sample, row.get(self.truth)) for sample in samples]
         except ROW_ERRORS as error:
-            return [], reason_of(error), None
+            bad.append(reason_of(error))
+            return []
 
     def give_up(self, lines: list[Line]) -> list[Item]:
         """Return the items of lines that have killed a process."""
         return [Item(line.number, [], ["the process that checked it died, twice"]) for line in lines]
 
 
-def _find_later(sample: Sample, every: list[tuple[int, Sample]], number: int) -> list[Sample]:
-    """Return the samples behind one that continue its conversation to the same goal."""
-    if "goal" not in sample:
-        return []
-    return [other for at, other in every if at >= number and continues(other, sample)]
-
-
 def _chunk(lines: Iterable[Line]) -> Iterator[list[Line]]:
     """Yield lines in chunks; rows that stand together and have one goal stay together."""
-    chunk: list[Line] = []
-    last = ""
-    for line in lines:
-        key = _goal_key(line)
-        if chunk and (len(chunk) >= LONGEST or (len(chunk) >= CHUNK and not (key and key == last))):
+    for key, group in groupby(lines, _goal_key):
+        while chunk := list(islice(group, LONGEST if key else CHUNK)):
             yield chunk
-            chunk = []
-        chunk.append(line)
-        last = key
-    if chunk:
-        yield chunk
 
 
 def _goal_key(line: Line) -> str:
@@ -181,83 +166,76 @@ def verify_samples(  # noqa: PLR0913 - every one is a choice of its own, by keyw
     Raises:
         GeckoError: The source cannot be read, or nothing in it; the output cannot be written.
     """
-    is_file = isinstance(source, str | Path)
-    name = Path(cast("str", source)).name if is_file else "row"
-    lines = read_lines(cast("str", source)) if is_file else _as_lines(cast("Iterable[Mapping[str, Any]]", source))
+    if output is None:
+        with TemporaryDirectory() as folder:
+            given: Any = {"toolkit": toolkit, "model": model, "workers": workers, "answers": answers, "to": to}
+            summary = verify_samples(source, Path(folder) / "rows.jsonl", truth=truth, tell=tell, **given)
+            summary.rows = [line.read() for line in read_lines(Path(folder) / "rows.jsonl")]
+            return summary
+    name, where = (Path(source).name, f"{source}:") if isinstance(source, str | Path) else ("row", "row ")
     models = Models.of(model) if model is not None else None
     checker = Checker(toolkit, sources=models is not None)
     work = _Work(checker, name, _read_answers(answers), truth)
     judge = Judge(models, checker) if models is not None else None
-    setting = digest([*map(_identify, (source, answers)), truth, _describe(toolkit, model)])
-    run = _Run(Summary(), f"{source}:" if is_file else "row ", FORMATS[to] if to else lambda row: iter([row]))
+    setting = digest(
+        [
+            *map(_identify, (source, answers)),
+            truth,
+            describe_tools(toolkit),
+            model if isinstance(model, str) else type(model).__name__,
+        ]
+    )
+    counted = _Counted(where)
     with Journal(output, setting) as journal:
-        last = run.go_on(journal, judge)
-        left = (line for line in lines if line.number > last)
+        for entry in journal.read():
+            item = counted.take(Item.of(entry))
+            if judge:
+                judge.asked += sum(was_asked(verdict) for _, verdict, _ in item.rows)
+        left = (line for line in _open(source) if line.number > counted.last)
         for items in Workers(work, work.give_up, workers).run(_chunk(left)):
             for item in judge.decide(items) if judge else items:
-                done = run.take(item)
-                journal.write(done.to_text())
-                if output is None:
-                    run.summary.rows += [made for _, _, text in done.rows for made in run.convert(json.loads(text))]
+                journal.write(counted.take(item).to_text())
                 tell(item.number)
             journal.flush()
-        return run.finish(journal, name)
+        if not counted.known:
+            journal.drop()
+            raise GeckoError(f"{name}: nothing could be read: {counted.describe_bad()}")
+        convert = FORMATS[to] if to else lambda row: iter([row])
+        counted.summary.written = journal.finish(lambda entry: (made for row in entry["rows"] for made in convert(row)))
+    return counted.summary
 
 
-def _as_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[Line]:
-    return (Line(at, dict(row)) for at, row in enumerate(rows, 1))
+def _open(source: str | Path | Iterable[Mapping[str, Any]]) -> Iterator[Line]:
+    if isinstance(source, str | Path):
+        return read_lines(source)
+    return (Line(at, dict(row)) for at, row in enumerate(source, 1))
 
 
 @dataclass(slots=True)
-class _Run:
+class _Counted:
     """What a run has come to so far; `where` is what a line's number follows in messages."""
 
-    summary: Summary
     where: str
-    convert: Callable[[JsonObject], Iterator[JsonObject]]
+    last: int = 0
+    summary: Summary = field(default_factory=Summary)
     known: set[str] = field(default_factory=set)
-
-    def go_on(self, journal: Journal, judge: Judge | None) -> int:
-        """Count what is done already; return the last line of it."""
-        last = 0
-        for entry in journal.read():
-            item = Item.of(entry)
-            last = item.number
-            self._count(item)
-            if judge:
-                judge.asked += sum(was_asked(verdict) for _, verdict, _ in item.rows)
-        return last
 
     def take(self, item: Item) -> Item:
         """Count an item, and return it without the rows whose id another row has."""
-        rows: dict[str, tuple[str, Verdict, str]] = {}
-        bad = list(item.bad)
+        rows, bad, self.last = [], list(item.bad), item.number
         for row in item.rows:
-            if row[0] in self.known or row[0] in rows:
+            if row[0] in self.known:
                 bad.append(f"the id {row[0]} a second time")
-            else:
-                rows[row[0]] = row
-        done = Item(item.number, list(rows.values()), bad)
-        self._count(done)
-        return done
+                continue
+            self.known.add(row[0])
+            self.summary.add(row[0], row[1])
+            rows.append(row)
+        self.summary.bad += [Bad(f"{self.where}{item.number}", reason) for reason in bad]
+        return Item(item.number, rows, bad)
 
-    def finish(self, journal: Journal, name: str) -> Summary:
-        """Write the output whole. Raises GeckoError where no line could be read."""
-        if not self.summary.counts:
-            journal.drop()
-            bad = self.summary.bad[:EXAMPLES]
-            reason = "; ".join(f"{each.where}: {each.reason}" for each in bad) or "there are no rows"
-            raise GeckoError(f"{name}: nothing could be read: {reason}")
-        self.summary.written = journal.finish(
-            lambda entry: (made for row in entry["rows"] for made in self.convert(row))
-        )
-        return self.summary
-
-    def _count(self, item: Item) -> None:
-        self.summary.bad += [Bad(f"{self.where}{item.number}", reason) for reason in item.bad]
-        for id_, verdict, _ in item.rows:
-            self.known.add(id_)
-            self.summary.add(id_, verdict)
+    def describe_bad(self) -> str:
+        """Return why the first lines could not be read."""
+        return "; ".join(f"{each.where}: {each.reason}" for each in self.summary.bad[:EXAMPLES]) or "there are no rows"
 
 
 def _read_answers(file: str | Path | None) -> dict[str, Any]:
@@ -276,10 +254,6 @@ def _identify(file: Any) -> Any:
         return None if file is None else time.time_ns()
     found = Path(file).stat()
     return [str(Path(file).resolve()), found.st_size, found.st_mtime_ns]
-
-
-def _describe(toolkit: Toolkit | None, model: ModelsLike) -> Any:
-    return model if isinstance(model, str) else type(model).__name__, describe_tools(toolkit)
 
 
 def describe_tools(toolkit: Toolkit | None) -> list[Any]:

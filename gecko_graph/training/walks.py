@@ -10,17 +10,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from random import Random
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
-from ..conversation.changed import UNWATCHED
-from ..conversation.milestones.tables import REST, find_table
 from ..schemas.made_up import Impossible, make_value
 from ..schemas.rules import accepts, rules_of
 from ..schemas.specimens import is_identifier, noun, singular, words
 from ..state import Json, JsonObject, Step
 from ..tools import ToolSpec
 from ..values.digest import clone, digest
-from ..values.drawn import digest_apart_from
 from ..values.places import Place, clock, scalars
 from ..world.provenance import is_planned
 from ..world.world import World
@@ -31,7 +28,7 @@ _NAMING = frozenset(["id", "ids", "key", "code", "sku", "symbol", "identifier", 
 _PLAIN = frozenset(("type", "description", "title"))
 CHAIN = 3
 """Calls in a row that depend on each other: half of the tasks have so many."""
-_TRIES = 12
+_TRIES, _CHANGES = 12, 4
 _MOST_VALUES = 4_000
 NOTHING: Any = object()
 
@@ -53,8 +50,11 @@ class Move:
     sources: Mapping[Place, Source] = field(default_factory=dict)
 
 
-def replay(world: World, moves: Sequence[Move]) -> dict[int, Step]:
-    """Make moves in a world, with the values that earlier results give now; returns their steps by origin."""
+def replay(world: World, moves: Sequence[Move], ids: str = "call") -> dict[int, Step]:
+    """Make moves in a world, with the values that earlier results give now; returns their steps by origin.
+
+    A call draws the same identifiers however the walk around it is changed, and others under other `ids`.
+    """
     done: dict[int, Step] = {}
     for move in moves:
         args = clone(move.args)
@@ -63,7 +63,7 @@ def replay(world: World, moves: Sequence[Move]) -> dict[int, Step]:
             new = value_at(step["outcome"]["result"], source.place) if step and is_planned(step) else NOTHING
             if new is not NOTHING:
                 _put(args, place, new)
-        done[move.origin] = world.call({"name": move.name, "args": args, "id": f"call_{move.origin + 1}"})
+        done[move.origin] = world.call({"name": move.name, "args": args, "id": f"{ids}_{move.origin + 1}"})
     return done
 
 
@@ -81,56 +81,6 @@ def _put(value: Any, place: Place, new: Json) -> None:
     for key in place[:-1]:
         value = value[key]
     value[place[-1]] = new
-
-
-# the end ------------------------------------------------------------------------------------------------------------
-
-
-Worlds: TypeAlias = tuple[World, World]
-"""Two worlds that begin alike and draw other values."""
-
-
-class End(NamedTuple):
-    """What moves come to: their steps by origin, and the state up to drawn identifiers."""
-
-    steps: dict[int, Step]
-    state: JsonObject
-    drawn: frozenset[Json]
-
-    def is_same(self, worlds: Worlds, moves: Sequence[Move], free: Sequence[str] = ()) -> tuple[bool, dict[int, Step]]:
-        """Return whether other moves come to the same, but for drawn values and tables that are free; with their steps.
-
-        The second world is only needed where the states differ, and something was drawn.
-        """
-        world = worlds[0].fork()
-        steps, mine = replay(world, moves), _watched(self.state, free)
-        if digest(_watched(world.state, free)) == digest(mine):
-            return True, steps
-        if not self.drawn:
-            return False, steps
-        other = play(worlds, moves)
-        return digest_apart_from(other.drawn, _watched(other.state, free)) == digest_apart_from(self.drawn, mine), steps
-
-
-def _watched(state: JsonObject, free: Sequence[str]) -> Json:
-    return find_table(state, REST + ", ".join((*UNWATCHED, *free)))
-
-
-def play(worlds: Worlds, moves: Sequence[Move]) -> End:
-    """Return what moves come to; neither world is changed."""
-    one, other = (world.fork() for world in worlds)
-    steps = replay(one, moves)
-    replay(other, moves)
-    state = one.state
-    there, begun = _atoms(other.state), _atoms(worlds[0].state)
-    return End(steps, state, frozenset(each for each in _atoms(state) - there - begun if isinstance(each, str)))
-
-
-def _atoms(value: Json) -> set[Json]:
-    return {each for _, each in scalars(value, keys=True) if not isinstance(each, bool)}
-
-
-# the walk -----------------------------------------------------------------------------------------------------------
 
 
 class _Known(NamedTuple):
@@ -214,17 +164,15 @@ class Walk:
         self._known += [each._replace(weight=3) for each in _read(args, None)]
         return step
 
-    def change(self, tool: ToolSpec, move: Move) -> Move | None:
-        """Return a move with one argument changed; None where no other value was found."""
-        rules = tool.parameters.get("properties", {})
-        for name in self._rng.sample(sorted(move.args), len(move.args)):
-            for _ in range(4):
-                sources: dict[Place, Source] = {}
-                with suppress(Impossible):
-                    value = self._argument(rules.get(name, {}), (name,), tool, sources)
-                    if digest(value) != digest(move.args[name]):
-                        kept = {place: one for place, one in move.sources.items() if place[0] != name}
-                        return replace(move, args={**move.args, name: value}, sources=kept)
+    def change(self, move: Move, name: str) -> Move | None:
+        """Return a move with another value of one argument; None where none was found."""
+        tool, sources = self.world.toolkit[move.name], dict[Place, Source]()
+        for _ in range(_CHANGES):
+            with suppress(Impossible):
+                value = self._argument(tool.parameters.get("properties", {}).get(name, {}), (name,), tool, sources)
+                if digest(value) != digest(move.args[name]):
+                    kept = {place: one for place, one in move.sources.items() if place[0] != name}
+                    return replace(move, args={**move.args, name: value}, sources=kept)
         return None
 
     def _object(self, schema: JsonObject, place: Place, tool: ToolSpec, sources: dict[Place, Source]) -> JsonObject:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
+from itertools import islice
 from multiprocessing import get_all_start_methods, get_context
 from threading import Thread
 from typing import Any, Generic, TypeVar
@@ -17,8 +17,8 @@ from typing import Any, Generic, TypeVar
 Part = TypeVar("Part")
 Done = TypeVar("Done")
 
-AHEAD = 4
-"""Chunks a process that are under way at once."""
+AHEAD = 64
+"""Chunks a process that a pool is opened for."""
 
 _work: Callable[[list[Any]], Any]
 
@@ -59,45 +59,43 @@ class Workers(Generic[Part, Done]):
         if self._count == 1:
             yield from map(self._work, chunks)
             return
-        waiting = deque[tuple[list[Part], Future[Done]]]()
-        left, pool = iter(chunks), self._open(self._count)
+        left = iter(chunks)
+        while some := list(islice(left, AHEAD * self._count)):
+            pool = self._open(self._count)
+            try:
+                futures = [_submit(pool, chunk) for chunk in some]
+                for chunk, future in zip(some, futures, strict=True):
+                    yield from self._take(chunk, future)
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)
+
+    def _take(self, chunk: list[Part], future: Future[Done]) -> Iterator[Done]:
         try:
-            while True:
-                while len(waiting) < AHEAD * self._count and (chunk := next(left, None)) is not None:
-                    waiting.append((chunk, self._submit(pool, chunk)))
-                if not waiting:
-                    return
-                chunk, future = waiting.popleft()
-                try:
-                    done = [future.result()]
-                except BrokenProcessPool:
-                    pool.shutdown(wait=False)
-                    done, pool = list(self._do_alone(chunk)), self._open(self._count)
-                    lost = [(one, was) for one, was in waiting if not was.done() or was.exception() is not None]
-                    again = {id(was): self._submit(pool, one) for one, was in lost}
-                    waiting = deque((one, again.get(id(was), was)) for one, was in waiting)
-                yield from done
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            done = [future.result()]
+        except BrokenProcessPool:
+            done = list(self._do_alone(chunk))
+        yield from done
 
     def _open(self, count: int) -> ProcessPoolExecutor:
         return ProcessPoolExecutor(count, mp_context=get_context("fork"), initializer=_begin, initargs=(self._work,))
 
-    def _submit(self, pool: ProcessPoolExecutor, chunk: list[Part]) -> Future[Done]:
-        try:
-            return pool.submit(_do, chunk)
-        except BrokenProcessPool as error:  # it has died since: found out when it is this chunk's turn
-            future = Future[Done]()
-            future.set_exception(error)
-            return future
-
     def _do_alone(self, chunk: list[Part]) -> Iterator[Done]:
-        """Yield what a chunk comes to in a process of its own, part by part where it dies again."""
+        """Yield what a chunk comes to in a process of its own, part by part where that dies."""
         with suppress(BrokenProcessPool), self._open(1) as pool:
-            yield pool.submit(_do, chunk).result()
+            yield _submit(pool, chunk).result()
             return
         if len(chunk) == 1:
             yield self._give_up(chunk)
             return
         for part in chunk:
             yield from self._do_alone([part])
+
+
+def _submit(pool: ProcessPoolExecutor, chunk: list[Any]) -> Future[Any]:
+    """Return the work on a chunk; where the pool has died since, one that says so."""
+    try:
+        return pool.submit(_do, chunk)
+    except BrokenProcessPool as error:
+        future = Future[Any]()
+        future.set_exception(error)
+        return future

@@ -30,8 +30,8 @@ NAMED = 20
 """Bad rows of each cause that are named; the others are counted."""
 
 _KINDS = {"tool": str, "args": dict, "status": str, "source": str, "versions": dict, "shown": list, "later": list}
-_KINDS |= {"before": dict, "change": list}
-_FIELDS = ("tool", "args", "status", "result", "before", "change", "shown", "later", "source", "versions")
+_KINDS |= {"before": dict, "change": list, "lessons": list}
+_FIELDS = ("tool", "args", "status", "result", "before", "change", "shown", "later", "source", "versions", "lessons")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,8 @@ class Observation:
         later: Those after it, until something was written.
         source: Where the row comes from: a file, a thread.
         versions: What answered, such as `{"api": "1.2"}`: rows of different versions may contradict one another.
+        lessons: What the agent that made it took from it, each `{"part", "says", "status"}`: what is proposed of which
+            part of the tool's contract, or which rule it has closed or refuted.
     """
 
     tool: str
@@ -61,6 +63,7 @@ class Observation:
     later: Sequence[JsonObject] = ()
     source: str = ""
     versions: JsonObject = field(default_factory=dict)
+    lessons: Sequence[JsonObject] = ()
 
     @property
     def after(self) -> JsonObject | None:

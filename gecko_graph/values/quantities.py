@@ -10,7 +10,8 @@ from typing import NamedTuple
 from .finding import Found, atoms_of, canonical, number_words
 
 _UNITS = {
-    "length": {"mm": 0.001, "cm": 0.01, "m|met(?:re|er)s?": 1.0, "km|kilomet(?:re|er)s?": 1000.0, "mi|miles?": 1609.344,
+    "length": {"mm|millimet(?:re|er)s?": 0.001, "cm|centimet(?:re|er)s?": 0.01,
+               "m|met(?:re|er)s?": 1.0, "km|kilomet(?:re|er)s?": 1000.0, "mi|miles?": 1609.344,
                "ft|feet|foot": 0.3048, "inch(?:es)?": 0.0254, "yards?": 0.9144},
     "duration": {"s|sec(?:ond)?s?": 1.0, "min(?:ute)?s?": 60.0, "h|hrs?|hours?": 3600.0, "days?|nights?": 86_400.0,
                  "weeks?": 604_800.0},
@@ -54,7 +55,9 @@ _LABEL = re.compile(r" (?!and|or|is|are|was|to|in|on|at|for|where|from|of|with|b
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)")
 _HALF_OF_DAY = re.compile(r"[ap]m\b|\b(?:1[3-9]|2[0-3]|00?):\d\d", re.I)
 _VAGUE = re.compile(
-    r"\b(?:half|quarter|double|dozen|fortnight|couple|several|few|third|fourth|fifth|(?<!per )second)\b", re.I
+    r"\b(?:half|quarters?|double|dozen|fortnight|couple|several|few|thirds?|fourths?|fifths?|tenths?"
+    r"|(?<!per )second)\b",
+    re.I,
 )
 _DOZEN = re.compile(r"\b(?:half|dozens?|hundreds?|third)\b", re.I)
 _EXACT = ("time", "code", "phone", "euro", "dollar", "pound", "celsius", "fahrenheit")
@@ -62,6 +65,7 @@ _EXACT = ("time", "code", "phone", "euro", "dollar", "pound", "celsius", "fahren
 _VAGUE_DAY = re.compile(r"\b(?:tomorrow|today|tonight|next|mon|tues?|wed|thu(?:rs)?|fri|sat|sun)\b", re.I)
 
 
+_MAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,4}")
 _DIGITS = re.compile(r"[^\d.,]")
 
 
@@ -88,8 +92,9 @@ def find_figures(text: str) -> tuple[Figure, ...]:
     """Return the figures of a text: weekdays, telephone numbers, dates, times and codes first, then quantities."""
     left = spell_figures(text)
     found = [Figure(each.lower(), "weekday") for each in _WEEKDAY.findall(left)]
-    found += [Figure(each, "code") for each in _FILE.findall(left)]
-    left = _FILE.sub(" _ ", left)
+    for code in (_MAIL, _FILE):
+        found += [Figure(each, "code") for each in code.findall(left)]
+        left = code.sub(" _ ", left)
     if not any(map(str.isdigit, left)):
         return tuple(found)
     found += [Figure(each, "phone") for each in _PHONE.findall(left)]
@@ -103,9 +108,20 @@ def find_figures(text: str) -> tuple[Figure, ...]:
     return (*found, *_quantities(left))
 
 
+_NTHS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh",
+         "twelfth", "thirteenth", "fourteenth", "fifteenth", "sixteenth", "seventeenth", "eighteenth", "nineteenth",
+         "twentieth")  # fmt: skip
+_ORDINALS = {word: n for n, word in enumerate(_NTHS, 1)} | {"thirtieth": 30}
+_ORDINALS |= {f"{tens}-{word}": tens + n for tens in (20, 30) for n, word in enumerate(_NTHS[:9], 1)}
+_MONTHS = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}"
+
+_TH = "(?:st|nd|rd|th)?"
+_ORDINAL = re.compile(rf"\b({'|'.join(sorted(_ORDINALS, key=len, reverse=True))})(?= (?:of )?{_MONTHS}\b)", re.I)
+
+
 def spell_figures(text: str) -> str:
     """Return a text with times and numbers in figures: 10:30 for half past ten, 6 pm for six in the evening."""
-    text = number_words(text)
+    text = _ORDINAL.sub(lambda found: str(_ORDINALS[found[1].lower()]), number_words(text))
     for pattern, to in _SPELT:
         text = pattern.sub(to, text)
     return text
@@ -113,7 +129,7 @@ def spell_figures(text: str) -> str:
 
 def _past(found: re.Match[str]) -> str:
     minutes = {"half": 30, "quarter": 15}.get(found[1].lower()) or int(found[1])
-    hour = int(found[3]) - (found[2].lower() == "to")
+    hour = int(found[3].lower().replace("one", "1")) - (found[2].lower() == "to")
     return f"{hour}:{minutes if found[2].lower() == 'past' else 60 - minutes:02}"
 
 
@@ -130,13 +146,18 @@ _SPELT = (
     (re.compile(r"\b(\d{1,3}):(\d\d)(?= (?:long|min(?:ute)?s?)\b)"),
      lambda found: f"{int(found[1]) * 60 + int(found[2])} seconds"),
     (re.compile(r"\b([$€£]?)(\d{1,6}) (euro|dollar|pound)s? and (\d\d) (?:cents?|pence)\b", re.I), r"\2.\4 \3s"),
+    (re.compile(r"\b(there (?:are|were)|have|has|had|got) no (?=(?:[a-z]+ )?[a-z]{3,}s\b)", re.I), r"\1 0 "),
+    (re.compile(rf"\b(\d{{1,2}}){_TH} (to|until|and|till|-) (?=(?:the )?\d{{1,2}}{_TH} (?:of )?({_MONTHS}))", re.I),
+     r"\1 \3 \2 "),
     (re.compile(r"\bno (?=(?:[a-z]+ )?([a-z]{3,}s) (?:are|were|have|left)\b)", re.I), "0 "),
     (re.compile(r"\b(\d{1,4}) ?h(?:ou)?r?s?(?: and |, ?| )?(\d{1,2}) ?m(?:in(?:ute)?s?)?\b", re.I),
      lambda found: f"{int(found[1]) * 60 + int(found[2])} minutes"),
     (re.compile(r"\b(\d{1,2})(?: ?(?:feet|foot|ft)(?: and)? |')(\d{1,2})(?: ?inch(?:es)?|\")", re.I),
      lambda found: f"{int(found[1]) * 12 + int(found[2])} inches"),
-    (re.compile(r"\b(half|quarter|\d{1,2}) (past) (\d{1,2})\b", re.I), _past),
+    (re.compile(r"\b(half|quarter|\d{1,2}) (past) (\d{1,2}|one)\b", re.I), _past),
     (re.compile(r"\b(quarter|5|10|20|25) (to) (1?\d)\b(?= in the| [ap]m| at night| tonight|[.,!;]|$)", re.I), _past),
+    (re.compile(r"\b(\d{1,2}) degrees (?:below|under) (?:zero|freezing)\b", re.I), r"-\1 degrees"),
+    (re.compile(r"\b12(?: o'clock)? at night", re.I), "0:00"),
     (re.compile(r"(\d)(?: o'clock)? (?:in the morning|this morning)", re.I), r"\1 am"),
     (re.compile(r"(\d)(?: o'clock)? (?:in the (?:afternoon|evening)|at night|tonight|this evening)", re.I), r"\1 pm"),
     (re.compile(r"\b(\d{1,2}) o'clock", re.I), r"\1:00"),
@@ -236,6 +257,8 @@ def may_say(wanted: Figure, text: str) -> bool:
     read = {re.sub(r"\D", "", each.text) for each in find_figures(text)}
     grouped = len(digits) > 3 and digits not in read and digits in re.sub(r"(?<=\d)[ .,'/-]{1,2}(?=\d)", "", text)
     vague = _VAGUE_DAY if wanted.kind in ("date", "weekday") else _VAGUE
+    if digits and digits not in read and re.search(rf"(?<!\d){digits}(?!\d)", text):
+        return True
     if wanted.value == 1 and re.search(r"\b(?:one|an?|single)\b", text, re.I):
         return True
     if wanted.kind in _EXACT or (wanted.kind == "number" and (wanted.value or 0) > 12):
@@ -254,6 +277,6 @@ def may_say(wanted: Figure, text: str) -> bool:
 def _may_be_same(wanted: Figure, other: Figure) -> bool:
     """Return whether one is a time without its half of the day, or an amount without its sign."""
     if wanted.value is None or other.value is None or wanted.kind != "time":
-        return wanted.value is not None and other.value == -wanted.value
+        return wanted.value is not None and wanted.kind not in _EXACT[-2:] and other.value == -wanted.value
     minutes = other.value * 60 if other.kind == "number" else other.value
     return not _HALF_OF_DAY.search(other.text) and abs(minutes - wanted.value) in (0, 720)

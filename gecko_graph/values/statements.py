@@ -57,11 +57,27 @@ _CONTRARY = "~"
 PREDICATES: Mapping[str, tuple[str, int]] = dict(_read_concepts())
 """By stem: the concept and its sign."""
 _NOUNS = frozenset(map(stem, _WORDS["nouns"].split()))
-_BEFORE_VERB, _LIGHT = (frozenset(_WORDS[name].split()) for name in ("before_verb", "light"))
+_BEFORE_VERB, _LIGHT, _ARTICLES = (frozenset(_WORDS[name].split()) for name in ("before_verb", "light", "articles"))
 _EMPTY = frozenset(f"{_WORDS['empty']} {_WORDS['units']}".split())
 _ALIKE = {stem(other): stem(words[0]) for words in map(str.split, _WORDS["synonyms"].split(";")) for other in words[1:]}
-_PLACES = frozenset(_ALIKE.get(stem(word), stem(word)) for word in _WORDS["places"].split())
+
+
+def _read_rows(name: str) -> dict[str, tuple[str, ...]]:
+    rows = (each.partition(":") for each in _WORDS[name].split(";"))
+    return {row.strip(): tuple(words.split()) for row, _, words in rows}
+
+
+def _topic(word: str) -> str:
+    return _ALIKE.get(stem(word), stem(word))
+
+
+_KIN = _read_rows("kin")
+_IMPLIED = {kind: frozenset(map(_topic, words)) for kind, words in _read_rows("implied").items()}
+_RIVALS = [frozenset(map(_topic, words.split())) for words in _WORDS["rivals"].split(";")]
+DEEDS = {(each.rstrip("-"), -1 if each.endswith("-") else 1) for each in _WORDS["deeds"].split()}
+_PLACES = frozenset(map(_topic, _WORDS["places"].split()))
 _IDIOMS = (
+    (r"\bno longer (?=in|on|there|exist|part|listed|among|show)", "is deleted "),
     (r"\b(?:from|in|to) (?:your|the|my) contacts\b", " "),
     (r"\b(?:no (?:problem|worries|need|doubt|trouble|matter|issues?|idea why)|not to worry|not a problem|not only"
      r"|not just|don't (?:worry|hesitate)|why not|if not)\b", " "),
@@ -70,14 +86,15 @@ _IDIOMS = (
     (r"^(?:no(?=[,.!:])|yes|sure|okay|ok|of course|certainly|absolutely|done|all set|alright)\b[,.!:]? ?", ""),
     (r"\b(?:at|with|for|in|by) no\b", "without"), (r"\b(?:can't|couldn't) (?:wait|agree|be happier)\b", " "),
     (r"\bi can (?:confirm|see|tell you|assure you|report)\b(?: that)?", "i"),
-    (r"\b(?:free|available|open) (?=(?:time |appointment )?(?:slot|appointment|time|room|date|seat)s?\b)", ""),
+    (r"\b(?:free|available|open) (?=(?:time |appointment )?(?:slot|appointment|time|room|date|seat|place|spot)s?\b)",
+     ""),
+    (r"\b(is|are|'s|'re) free\b(?! (?:of|for))", r"\1 available"), (r"\bsigned (?:\w+ )?up\b", "enrolled"),
     (r"\b(?:is|are|was|were)?(?:n't| not) (?:possible|allowed|permitted)\b|\bimpossible\b(?! to)", "notall can"),
     (r"\b(?:possible|allowed|permitted)\b", "can"),
     (r"\b(?:failed|unable|refused|refuses|forgot|fails|impossible|declined|too late) to\b", "not"),
     (r"\b(?:wasn't|was not|am not|'m not|isn't|is not|not) able to\b|\bno way (?:to|of)\b", "not"),
     (r"\bheld off\b|\bholding off\b|\brefrained from\b|\bavoided\b|\bno longer (?:active|valid"
      r"|available)\b", "not valid"),
-    (r"\bno longer (?=in|on|there|exist|part|listed|among|show)", "is deleted "),
     (r"\bnot (?:\w+ )?(?:more|less|later|earlier|longer|heavier) than\b|\bno (?:more|less|later|earlier) than\b", " "),
     (r"\b(?:can't|cannot|can not|won't|\w+n't|never|hardly|no longer)\b", "not"),
     (r"\b(?:none|nobody|neither|nor|no one|no(?! ?\.? ?\d))\b", "nothing"),
@@ -90,7 +107,12 @@ _IDIOMS = (
      r"|to)\b)", "sold_out"), (r"\bin stock\b", "in_stock"),
     (r"\bout of stock\b", "out_of_stock"), (r"\bon time\b", "on_time"),
     (r"\b(?:go|goes|gone|went) through\b", "went_through"),
-    (r"\blet (?:him|her|them|\w+) know\b", "let_know"), (r"\bchecked (?:\w+ ){0,2}in\b"
+    (r"\blet ((?:\w+ ){1,3}?)know\b", r"let_know \1"), (r"\bcheck(?:ed)? ((?:\w+ ){0,3}?)out to\b", r"lent \1 to"),
+    (r"\bis (?:now |already )?(?:scheduled|planned|set) (?:for|to|at)\b", "is now at"),
+    (r"\bi(?:'ll| will) remind you\b|\byou(?:'ll| will) be reminded\b|\byou(?:'ll| will) (?:get|have) a reminder\b",
+     "I have set the reminder"), (r"\bi(?:'ll| will) wake you\b", "I have set the alarm"),
+    (r"(?<!n't )(?<!not )\b(?:needs?|has|have) to\b(?! be)", "must"), (r"\bon (?:its|their) way\b", "shipped"),
+    (r"\bon loan\b", "lent"), (r"\breopened\b", "open"), (r"\bchecked (?:\w+ ){0,2}in\b"
      r"|\bcheck (?:\w+ ){0,2}in\b", "checked_in"),
     (r"\btak(?:es|ing) off\b|\btook off\b", "takeoff"), (r"\bstill (?:there|here)\b", "kept"),
     (r"\bturn(?:ed)?((?: [\w']+){0,3}) down\b", r"declined\1"), (r"\bset up\b", "created"),
@@ -121,7 +143,7 @@ _OPEN = re.compile(
 )
 _MILD = re.compile(r"(?<!\bi )(?<!\bwe )\b(?:can|may|will|must)\b|(?<=you|hey)'ll\b|(?<=\bit)'ll\b", re.I)
 _ACT = re.compile(
-    r"\b(?:i|you|we|they|it|that|will|can|may|must|not|has|have|to|'ve|'ll|'d) (?:only |just |now )?([a-z]{3,})"
+    r"\b(?:i|you|we|they|it|\w+n't|that|will|can|may|must|not|has|have|to|'ve|'ll|'d) (?:only |just |now )?([a-z]{3,})"
     r"|(?:is|are|'s|'re) (?:currently |now )?([a-z]+ing)\b"
     r"|^([a-z]{3,}) (?=(?:(?:with|on|for|to) )?(?:it\b|the\b|your\b|some\b|an?\b|[$€£]?\d))"
     r"|[a-z] (?!is|was|has)([a-z]{3,}s) (?=at\b|for\b|[$€£]?\d)",
@@ -131,7 +153,7 @@ _ACT = re.compile(
 _FUTURE = re.compile(r"\bwill\b|'ll\b|\bgoing to\b", re.I)
 _LIMITS = re.compile(
     r"\b(?:only|except|apart from|other than|instead of|rather than|partly|used to|supposed|anything but|far from"
-    r"|all but|as if|instead|by mistake|wrong|different"
+    r"|(?:is|are|was|were|ran|'re|'s) out of (?!stock)|all but|as if|instead|by mistake|wrong|different"
     r"|needn't|(?:not|n't) (?:need|have) to)\b",
     re.I,
 )
@@ -152,10 +174,11 @@ _TITLE = re.compile(r"\"[^\"\n]{1,200}\"|(?<!\w)'[^'\n]{1,100}'(?!\w)")
 _QUOTED = re.compile(r"\"[^\"\n]{1,300}\"")
 _SENTENCE = re.compile(r"(?<=[.!?;])[\"')\]]{0,3}\s+|\n+")
 _APPOSED = re.compile(r"(?<=[a-z]), ([A-Z]\w+(?: [A-Z]\w+)+),")
-_LINE = re.compile(r"^([^:]{1,40}): (on|off|open|closed|locked|unlocked|sent|paid|done)$", re.I)
+_LINE = re.compile(r"^([^:]{1,40}): (on|off|open|closed|locked|unlocked|sent|paid|done)[.!]?$", re.I)
 _CLAUSE = re.compile(
     r",? and (?=(?:\w+ed|kept|sent|left|put|set|made|lands?|leaves?) (?:the|your|my|it|them|an?|all|both|at|on|to)\b)|"
-    r"[()\u2014]|,? (?:and|as|so|then) (?=(?:i|you|he|she|it|we|they|this|that|there|the|your|my|not|is|was|has"
+    r"[()\u2014]|,? and (?=[$€£]?\d[\d.,]*(?: [\w]+){0,3}? (?:is|are|was|were|will|has|have|remains?)\b)"
+    r"|,? (?:and|as|so|then) (?=(?:i|you|he|she|it|we|they|this|that|there|the|your|my|not|is|was|has"
     r"|an? (?:[\w.]+ ){1,6}(?:is|are|was|were|costs?|has)"
     r"|have|are"
     r"|\w+(?:'s|'ve|'re))\b)|,(?= (?!\d))|:(?! ?[$€£]?\d)"
@@ -246,7 +269,7 @@ def _read_sentence(sentence: str, number: int) -> Iterator[Clause]:
         clause = _read_clause(part, number)
         if read and not (clause.signs or _VERBAL.search(part)):  # a fragment of the clause before it
             clause = replace(clause, mood=read[-1].mood)
-            read = [replace(each, tail=f"{each.tail}, {part}") if each is read[-1] else each for each in read]
+            read[-1] = replace(read[-1], tail=f"{read[-1].tail}, {part}")
         read.append(clause)
     for clause in read:
         if clause.words or clause.signs or find_figures(clause.text):
@@ -264,7 +287,8 @@ def _read_clause(part: str, number: int) -> Clause:
     quoted = {place for found in _TITLE.finditer(plain) for place in range(*found.span())}
     found = [*_WORD.finditer(plain)]
     tokens = [f"={each[0].lower()}" if each.start() in quoted else each[0].lower() for each in found]
-    verbs = [_is_verb(before, word) for before, word in zip(["", *tokens], tokens, strict=False)]
+    small = [not place or each[0].islower() or each[0].isupper() for place, each in enumerate(found)]
+    verbs = [_is_verb(before, word) and own for before, word, own in zip(["", *tokens], tokens, small, strict=False)]
     if not any(verbs) and _LIGHT & {*tokens}:
         verbs = [stem(word) in PREDICATES for word in tokens]
     signs, words, apart = _turned(tokens, verbs)
@@ -279,14 +303,14 @@ def _read_clause(part: str, number: int) -> Clause:
         negative=bool({"not", "nothing", "notall"} & {*tokens}),
         mood="open" if _OPEN.search(plain) else "stated",
         mild=not _OPEN.search(_MILD.sub(" ", plain)),
-        future=bool(_FUTURE.search(part)),
+        future=bool(_FUTURE.search(plain)),
         limited=bool(_LIMITS.search(part)),
         names=names_of(part) & {*words},
         acts=frozenset(topic_of(each.lower()) for found in _ACT.finditer(part) for each in found.groups() if each),
     )
 
 
-_TEXTED = {"text", "texted", "texting"}
+_TEXTED = {"text", "texted", "texting", "replied", "answered", "messaged", "emailed"}
 """Predicates that name their object: who is texted is sent a text."""
 
 
@@ -298,14 +322,16 @@ def _turned(tokens: list[str], verbs: list[bool]) -> tuple[dict[str, set[int]], 
     signs: dict[str, set[int]] = {}
     words: dict[str, bool] = {}
     apart: set[str] = set()
-    turn, taken = 1, False
+    turn, taken, anew = 1, False, True
+    last_verb = max((place for place, verb in enumerate(verbs) if verb), default=len(verbs))
     for place, (word, verb) in enumerate(zip(tokens, verbs, strict=True)):
-        last = any(verbs[:place]) and not any(verbs[place:])  # "I sent nothing"
-        if word == "notall" or (word == "nothing" and last):
+        if word == "notall" or (word == "nothing" and place > last_verb):  # "I sent nothing"
             signs = {concept: {-sign for sign in each} for concept, each in signs.items()}
             words = {topic: not turned for topic, turned in words.items()}
         if word in ("not", "without", "nothing", "notall"):
-            turn, taken = -turn, False
+            turn, taken, anew = -1 if anew else -turn, False, False
+        elif word in _ANEW:
+            anew = True
         elif verb and turn > 0 and _is_unsaid(tokens[place - 1] if place else "", word):
             continue
         elif verb:
@@ -316,6 +342,10 @@ def _turned(tokens: list[str], verbs: list[bool]) -> tuple[dict[str, set[int]], 
             words[topic] = turn < 0
             apart |= {topic} if turn < 0 and not taken else set()
     return signs, words, apart
+
+
+_ANEW = {"and", "i", "we", "you", "it", "they", "or"}
+"""Words after which a negation is the first one again."""
 
 
 def _contrary_of(concept: str) -> str:
@@ -333,8 +363,13 @@ def _is_verb(before: str, word: str) -> bool:
     one = stem(word)
     if one not in PREDICATES or word in _EMPTY:
         return False
+    if word in _TIMED:
+        return before not in _ARTICLES
     noun = (one in _NOUNS and not word.endswith("ed")) or _NOMINAL.search(word)
     return not noun or before in _BEFORE_VERB or before[-3:] in ("'ve", "'ll")
+
+
+_TIMED = {"leaves", "lands", "ends", "rises", "returns", "runs"}
 
 
 def concepts_of(text: str) -> set[str]:
@@ -365,6 +400,7 @@ _SMALL_WORDS = [
     [re.compile(r"(?<![\w'])(?:[B-HJ-Z]|A(?! [a-z]))(?![\w'&])")],
     *([re.compile(rf"\b(?:{each})\b", re.I) for each in group.split("/")] for group in (
         "below|under|at most|less than/above|over|at least|more than", "before/after|past",
+        "new/old|still|former", "today|tonight|this (?:morning|afternoon|evening)/tomorrow/yesterday",
         "(?:per|an?|each|every) hour|hourly/(?:per|an?|each|every) (?:day|night)|daily|nightly"
         "/(?:per|an?|each|every) week|weekly/(?:per|an?|each|every) month|monthly"
         "/(?:per|an?|each|every) year|yearly|annual(?:ly)?",
@@ -388,5 +424,27 @@ def _marks(text: str, sorts: Sequence[re.Pattern[str]]) -> set[int | str]:
 
 def _ends_of(text: str) -> tuple[set[str], set[str]]:
     """Return the words after `to`, and those after `from`."""
-    ends, starts = (re.findall(rf"\b(?:{each}) \W?(\w+)", text.lower()) for each in ("to|into", "from"))
+    ends, starts = (re.findall(rf"\b(?:{each}) \W?([^\W\d]\w*)(?! \d)", text.lower()) for each in ("to|into", "from"))
     return {*ends}, {*starts}
+
+
+def kin_of(concept: str) -> Sequence[str]:
+    """Return the concepts that may stand for one: who has renamed it has changed it."""
+    return _KIN.get(concept, ())
+
+
+def implied_by(kind: str) -> frozenset[str]:
+    """Return the words that need not be said beside a figure of a kind, such as `price` beside euros."""
+    return _IMPLIED.get(kind, frozenset())
+
+
+def opponents_of(word: str) -> frozenset[str]:
+    """Return the words that cannot stand for one: `brother` for `sister`."""
+    return frozenset(other for group in _RIVALS if word in group for other in group if other != word)
+
+
+def nouns_of(text: str) -> set[str]:
+    """Return the words that stand where a noun does: first, or behind an article or preposition."""
+    tokens = [each[0].lower() for each in _WORD.finditer(text)]
+    behind = (not place or {*tokens[max(place - 3, 0) : place]} & _ARTICLES for place in range(len(tokens)))
+    return {topic_of(token) for token, noun in zip(tokens, behind, strict=True) if noun} - {""}

@@ -66,7 +66,8 @@ def observe_call(observer: Observer, toolkit: Toolkit, step: Step, done: Sequenc
         about = (tool.source.document if tool.source else {}).get("info", {})
         versions = {"api": str(about["version"])} if isinstance(about, dict) and "version" in about else {}
         known: Any = {"reads": toolkit.is_read, "taught": tool.is_learned, "versions": versions, "source": source}
-        return observe_step(step, done, **known, **more)
+        lessons = tool.lessons.of(step["call"]["args"]) if tool.lessons else []
+        return observe_step(step, done, lessons=lessons, **known, **more)
 
     return Work(function=observer, args=(make,))
 

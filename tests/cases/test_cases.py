@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from xml.etree import ElementTree
 
 import pytest
@@ -72,7 +73,7 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "my_agents.py").write_text(AGENTS, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.delitem(__import__("sys").modules, "my_agents", raising=False)
+    monkeypatch.delitem(sys.modules, "my_agents", raising=False)
     return tmp_path
 
 
@@ -218,20 +219,20 @@ def test_the_plugin_collects_cases_and_prints_what_was_missed(folder, pytester, 
             assert not result.passed
         """
     )
-    done = pytester.runpytest_subprocess("-p", "gecko_graph.pytest", "-q")
+    done = pytester.runpytest_inprocess("-p", "gecko_graph.pytest", "-q")
     done.assert_outcomes(passed=4)
-    failed = pytester.runpytest_subprocess(
+    failed = pytester.runpytest_inprocess(
         "-p", "gecko_graph.pytest", "-q", "--gecko-agent", "my_agents:bad", "one.gecko.yaml"
     )
     failed.assert_outcomes(failed=1)
     failed.stdout.fnmatch_lines(["*missed milestone noted: 0.000*", "*0 user -> agent: Note milk.*"])
     options = ("-q", "--gecko-agent", "my_agents:hostile", "--junitxml", "junit.xml", "one.gecko.yaml")
-    hostile = pytester.runpytest_subprocess("-p", "gecko_graph.pytest", *options)
+    hostile = pytester.runpytest_inprocess("-p", "gecko_graph.pytest", *options)
     hostile.stdout.fnmatch_lines(["*agent -> user:*hunter2: sk-…*"])
     written = (pytester.path / "junit.xml").read_text(encoding="utf-8")
     assert ElementTree.fromstring(written).find(".//failure") is not None
     assert not [each for text in (str(hostile.stdout), written) for each in ("\x1b]0", "#x1B", "Zq12") if each in text]
-    none = pytester.runpytest_subprocess("-p", "gecko_graph.pytest", "-q", "-o", "gecko_agent=", "one.gecko.yaml")
+    none = pytester.runpytest_inprocess("-p", "gecko_graph.pytest", "-q", "-o", "gecko_agent=", "one.gecko.yaml")
     none.stdout.fnmatch_lines(["*no agent to test*"])
 
 
@@ -260,14 +261,14 @@ def test_what_cannot_be_decided_neither_passes_nor_fails(folder, pytester, capsy
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     assert main(["test", "cases", "--agent", "my_agents:good", "--json", "out.json"]) == 5
     monkeypatch.chdir(pytester.path)
+    monkeypatch.delitem(sys.modules, "my_agents")
     report = json.loads((folder / "out.json").read_text(encoding="utf-8"))
     group = report["categories"][-1]
     assert (group["passed"], group["unknown"], report["failed"]) == (0, 2, 0)
     pytester.makepyfile(my_agents=AGENTS)
-    pytester.makeconftest("from gecko_graph.conversation import score\nscore.find_status = lambda *given: 'unknown'\n")
     (pytester.path / "one.gecko.yaml").write_text(CASE.format(name="one", category="x"), encoding="utf-8")
     options = ("-q", "--gecko-agent", "my_agents:good", "--junitxml", "junit.xml", "one.gecko.yaml")
-    done = pytester.runpytest_subprocess("-p", "gecko_graph.pytest", *options)
+    done = pytester.runpytest_inprocess("-p", "gecko_graph.pytest", *options)
     done.assert_outcomes()
     done.stdout.fnmatch_lines(["u *", "*unknown: one.gecko.yaml::one*", "one: unknown, *", "*1 unknown*"])
     assert ElementTree.parse(pytester.path / "junit.xml").find(".//skipped") is not None

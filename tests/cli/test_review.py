@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 
 import pytest
 
 from gecko_graph import Toolkit
 from gecko_graph.cli import learn as module
 from gecko_graph.learning.learn import learn_contracts
+from gecko_graph.learning.review import find_proposals
 from gecko_graph.values.documents import read_document
 from tests.learning.shop import rows, toolkit
 
@@ -129,3 +131,26 @@ def test_a_file_without_contracts_is_a_mistake(run, tmp_path):
     other = tmp_path / "x.json"
     other.write_text(json.dumps([1]))
     assert run("learn", "--review", other)[0] == 2
+
+
+def test_what_agents_propose_stands_there_too(run, file, monkeypatch):
+    """Without a store: from their rows, of another process. A refusal's rule needs a check, which a person gives."""
+    agent = {"part": "requires", "says": "refused before: too late", "status": "proposed"}
+    drift = {"part": "effects", "says": "/stock: foreseen 3, really 2", "status": "proposed"}
+    closed = {"part": "requires", "says": "refused before: no", "status": "closed"}
+    taught = [replace(row, lessons=[agent, drift, closed]) for row in rows(20)]
+    learn_contracts(toolkit(), taught).write(file)
+    proposed = {one.id: one.shown() for one in find_proposals(read_document(file))}
+    assert {id_: text for id_, text in proposed.items() if "/agent-" in id_} == {
+        "buy/agent-1": f"part: effects\nsays: '{drift['says']}'",
+        "buy/agent-2": f"part: requires\nsays: '{agent['says']}'",
+    }
+    code, _, said = run("learn", "--review", file, "--accept", "buy/agent-2")
+    assert (code != 0, "say what must hold" in said) == (True, True)
+    others = len(proposed) - 2
+    typed(monkeypatch, *"s" * others, "a", "e", "args.count < 9")
+    assert run("learn", "--review", file)[0] == 0
+    last = read_document(file)["contracts"]["buy"]["requires"][-1]
+    assert (last["check"], last["error"], last["evidence"]["by"]) == ("args.count < 9", "too late", "ann")
+    assert not any("/agent-" in one.id for one in find_proposals(read_document(file)))
+    assert toolkit().with_contracts(file)["buy"].contract is not None

@@ -9,8 +9,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import Field
 
 from evals.baselines import problems
-from evals.baselines.methods import BASELINES, TEMPERATURE, warmed
-from evals.baselines.without import without
+from evals.baselines.methods import BASELINES, TEMPERATURE, warmed, without
 from evals.harness.options import Options
 from evals.suites.compare import PUBLISHED, Compare
 from gecko_graph import GeckoContext, Models, Scenario
@@ -46,7 +45,7 @@ def play(name, *, attempts, judge=(), retries=3, create=None):
 
 
 def solved(rehearsal) -> bool:
-    return problems.ScenarioProblem(FILES).solved([rehearsal])
+    return problems.of_scenario(FILES).solved([rehearsal])
 
 
 def by(role, heard):

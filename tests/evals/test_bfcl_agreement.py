@@ -8,11 +8,11 @@ from argparse import Namespace
 
 import pytest
 
-from evals.bfcl import MULTI_TURN, cause
+from evals.bfcl import MULTI_TURN, agreement
 from evals.bfcl.agreement import marks_of
 from evals.bfcl.arms import by_model, by_record, by_truth
+from evals.bfcl.drawn import exchanged
 from evals.bfcl.oracle import apart
-from evals.bfcl.redrawn import exchanged
 from evals.bfcl.simulated import Stage
 from evals.bfcl.tasks import RECORDED, read_recorded
 from evals.harness.options import Options, Planner
@@ -36,16 +36,16 @@ def outcome(result, *, status="ok"):
         (outcome([1, 2]), "[1, 2]", ""),
         (outcome({"error": "no"}), '{"error": "no"}', ""),
         (outcome("busy", status="error"), '{"error": "no"}', ""),
-        (outcome({"a": 2}), '{"a": 1}', cause.WRONG_RESULT),
-        (outcome({"a": 1}), '{"error": "no such folder"}', cause.MISSING_REFUSAL),
-        (outcome({"a": 1}), "Error during execution: boom", cause.MISSING_REFUSAL),
-        (outcome("no", status="error"), '{"a": 1}', cause.FALSE_REFUSAL),
-        ({"call": {"id": "1", "name": "cd", "args": {}}, "complaints": []}, '{"a": 1}', cause.UNDOCUMENTED),
+        (outcome({"a": 2}), '{"a": 1}', agreement.WRONG_RESULT),
+        (outcome({"a": 1}), '{"error": "no such folder"}', agreement.MISSING_REFUSAL),
+        (outcome({"a": 1}), "Error during execution: boom", agreement.MISSING_REFUSAL),
+        (outcome("no", status="error"), '{"a": 1}', agreement.FALSE_REFUSAL),
+        ({"call": {"id": "1", "name": "cd", "args": {}}, "complaints": []}, '{"a": 1}', agreement.UNDOCUMENTED),
         ({"call": {"id": "1", "name": "cd", "args": {}}, "complaints": []}, '{"error": "no"}', ""),
     ],
 )
 def test_the_difference_of_a_call_from_the_real_answer(step, answer, differs):
-    assert cause.difference(step, answer) == differs
+    assert agreement.difference(step, answer) == differs
 
 
 def test_contracts_rehearse_the_file_system_as_the_real_classes_do(tasks):
@@ -123,7 +123,7 @@ def test_made_up_answers_are_refused_by_rule(tasks):
     assert told["valid"]  # the plan is the ground truth: on the real classes it is right
     assert not any(told["accepted"])
     assert set(told["rungs"]) == {"schema"}
-    assert {turn["cause"] for turn in told["by_turn"]} == {cause.WRONG_RESULT}
+    assert {turn["cause"] for turn in told["by_turn"]} == {agreement.WRONG_RESULT}
 
 
 def live(monkeypatch, task, planned, simulated):
@@ -149,12 +149,12 @@ def test_a_judge_that_is_fooled_disagrees_with_the_real_classes(tasks, monkeypat
     told = live(monkeypatch, task, [lost], [[{"current_working_directory": "F-7731"}]])
     assert not told["valid"]
     assert told["by_turn"][0]["status"] == "accepted"
-    assert told["by_turn"][0]["cause"] == cause.MISSING_REFUSAL  # that nobody spoke of it is a mark, and no cause
+    assert told["by_turn"][0]["cause"] == agreement.MISSING_REFUSAL  # that nobody spoke of it is a mark, and no cause
     assert [each["argument"] for each in told["by_turn"][0]["marks"]["made_up"]] == ["$.folder"]
     known = [{"call": "cd", "args": {"folder": "TeamNotes.txt"}}]  # the task's word, and no folder
     told = live(monkeypatch, task, [known], [[{"current_working_directory": "TeamNotes.txt"}]])
     assert "made_up" not in told["by_turn"][0]["marks"]
-    assert told["by_turn"][0]["cause"] == cause.MISSING_REFUSAL
+    assert told["by_turn"][0]["cause"] == agreement.MISSING_REFUSAL
 
 
 # the command
@@ -194,15 +194,15 @@ def recorded(shared_data, name, stage, **given):
 @pytest.mark.parametrize(
     ("name", "number", "what", "call"),
     [
-        ("miss_param_88 S", 3, cause.MISSING_REFUSAL, "startEngine("),  # accepted: the brake is not pressed
-        ("base_69 S", 1, cause.MISSING_REFUSAL, "estimate_distance("),  # three of its values are made up
-        ("miss_param_88 m", 2, cause.MISSING_WRITE, "lockDoors("),  # one is, and is right
-        ("miss_func_173 S", 2, cause.EXTRA_WRITE, "set_budget_limit("),  # the truth of this turn is empty
-        ("base_184 m", 4, cause.WRITE_ARGUMENTS, "send_message("),
-        ("miss_param_173 S", 3, cause.WRITE_ARGUMENTS, "set_budget_limit("),  # the truth's changes nothing
-        ("miss_func_42 m", 4, cause.MISSING_RESULT, "wc("),
-        ("miss_param_33 m", 1, cause.UNDOCUMENTED, "ls("),
-        ("base_121 S", 4, cause.LEFT_OUT, "make_transaction("),
+        ("miss_param_88 S", 3, agreement.MISSING_REFUSAL, "startEngine("),  # accepted: the brake is not pressed
+        ("base_69 S", 1, agreement.MISSING_REFUSAL, "estimate_distance("),  # three of its values are made up
+        ("miss_param_88 m", 2, agreement.MISSING_WRITE, "lockDoors("),  # one is, and is right
+        ("miss_func_173 S", 2, agreement.EXTRA_WRITE, "set_budget_limit("),  # the truth of this turn is empty
+        ("base_184 m", 4, agreement.WRITE_ARGUMENTS, "send_message("),
+        ("miss_param_173 S", 3, agreement.WRITE_ARGUMENTS, "set_budget_limit("),  # the truth's changes nothing
+        ("miss_func_42 m", 4, agreement.MISSING_RESULT, "wc("),
+        ("miss_param_33 m", 1, agreement.UNDOCUMENTED, "ls("),
+        ("base_121 S", 4, agreement.LEFT_OUT, "make_transaction("),
     ],
 )
 def test_a_wrong_plan_is_told_by_the_first_difference_that_matters(official, shared_data, name, number, what, call):
@@ -215,13 +215,13 @@ def test_a_wrong_plan_is_told_by_the_first_difference_that_matters(official, sha
 def test_of_a_right_plan_that_is_refused_the_missing_refusal_comes_before_earlier_wrong_results(official, shared_data):
     turn = recorded(shared_data, "miss_func_90 S", "schema", alone=True)["by_turn"][0]
     assert (turn["status"], turn["valid"]) == ("failed", True)  # liters into gallons, fuel, the engine before the brake
-    assert (turn["cause"], turn["call"]) == (cause.MISSING_REFUSAL, "startEngine(ignitionMode='START')")
+    assert (turn["cause"], turn["call"]) == (agreement.MISSING_REFUSAL, "startEngine(ignitionMode='START')")
 
 
 def test_a_failing_call_of_the_truth_that_the_plan_leaves_out_is_a_cause_of_its_own(official, shared_data):
     """Its echo fails on contracts as on the real classes, whose error text the official checker wants to see."""
     told = recorded(shared_data, "miss_param_20 S", "contract")
-    assert [turn["cause"] for turn in told["by_turn"]] == ["", "", cause.LEFT_OUT]
+    assert [turn["cause"] for turn in told["by_turn"]] == ["", "", agreement.LEFT_OUT]
 
 
 def test_a_turn_after_a_wrong_one_is_judged_alone(official, shared_data):

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from evals.bfcl import package
 from evals.bfcl.calls import NoCall, read_call, write_call
-from evals.bfcl.codec import decode, encode
-from evals.bfcl.draws import CountedRandom, words_drawn
+from evals.bfcl.classes import CountedRandom, decode, encode, words_drawn
 from evals.bfcl.oracle import public
 from evals.harness.options import EvalError
 from tests.evals.kept import VALUES

@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from evals.__main__ import main
 from evals.bfcl import package
 from evals.bfcl.arms import by_truth, spoilt
-from evals.bfcl.classes import Classes
-from evals.bfcl.codec import encode
+from evals.bfcl.classes import Classes, encode
 from evals.bfcl.oracle import as_json, checklist, literal, public, truth_of
 from evals.bfcl.sabotage import KINDS, Scene, spoil
 from evals.bfcl.simulated import Stage

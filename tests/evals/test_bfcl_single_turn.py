@@ -18,7 +18,6 @@ from evals.bfcl.single import (
     CATEGORIES,
     IRRELEVANT,
     Checker,
-    CheckerFailed,
     Task,
     Words,
     category_of,
@@ -31,6 +30,7 @@ from evals.bfcl.single import (
     tasks_of,
     write_results,
 )
+from evals.bfcl.single_worker import CheckerFailed
 from evals.harness.options import EvalError
 from evals.suites.bfcl_single_turn import SUITE, UNANSWERABLE
 from gecko_graph.testing import recorded

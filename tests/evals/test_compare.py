@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from argparse import Namespace
+from dataclasses import replace
 
 import pytest
 
+from evals.baselines.methods import without
 from evals.baselines.problems import problems
-from evals.baselines.without import without
 from evals.harness.options import EvalError, Options, Planner
 from evals.suites.compare import PAPER, Compare, arms_of, contend, is_live
 from gecko_graph import GeckoContext, Models, Scenario
@@ -124,17 +125,18 @@ LIVE = Planner("model", model="any:thing")
 TRUTH = Planner("ground-truth")
 
 
-def test_only_the_ground_truth_has_the_tools_that_it_needs_beyond_the_documents(tmp_path, shared_data):
-    pytest.importorskip("bfcl_eval")
+def test_only_the_ground_truth_has_the_tools_that_it_needs_beyond_the_documents(tmp_path, tasks):
+    task = tasks["multi_turn_base_173"]
 
     def tools(planner):
         found = problems(options_of(tmp_path, planner=planner))
-        problem = next(each for each in found if each.id == "multi_turn_base_173")
-        return problem, [problem.toolkit(turn) for turn in range(problem.turns)]
+        problem = next(each for each in found if each.id == task.id)
+        return [problem.toolkit(turn) for turn in range(len(problem.said))]
 
-    (live, shown), (truth, widened) = tools(LIVE), tools(TRUTH)
-    assert shown == [live.task.toolkit(turn) for turn in range(live.turns)]
-    assert widened != [truth.task.toolkit(turn) for turn in range(truth.turns)]
+    documented = [task.toolkit(turn) for turn in range(len(task.turns))]
+    names = [[tool.name for tool in kit] for kit in documented]
+    assert [[tool.name for tool in kit] for kit in tools(LIVE)] == names
+    assert [[*kit] for kit in tools(LIVE)] != [[*kit] for kit in tools(TRUTH)]
 
 
 @pytest.mark.parametrize("number", [0, -1])
@@ -146,15 +148,14 @@ def test_no_oracle_s_check_reaches_a_live_planner_or_its_judge(tmp_path, shared_
     def refuse(*_):
         raise AssertionError("the oracle was asked")
 
-    monkeypatch.setattr(type(problem), "checks", refuse)
-    monkeypatch.setattr(type(problem), "speakers", refuse)
+    problem = replace(problem, checks=refuse, speakers=refuse)
     turn = {"planner": [[DONE]] * 4, "checklist": [{"items": [{"description": "it is done"}]}]}
     turn["judge"] = [{"items": [{"id": "item-1", "status": "success"}]}] * 4
-    model = RecordedModel(turns=[turn] * problem.turns)
+    model = RecordedModel(turns=[turn] * len(problem.said))
     monkeypatch.setattr("evals.harness.options.patient_model", lambda name, **knobs: model)
     told = asyncio.run(contend(problem, without(), options, context=options.context(semantic_validation=False)))
     assert set(told["usage"]) == {"planner", "checklist", "judge"}
-    assert told["verdicts"] == ["accepted"] * problem.turns  # by the model alone: nothing was done
+    assert told["verdicts"] == ["accepted"] * len(problem.said)  # by the model alone: nothing was done
     assert not told["solved"]
 
 

@@ -8,8 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from evals.harness.statistics import clustered
-from evals.policy.gate import CONTRACTS, EXAMPLE, RULES, Gate, without_rules
-from evals.policy.violations import LOOK_UP, broken_clauses, read_violations
+from evals.policy.gate import CONTRACTS, EXAMPLE, LOOK_UP, RULES, Gate, broken_clauses, read_violations, without_rules
 from evals.suites.policy import KINDS, Policy, expected, kind_of
 from gecko_graph import Toolkit
 from gecko_graph.scenario import read_toolkit

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evals.toolsandbox.public_code import PublicConstraint, match_publicly, score_publicly
-from evals.toolsandbox.scored import read_goal, read_trajectory
+from evals.toolsandbox.public_code import PublicConstraint, match_publicly, read_goal, read_trajectory, score_publicly
 
 pytest.importorskip("scipy")
 FIXTURES = Path(__file__).parents[1] / "fixtures"

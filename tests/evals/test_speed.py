@@ -11,7 +11,7 @@ from itertools import islice
 
 import pytest
 
-from evals.costing import against, case, costs, scaling, shop, world_calls
+from evals.costing import against, case, costs, shop, world_calls
 from evals.suites import speed
 from evals.suites.speed import Speed
 from gecko_graph.models.usage import total
@@ -47,7 +47,7 @@ def test_swift_speaks_as_the_recorded_model_does():
 def test_bytes_checkpointed_grow_with_the_steps_not_with_their_square():
     given = case.inputs(case.start_state(1, whole=True), checks=True)
     few, many = (
-        costs.checkpointed(lambda saver, steps=steps: scaling.kept(scaling.long_attempt(steps), saver), given)
+        costs.checkpointed(lambda saver, steps=steps: costs.kept(costs.long_attempt(steps), saver), given)
         for steps in (5, 40)
     )
     assert many["supersteps"] > 5 * few["supersteps"]
@@ -56,7 +56,7 @@ def test_bytes_checkpointed_grow_with_the_steps_not_with_their_square():
 
 def test_a_tool_call_takes_few_function_calls_beside_empty_nodes_and_leaves_no_garbage():
     given, counts = case.inputs(case.start_state(1, whole=True), checks=True), []
-    gecko = scaling.long_attempt(10)()
+    gecko = costs.long_attempt(10)()
     for run in (partial(gecko.invoke, given), costs.create_empty(10)):
         run()
         gc.collect()
@@ -146,7 +146,7 @@ def test_a_call_on_the_database_looks_at_its_own_part_only(shared_data, count_st
 
 
 def test_what_a_long_attempt_costs_is_told_apart_from_its_prompts():
-    told = scaling.by_steps(3)
+    told = costs.by_steps(3)
     assert 0 < told["model_seconds"] < told["seconds"]
 
 

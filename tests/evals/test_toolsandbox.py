@@ -9,8 +9,7 @@ import pytest
 pytest.importorskip("scipy")
 
 from evals.toolsandbox import suite
-from evals.toolsandbox.public_code import score_publicly
-from evals.toolsandbox.scored import read_goal, read_trajectory
+from evals.toolsandbox.public_code import read_goal, read_trajectory, score_publicly
 from gecko_graph.conversation.milestones import Goal
 
 

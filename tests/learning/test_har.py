@@ -117,6 +117,41 @@ def test_what_is_no_call_is_counted_by_cause(traffic, tmp_path, path, value, cau
     assert bad.named[found] == [f"{file}: log.entries[1]"]
 
 
+FORM = {
+    "openapi": "3.1.0",
+    "info": {"title": "forms", "version": "1"},
+    "servers": [{"url": HOST}],
+    "paths": {"/notes": {"post": {"operationId": "addNote", "responses": {"200": {"description": "done"}}}}},
+}
+
+
+LEFT_OUT = "a multipart body whose text is missing"
+
+
+@pytest.mark.parametrize(
+    ("media", "body", "expected"),
+    [
+        ("multipart/form-data", {"text": "--x\r\n"}, "a multipart body without a boundary"),
+        ("multipart/form-data", {"params": [{"name": "text", "value": "hi"}]}, LEFT_OUT),
+        ("multipart/form-data", {}, LEFT_OUT),
+        ("application/x-www-form-urlencoded", {"params": [{"name": "text", "value": "a & b"}]}, {"text": "a & b"}),
+        ("application/x-www-form-urlencoded", {"text": "text=a+%26+b"}, {"text": "a & b"}),
+    ],
+)
+def test_forms_are_read_and_bodies_of_many_parts_counted(tmp_path, media, body, expected):
+    """A browser may leave a form's text out, and its fields stand alone: a call without them never was."""
+    document = copy.deepcopy(FORM)
+    schema = {"type": "object", "properties": {"text": {"type": "string"}}}
+    document["paths"]["/notes"]["post"]["requestBody"] = {"content": {media: {"schema": schema}}}
+    toolkit = Toolkit.from_openapi(document)
+    request = {"method": "POST", "url": f"{HOST}/notes", "headers": [], "postData": {"mimeType": media, **body}}
+    answer = {"status": 200, "headers": [], "content": {"mimeType": "application/json", "text": "{}"}}
+    entries = [{"startedDateTime": "1", "request": request, "response": answer}]
+    rows, bad = read(write_har(tmp_path / "a.har", {"log": {"entries": entries}}), toolkit)
+    assert [row.args for row in rows] == ([] if isinstance(expected, str) else [expected])
+    assert dict(bad.counts) == ({expected: 1} if isinstance(expected, str) else {})
+
+
 @pytest.mark.parametrize(
     ("text", "place"),
     [

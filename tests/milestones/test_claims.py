@@ -63,6 +63,7 @@ BROKEN = [
     ("says", "sales rose by 8 %", "How was March?", "Sales fell by 8 %."),
     ("says", "the price is unknown", "What does it cost?", "The price is 41.20 euros."),
     ("says", "the pallet was moved to hall 2", "Move the pallet to hall 2.", "The pallet is in hall 3 now."),
+    ("says", "the limit was raised", "Raise my limit.", "Your limit was not lowered."),
     ("says", "draft.docx was deleted", "Delete one.", "I deleted report.docx."),
 ]
 UNSURE = [
@@ -84,7 +85,6 @@ UNSURE = [
     ("says", "two seats in row F were reserved", "Row F, two seats.", "I've reserved two seats in row H."),
     ("says", "the domain costs $11 per year", "What does it cost?", "The domain costs $11 a month."),
     ("says", "the order was cancelled", "Cancel my order.", "I cancelled your order. No, that's wrong."),
-    ("says", "the limit was raised", "Raise my limit.", "Your limit was not lowered."),
     ("asks", "which version to deploy", "Deploy it.", "Which environment would you like me to deploy to?"),
 ]
 

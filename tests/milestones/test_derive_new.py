@@ -253,7 +253,7 @@ def talk(name, script):
     for key in ("without", "needs", "minefields", "milestones"):
         data.pop(key, None)
     data["state"] |= spec.get("state", {})
-    data |= {"name": name, "tools": str(FOLDER / "cases" / "phone.openapi.yaml")}
+    data |= {"name": name, "tools": "tests.phone:TOOLS"}
     data["user"] = {"goal": spec["opening"], "opening": spec["opening"], "script": [{"end": True}]}
     scenario = Scenario.from_dict(data)
     output = create_conversation(scripted(*deepcopy(script)), scenario=scenario).invoke({}, {"recursion_limit": 200})

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from gecko_graph.training.mix import Chosen, Found, draw_seeds, mix, thin, without_judge
+from gecko_graph.training.mix import Chosen, Found, draw_seeds, mix, thin
 
 
 def found(errors=0, variants=0, mastered=0, corrected=0):
@@ -77,7 +77,16 @@ def test_ablations_exchange_as_many_rows():
     drawn = {each.id for each in mix(given, ["s"], 20, "no-high-ppl") if each.part == "mastered"}
     assert len(drawn) == 7
     assert drawn != {f"m{at}" for at in range(7)}
-    without = without_judge(given, seed=1)
+    without = given.without_judge(1)
     assert len(without.errors) == 4
     assert {*without.errors} < {*given.mismatched}
     assert not without.corrected
+
+
+def test_without_a_judge_no_row_is_an_error_and_mastered():
+    given = found(errors=2, mastered=3)
+    given.mastered.append(("w0", 99.0))  # right otherwise, by a judge that there is not
+    assert "w0" not in dict(given.without_judge(0).mastered)
+    ids = [each.id for seed in range(9) for each in mix(given.without_judge(seed), [], 5)]
+    assert len(ids) == 9 * 5
+    assert all(len({*ids[at : at + 5]}) == 5 for at in range(0, 45, 5))

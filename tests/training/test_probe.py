@@ -10,6 +10,7 @@ from typing import ClassVar
 import pytest
 
 from gecko_graph import GeckoError
+from gecko_graph.training.journal import Journal
 from gecko_graph.training.probe import ask_policy, find_perplexity, read_output, read_outputs
 from tests.training.loops import label_of
 from tests.training.shelf import sample
@@ -37,9 +38,10 @@ def test_outputs_are_read_in_whatever_form_and_others_are_refused(tmp_path):
         read_output({"id": "1"})
     file = tmp_path / "said.jsonl"
     for lines, said in (
-        ([{"id": "b", "output": ""}], "'a'"),
-        ([{"id": "a", "output": ""}] * 2, "second time"),
-        ([7], "1"),
+        ([], "1 rows of the data have no output, for example 'a'"),
+        ([{"id": "a", "output": ""}, {"id": "b", "output": ""}], ":2: the id 'b' is of no row"),
+        ([{"id": "a", "output": ""}] * 2, ":2: the id 'a' a second time"),
+        ([7], ":1: unknown shape"),
     ):
         file.write_text("".join(json.dumps(each) + "\n" for each in lines))
         with pytest.raises(GeckoError, match=said):
@@ -81,10 +83,11 @@ def test_a_server_is_asked_greedily_and_gone_on_with(tmp_path):
     address, out = f"http://127.0.0.1:{server.server_port}/v1", tmp_path / "out.jsonl"
     rows = [{**sample(label_of("r1")), "id": str(at)} for at in range(20)]
     try:
-        with pytest.raises(Killed):
-            ask_policy(address, "m", rows, out, "x", stop)
+        with pytest.raises(Killed), Journal(out, "x") as journal:
+            ask_policy(address, "m", rows, out, journal, stop)
         assert len(Policy.asked) == 16
-        ask_policy(address, "m", rows, out, "x", lambda _: None)
+        with Journal(out, "x") as journal:
+            ask_policy(address, "m", rows, out, journal, lambda _: None)
     finally:
         server.shutdown()
         server.server_close()
@@ -96,5 +99,6 @@ def test_a_server_is_asked_greedily_and_gone_on_with(tmp_path):
     assert found[0]["perplexity"] == pytest.approx(2.013752707)
 
 
-def stop(_):
-    raise Killed
+def stop(done):
+    if done == 16:
+        raise Killed

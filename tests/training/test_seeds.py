@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 from collections import Counter
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
 
 from gecko_graph import GeckoError, Scenario, Toolkit, create_conversation, verify_samples
-from gecko_graph.cli import data_seeds, main
+from gecko_graph.cli import data, main
 from gecko_graph.models.factory import Models
 from gecko_graph.testing import recorded
 from gecko_graph.training.dialogues import KINDS, Draw, make_dialogues
@@ -70,10 +69,10 @@ def _write(demand: Demand, context: tuple[str, ...], number: int) -> dict[str, A
     }  # fmt: skip
     parts = [kinds[demand.nesting]] if demand.nesting != "flat" else []
     there = {"object", "array"} if demand.nesting == "list of objects" else {each["type"] for each in parts}
-    if not (parts and len(parts) == demand.most):
+    if not (parts and len(parts) == demand.number[-1]):
         parts += [{"type": kind, **about} for kind in sorted(demand.types - there - {"object", "array"})]
         parts += [kinds["object"]] if "object" in demand.types - there else []
-    parts += [word] * (demand.least - len(parts))
+    parts += [word] * (demand.number[0] - len(parts))
     properties = {f"part_{at}": each for at, each in enumerate(parts)}
     return {
         "name": f"do_thing_{number}",
@@ -86,7 +85,7 @@ def _write(demand: Demand, context: tuple[str, ...], number: int) -> dict[str, A
 
 
 SPOILT = [
-    ("no tool in the reply", lambda tool, others: {"what": "ever"}),
+    ("no reply that can be read", lambda tool, others: {"what": "ever"}),
     ("name: expected", lambda tool, others: tool | {"name": "Do it!"}),
     ("name: another tool", lambda tool, others: tool | {"name": others[0]["name"]}),
     ("description: another tool", lambda tool, others: tool | {"description": others[0]["description"]}),
@@ -116,8 +115,7 @@ def test_of_thirty_replies_ten_wrong_ones_are_found_and_not_taken_for_repaired(t
     model = recorded({"tool_writer": replies})
     made = write_tools("home", file, 20, model=Models(tool_writer=model))
     assert made.names == [tool["name"] for tool in good][:20]
-    found = ["; ".join(faults) for _, faults in made.lost]
-    for (what, _), faults in zip(SPOILT, found, strict=True):
+    for (what, _), (_, faults) in zip(SPOILT, made.lost, strict=True):
         assert what in faults
     written = Toolkit.from_openapi(file)
     assert written.names == tuple(made.names)
@@ -140,8 +138,9 @@ def test_a_wrong_reply_is_repaired_once(at: int, tmp_path: Path) -> None:
 
 
 def test_a_draw_is_the_same_for_its_seed_and_number() -> None:
-    draws = [Draw.of(toolkit(), 5, number) for number in range(300)]
-    assert draws == [Draw.of(toolkit(), 5, number) for number in range(300)]
+    tools = toolkit()
+    draws = [Draw.of(tools, 5, number) for number in range(300)]
+    assert draws == [Draw.of(tools, 5, number) for number in reversed(range(300))][::-1]
     kinds = Counter(kind for draw in draws for kind in draw.kinds)
     assert set(kinds) == {*KINDS}
     assert all(draw.kinds[0] == "call" for draw in draws if "correction" in draw.kinds)
@@ -181,9 +180,9 @@ def test_ten_dialogues_pass_whole_and_train_verify_and_play(tmp_path: Path) -> N
 
 
 SPOILT_DIALOGUES = [
-    ("kinds", "plan", "expected the kinds", None),
-    ("unknown tool", "plan", "there is no tool fly_away", None),
-    ("named", "plan", "names the tool", None),
+    ("kinds", "plan", "other kinds of turns", None),
+    ("unknown tool", "plan", "unknown tool", None),
+    ("named", "plan", "a tool's name in its words", None),
     ("no end", "dialogue", "ended early", "call"),
     ("type", "dialogue", "refused", "call"),
     ("other tool", "dialogue", "which no turn needs", "call"),
@@ -204,19 +203,19 @@ def test_a_spoilt_dialogue_is_dropped_for_its_reason(
     journal = {each["verdict"]["status"] for each in rows if each["id"].startswith("dialogue-00000")}
     assert journal <= {"drop"}
     if code == "plan":
-        assert counts["plan"] == 2
+        assert counts == {f"plan: {says}": 2, "rows": 0}
         assert not rows
-        assert not counts["kept"]
         return
     told = [reason for row in rows for reason in row["verdict"]["reasons"] if reason["code"] == code]
     assert any(says in reason["message"] for reason in told), rows
 
 
-@pytest.mark.parametrize(("spoil", "code"), [("silent", "dialogue"), ("state", "plan")])
-def test_what_a_model_does_wrong_stops_no_run(spoil: str, code: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("spoil", "cause"), [("silent", "dialogue: it ended early"), ("state", "plan: no reply that can be read")]
+)
+def test_what_a_model_does_wrong_stops_no_run(spoil: str, cause: str, tmp_path: Path) -> None:
     counts, rows = _make(tmp_path, 1, spoil)
-    assert counts[code] == 2
-    assert not counts["kept"]
+    assert counts == {cause: 2, "rows": 0}
     assert not rows
     assert not list(tmp_path.glob("*.gecko.yaml"))
 
@@ -233,45 +232,86 @@ def test_stopped_when_costs_are_known_it_goes_on_later(tmp_path: Path) -> None:
     assert (resumed, rows) == _make(tmp_path / "b", 5)
 
 
-_KILLED = """
-import os, signal, sys
-from gecko_graph.training.dialogues import make_dialogues
-from tests.training.seeds import Player, toolkit
+class Moody(Player):
+    """Finds fault with whoever asks for a song, and is killed before a question of this number."""
 
-stop, asked = int(sys.argv[2]), [0]
+    stop: int = -1
+    asked: Any = None
 
-
-class Killed(Player):
-    def _reply(self, *given):
-        asked[0] += 1
-        if asked[0] == stop:
+    def _reply(self, *given: Any) -> Any:
+        if self.asked is not None and next(self.asked) == self.stop:
             os.kill(os.getpid(), signal.SIGKILL)
         return super()._reply(*given)
 
-
-make_dialogues(toolkit(), sys.argv[1], 3, tools="t.yaml", model=Killed())
-print(asked[0])
-"""
+    def play_label_judge(self, messages: Any, text: str) -> Any:
+        return {**super().play_label_judge(messages, text), "intended": "Sing me" not in text}
 
 
-def test_killed_before_a_question_it_ends_in_the_same_rows(tmp_path: Path) -> None:
-    """Before every sixth; before each of them it was tried once, which takes minutes."""
-    env = {**os.environ, "PYTHONPATH": os.getcwd()}
+def _read(folder: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
 
-    def run(folder: Path, stop: int) -> tuple[int, str]:
-        words = [sys.executable, "-c", _KILLED, str(folder), str(stop)]
-        ended = subprocess.run(words, env=env, check=False, capture_output=True, text=True)
-        return ended.returncode, ended.stdout
 
-    code, asked = run(tmp_path / "whole", 0)
-    assert code == 0
-    whole = {file.name: file.read_bytes() for file in (tmp_path / "whole").iterdir()}
-    assert len(whole) == 5  # rows, manifest, cases
-    for stop in range(1, int(asked) + 1, 6):
-        folder = tmp_path / str(stop)
-        assert run(folder, stop)[0] == -signal.SIGKILL
-        assert run(folder, 0)[0] == 0
-        assert {file.name: file.read_bytes() for file in folder.iterdir()} == whole, stop
+def _make_some(folder: Path, workers: int, stop: int = -1, n: int = 3) -> tuple[Counter[str], int]:
+    """Return what came of it, and how many questions were asked."""
+    model = Moody(stop=stop, asked=count())
+    return make_dialogues(toolkit(), folder, n, tools="t.yaml", model=model, workers=workers), next(model.asked)
+
+
+def _kill(folder: Path, workers: int, stop: int) -> bool:
+    """Make dialogues in a process that is killed before a question; return whether it was."""
+    if not (child := os.fork()):
+        try:
+            _make_some(folder, workers, stop)
+        finally:
+            os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+
+
+def test_rows_and_files_are_the_same_whatever_the_number_of_workers(tmp_path: Path) -> None:
+    """So are the questions: no dialogue is begun that could be one too many."""
+    made = [_make_some(tmp_path / str(workers), workers, n=7) for workers in (1, 2, 5, 16)]
+    assert made == [made[0]] * 4
+    assert made[0][0]["judged"] > 1
+    assert made[0][0]["kept"] == 7
+    first, *others = (_read(tmp_path / str(workers)) for workers in (1, 2, 5, 16))
+    assert all(each == first for each in others)
+
+
+def test_dialogues_are_held_at_once(tmp_path: Path) -> None:
+    class Waiting(Player):
+        """Waits with the first plans until there are two."""
+
+        both: Any = Barrier(2, timeout=60)
+
+        def play_dialogue_planner(self, messages: Any, text: str) -> Any:
+            self.both.wait()
+            return super().play_dialogue_planner(messages, text)
+
+    assert make_dialogues(toolkit(), tmp_path, 2, tools="t.yaml", model=Waiting(), workers=2)["kept"] == 2
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_killed_before_a_question_it_ends_in_the_same_rows(tmp_path: Path, workers: int) -> None:
+    """Before every eighth of them."""
+    _, asked = _make_some(tmp_path / "whole", 1)
+    for stop in range(0, asked, 8):
+        assert _kill(tmp_path / str(stop), workers, stop)
+        _make_some(tmp_path / str(stop), workers)
+        assert _read(tmp_path / str(stop)) == _read(tmp_path / "whole"), stop
+
+
+def test_what_was_done_when_it_was_killed_is_not_asked_again(tmp_path: Path) -> None:
+    _, asked = _make_some(tmp_path / "whole", 1)
+    assert _kill(tmp_path / "killed", 1, asked - 1)
+    assert _make_some(tmp_path / "killed", 1)[1] < asked / 2
+
+
+def test_a_folder_of_other_dialogues_is_left_as_it_is(tmp_path: Path) -> None:
+    _make_some(tmp_path, 1, n=2)
+    before = _read(tmp_path)
+    with pytest.raises(GeckoError, match="another folder"):
+        _make_some(tmp_path, 1, n=3)
+    assert _read(tmp_path) == before
 
 
 def test_the_commands_write_tell_costs_and_go_on(
@@ -283,15 +323,13 @@ def test_the_commands_write_tell_costs_and_go_on(
         for at, (context, constraint) in enumerate(paths)
         for each in [_write(Demand.of(constraint), context, at)] * 2
     ]
-    monkeypatch.setattr(
-        data_seeds, "build_models", lambda options: Models(tool_writer=recorded({"tool_writer": replies}))
-    )
+    monkeypatch.setattr(data, "build_models", lambda options: Models(tool_writer=recorded({"tool_writer": replies})))
     file, folder = tmp_path / "travel.yaml", tmp_path / "out"
     assert main(["data", "tools", "travel", "-n", "2", "--model", "any", "-o", str(file)]) == 0
     assert main(["tools", str(file)]) == 0
     assert "do_thing_1" in capsys.readouterr().out
     file.write_text(format_document(toolkit().to_openapi(), ".yaml"))
-    monkeypatch.setattr(data_seeds, "build_models", lambda options: Models.of(Player()))
+    monkeypatch.setattr(data, "build_models", lambda options: Models.of(Player()))
     asked = ["data", "dialogues", str(file), "-n", "3", "--model", "any", "-o", str(folder), "--to", "trl"]
     assert main(asked) == 0
     told = capsys.readouterr().err

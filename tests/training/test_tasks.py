@@ -13,19 +13,18 @@ from random import Random
 import pytest
 
 from gecko_graph import GeckoError, Models, Scenario, Toolkit, World, create_conversation
-from gecko_graph.conversation.derive import SUCCESS
+from gecko_graph.conversation.derive import SUCCESS, describe_milestones
 from gecko_graph.scenario import shipped
 from gecko_graph.testing import recorded, scripted
-from gecko_graph.training.near import cut, longest_chain
+from gecko_graph.training.near import cut, longest_chain, near_misses, play
 from gecko_graph.training.output import read_tasks, save_tasks
-from gecko_graph.training.tasks import A_SEQUENCE, KNOBS, Task, make_tasks, sequence_of
+from gecko_graph.training.tasks import A_SEQUENCE, KNOBS, Task, accepts, hold, make_tasks, sequence_of
 from gecko_graph.training.vary import rename, vary, vary_state
-from gecko_graph.training.walks import CHAIN, Move, Source, Walk, play, replay
+from gecko_graph.training.walks import CHAIN, Move, Source, Walk, replay
 from gecko_graph.training.words import Reference, find_lacks, refer, say
-from tests.phone import FOLDER
+from tests.phone import FOLDER, load
 
 SHOP = Scenario.load(FOLDER.parent / "shop" / "two-teas.gecko.yaml")
-OTHER = KNOBS.model_copy(update={"seed": 1})
 
 
 @cache
@@ -33,8 +32,8 @@ def made(n=24, seed=0):
     return tuple(make_tasks(SHOP.tools, [SHOP.state], n, seed=seed))
 
 
-def worlds(state=SHOP.state, tools=SHOP.tools):
-    return World(tools, state=state, context=KNOBS), World(tools, state=state, context=OTHER)
+def begin(state=SHOP.state, tools=SHOP.tools):
+    return World(tools, state=state, context=KNOBS)
 
 
 def move(origin, name, sources=(), /, **args):
@@ -79,14 +78,14 @@ class TestStates:
 
 class TestWalks:
     def test_what_is_refused_leaves_nothing(self):
-        walk = Walk(worlds()[0], Random(0))
+        walk = Walk(begin(), Random(0))
         assert all(walk.move(SHOP.tools["placeOrder"]) is None for _ in range(3))  # the cart is empty
         assert walk.world.log == []
         assert walk.moves == []
 
     def test_a_walk_is_played_again_from_its_moves(self):
         for at in range(10):
-            start = worlds()[0]
+            start = begin()
             walk = Walk(start, Random(at), chained=at % 2 == 0)
             moves = walk.go(3)
             assert all("outcome" in step for step in replay(start.fork(), walk.moves).values())
@@ -94,7 +93,7 @@ class TestWalks:
             assert start.log == []
 
     def test_a_value_of_a_result_follows_the_result(self):
-        world = worlds()[0].fork()
+        world = begin().fork()
         steps = replay(world, [BUY, ORDER, CANCEL])
         assert steps[2]["call"]["args"] == {"order_id": steps[1]["outcome"]["result"]["order_id"]}
         assert steps[2]["outcome"]["status"] == "ok"
@@ -102,31 +101,31 @@ class TestWalks:
 
 class TestEnds:
     def test_drawn_identifiers_make_no_difference(self):
-        both = worlds()
-        whole = play(both, [BUY, ORDER])
+        begun = begin()
+        whole = play(begun, [BUY, ORDER])
         assert whole.drawn
         other = [BUY, move(7, "placeOrder")]  # another call draws another identifier
-        assert whole.is_same(both, other)[0]
-        assert play(both, other).state != whole.state
+        assert whole.is_same(begun, other)[0]
+        assert play(begun, other).state != whole.state
 
     def test_what_they_refer_to_does(self):
-        both = worlds()
+        begun = begin()
         first = [BUY, ORDER, move(3, "setCartLine", sku="COFFEE-500", quantity=1), move(4, "placeOrder")]
         cancel = [move(5, "cancelOrder", [("order_id", at, ("order_id",))], order_id="?") for at in (1, 4)]
-        assert not play(both, [*first, cancel[0]]).is_same(both, [*first, cancel[1]])[0]
+        assert not play(begun, [*first, cancel[0]]).is_same(begun, [*first, cancel[1]])[0]
 
     def test_what_makes_no_difference_is_cut(self):
         idle = [move(0, "showCart"), move(1, "setCartLine", sku="TEA-100", quantity=1)]
-        kept, pairs = cut(worlds(), [*idle, move(2, "setCartLine", sku="TEA-100", quantity=2)])
+        kept, pairs = cut(begin(), [*idle, move(2, "setCartLine", sku="TEA-100", quantity=2)])
         assert [each.origin for each in kept] == [2]
         assert pairs == set()
 
     def test_what_undoes_itself_is_cut_whole(self):
         out = move(1, "setCartLine", sku="TEA-100", quantity=0)
-        assert cut(worlds(), [BUY, out])[0] == []
+        assert cut(begin(), [BUY, out])[0] == []
 
     def test_calls_that_need_each_other_are_a_chain(self):
-        kept, pairs = cut(worlds(), [BUY, ORDER, CANCEL])
+        kept, pairs = cut(begin(), [BUY, ORDER, CANCEL])
         assert len(kept) == 3
         assert pairs >= {(0, 1), (1, 2)}
         assert longest_chain(pairs) == 3
@@ -136,7 +135,7 @@ class TestEnds:
 
 class TestWords:
     def refer(self, *moves):
-        start = worlds()[0]
+        start = begin()
         return refer(SHOP.state, moves, replay(start.fork(), moves))
 
     def test_a_drawn_value_is_named_by_its_step(self):
@@ -160,7 +159,7 @@ class TestWords:
             move(0, "findProducts"),
             move(1, "setCartLine", [("sku", 0, ("products", 3, "sku"))], sku="TEA-100", quantity=1),
         ]
-        start = worlds(state)[0]
+        start = begin(state)
         named, references = refer(state, moves, replay(start.fork(), moves))
         assert references == {}
         assert not named[1].sources
@@ -188,23 +187,42 @@ class TestTasks:
 
     def test_every_call_is_used(self):
         for task in made():
-            both = worlds(task.state)
+            begun = begin(task.state)
             moves = [Move(at, each["name"], each["args"]) for at, each in enumerate(task.solution)]
-            end = play(both, moves)
+            end = play(begun, moves)
             for at, one in enumerate(moves):
                 if not SHOP.tools.is_read(one.name):
-                    assert not end.is_same(both, moves[:at] + moves[at + 1 :])[0]
+                    assert not end.is_same(begun, moves[:at] + moves[at + 1 :])[0]
 
     def test_another_end_is_refused(self):
-        from gecko_graph.training.tasks import accepts
-
         for task in made():
-            both = worlds(task.state)
+            begun = begin(task.state)
             moves = [Move(at, each["name"], each["args"]) for at, each in enumerate(task.solution)]
-            assert accepts(task, both[0], moves)
+            assert accepts(task, begun, moves)
             for near in (moves[1:], moves[:-1], [*moves, move(99, "setCartLine", sku="X-1", quantity=1)]):
-                if not play(both, moves).is_same(both, near)[0]:
-                    assert not accepts(task, both[0], near)
+                if not play(begun, moves).is_same(begun, near)[0]:
+                    assert not accepts(task, begun, near)
+
+    def test_a_twin_of_what_is_deleted_is_another_end(self):
+        phone = load("wifi-off")
+        rows = phone.state["reminders"]
+        state = {**phone.state, "reminders": {**rows, "r-9": rows["r-3"]}}
+        start = begin(state, phone.tools)
+        adds = move(0, "add_reminder", text=rows["r-3"]["text"], due=rows["r-3"]["due"])
+        deletes, other = (move(1, "delete_reminder", id=key) for key in ("r-3", "r-9"))
+        conversation = hold(start, "Please.", [adds, deletes])
+        written = describe_milestones(phone.tools, conversation, clock_stands=True)
+        data = {"name": "twins", "words": "Please.", "state": state, "milestones": written, "solution": [], "chain": 1}
+        task = Task.from_json(phone.tools, data)
+        assert accepts(task, start, [adds, deletes])
+        assert not accepts(task, start, [adds, other])
+
+    def test_each_argument_is_changed_in_a_near_miss(self):
+        """What a goal leaves free, as it was drawn, is found whichever argument gives it."""
+        walk = [BUY, ORDER, CANCEL]
+        misses = [miss for miss in near_misses(begin(), walk, set(), Random(0)) if len(miss) == len(walk)]
+        pairs = [(one.origin, key) for miss in misses for one in miss for key in one.args if one not in walk]
+        assert {*pairs} == {(0, "sku"), (0, "quantity"), (2, "order_id")}
 
     def test_none_twice_and_few_of_a_kind(self):
         assert len({task.words for task in made()}) == len(made()) == 24
@@ -271,8 +289,15 @@ class TestFolder:
     def test_what_was_stopped_goes_on_to_the_same_bytes(self, tmp_path):
         whole, parts = tmp_path / "whole", tmp_path / "parts"
         save_tasks(whole, SHOP.tools, [SHOP.state], 8, tools="shop.yaml")
-        save_tasks(parts, SHOP.tools, [SHOP.state], 3, tools="shop.yaml")
-        journal = parts / "tasks.jsonl"
+
+        def stop(done, wanted, tried):
+            if done == 3:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            save_tasks(parts, SHOP.tools, [SHOP.state], 8, tools="shop.yaml", progress=stop)
+        journal = parts / "tasks.jsonl.part"
+        assert len(journal.read_bytes().splitlines()) == 1 + 3
         journal.write_bytes(journal.read_bytes() + b'{"name": "task-9')  # killed within a line
         save_tasks(parts, SHOP.tools, [SHOP.state], 8, tools="shop.yaml")
         assert {each.name: each.read_bytes() for each in whole.iterdir()} == {
@@ -295,8 +320,8 @@ class TestFolder:
             done = subprocess.run([*command, name], cwd=tmp_path, capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stderr
             assert "10 tasks" in done.stderr
-        both = ({each.name: each.read_bytes() for each in (tmp_path / name).iterdir()} for name in ("killed", "whole"))
-        one, other = both
+        begun = ({each.name: each.read_bytes() for each in (tmp_path / name).iterdir()} for name in ("killed", "whole"))
+        one, other = begun
         assert one == other
         case = next((tmp_path / "whole").glob("*.gecko.yaml"))
         assert Scenario.load(case).goal.milestones

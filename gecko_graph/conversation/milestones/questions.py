@@ -19,12 +19,16 @@ class Judged(NamedTuple):
 
 
 _SLOTS = {
+    "heat": r"temperature|how (?:warm|hot|cold)|degrees",
+    "size": r"size|how (?:big|large)",
     "birth": r"born|birth\w*",
     "duration": r"how long|how much time|length|duration|how many (?:minutes|hours|days|weeks|nights)",
-    "time": r"when|(?:what|which) (?:time|day|date|hour|month|weekday)|(?:the|a|your) (?:\w+ )?(?:time|day|date|hour)",
+    "time": r"when|(?:what|which) (?:time|day|date|hour|month|weekday)|(?:the|a|your) (?:\w+ )?(?:time|day|date|hour)"
+    r"|deadline",
     "amount": r"how (?:much|many)|amount|number of|quantity|(?:what|which) sum",
     "name": r"who|whose|whom|(?:full |last |first )?name",
-    "place": r"where|address|destination|location|(?:what|which) (?:place|city)",
+    "place": r"where|(?<!mail )address|destination|location|point"
+    r"|(?:what|which) (?:place|city|street|branch|store|station|airport)",
     "reason": r"why|reason|what for",
     "content": r"what (?:[\w']+ ){0,6}(?:say|tell|write)|what(?:'s| is) the (?:text|message)|content|wording",
 }
@@ -34,12 +38,18 @@ _OPEN_SLOTS = ("reason", "birth", "content")
 _COUNTABLE = {"time", "should", "would", "do", "are", "will", "of", "is", "shall", "can", "money", "minutes", "hours"}
 _SLOT_WORDS = re.compile(
     r"\b(?:how|what|which|when|who|whose|why|where|long|much|many|amount|number of|length|duration|time|date|reason"
-    r"|lasts?|name|say|tell|write|plan(?:ning)?)\b",
+    r"|lasts?|name|say|tell|write|plan(?:ning)?|means?|meant|(?<!mail )address|location|destination|point"
+    r"|size|temperature|degrees|warm|hot|cold|big|large)\b",
     re.I,
 )
 _FOCUS = re.compile(
     r"\b(?:which|what) (?:of (?:the|these|those) )?(?:two |three |the |\d+ )?([\w-]+)|^whether (?:to |the )?([\w-]+)"
     r"|^the ([\w' -]+?)(?: (?:of|to|for)\b|$)",
+    re.I,
+)
+_CHOICE = re.compile(
+    r"\b(?:which|who)\b(?: ones?| of (?:the|these|those|them)| (?:do|did|are|would|should|shall)\b|$)"
+    r"|\b(?:do|did|is|are|would) (?:you|it|this|that)\b.*\bor\b",
     re.I,
 )
 _REQUEST = re.compile(
@@ -71,14 +81,38 @@ def judge_question(claim: str, answer: str, asked: str) -> Judged:
     last = split_sentences(answer)[-1]
     direct = [each for each in asking if (each is asking[-1] and each == last) or _DIRECT.search(each)]
     direct = [each for each in direct if not _RHETORICAL.match(each)]
-    if found := next((each for each in direct if _asks_for(claim, each, asked)), None):
+    if found := next(
+        (each for each in direct if _asks_which(claim, each, answer, asked) or _asks_for(claim, each, asked)), None
+    ):
         return Judged("holds", found)
     slot, other = _slot_of(claim), _slot_of(asking[0])
-    alike = {slot, other} <= {"birth", "time", "duration"} or {slot, other} <= {"amount", "name", "place", "content"}
-    which = slot in ("time", "duration", "amount") and _WHICH.search(asking[0])
+    alike = {slot, other} <= {"birth", "time", "duration"} or {slot, other} <= {
+        "amount",
+        "size",
+        "name",
+        "place",
+        "content",
+    }
+    which = slot in ("time", "duration", "amount", "place", "heat", "size") and _WHICH.search(asking[0])
+    if len(asking) == 1 and not slot and other in ("time", "heat", "size") and not _names_any(claim, asking[0], answer):
+        return Judged("broken", asking[0], "something else is asked")
     if len(asking) == 1 and slot and ((other and not alike) or which) and not _SLOT[slot].search(asking[0]):
         return Judged("broken", asking[0], "something else is asked")
     return Judged("unsure", asking[0])
+
+
+def _names_any(claim: str, sentence: str, answer: str) -> bool:
+    return bool(_topics(_SLOT_WORDS.sub(" ", claim)) & (_topics(sentence) | _topics(answer)))
+
+
+def _asks_which(claim: str, sentence: str, answer: str, asked: str) -> bool:
+    """Return whether a sentence asks which of the things that the answer names: `which one`, `do you mean A or B`."""
+    if not re.match(r"\W*(?:which|who|whether it is)\b", claim, re.I):
+        return False
+    if not _CHOICE.search(sentence):
+        return False
+    wanted = _topics(_SLOT_WORDS.sub(" ", claim))
+    return all(_is_among(word, _topics(answer) | _topics(asked)) for word in wanted)
 
 
 def _slot_of(text: str) -> str:
@@ -92,7 +126,8 @@ def _asks_for(claim: str, sentence: str, asked: str) -> bool:
     if slot:
         others = concepts_of(plain) - concepts_of(asked)
         verbal = (concepts_of(own) & others or wanted <= known | said) and not others - concepts_of(claim)
-        acts = {word for each in read_clauses(sentence) for word in each.acts if verbal}  # in whichever verb
+        open_ = slot in _OPEN_SLOTS or verbal or not concepts_of(own)
+        acts = {word for each in read_clauses(sentence) for word in each.acts if open_}  # in whichever verb
         strange = any(not _is_among(word, wanted | known) for word in said - acts)
         missing = any(not _is_among(word, said) for word in wanted)
         named = {*re.findall(r"\w+", f"{claim} {asked}".lower())}

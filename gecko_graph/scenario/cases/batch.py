@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ...conversation.agent import AgentLike
 from ...conversation.milestones.measures import check_installed
@@ -23,6 +23,8 @@ from ..tools import load_name
 from .result import describe_case
 
 Run = Callable[["Planned"], JsonObject]
+Part = TypeVar("Part")
+Done = TypeVar("Done")
 PATTERN = "*.gecko.yaml"
 
 
@@ -122,25 +124,27 @@ def run_cases(
     known = [finished[key] for each in planned if (key := each.key(setting)) in finished]
     yield from known
     left = [each for each in planned if each.key(setting) not in finished]
-    for each, record in _run_at_once(left, run, at_once):
+    for each, future in run_at_once(left, run, at_once):
+        error = future.exception()
+        if isinstance(error, LeftWorld):  # so will all others
+            raise error
+        record = future.result() if error is None else failed_record(each, error)
         if file is not None and record["score"]["end"] != "failed":
             _append(file, {"key": each.key(setting), "record": record})
         yield record
 
 
-def _run_at_once(left: Iterable[Planned], run: Run, at_once: int) -> Iterator[tuple[Planned, JsonObject]]:
+def run_at_once(left: Iterable[Part], run: Callable[[Part], Done], at_once: int) -> Iterator[tuple[Part, Future[Done]]]:
+    """Yield each part with what its run in a thread came to, as they are done, so many at once."""
     waiting = iter(left)
-    pool = ThreadPoolExecutor(at_once, thread_name_prefix="gecko-graph test")
+    pool = ThreadPoolExecutor(at_once, thread_name_prefix="gecko-graph")
     try:
         futures = {pool.submit(run, each): each for each in islice(waiting, at_once)}
         while futures:
             for future in wait(futures, return_when=FIRST_COMPLETED).done:
                 each = futures.pop(future)
                 futures.update((pool.submit(run, one), one) for one in islice(waiting, 1))
-                error = future.exception()
-                if isinstance(error, LeftWorld):  # so will all others
-                    raise error
-                yield each, future.result() if error is None else failed_record(each, error)
+                yield each, future
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 

@@ -137,8 +137,8 @@ class ArgumentReader:
         required = request.get("required") is True
         if _is_plain(schema):
             arguments = _members(schema, media.examples)
-            is_unsaid = required and not any(one.required for one in arguments)
-            return arguments, schema, form | ({"required": True} if is_unsaid else {})
+            form |= {"required": True} if required and not any(one.required for one in arguments) else {}
+            return arguments, schema, form | ({"closed": True} if schema.get("additionalProperties") is False else {})
         if isinstance(request.get("description"), str):
             schema.setdefault("description", request["description"])
         return [Argument("body", "", schema, required, media.examples)], {}, form

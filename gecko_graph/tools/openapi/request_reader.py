@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from email import message_from_bytes
+from email.policy import HTTP
 from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote, unquote_plus, urlsplit
@@ -33,6 +36,10 @@ Decode = Callable[[str], str]
 
 class CannotRead(ValueError):
     """A request that is no call of an operation; the message is the cause, and holds no value."""
+
+    def __init__(self, why: str, *, is_media: bool = False) -> None:
+        super().__init__(why)
+        self.is_media = is_media
 
 
 class Operations:
@@ -68,11 +75,14 @@ class Operations:
         raise CannotRead(why)
 
 
-def read_request(tool: ToolSpec, base: str, request: httpx.Request) -> JsonObject:
+def read_request(tool: ToolSpec, base: str, request: httpx.Request, *, unnamed: list[str] | None = None) -> JsonObject:
     """Return the arguments that `build_request` makes a request of; of `base` only the path counts.
 
+    Members that an open body may have, and the tool does not, stand among the arguments; given a list, their names are
+    added to it instead.
+
     Raises:
-        CannotRead: It is no request of this operation.
+        CannotRead: It is no request of this operation. Its `is_media` is True where the body's media type is not read.
     """
     binding = tool.binding or HttpBinding("post", "/")
     path, _, query = request.url.raw_path.decode().partition("?")
@@ -90,7 +100,13 @@ def read_request(tool: ToolSpec, base: str, request: httpx.Request) -> JsonObjec
     sent = request.headers
     args |= {each.name: each.read(sent[wire], str) for wire, each in _parts(tool, "header") if wire in sent}
     args |= _read_pairs(_pairs(read_cookies(request)), _parts(tool, "cookie"), unquote)
-    return args | _read_body(tool, request)
+    body, others = _read_body(tool, request)
+    if unnamed is not None and not (tool.binding and tool.binding.body.get("closed")):
+        unnamed += others
+        others = {}
+    if both := others.keys() & tool.parameters.get("properties", {}).keys():
+        raise CannotRead(f"a member of the body that {tool.name} does not have: {min(both)}"[:120])
+    return args | body | others
 
 
 def read_cookies(request: httpx.Request) -> list[str]:
@@ -157,11 +173,23 @@ class _Part(NamedTuple):
         """Return the value that a text stands for."""
         kinds = self.kinds
         with suppress(ValueError, RecursionError):
-            value: Json = json.loads(text) if kinds - {"string"} else text
+            value: Json = json.loads(text, parse_int=_as_number) if kinds - {"string"} else text
             is_kind = _TYPES.get(type(value), "null") in kinds or (type(value) is float and value.is_integer())
             if is_kind and not isinstance(value, str) and ("string" not in kinds or format_scalar(value) == text):
-                return value
+                return self.fit(value)
         return text
+
+    def fit(self, value: Json) -> Json:
+        """Return a value of a body, its whole numbers without a fraction where only an integer may stand."""
+        if isinstance(value, dict):
+            return {key: self.inner(key).fit(each) for key, each in value.items()}
+        if isinstance(value, list):
+            return [self.inner(None).fit(each) for each in value]
+        if type(value) is not float or not value.is_integer():
+            return value
+        has_bits = any(str(one.get("format")) in ("int32", "int64") for one in self.made_of())
+        is_kept = (abs(value) < 1 << 63 or has_bits) and "integer" in self.kinds and "number" not in self.kinds
+        return int(value) if is_kept else value  # more than its bits: for the validator to refuse
 
     def listed(self, texts: list[str]) -> Json:
         """Return texts as a list, a single one as itself unless only a list may stand here."""
@@ -179,7 +207,7 @@ class _Part(NamedTuple):
     def read(self, raw: str, decode: Decode = unquote) -> Json:
         """Return the value of one text: of a path's variable, a header, or a parameter whose style does not explode."""
         if "content" in self.style:
-            return _load(decode(raw)) if "json" in str(self.style["content"]) else self.scalar(decode(raw))
+            return load_json(decode(raw)) if "json" in str(self.style["content"]) else self.scalar(decode(raw))
         style, explode, kinds = str(self.style.get("style")), self.style.get("explode", False), self.kinds
         first, separator, named = PATH_STYLES.get(style, PATH_STYLES["simple"])
         separator = separator if explode else DELIMITERS.get(style, ",")
@@ -250,24 +278,75 @@ def _nest(wire: str, flat: Mapping[str, str]) -> Any:
     return tree
 
 
-def _read_body(tool: ToolSpec, request: httpx.Request) -> JsonObject:
+def _read_body(tool: ToolSpec, request: httpx.Request) -> tuple[JsonObject, JsonObject]:
+    """Return the arguments of a body, and its members that are none."""
     content, parts, binding = request.read(), dict(_parts(tool, "body")), tool.binding or HttpBinding("post", "/")
+    media = request.headers.get("content-type") or str(binding.body.get("media", JSON_MEDIA))
+    is_form = media.lower().startswith(FORMS[1])
+    if is_form and "boundary=" not in media and (content or binding.body.get("media") != FORMS[1]):
+        raise CannotRead("a multipart body without a boundary", is_media=True)
     if not content:
-        return {}
-    sent = request.headers.get("content-type") or str(binding.body.get("media", JSON_MEDIA))
-    kind, whole = sent.partition(";")[0].strip().lower(), parts.get("")
-    if kind in FORMS and (whole is None or whole.is_only("object")):
-        names = {key: whole.inner(key, field_style(binding, key)) for key in whole.names()} if whole else parts
-        if kind != FORMS[0]:
-            raise CannotRead("a multipart body")
-        form = _read_pairs(_pairs(content.decode(errors="replace").split("&")), [*names.items()], unquote_plus, tool)
-        return {whole.name: form} if whole else form
-    value: Json = _load(content.decode(errors="replace")) if kind.endswith("json") else _as_text(content, kind)
+        if binding.body.get("required"):
+            raise CannotRead("its body is missing")
+        return {}, {}
+    value, whole = _decode(tool, content, media, parts), parts.get("")
     if whole is not None:
-        return {whole.name: value}
+        return {whole.name: whole.fit(value)}, {}
     if not isinstance(value, dict):
         raise CannotRead("its body is no object")
-    return {parts[wire].name if wire in parts else wire: each for wire, each in value.items()}
+    own = {parts[wire].name: parts[wire].fit(each) for wire, each in value.items() if wire in parts}
+    return own, {wire: each for wire, each in value.items() if wire not in parts}
+
+
+def _decode(tool: ToolSpec, content: bytes, media: str, parts: Mapping[str, _Part]) -> Json:
+    kind, whole = media.partition(";")[0].strip().lower(), parts.get("")
+    if kind in FORMS and (whole is None or whole.is_only("object")):
+        return _read_form(tool, content, media, parts)
+    if kind.endswith("json"):
+        return load_json(content.decode(errors="replace"))
+    if whole is None:
+        raise CannotRead(f"a body of {kind}"[:120], is_media=True)
+    return _as_text(content, kind)
+
+
+def _read_form(tool: ToolSpec, content: bytes, media: str, parts: Mapping[str, _Part]) -> JsonObject:
+    """Return a form's fields by their names on the wire, those that the tool does not have as texts."""
+    binding, whole = tool.binding or HttpBinding("post", "/"), parts.get("")
+    if media.lower().startswith(FORMS[1]):
+        return _read_multipart(content, media, whole, parts)
+    pairs = _pairs(content.decode(errors="replace").split("&"))
+    names = {key: whole.inner(key, field_style(binding, key)) for key in whole.names()} if whole else {**parts}
+    names = {key: one._replace(name=key) for key, one in names.items()}
+    for key in {unquote_plus(key) for key, _ in pairs}:
+        if not any(key == name or key.startswith(f"{name}[") for name in names):
+            names[key] = whole.inner(key) if whole else _Part({}, {}, key, {})
+    return _read_pairs(pairs, [*names.items()], unquote_plus)
+
+
+def _read_multipart(content: bytes, media: str, whole: _Part | None, parts: Mapping[str, _Part]) -> JsonObject:
+    """Return the parts of a multipart form; a file is a text or a `data:` address, as `build_request` takes it."""
+    message = message_from_bytes(f"content-type: {media}\r\n\r\n".encode() + content, policy=HTTP)
+    found: JsonObject = {}
+    lists = dict[str, list[Json]]()
+    for each in message.iter_parts() if message.is_multipart() else ():
+        name = each.get_param("name", header="content-disposition")
+        if not isinstance(name, str):
+            raise CannotRead("its multipart body is broken")
+        payload, kind = bytes(each.get_payload(decode=True) or b""), each.get_content_type()
+        one = (whole.inner(name) if whole else parts.get(name)) or _Part({}, {}, name, {})
+        if each.get_filename() is not None:
+            value: Json = _as_text(payload, kind)
+        elif kind.endswith("json"):
+            value = load_json(payload.decode(errors="replace"))
+        else:
+            value = (one.inner(None) if one.is_only("array") else one).scalar(payload.decode(errors="replace"))
+        lists.setdefault(name, []).append(value)
+        found[name] = (
+            lists[name] if len(lists[name]) > 1 or (one.is_only("array") and type(value) is not list) else value
+        )
+    if not found and not content.rstrip().endswith(b"--"):  # which ends one, also of no parts
+        raise CannotRead("its multipart body is broken")
+    return found
 
 
 def _as_text(content: bytes, media: str) -> str:
@@ -278,9 +357,15 @@ def _as_text(content: bytes, media: str) -> str:
     return f"data:{media or OCTETS};base64,{base64.b64encode(content).decode()}"
 
 
-def _load(text: str) -> Json:
+def load_json(text: str) -> Json:
+    """Return what JSON says; a whole number beyond 64 bits as the nearest one that JSON's readers keep."""
     try:
-        value: Json = json.loads(text)
+        value: Json = json.loads(text, parse_int=_as_number)
     except (ValueError, RecursionError):
         raise CannotRead("its JSON is broken") from None
     return value
+
+
+def _as_number(digits: str) -> int | float:
+    is_kept = len(digits) < 19 or -(1 << 63) <= int(digits) < 1 << 64
+    return int(digits) if is_kept or math.isinf(float(digits)) else float(digits)

@@ -305,3 +305,13 @@ def test_a_variable_inside_a_large_record_is_shown_whatever_the_focus_takes():
     rows = [{"id": number, "text": "word " * 12} for number in range(90)]
     state = {"profile": {**fields, "user_id": 7, **more}, "table": rows}
     assert '"user_id": 7' in view(state, focus=["word"], budget=500)
+
+
+def test_a_long_text_beside_a_weak_match_is_cut_short_and_one_in_what_is_named_is_not():
+    more = {f"more_{number}": "z" * 100 for number in range(60)}
+    shelf = {"tag": "the ledger of spring", "story": "once upon a time " * 300, **more}
+    shown = view(
+        {"ledger": {"title": "a", "story": "to pay " * 700, **more}, "shelf": shelf}, focus=["ledger"], budget=6_000
+    )
+    assert shown.count("to pay") > 60
+    assert shown.count("once upon a time") < 15

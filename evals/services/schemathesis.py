@@ -1,0 +1,85 @@
+"""Schemathesis against a server: how its valid and invalid requests of a document are answered.
+
+It is a program of an environment of its own, found on the PATH as `schemathesis`; what it generated, and what came of
+it, is read from its report.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from gecko_graph.state import JsonObject
+
+CHECKS = ("not_a_server_error", "response_schema_conformance")
+"""Checks of its own that must hold for every answer."""
+
+
+def find_schemathesis() -> str | None:
+    """Return the program, None where there is none."""
+    return shutil.which("schemathesis")
+
+
+def run_schemathesis(program: str, document: Path, url: str, *, examples: int, seed: int = 1) -> JsonObject:
+    """Return counts of valid and invalid requests by the statuses of their answers, and what failed.
+
+    `valid_refused` are valid requests that were answered 422; `faults` answers of 500 and more, and those outside of
+    their schema; each is told by operation and status.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.ndjson"
+        options = ["--phases", "examples,coverage,fuzzing", "-n", str(examples), "--seed", str(seed)]
+        options += ["--continue-on-failure", "--max-failures", "1000000", "--warnings", "off", "--no-color"]
+        options += ["--generation-database", "none", "-H", "Authorization: Bearer any"]
+        options += ["--report", "ndjson", "--report-ndjson-path", str(report)]
+        made = subprocess.run([program, "run", str(document), "-u", url, *options], capture_output=True, text=True)
+        if not report.exists():
+            raise RuntimeError(f"schemathesis: {(made.stdout + made.stderr)[-500:]}")
+        return _count(_cases(report))
+
+
+def _cases(report: Path) -> Iterator[JsonObject]:
+    for line in report.read_text(encoding="utf-8").splitlines():
+        recorder = json.loads(line).get("ScenarioFinished", {}).get("recorder") or {}
+        for name, case in recorder.get("cases", {}).items():
+            response = (recorder["interactions"].get(name) or {}).get("response")
+            meta = case["value"].get("meta") or {}
+            if response and meta:
+                yield {
+                    "where": recorder["label"],
+                    "mode": meta["generation"]["mode"],
+                    "about": (meta["phase"]["data"] or {}).get("description") or "",
+                    "status": response["status_code"],
+                    "headers": {key.lower(): value for key, value in response["headers"].items()},
+                    "failed": [
+                        each["name"] for each in recorder["checks"].get(name, []) if each["status"] == "failure"
+                    ],
+                }
+
+
+def _count(cases: Iterator[JsonObject]) -> JsonObject:
+    valid, invalid, by_schema = Counter[str](), Counter[str](), Counter[bool]()
+    refused, accepted, faults = Counter[str](), Counter[str](), Counter[str]()
+    for one in cases:
+        status, line = one["status"], f"{one['where']}: {one['status']} {one['about']}"[:200]
+        (valid if one["mode"] == "positive" else invalid)[str(status)] += 1
+        if one["mode"] == "positive":
+            refused[line] += status in (415, 422)
+            if one["headers"].get("x-gecko-rung") == ["schema"]:
+                by_schema[status < 300] += 1
+        else:
+            accepted[line] += status < 400
+        for check in CHECKS:
+            faults[f"{check}: {line}"] += check in one["failed"]
+    found: JsonObject = {
+        "valid": dict(valid),
+        "invalid": dict(invalid),
+        "by_schema": [by_schema[True], by_schema.total()],
+    }
+    lists = {"valid_refused": refused, "invalid_accepted": accepted, "faults": faults}
+    return found | {name: {line: count for line, count in each.items() if count} for name, each in lists.items()}

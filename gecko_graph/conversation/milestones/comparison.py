@@ -1,0 +1,303 @@
+"""A part of a claim beside an answer: which of its words, names and figures a clause has, and whether it says them.
+
+A clause is about the part where it has all that the part names, or leaves out only what the request or the clause
+before it names and then adds nothing of its own: so that a lie, which puts one thing in the place of another, is not
+taken for a paraphrase.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+from ...values.quantities import Figure, find_figures, is_given, is_said, is_same, rivals_of, spell_figures
+from ...values.statements import (
+    PREDICATES,
+    Clause,
+    implied_by,
+    is_crossed,
+    is_place,
+    kin_of,
+    nouns_of,
+    opponents_of,
+    read_clauses,
+    topic_of,
+)
+
+_MODAL = re.compile(r"\b(?:can|could|may|might|must|will|should|possible|allowed|is going to)\b", re.I)
+_PAST = re.compile(r"\b(?:was|were|been)\b", re.I)
+_OTHERS = re.compile(r"(?:and |but )?(?:the|your|all|my) (?:other|rest|remaining)", re.I)
+_WAS = re.compile(r"\b(?:was|were|had)\b", re.I)
+_ALREADY = re.compile(r"\balready\b(?<!have already)(?<!'ve already)", re.I)
+_NOW = re.compile(r"\b(?:now|new|is (?:set|scheduled|planned) (?:for|to|at))\b", re.I)
+STILL = re.compile(
+    r"\b(?:still|remains?|stay(?:s|ed)?|(?:where|as) (?:it|they) (?:is|was|are|were)|un(?:changed|touched))\b", re.I
+)
+_PRONOUN = re.compile(
+    r"(?:and |so |but |as )?(?:it|they|this|that|these|both|which|she|he|those|the (?:\w+ )?ones?)\b", re.I
+)
+_SUBJECT = re.compile(r"(?:the|an?|any) ([a-z]+) (?:is|was|were|are|has|have|can|may|could|will|[a-z]+s)\b", re.I)
+_SEVERAL = re.compile(r"\b(?:and|but|or|both|not|other|except)\b", re.I)
+_OPEN_QUESTION = re.compile(r"\b(?:how|what|what's|when|when's|where|where's|which|who|who's)\b", re.I)
+BARE = re.compile(r"(?:and |so )?(?:it|that|this|there|you|they|he|she)\b", re.I)
+_IT = re.compile(r"\b(?:it|its|them|they|that|this)\b", re.I)
+_WITHOUT = re.compile(r"\bwithout\b", re.I)
+_OWNER = re.compile(r"(\w+)'s (?!been|now|already|not)(?=[a-z])", re.I)
+_TITLE = re.compile(r"([^\W\d_]+) (?=[A-Z]*\d)")
+_CAPITAL = re.compile(r"(?<= )[A-Z]\w*")
+
+
+class Comparison:
+    """A part of a claim beside an answer.
+
+    Args:
+        part: The clause of the claim.
+        answer: The agent's message.
+        asked: The user's messages before it: what stands there need not be said again.
+        denied: Whether the part is to be denied.
+    """
+
+    def __init__(self, part: Clause, answer: str, asked: str, *, denied: bool = False) -> None:
+        self.part, self.answer, self.asked, self.denied = part, answer, asked, denied
+        self.words = {*part.words}
+        self.figures = [each for each in find_figures(part.text) if each.value != 0 or "0" in part.text]
+        self.new = [each for each in self.figures if not is_given(each, asked)]
+        self.clauses, self.requests = read_clauses(answer), read_clauses(asked)
+        self.known = {word for each in self.requests for word in each.words}
+        self.kin = {*part.signs, *(each for name in part.signs for each in kin_of(name))}
+        self.event = bool(_PAST.search(part.text))
+        moods = ("stated", "open") if _MODAL.search(part.text) else ("stated",)
+        told = [each for each in self.clauses if each.mood in moods and not (each.future and self.event)]
+        self.stated = [each for each in told if not _OTHERS.match(each.text) or _OTHERS.match(part.text)]
+        self._titles = _find_titles(part, self.figures)
+
+    def turn_in(self, clause: Clause) -> int:
+        """Return 1 where a clause says the part, -1 for the opposite, 0 where it may be about other things."""
+        if (
+            clause.limited != self.part.limited
+            or self._is_of_owner(clause)
+            or is_crossed(self.part.text, clause.text + clause.tail)
+        ):
+            return 0
+        whole = (self.is_full(clause) or self._is_carried(clause)) and self._has_figures(clause)
+        return self.turn_of(clause) if whole and self._has_names(clause) else 0
+
+    def turn_of(self, clause: Clause) -> int:
+        """Return 1 where a clause has the part's polarity, -1 for the opposite, 0 where that is not clear."""
+        part = self.part
+        own = self.kin | {PREDICATES[word][0] for word in part.words if word in PREDICATES}
+        if any(-1 in signs for name, signs in clause.signs.items() if name not in own) and not clause.negative:
+            return 0
+        turns = {self._turn_by(name, signs, clause) for name, signs in part.signs.items()}
+        turns = turns or {self._turn_by_negation(clause)}
+        turn = turns.pop() if len(turns) == 1 else 0
+        apart = (part.apart ^ clause.apart) & self.words & {*clause.words}
+        return 0 if turn > 0 and (apart or self._is_of_before(clause)) else turn
+
+    def _turn_by(self, name: str, signs: frozenset[int], clause: Clause) -> int:
+        said = clause.signs.get(name) or frozenset([-1] if name in clause.excluded else ())
+        said = said or frozenset([-1] if clause.negated & self.words and _WITHOUT.search(clause.text) else ())
+        said = said or next((clause.signs[each] for each in kin_of(name) if each in clause.signs), frozenset())
+        if said:
+            return (1 if signs == said else -1) if len(said) == len(signs) == 1 else 0
+        if clause.negative:
+            return -1 if name == "know" and clause.text.lower().startswith("there") and not clause.signs else 0
+        told = any(is_said(each, clause.text) for each in self.figures) or self.part.names & {*clause.words}
+        given = (self.figures and not self.new) or any(is_given(each, self.asked) for each in find_figures(clause.text))
+        now = not clause.signs and _NOW.search(clause.text)
+        return int(bool(now and (told or given or len(self.words) > 1)))
+
+    def _turn_by_negation(self, clause: Clause) -> int:
+        turned = bool(clause.negated & self.words)
+        if not turned and (clause.negative or (self.part.negative and (clause.signs or self.strange(clause)))):
+            return 0
+        return 1 if turned == self.part.negative else -1
+
+    def _is_of_before(self, clause: Clause) -> bool:
+        """Return whether a clause says what was so, is so still, or was so already."""
+        part = self.part
+        was = _WAS.search(clause.text) and not (part.signs or _WAS.search(part.text))
+        still = STILL.search(clause.text) and not STILL.search(part.text) and (self.event or not part.signs)
+        return bool(was or still or (self.event and _ALREADY.search(clause.text)))
+
+    # words
+    def is_full(self, clause: Clause) -> bool:
+        """Return whether a clause has all words of the part, and one that says more than of what sort it is."""
+        said = [each for each in self.figures if is_said(each, clause.text)]
+        told = [each for each in said if each.kind != "number" or len(each.text) > 2]
+        alike = bool(told and self.part.signs.keys() & clause.signs.keys()) or len(told) == len(self.figures) > 1
+        both = BARE.match(clause.text) and BARE.match(self.part.text) and self.part.signs.keys() <= clause.signs.keys()
+        return bool(alike or self.words or both) and not self.missing(clause)
+
+    def is_near(self, clause: Clause) -> bool:
+        """Return whether a clause may be about the part's things: it shares a word with it, or has none of its own."""
+        rivals = any(rivals_of(wanted, clause.text, [self.part.text]) for wanted in self.figures)
+        return not rivals and bool(self.words & {*clause.words} or not self.strange(clause))
+
+    def touches(self, clause: Clause) -> bool:
+        """Return whether a clause shares a word or a predicate with the part."""
+        return bool(self.words & {*clause.words} or self.part.signs.keys() & clause.signs.keys())
+
+    def agrees(self, clause: Clause) -> bool:
+        """Return whether a clause has a predicate of the part with its sign."""
+        return any(signs == clause.signs.get(name) for name, signs in self.part.signs.items())
+
+    def missing(self, clause: Clause) -> set[str]:
+        """Return the part's words that a clause does not have, nor implies."""
+        done = {word for word in self.words if PREDICATES.get(word, ("",))[0] in clause.signs}  # an order: ordered
+        told = {word for each in self.figures if is_said(each, clause.text) for word in implied_by(each.kind)}
+        return self.words - {*clause.words} - done - told - self._modifiers(clause)
+
+    def strange(self, clause: Clause) -> set[str]:
+        """Return the words of a clause that neither the part nor the request has."""
+        return {word for word in clause.words if word not in self.words and not is_place(word)} - self.known
+
+    def _modifiers(self, clause: Clause) -> set[str]:
+        """Return words that only say of what sort the one after them is, where that is said without another sort."""
+        found = set()
+        for word, head in pairwise(self.part.words):
+            if word in clause.words or head not in clause.words or {word, head} & self.part.names:
+                continue
+            place = clause.words.index(head)
+            before = clause.words[place - 1] if place else ""
+            plain = before in self.words | self.known | {""} or not _is_followed(before, head, clause.text)
+            if plain and _is_followed(word, head, self.part.text):
+                found.add(word)
+        return found - self.known
+
+    def _inherited(self, clause: Clause) -> set[str]:
+        """Return the words of the clause before one that goes on about the same."""
+        before = self.clauses[place - 1] if (place := self.clauses.index(clause)) else None
+        goes_on = _PRONOUN.match(clause.text) or not clause.words
+        return {*before.words} if before and (goes_on or before.text.endswith(":")) else set()
+
+    def _is_carried(self, clause: Clause) -> bool:
+        """Return whether what a clause leaves out is known, and it adds nothing."""
+        inherited = self._inherited(clause)
+        if self.words and inherited & self.known and not inherited & self.words:
+            return False  # `it` is something else of the request
+        figures = [each for each in self.figures if is_said(each, clause.text + clause.tail)]
+        titles = self._titles if figures or self.part.names & {*clause.words} else set()
+        missing = self.missing(clause) - inherited - titles - self._subject_of(clause)
+        added = {word for word in clause.words if word not in self.words and not is_place(word)}
+        known = self.known & clause.names if missing else self.known
+        if added - inherited - known or self._stands_elsewhere(missing, clause):
+            return False
+        if missing - self.known:  # a bare answer: "It's $12."
+            return any(each.kind != "number" and each in self.new for each in figures) and bool(BARE.match(clause.text))
+        if missing and any(not is_said(each, self.part.text) for each in self._foreign_figures(clause)):
+            return False
+        named = {word for word in clause.words if PREDICATES.get(word, ("",))[0] in self.part.signs}
+        shared = self.words & {*clause.words} or not missing or named == {*clause.words} or _IT.search(clause.text)
+        return bool(figures or (shared and self.touches(clause)))
+
+    def _stands_elsewhere(self, words: set[str], clause: Clause) -> bool:
+        """Return whether another clause that states something has one of some words."""
+        place = self.clauses.index(clause)
+        before = self.clauses[place - 1] if place and self._inherited(clause) else None
+        others = [each for each in self.stated if each not in (clause, before)]
+        return any(words & {*each.words} for each in others if each.signs or find_figures(each.text))
+
+    def _foreign_figures(self, clause: Clause) -> list[Figure]:
+        own = (any(is_same(each, other) for other in self.figures) for each in find_figures(clause.text))
+        pairs = zip(find_figures(clause.text), own, strict=True)
+        return [each for each, mine in pairs if not mine and not is_given(each, self.asked)]
+
+    def _subject_of(self, clause: Clause) -> set[str]:
+        """Return the part's subject where a clause names it as the user did in a short request."""
+        found = _SUBJECT.match(self.part.text)
+        if not found or self.part.names or self.part.signs.keys() - clause.signs.keys():
+            return set()
+        told = len(self.requests) == 1 and not _SEVERAL.search(self.asked) and {*clause.words} & self.known
+        return {topic_of(found[1].lower())} if told else set()
+
+    # names and figures
+    def _is_of_owner(self, clause: Clause) -> bool:
+        """Return whether a clause speaks of what belongs to a name of the part: of `Ann's number`, not of Ann."""
+        owners = {*_OWNER.findall(clause.text)} - {*_OWNER.findall(self.part.text)}
+        return bool({topic_of(each.lower()) for each in owners} & self.part.names)
+
+    def _has_names(self, clause: Clause) -> bool:
+        """Return whether a clause has all names of the part in their order, or none and no other name either."""
+        names = self.part.names | (clause.names & self.words)
+        own, said = ([word for word in each.words if word in names] for each in (self.part, clause))
+        # of a name that the user has given a part may be said, as of "City Library"
+        parts = [f"{one} {other}" for one in own for other in own if {one, other} & {*said}]
+        whole = {word for each in parts if each in self.part.text.lower() for word in each.split()}
+        left = [word for word in own if word in said or word not in self.known & whole]
+        return said in (own, left) or not (said or clause.names & self.strange(clause))
+
+    def _has_figures(self, clause: Clause) -> bool:
+        """Return whether a clause has the part's figures in their order, and no others in their place."""
+        text = clause.text + clause.tail
+        sentence = " ".join(each.text for each in self.clauses if each.sentence == clause.sentence)
+        for wanted in self.figures:
+            said = self.is_said(wanted, text)
+            whole = clause.text if self.is_said(wanted, clause.text) else text
+            around = self.answer if not said else whole if self.is_full(clause) else sentence
+            if self.rivals(wanted, around) or not (said or (wanted not in self.new and len(self.requests) < 2)):
+                return False
+        own = [next((own for own in self.figures if is_same(own, each)), None) for each in find_figures(text)]
+        places = [self.figures.index(each) for each in own if each]
+        return places == sorted(places)
+
+    def is_said(self, wanted: Figure, text: str) -> bool:
+        """Return whether a text says a figure; of 10 km and 6.2 miles not by the one that the user has given."""
+        twins = wanted in self.new and any(each is not wanted and is_same(each, wanted) for each in self.figures)
+        said = (is_same(wanted, each) and not is_given(each, self.asked) for each in find_figures(text))
+        return any(said) if twins else is_said(wanted, text)
+
+    def rivals(self, wanted: Figure, text: str) -> list[Figure]:
+        """Return the figures that a text has in the place of a wanted one."""
+        found = rivals_of(wanted, text, [self.asked, self.part.text])
+        return [each for each in found if not any(is_same(own, each) for own in self.figures)]
+
+    def is_counted_as(self, wanted: Figure, rival: Figure, clause: Clause) -> bool:
+        """Return whether both are a number of the same things, or of the same thing: `hall 2`."""
+        before = {_word_before(wanted, self.part.text), _word_before(rival, clause.text)}
+        whole = all(each[:5] == wanted.label for each in self.missing(clause))
+        if whole and self.turn_of(clause) > 0 and self.words & {*clause.words}:
+            return True
+        return wanted.label == rival.label != "" or (len(before) == 1 and "" not in before)
+
+    def says_new_figures(self, clause: Clause) -> bool:
+        """Return whether a clause says all new figures of the part, and names nothing else: `it comes to $12`."""
+        text, part = clause.text + clause.tail, self.part
+        missing = self.missing(clause) - self.known - self._titles
+        asked = any(each.mood == "asked" and _OPEN_QUESTION.search(each.text) for each in self.requests)
+        odd = clause.limited or clause.negative or is_crossed(part.text, text) or (missing and not asked)
+        if odd or not all(self.is_said(each, text) for each in self.new) or not self._has_names(clause):
+            return False
+        opposed = any(opponents_of(word) & {*clause.words} for word in missing)
+        late = _WAS.search(text) and not _WAS.search(part.text)
+        usual = {word for each in self.figures for word in implied_by(each.kind)}
+        usual |= {topic_of(each.lower()) for each in _TITLE.findall(text)}
+        strange = {word for each in read_clauses(text) for word in self.strange(each)} - usual
+        turned = part.signs and self.turn_of(clause) <= 0
+        return not (opposed or late or turned or strange & nouns_of(text) or self._foreign_signs(clause))
+
+    def _foreign_signs(self, clause: Clause) -> set[str]:
+        """Return the predicates of a clause that the part has not; of one with all its words only negative ones."""
+        foreign = clause.signs.keys() - self.kin - {"know", "exist"}
+        if self.event or not self.words or self.missing(clause):
+            return foreign
+        return {name for name in foreign if -1 in clause.signs[name]}
+
+
+def _is_followed(word: str, head: str, text: str) -> bool:
+    return bool(re.search(rf"\b{re.escape(word)}\w* {re.escape(head)}", text, re.I))
+
+
+def _find_titles(part: Clause, figures: Sequence[Figure]) -> set[str]:
+    """Return the words that only say of what sort a figure or name is: `order 4471`, `the plumber Hugo`."""
+    text = spell_figures(part.text)
+    marks = [re.escape(each.text) for each in figures] + [rf"(?-i:{each})" for each in _CAPITAL.findall(part.text)]
+    found = (re.search(rf"([^\W\d_]+)(?: of| number)? ['\"#]?{each}(?: ([^\W\d_]+))?", text, re.I) for each in marks)
+    words = {word for each in found if each for word in each.groups() if word}
+    return {topic_of(word) for word in words if word.islower()} - {"", *part.names}
+
+
+def _word_before(figure: Figure, text: str) -> str:
+    found = re.search(rf"([^\W\d_]{{3,}}) {re.escape(figure.text)}(?!\w)", spell_figures(text))
+    return topic_of(found[1].lower()) if found else ""

@@ -1,0 +1,152 @@
+"""`/mcp` under `--upstream`: calls by MCP pass on as requests do, and no write is made twice, whenever it is killed."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+pytest.importorskip("mcp")
+
+from mcp import Client
+
+from .test_shadow import DOCUMENT, order, place  # noqa: F401
+
+MODES = ["auto", "legacy"]
+KEYS = [None, {"gecko/idempotency-key": "k-1"}]
+
+
+def address(client):
+    return str(client.base_url).rstrip("/") + "/mcp"
+
+
+async def call(url, name, args, *, mode="auto", meta=None):
+    async with asyncio.timeout(40):
+        async with Client(url, mode=mode) as client:
+            return await client.call_tool(name, args, meta=meta)
+
+
+async def attempt(url, args, *, mode="auto", meta=None):
+    """Place an order; its answer where one came, also if the server was killed before the client had left."""
+    told = None
+    try:
+        async with asyncio.timeout(40), Client(url, mode=mode) as client:
+            told = await client.call_tool("placeOrder", args, meta=meta)
+    except Exception:  # noqa: BLE001 - the server is killed meanwhile
+        return told
+    return told
+
+
+@pytest.mark.parametrize(("mode", "meta"), [("auto", KEYS[0]), ("legacy", KEYS[0]), ("auto", KEYS[1])])
+async def test_killed_in_a_write_it_is_not_sent_again(place, mode, meta):  # noqa: F811
+    process, client = place.start()
+    client.close()
+    waiting = asyncio.create_task(attempt(address(client), order(sleep=2), mode=mode, meta=meta))
+    while not place.sent:
+        await asyncio.sleep(0.02)
+    place.kill(process)
+    assert await waiting is None
+    _, client = place.start()
+    with client:
+        for _ in range(2):  # the older era's session is another one now: the write is the same
+            again = await call(address(client), "placeOrder", order(sleep=2), mode=mode, meta=meta)
+            assert again.is_error
+            assert "not sent again" in again.content[0].text
+        assert len(place.sent) == 1
+        by_http = client.post("/orders", json=order(sleep=2), headers={"idempotency-key": "k-1"} if meta else {})
+        assert by_http.status_code == (409 if meta else 200) or len(place.sent) == 1
+
+
+@pytest.mark.parametrize("meta", KEYS)
+async def test_killed_at_any_moment_no_write_is_sent_twice(place, meta):  # noqa: F811
+    for number in range(4):  # before, in and after: the delay goes through all of a write's time
+        process, client = place.start()
+        client.close()
+        body, own = order(quantity=number, sleep=0.05), {key: f"{one}-{number}" for key, one in (meta or {}).items()}
+        waiting = asyncio.create_task(attempt(address(client), body, meta=own or None))
+        while number and not any(one[2].get("quantity") == number for one in place.sent) and not waiting.done():
+            await asyncio.sleep(0.005)
+        await asyncio.sleep(number * 0.03)
+        place.kill(process)
+        told = await waiting
+        is_told = told is not None and not told.is_error
+        process, client = place.start()
+        client.close()
+        if not is_told:  # who was told sends nothing again
+            again = await call(address(client), "placeOrder", body, meta=own or None)
+            is_told = not again.is_error
+        place.kill(process)
+        assert sum(one[2]["quantity"] == number for one in place.sent) in ((1,) if is_told else (0, 1))
+
+
+@pytest.mark.parametrize("meta", KEYS)
+async def test_many_clients_at_once_make_one_write(place, meta):  # noqa: F811
+    _, client = place.start()
+    url, given = address(client), order(sleep=4)
+    with client:
+        each = [attempt(url, given, mode=MODES[number % 2], meta=meta) for number in range(10)]
+        answers = [one for one in await asyncio.gather(*each) if one is not None]
+        assert len(place.sent) == 1
+        assert sum(not one.is_error for one in answers) == 1
+        again = await call(url, "placeOrder", given, meta=meta)
+        assert not again.is_error
+        assert ("gecko/replayed" in again.meta) == bool(meta)
+    assert len(place.sent) == (1 if meta else 2)  # without a key an equal write after its answer is another one
+
+
+async def test_a_client_that_leaves_is_given_the_answer_when_it_comes_again(place):  # noqa: F811
+    _, client = place.start()
+    with client:
+        waiting = asyncio.create_task(attempt(address(client), order(sleep=1.5)))
+        while not place.sent:
+            await asyncio.sleep(0.02)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        await asyncio.sleep(2.5)
+        again = await call(address(client), "placeOrder", order(sleep=1.5))
+        assert again.meta["gecko/replayed"] == "true"
+    assert len(place.sent) == 1
+
+
+async def test_calls_are_compared_recorded_and_kept_in_the_session(place):  # noqa: F811
+    _, client = place.start("--record", "rows.jsonl", "--contracts", "reads.contracts.yaml")
+    with client:
+        found = await call(address(client), "findItems", {})
+        assert found.structured_content == {"items": [{"sku": "TEA", "stock": 3}]}
+        assert (found.meta["gecko/rung"], found.meta["gecko/drift"]) == ("real", "0")
+        refused = await call(address(client), "placeOrder", order(answer=409))
+        assert refused.is_error
+        assert "only 3 are left" in refused.content[0].text
+        wrong = await call(address(client), "placeOrder", {"sku": 7})
+        assert wrong.is_error
+        assert "expected a string" in wrong.content[0].text
+        history = client.get("/_gecko/sessions/default/history").json()["history"]
+    assert [step["outcome"]["rung"] for step in history] == ["real", "real"]
+    assert len(place.sent) == 2
+    assert len((place.folder / "rows.jsonl").read_text().splitlines()) == 2
+
+
+async def test_writes_are_closed_unless_they_are_opened(place):  # noqa: F811
+    _, client = place.start(writes=False)
+    with client:
+        assert "--allow-writes" in (await call(address(client), "placeOrder", order())).content[0].text
+    assert place.sent == []
+
+
+async def test_credentials_are_the_servers_own_and_stand_nowhere(place, monkeypatch):  # noqa: F811
+    import json
+
+    keyed = {
+        **DOCUMENT,
+        "components": {"securitySchemes": {"Key": {"type": "apiKey", "in": "header", "name": "x-key"}}},
+    }
+    (place.folder / "api.json").write_text(json.dumps({**keyed, "security": [{"Key": []}]}))
+    monkeypatch.setenv("ORDERS_KEY", "sk-secret-1")
+    _, client = place.start("--auth", "Key=env:ORDERS_KEY", "--record", "rows.jsonl")
+    with client:
+        assert not (await call(address(client), "placeOrder", order())).is_error
+    assert {key.lower(): value for key, value in place.sent[0][3].items()}["x-key"] == "sk-secret-1"
+    time.sleep(0.2)
+    for file in place.folder.glob("*.[sj][qs]*l*"):
+        assert "sk-secret" not in file.read_text("latin-1") or file == place.log
