@@ -46,6 +46,14 @@ EXECUTION = {
         entry("mail", "in_doubt"),
     ],
     "left": [{"id": "z", "name": "close", "args": {}}],
+    "undo": [
+        {
+            "call": {"id": "order", "name": "order", "args": {"n": 1}},
+            "status": "found",
+            "calls": [{"name": "cancel", "args": {"n": 1}, "bindings": []}],
+        },
+        {"call": {"id": "note", "name": "note", "args": {"n": 1}}, "status": "none", "calls": []},
+    ],
     "rehearsals": 2,
 }
 ROWS = [
@@ -57,6 +65,8 @@ ROWS = [
     ("undocumented", "no orders"),
     ("skipped", "it is not paid"),
     ("in doubt", "no answer yet"),
+    ("way back", "Undone by cancel(n=1)."),
+    ("way back", "No way back is known."),
 ]
 OUTPUT = {"messages": [], "rehearsal": RUN, "execution": EXECUTION}
 

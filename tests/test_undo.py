@@ -131,6 +131,8 @@ def test_a_turn_undoes_the_one_before_the_newest_first(desk):
     agent = agent_of(desk, [*PLAN[:2], PLAN[-1]])
     out, _ = run(agent)
     assert [each["status"] for each in out["execution"]["undo"]] == ["found", "found"]
+    assert [each["args"] for way in out["execution"]["undo"] for each in way["calls"]][-1] == {"id": "real-1"}
+    assert not any(each["bindings"] for way in out["execution"]["undo"] for each in way["calls"]), "all is known by now"
     assert desk.notes == {"n1": "oat milk", "real-1": "tea"}
     out, texts = approve(agent, agent.invoke({"messages": [undo_message()]}, THREAD))
     assert len(texts) == 2

@@ -44,6 +44,7 @@ PARTS = ("kits", "classes", "deep", "plans")
 def run(argv: Sequence[str]) -> int:
     """Measure; returns 1 where a way back that was told does not restore, or too few are found."""
     parser = argparse.ArgumentParser(prog="python -m evals undo", description=__doc__)
+    parser.add_argument("--classes", default=",".join(CLASSES), metavar="NAME,...", help="of the real classes (all)")
     parser.add_argument("--writes", type=int, default=60, metavar="N", help="writes of each real class (60)")
     parser.add_argument("--plans", type=int, default=300, metavar="N", help="plans on the order service (300)")
     parser.add_argument("--first", type=int, default=0, metavar="N", help="seed of the first of these plans (0)")
@@ -91,7 +92,7 @@ def measure_kits(given: Any) -> int:
 def measure_classes(given: Any) -> int:
     """Print, class by class, how many writes have a way back by exhaustive search, and how many of them are found."""
     have = found = told = wrong = 0
-    for kind, configs, values in classes():
+    for kind, configs, values in classes(given.classes.split(",")):
         counts = look_at_class(kind, configs, values, given.writes)
         print(f"{kind}: {', '.join(f'{count} {word}' for word, count in counts.items())}", flush=True)
         have, found = have + counts["have one"], found + counts["of these found"]
@@ -119,12 +120,12 @@ def look_at_class(kind: str, configs: Sequence[tuple[str, JsonObject]], values: 
     return counts
 
 
-def classes() -> Iterator[tuple[str, list[Any], Values]]:
+def classes(kinds: Sequence[str]) -> Iterator[tuple[str, list[Any], Values]]:
     """Yield the real classes with the benchmark's states of each, and the values of its recorded calls."""
     tasks = list(read_jsonl(SHARED / "bfcl_multiturn_tasks.jsonl.gz"))
     files = [SHARED / each for each in FILES]
     values = Values.of(one for file in files for task in read_jsonl(file) for one in recorded_calls(task))
-    for kind in CLASSES:
+    for kind in kinds:
         yield kind, [(row["id"], row["initial_config"][kind]) for row in tasks if kind in row["initial_config"]], values
 
 
@@ -265,7 +266,7 @@ def measure_deep(given: Any) -> int:
 
     The values are those of the call, its result and its change; a search that is not over in time says so.
     """
-    for kind, configs, values in classes():
+    for kind, configs, values in classes(given.classes.split(",")):
         toolkit, counts = class_toolkit(kind), Counter[str]()
         finder, tried, longest = UndoFinder(toolkit), 0, 0
         for real, before, after, (name, args), result in random_writes(kind, configs, values, 20 * given.deep):

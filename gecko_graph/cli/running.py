@@ -208,6 +208,9 @@ def _build_hint(options: Options, scenario: Scenario, outputs: Outputs) -> str:
         real = f"read for real, by {names} (--reads real --server URL), or " if names else ""
         true = "what is true as --state FILE (--write-state FILE writes what was supposed, to edit)"
         return f"it rests on made-up values: {real}give {true if options.task is not None else 'the true state'}"
+    execution = outputs[-1].get("execution", {}) if is_carried_out(outputs[-1]) else {}
+    if options.save and any(each["status"] == "found" for each in execution.get("undo", ())):
+        return f"to undo it: {shlex.join(['gecko-graph', 'undo', options.save, options.thread or scenario.name])}"
     if options.task is None or rehearsal["verdict"]["status"] != "needs_user":
         return ""
     return f"to answer: the same command with {'' if options.save else '--save FILE, then '}--resume and it as --task"

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ..errors import PatchConflict
+from ..real.preview import describe_undo
 from ..state import Json
 from ..values.difference import Change, net_changes
 from ..values.digest import digest
@@ -83,7 +84,8 @@ def list_results(record: Record) -> Iterator[Row]:
     if execution := record.get("execution"):
         left = [Row("left", call=call) for call in execution["left"]]
         tone = {"done": "good", "": "note"}.get(execution["status"], "warn")
-        done = [*map(build_real, execution["calls"]), *left]
+        ways = {each["call"]["id"]: {"undo": each} for each in execution.get("undo", ())}
+        done = [*(build_real({**each, **ways.get(each["call"].get("id"), {})}) for each in execution["calls"]), *left]
         yield Row("carried out", words.format_execution(execution), tone, rows=done)
 
 
@@ -204,6 +206,7 @@ def build_real(entry: Record) -> Row:
     rows += [Row(key, prose(each)) for key in ("unclear", "undocumented") for each in entry.get(key, ())]
     rows += _list_changes("change", entry.get("patch") or [], None)[0]
     rows += [Row("drift", _format_drift(drift)) for drift in entry.get("drift", ())]
+    rows += [Row("way back", prose(describe_undo(entry["undo"])))] if "undo" in entry else []
     return Row("real", call=entry["call"], note="for real", rows=rows)
 
 

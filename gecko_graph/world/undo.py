@@ -81,7 +81,8 @@ class UndoFinder:
         """
         if not is_known(outcome):
             return {"call": call, "status": "none", "calls": [], "reason": "its effect is not known here"}
-        return self.restore(call, outcome["result"], before, after, limit_s=limit_s)
+        undo = self.restore(call, outcome["result"], before, after, limit_s=limit_s)
+        return bind(undo, outcome["result"]) if undo["status"] == "found" else undo
 
     def restore(
         self, call: Call, result: Json, target: JsonObject, state: JsonObject, *, limit_s: float = LIMIT_S
@@ -92,10 +93,11 @@ class UndoFinder:
             found = search.run()
         except GeckoError as error:
             return {"call": call, "status": "none", "calls": [], "reason": str(error)}
+        calls: list[UndoCall] = [{"name": each["name"], "args": each["args"], "bindings": []} for each in found or ()]
         if found is not None:
-            return {"call": call, "status": "found", "calls": bind(call, result, found)}
+            return {"call": call, "status": "found", "calls": calls}
         if named := [each for each in self._toolkit if each.contract and each.contract.compensates == call["name"]]:
-            calls: list[UndoCall] = [{"name": tool.name, "args": {}, "bindings": []} for tool in named]
+            calls = [{"name": tool.name, "args": {}, "bindings": []} for tool in named]
             return {"call": call, "status": "compensated", "calls": calls}
         return {"call": call, "status": "timeout" if search.is_late else "none", "calls": []}
 
@@ -114,20 +116,20 @@ def is_known(outcome: Mapping[str, Any]) -> bool:
     return sure and outcome.get("evidence", "established") == "established"
 
 
-def bind(call: Call, result: Json, made: Sequence[Call]) -> list[UndoCall]:
-    """Return calls with holes where their values are known from the result alone of the call that they take back."""
-    own = list(scalars_of(call["args"]))
+def bind(undo: Undo, result: Json) -> Undo:
+    """Return what takes a call back, with holes where values are known from the call's own result alone."""
+    own = list(scalars_of(undo["call"]["args"]))
     drawn = {
         (type(value), value): json_path(place)
         for place, value in scalars(result)
         if isinstance(value, str | int) and not isinstance(value, bool) and value not in own
     }
-    found: list[UndoCall] = []
-    for each in made:
+    calls: list[UndoCall] = []
+    for each in undo["calls"]:
         holes = [(json_path(place), drawn.get((type(value), value))) for place, value in scalars(each["args"])]
         bindings: list[Hole] = [{"argument": argument, "path": path} for argument, path in holes if path]
-        found.append({"name": each["name"], "args": each["args"], "bindings": bindings})
-    return found
+        calls.append({**each, "bindings": bindings})
+    return {**undo, "calls": calls}
 
 
 class _Search:
@@ -145,6 +147,7 @@ class _Search:
         paths = [tokens(each["path"]) for each in gone]
         self._lost = {text for path in paths for text in (path[-1], *scalars_of(find(target, path), keys=True))}
         """Values that the call has removed: only what is made anew may have another identifier."""
+        self._there = {*scalars_of(self._goal, keys=True)}
 
     def run(self) -> list[Call] | None:
         needed = make_patch(self._seen[0], self._goal, by_members=True)
@@ -189,8 +192,8 @@ class _Search:
         """Return whether a state is the target, but for identifiers that the tools have drawn in its place."""
         if json_equal(state, self._goal):
             return True
-        here, there = {*scalars_of(state, keys=True)}, {*scalars_of(self._goal, keys=True)}
-        gone, new = there - here, here - there
+        here = {*scalars_of(state, keys=True)} if self._lost else self._there
+        gone, new = self._there - here, here - self._there
         if not gone or len(gone) != len(new) or not gone <= self._lost:
             return False
         other = self._finder.worlds[1].begin(self._state)

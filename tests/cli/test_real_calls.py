@@ -254,16 +254,22 @@ def test_undo_takes_back_what_can_be_and_says_what_cannot(run, service, tmp_path
     case["limits"] = {**case.get("limits", {}), "undo_s": 5}
     file.write_text(json.dumps(case))
     run(*real(service, "--save", runs, file=file))
-    assert run("do", runs, THREAD, "--yes")[0] == 0
+    code, out, _ = run("do", runs, THREAD, "--yes")
+    assert code == 0
+    assert f"to undo it: gecko-graph undo {runs} {THREAD}" in " ".join(out.split())
+    assert "way back" in out
     start = read_document(ORDER)["state"]
     assert run("undo", runs, THREAD)[0] == 4, "nobody is there to approve"
     assert done(service) == WRITES
     code, out, err = run("undo", runs, THREAD, "--yes")
     assert (code, err) == (0, ""), out
-    assert "Not undone: refundOrder" in out
-    assert 'Undone: placeOrder({"sku": "TEA", "quantity": 1}), by cancelOrder' in out
-    assert 'Not undone: placeOrder({"sku": "MUG", "quantity": 2})' in out, "its refund stays"
+    flat = " ".join(out.split())
+    assert 'refundOrder({"order_id": "A-1001", "amount": 5}): No way back' in flat
+    assert 'placeOrder({"sku": "TEA", "quantity": 1}): Undone by cancelOrder(order_id="A-1002").' in flat
+    assert 'placeOrder({"sku": "MUG", "quantity": 2}): No way back' in flat, "its refund stays"
     assert service.state()["items"]["TEA"] == start["items"]["TEA"]
+    assert run("undo", runs, THREAD, "--yes")[0] == 0, "an undo is undone like any turn"
+    assert service.state()["items"]["TEA"]["stock"] == start["items"]["TEA"]["stock"] - 1
     assert run("history", runs, THREAD)[0] == 0
 
 
