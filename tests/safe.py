@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import copy
 import operator
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import jsonpatch
@@ -89,6 +89,7 @@ def holds(conditions: list[Any], **names: Any) -> bool:
         return False
 
 
+@cache  # building one takes longer than drawing from it
 def terms(*kinds: str) -> st.SearchStrategy[Any]:
     """Terms over these sources."""
     plain: list[Any] = [st.tuples(st.just("const"), st.sampled_from([-9, -9, 0, 0, 1, 1, 2, 2, 3, 9, 9, "x"]))]
@@ -100,6 +101,7 @@ def terms(*kinds: str) -> st.SearchStrategy[Any]:
     return st.one_of(*[one] * 8, st.tuples(st.just("+"), one, one), st.tuples(st.just("size"), one))
 
 
+@cache
 def conditions(*kinds: str) -> st.SearchStrategy[Any]:
     """Conditions over these sources; some have no value in some states."""
     one = st.tuples(st.sampled_from([*ORDER, "=="]), terms(*kinds), terms(*kinds))

@@ -8,6 +8,7 @@ import json
 import random
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import cache
 from threading import Event
 from typing import Any
 
@@ -87,12 +88,18 @@ class Going(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=message)])
 
 
-def start(service: Service, saver: Any, *, as_node: bool) -> Any:
+def start(service: Service, saver: Any, *, as_node: bool, **options: Any) -> Any:
     """A process: an agent of its own over the same service and saver."""
-    agent = create_gecko_agent(
-        service.toolkit(), model=Models(planner=Going()), interrupt_on="none", checkpointer=None if as_node else saver
-    )
+    options |= {"interrupt_on": "none", "checkpointer": None if as_node else saver}
+    agent = create_gecko_agent(service.toolkit(), model=Models(planner=Going()), **options)
     return embedded(agent, saver) if as_node else agent
+
+
+@cache
+def count_writes(*, as_node: bool) -> int:
+    """How often a run that nothing kills writes to its saver."""
+    start(Service(), KillingSaver(whole := Fate()), as_node=as_node).invoke(TASK, thread())
+    return whole.count
 
 
 def finish(service: Service, saver: Any, *, as_node: bool) -> tuple[dict, int]:
@@ -138,10 +145,8 @@ def test_killed_within_a_call_it_is_asked_about_and_the_end_is_the_same(die_at, 
 def test_killed_at_any_write_no_call_is_made_twice(seed):
     chance = random.Random(seed)
     as_node, durability = chance.random() < 0.5, chance.choice([None, "async", "sync"])
-    whole = Fate()
-    start(Service(), KillingSaver(whole), as_node=as_node).invoke(TASK, thread())
     slow = chance.choice([0.0, 0.0, 0.003])
-    fate = Fate(chance.randint(1, whole.count), after=chance.random() < 0.5, slow_s=slow)
+    fate = Fate(chance.randint(1, count_writes(as_node=as_node)), after=chance.random() < 0.5, slow_s=slow)
     service, saver = Service(), KillingSaver(fate)
     with contextlib.suppress(DEAD):
         start(service, saver, as_node=as_node).invoke(TASK, thread(), durability=durability)

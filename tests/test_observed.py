@@ -20,7 +20,7 @@ from gecko_graph.values.observation import Observer
 from gecko_graph.world.rung import Answer
 
 from .test_agent import PLAN, TASK, Shop, thread
-from .test_agent_killed import DEAD, Going, Service, answer_from, embedded
+from .test_agent_killed import DEAD, Service, answer_from, count_writes, start
 
 pytest_plugins = ["pytester"]
 
@@ -37,24 +37,19 @@ def rows_of(file: Path) -> list:
 def test_what_settled_has_its_row_wherever_the_process_dies(tmp_path, seed, as_node):
     from langgraph.types import Command
 
-    def start(service, saver):
-        given = {"interrupt_on": "none", "checkpointer": None if as_node else saver, "observe": tmp_path / "rows.jsonl"}
-        agent = create_gecko_agent(service.toolkit(), model=Models(planner=Going()), **given)
-        return embedded(agent, saver) if as_node else agent
-
-    chance, whole = random.Random(seed), Fate()
-    start(Service(), KillingSaver(whole)).invoke(TASK, thread())
-    (tmp_path / "rows.jsonl").unlink()
-    fate = Fate(chance.randint(1, whole.count), after=chance.random() < 0.5)
+    chance, told = random.Random(seed), {"as_node": as_node, "observe": tmp_path / "rows.jsonl"}
+    fate = Fate(chance.randint(1, count_writes(as_node=as_node)), after=chance.random() < 0.5)
     service, saver = Service(), KillingSaver(fate)
     with contextlib.suppress(DEAD):
-        start(service, saver).invoke(TASK, thread())
+        start(service, saver, **told).invoke(TASK, thread())
     fate.kill_at, asked = 0, 0
-    out = start(service, saver).invoke(None if list(saver.list(thread())) else TASK, thread())
+    out = start(service, saver, **told).invoke(None if list(saver.list(thread())) else TASK, thread())
     while "__interrupt__" in out:
         question, asked = out["__interrupt__"][0].value, asked + 1
         decisions = [answer_from(service.log, *question["action_requests"])]
-        out = start(service, saver).invoke(Command(resume={"id": question["id"], "decisions": decisions}), thread())
+        out = start(service, saver, **told).invoke(
+            Command(resume={"id": question["id"], "decisions": decisions}), thread()
+        )
     assert [name for name, _ in service.log] == ["order pen", "cancel", "order ink"]
     rows = {row.digest: row for row in rows_of(tmp_path / "rows.jsonl")}
     assert len(rows) == 3 - asked  # what a person says of a doubt is no observation

@@ -28,7 +28,7 @@ SHOP = Scenario.load(FOLDER.parent / "shop" / "two-teas.gecko.yaml")
 
 
 @cache
-def made(n=24, seed=0):
+def made(n=12, seed=0):
     return tuple(make_tasks(SHOP.tools, [SHOP.state], n, seed=seed))
 
 
@@ -225,17 +225,17 @@ class TestTasks:
         assert {*pairs} == {(0, "sku"), (0, "quantity"), (2, "order_id")}
 
     def test_none_twice_and_few_of_a_kind(self):
-        assert len({task.words for task in made()}) == len(made()) == 24
+        assert len({task.words for task in made()}) == len(made()) == 12
         assert max(Counter(map(sequence_of, made())).values()) <= A_SEQUENCE
 
     def test_half_need_three_calls_that_depend_on_each_other(self):
         assert sum(task.chain >= CHAIN for task in made()) * 2 >= len(made())
 
     def test_a_seed_decides_and_a_number_does_not(self):
-        assert [task.to_json() for task in make_tasks(SHOP.tools, [SHOP.state], 6)] == [
-            each.to_json() for each in made()[:6]
+        assert [task.to_json() for task in make_tasks(SHOP.tools, [SHOP.state], 3)] == [
+            each.to_json() for each in made()[:3]
         ]
-        assert [task.words for task in made(3, 1)] != [each.words for each in made()[:3]]
+        assert [task.words for task in made(2, 2)] != [each.words for each in made()[:2]]
 
     def test_words_hold_the_values_of_writes_and_no_tools_name(self):
         for task in made():
@@ -261,7 +261,7 @@ class TestTasks:
         assert again.goal == task.goal
 
     def test_a_model_puts_it_in_other_words(self):
-        plain = next(make_tasks(SHOP.tools, [SHOP.state], 1, seed=5))
+        plain = next(make_tasks(SHOP.tools, [SHOP.state], 1, seed=2))
         better = f"Hello! {plain.words}"
         for replies, words in (
             ([better], better),
@@ -269,7 +269,7 @@ class TestTasks:
             (["Buy something", "Please placeOrder"], plain.words),
         ):
             model = Models(sample_writer=recorded(sample_writer=[{"message": each} for each in replies]))
-            assert next(make_tasks(SHOP.tools, [SHOP.state], 1, seed=5, model=model)).words == words
+            assert next(make_tasks(SHOP.tools, [SHOP.state], 1, seed=2, model=model)).words == words
 
     def test_mistakes_are_told(self):
         with pytest.raises(GeckoError, match="state"):
@@ -288,28 +288,28 @@ class TestTasks:
 class TestFolder:
     def test_what_was_stopped_goes_on_to_the_same_bytes(self, tmp_path):
         whole, parts = tmp_path / "whole", tmp_path / "parts"
-        save_tasks(whole, SHOP.tools, [SHOP.state], 8, tools="shop.yaml")
+        save_tasks(whole, SHOP.tools, [SHOP.state], 4, tools="shop.yaml")
 
         def stop(done, wanted, tried):
-            if done == 3:
+            if done == 2:
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            save_tasks(parts, SHOP.tools, [SHOP.state], 8, tools="shop.yaml", progress=stop)
+            save_tasks(parts, SHOP.tools, [SHOP.state], 4, tools="shop.yaml", progress=stop)
         journal = parts / "tasks.jsonl.part"
-        assert len(journal.read_bytes().splitlines()) == 1 + 3
+        assert len(journal.read_bytes().splitlines()) == 1 + 2
         journal.write_bytes(journal.read_bytes() + b'{"name": "task-9')  # killed within a line
-        save_tasks(parts, SHOP.tools, [SHOP.state], 8, tools="shop.yaml")
+        save_tasks(parts, SHOP.tools, [SHOP.state], 4, tools="shop.yaml")
         assert {each.name: each.read_bytes() for each in whole.iterdir()} == {
             each.name: each.read_bytes() for each in parts.iterdir()
         }
-        assert [task.to_json() for task in read_tasks(whole, SHOP.tools)] == [task.to_json() for task in made()[:8]]
+        assert [task.to_json() for task in read_tasks(whole, SHOP.tools)] == [task.to_json() for task in made()[:4]]
 
     def test_killed_at_any_time(self, tmp_path):
         import yaml
 
         (tmp_path / "state.yaml").write_text(yaml.safe_dump(SHOP.state))
-        spec, words = FOLDER.parent / "shop" / "shop.openapi.yaml", ["--state", "state.yaml", "-n", "10", "-o"]
+        spec, words = FOLDER.parent / "shop" / "shop.openapi.yaml", ["--state", "state.yaml", "-n", "6", "-o"]
         command = [sys.executable, "-m", "gecko_graph", "data", "tasks", str(spec), *words]
         for seconds in (1.5, 2.5):
             process = subprocess.Popen([*command, "killed"], cwd=tmp_path, stderr=subprocess.DEVNULL)
@@ -319,7 +319,7 @@ class TestFolder:
         for name in ("killed", "whole"):
             done = subprocess.run([*command, name], cwd=tmp_path, capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stderr
-            assert "10 tasks" in done.stderr
+            assert "6 tasks" in done.stderr
         begun = ({each.name: each.read_bytes() for each in (tmp_path / name).iterdir()} for name in ("killed", "whole"))
         one, other = begun
         assert one == other
@@ -335,6 +335,6 @@ class TestFolder:
 
     def test_an_example_can_be_walked(self):
         scenario = shipped("files")
-        tasks = list(make_tasks(scenario.tools, [scenario.state], 6))
-        assert len(tasks) == 6
+        tasks = list(make_tasks(scenario.tools, [scenario.state], 2))
+        assert len(tasks) == 2
         assert all(0.0 < SUCCESS <= 1.0 and task.solution for task in tasks)
