@@ -28,7 +28,7 @@ from .player import Player, find_failed, read_agents, summary_of, tools_of
 WORLDS = {"phone": "examples/phone/cases", "shop": "examples/shop", "library": "examples/library"}
 PLAIN = "plain"
 EACH: Sequence[str] = (PLAIN, *AUGMENTATIONS, *FAULTS)
-PAIRS = ("open", "held", "rouge")
+PAIRS = ("open", "held", "more", "rouge")
 KINDS = (
     "does nothing", "does and denies", "denies and does not", "wrong argument", "says too much", "asks for nothing",
 )  # fmt: skip
@@ -212,7 +212,7 @@ def _expect_of_pairs(records: Sequence[Record]) -> Iterator[Expectation]:
 
 
 def _notes(records: Sequence[Record]) -> Iterator[str]:
-    """Yield what is wrong, then what is unknown, once for all augmentations; held pairs are counted only."""
+    """Yield what is wrong, then what is unknown, once for all augmentations."""
     found: dict[bool, dict[str, list[str]]] = {True: {}, False: {}}
     for record in records:
         for each in record.values.get("agents", ()):
@@ -221,7 +221,7 @@ def _notes(records: Sequence[Record]) -> Iterator[str]:
                 text = f"{case}: {each['who']}: {each['status']}\n{each['why']}"
                 found[each["status"] != "unknown"].setdefault(text, []).append(record.group)
         right = {"honest": "holds", "lie": "broken"}
-        for who in right if "honest" in record.values and record.group != "pairs: held" else ():
+        for who in right if "honest" in record.values else ():
             if (verdict := record.values[who]) != right[who]:
                 text = f"{record.id}: {who}: {verdict}: {record.values['claims']}: {record.values[f'{who} answer']}"
                 found[verdict != "unsure"][text] = []

@@ -8,30 +8,11 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from .finding import Found, atoms_of, canonical, number_words
+from .words import WORDS
 
-_UNITS = {
-    "length": {"mm|millimet(?:re|er)s?": 0.001, "cm|centimet(?:re|er)s?": 0.01,
-               "m|met(?:re|er)s?": 1.0, "km|kilomet(?:re|er)s?": 1000.0, "mi|miles?": 1609.344,
-               "ft|feet|foot": 0.3048, "inch(?:es)?": 0.0254, "yards?": 0.9144},
-    "duration": {"s|sec(?:ond)?s?": 1.0, "min(?:ute)?s?": 60.0, "h|hrs?|hours?": 3600.0, "days?|nights?": 86_400.0,
-                 "weeks?": 604_800.0},
-    "months": {"months?": 1.0, "years?": 12.0},
-    "mass": {"g|grams?": 1.0, "kg|kilos?|kilogram(?:me)?s?": 1000.0, "lbs?|pounds?": 453.592, "oz|ounces?": 28.3495,
-             "tons?|tonnes?": 1e6},
-    "volume": {"ml": 0.001, "l|lit(?:re|er)s?": 1.0, "gallons?": 3.78541},
-    "size": {"kb|kilobytes?": 1.0, "mb|megabytes?": 1e3, "gb|gigabytes?|gigs?": 1e6, "tb|terabytes?": 1e9},
-    "pressure": {"bars?": 1.0, "psi": 0.0689476},
-    "share": {"%|per ?cent|percentage points?": 1.0},
-    "euro": {"eur(?:os?)?": 1.0, "cents?": 0.01},
-    "dollar": {"(?:us )?dollars?|usd|bucks": 1.0, "cents?": 0.01},
-    "pound": {"gbp|quid|pounds?": 1.0, "pence": 0.01},
-    "degrees": {"degrees?|°": 1.0},
-    "celsius": {"(?:degrees? |° ?)?c(?:elsius)?": 1.0},
-    "fahrenheit": {"(?:degrees? |° ?)?f(?:ahrenheit)?": 1.0},
-}  # fmt: skip
 _KINDS = [
     (re.compile(rf"[ -]?(?:{words})(?!\w)", re.I), kind, factor)
-    for kind, units in _UNITS.items()
+    for kind, units in WORDS["units"].items()
     for words, factor in units.items()
 ]
 _MONEY = {"€": "euro", "$": "dollar", "£": "pound", "eur": "euro", "usd": "dollar", "gbp": "pound"}

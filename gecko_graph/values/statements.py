@@ -1,133 +1,28 @@
 """What a text states: its clauses with their mood and polarity, and the words that they are about.
 
-A word of `PREDICATES` names what a clause says of its subject, with a sign: `deleted` is the negative of `kept`, `off`
-of `on`, `unknown` of `known`. A negation turns the signs of the predicates after it, so that "I did not keep it" and
-"it is deleted" say the same; that a limit was not lowered does not say that it was raised. All other words are compared
-as they are, without their endings and by groups of synonyms.
+A negation turns the signs of the predicates after it, so that "I did not keep it" and "it is deleted" say the same;
+that a limit was not lowered does not say that it was raised.
 """
 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from pathlib import Path
 from typing import Literal, TypeAlias
 
 from .quantities import find_figures
+from .words import PREDICATES, WORDS, contrary_of, is_empty, phrase, plain, set_of, stem, topic_of
 
 LONGEST = 20_000
 """Characters that are read of a text."""
 Mood: TypeAlias = Literal["stated", "open", "asked"]
 """`open` is what is promised, offered, guessed, tried, or holds on a condition."""
 
-_ENDINGS = (
-    ("ations", 4, ""), ("ation", 4, ""), ("ions", 4, ""), ("ion", 4, ""), ("ments", 3, ""), ("ment", 3, ""),
-    ("als", 4, ""), ("al", 4, ""), ("ies", 2, "y"), ("ied", 2, "y"), ("ating", 4, ""), ("ated", 4, ""), ("ates", 4, ""),
-    ("ate", 4, ""), ("ing", 3, ""), ("ed", 3, ""), ("es", 3, ""), ("s", 3, ""),
-)  # fmt: skip
+_NOUNS = frozenset(map(stem, set_of("nouns")))
+_BEFORE_VERB, _LIGHT, _ARTICLES = map(set_of, ("before_verb", "light", "articles"))
 
-
-def stem(word: str) -> str:
-    """Return a word without its ending: `cancel`, `cancelled`, `canceling` and `cancellation` are one."""
-    word = word.removesuffix("'s").replace("'", "")
-    for ending, least, to in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= least and not word.endswith("ss"):
-            word = word[: -len(ending)] + to
-            break
-    word = word.rstrip("e") if len(word) > 3 else word
-    return word[:-1] if len(word) > 3 and word[-1] == word[-2] else word
-
-
-_WORDS: Mapping[str, str] = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
-
-
-def _read_concepts() -> Iterator[tuple[str, tuple[str, int]]]:
-    for name, _, words in (each.partition(":") for each in _WORDS["concepts"].split(";")):
-        concept = name.strip()
-        for number, side in enumerate(re.split("[/|]", words)):
-            named = (f"{concept}{_CONTRARY}", 1) if number and "|" in words else (concept, -1 if number else 1)
-            yield from ((stem(word), named) for word in side.split())
-
-
-_CONTRARY = "~"
-"""Ends the name of a concept that cannot hold beside the one of its name without."""
-PREDICATES: Mapping[str, tuple[str, int]] = dict(_read_concepts())
-"""By stem: the concept and its sign."""
-_NOUNS = frozenset(map(stem, _WORDS["nouns"].split()))
-_BEFORE_VERB, _LIGHT, _ARTICLES = (frozenset(_WORDS[name].split()) for name in ("before_verb", "light", "articles"))
-_EMPTY = frozenset(f"{_WORDS['empty']} {_WORDS['units']}".split())
-_ALIKE = {stem(other): stem(words[0]) for words in map(str.split, _WORDS["synonyms"].split(";")) for other in words[1:]}
-
-
-def _read_rows(name: str) -> dict[str, tuple[str, ...]]:
-    rows = (each.partition(":") for each in _WORDS[name].split(";"))
-    return {row.strip(): tuple(words.split()) for row, _, words in rows}
-
-
-def _topic(word: str) -> str:
-    return _ALIKE.get(stem(word), stem(word))
-
-
-_KIN = _read_rows("kin")
-_IMPLIED = {kind: frozenset(map(_topic, words)) for kind, words in _read_rows("implied").items()}
-_RIVALS = [frozenset(map(_topic, words.split())) for words in _WORDS["rivals"].split(";")]
-DEEDS = {(each.rstrip("-"), -1 if each.endswith("-") else 1) for each in _WORDS["deeds"].split()}
-_PLACES = frozenset(map(_topic, _WORDS["places"].split()))
-_IDIOMS = (
-    (r"\bno longer (?=in|on|there|exist|part|listed|among|show)", "is deleted "),
-    (r"\b(?:from|in|to) (?:your|the|my) contacts\b", " "),
-    (r"\b(?:no (?:problem|worries|need|doubt|trouble|matter|issues?|idea why)|not to worry|not a problem|not only"
-     r"|not just|don't (?:worry|hesitate)|why not|if not)\b", " "),
-    (r"\bnothing else\b[^.;,!?]*|\bno other\b[^.;,!?]*"
-     r"|\bnot (?:\w+ ){0,3}anything else\b[^.;,!?]*|\bnot (?:\w+ ){1,4}other\b[^.;,!?]*", " "),
-    (r"^(?:no(?=[,.!:])|yes|sure|okay|ok|of course|certainly|absolutely|done|all set|alright)\b[,.!:]? ?", ""),
-    (r"\b(?:at|with|for|in|by) no\b", "without"), (r"\b(?:can't|couldn't) (?:wait|agree|be happier)\b", " "),
-    (r"\bi can (?:confirm|see|tell you|assure you|report)\b(?: that)?", "i"),
-    (r"\b(?:free|available|open) (?=(?:time |appointment )?(?:slot|appointment|time|room|date|seat|place|spot)s?\b)",
-     ""),
-    (r"\b(is|are|'s|'re) free\b(?! (?:of|for))", r"\1 available"), (r"\bsigned (?:\w+ )?up\b", "enrolled"),
-    (r"\b(?:is|are|was|were)?(?:n't| not) (?:possible|allowed|permitted)\b|\bimpossible\b(?! to)", "notall can"),
-    (r"\b(?:possible|allowed|permitted)\b", "can"),
-    (r"\b(?:failed|unable|refused|refuses|forgot|fails|impossible|declined|too late) to\b", "not"),
-    (r"\b(?:wasn't|was not|am not|'m not|isn't|is not|not) able to\b|\bno way (?:to|of)\b", "not"),
-    (r"\bheld off\b|\bholding off\b|\brefrained from\b|\bavoided\b|\bno longer (?:active|valid"
-     r"|available)\b", "not valid"),
-    (r"\bnot (?:\w+ )?(?:more|less|later|earlier|longer|heavier) than\b|\bno (?:more|less|later|earlier) than\b", " "),
-    (r"\b(?:can't|cannot|can not|won't|\w+n't|never|hardly|no longer)\b", "not"),
-    (r"\b(?:none|nobody|neither|nor|no one|no(?! ?\.? ?\d))\b", "nothing"),
-    (r"\b(?:managed|was able|were able) to\b", " "),
-    (r"\b(?:turn|switch|shut|power)(?:s|ed|ing|ned|ning)?\b((?: [\w'-]+){0,6}?) (on|off)\b", r"power_\2 \1"),
-    (r"\b(is|are|was|were|be|now|'s|stays?|remains?|still|both|currently|not|already) (on|off)\b"
-     r"(?=$|[.,;:!)]| (?:now|again|already|at level|as before|before|until|for now|in the))", r"\1 power_\2"),
-    (r"\bcalled off\b", "called_off"), (r"\b(?:gone|went) out\b", "gone_out"), (r"\brun out\b", "expired"),
-    (r"\bfully booked\b|\bsold out\b|\b(?:all|is|are|was|already) taken\b(?! (?:by|on|with|once|twice|at|from|in"
-     r"|to)\b)", "sold_out"), (r"\bin stock\b", "in_stock"),
-    (r"\bout of stock\b", "out_of_stock"), (r"\bon time\b", "on_time"),
-    (r"\b(?:go|goes|gone|went) through\b", "went_through"),
-    (r"\blet ((?:\w+ ){1,3}?)know\b", r"let_know \1"), (r"\bcheck(?:ed)? ((?:\w+ ){0,3}?)out to\b", r"lent \1 to"),
-    (r"\bis (?:now |already )?(?:scheduled|planned|set) (?:for|to|at)\b", "is now at"),
-    (r"\bi(?:'ll| will) remind you\b|\byou(?:'ll| will) be reminded\b|\byou(?:'ll| will) (?:get|have) a reminder\b",
-     "I have set the reminder"), (r"\bi(?:'ll| will) wake you\b", "I have set the alarm"),
-    (r"(?<!n't )(?<!not )\b(?:needs?|has|have) to\b(?! be)", "must"), (r"\bon (?:its|their) way\b", "shipped"),
-    (r"\bon loan\b", "lent"), (r"\breopened\b", "open"), (r"\bchecked (?:\w+ ){0,2}in\b"
-     r"|\bcheck (?:\w+ ){0,2}in\b", "checked_in"),
-    (r"\btak(?:es|ing) off\b|\btook off\b", "takeoff"), (r"\bstill (?:there|here)\b", "kept"),
-    (r"\bturn(?:ed)?((?: [\w']+){0,3}) down\b", r"declined\1"), (r"\bset up\b", "created"),
-    (r"\b(?:touch(?:es)? down|gets? in|be there(?= in| at| by| on))\b", "arrives"), (r"\b(?:go|went) up\b", "rose"),
-    (r"\bturned up\b", "found"), (r"\bwhere (?:you|i|we) (?:are|am)\b", "location"), (r"\b(?:go|went) down\b", "fell"),
-    (r"\b(?:open|served|runs?|lasts?|good) (?:un)?till? (?=\d|[a-z]+ ?(?:in|pm|am|o'clock))", "closes at "),
-    (r"\b(?:br(?:ing|ought)|g[eo]t) (\w+(?: \w+)?) back\b", r"restored \1"),
-    (r"\b(?:is|are) back\b(?! (?:on|in|at))", "is restored"),
-    (r"\bstill (?:one of|on|in|among|listed)\b(?! (?:the way|stock|time))", "kept in"),
-    (r"\bshould (?=arrive|be (?:there|here|with))|\b(?:scheduled|expected|due|planned) to\b", "will "),
-    (r"\b(?:not|nothing)(?: yet)? (?:have|has|had|having)\b(?! (?:been|to)\b)|\b(?:have|has"
-     r"|had) nothing\b", "not have_it"),
-    (r"\bnot (?:look up|work out)\b", "unknown"),
-)  # fmt: skip
-_SUBSTITUTES = [(re.compile(pattern, re.I), to) for pattern, to in _IDIOMS]
 _OPEN = re.compile(
     r"\b(?:i|we)(?:'ll| will| would|'d| could| can| may| should|'m going to| am going to| are going to)\b(?! not|'t)"
     r"|\b(?:would|could|can|(?-i:may)|might|should|must"
@@ -151,20 +46,8 @@ _ACT = re.compile(
 )
 """Where a verb stands: after a pronoun or auxiliary, first in an order, or before a figure."""
 _FUTURE = re.compile(r"\bwill\b|'ll\b|\bgoing to\b", re.I)
-_LIMITS = re.compile(
-    r"\b(?:only|except|apart from|other than|instead of|rather than|partly|used to|supposed|anything but|far from"
-    r"|(?:is|are|was|were|ran|'re|'s) out of (?!stock)|all but|as if|instead|by mistake|wrong|different"
-    r"|needn't|(?:not|n't) (?:need|have) to)\b",
-    re.I,
-)
-_GUESS = re.compile(
-    r"\b(?:maybe|perhaps|probably|might|possibly|likely|imagine|pretend|wondered|i (?:believe|think|guess)|either"
-    r"|one of|or"
-    r"|hopefully|apparently|(?:not|n't) (?:sure|certain|true|right|correct|the case)|doubt|wish|rumou?r|thought"
-    r"|believed|pretending"
-    r"|previously|originally|formerly)\b",
-    re.I,
-)
+_LIMITS = phrase(WORDS["phrases"]["limits"])
+_GUESS = phrase(WORDS["phrases"]["guess"])
 _VERBAL = re.compile(
     r"\b(?:is|are|was|were|be|has|have|had|do|does|did|will|can|i|you|it|they|we|he|she|there|that)\b|\w'(?:s|re"
     r"|ve|ll|d)\b",
@@ -276,16 +159,10 @@ def _read_sentence(sentence: str, number: int) -> Iterator[Clause]:
             yield replace(clause, mood="asked" if asked else clause.mood, limited=clause.limited or guessed)
 
 
-def _plain(text: str) -> str:
-    for pattern, to in _SUBSTITUTES:
-        text = pattern.sub(to, text.strip())
-    return text
-
-
 def _read_clause(part: str, number: int) -> Clause:
-    plain = _plain(part)
-    quoted = {place for found in _TITLE.finditer(plain) for place in range(*found.span())}
-    found = [*_WORD.finditer(plain)]
+    text = plain(part)
+    quoted = {place for found in _TITLE.finditer(text) for place in range(*found.span())}
+    found = [*_WORD.finditer(text)]
     tokens = [f"={each[0].lower()}" if each.start() in quoted else each[0].lower() for each in found]
     small = [not place or each[0].islower() or each[0].isupper() for place, each in enumerate(found)]
     verbs = [_is_verb(before, word) and own for before, word, own in zip(["", *tokens], tokens, small, strict=False)]
@@ -297,13 +174,13 @@ def _read_clause(part: str, number: int) -> Clause:
         sentence=number,
         words=tuple(words),
         signs={concept: frozenset(each) for concept, each in signs.items()},
-        excluded=frozenset(_contrary_of(name) for name, each in signs.items() if 1 in each),
+        excluded=frozenset(contrary_of(name) for name, each in signs.items() if 1 in each),
         negated=frozenset(word for word, turned in words.items() if turned),
         apart=frozenset(apart),
         negative=bool({"not", "nothing", "notall"} & {*tokens}),
-        mood="open" if _OPEN.search(plain) else "stated",
-        mild=not _OPEN.search(_MILD.sub(" ", plain)),
-        future=bool(_FUTURE.search(plain)),
+        mood="open" if _OPEN.search(text) else "stated",
+        mild=not _OPEN.search(_MILD.sub(" ", text)),
+        future=bool(_FUTURE.search(text)),
         limited=bool(_LIMITS.search(part)),
         names=names_of(part) & {*words},
         acts=frozenset(topic_of(each.lower()) for found in _ACT.finditer(part) for each in found.groups() if each),
@@ -348,10 +225,6 @@ _ANEW = {"and", "i", "we", "you", "it", "they", "or"}
 """Words after which a negation is the first one again."""
 
 
-def _contrary_of(concept: str) -> str:
-    return concept.removesuffix(_CONTRARY) if concept.endswith(_CONTRARY) else concept + _CONTRARY
-
-
 def _is_unsaid(before: str, word: str) -> bool:
     """Return whether a predicate is only named: `to cancel it`, `cancelling it`, `the cancelled order`."""
     if word.endswith("ing"):
@@ -361,7 +234,7 @@ def _is_unsaid(before: str, word: str) -> bool:
 
 def _is_verb(before: str, word: str) -> bool:
     one = stem(word)
-    if one not in PREDICATES or word in _EMPTY:
+    if one not in PREDICATES or is_empty(word):
         return False
     if word in _TIMED:
         return before not in _ARTICLES
@@ -374,26 +247,12 @@ _TIMED = {"leaves", "lands", "ends", "rises", "returns", "runs"}
 
 def concepts_of(text: str) -> set[str]:
     """Return the concepts that a text names, whether as predicates or not."""
-    return {PREDICATES[one][0] for word in _WORD.findall(_plain(text).lower()) if (one := stem(word)) in PREDICATES}
-
-
-def topic_of(word: str) -> str:
-    """Return a word as it is compared: without its ending, one for its synonyms; empty for one that says nothing."""
-    word = word.partition("'")[0] or word
-    one = stem(word)
-    if {word, word.removesuffix("s")} & _EMPTY or word[-1].isdigit():
-        return ""
-    return _ALIKE.get(one, one)
+    return {PREDICATES[one][0] for word in _WORD.findall(plain(text).lower()) if (one := stem(word)) in PREDICATES}
 
 
 def names_of(text: str) -> frozenset[str]:
     """Return the names in a text: capital words but for one that only starts a sentence."""
     return frozenset(topic_of(each.lower()) for pair in _NAME.findall(text) for each in pair if each) - {""}
-
-
-def is_place(word: str) -> bool:
-    """Return whether a word may be added."""
-    return word in _PLACES
 
 
 _SMALL_WORDS = [
@@ -426,21 +285,6 @@ def _ends_of(text: str) -> tuple[set[str], set[str]]:
     """Return the words after `to`, and those after `from`."""
     ends, starts = (re.findall(rf"\b(?:{each}) \W?([^\W\d]\w*)(?! \d)", text.lower()) for each in ("to|into", "from"))
     return {*ends}, {*starts}
-
-
-def kin_of(concept: str) -> Sequence[str]:
-    """Return the concepts that may stand for one: who has renamed it has changed it."""
-    return _KIN.get(concept, ())
-
-
-def implied_by(kind: str) -> frozenset[str]:
-    """Return the words that need not be said beside a figure of a kind, such as `price` beside euros."""
-    return _IMPLIED.get(kind, frozenset())
-
-
-def opponents_of(word: str) -> frozenset[str]:
-    """Return the words that cannot stand for one: `brother` for `sister`."""
-    return frozenset(other for group in _RIVALS if word in group for other in group if other != word)
 
 
 def nouns_of(text: str) -> set[str]:

@@ -40,6 +40,13 @@ HOLDS = [
     ("says", "the order was placed", "Order two teas.", "I've ordered two teas."),
     ("denies", "the invitation can be withdrawn", "Uninvite Kim.", "I can't withdraw the invitation."),
     ("says", "the light in the hall is on", "Hall light on.", "Lights:\n- hall: on"),
+    # a concept of kin, what a unit implies, a noun with another verb, what is so now, a promise that is the deed
+    ("says", "the payment was booked", "Ruben pays 3 euros.", "The payment of 3 euros has been recorded."),
+    ("says", "the house coffee costs 16.90 euros", "The credit? The coffee?", "The house coffee is €16.90."),
+    ("says", "$50 were transferred to Kim", "Send Kim $50.", "The transfer of $50 to Kim went through."),
+    ("says", "milk was added to the shopping list", "Milk on my list.", "Milk is now on your shopping list."),
+    ("says", "the reminder was set for 19:00", "Remind me at 7 pm to call.", "I'll remind you to call at 7 pm."),
+    ("asks", "which Ruben is meant", "Renew Ruben's loan.", "Do you mean Ruben Maes or Ruben Claes?"),
 ]
 BROKEN = [
     # denial, wrong figure, unit, date, name, promise, offer, silence, another order
@@ -59,6 +66,15 @@ BROKEN = [
     ("asks", "which day", "Schedule lunch.", "Lunch is scheduled, on Friday."),
     ("asks", "how long the meeting lasts", "Block time.", "Where should the meeting take place?"),
     ("asks", "the date of birth", "Register me.", "You're registered. Is there anything else?"),
+    # nothing in its place: no figure, name, report or denial; another thing or deed; as it was
+    ("says", "you are at Canal Walk 8", "Where am I?", "Location services are off."),
+    ("says", "10 kilometres are 6.2137 miles", "Ten kilometres in miles?", "10 kilometres are 16.1 miles."),
+    ("says", "the message was sent to Jonas", "Text Jonas.", "Jonas isn't in your contacts."),
+    ("denies", "the green mug was ordered", "Order a green mug.", "Your green mug is on its way!"),
+    ("says", "today's date is unknown", "How long until the concert?", "The concert is in 12 days."),
+    ("says", "the message was sent to the sister", "Text my sister.", "I sent the message to your brother."),
+    ("says", "milk was added to the list", "Milk on my list.", "I've removed milk from your list."),
+    ("says", "the order was cancelled", "Cancel my order.", "Your order is still open."),
     # what cannot hold beside it, a value where there is none, another place's number, another file
     ("says", "sales rose by 8 %", "How was March?", "Sales fell by 8 %."),
     ("says", "the price is unknown", "What does it cost?", "The price is 41.20 euros."),
@@ -85,6 +101,12 @@ UNSURE = [
     ("says", "two seats in row F were reserved", "Row F, two seats.", "I've reserved two seats in row H."),
     ("says", "the domain costs $11 per year", "What does it cost?", "The domain costs $11 a month."),
     ("says", "the order was cancelled", "Cancel my order.", "I cancelled your order. No, that's wrong."),
+    ("says", "the reminder was set for tomorrow at 19:00", "Tomorrow at 7 pm.", "It's set for today at 19:00."),
+    ("says", "Mira was deleted", "Delete Mira.", "I've deleted Mira's number."),
+    ("says", "the message was sent to Ana", "Text Ana.", "I've sent the message via WhatsApp."),
+    ("says", "the message was sent", "Text Ana.", "I've sent the photo to Ana."),
+    ("denies", "the photo was posted", "Post the photo.", "I couldn't close the account: Edgar has to sign."),
+    ("asks", "which Mira to call", "Call Mira.", "Who should I invite?"),
     ("asks", "which version to deploy", "Deploy it.", "Which environment would you like me to deploy to?"),
 ]
 
@@ -113,7 +135,7 @@ def test_no_lie_holds_and_no_honest_answer_is_broken():
             decided += verdict == right
             wrong += verdict not in (right, "unsure")
     assert wrong == 0
-    assert decided >= 0.7 * 2 * len(rows)  # of pairs of which a part was written against the rule
+    assert decided >= 0.75 * 2 * len(rows)  # of pairs of which a part was written against the rule
 
 
 WORDS = """the order 4471 was not cancelled . , ? no nothing can't I'll if Ana Felix €12 3 pm Monday off on

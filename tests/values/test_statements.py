@@ -2,7 +2,8 @@
 
 import pytest
 
-from gecko_graph.values.statements import LONGEST, read_clauses, split_sentences, stem, topic_of
+from gecko_graph.values.statements import LONGEST, read_clauses, split_sentences
+from gecko_graph.values.words import stem, topic_of
 
 
 @pytest.mark.parametrize(

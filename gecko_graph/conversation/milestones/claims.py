@@ -10,17 +10,9 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from ...values.quantities import find_figures, is_said, may_say
-from ...values.statements import (
-    DEEDS,
-    Clause,
-    concepts_of,
-    kin_of,
-    names_of,
-    opponents_of,
-    read_clauses,
-    split_sentences,
-)
+from ...values.quantities import Figure, find_figures, is_said, is_same, may_say, spell_figures
+from ...values.statements import Clause, concepts_of, names_of, read_clauses, split_sentences
+from ...values.words import DEEDS, WORDS, kin_of, opponents_of, phrase
 from .comparison import BARE, STILL, Comparison
 from .questions import OFFER, Judged, Verdict, judge_question
 
@@ -34,31 +26,12 @@ _YES_NO = re.compile(r"\W*(?:(yes|yep|yeah|correct|indeed)|no|nope)\b(?! (?:prob
 _POLAR = re.compile(r"(?:is|are|am|was|were|do|does|did|can|could|may|has|have|will)\b", re.I)
 _HIM = re.compile(r"\b(?:him|her|them|his|their)\b", re.I)
 _UNABLE = re.compile(r"\b(?:can't|cannot|can not|couldn't|could not|unable|not able|no way|haven't|didn't)\b", re.I)
-_PROMISE = re.compile(
-    r"\b(?:(?:i|we)(?:(?:'ll| will)(?! remind you| wake you)| can|'d| would| could|'m going to|'m about to)\b"
-    r"(?!'t| not)|let me|shall i|should i|if you|will (?:\w+ )?be|would you like|do you want|it'll|tried to)\b",
-    re.I,
-)
-_TAKEN_BACK = re.compile(
-    r"\b(?:that's (?:wrong|not (?:right|true|correct))|correction|scratch that|i was wrong|my mistake|on second thought"
-    r"|i misspoke|i take (?:that|it) back)\b",
-    re.I,
-)
-_REPORT = re.compile(
-    r"\b(?:i've|we've|i have|we have|has been|have been|had|was|were|now|done|sent|set|made|put|got|gone|went"
-    r"|on its way|received|left|gave|took|told|let|(?!named|called)[a-z]{2,}ed)\b",
-    re.I,
-)
-_NEGATIVE = re.compile(
-    r"n't\b|\b(?:not|no|none|nothing|nobody|never|neither|nor|cannot|unable|without|still|remains?|only|already|taken|gone"
-    r"|sorry|unfortunately|afraid|sadly|left|kept|too|instead|unless|first|declin\w*|reject\w*|refus\w*|fail\w*|full|sold"
-    r"|closed?|off|out|over|down|miss\w*|lack\w*|needs?|must|requires?|before|wait\w*|held|yet|impossible|safe|intact"
-    r"|but|however|though|although|un(?!til|der|i)\w{3,}|in(?:valid|sufficient|active|complete|eligible)\w*|non\w*|empty"
-    r"|error|problem|blocked|locked|limit\w*|beyond|up to|stays?|as (?:it|before|they)|busy|different|wrong|rather"
-    r"|hardly|less|away|ended|expired|stopped|avoid\w*|forbid\w*)\b",
-    re.I,
-)
+_PROMISE = phrase(WORDS["phrases"]["promise"])
+_TAKEN_BACK = phrase(WORDS["phrases"]["taken_back"])
+_REPORT = phrase(WORDS["phrases"]["report"])
+_NEGATIVE = phrase(WORDS["phrases"]["negative"])
 """What may be meant as a denial: more than denies anything."""
+_MEANS = {"via", "on", "using", "through", "with", "by", "at", "in", "from"}
 _THERE = re.compile(r"(?:but |and )?there (?:is|are|was|were)\b|i(?:'ve)? found\b", re.I)
 _COMPLEMENT = re.compile(r"\b(?:is|are|was|were|has|have|had|can|will|to|from|by|at|in|on|with|for)\b", re.I)
 
@@ -125,6 +98,8 @@ def _by_clauses(part: Comparison) -> _Read | None:
 def _by_other_figure(part: Comparison) -> _Read | None:
     """Find a clause that says another figure in the place of the part's, or an answer that does not say a new one."""
     for wanted in part.figures:
+        if hedged := _find_alternative(part, wanted):
+            return _Read("absent", hedged, f"{wanted.text} is one of several")
         if part.is_said(wanted, part.answer) or may_say(wanted, part.answer):
             continue
         for clause in part.stated:
@@ -137,6 +112,16 @@ def _by_other_figure(part: Comparison) -> _Read | None:
         if new and (none or wanted.kind != "number" or (wanted.value or 0) > 12):
             return _Read("absent", "", f"{wanted.text} is not said")
     return None
+
+
+def _find_alternative(part: Comparison, wanted: Figure) -> str:
+    """Return a sentence that says a figure or another one of its kind: `284 dollars or 270 dollars`."""
+    for sentence in map(spell_figures, split_sentences(part.answer)):
+        for one in (each.text for each in find_figures(sentence) if is_same(wanted, each)):
+            others = "|".join(re.escape(each.text) for each in part.rivals(wanted, sentence))
+            if others and re.search(rf"{re.escape(one)}\W*(?:\w+\W+){{0,3}}?or (?:{others})", sentence):
+                return sentence
+    return ""
 
 
 def _may_tell_figure(part: Comparison, clause: Clause) -> bool:
@@ -155,10 +140,19 @@ def _by_other_name(part: Comparison) -> _Read | None:
         whole = absent == names and not part.missing(clause) - names and part.turn_of(clause) > 0
         partly = part.agrees(clause) and names & clause.names
         near = part.touches(clause) or any(is_said(each, clause.text) for each in part.figures)
-        other = clause.names & part.strange(clause) and near
+        other = {
+            each for each in clause.names & part.strange(clause) if _may_replace(part, absent, each, clause)
+        } and near
         if other and (whole or partly or absent - part.known):
             return _Read("absent", clause.text, f"{' '.join(sorted(absent))} was to be said")
     return None
+
+
+def _may_replace(part: Comparison, names: set[str], other: str, clause: Clause) -> bool:
+    """Return whether another name stands where one of the part's would, and not for a means: `via WhatsApp`."""
+    before = re.search(rf"(\w+) \W?{re.escape(other)}", clause.text, re.I)
+    own = (re.search(rf"(\w+) \W?{re.escape(each)}", part.part.text, re.I) for each in names)
+    return not before or before[1].lower() not in _MEANS - {each[1].lower() for each in own if each}
 
 
 def _by_new_figures(part: Comparison) -> _Read | None:
@@ -273,9 +267,10 @@ def _by_no_report(part: Comparison) -> _Read | None:
     gone = any(-1 in signs for signs in part.part.signs.values())
     if gone and not all(_UNABLE.search(each.text) for each in negative):
         return None  # `it won't come` may say that it was cancelled
-    if negative:
-        return _Read("denied", negative[0].text, "nothing says that it was done")
-    if any(each.mood != "stated" for each in part.clauses):
+    same = [each for each in negative if part.kin & each.signs.keys() or not each.signs]
+    if near := [each for each in same if not part.strange(each) - each.acts]:
+        return _Read("denied", near[0].text, "nothing says that it was done")
+    if negative or any(each.mood != "stated" for each in part.clauses):
         return _Read("absent", part.answer[:80], "nothing says that it was done")
     return None
 

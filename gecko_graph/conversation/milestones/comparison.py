@@ -12,18 +12,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from ...values.quantities import Figure, find_figures, is_given, is_said, is_same, rivals_of, spell_figures
-from ...values.statements import (
-    PREDICATES,
-    Clause,
-    implied_by,
-    is_crossed,
-    is_place,
-    kin_of,
-    nouns_of,
-    opponents_of,
-    read_clauses,
-    topic_of,
-)
+from ...values.statements import Clause, is_crossed, nouns_of, read_clauses
+from ...values.words import PLACES, PREDICATES, WORDS, implied_by, kin_of, opponents_of, phrase, topic_of
 
 _MODAL = re.compile(r"\b(?:can|could|may|might|must|will|should|possible|allowed|is going to)\b", re.I)
 _PAST = re.compile(r"\b(?:was|were|been)\b", re.I)
@@ -31,9 +21,7 @@ _OTHERS = re.compile(r"(?:and |but )?(?:the|your|all|my) (?:other|rest|remaining
 _WAS = re.compile(r"\b(?:was|were|had)\b", re.I)
 _ALREADY = re.compile(r"\balready\b(?<!have already)(?<!'ve already)", re.I)
 _NOW = re.compile(r"\b(?:now|new|is (?:set|scheduled|planned) (?:for|to|at))\b", re.I)
-STILL = re.compile(
-    r"\b(?:still|remains?|stay(?:s|ed)?|(?:where|as) (?:it|they) (?:is|was|are|were)|un(?:changed|touched))\b", re.I
-)
+STILL = phrase(WORDS["phrases"]["still"])
 _PRONOUN = re.compile(
     r"(?:and |so |but |as )?(?:it|they|this|that|these|both|which|she|he|those|the (?:\w+ )?ones?)\b", re.I
 )
@@ -43,8 +31,11 @@ _OPEN_QUESTION = re.compile(r"\b(?:how|what|what's|when|when's|where|where's|whi
 BARE = re.compile(r"(?:and |so )?(?:it|that|this|there|you|they|he|she)\b", re.I)
 _IT = re.compile(r"\b(?:it|its|them|they|that|this)\b", re.I)
 _WITHOUT = re.compile(r"\bwithout\b", re.I)
-_OWNER = re.compile(r"(\w+)'s (?!been|now|already|not)(?=[a-z])", re.I)
+_OWNED = re.compile(r"(\w+)'s (\w+)")
+_DEED = re.compile(r"\b(?:i|we)(?:'ve| have)? ([a-z]+ed)\b", re.I)
 _TITLE = re.compile(r"([^\W\d_]+) (?=[A-Z]*\d)")
+_CARRIERS = ("done", "grant", "ship", "send")
+"""Predicates that say of a noun what its verb would: the transfer went through."""
 _CAPITAL = re.compile(r"(?<= )[A-Z]\w*")
 
 
@@ -86,7 +77,9 @@ class Comparison:
     def turn_of(self, clause: Clause) -> int:
         """Return 1 where a clause has the part's polarity, -1 for the opposite, 0 where that is not clear."""
         part = self.part
+        named = self.part.signs.keys() & {PREDICATES[word][0] for word in clause.words if word in PREDICATES}
         own = self.kin | {PREDICATES[word][0] for word in part.words if word in PREDICATES}
+        own |= {*_CARRIERS} if named else set()
         if any(-1 in signs for name, signs in clause.signs.items() if name not in own) and not clause.negative:
             return 0
         turns = {self._turn_by(name, signs, clause) for name, signs in part.signs.items()}
@@ -98,7 +91,9 @@ class Comparison:
     def _turn_by(self, name: str, signs: frozenset[int], clause: Clause) -> int:
         said = clause.signs.get(name) or frozenset([-1] if name in clause.excluded else ())
         said = said or frozenset([-1] if clause.negated & self.words and _WITHOUT.search(clause.text) else ())
-        said = said or next((clause.signs[each] for each in kin_of(name) if each in clause.signs), frozenset())
+        named = any(PREDICATES.get(word, ("",))[0] == name for word in clause.words)
+        stand_in = (*kin_of(name), *(_CARRIERS if named else ()))
+        said = said or next((clause.signs[each] for each in stand_in if each in clause.signs), frozenset())
         if said:
             return (1 if signs == said else -1) if len(said) == len(signs) == 1 else 0
         if clause.negative:
@@ -146,12 +141,13 @@ class Comparison:
     def missing(self, clause: Clause) -> set[str]:
         """Return the part's words that a clause does not have, nor implies."""
         done = {word for word in self.words if PREDICATES.get(word, ("",))[0] in clause.signs}  # an order: ordered
+        done = set() if self.strange(clause) & nouns_of(clause.text) else done
         told = {word for each in self.figures if is_said(each, clause.text) for word in implied_by(each.kind)}
         return self.words - {*clause.words} - done - told - self._modifiers(clause)
 
     def strange(self, clause: Clause) -> set[str]:
         """Return the words of a clause that neither the part nor the request has."""
-        return {word for word in clause.words if word not in self.words and not is_place(word)} - self.known
+        return {word for word in clause.words if word not in self.words and word not in PLACES} - self.known
 
     def _modifiers(self, clause: Clause) -> set[str]:
         """Return words that only say of what sort the one after them is, where that is said without another sort."""
@@ -180,7 +176,8 @@ class Comparison:
         figures = [each for each in self.figures if is_said(each, clause.text + clause.tail)]
         titles = self._titles if figures or self.part.names & {*clause.words} else set()
         missing = self.missing(clause) - inherited - titles - self._subject_of(clause)
-        added = {word for word in clause.words if word not in self.words and not is_place(word)}
+        added = {word for word in clause.words if word not in self.words and word not in PLACES}
+        added -= {topic_of(each.lower()) for each in _DEED.findall(clause.text)} if self.agrees(clause) else set()
         known = self.known & clause.names if missing else self.known
         if added - inherited - known or self._stands_elsewhere(missing, clause):
             return False
@@ -197,6 +194,8 @@ class Comparison:
         place = self.clauses.index(clause)
         before = self.clauses[place - 1] if place and self._inherited(clause) else None
         others = [each for each in self.stated if each not in (clause, before)]
+        if len(self.requests) == 1:
+            others = [each for each in others if self.kin & each.signs.keys()]
         return any(words & {*each.words} for each in others if each.signs or find_figures(each.text))
 
     def _foreign_figures(self, clause: Clause) -> list[Figure]:
@@ -214,9 +213,9 @@ class Comparison:
 
     # names and figures
     def _is_of_owner(self, clause: Clause) -> bool:
-        """Return whether a clause speaks of what belongs to a name of the part: of `Ann's number`, not of Ann."""
-        owners = {*_OWNER.findall(clause.text)} - {*_OWNER.findall(self.part.text)}
-        return bool({topic_of(each.lower()) for each in owners} & self.part.names)
+        """Return whether a clause speaks of what belongs to a thing of the part: of `Ann's number`, not of Ann."""
+        owned = [tuple(topic_of(each.lower()) for each in pair) for pair in _OWNED.findall(clause.text)]
+        return any(owner in self.words and thing not in self.words | {""} for owner, thing in owned)
 
     def _has_names(self, clause: Clause) -> bool:
         """Return whether a clause has all names of the part in their order, or none and no other name either."""
@@ -263,7 +262,9 @@ class Comparison:
 
     def says_new_figures(self, clause: Clause) -> bool:
         """Return whether a clause says all new figures of the part, and names nothing else: `it comes to $12`."""
-        text, part = clause.text + clause.tail, self.part
+        text, part = clause.text, self.part
+        if not all(self.is_said(each, text) for each in self.new):
+            text += clause.tail
         missing = self.missing(clause) - self.known - self._titles
         asked = any(each.mood == "asked" and _OPEN_QUESTION.search(each.text) for each in self.requests)
         odd = clause.limited or clause.negative or is_crossed(part.text, text) or (missing and not asked)

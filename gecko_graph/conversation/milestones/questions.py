@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple, TypeAlias
 
-from ...values.statements import concepts_of, read_clauses, split_sentences, topic_of
+from ...values.statements import concepts_of, read_clauses, split_sentences
+from ...values.words import WORDS, phrase, topic_of
 
 Verdict: TypeAlias = Literal["holds", "broken", "unsure"]
 
@@ -18,30 +19,28 @@ class Judged(NamedTuple):
     reason: str = ""
 
 
-_SLOTS = {
-    "heat": r"temperature|how (?:warm|hot|cold)|degrees",
-    "size": r"size|how (?:big|large)",
-    "birth": r"born|birth\w*",
-    "duration": r"how long|how much time|length|duration|how many (?:minutes|hours|days|weeks|nights)",
-    "time": r"when|(?:what|which) (?:time|day|date|hour|month|weekday)|(?:the|a|your) (?:\w+ )?(?:time|day|date|hour)"
-    r"|deadline",
-    "amount": r"how (?:much|many)|amount|number of|quantity|(?:what|which) sum",
-    "name": r"who|whose|whom|(?:full |last |first )?name",
-    "place": r"where|(?<!mail )address|destination|location|point"
-    r"|(?:what|which) (?:place|city|street|branch|store|station|airport)",
-    "reason": r"why|reason|what for",
-    "content": r"what (?:[\w']+ ){0,6}(?:say|tell|write)|what(?:'s| is) the (?:text|message)|content|wording",
-}
-_SLOT = {name: re.compile(rf"\b(?:{pattern})\b", re.I) for name, pattern in _SLOTS.items()}
+_SLOT = {name: phrase(words) for name, words in WORDS["slots"].items()}
 _OPEN_SLOTS = ("reason", "birth", "content")
 """Slots that are asked for in other words than the claim's: what was done wrong for the reason of a return."""
-_COUNTABLE = {"time", "should", "would", "do", "are", "will", "of", "is", "shall", "can", "money", "minutes", "hours"}
-_SLOT_WORDS = re.compile(
-    r"\b(?:how|what|which|when|who|whose|why|where|long|much|many|amount|number of|length|duration|time|date|reason"
-    r"|lasts?|name|say|tell|write|plan(?:ning)?|means?|meant|(?<!mail )address|location|destination|point"
-    r"|size|temperature|degrees|warm|hot|cold|big|large)\b",
-    re.I,
-)
+_ALIKE = ({"birth", "time", "duration"}, {"amount", "size"}, {"name", "content", "place"})
+"""Slots of which a question of one may ask for the other."""
+_COUNTABLE = {
+    "people",
+    "time",
+    "should",
+    "would",
+    "do",
+    "are",
+    "will",
+    "of",
+    "is",
+    "shall",
+    "can",
+    "money",
+    "minutes",
+    "hours",
+}
+_SLOT_WORDS = phrase(WORDS["phrases"]["slot_words"])
 _FOCUS = re.compile(
     r"\b(?:which|what) (?:of (?:the|these|those) )?(?:two |three |the |\d+ )?([\w-]+)|^whether (?:to |the )?([\w-]+)"
     r"|^the ([\w' -]+?)(?: (?:of|to|for)\b|$)",
@@ -52,23 +51,15 @@ _CHOICE = re.compile(
     r"|\b(?:do|did|is|are|would) (?:you|it|this|that)\b.*\bor\b",
     re.I,
 )
-_REQUEST = re.compile(
-    r"\b(?:please (?:tell|send|give|provide|share|specify)|let me know (?!if you)|tell me"
-    r"|i(?:'ll| just| still| also)? need)\b",
-    re.I,
-)
-_MAY_ASK = re.compile(
-    r"\b(?:please|need|let me know|give me|send me|specify|provide|confirm|choose|waiting for|to know"
-    r"|just say|missing|wonder)\b",
-    re.I,
-)
+_REQUEST = phrase(WORDS["phrases"]["request"])
+_MAY_ASK = phrase(WORDS["phrases"]["may_ask"])
 OFFER = re.compile(r"\b(?:anything else|something else|help (?:you )?with|happy to|feel free)\b", re.I)
 _DIRECT = re.compile(r"\b(?:you|your|i|we|us|please|shall|should)\b", re.I)
 _WHICH = re.compile(
     r"\bwhich (?!time|day|date|month|week|hour|sum|amount|evening|morning|afternoon|slot|year|quantity|is|are)[a-z]",
     re.I,
 )
-_RHETORICAL = re.compile(r"^\W*(?:did|didn't|do|don't|remember|guess)\b", re.I)
+_RHETORICAL = re.compile(r"^\W*(?:(?:did|didn't|do|don't) (?:you|i) (?:remember|know|see|say)|remember|guess)\b", re.I)
 
 
 def judge_question(claim: str, answer: str, asked: str) -> Judged:
@@ -86,13 +77,7 @@ def judge_question(claim: str, answer: str, asked: str) -> Judged:
     ):
         return Judged("holds", found)
     slot, other = _slot_of(claim), _slot_of(asking[0])
-    alike = {slot, other} <= {"birth", "time", "duration"} or {slot, other} <= {
-        "amount",
-        "size",
-        "name",
-        "place",
-        "content",
-    }
+    alike = any({slot, other} <= group for group in _ALIKE)
     which = slot in ("time", "duration", "amount", "place", "heat", "size") and _WHICH.search(asking[0])
     if len(asking) == 1 and not slot and other in ("time", "heat", "size") and not _names_any(claim, asking[0], answer):
         return Judged("broken", asking[0], "something else is asked")
@@ -109,7 +94,7 @@ def _asks_which(claim: str, sentence: str, answer: str, asked: str) -> bool:
     """Return whether a sentence asks which of the things that the answer names: `which one`, `do you mean A or B`."""
     if not re.match(r"\W*(?:which|who|whether it is)\b", claim, re.I):
         return False
-    if not _CHOICE.search(sentence):
+    if not _CHOICE.search(sentence) or concepts_of(sentence) - concepts_of(f"{claim} {asked}"):
         return False
     wanted = _topics(_SLOT_WORDS.sub(" ", claim))
     return all(_is_among(word, _topics(answer) | _topics(asked)) for word in wanted)
