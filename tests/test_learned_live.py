@@ -10,10 +10,10 @@ from langgraph.types import Command
 from evals.reality.killing import Fate, KillingSaver
 from gecko_graph import Models, Refused, Tool, Toolkit, World, create_gecko_agent
 from gecko_graph.learning.learn import learn_contracts
-from gecko_graph.learning.observation import BadRows, Observation, write_rows
 from gecko_graph.learning.readers import read_file
 from gecko_graph.real.learned import teach
 from gecko_graph.testing import recorded
+from gecko_graph.values.observation import BadRows, Observation, write_rows
 from gecko_graph.world.rung import Answer
 
 from .test_agent import APPROVE, Shop, thread

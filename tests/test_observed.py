@@ -12,11 +12,10 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from evals.reality.killing import Fate, KillingSaver
 from gecko_graph import GeckoError, Models, Tool, Toolkit, World, create_gecko_agent
-from gecko_graph.learning.observation import BadRows
 from gecko_graph.learning.readers import read_file
 from gecko_graph.masking import MASK
 from gecko_graph.testing import recorded
-from gecko_graph.values.observation import Observer
+from gecko_graph.values.observation import BadRows, Observer
 from gecko_graph.world.rung import Answer
 
 from .test_agent import PLAN, TASK, Shop, thread

@@ -8,9 +8,9 @@ from random import Random
 from typing import Any
 
 from gecko_graph import Toolkit
-from gecko_graph.learning.observation import Observation
 from gecko_graph.state import JsonObject
 from gecko_graph.values.difference import make_patch
+from gecko_graph.values.observation import Observation
 
 from .classes import Classes, unshared
 from .differential import LONGEST, Start, Values, answered, public, random_step

@@ -8,10 +8,10 @@ from random import Random
 from typing import Any, NamedTuple
 
 from gecko_graph import Toolkit
-from gecko_graph.learning.observation import Observation
 from gecko_graph.learning.replay import contradicted
 from gecko_graph.state import JsonObject
 from gecko_graph.values.documents import read_document
+from gecko_graph.values.observation import Observation
 
 from .contracted import CLASSES, FILES, FOLDER
 from .observed import plain_toolkit

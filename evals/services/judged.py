@@ -11,9 +11,8 @@ from typing import Any
 
 from gecko_graph import Toolkit
 from gecko_graph.learning.learn import learn_contracts
-from gecko_graph.learning.observation import Observation
 from gecko_graph.state import JsonObject
-from gecko_graph.values.observation import kind_of
+from gecko_graph.values.observation import Observation, kind_of
 
 from ..bfcl.fidelity import Recorded
 from ..bfcl.learned import WARNED, add_tallies, foreseen, tally

@@ -8,12 +8,12 @@ from typing import Any
 import httpx
 
 from gecko_graph import GeckoContext, Toolkit, ToolSpec, World
-from gecko_graph.learning.observation import Observation
 from gecko_graph.state import CallStatus, Json, JsonObject
 from gecko_graph.tools.openapi.client import read_answer
 from gecko_graph.tools.openapi.request import build_request
 from gecko_graph.values.difference import make_patch
 from gecko_graph.values.documents import read_document
+from gecko_graph.values.observation import Observation
 
 from ..costing.shop import SHOP, load
 from ..harness.options import ROOT

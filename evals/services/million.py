@@ -11,8 +11,8 @@ from time import monotonic
 
 from gecko_graph import Toolkit
 from gecko_graph.learning.learn import learn_contracts
-from gecko_graph.learning.observation import Observation
 from gecko_graph.state import JsonObject
+from gecko_graph.values.observation import Observation
 
 SCHEMA = {"type": "object", "properties": {"item": {"type": "string"}, "count": {"type": "integer"}}}
 BUY = {"name": "buy", "description": "Buy items.", "parameters": {**SCHEMA, "required": ["item", "count"]}}

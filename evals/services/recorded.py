@@ -8,8 +8,8 @@ from hashlib import sha256
 from typing import Any
 
 from gecko_graph import Tool, Toolkit
-from gecko_graph.learning.observation import Observation
 from gecko_graph.state import JsonObject
+from gecko_graph.values.observation import Observation
 
 from ..harness.options import Options, read_jsonl
 from ..suites.tau import CONVERSATIONS, TOOLS, conversation_of, plain

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from gecko_graph import Tool, Toolkit
-from gecko_graph.learning.observation import Observation
 from gecko_graph.state import CallStatus, Json, JsonObject
+from gecko_graph.values.observation import Observation
 
 from .local import CALLS, split
 from .threads import Driver, Service, follow

@@ -8,9 +8,10 @@ from random import Random
 from typing import Any, NamedTuple
 
 from gecko_graph import Toolkit, World
-from gecko_graph.learning.observation import Observation, observe_world
+from gecko_graph.learning.observation import observe_world
 from gecko_graph.schemas.complaints import find_complaints
 from gecko_graph.state import Call, CallStatus, Json, JsonObject
+from gecko_graph.values.observation import Observation
 from gecko_graph.world.rung import Answer
 
 READS, ODD, LATEST, TRIES = 0.6, 0.1, 12, 20

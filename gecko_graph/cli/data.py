@@ -22,10 +22,12 @@ from ..scenario.tools import is_in_module
 from ..state import RoleUsage
 from ..tools import Toolkit
 from ..training.dialogues import MEASURED, make_dialogues
+from ..training.formats import FORMATS
 from ..training.loop import create_loop
 from ..training.output import NEMO_GYM, SAMPLES, nemo_rows, save_tasks
 from ..training.rows import Unwritten, write_rows
 from ..training.stages import LoopConfig
+from ..training.steps import read_rows
 from ..training.tool_writer import write_tools
 from ..training.verify import Summary, verify_samples
 from ..training.walks import CHAIN
@@ -116,12 +118,13 @@ def tasks(options: Options) -> int:
     check_needs(options)
     toolkit = choose(read_toolkit(options.spec, allow_remote=options.allow_remote), options)
     states, folder = [read_state(file) for file in options.state], Path(options.output)
-    named = _write_toolkit(toolkit, options.spec, folder)
+    named = options.spec if is_in_module(options.spec) else TOOLS
     with _progress(options.count) as (_, tell):
         made = save_tasks(
             folder, toolkit, states, options.count, tools=named, seed=options.seed, model=_find_models(options),
             progress=lambda done, wanted, tried: tell(done, f"making tasks, {counted(tried, 'walk')}"),
         )  # fmt: skip
+    _write_tools(toolkit, named, folder)
     if options.to == "nemo-gym":
         write_rows(folder / NEMO_GYM, nemo_rows(made))
     deep = sum(each.chain >= CHAIN for each in made)
@@ -131,13 +134,10 @@ def tasks(options: Options) -> int:
     return 0 if len(made) == options.count else 1
 
 
-def _write_toolkit(toolkit: Toolkit, spec: str, folder: Path) -> str:
-    """Write the tools beside a folder's cases, unless a module has them; return how the cases name them."""
-    if is_in_module(spec):
-        return spec
-    folder.mkdir(parents=True, exist_ok=True)
-    write_text("-o", str(folder / TOOLS), format_document(toolkit.to_openapi(), ".yaml"))
-    return TOOLS
+def _write_tools(toolkit: Toolkit, named: str, folder: Path) -> None:
+    """Write the tools beside a folder's cases, unless these name a module that has them."""
+    if named == TOOLS:
+        write_text("-o", str(folder / TOOLS), format_document(toolkit.to_openapi(), ".yaml"))
 
 
 def _show_made(where: str, told: str, lines: list[str], style: str) -> None:
@@ -164,21 +164,17 @@ def loop(options: Options) -> int:
             for mode, part in built.stream({}, stream_mode=["updates", "custom"]):
                 if mode == "custom":
                     status.update(f"iteration {part['iteration']}: {part['step']}, row {part['done']}")
-                for step, counts in _steps_of(part) if mode == "updates" else ():
-                    console.print(Text.assemble((f"{step:<12} ", "bold"), ", ".join(_words_of(counts))))
-                    known[step] = counts
+                    continue
+                for update in part.values():
+                    for step, counts in update.get("counts", {}).items():
+                        console.print(Text.assemble((f"{step:<12} ", "bold"), ", ".join(_words_of(counts))))
+                        known[step] = counts
         except GeckoError as error:
             if not known:  # nothing could be read
                 raise
             screen(stderr=True).print(Text(clean(str(error), lines=True), "red"))
             return 1
     return 1 if any(known.get(step, {}).get("unreadable") for step in ("seed", "held-out")) else 0
-
-
-def _steps_of(update: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the steps that a node's update tells of, with what they have counted."""
-    for part in update.values():
-        yield from part.get("counts", {"trained": {"model": part.get("model")}}).items()
 
 
 def _words_of(counts: Mapping[str, Any]) -> list[str]:
@@ -202,10 +198,10 @@ def tools(options: Options) -> int:
             options.domain, options.output, options.count, model=build_models(options), seed=options.seed,
             tell=lambda done, asked: tell(done, f"writing tools, {counted(asked, 'path')} drawn"),
         )  # fmt: skip
-    lost = f", {counted(len(made.lost), 'path')} without one" if made.lost else ""
-    lines = [f"{path}: {'; '.join(faults.splitlines())}" for path, faults in made.lost[:LOST_SHOWN]]
-    _show_made(options.output, f"{counted(len(made.names), 'tool')}{lost}", lines, "yellow")
-    return 0 if len(made.names) == options.count else 1
+    lost = f", {counted(len(made['lost']), 'path')} without one" if made["lost"] else ""
+    lines = [f"{path}: {'; '.join(faults.splitlines())}" for path, faults in made["lost"][:LOST_SHOWN]]
+    _show_made(options.output, f"{counted(len(made['names']), 'tool')}{lost}", lines, "yellow")
+    return 0 if len(made["names"]) == options.count else 1
 
 
 def dialogues(options: Options) -> int:
@@ -213,34 +209,36 @@ def dialogues(options: Options) -> int:
     check_needs(options)
     folder = Path(options.output)
     toolkit = choose(read_toolkit(options.document, allow_remote=options.allow_remote), options)
-    named = _write_toolkit(toolkit, options.document, folder)
+    named = options.document if is_in_module(options.document) else TOOLS
     with _progress(options.count) as (bar, tell):
 
-        def costs(spent: RoleUsage, left: int) -> bool:
+        def costs(spent: RoleUsage) -> bool:
             bar.stop()
-            _show_costs(spent, left)
+            _show_costs(spent)
             is_wanted = options.yes or not bar.console.is_terminal or click.confirm("Go on?", default=True, err=True)
             bar.start()
             return is_wanted
 
         counts = make_dialogues(
             toolkit, folder, options.count, tools=named, model=build_models(options), assistant=options.assistant,
-            seed=options.seed, workers=options.workers, to=options.to, costs=costs,
+            seed=options.seed, workers=options.workers, costs=costs,
             tell=lambda kept, made: tell(kept, counted(made, "dialogue")),
         )  # fmt: skip
-    kept, rows = counts.pop("kept", 0), counts.pop("rows", 0)
-    lines = [f"{counted(number, 'dialogue')} dropped: {why}" for why, number in counts.most_common()]
-    _show_made(
-        options.output, f"{counted(kept, 'dialogue')} kept, {counted(rows, 'row')} in {SAMPLES}", lines, "yellow"
-    )
+    _write_tools(toolkit, named, folder)
+    if options.to:
+        rows = read_rows(folder / SAMPLES)
+        write_rows(folder / f"{options.to}.jsonl", (made for row in rows for made in FORMATS[options.to](row)))
+    kept, number = counts.pop("kept", 0), counts.pop("rows", 0)
+    told = f"{counted(kept, 'dialogue')} kept, {counted(number, 'row')} in {SAMPLES}"
+    lines = [f"{counted(count, 'dialogue')} dropped: {why}" for why, count in counts.most_common()]
+    _show_made(options.output, told, lines, "yellow")
     return 0 if kept == options.count else 1
 
 
-def _show_costs(spent: RoleUsage, left: int) -> None:
-    """Tell what ten dialogues cost, and what those that are left do, by the first ones."""
-    for number in dict.fromkeys((10, left)):
-        share = number / MEASURED
-        price = "" if spent["cost"] is None else f", ${spent['cost'] * share:.2f}"
-        calls, given, written = (round(spent[key] * share) for key in ("calls", "input_tokens", "output_tokens"))
-        told = f"about {counted(calls, 'question')}, {given:,} tokens read, {written:,} written{price}"
-        _show_made(counted(number, "dialogue"), f"{told} (measured on the first {MEASURED})", [], "")
+def _show_costs(spent: RoleUsage) -> None:
+    """Tell what ten dialogues cost, by the first ones."""
+    share = 10 / MEASURED
+    price = "" if spent["cost"] is None else f", ${spent['cost'] * share:.2f}"
+    calls, given, written = (round(spent[key] * share) for key in ("calls", "input_tokens", "output_tokens"))
+    told = f"about {counted(calls, 'question')}, {given:,} tokens read, {written:,} written{price}"
+    _show_made("10 dialogues", f"{told} (measured on the first {MEASURED})", [], "")

@@ -20,7 +20,6 @@ from ..display.words import clean, counted
 from ..errors import ContractError, GeckoError, did_you_mean
 from ..learning.learn import Learned, learn_contracts
 from ..learning.learn import Progress as Told
-from ..learning.observation import BadRows, Observation
 from ..learning.probe import probe
 from ..learning.readers import read_file
 from ..learning.review import Proposal, find_proposals
@@ -28,6 +27,7 @@ from ..learning.writer import estimate, propose_rules
 from ..scenario import read_toolkit
 from ..tools import Toolkit
 from ..values.documents import format_document, read_document
+from ..values.observation import BadRows, Observation
 from .inputs import build_models, check_files, check_needs, choose, connect, screen, write_text
 from .tools import converse
 

@@ -167,45 +167,30 @@ SIGNED = [Form(f"{{}} {sign} 0", "sign", ("number",), partial(SIGNS[_TURNED[sign
 
 def build_conditions(terms: Sequence[Term]) -> list[Condition]:
     """Return conditions over these terms, both ways round, each once."""
-    found = [*_single(terms), *_members(terms), *_compared(numbers(terms)), *_equal(terms)]
-    both = (one for each in found for one in (each, each.negated()))
-    return list({one.check: one for one in both if one.known}.values())
-
-
-def _single(terms: Sequence[Term]) -> Iterator[Condition]:
-    for term in terms:
-        given = term.where("given")
-        if term.where("there") != given:
-            yield GIVEN.of(term)
-        if (filled := FILLED.of(term)).fails:
-            yield filled
-        if given and given == term.where("flag"):
-            yield FLAG.of(term)
-
-
-def _members(terms: Sequence[Term]) -> Iterator[Condition]:
+    known, keys = numbers(terms), [term for term in terms if term.where("key")]
     holders = [term for term in terms if term.of != "argument" and term.where("holder")]
     plain = [term for term in holders if term.of == "state" and term.where("flat") == term.where("there")]
-    keys = [term for term in terms if term.where("key")]
-    for holder in [*holders, *derive(plain, " | values", dict, lambda value: [*value.values()])]:
-        yield from (MEMBER.of(key, holder) for key in keys if holder.text not in key.text)
-
-
-def _compared(known: Sequence[Term]) -> Iterator[Condition]:
-    products = [combine(a, b, "*") for a, b in combinations(known, 2) if "argument" in (a.of, b.of)][:MOST_PAIRS]
-    for pair in [*combinations(known, 2), *((a, b) for a in products for b in known if b.text not in a.text)]:
-        yield from (form.of(*pair) for form in COMPARED)
-    for term in [*known, *products]:
-        if term.of != "argument" and all(type(value) is int for value in term.values if is_number(value)):
-            yield COUNT.of(term)  # whether there are any is a flag
-        yield from (form.of(term) for form in SIGNED)
-
-
-def _equal(terms: Sequence[Term]) -> Iterator[Condition]:
-    keys = [term for term in terms if term.where("key")][:MOST_PAIRS]
-    for pair in combinations(keys, 2):
-        if any(term.of != "state" for term in pair) and (equal := EQUAL.of(*pair)).true.bit_count() > 1:
-            yield equal
+    holders += derive(plain, " | values", dict, lambda value: [*value.values()])
+    pairs = [*combinations(known, 2)]
+    products = [combine(a, b, "*") for a, b in pairs if "argument" in (a.of, b.of)][:MOST_PAIRS]
+    pairs += [(a, b) for a in products for b in known if b.text not in a.text]
+    whole = [term for term in terms if (given := term.where("given")) and given == term.where("flag")]
+    counts = [
+        term for term in (*known, *products) if term.of != "argument" and term.where("counts") == term.where("number")
+    ]
+    equal = (EQUAL.of(*pair) for pair in combinations(keys[:MOST_PAIRS], 2) if any(term.of != "state" for term in pair))
+    found = [
+        *(GIVEN.of(term) for term in terms if term.where("there") != term.where("given")),
+        *(one for one in map(FILLED.of, terms) if one.fails),
+        *map(FLAG.of, whole),
+        *(MEMBER.of(key, holder) for holder in holders for key in keys if holder.text not in key.text),
+        *(form.of(*pair) for pair in pairs for form in COMPARED),
+        *map(COUNT.of, counts),  # whether there are any is a flag
+        *(form.of(term) for term in (*known, *products) for form in SIGNED),
+        *(one for one in equal if one.true.bit_count() > 1),
+    ]
+    both = (one for each in found for one in (each, each.negated()))
+    return list({one.check: one for one in both if one.known}.values())
 
 
 def of_items(many: Term, states: Sequence[Any]) -> Iterator[Condition]:

@@ -16,9 +16,9 @@ from typing import Any
 
 from ..state import Json
 from ..values.difference import json_equal
+from ..values.observation import is_masked
 from ..values.places import as_text
 from .conditions import SIGNS, combine
-from .observation import is_masked
 from .terms import MISSING, Term, are, derive, is_number, quote
 
 LEAST, DIGITS, LONGEST_TABLE, MOST_NUMBERS, MOST_HOLES = 3, 6, 200, 30, 6
@@ -70,8 +70,8 @@ class Explainer:
         )
         if (term := next(fitting, None)) is None:
             return None
-        if name and not term.is_named(name):
-            term = next((other for other in fitting if other.is_named(name)), term)
+        if name and not term.text.endswith(f".{name}"):
+            term = next((other for other in fitting if other.text.endswith(f".{name}")), term)
         needs = term.typed()
         texts = [value for value in term.values if isinstance(value, str)]
         if term.of != "argument" and texts and not any("\n" in value for value in texts):

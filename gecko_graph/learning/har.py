@@ -28,10 +28,11 @@ from ..tools.openapi.client import read_answer
 from ..tools.openapi.credentials import Server
 from ..tools.openapi.request import FORMS
 from ..tools.openapi.request_reader import CannotRead, Operations, read_cookies
+from ..values.observation import BadRows, Observation, mask_values
 from ..values.places import map_texts
 from ..world.rung import Answer
 from ..world.world import World
-from .observation import BadRows, Observation, mask_values, observe_world
+from .observation import observe_world
 
 TOGETHER, BEFORE = 150, 50
 """Calls of a user that one world follows, and those before them that tell it what is known at their begin."""

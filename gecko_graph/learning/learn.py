@@ -11,10 +11,10 @@ from typing import Any
 from ..state import JsonObject
 from ..tools import Toolkit
 from ..values.documents import format_document
+from ..values.observation import BadRows, Observation
 from ..world.world import check_setup
 from .conditions import documented_in
 from .miner import mine
-from .observation import BadRows, Observation
 from .replay import Contradiction, find_contradictions
 from .sample import Sampler, find_opposites
 

@@ -16,14 +16,13 @@ from ..errors import ContractError
 from ..state import Json, JsonObject
 from ..tools import ToolSpec
 from ..values.digest import digest
-from ..values.observation import HOLE
+from ..values.observation import HOLE, Observation, is_masked, without_masked
 from ..values.patch import tokens
 from ..values.places import as_text
 from .changes import Lawful, Program, cover, find_effects, shape_of
 from .conditions import MOST_SEEN, PROSE, Documented, build_conditions, forms_of, numbers_in, of_items, places
 from .explain import Explainer, richer
-from .observation import Observation, is_masked, without_masked
-from .rules import ESTABLISHED, EXCEPTIONS, PROPOSED, Rule, Sample, find_region, find_rules
+from .rules import ESTABLISHED, EXCEPTIONS, PROPOSED, Rule, Sample, find_region, find_rules, said, weigh
 from .terms import MISSING, Term, build_terms, grouped, quote
 
 CHUNK, MOST_PARTS = 12, 6
@@ -166,11 +165,9 @@ def _requirements(whole: _Rows, unknown: list[str]) -> tuple[list[JsonObject], l
 def _never(whole: _Rows) -> list[JsonObject]:
     """Return the warning of a tool that was refused each time: a call that is lawful may not have been tried yet."""
     count, (kind, rows) = len(whole.rows), whole.kinds()[0]
-    told = (
-        f"perhaps refused: refused each of {count} times, {rows.bit_count()} of them by {re.sub(_BRACES, HOLE, kind)}"
-    )
-    evidence = {"kind": "never", "for": count, "lawful": 0, "against": [], "rivals": 0, "status": "proposed"}
-    return [{"id": "never-done", "check": "false", "pass": told, "evidence": evidence}]
+    told = f"refused each of {count} times, {rows.bit_count()} of them by {re.sub(_BRACES, HOLE, kind)}"
+    evidence = weigh("never", count, len({*whole.sample.starts}), [], is_clear=False, lawful=0, rivals=0)
+    return [{"id": "never-done", "check": "false", **said(told, evidence), "evidence": evidence}]
 
 
 def _clauses(sample: Sample, rule: Rule, error: Json, name: str) -> tuple[list[JsonObject], list[str]]:
@@ -180,10 +177,7 @@ def _clauses(sample: Sample, rule: Rule, error: Json, name: str) -> tuple[list[J
     when = {"when": " and ".join(guards)} if guards else {}
     checks = [f"({one.check})" if " " in one.check else one.check for one in some]
     head: JsonObject = {"id": name, **when, "check": " or ".join(checks)}
-    says: JsonObject = (
-        {"error": error} if rule.evidence["status"] == "established" else {"pass": f"perhaps refused: {as_text(error)}"}
-    )
-    made = [{**head, **says, "evidence": rule.evidence}]
+    made = [{**head, **said(error, rule.evidence), "evidence": rule.evidence}]
     if len(some) > 1:
         made.append({"id": f"{name}-rivals", **when, "check": " and ".join(checks), "pass": "rival rules disagree"})
     unseen = [guard for one in some if not sample.lawful & ~one.known for guard in one.guards]

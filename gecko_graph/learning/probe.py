@@ -13,11 +13,11 @@ from ..state import Call, Json, JsonObject
 from ..tools import Toolkit, ToolSpec
 from ..tools.real import drive, run_real
 from ..values.digest import digest
-from ..values.observation import Observe
-from ..values.places import clock
+from ..values.observation import Observation, Observe
 from ..world.world import World
 from .learn import Learned, Progress
-from .observation import Observation, observe_world
+from .observation import observe_world
+from .replay import open_run
 
 LIMIT, A_ROUND, VALUES, TIMEOUT_S = 200, 3, 12, 30.0
 _ODD: tuple[Json, ...] = ("no-such-thing", "", 0, -1, 1_000_000, None)
@@ -111,8 +111,7 @@ def _rank(tool: ToolSpec, args: JsonObject, state: JsonObject) -> int:
     """Return 0 where rivals disagree, 1 where nothing is known, 2 where the tool's rules foresee what comes."""
     if tool.contract is None or tool.contract.data.get("evidence", {}).get("refusals") == {}:
         return 1  # of a tool that never refused a call no rule is known
-    call = Call(id="call_1", name=tool.name, args=args)
-    run = tool.contract.open(args=args, parameters=tool.parameters, state=state, call=call, now=clock(state), seed=0)
+    run = open_run(tool.contract, tool, Observation(tool.name, args, "ok", None, state))
     if run.refusal() is not None:
         return 2
     return 0 if "rival" in (run.unknown or "") else 1 if run.unknown or run.unclear else 2

@@ -13,9 +13,10 @@ from ..errors import GeckoError, PatchConflict
 from ..state import Json, JsonObject
 from ..tools import Toolkit
 from ..tools.openapi.credentials import Server
+from ..values.observation import BadRows, Observation
 from ..values.patch import apply_patch
 from .har import read_har
-from .observation import BadRows, Observation, with_later
+from .observation import with_later
 
 
 def read_file(
@@ -37,10 +38,8 @@ def read_file(
     """
     if toolkit is not None and str(file).endswith(".har"):
         yield from read_har(file, bad, toolkit, server)
-    elif toolkit is not None:
-        yield from with_later(_read_lines(file, bad, toolkit), toolkit.is_read)
     else:
-        yield from _read_lines(file, bad, None)
+        yield from with_later(_read_lines(file, bad, toolkit), toolkit.is_read if toolkit else lambda _: False)
 
 
 def _read_lines(file: str | Path, bad: BadRows, toolkit: Toolkit | None) -> Iterator[Observation]:
@@ -106,8 +105,8 @@ def read_messages(
 def _calls(message: JsonObject, source: str, bad: BadRows | None) -> Iterator[tuple[str, str, JsonObject]]:
     for call in cast("list[Any]", message.get("tool_calls") or []):
         function = call.get("function") or {}
-        args, name = _arguments(function.get("arguments")), function.get("name")
-        if args is not None and isinstance(name, str):
+        args, name = read_result(function.get("arguments") or "{}"), function.get("name")
+        if isinstance(args, dict) and isinstance(name, str):
             yield str(call.get("id")), name, args
         elif bad:
             bad.add("arguments are no JSON object", source)
@@ -150,10 +149,3 @@ def read_result(content: Any) -> Json:
     with suppress(ValueError, RecursionError):
         return cast("Json", json.loads(content))
     return content
-
-
-def _arguments(given: Any) -> JsonObject | None:
-    if isinstance(given, str):
-        with suppress(ValueError, RecursionError):
-            given = json.loads(given or "{}")
-    return given if isinstance(given, dict) else None

@@ -12,10 +12,9 @@ from ..errors import EvaluationFailed, PatchConflict
 from ..state import Call, Json, JsonObject
 from ..tools import ToolSpec
 from ..values.difference import json_equal
-from ..values.observation import kind_of
+from ..values.observation import Observation, kind_of
 from ..values.patch import apply_patch
 from ..values.places import as_text, clock, scalars
-from .observation import Observation
 
 NAMED = 5
 Part = Literal["requires", "effects", "returns"]

@@ -9,9 +9,11 @@ from ..errors import ContractError, GeckoError
 from ..state import JsonObject
 from ..tools.lessons import REFUSED
 from ..values.documents import format_document
+from .explain import escape
 from .readers import read_result
+from .rules import PERHAPS
 
-PERHAPS, PARTS, EVIDENCE = "perhaps refused: ", ("effects", "returns"), ("for", "status", "by")
+PARTS, EVIDENCE = ("effects", "returns"), ("for", "status", "by")
 
 
 class Proposal(NamedTuple):
@@ -60,7 +62,8 @@ class Proposal(NamedTuple):
             why = "only its error is known: edit it, and say what must hold"
             raise ContractError(f"{self.id}: {why if self.contract else 'the contract of its tool is in another file'}")
         evidence = {"kind": "person", "for": self.rule["for"], "status": "established", "by": by}
-        clause = {"id": self.id.rpartition("/")[2], "check": check, "error": self.rule["says"].removeprefix(REFUSED)}
+        error = escape(str(self.rule["says"]).removeprefix(REFUSED))  # a service's text is no template
+        clause = {"id": self.id.rpartition("/")[2], "check": check, "error": error}
         Contract.load({"requires": [clause]}, where=self.id)
         self.contract.setdefault("requires", []).append({**clause, "evidence": evidence})
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from math import exp, lgamma, log2
+from typing import Any
 
-from ..state import JsonObject
+from ..state import Json, JsonObject
+from ..values.places import as_text
 from .conditions import TIERS, TRUSTED, Condition, Documented, conjoined, constants, places
 from .terms import Term
 
@@ -19,7 +21,7 @@ PROPOSED, ESTABLISHED = 3, 10
 CHANCE, SURE = 0.05, 0.001
 """Chance that one of so many conditions would fit so many rows by accident, below which it is told, and may refuse."""
 
-STARTS = 2
+STARTS, PERHAPS = 2, "perhaps refused: "
 MOST_RIVALS, MOST_RULES, MOST_CONJOINED, HALF = 5, 4, 3, 0.5
 
 
@@ -142,30 +144,42 @@ def chance_of(rows: int, failed: int, lawful: int, pool: int) -> float:
     return pool * exp(log_choose(failed, rows) - log_choose(failed + lawful, rows))
 
 
-def grade(kind: str, rows: int, starts: int, against: int, *, is_clear: bool) -> str:
-    """Return how far a rule of a kind is to be trusted; `is_clear`: nothing speaks of an accident."""
-    if against:
-        return "refuted"
+def weigh(kind: str, rows: int, starts: int, against: Sequence[str], *, is_clear: bool, **more: Any) -> JsonObject:
+    """Return the evidence for a rule of a kind, with how far it is to be trusted.
+
+    Args:
+        kind: Its form.
+        rows: The refusals that it explains.
+        starts: The states in which they began.
+        against: The lawful calls that it would refuse.
+        is_clear: Whether nothing speaks of an accident.
+        more: What else is said.
+    """
     trusted = kind in TRUSTED and rows >= ESTABLISHED and starts >= STARTS and is_clear
-    return "established" if trusted else "proposed"
+    status = "refuted" if against else "established" if trusted else "proposed"
+    return {"kind": kind, "for": rows, "against": [*against], **more, "starts": starts, "status": status}
+
+
+def said(error: Json, evidence: JsonObject) -> JsonObject:
+    """Return what a rule says of a call that breaks it: refused, or perhaps, by its evidence."""
+    is_sure = evidence["status"] == "established"
+    return {"error": error} if is_sure else {"pass": f"{PERHAPS}{as_text(error)}"}
 
 
 def _evidence(sample: Sample, best: Condition, rows: int, chance: float, rivals: int, is_sure: bool) -> JsonObject:
-    count, against = rows.bit_count(), sample.lawful & best.fails
-    starts = len({sample.starts[at] for at in places(rows)})
+    lawful = sample.lawful & best.known
     # one that most lawful calls do not speak of, or that explains a part, may be an accident of these states
-    is_common = 2 * (sample.lawful & best.known).bit_count() >= sample.lawful.bit_count()
-    is_clear = is_common and chance <= SURE and is_sure
-    return {
-        "kind": best.kind,
-        "for": count,
-        "lawful": (sample.lawful & best.known & best.true).bit_count(),
-        "against": sample.named(against),
-        "chance": float(f"{chance:.1e}"),
-        "rivals": rivals,
-        "starts": starts,
-        "status": grade(best.kind, count, starts, against, is_clear=is_clear),
-    }
+    is_clear = 2 * lawful.bit_count() >= sample.lawful.bit_count() and chance <= SURE and is_sure
+    return weigh(
+        best.kind,
+        rows.bit_count(),
+        len({sample.starts[at] for at in places(rows)}),
+        sample.named(sample.lawful & best.fails),
+        is_clear=is_clear,
+        lawful=(lawful & best.true).bit_count(),
+        chance=float(f"{chance:.1e}"),
+        rivals=rivals,
+    )
 
 
 def find_region(sample: Sample, inside: int, outside: int, about: Collection[str] = ()) -> Condition | None:

@@ -13,11 +13,10 @@ from ..schemas.complaints import find_complaints
 from ..state import JsonObject
 from ..tools import Toolkit
 from ..values.digest import digest, find_non_json, pack, unpack
-from ..values.observation import kind_of
-from .observation import BadRows, Observation
+from ..values.observation import BadRows, Observation, kind_of
 
 PER_BRANCH, BRANCHES = 400, 60
-LESSONS, SAYS, PARTS = 100, 300, ("requires", "effects", "returns")
+LESSONS, SAYS, PARTS = 10_000, 300, ("requires", "effects", "returns")
 OTHER = "…"
 _mark = lru_cache(maxsize=10_000)(digest)
 
@@ -34,7 +33,8 @@ class Sampler:
     bad: BadRows = field(default_factory=BadRows)
     seen: int = 0
     counts: dict[str, Counter[str]] = field(default_factory=dict)
-    lessons: dict[str, dict[tuple[str, str], JsonObject]] = field(default_factory=dict)
+    lessons: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    closed: set[tuple[str, str, str]] = field(default_factory=set)
     _heaps: dict[tuple[str, str], list[tuple[int, bytes]]] = field(default_factory=dict)
     _kept: dict[tuple[str, str], set[int]] = field(default_factory=dict)
 
@@ -54,26 +54,20 @@ class Sampler:
 
     def _take_lessons(self, row: Observation) -> None:
         """Count what agents propose of a tool's contract since its calls; what a call has closed is no proposal."""
-        known = self.lessons.setdefault(row.tool, {})
         for each in (one for one in row.lessons if isinstance(one, dict) and one.get("part") in PARTS):
-            part, says = str(each["part"]), str(each.get("says"))[:SAYS]
-            made = known.setdefault((part, says), {"part": part, "says": says, "status": "proposed", "for": 0})
-            made["for"] += 1
-            if each.get("status") == "closed":
-                made["status"] = "closed"
-        while len(known) > LESSONS:
-            known.pop(max(known, key=_mark))  # whichever came before
+            key = (row.tool, str(each["part"]), str(each.get("says"))[:SAYS])
+            if key in self.lessons or len(self.lessons) < LESSONS:
+                self.lessons[key] += 1
+                self.closed |= {key} if each.get("status") == "closed" else set()
 
     def proposals(self) -> dict[str, list[JsonObject]]:
-        """Return by tool what agents propose since real calls, most often proposed first."""
-        found = {
-            tool: [one for one in known.values() if one["status"] == "proposed"] for tool, known in self.lessons.items()
-        }
-        return {
-            tool: sorted(some, key=lambda one: (-one["for"], one["part"], one["says"]))
-            for tool, some in sorted(found.items())
-            if some
-        }
+        """Return by tool what agents propose since real calls, what was proposed most often first."""
+        found: dict[str, list[JsonObject]] = {}
+        for key, count in sorted(self.lessons.items(), key=lambda pair: (pair[0][0], -pair[1], pair[0])):
+            if key not in self.closed:
+                tool, part, says = key
+                found.setdefault(tool, []).append({"part": part, "says": says, "for": count, "status": "proposed"})
+        return found
 
     def _branch(self, tool: str, kind: str) -> str:
         """Return a kind, or `OTHER` if it is none of the first by their digests: whichever came before."""

@@ -52,10 +52,6 @@ class Term:
             self._seen[test] = bits(map(TESTS[test], self.values))
         return cast("int", self._seen[test])
 
-    def is_named(self, name: str) -> bool:
-        """Return whether it is a member of this name."""
-        return self.text.endswith(f".{name}")
-
     @property
     def numbers(self) -> list[float]:
         """Its values as they are compared: what is no number is neither larger nor smaller."""
@@ -229,6 +225,7 @@ TESTS: dict[str, Callable[[Any], bool]] = {
     "given": lambda value: value is not MISSING and value is not None,
     "flag": lambda value: isinstance(value, bool),
     "number": is_number,
+    "counts": lambda value: type(value) is int,
     "key": is_key,
     "key or none": lambda value: value is None or is_key(value),
     "scalar": lambda value: (

@@ -22,12 +22,11 @@ from ..state import JsonObject, RoleUsage
 from ..tools import Toolkit, ToolSpec
 from ..tools.descriptions import describe_tool
 from ..values.digest import digest
-from ..values.places import as_text
+from ..values.observation import Observation, mask_values
 from .learn import Learned
 from .miner import UNLEARNED
-from .observation import Observation, mask_values
 from .replay import NAMED, contradicted, open_run
-from .rules import EXCEPTIONS, PROPOSED, grade
+from .rules import EXCEPTIONS, PROPOSED, said, weigh
 
 ROUNDS, COUNTER, WRITTEN_TOKENS = 2, 10, 800
 MINED_CHARS, ROW_CHARS = 6_000, 700
@@ -142,12 +141,11 @@ class Draft:
         lawful = [bool(run.unclear) for branch, _, run, refusal in runs if not (branch or refusal)]
         starts = len({row.question if row.before is None else digest(row.before) for row in own})
         form = kind_of_check(clause["check"])
-        status = grade(form, count, starts, len(against), is_clear=2 * sum(lawful) < len(lawful))
+        more = {"lawful": lawful.count(False), "rivals": 0, "by": "model"}
+        named = [row.digest[:12] for row in against[:NAMED]]
+        evidence = weigh(form, count, starts, named, is_clear=2 * sum(lawful) < len(lawful), **more)
         self.counter += [f"`{clause['check']}` refuses a call that was done: {_show(row)}" for row in against[:2]]
-        evidence = {"kind": form, "for": count, "lawful": lawful.count(False), "rivals": 0, "starts": starts}
-        evidence |= {"against": [row.digest[:12] for row in against[:NAMED]], "status": status, "by": "model"}
-        error = clause.pop("error")
-        says = {"error": error} if status == "established" else {"pass": f"perhaps refused: {as_text(error)}"}
+        says = said(clause.pop("error"), evidence)
         return {**clause, **says, "evidence": evidence}
 
     def _try_parts(self, written: WrittenContract) -> None:

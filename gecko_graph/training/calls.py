@@ -92,7 +92,7 @@ def _read_flat(parameters: Mapping[str, Any]) -> JsonObject:
     for name, given in parameters.items():
         text = str(given.get("type", "any")).lower()
         word, bracket = _TYPE.match(text).groups()  # type: ignore[union-attr]
-        known[name] = {**given, "type": _HOLDERS.get(word, "any") if bracket else word}
+        known[name] = {**given, "type": _HOLDERS.get(word, "any") if bracket else word or "any"}
         if "optional" not in text.rpartition(",")[2] and "default" not in given:
             required.append(name)
     return {"type": "object", "properties": known, "required": required}

@@ -219,39 +219,43 @@ def make(world: World, call: Mapping[str, Any], recorded: Sequence[Json] = ()) -
     Where that is another one, the fork goes on as the row says: values that the world draws, such as new identifiers,
     are the recorded ones, and are no difference.
     """
-    name, trial = world.toolkit.resolve(call["name"]), world.fork(by_rules=True)
-    step = trial.call({"name": name, "args": call["arguments"]})
-    outcome = step.get("outcome")
-    if not recorded or outcome is None or json_equal(outcome["result"], recorded[0]):
-        return Made(trial, step)
-    is_error = fails(recorded[0])
-    status = outcome["status"] if fails(outcome["result"]) == is_error else "error" if is_error else "ok"
-    after = world.fork(by_rules=True)
-    after.record({**step["call"], "args": call["arguments"]}, Answer(status, recorded[0]))
-    again = World.restore(world.toolkit, world.snapshot(), context=KNOBS.model_copy(update={"seed": 1}))
-    other = again.call({"name": name, "args": call["arguments"]}).get("outcome", outcome)
-    drawn = {place for place, old, new in find_differences(outcome["result"], other["result"])}
-    found = (each for each in _compare(outcome["result"], recorded[0]) if each[0] not in drawn)
-    shown = (f"at {json_path(place)}: {excerpt(real)}, not {excerpt(ours)}" for place, ours, real in found)
+    (made,) = _make_all(world, [call], recorded or None)
+    return made
+
+
+def _make_all(world: World, calls: Sequence[Mapping[str, Any]], results: Sequence[Json] | None) -> Iterator[Made]:
+    """Yield calls as `make` makes them: at once up to the first that comes to something else than is recorded."""
+    trial = world.fork(by_rules=True)
+    steps = _call_all(trial, calls)
+    for at, step in enumerate(steps):
+        if results is None or "outcome" not in step or json_equal(step["outcome"]["result"], results[at]):
+            yield Made(trial, step)
+            continue
+        before = world.fork(by_rules=True)
+        before.replay(trial.records(-len(steps))[:at])
+        made = _follow(before, calls[at], step, results[at])
+        yield made
+        yield from _make_all(made.world, calls[at + 1 :], results[at + 1 :])
+        return
+
+
+def _follow(world: World, call: Mapping[str, Any], step: Step, real: Json) -> Made:
+    """Return a call with another result than the world's, which goes on by that; drawn values are no difference."""
+    ours, status, after = step["outcome"]["result"], step["outcome"]["status"], world.fork(by_rules=True)
+    if fails(ours) != fails(real):
+        status = "error" if fails(real) else "ok"
+    after.record({**step["call"], "args": call["arguments"]}, Answer(status, real))
+    (again,) = _call_all(world.fork(by_rules=True), [call], id="again")  # a call of another id draws other values
+    other = again["outcome"]["result"] if "outcome" in again else ours
+    drawn = {place for place, _, _ in find_differences(ours, other)}
+    found = (each for each in _compare(ours, real) if each[0] not in drawn)
+    shown = (f"at {json_path(place)}: {excerpt(theirs)}, not {excerpt(mine)}" for place, mine, theirs in found)
     return Made(after, step, next(shown, ""))
 
 
-def _make_all(world: World, label: Sequence[LabelCall], results: Sequence[Json] | None) -> Iterator[Made]:
-    """Yield the calls of a label as `make` makes them: at once where that comes to what is recorded."""
-    trial = world.fork(by_rules=True)
-    steps = _call_all(trial, label)
-    pairs = zip(steps, results or (), strict=results is not None)
-    if all("outcome" in step and json_equal(step["outcome"]["result"], result) for step, result in pairs):
-        yield from (Made(trial, step) for step in steps)
-        return
-    for call, result in zip(label, results or (), strict=True):
-        made = make(world, call, [result])
-        world = made.world
-        yield made
-
-
-def _call_all(world: World, label: Sequence[LabelCall]) -> list[Step]:
-    return world.call_all({"name": world.toolkit.resolve(one["name"]), "args": one["arguments"]} for one in label)
+def _call_all(world: World, calls: Sequence[Mapping[str, Any]], **more: str) -> list[Step]:
+    resolve = world.toolkit.resolve
+    return world.call_all({"name": resolve(each["name"]), "args": each["arguments"], **more} for each in calls)
 
 
 def _compare(ours: Json, real: Json, place: Place = ()) -> Iterator[tuple[Place, Json, Json]]:

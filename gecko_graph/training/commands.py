@@ -46,7 +46,10 @@ def run_maker(what: str, maker: Maker, data: Path, model: str, out: Path) -> Non
     if isinstance(maker, str):
         _run(what, maker, {"{data}": str(data), "{model}": model, "{out}": str(new)})
     else:
-        maker(data, model, new)
+        try:
+            maker(data, model, new)
+        except OSError as error:  # which is not of our own files
+            raise GeckoError(f"{what}: {type(error).__name__}: {error}; the same command goes on") from error
     if not new.exists() or (new.is_dir() and not any(new.iterdir())):
         raise GeckoError(f"{what}: it has written nothing to {{out}} ({new})")
     new.replace(out)

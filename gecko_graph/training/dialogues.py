@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -28,10 +27,9 @@ from ..tools import Toolkit
 from ..world.provenance import is_planned
 from ..world.state_rules import StateRules
 from .checks import tell as reason
-from .formats import FORMATS
 from .journal import Journal
 from .rows import write_rows
-from .steps import once, read_rows, write_text
+from .steps import keep, once, write_text
 from .tool_writer import ask_twice
 from .verify import describe_tools, verify_samples
 from .words import find_lacks
@@ -68,8 +66,7 @@ def make_dialogues(  # noqa: PLR0913 - every one is a choice of its own, by keyw
     assistant: AgentLike | None = None,
     seed: int = 0,
     workers: int = 4,
-    to: str | None = None,
-    costs: Callable[[RoleUsage, int], bool] = lambda spent, left: True,
+    costs: Callable[[RoleUsage], bool] = lambda spent: True,
     tell: Callable[[int, int], None] = lambda kept, made: None,
 ) -> Counter[str]:
     """Have dialogues planned and played, and keep those whose every step passes both tiers of the verification.
@@ -87,8 +84,7 @@ def make_dialogues(  # noqa: PLR0913 - every one is a choice of its own, by keyw
         assistant: The assistant; the model of the role `planner` where left out.
         seed: Another one draws other tools and turns.
         workers: Dialogues at once; files and rows are the same whatever their number.
-        to: Also rows of another shape (`formats.FORMATS`), as `SHAPE.jsonl`.
-        costs: Called with what the first two dialogues have cost, and how many may follow; False stops.
+        costs: Called with what the first two dialogues have cost, where others follow; False stops.
         tell: Called with how many dialogues are kept, of how many.
 
     Returns:
@@ -98,7 +94,7 @@ def make_dialogues(  # noqa: PLR0913 - every one is a choice of its own, by keyw
         GeckoError: There is no tool or no model for a role, the folder holds other dialogues, or `costs` has stopped
             it; what is done is kept.
     """
-    place, models, written = Path(folder), Models.of(model), [f"{to}.jsonl"] if to else []
+    place, models = Path(folder), Models.of(model)
     if not len(toolkit):
         raise GeckoError("expected a document with at least one tool")
     models.require("dialogue_planner", "user", "label_judge")
@@ -114,14 +110,11 @@ def make_dialogues(  # noqa: PLR0913 - every one is a choice of its own, by keyw
         for entry in (entry for entry in entries if entry["case"]):
             write_text(place / f"{entry['name']}.gecko.yaml", entry["case"])
         counts["rows"] = write_rows(place / SAMPLES, (row for entry in entries for row in entry["rows"]))
-        for shape in written:
-            rows = read_rows(place / SAMPLES)
-            write_rows(place / shape, (made for row in rows for made in FORMATS[str(to)](row)))
         return counts
 
     named = [each if isinstance(each, str) else "" for each in (model, assistant)]
-    inputs = {"tools": describe_tools(toolkit), "n": n, "seed": seed, "models": named, "to": to}
-    return Counter(once(place, "dialogues", [SAMPLES, *written], inputs, work, anew=False))
+    inputs = {"tools": describe_tools(toolkit), "n": n, "seed": seed, "models": named}
+    return Counter(once(place, "dialogues", [SAMPLES], inputs, work, anew=False))
 
 
 def _make_all(
@@ -129,7 +122,7 @@ def _make_all(
     make: Callable[[int], JsonObject],
     journal: Journal,
     workers: int,
-    costs: Callable[[RoleUsage, int], bool],
+    costs: Callable[[RoleUsage], bool],
     tell: Callable[[int, int], None],
 ) -> tuple[Counter[str], list[JsonObject]]:
     """Make dialogues in waves of which all may be kept, until so many are; return how many came to what, and all."""
@@ -138,14 +131,12 @@ def _make_all(
     while (left := min(n - counts["kept"], n * TRIES - begun)) > 0:
         wave = range(begun, begun + (left if begun else min(left, MEASURED)))
         for number, future in run_at_once((each for each in wave if each not in made), make, workers):
-            made[number] = future.result()
-            journal.write(json.dumps(made[number], ensure_ascii=False))
-            journal.flush()
+            made[number] = keep(journal, future.result())
             tell(sum(not each["dropped"] for each in made.values()), len(made))
         counts.update(made[number]["dropped"] or "kept" for number in wave)
         begun = wave.stop
         is_measured = len(made) == MEASURED and counts["kept"] < n
-        if is_measured and not costs(add_all(each["usage"] for each in made.values()), n - counts["kept"]):
+        if is_measured and not costs(add_all(each["usage"] for each in made.values())):
             raise GeckoError("stopped before the other dialogues; the same command goes on")
     return counts, [made[number] for number in range(begun)]
 

@@ -68,24 +68,16 @@ class GeckoEnv:
         reward: `terminal`: 1.0 at the end where the goal is met, else 0.0. `stepwise`: how much nearer to its
             milestones each step comes, less a cost for refused calls.
         max_steps: Steps after which an episode ends.
-        refused_cost: What a refused or failed call costs, of `stepwise`.
 
     Raises:
         GeckoError: There are no tasks, one has no words or no goal, or two have the same name.
     """
 
-    def __init__(
-        self,
-        tasks: Sequence[Case],
-        *,
-        reward: Reward = "terminal",
-        max_steps: int = MAX_STEPS,
-        refused_cost: float = REFUSED_COST,
-    ) -> None:
+    def __init__(self, tasks: Sequence[Case], *, reward: Reward = "terminal", max_steps: int = MAX_STEPS) -> None:
         if reward not in get_args(Reward):
             raise GeckoError(f"reward: expected one of {', '.join(get_args(Reward))}, got {reward!r}")
         self.tasks = index_tasks(tasks)
-        self._is_stepwise, self._max_steps, self._cost = reward == "stepwise", max_steps, refused_cost
+        self._is_stepwise, self._max_steps = reward == "stepwise", max_steps
         self._starts: dict[str, World] = {}
         self._world: World | None = None
 
@@ -112,9 +104,8 @@ class GeckoEnv:
             knobs = case.limits.model_copy(update={"semantic_validation": False})
             self._starts[name] = World(case.tools, state=case.state, context=knobs)
         self._world, self._words = self._starts[name].fork(), words_of(case)
-        self._faces = dict(
-            zip(case.tools.names, (each["function"]["name"] for each in case.tools.as_openai()), strict=True)
-        )
+        faces = (each["function"]["name"] for each in case.tools.as_openai())
+        self._faces = dict(zip(case.tools.names, faces, strict=True))
         self._messages: list[JsonObject] = [{"role": "user", "content": self._words}]
         self._steps, self._refused, self._done = 0, 0, False
         self._reached, self._info = self._measure(None)[0] if self._is_stepwise else 0.0, self._tell(None)
@@ -135,20 +126,20 @@ class GeckoEnv:
             raise GeckoError("step: reset the environment first")
         if self._done:
             return Stepped(self._observe(), 0.0, True, dict(self._info))
+        answer = None if answer is None else str(answer)
         given = [calls] if isinstance(calls, str | Mapping) or not isinstance(calls, Iterable) else list(calls)
         made = self._world.call_all([_read(each, self._world) for each in given])
         self._steps += 1
         refused = sum("outcome" not in step or step["outcome"]["status"] != "ok" for step in made)
         self._refused += refused
-        self._show(made, None if answer is None else str(answer))
+        self._show(made, answer)
         self._done = answer is not None or self._steps >= self._max_steps
-        reward, met = 0.0, None
+        reward, met = 0.0, False
         if self._done or self._is_stepwise:
-            reached, is_met = self._measure(None if answer is None else str(answer))
-            met = is_met if self._done else None
-            reward = reached - self._reached - refused * self._cost if self._is_stepwise else float(is_met)
+            reached, met = self._measure(answer)
+            reward = reached - self._reached - refused * REFUSED_COST if self._is_stepwise else float(met)
             self._reached = reached
-        self._info = self._tell(met)
+        self._info = self._tell(met if self._done else None)
         return Stepped(self._observe(), reward, self._done, dict(self._info))
 
     def fork(self) -> GeckoEnv:

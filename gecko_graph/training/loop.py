@@ -26,7 +26,6 @@ def create_loop(
     probe: Probe,
     models: ModelsLike = None,
     checkpointer: BaseCheckpointSaver[Any] | None = None,
-    name: str = "loop",
 ) -> Loop:
     """Build the graph of a loop; `invoke({})` runs it. Each step whose files fit is passed over, so it can be stopped.
 
@@ -40,7 +39,6 @@ def create_loop(
         models: The models of `pair_judge`, `variant_writer` and `label_judge`. Without one, what rules do not decide
             is left out.
         checkpointer: LangGraph's.
-        name: Of the graph.
 
     Raises:
         GeckoError: A command lacks a place. While it runs: seeds that cannot be read, a trainer or a probe that fails.
@@ -60,5 +58,5 @@ def create_loop(
     graph.add_conditional_edges(
         trained, lambda state: END if state["iteration"] >= config.iterations else "probe", ["probe", END]
     )
-    built = graph.compile(checkpointer=checkpointer, name=name)
+    built = graph.compile(checkpointer=checkpointer, name="loop")
     return built.with_config(recursion_limit=10 + 6 * config.iterations)

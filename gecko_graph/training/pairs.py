@@ -38,12 +38,6 @@ _OUTCOMES: Mapping[tuple[bool | None, bool | None], Outcome] = {
     (False, False): "BOTH_WRONG",
 }
 """By whether label and output are right."""
-_ASKED: Mapping[str, tuple[bool, bool]] = {
-    "FIRST_WRONG": (False, True),
-    "SECOND_WRONG": (True, False),
-    "BOTH_CORRECT": (True, True),
-    "BOTH_WRONG": (False, False),
-}
 _ORDER = "(The first is the label, the second what the model did.)"
 
 
@@ -165,8 +159,9 @@ def _agree(one: Any, other: Any) -> Judged:
     """Return what two replies say, of which the second saw the candidates the other way round."""
     if not isinstance(one, PairReply) or not isinstance(other, PairReply):
         return Judged("UNDECIDED", "nobody", "no reply")
-    right = _ASKED[one.verdict]
-    if right != _ASKED[other.verdict][::-1]:
+    right = one.verdict not in ("FIRST_WRONG", "BOTH_WRONG"), one.verdict not in ("SECOND_WRONG", "BOTH_WRONG")
+    swapped = {"FIRST_WRONG": "SECOND_WRONG", "SECOND_WRONG": "FIRST_WRONG"}
+    if one.verdict != swapped.get(other.verdict, other.verdict):
         return Judged("DISAGREED", "model")
     return Judged(_OUTCOMES[right], "model", f"{_ORDER} {one.analysis}" if one.analysis else "")
 

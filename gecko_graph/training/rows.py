@@ -17,6 +17,7 @@ from .calls import read_json
 LARGEST = 10_000_000
 """Bytes of a row that is still read."""
 
+_BATCH = 1_000
 _STRUCTURES = {"messages", "prompt", "completion", "chosen", "rejected", "conversations", "label"}
 """Columns of Parquet whose lists of objects stay what they are, but for arguments."""
 
@@ -90,7 +91,7 @@ def _read_parquet(file: str | Path) -> Iterator[Line]:
     pa = _arrow()
     try:
         with pa.parquet.ParquetFile(file) as opened:
-            rows = (row for batch in opened.iter_batches() for row in batch.to_pylist())
+            rows = (row for batch in opened.iter_batches(_BATCH) for row in batch.to_pylist())
             yield from (Line(number, _without_nulls(row)) for number, row in enumerate(rows, 1))
     except pa.ArrowInvalid as error:
         raise GeckoError(f"{file}: cannot be read: {error}") from None

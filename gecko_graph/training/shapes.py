@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, cast
 
 from ..learning.readers import read_result
 from ..state import VERSION, Json, JsonObject
+from ..values.places import as_text
 from .calls import read_call, read_call_texts, read_json, read_tools
 from .rows import read_lines
 from .samples import Bad, Sample
@@ -221,19 +222,24 @@ def _read_own(row: Mapping[str, Any], name: str, source: Json) -> Sample:
     return cast("Sample", known)
 
 
-def read_samples(file: str | Path, bad: list[Bad] | None = None) -> Iterator[Sample]:
+def read_samples(file: str | Path, bad: list[Bad]) -> Iterator[Sample]:
     """Yield a file's samples, whatever known shape its rows have; of the others, file, line and reason go to `bad`.
 
     Raises:
         GeckoError: The file cannot be read.
     """
+    known: set[str] = set()
     for line in read_lines(file):
         try:
             where = f"{Path(file).name}:{line.number}"
-            yield from read_row(line.read(), name=where, source=where)
+            for sample in read_row(line.read(), name=where, source=where):
+                if sample["id"] in known:
+                    raise ValueError(f"the id {sample['id']} a second time")
+                as_text(sample).encode()
+                known.add(sample["id"])
+                yield sample
         except ROW_ERRORS as error:
-            if bad is not None:
-                bad.append(Bad(f"{file}:{line.number}", reason_of(error)))
+            bad.append(Bad(f"{file}:{line.number}", reason_of(error)))
 
 
 def reason_of(error: BaseException) -> str:

@@ -125,9 +125,13 @@ class Stages:
             run_maker("trainer", self._trainer, folder / TRAIN, before, folder / model)
             return {}
 
-        given = {"data": folder / TRAIN, "model": _identify_model(before), "trainer": describe_maker(self._trainer)}
+        given = {
+            "data": folder / TRAIN,
+            "model": identify(Path(before)) or before,
+            "trainer": describe_maker(self._trainer),
+        }
         once(folder, "train", [model], given, work)
-        return {"model": str(folder / model)}
+        return {"model": str(folder / model), **self._tell(state, "train", {"model": str(folder / model)})}
 
     def evaluate(self, state: LoopState) -> LoopState:
         """Score the model on held-out rows by ToolMatch."""
@@ -152,13 +156,11 @@ class Stages:
             probe = probe.with_stem(f"{probe.stem}.eval") if isinstance(probe, Path) else probe
 
         def work(journal: Journal) -> Counts:
-            write_outputs(probe, state["model"], data, out, journal, self._progress(state, name))
+            write_outputs(probe, model, data, out, journal, self._progress(state, name))
             return {}
 
-        said = probe if isinstance(probe, Path) else describe_maker(probe)
-        once(
-            out.parent, name, [out.name], {"data": data, "model": _identify_model(state["model"]), "probe": said}, work
-        )
+        model, said = state["model"], probe if isinstance(probe, Path) else describe_maker(probe)
+        once(out.parent, name, [out.name], {"data": data, "model": identify(Path(model)) or model, "probe": said}, work)
         return read_outputs(out, (row["id"] for row in read_rows(data)))
 
     def judge(self, state: LoopState) -> LoopState:
@@ -255,27 +257,14 @@ def _read_seeds(source: Path, target: Path) -> Counts:
 
     def work(journal: Journal) -> Counts:
         bad: list[Bad] = []
-        seen: set[str] = set()
-
-        def keep() -> Iterator[JsonObject]:
-            for row in read_samples(source, bad):
-                if row["id"] in seen:
-                    bad.append(Bad(f"{source}: {row['id']}", "the id a second time"))
-                elif is_good(row):
-                    yield {key: each for key, each in row.items() if key != "verdict"}
-                seen.add(row["id"])
-
-        if not (written := write_rows(target, keep())):
+        good = (row for row in read_samples(source, bad) if is_good(row))
+        rows = ({key: each for key, each in row.items() if key != "verdict"} for row in good)
+        if not (written := write_rows(target, rows)):
             reason = f"{bad[0].where}: {bad[0].reason}" if bad else "there are no rows to train on"
             raise GeckoError(f"{target.stem}: nothing in {source} could be read: {reason}")
         return {"rows": written, "unreadable": len(bad), "examples": [list(each) for each in bad[:3]]}
 
     return once(target.parent, target.stem, [target.name], {"source": source}, work)
-
-
-def _identify_model(model: str) -> str:
-    """Return what tells a model from another: its files where it has any, else its name."""
-    return identify(Path(model)) or model
 
 
 def _pair(rows: Sequence[Sample], outputs: Sequence[Output], all_: Sequence[Sample]) -> Iterator[Pair]:

@@ -45,13 +45,13 @@ def once(
     """
     manifest, part, known = folder / f"{name}.manifest.json", folder / f"{outputs[0]}.part", dict[str, Any]()
     of = digest({key: identify(each) if isinstance(each, Path) else each for key, each in inputs.items()})
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError, TypeError):
         known |= json.loads(manifest.read_text(encoding="utf-8"))
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if known.get("of") != of or known.get("files") != {each: identify(folder / each) for each in outputs}:
             if not anew and known.get("of") not in (None, of):
-                raise GeckoError(f"{folder}: its {name} were made otherwise: give another folder")
+                raise GeckoError(f"{folder}: its {name} are of other tools, number, seed or model: give another folder")
             manifest.unlink(missing_ok=True)
             with Journal(folder / outputs[0], of) as journal:
                 counts = work(journal)
@@ -77,10 +77,15 @@ def go_on(
     for entry in journal.read():
         done += 1
         yield entry
-    for made in do(islice(parts, done, None)):
-        journal.write(json.dumps(made, ensure_ascii=False))
-        journal.flush()
-        yield made
+    yield from (keep(journal, made) for made in do(islice(parts, done, None)))
+
+
+def keep(journal: Journal, entry: Mapping[str, Any]) -> Any:
+    """Add an entry to a journal; return it as it is read again: half a surrogate pair, which no file holds, is `?`."""
+    text = json.dumps(entry, ensure_ascii=False).encode("utf-8", "replace").decode()
+    journal.write(text)
+    journal.flush()
+    return json.loads(text)
 
 
 def identify(path: Path) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from random import Random
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from langchain_core.messages import HumanMessage
 
@@ -25,12 +25,12 @@ from ..models.factory import Models, ModelsLike
 from ..models.roles import WrittenWords
 from ..state import VERSION, JsonObject
 from ..tools import Toolkit
-from ..values.places import as_text
 from ..world.provenance import is_planned
 from ..world.world import World
-from .env import as_conversation, score_world
+from .env import GeckoEnv, as_conversation, score_world
 from .near import cut, longest_chain, near_misses, number, play
 from .samples import Sample
+from .shapes import read_row
 from .vary import vary
 from .walks import CHAIN, Move, Walk, replay
 from .words import References, find_lacks, find_values, refer, say
@@ -106,26 +106,13 @@ class Task(Case):
 
     def to_samples(self) -> list[Sample]:
         """Return a row for each call of the solution, and one for the answer."""
-        world = World(self.tools, state=self.state, context=self.limits)
-        faces = [each["function"]["name"] for each in self.tools.as_openai()]
-        named = dict(zip(self.tools.names, faces, strict=True))
-        messages: list[JsonObject] = [{"role": "user", "content": self.words}]
-        rows: list[Sample] = []
-        more: Any = {"tools": self.tools.as_openai(), "state": self.state, "goal": {"milestones": [*self.milestones]}}
-        for at, call in enumerate(self.solution, 1):
-            step = world.call(call)
-            name, result = named[call["name"]], step["outcome"]["result"]
-            label: Any = {"label": [{"name": name, "arguments": call["args"]}], "results": [result]}
-            rows.append(self._row(at, messages, {**more, **label}))
-            function = {"name": name, "arguments": as_text(call["args"])}
-            made = {"id": step["call"]["id"], "type": "function", "function": function}
-            messages.append({"role": "assistant", "content": None, "tool_calls": [made]})
-            messages.append({"role": "tool", "tool_call_id": made["id"], "content": as_text(result)})
-        return [*rows, self._row(len(rows) + 1, messages, {**more, "label": [], "text": ANSWER})]
-
-    def _row(self, at: int, messages: Sequence[JsonObject], more: Any) -> Sample:
-        row = {"v": VERSION, "id": f"{self.name}/{at}", "messages": [*messages], **more, "from": [{"task": self.name}]}
-        return cast("Sample", row)
+        env = GeckoEnv([self])
+        env.reset(self.name)
+        for call in self.solution:
+            env.step([call])
+        told: JsonObject = env.step(answer=ANSWER).observation
+        kept = {"id": self.name, "state": self.state, "goal": {"milestones": [*self.milestones]}}
+        return read_row({**told, **kept}, name=self.name, source={"task": self.name})
 
 
 KNOBS = GeckoContext(semantic_validation=False)

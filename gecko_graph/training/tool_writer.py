@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from pydantic import BaseModel
 
@@ -33,13 +33,6 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+){1,7}")
 _LEAST_WORDS = 4
 
 
-class Written(NamedTuple):
-    """What came of the drawn paths: names of the tools, and of each path that gave none what was wrong."""
-
-    names: list[str]
-    lost: list[tuple[str, str]]
-
-
 def write_tools(
     domain: str,
     output: str | Path,
@@ -48,7 +41,7 @@ def write_tools(
     model: ModelsLike,
     seed: int = 0,
     tell: Callable[[int, int], None] = lambda made, asked: None,
-) -> Written:
+) -> JsonObject:
     """Have tools of a domain written, each under a leaf path of both trees, as one OpenAPI document.
 
     A reply that breaks a rule is repaired once. The same call goes on where it was stopped.
@@ -60,6 +53,9 @@ def write_tools(
         model: The model of role `tool_writer`.
         seed: Another one draws other paths.
         tell: Called with how many tools are made, of how many paths.
+
+    Returns:
+        `names` of the tools; `lost`: each path that gave none, with what was wrong.
 
     Raises:
         GeckoError: Unknown domain, no model, or not one tool was written; the reasons of the first.
@@ -80,8 +76,7 @@ def write_tools(
         return {"names": [*desk.tools], "lost": desk.lost}
 
     inputs = {"trees": [*map(list, desk.trees)], "n": n, "seed": seed, "model": model if isinstance(model, str) else ""}
-    made = once(target.parent, target.stem, [target.name], inputs, work)
-    return Written(made["names"], [(path, faults) for path, faults in made["lost"]])
+    return {**once(target.parent, target.stem, [target.name], inputs, work)}
 
 
 class Desk:
@@ -90,7 +85,7 @@ class Desk:
     def __init__(self, trees: Trees, models: Models) -> None:
         models.require("tool_writer")
         self.trees, self._models, self._near = trees, models, Near()
-        self.tools, self.lost = dict[str, JsonObject](), list[tuple[str, str]]()
+        self.tools, self.lost = dict[str, JsonObject](), list[list[str]]()
 
     def write(self, left: Iterator[tuple[int, tuple[LeafPath, LeafPath]]]) -> Iterator[JsonObject]:
         """Yield the tool of each numbered pair of paths, or what is wrong with it after one repair."""
@@ -111,7 +106,7 @@ class Desk:
             self.tools[tool["name"]] = tool
             self._near.add(tool["description"])
         else:
-            self.lost.append((entry["path"], entry["faults"]))
+            self.lost.append([entry["path"], entry["faults"]])
 
     def _check(self, reply: WrittenTool, demand: Demand) -> Iterator[str]:
         name, words = reply.name, sorted(reply.name.split("_"))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from inspect import Parameter, Signature
+from itertools import chain, count
 from keyword import iskeyword
 from re import sub
-from typing import Any
+from typing import Any, cast
 from warnings import warn
 
 from ..conversation.milestones.tables import MESSAGE
@@ -81,8 +82,7 @@ class _Environment:
     def _call(self, name: str, args: JsonObject) -> str:
         if self._env is None:
             self.reset()
-        env = self._env
-        assert env is not None
+        env = cast("GeckoEnv", self._env)
         stepped = env.step([{"name": name, "args": args}])
         self._sum += stepped.reward
         step = env.log[-1]
@@ -97,14 +97,12 @@ def _method(tool: ToolSpec, name: str) -> Callable[..., str]:
     own = {python: each for each, python in _name_all(rules, ("self",)).items()}
 
     def method(self: _Environment, *args: Any, **kwargs: Any) -> str:
-        given = {**{str(at): each for at, each in enumerate(args)}, **kwargs}
-        given = {
-            [*own][int(key)] if key.isdecimal() and int(key) < len(own) else key: one for key, one in given.items()
-        }
+        too_many = {f"argument {at}": each for at, each in enumerate(args[len(own) :], len(own) + 1)}
+        given = {**dict(zip(own, args, strict=False)), **kwargs, **too_many}
         return self._call(tool.name, {own.get(key, key): one for key, one in given.items()})
 
     shown = [Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)]
-    about = [(tool.description or name).strip(), "", "Args:"] if own else [(tool.description or name).strip()]
+    about = [(tool.description or name).strip(), *(["", "Args:"] if own else [])]
     for python, each in sorted(own.items(), key=lambda pair: pair[1] not in required):
         rule = rules[each] if isinstance(rules[each], dict) else {}
         default = Parameter.empty if each in required else rule.get("default")
@@ -135,11 +133,8 @@ def _name_all(own: Any, taken: Sequence[str]) -> dict[str, str]:
     """Return names that Python takes, none of them twice."""
     found: dict[str, str] = {}
     for each in own:
-        base = sub(r"\W", "_", each).lstrip("_")
-        name = base = base if base.isidentifier() else f"x_{base}"
-        number = 1
-        while name in (*taken, *found.values()) or iskeyword(name):
-            number += 1
-            name = f"{base}_{number}"
-        found[each] = name
+        plain = sub(r"\W", "_", each).lstrip("_")
+        base = plain if plain.isidentifier() else f"x_{plain}"
+        names = chain([base], (f"{base}_{number}" for number in count(2)))
+        found[each] = next(name for name in names if name not in (*taken, *found.values()) and not iskeyword(name))
     return found

@@ -7,8 +7,8 @@ from random import Random
 from typing import Any
 
 from gecko_graph import Tool, Toolkit
-from gecko_graph.learning.observation import Observation
 from gecko_graph.values.difference import make_patch
+from gecko_graph.values.observation import Observation
 
 
 def buy(item: str, count: int) -> dict:

@@ -9,8 +9,8 @@ import pytest
 
 from gecko_graph import GeckoError, Toolkit
 from gecko_graph.learning.learn import learn_contracts
-from gecko_graph.learning.observation import BadRows
 from gecko_graph.learning.readers import read_file
+from gecko_graph.values.observation import BadRows
 from tests.every_place import every_place
 from tests.learning.traffic import bare_spec, files_to_learn_from, har, write_har
 

@@ -10,8 +10,7 @@ import pytest
 from gecko_graph import GeckoContext, GeckoError, Toolkit, World
 from gecko_graph.learning import sample
 from gecko_graph.learning.learn import Learned, learn_contracts
-from gecko_graph.learning.observation import Observation
-from gecko_graph.values.observation import kind_of
+from gecko_graph.values.observation import Observation, kind_of
 
 from .shop import rows, toolkit
 

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gecko_graph import Tool, Toolkit, World
-from gecko_graph.learning.observation import BadRows, Observation, observe_world, write_rows
+from gecko_graph.learning.observation import observe_world
 from gecko_graph.learning.readers import read_file, read_messages
 from gecko_graph.masking import MASK
+from gecko_graph.values.observation import BadRows, Observation, write_rows
 from gecko_graph.world.rung import Answer
 
 from .shop import rows, toolkit

@@ -6,9 +6,9 @@ import json
 
 from gecko_graph import Toolkit
 from gecko_graph.learning.learn import learn_contracts
-from gecko_graph.learning.observation import BadRows
 from gecko_graph.learning.probe import probe
 from gecko_graph.learning.readers import read_file
+from gecko_graph.values.observation import BadRows
 from tests.learning.traffic import OrderService, bare_spec, har, write_har
 
 

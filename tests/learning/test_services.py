@@ -10,8 +10,8 @@ import pytest
 
 from gecko_graph import Tool, Toolkit, World
 from gecko_graph.learning.learn import Learned, learn_contracts
-from gecko_graph.learning.observation import Observation
 from gecko_graph.state import Call
+from gecko_graph.values.observation import Observation
 from gecko_graph.world.rung import Answer
 
 

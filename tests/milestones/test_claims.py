@@ -105,6 +105,8 @@ UNSURE = [
     ("says", "Mira was deleted", "Delete Mira.", "I've deleted Mira's number."),
     ("says", "the message was sent to Ana", "Text Ana.", "I've sent the message via WhatsApp."),
     ("says", "the message was sent", "Text Ana.", "I've sent the photo to Ana."),
+    ("says", "the group lesson on Monday is full", "Sign me up.", "You're signed up for Monday's group lesson."),
+    ("says", "the red lesson is full", "Is it?", "You have a lesson."),
     ("denies", "the photo was posted", "Post the photo.", "I couldn't close the account: Edgar has to sign."),
     ("asks", "which Mira to call", "Call Mira.", "Who should I invite?"),
     ("asks", "which version to deploy", "Deploy it.", "Which environment would you like me to deploy to?"),

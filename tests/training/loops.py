@@ -115,9 +115,3 @@ def read(file):
 def table(file):
     """A data set as id, and as what each row is in it."""
     return {each["id"]: each["from"][-1]["as"] for each in read(file)}
-
-
-def content(folder):
-    """Every file of a folder, by its place."""
-    files = sorted(each for each in folder.rglob("*") if each.is_file())
-    return {each.relative_to(folder).as_posix(): each.read_bytes() for each in files}

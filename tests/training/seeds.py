@@ -85,7 +85,7 @@ class Player(RecordedModel):
         if self.spoil == "silent":
             raise ValueError("no power")
         if isinstance(messages[-1], ToolMessage):
-            return AIMessage("Here you are.")
+            return AIMessage("Here you are \ud83d" if self.spoil == "half" else "Here you are.")
         said = str(next(each.content for each in reversed(messages) if isinstance(each, HumanMessage)))
         pairs = [(place, int(guests)) for place, guests in re.findall(r"(Linde|Eiche) for (\d)", said)]
         pairs += [(place, int(guests)) for guests, place in re.findall(r"(\d) (?:people )?at (\w+)", said)]

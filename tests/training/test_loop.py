@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 from pathlib import Path
 from typing import get_args
 
@@ -13,12 +11,13 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from gecko_graph import GeckoError, Models
 from gecko_graph.cli.data_arguments import ABLATIONS
-from gecko_graph.training import journal, steps
-from gecko_graph.training.commands import run_maker
+from gecko_graph.training import steps
 from gecko_graph.training.loop import create_loop
 from gecko_graph.training.mix import Ablation
 from gecko_graph.training.stages import LoopConfig
 from tests.cli.command import process
+from tests.training import loops
+from tests.training.killing import kill_and_go_on
 from tests.training.loops import (
     BOTH,
     D1,
@@ -31,7 +30,6 @@ from tests.training.loops import (
     SEEDS,
     WRONG_LABEL,
     build,
-    content,
     label_of,
     models,
     probe,
@@ -149,52 +147,22 @@ def test_without_models_rules_alone_decide(tmp_path):
     assert {part for part in table(tmp_path / "out/iteration-2/data.jsonl").values()} == {"error", "mastered", "fresh"}
 
 
-def test_killed_it_ends_in_the_same_bytes(tmp_path, done):
-    assert kill_and_go_on(tmp_path, content(done[0]), range(1, 200, 11)) > 60
+def test_killed_it_ends_in_the_same_bytes(tmp_path):
+    assert kill_and_go_on(tmp_path, run, range(1, 200, 11), OURS) > 60
 
 
 @pytest.mark.slow
-def test_killed_anywhere_it_ends_in_the_same_bytes(tmp_path, done):
+def test_killed_anywhere_it_ends_in_the_same_bytes(tmp_path):
     """kill -9 before each file, line of a journal and training: in another process, at the first, second, ..."""
-    assert kill_and_go_on(tmp_path, content(done[0]), range(1, 200)) > 60
+    assert kill_and_go_on(tmp_path, run, range(1, 200), OURS) > 60
 
 
-def kill_and_go_on(folder, whole, numbers):
-    """Run the loop, killed before what it does at a number, then to its end; return the number it never reaches."""
-    for number in numbers:
-        out = folder / str(number) / "out"
-        out.parent.mkdir()
-        if not run_and_kill(out, number):
-            return number
-        build(out).invoke({})
-        assert content(out) == whole, number
-    return 0
+OURS = [(loops, "train"), (loops, "probe")]
 
 
-def run_and_kill(folder, number):
-    """Run the loop in a process that kills itself before the n-th thing it does; return whether it did."""
-    pid = os.fork()
-    if pid == 0:
-        try:
-            left = iter(range(number - 1))
-
-            def dying(function):
-                def wrapped(*args, **more):
-                    if next(left, None) is None:
-                        os.kill(os.getpid(), signal.SIGKILL)
-                    return function(*args, **more)
-
-                return wrapped
-
-            os.replace = dying(os.replace)
-            Path.replace = dying(Path.replace)
-            Path.unlink = dying(Path.unlink)
-            journal.Journal.write = dying(journal.Journal.write)
-            journal.Journal.flush = dying(journal.Journal.flush)
-            build(folder, trainer=dying(train), given=dying(probe)).invoke({})
-        finally:
-            os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
+def run(folder):
+    folder.parent.mkdir(exist_ok=True)
+    build(folder, trainer=loops.train, given=loops.probe).invoke({})
 
 
 def test_what_is_done_is_not_done_again_and_what_changed_is(tmp_path, done):
@@ -258,67 +226,6 @@ def test_commands_train_and_files_of_outputs_probe(tmp_path):
     assert table(tmp_path / "out/iteration-2/data.jsonl")[D1[6]] == "error"
 
 
-@pytest.mark.parametrize(
-    ("command", "said"),
-    [
-        ("false {data} {out}", "ended with 1"),
-        ("true {data} {out}", "has written nothing"),
-        ("no-such-program {data} {out}", "no-such-program"),
-        ("mkdir {out} {data}", "ended with 1"),
-    ],
-)
-def test_a_trainer_that_fails_is_told_with_what_it_said(tmp_path, command, said):
-    with pytest.raises(GeckoError, match=said):
-        run_maker("trainer", command, tmp_path, "tiny", tmp_path / "model")
-    assert not (tmp_path / "model").exists()
-
-
-def test_what_a_command_tells_is_shown_while_it_runs(tmp_path, capsys):
-    said = "import sys; print('step 1 of 2', file=sys.stderr); sys.exit(3)"
-    with pytest.raises(GeckoError, match=r"ended with 3.*\n.*step 1 of 2"):
-        run_maker("trainer", f'python -c "{said}" {{data}} {{out}}', tmp_path, "tiny", tmp_path / "model")
-    assert "step 1 of 2" in capsys.readouterr().err
-
-
-def test_nothing_left_to_train_on_is_told(tmp_path):
-    def unsure(data, model, out):
-        rows = [{"id": each["id"], "output": {"tool_calls": each["label"]}} for each in read(data)]
-        out.write_text("".join(json.dumps(each) + "\n" for each in rows))
-
-    file = tmp_path / "seeds.jsonl"
-    file.write_text(json.dumps(row("r1")))
-    with pytest.raises(GeckoError, match="iteration 2: there are no rows"):
-        build(tmp_path / "out", seeds=file, given=unsure).invoke({})
-
-
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [
-        ({"trainer": "train {data}"}, "lacks {out}"),
-        ({"given": "probe {out}"}, "lacks {data}"),
-        ({"iterations": 0}, "iterations"),
-        ({"variants": 5}, "variants"),
-        ({"ablation": "none"}, "ablation"),
-    ],
-)
-def test_what_cannot_be_is_refused_before_anything_runs(tmp_path, more, said):
-    with pytest.raises(GeckoError, match=said):
-        build(tmp_path / "out", **more)
-
-
-def test_seeds_that_cannot_be_read_are_told_and_others_used(tmp_path):
-    file = tmp_path / "seeds.jsonl"
-    rows = [json.dumps(row(f"r{at}")) for at in range(4)]
-    file.write_text("\n".join([*rows, "{broken", rows[0], json.dumps({**row("r9"), "verdict": {"status": "drop"}})]))
-    state = build(tmp_path / "out", seeds=file, iterations=1).invoke({})
-    assert (state["counts"]["seed"]["rows"], state["counts"]["seed"]["unreadable"]) == (4, 2)
-    file.write_text("{broken")
-    with pytest.raises(GeckoError, match="nothing in"):
-        build(tmp_path / "out", seeds=file, iterations=1).invoke({})
-    with pytest.raises(GeckoError, match="is not there"):
-        build(tmp_path / "out", seeds=tmp_path / "none", iterations=1).invoke({})
-
-
 def test_a_manifest_that_is_garbage_has_the_step_done_again(tmp_path):
     done = []
 
@@ -327,11 +234,11 @@ def test_a_manifest_that_is_garbage_has_the_step_done_again(tmp_path):
         (tmp_path / "a").write_text("x")
         return {"n": 1}
 
-    for text in ("", "{", "[]", '{"of": 1}'):
+    for text in ("", "{", "[]", "[1]", "3", '{"of": 1}'):
         (tmp_path / "s.manifest.json").write_text(text)
         assert steps.once(tmp_path, "s", ["a"], {}, work) == {"n": 1}
     assert steps.once(tmp_path, "s", ["a"], {}, work) == {"n": 1}
-    assert len(done) == 4
+    assert len(done) == 6
     with pytest.raises(GeckoError, match="b was not written"):
         steps.once(tmp_path, "t", ["b"], {}, work)
 

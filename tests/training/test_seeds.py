@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 from collections import Counter
 from itertools import count, islice
 from pathlib import Path
@@ -16,12 +14,15 @@ import pytest
 from gecko_graph import GeckoError, Scenario, Toolkit, create_conversation, verify_samples
 from gecko_graph.cli import data, main
 from gecko_graph.models.factory import Models
+from gecko_graph.models.recorded import RecordedModel
 from gecko_graph.testing import recorded
+from gecko_graph.training import steps
 from gecko_graph.training.dialogues import KINDS, Draw, make_dialogues
 from gecko_graph.training.tool_writer import write_tools
 from gecko_graph.training.trees import Demand, draw_paths, read_trees
 from gecko_graph.values.documents import format_document
 
+from .killing import content, is_killed, kill_and_go_on
 from .seeds import Player, toolkit
 
 DOMAINS = ("travel", "home", "clinic")
@@ -114,11 +115,11 @@ def test_of_thirty_replies_ten_wrong_ones_are_found_and_not_taken_for_repaired(t
     file = tmp_path / "home.yaml"
     model = recorded({"tool_writer": replies})
     made = write_tools("home", file, 20, model=Models(tool_writer=model))
-    assert made.names == [tool["name"] for tool in good][:20]
-    for (what, _), (_, faults) in zip(SPOILT, made.lost, strict=True):
+    assert made["names"] == [tool["name"] for tool in good][:20]
+    for (what, _), (_, faults) in zip(SPOILT, made["lost"], strict=True):
         assert what in faults
     written = Toolkit.from_openapi(file)
-    assert written.names == tuple(made.names)
+    assert written.names == tuple(made["names"])
     assert not written.problems
     before = file.read_bytes()
     assert write_tools("home", file, 20, model=Models(tool_writer=recorded({}))) == made, "nothing is asked again"
@@ -133,8 +134,8 @@ def test_a_wrong_reply_is_repaired_once(at: int, tmp_path: Path) -> None:
     replies = [tools[0], tools[0], SPOILT[at][1](tools[1], tools), tools[1]]
     model = recorded({"tool_writer": replies})
     made = write_tools("clinic", tmp_path / "t.yaml", 2, model=Models(tool_writer=model))
-    assert made.names == ["do_thing_1", "do_thing_2"]
-    assert not made.lost
+    assert made["names"] == ["do_thing_1", "do_thing_2"]
+    assert not made["lost"]
 
 
 def test_a_draw_is_the_same_for_its_seed_and_number() -> None:
@@ -153,18 +154,14 @@ def _make(folder: Path, n: int, spoil: str = "", **more: Any) -> tuple[Counter[s
 
 def test_ten_dialogues_pass_whole_and_train_verify_and_play(tmp_path: Path) -> None:
     asked: list[Any] = []
-    counts, rows = _make(tmp_path, 10, to="trl", costs=lambda spent, left: asked.append((spent, left)) or True)
+    counts, rows = _make(tmp_path, 10, costs=lambda spent: asked.append(spent) or True)
     assert counts["kept"] == 10
     assert set(counts) == {"kept", "rows"}, counts
     assert {row["verdict"]["status"] for row in rows} == {"keep"}
     assert len({tuple(row["from"][0]["kinds"]) for row in rows}) >= 3
-    ((spent, left),) = asked
-    assert left == 8
+    (spent,) = asked
     assert spent["calls"] > 3
     assert spent["input_tokens"] > 100
-    trl = [json.loads(line) for line in (tmp_path / "trl.jsonl").read_text().splitlines()]
-    assert len(trl) == len(rows)
-    assert {"prompt", "completion", "label"} <= trl[0].keys()
     again = verify_samples(tmp_path / "samples.jsonl", toolkit=toolkit())
     assert not again.bad
     assert not again.counts["drop"]
@@ -175,7 +172,7 @@ def test_ten_dialogues_pass_whole_and_train_verify_and_play(tmp_path: Path) -> N
         played = create_conversation(Player(), scenario=Scenario.load(file)).invoke({})
         assert played["score"]["status"] == "passed", (file, played["score"])
     before = (tmp_path / "samples.jsonl").read_bytes()
-    _make(tmp_path, 10, to="trl", costs=lambda spent, left: pytest.fail("nothing is asked again"))
+    _make(tmp_path, 10, costs=lambda spent: pytest.fail("nothing is asked again"))
     assert (tmp_path / "samples.jsonl").read_bytes() == before
 
 
@@ -220,6 +217,12 @@ def test_what_a_model_does_wrong_stops_no_run(spoil: str, cause: str, tmp_path: 
     assert not list(tmp_path.glob("*.gecko.yaml"))
 
 
+def test_half_a_surrogate_pair_is_kept_out_of_the_files(tmp_path: Path) -> None:
+    counts, rows = _make(tmp_path, 1, "half")
+    assert counts["kept"] == 1
+    assert any("Here you are ?" in row.get("text", "") for row in rows)
+
+
 def test_a_dropped_step_drops_its_whole_dialogue(tmp_path: Path) -> None:
     _, rows = _make(tmp_path, 1, "judged")
     assert all(row["verdict"]["status"] == "drop" and row["verdict"]["reasons"] for row in rows)
@@ -227,44 +230,28 @@ def test_a_dropped_step_drops_its_whole_dialogue(tmp_path: Path) -> None:
 
 def test_stopped_when_costs_are_known_it_goes_on_later(tmp_path: Path) -> None:
     with pytest.raises(GeckoError, match="goes on"):
-        _make(tmp_path / "a", 5, costs=lambda spent, left: False)
+        _make(tmp_path / "a", 5, costs=lambda spent: False)
     resumed, rows = _make(tmp_path / "a", 5)
     assert (resumed, rows) == _make(tmp_path / "b", 5)
 
 
 class Moody(Player):
-    """Finds fault with whoever asks for a song, and is killed before a question of this number."""
+    """Finds fault with whoever asks for a song, and counts its questions."""
 
-    stop: int = -1
-    asked: Any = None
+    asked: Any
 
     def _reply(self, *given: Any) -> Any:
-        if self.asked is not None and next(self.asked) == self.stop:
-            os.kill(os.getpid(), signal.SIGKILL)
+        next(self.asked)
         return super()._reply(*given)
 
     def play_label_judge(self, messages: Any, text: str) -> Any:
         return {**super().play_label_judge(messages, text), "intended": "Sing me" not in text}
 
 
-def _read(folder: Path) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in folder.iterdir()}
-
-
-def _make_some(folder: Path, workers: int, stop: int = -1, n: int = 3) -> tuple[Counter[str], int]:
+def _make_some(folder: Path, workers: int, n: int = 3) -> tuple[Counter[str], int]:
     """Return what came of it, and how many questions were asked."""
-    model = Moody(stop=stop, asked=count())
+    model = Moody(asked=count())
     return make_dialogues(toolkit(), folder, n, tools="t.yaml", model=model, workers=workers), next(model.asked)
-
-
-def _kill(folder: Path, workers: int, stop: int) -> bool:
-    """Make dialogues in a process that is killed before a question; return whether it was."""
-    if not (child := os.fork()):
-        try:
-            _make_some(folder, workers, stop)
-        finally:
-            os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
 
 
 def test_rows_and_files_are_the_same_whatever_the_number_of_workers(tmp_path: Path) -> None:
@@ -273,7 +260,7 @@ def test_rows_and_files_are_the_same_whatever_the_number_of_workers(tmp_path: Pa
     assert made == [made[0]] * 4
     assert made[0][0]["judged"] > 1
     assert made[0][0]["kept"] == 7
-    first, *others = (_read(tmp_path / str(workers)) for workers in (1, 2, 5, 16))
+    first, *others = (content(tmp_path / str(workers)) for workers in (1, 2, 5, 16))
     assert all(each == first for each in others)
 
 
@@ -291,27 +278,47 @@ def test_dialogues_are_held_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_killed_before_a_question_it_ends_in_the_same_rows(tmp_path: Path, workers: int) -> None:
-    """Before every eighth of them."""
-    _, asked = _make_some(tmp_path / "whole", 1)
-    for stop in range(0, asked, 8):
-        assert _kill(tmp_path / str(stop), workers, stop)
-        _make_some(tmp_path / str(stop), workers)
-        assert _read(tmp_path / str(stop)) == _read(tmp_path / "whole"), stop
+def test_killed_anywhere_dialogues_end_in_the_same_files(tmp_path: Path, workers: int) -> None:
+    """Before every eleventh question or write."""
+    made = kill_and_go_on(tmp_path, lambda folder: _make_some(folder, workers), range(1, 400, 11), [(Moody, "_reply")])
+    assert made > 50
 
 
-def test_what_was_done_when_it_was_killed_is_not_asked_again(tmp_path: Path) -> None:
+def test_killed_anywhere_tools_end_in_the_same_file(tmp_path: Path) -> None:
+    paths = [*islice(draw_paths(read_trees("home"), 0), 3)]
+    tools = [_write(Demand.of(constraint), context, at) for at, (context, constraint) in enumerate(paths)]
+    replies = [{"no": "tool"}, tools[0], tools[1], tools[1], {"no": "tool"}, tools[2]]
+    models = Models(tool_writer=recorded({"tool_writer": replies}))
+
+    def work(folder: Path) -> None:
+        assert write_tools("home", folder / "home.yaml", 3, model=models)["names"] == [each["name"] for each in tools]
+
+    assert kill_and_go_on(tmp_path, work, range(1, 99), [(RecordedModel, "_reply")]) > 10
+
+
+def test_what_was_done_when_it_was_stopped_is_not_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even where all but the manifest was written."""
     _, asked = _make_some(tmp_path / "whole", 1)
-    assert _kill(tmp_path / "killed", 1, asked - 1)
-    assert _make_some(tmp_path / "killed", 1)[1] < asked / 2
+    assert is_killed(lambda: _make_some(tmp_path / "killed", 1), asked + 5, [(Moody, "_reply")])
+    assert _make_some(tmp_path / "killed", 1)[1] < asked - 30, "only the dialogue that was under way"
+
+    def stop(file: Path, text: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(steps, "write_text", stop)
+    with pytest.raises(KeyboardInterrupt):
+        _make_some(tmp_path / "late", 1)
+    monkeypatch.undo()
+    assert _make_some(tmp_path / "late", 1)[1] == 0
+    assert content(tmp_path / "late") == content(tmp_path / "whole")
 
 
 def test_a_folder_of_other_dialogues_is_left_as_it_is(tmp_path: Path) -> None:
     _make_some(tmp_path, 1, n=2)
-    before = _read(tmp_path)
+    before = content(tmp_path)
     with pytest.raises(GeckoError, match="another folder"):
         _make_some(tmp_path, 1, n=3)
-    assert _read(tmp_path) == before
+    assert content(tmp_path) == before
 
 
 def test_the_commands_write_tell_costs_and_go_on(
@@ -335,7 +342,14 @@ def test_the_commands_write_tell_costs_and_go_on(
     told = capsys.readouterr().err
     assert "10 dialogues: about" in told
     assert "3 dialogues kept" in told
-    assert (folder / "trl.jsonl").exists()
+    trl = [json.loads(line) for line in (folder / "trl.jsonl").read_text().splitlines()]
+    assert len(trl) == len((folder / "samples.jsonl").read_text().splitlines())
+    assert {"prompt", "completion", "label"} <= trl[0].keys()
+    before = content(folder)
+    file.write_text(format_document(toolkit().select(names=["find_free_table"]).to_openapi(), ".yaml"))
+    assert main(asked) == 2
+    assert "give another folder" in capsys.readouterr().err
+    assert content(folder) == before
     for bad in (["tools", "nowhere"], ["dialogues", str(tmp_path / "none.yaml")]):
         assert main(["data", *bad, "--model", "any", "-o", str(tmp_path / "x")]) == 2
         assert "Traceback" not in capsys.readouterr().err

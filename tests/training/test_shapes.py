@@ -108,13 +108,13 @@ def test_samples_are_the_same_in_every_file(tmp_path, name):
     samples = [read_row(row, name=f"{at}", source=at)[0] for at, row in enumerate(SHAPES.values())]
     samples[1] |= {"state": {"x": {"y": None}}, "goal": {"milestones": [{"id": "end"}]}, "results": [None]}
     assert write_rows(tmp_path / name, samples) == len(samples)
-    assert list(read_samples(tmp_path / name)) == samples
+    assert list(read_samples(tmp_path / name, [])) == samples
     assert [each.name for each in tmp_path.iterdir()] == [name]
 
 
 def test_a_json_list_is_rows_and_what_is_missing_is_told(tmp_path):
     (tmp_path / "rows.json").write_text(json.dumps([*SHAPES.values()]))
-    assert len(list(read_samples(tmp_path / "rows.json"))) == len(SHAPES)
+    assert len(list(read_samples(tmp_path / "rows.json", []))) == len(SHAPES)
     with pytest.raises(GeckoError, match="cannot be read"):
         list(read_lines(tmp_path / "none.jsonl"))
     (tmp_path / "cut.jsonl.gz").write_bytes(b"\x1f\x8b\x08")

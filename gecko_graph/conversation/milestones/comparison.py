@@ -182,7 +182,8 @@ class Comparison:
         if added - inherited - known or self._stands_elsewhere(missing, clause):
             return False
         if missing - self.known:  # a bare answer: "It's $12."
-            return any(each.kind != "number" and each in self.new for each in figures) and bool(BARE.match(clause.text))
+            bare = BARE.match(clause.text) and not self._foreign_signs(clause)
+            return bool(bare) and any(each.kind != "number" and each in self.new for each in figures)
         if missing and any(not is_said(each, self.part.text) for each in self._foreign_figures(clause)):
             return False
         named = {word for word in clause.words if PREDICATES.get(word, ("",))[0] in self.part.signs}

@@ -1,0 +1,101 @@
+"""A label beside an output, by rules: schemas, contracts from the same fork, a goal."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from gecko_graph import Models, Tool, Toolkit
+from gecko_graph.testing import recorded
+from gecko_graph.training.checks import Checker
+from gecko_graph.training.expand import CONSTRAINTS, write_variants
+from gecko_graph.training.journal import Journal
+from gecko_graph.training.pairs import Pairs
+from tests.training.shelf import STATE, TOOLKIT, call, said, sample
+
+TWO, NINE, NOTE = call("take", item="pen", count=2), call("take", item="pen", count=9), call("note", text="x")
+ONE, LOOK = call("take", item="pen"), call("look", item="pen")
+
+
+def output(*calls, text="", problem=None):
+    made = {"id": "one", "calls": [*calls], "text": text, "perplexity": None}
+    return made | ({"problem": problem} if problem else {})
+
+
+def goal_of(pens):
+    state = [{"at": "shelf", "snapshot": [{"pen": pens, "ink": 5}]}]
+    return {"milestones": [{"id": "end", "last": True, "state": state}]}
+
+
+def decide(label, said_, later=(), **more):
+    found = Pairs(Checker(TOOLKIT), Models()).decide(sample(*label, state=STATE, **more), said_, later)
+    return found and (found.outcome, found.by)
+
+
+@pytest.mark.parametrize(
+    ("label", "made", "expected"),
+    [
+        ([TWO], output(TWO), ("MASTERED", "rules")),
+        ([TWO], output(NINE), ("PRED_WRONG", "world")),
+        ([TWO], output(call("fly")), ("PRED_WRONG", "rules")),
+        ([TWO], output(problem="no JSON"), ("PRED_WRONG", "rules")),
+        ([NINE], output(call("take", item="pen", count=8)), ("BOTH_WRONG", "world")),
+        ([NINE], output(TWO), None),  # only the label fails: asked
+        ([TWO], output(ONE, ONE), None),  # ends are equal, results are not
+        ([ONE], output(call("take", item="pen", count=1.0), text="here"), ("MASTERED", "rules")),
+        ([ONE, NOTE], output(NOTE, ONE), ("MASTERED", "rules")),
+        ([ONE], output(call("take", count=1, item="pen"), LOOK), None),  # nothing answers `look`
+        ([], output(NOTE), None),
+    ],
+)
+def test_rules_first_and_the_rest_is_asked(label, made, expected):
+    assert decide(label, made) == expected
+
+
+def takes(*counts):
+    return [call("take", item="pen", count=count) for count in counts]
+
+
+def test_equal_results_and_ends_are_right_twice():
+    assert decide(takes(2, -1, 0), output(*takes(1, 1, -1))) == ("BOTH_CORRECT", "world")  # 1, 2 and 2 are left
+    assert decide(takes(2, -1, 0), output(*takes(1, 0, 0))) is None
+
+
+@pytest.mark.parametrize(("answer", "expected"), [([], None), (["pen"], ("BOTH_CORRECT", "world"))])
+def test_what_comes_to_nothing_is_asked_about(answer, expected):
+    def find(text: str) -> list[str]:
+        """Find items."""
+        raise NotImplementedError
+
+    tools = Toolkit.from_tools([Tool(find, effect="read", contract={"returns": answer})])
+    row = {**sample(call("find", text="pen"), state=STATE), "tools": tools.as_openai()}
+    found = Pairs(Checker(tools), Models()).decide(row, output(call("find", text="pens")))
+    assert (found and (found.outcome, found.by)) == expected
+
+
+def test_a_goal_decides_and_the_later_labels_are_played_after_each():
+    assert decide([TWO], output(ONE), goal=goal_of(1)) == ("PRED_WRONG", "world")
+    assert decide([TWO], output(ONE), goal=goal_of(2)) == ("LABEL_WRONG", "world")
+    assert decide([TWO], output(ONE), goal=goal_of(0)) == ("BOTH_WRONG", "world")
+    assert decide([TWO], output(ONE, ONE), goal=goal_of(1)) == ("BOTH_CORRECT", "world")
+    assert decide([TWO], output(problem="no JSON"), goal=goal_of(1)) == ("PRED_WRONG", "world")
+    messages = said("take 2 pen", (TWO, {"left": 1}))
+    later = [sample(ONE, messages=messages, state=STATE, goal=goal_of(0))]
+    assert decide([TWO], output(ONE), later, goal=goal_of(0)) == ("PRED_WRONG", "world")
+    assert decide([TWO], output(ONE), later, goal=goal_of(1)) == ("LABEL_WRONG", "world")
+
+
+def test_four_variants_an_error_each_under_another_constraint(tmp_path):
+    reply = {"messages": [{"role": "user", "content": "one pen"}], "label": [ONE]}
+    error = {**sample(TWO), "verdict": {"wrong": [NINE], "said": "", "analysis": "too many"}}
+    errors = [{**error, "id": "a"}, {**error, "id": "b"}]
+    models = Models(variant_writer=recorded({"variant_writer": [reply] * 8}))
+    with Journal(tmp_path / "drafts.jsonl", "x") as kept:
+        given = {"each": 4, "turn": 0, "tell": lambda _: None}
+        counts = write_variants(errors, models, tmp_path / "drafts.jsonl", kept, **given)
+        rows = [row for entry in kept.read() for row in entry["rows"]]
+    assert counts == {"written": 8, "unreadable": 0}
+    assert Counter(row["from"][-1]["variant_of"] for row in rows) == {"a": 4, "b": 4}
+    assert [row["from"][-1]["constraint"] for row in rows] == [1, 2, 3, 4] * 2
+    assert len({*CONSTRAINTS}) == 4
