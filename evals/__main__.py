@@ -7,57 +7,38 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from types import ModuleType
-from typing import NamedTuple
 
 from .harness.options import EvalError
 from .harness.suite import Suite
 
-
-class Entry(NamedTuple):
-    """A suite: its module, imported when it is asked for and holding it as `SUITE`, and what it measures."""
-
-    module: str
-    about: str
-
-
 SUITES = {
-    "bfcl": Entry(
-        "evals.bfcl", "BFCL's single-turn and multi-turn tasks, checked by the official checker (--category)"
-    ),
-    "toolsandbox": Entry(
-        "evals.toolsandbox",
-        "scripted agents in conversations on the phone; --scores: the scorer beside ToolSandbox's public code",
-    ),
-    "fair": Entry(
-        "evals.fair", "good and bad agents in conversations: do good ones pass, bad ones fail? Lies in answers"
-    ),
-    "undo": Entry("evals.undo", "ways back on the real classes, and plans that are undone (--only PART,...)"),
-    "loop": Entry("evals.loop", "training data: ToolMatch, verify, spoilt labels, speed (--only PART,...)"),
-    "golden": Entry(
-        "evals.golden", "what must not move: suites, documents and commands, beside the stored rows (--write)"
-    ),
-    **{
-        name: Entry(f"evals.suites.{name}", about)
-        for name, about in (
-            ("judge", "the verdict on BFCL multi-turn attempts, with real and with simulated tools (Table 2)"),
-            ("gate", "forward execution beside the rehearsal and a plain loop, without P or Q, refusals by category"),
-            ("compare", "the rehearsal beside its parts, fewer retries (figures 4, 5) and four other methods"),
-            ("speed", "model calls, prompt tokens, own time, throughput, bytes checkpointed, import time"),
-            ("validation", "recorded calls of real models against the argument rules, by error type"),
-            ("tau", "real airline calls of gpt-4o through validator and state; --live: tau2-bench with rehearsals"),
-            ("view", "what a prompt's view of a padded state still holds of what a call is about"),
-            ("misled", "rehearsals that could be fooled, and legitimate ones that differ by one step"),
-            ("origins", "where the values of ground truths come from, by kind"),
-            ("reality", "an agent on a real service with faults, killed at random: is all done, and done once?"),
-            ("milestones", "milestones derived from one conversation: successes accepted, failures caught"),
-            ("fidelity", "BFCL's recorded calls by contract beside the real classes, call by call"),
-            ("learn", "contracts learned from recorded calls, held beside calls of other tasks"),
-            ("policy", "an airline's written policy as contracts: which clause stops which wrong write"),
-            ("serve", "the server: what kill -9 leaves, forks a second, CPU a request beside a bare echo"),
-            ("retrieval", "the tools that a task needs, found among many: recall beside plain bm25s, and speed"),
-        )
-    },
+    "bfcl": "BFCL's single-turn and multi-turn tasks, checked by the official checker (--category)",
+    "toolsandbox": "conversations on the phone; --scores: the scorer beside ToolSandbox's public code",
+    "fair": "good and bad agents in conversations: do good ones pass, bad ones fail? Lies in answers",
+    "undo": "ways back on the real classes, and plans that are undone (--only PART,...)",
+    "loop": "training data: ToolMatch, verify, spoilt labels, speed (--only PART,...)",
+    "golden": "what must not move: suites, documents and commands, beside the stored rows (--write)",
+    "judge": "the verdict on BFCL multi-turn attempts, with real and with simulated tools (Table 2)",
+    "gate": "forward execution beside the rehearsal and a plain loop, without P or Q, refusals by category",
+    "compare": "the rehearsal beside its parts, fewer retries (figures 4, 5) and four other methods",
+    "speed": "model calls, prompt tokens, own time, throughput, bytes checkpointed, import time",
+    "validation": "recorded calls of real models against the argument rules, by error type",
+    "tau": "real airline calls of gpt-4o through validator and state; --live: tau2-bench with rehearsals",
+    "view": "what a prompt's view of a padded state still holds of what a call is about",
+    "misled": "rehearsals that could be fooled, and legitimate ones that differ by one step",
+    "origins": "where the values of ground truths come from, by kind",
+    "reality": "an agent on a real service with faults, killed at random: is all done, and done once?",
+    "milestones": "milestones derived from one conversation: successes accepted, failures caught",
+    "fidelity": "BFCL's recorded calls by contract beside the real classes, call by call",
+    "learn": "contracts learned from recorded calls, held beside calls of other tasks",
+    "policy": "an airline's written policy as contracts: which clause stops which wrong write",
+    "serve": "the server: what kill -9 leaves, forks a second, CPU a request beside a bare echo",
+    "retrieval": "the tools that a task needs, found among many: recall beside plain bm25s, and speed",
 }
+"""What each suite measures. Its module, imported when it is asked for, holds it as `SUITE`."""
+
+PACKAGES = {"bfcl", "toolsandbox", "fair", "undo", "loop", "golden"}
+"""Suites that are packages of their own; the others stand in `suites/`."""
 
 HELP = """usage: python -m evals SUITE [options]
 
@@ -78,7 +59,7 @@ def main(argv: Sequence[str]) -> int:
     """Run one suite; returns its exit code."""
     if not argv or argv[0] in {"-h", "--help"}:
         width = max(map(len, SUITES))
-        print(HELP.format(suites="\n".join(f"  {name:<{width}}  {each.about}" for name, each in SUITES.items())))
+        print(HELP.format(suites="\n".join(f"  {name:<{width}}  {about}" for name, about in SUITES.items())))
         return 0
     try:
         suite = find(argv[0])
@@ -101,7 +82,7 @@ def find(name: str) -> type[Suite] | ModuleType:
     if ":" in name:
         module, _, attribute = name.partition(":")
     elif name in SUITES:
-        module, attribute = SUITES[name].module, "SUITE"
+        module, attribute = f"evals.{name}" if name in PACKAGES else f"evals.suites.{name}", "SUITE"
     else:
         near = "".join(f"; {each} is" for each in get_close_matches(name, SUITES, 1))
         raise EvalError(f"no suite is called {name!r}{near}. Suites: {', '.join(SUITES)}")

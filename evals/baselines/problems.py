@@ -23,14 +23,13 @@ from gecko_graph.scenario import examples
 from gecko_graph.state import ROLES, Call, ChecklistItem, Json, JsonObject, Rehearsal, Role
 
 from ..bfcl import MULTI_TURN
-from ..bfcl.calls import write_call
 from ..bfcl.official import check
 from ..bfcl.oracle import checklist, literal, truth_of
 from ..bfcl.rehearse import Checklist
 from ..bfcl.sabotage import spoilt_turns
 from ..bfcl.single import ALL, CATEGORIES, Checker, chosen, of_plan, right_calls, tasks_of
 from ..bfcl.single import Task as SingleTask
-from ..bfcl.tasks import Task, read_tasks
+from ..bfcl.tasks import Task, read_tasks, write_call
 from ..harness.figures import Tools
 from ..harness.options import EvalError, Options
 

@@ -27,10 +27,10 @@ from gecko_graph.world.records import ExecutedCall, Execution
 
 from ..harness.figures import Record, Table, rate, rungs_of, share, tools_of
 from ..harness.suite import Expectation, Summary, by_group, rehearsed
-from .calls import write_call
 from .official import check
 from .rehearse import Played, Player, answers
 from .simulated import Stage
+from .tasks import write_call
 
 NOTE = (
     "Each turn was rehearsed on simulations (the file system by contract, the other classes on copies), and if "

@@ -16,13 +16,12 @@ from gecko_graph.values.difference import json_equal, make_patch
 
 from ..harness.figures import Record, Table, rate, rungs_of, share, tools_of
 from ..harness.suite import by_group
-from .calls import write_call
 from .classes import RUNTIME
 from .official import Replay, check, same_state
 from .oracle import apart, as_json, is_refusal, public
 from .rehearse import Played, plan_of
 from .simulated import Stage, laid_out
-from .tasks import Task
+from .tasks import Task, write_call
 
 _NOTE = (
     "The plan of each rehearsal was run on the real classes and scored by the official checker. Agrees: accepted where "

@@ -6,7 +6,7 @@ package, never copied.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,10 +16,6 @@ from gecko_graph.values.digest import clone, digest
 from gecko_graph.values.patch import apply_patch
 
 from . import package
-from .classes import told
-from .drawn import normal
-from .fidelity import Recorded
-from .tasks import Task
 
 EXTENSIONS = "eval_checker.multi_turn_eval.func_source_code.long_context"
 
@@ -112,20 +108,3 @@ def padded(spec: ToolSpec, owner: str) -> ToolSpec:
     bare = {key: part for key, part in contract.data.items() if key in ("at", "let", "requires")}
     gate = Contract.load(bare, lets=contract.lets, where=spec.name)
     return replace(spec, contract=gate, simulate=simulate, result=None)
-
-
-def long_calls(task: Task) -> Iterator[Recorded]:
-    """Yield the calls of a task's ground truth as its real classes answer them."""
-    instances = task.real.load()
-    for turn in task.turns:
-        for text in turn.truth:
-            call = task.read(text)
-            kind, args = task.real.owners[call["call"]], call["args"]
-            before = normal(_shown(task.real.read(instances)))
-            result = told(getattr(instances[kind], call["call"]), args)
-            after = normal(_shown(task.real.read(instances)))
-            yield Recorded(kind, call["call"], args, before, after, result, None)
-
-
-def _shown(state: JsonObject) -> Any:
-    return clone({name: part for name, part in state.items() if name != "runtime_state"})

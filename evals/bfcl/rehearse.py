@@ -21,10 +21,9 @@ from gecko_graph.state import Attempt, ChecklistItem, Json, JsonObject, Rehearsa
 from gecko_graph.world.channels import GeckoState
 from gecko_graph.world.turn import states_of
 
-from .calls import write_call
 from .classes import RUNTIME
 from .official import Plan
-from .tasks import Task
+from .tasks import Task, write_call
 
 
 class Checklist(Protocol):

@@ -22,7 +22,6 @@ from gecko_graph.context import LADDER
 from gecko_graph.state import ChecklistItem, Json, JsonObject
 from gecko_graph.values.digest import clone
 
-from .calls import plain
 from .classes import FILES, RUNTIME
 from .contracted import class_toolkit, learned_toolkit
 from .drawn import Redrawn
@@ -30,7 +29,7 @@ from .mathematics import PRINTED
 from .oracle import NOTHING, Truth, checklist, is_refusal, public, truth_of
 from .padded import padded
 from .rehearse import Checklist, Played
-from .tasks import Task, documents, for_truth
+from .tasks import Task, documents, for_truth, plain
 
 Kind: TypeAlias = Literal["real", "hybrid", "contract", "model", "schema", "agent"]
 

@@ -68,11 +68,6 @@ class Task:
     answers: Sequence[Mapping[str, Mapping[str, Sequence[Json]]]] | None
 
 
-def category_of(task: str) -> str:
-    """Return the category that a task's id names."""
-    return task.rpartition("_")[0]
-
-
 def chosen(text: str) -> tuple[str, ...]:
     """Return the categories that a list names, in the official order.
 

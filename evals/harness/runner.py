@@ -230,10 +230,6 @@ class _Repeated(Suite):
             table.add(name, *(self._pass_hat(some, k) for k in range(1, trials + 1)))
         return replace(made, figures=[table, *made.figures])
 
-    def rates(self, records: Sequence[Record]) -> Mapping[str, Measured]:
-        groups = dict.fromkeys(record.group for record in records)
-        return {name: self._pass_hat([each for each in records if each.group == name], 1) for name in groups}
-
     def _rows(self, records: Sequence[Record]) -> Mapping[str, list[Record]]:
         rows: dict[str, list[Record]] = {}
         for record in records:

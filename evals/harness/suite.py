@@ -58,7 +58,7 @@ from typing import ClassVar
 from gecko_graph.models.usage import add_usage
 from gecko_graph.state import JsonObject, Rehearsal, Usage
 
-from .figures import Case, Measured, Record, Table, Tools, rate
+from .figures import Case, Record, Table, Tools
 from .options import Options
 
 REFUSALS = "refusals"
@@ -149,10 +149,6 @@ class Suite(ABC):
     def is_random(self) -> bool:
         """Return True where the same run under another seed may come to something else."""
         return bool(self.options.model_names() or self.others())
-
-    def rates(self, records: Sequence[Record]) -> Mapping[str, Measured]:
-        """Return the share of successes by group."""
-        return {name: rate(some, self.passed) for name, some in by_group(records).items()}
 
     def others(self) -> Mapping[str, str]:
         """Return live models that options of its own name, by what they do."""

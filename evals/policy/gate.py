@@ -64,7 +64,7 @@ def without_rules(part: Any) -> Any:
     return {key: without_rules(value) for key, value in part.items()}
 
 
-def judge_conversation(row: Mapping[str, Any], gate: Gate, state: JsonObject) -> JsonObject:
+def judge_conversation(row: Mapping[str, Any], gate: Gate, start: World) -> JsonObject:
     """Judge each write of a recorded conversation.
 
     Every write is judged by itself, in the state that the real tool saw: what really happened is booked, also what the
@@ -74,7 +74,7 @@ def judge_conversation(row: Mapping[str, Any], gate: Gate, state: JsonObject) ->
     Args:
         row: A row of the shared file, or `messages` alone: without a ground truth it is not known what is right.
         gate: The tools.
-        state: The database.
+        start: A world of the real tools on the database; each conversation has a fork of it.
 
     Returns:
         `writes`: each with `tool`, `right` (or None), `clauses` that refuse it and their `kinds`, `text`; `errors`: how
@@ -84,7 +84,7 @@ def judge_conversation(row: Mapping[str, Any], gate: Gate, state: JsonObject) ->
     """
     truth = row.get("task", {}).get("actions")
     wanted = [{"name": each["name"], "args": each["kwargs"]} for each in truth or () if each["name"] in WRITES]
-    world, calls = World(gate.real, state=state), list[JsonObject]()
+    world, calls = start.fork(), list[JsonObject]()
     made: dict[str, list[Any]] = {key: [] for key in ("writes", "differing", "ms", "errors")}
     for number, real in enumerate(conversation_of(row).calls):
         call: JsonObject = {"name": real.name, "args": real.args}
@@ -110,9 +110,9 @@ def judge_conversation(row: Mapping[str, Any], gate: Gate, state: JsonObject) ->
     return {**made, "errors": errors, "errors_same": same, "missing": [_text(call) for call in wanted]}
 
 
-def judge_ground_truth(row: Mapping[str, Any], gate: Gate, state: JsonObject) -> JsonObject:
+def judge_ground_truth(row: Mapping[str, Any], gate: Gate, start: World) -> JsonObject:
     """Judge the writes of a task's ground truth, each after the reads that it needs; returns `writes` as above."""
-    world, calls, writes = World(gate.real, state=state), list[JsonObject](), []
+    world, calls, writes = start.fork(), list[JsonObject](), []
     for call in ground_truth_calls(row):
         if call["name"] in WRITES:
             writes.append(_written(call, gate.check(call, world.state, calls)))

@@ -21,11 +21,10 @@ from gecko_graph.conversation.channels import address
 from gecko_graph.conversation.derive import SUCCESS, derive_milestones, score_conversation
 from gecko_graph.state import Json, JsonObject
 
-from ..bfcl.calls import write_call
 from ..bfcl.contracted import classes_toolkit
 from ..bfcl.drawn import normal
 from ..bfcl.official import Replay, check, same_state
-from ..bfcl.tasks import Task, task_of, widened
+from ..bfcl.tasks import Task, task_of, widened, write_call
 from ..harness.figures import Case, Record, Table, share, share_of_clusters
 from ..harness.options import read_jsonl
 from ..harness.suite import Expectation, Suite, Summary

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from gecko_graph import World
 from gecko_graph.state import JsonObject
 
 from ..harness.figures import Case, Measured, Record, Table, median_of, share, share_of_clusters
@@ -76,7 +77,7 @@ class Policy(Suite):
         super().__init__(options)
         self._gate = Gate.of(json.loads(options.dataset(TOOLS).read_text(encoding="utf-8"))["airline"])
         database = json.loads(gzip.decompress(options.dataset(DATABASE).read_bytes()))
-        self._state: JsonObject = {**database, "now": NOW}
+        self._world = World(self._gate.real, state={**database, "now": NOW})
 
     def cases(self) -> Iterator[Case]:
         """Yield the conversations, the ground truth of each of their tasks, and the hand-made violations."""
@@ -99,7 +100,7 @@ class Policy(Suite):
         if isinstance(case.data, Violation):
             return judge_violation(case.data, self._gate)
         judge = judge_conversation if case.group == RECORDED else judge_ground_truth
-        return judge(case.data, self._gate, self._state)
+        return judge(case.data, self._gate, self._world)
 
     def tell(self, record: Record) -> str:
         """Return which clauses stopped what."""

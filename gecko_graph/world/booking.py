@@ -193,8 +193,11 @@ def _forgotten(state: JsonObject, steps: Iterable[Step]) -> Patch:
 
     Objects stay, without what they hold: a thing that was there is not said to be gone.
     """
+    seen = [one for step in steps for one in step.get("outcome", {}).get("observed", ())]
+    if not seen:
+        return []
     kept = clone(state)
-    for one in (one for step in steps for one in step.get("outcome", {}).get("observed", ())):
+    for one in seen:
         *above, last = tokens(one["path"])
         holder = part_of(kept, tuple(above))
         if isinstance(holder, dict) and last in holder:

@@ -10,14 +10,18 @@ import pytest
 
 from evals.bfcl import LONG_CONTEXT
 from evals.bfcl.answers import FILES, LIES, RIGHT, judge_task, learn_of
+from evals.bfcl.classes import told
 from evals.bfcl.contracted import CLASSES, class_toolkit
-from evals.bfcl.fidelity import compared, is_kept_out, simulated
+from evals.bfcl.differential import public
+from evals.bfcl.drawn import normal
+from evals.bfcl.fidelity import Recorded, compared, is_kept_out, simulated
 from evals.bfcl.mathematics import PRINTED
-from evals.bfcl.padded import PADDED, long_calls, padded
+from evals.bfcl.padded import PADDED, padded
 from evals.bfcl.simulated import _as_value
 from evals.bfcl.tasks import read_tasks
 from evals.suites.gate import Gate
 from gecko_graph import Toolkit
+from gecko_graph.values.digest import clone
 from tests.evals.kept import kept_cases
 
 WITHOUT = {"logarithm", "square_root", "get_outside_temperature_from_weather_com"}
@@ -63,6 +67,17 @@ def test_a_lying_service_is_refused_by_q_and_believed_without(run, tmp_path, off
     assert lied["without Q"][1] == 0
     assert all(refused > 0.8 * given for given, refused in (lied["toolgate"], lied["strict"]))
     assert "Answers of the lying service that were refused" in capsys.readouterr().out
+
+
+def long_calls(task):
+    """Yield the calls of a task's ground truth as its real classes answer them."""
+    instances = task.real.load()
+    for call in (task.read(text) for turn in task.turns for text in turn.truth):
+        kind = task.real.owners[call["call"]]
+        before = clone(normal(public(task.real.read(instances))))
+        result = told(getattr(instances[kind], call["call"]), call["args"])
+        after = clone(normal(public(task.real.read(instances))))
+        yield Recorded(kind, call["call"], call["args"], before, after, result, None)
 
 
 def test_with_a_long_context_contracts_answer_as_the_classes_do(official, shared_data):

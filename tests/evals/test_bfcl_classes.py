@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evals.bfcl import package
-from evals.bfcl.calls import NoCall, read_call, write_call
 from evals.bfcl.classes import CountedRandom, decode, encode, words_drawn
 from evals.bfcl.oracle import public
+from evals.bfcl.tasks import NoCall, read_call, write_call
 from evals.harness.options import EvalError
 from tests.evals.kept import VALUES
 

@@ -7,8 +7,7 @@ import json
 import pytest
 
 from evals import golden
-from evals.golden import commands, differences
-from evals.golden.parts import Part, without_times
+from evals.golden import Part, differences, plain, without_times
 from evals.harness.options import EvalError
 from evals.mutants import Mutant, find_again, find_sites, room_of
 
@@ -18,7 +17,9 @@ def stored(tmp_path, monkeypatch):
     rows = tmp_path / "golden.json"
     rows.write_text(json.dumps({"one": {"sum": "1"}, "other": {"sum": "2"}}))
     monkeypatch.setattr(golden, "ROWS", rows)
-    monkeypatch.setattr(golden, "STORED", tmp_path / "commands.txt")
+    commands = tmp_path / "commands.txt"
+    commands.write_text("")
+    monkeypatch.setattr(golden, "STORED", commands)
 
     def missing():
         raise EvalError("no data")
@@ -44,7 +45,7 @@ def test_cases_are_named_and_texts_are_compared_by_line():
 
 def test_times_and_places_are_left_out():
     assert without_times({"n": 1, "seconds": 2, "of": [{"ms": 1}]}) == {"n": 1, "of": [{}]}
-    assert commands.plain("/x/a 2026-11-23 09:33:41 127.0.0.1:8123", "/x") == "FOLDER/a TIME ADDRESS"
+    assert plain("/x/a 2026-11-23 09:33:41 127.0.0.1:8123", "/x") == "FOLDER/a TIME ADDRESS"
 
 
 def test_a_mutant_is_found_again_in_another_file():

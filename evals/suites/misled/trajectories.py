@@ -65,11 +65,6 @@ class Trajectory:
     legitimate: bool
     scenario: Scenario
 
-    @property
-    def only_judge(self) -> bool:
-        """Return whether no rule can see what is wrong."""
-        return not (self.legitimate or self.refused or self.marked)
-
 
 def trajectories() -> Iterator[Trajectory]:
     """Yield all cases, each followed by its twin."""
