@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gecko_graph.conversation.milestones.claims import judge_claim
+from gecko_graph.conversation.milestones.measures import judge_answer
 
 PAIRS = Path(__file__).resolve().parents[2] / "evals" / "fair" / "pairs_more.jsonl"
 
@@ -145,6 +146,20 @@ is it and but
 because only or " ' ( : yes done which sent 12 May - please you"""
 PIECES = st.sampled_from([*WORDS.split(), "\n"])
 TEXTS = st.one_of(st.text(max_size=80), st.lists(PIECES, max_size=25).map(" ".join))
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict"),
+    [
+        ("Cellular is off.", "holds"),  # of another thing: no contradiction
+        ("You're welcome!", "holds"),
+        ("Actually, the wifi is still on.", "broken"),
+        ("The wifi is not off.", "broken"),
+    ],
+)
+def test_a_later_message_agrees_unless_it_contradicts(answer, verdict):
+    cell = {"answer": answer, "asked": ["Turn the wifi off."], "decided": {}}
+    assert judge_answer({"agrees": "the wifi is off"}, cell).verdict == verdict
 
 
 @settings(max_examples=150, deadline=None)

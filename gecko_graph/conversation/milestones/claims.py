@@ -37,9 +37,13 @@ _COMPLEMENT = re.compile(r"\b(?:is|are|was|were|has|have|had|can|will|to|from|by
 
 
 class _Read(NamedTuple):
-    """How an answer stands to a part of a claim; `absent` where it says something else, only promises, or is silent."""
+    """How an answer stands to a part of a claim.
 
-    stance: Literal["stated", "denied", "absent", "unsure"] = "unsure"
+    It is `replaced` where another figure, name or deed stands in its place, `absent` where it is only promised, is said
+    of something else, or not at all.
+    """
+
+    stance: Literal["stated", "denied", "replaced", "absent", "unsure"] = "unsure"
     sentence: str = ""
     reason: str = ""
 
@@ -61,12 +65,12 @@ def judge_claim(kind: Kind, claim: str, answer: str, asked: Sequence[str] = ()) 
     reads = [_read(part) for part in parts] or [_Read()]
     stances = {each.stance for each in reads}
     verdict: Verdict = "unsure"
-    if kind == "says" and stances & {"denied", "absent"}:
-        reads = [each for each in reads if each.stance in ("denied", "absent")]
+    if kind == "says" and stances & {"denied", "replaced", "absent"}:
+        reads = [each for each in reads if each.stance not in ("stated", "unsure")]
         verdict = "broken"
     elif stances == {"stated"} or (kind == "denies" and stances == {"denied"}):
         verdict = "holds" if (kind == "says") == (stances == {"stated"}) else "broken"
-    return Judged(verdict, *reads[0][1:])
+    return Judged(verdict, *reads[0][1:], contradicts=bool(stances & {"denied", "replaced"}))
 
 
 def _read(part: Comparison) -> _Read:
@@ -99,14 +103,14 @@ def _by_other_figure(part: Comparison) -> _Read | None:
     """Find a clause that says another figure in the place of the part's, or an answer that does not say a new one."""
     for wanted in part.figures:
         if hedged := _find_alternative(part, wanted):
-            return _Read("absent", hedged, f"{wanted.text} is one of several")
+            return _Read("replaced", hedged, f"{wanted.text} is one of several")
         if part.is_said(wanted, part.answer) or may_say(wanted, part.answer):
             continue
         for clause in part.stated:
             rivals = part.rivals(wanted, clause.text)
             counted = rivals and (wanted.kind != "number" or part.is_counted_as(wanted, rivals[0], clause))
             if counted and not clause.negative and _may_tell_figure(part, clause):
-                return _Read("absent", clause.text, f"{wanted.text} was to be said, not {rivals[0].text}")
+                return _Read("replaced", clause.text, f"{wanted.text} was to be said, not {rivals[0].text}")
         none = not find_figures(part.answer) and any(each.negative for each in part.stated)
         new = wanted in part.new and not may_say(wanted, part.asked)
         if new and (none or wanted.kind != "number" or (wanted.value or 0) > 12):
@@ -144,7 +148,7 @@ def _by_other_name(part: Comparison) -> _Read | None:
             each for each in clause.names & part.strange(clause) if _may_replace(part, absent, each, clause)
         } and near
         if other and (whole or partly or absent - part.known):
-            return _Read("absent", clause.text, f"{' '.join(sorted(absent))} was to be said")
+            return _Read("replaced", clause.text, f"{' '.join(sorted(absent))} was to be said")
     return None
 
 
@@ -251,7 +255,7 @@ def _by_other_deed(part: Comparison) -> _Read | None:
         shared = part.words & {*clause.words} or any(said)
         done = {(each, *signs) for each, signs in clause.signs.items()} & DEEDS
         if shared and done and not (clause.negative or clause.limited or (said and all(said))):
-            return _Read("absent", clause.text, "something else was done")
+            return _Read("replaced", clause.text, "something else was done")
     return None
 
 

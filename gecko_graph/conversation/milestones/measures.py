@@ -121,7 +121,7 @@ def judge_answer(claim: JsonObject, cell: JsonObject) -> Judged:
 def _judge_agreement(claim: str, answer: str, asked: Sequence[str]) -> Judged:
     """Judge whether an answer contradicts a claim, or names other codes beside the claim's: it need not make it."""
     judged = judge_claim("says", claim, answer, asked)
-    if judged.verdict == "broken" and judged.sentence:
+    if judged.verdict == "broken" and judged.contradicts:
         return judged
     own, known = {*find_codes(claim)}, {*find_codes(" ".join(asked))}
     for sentence in split_sentences(answer):

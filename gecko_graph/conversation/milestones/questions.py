@@ -12,11 +12,15 @@ Verdict: TypeAlias = Literal["holds", "broken", "unsure"]
 
 
 class Judged(NamedTuple):
-    """A verdict, with the sentence that decided it (empty where none did), and why."""
+    """A verdict, with the sentence that decided it (empty where none did), and why.
+
+    Of a claim that is to be said, `contradicts` tells a denial, or another thing in its place, from its absence.
+    """
 
     verdict: Verdict
     sentence: str = ""
     reason: str = ""
+    contradicts: bool = False
 
 
 _SLOT = {name: phrase(words) for name, words in WORDS["slots"].items()}
