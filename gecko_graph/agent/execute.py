@@ -209,11 +209,12 @@ def sync(
         yield [observe_call(observer, toolkit, step, state["steps"], **known)]
     scope.emit(event("gecko.sync", attempt=0, call=entry["call"], patch=outcome["patch"], drift=entry["drift"]))
     tool, known = request.tool.name, state.get("fidelity") or {}
-    calls, drifted = known.get(tool, {"calls": 0, "drifted": 0}).values()
+    counted = {"calls": 0, "drifted": 0} | known.get(tool, {})
+    counted = {"calls": counted["calls"] + 1, "drifted": counted["drifted"] + bool(entry["drift"])}
     update: dict[str, Any] = {
         "task_state": after,
         "steps": [*state["steps"], step],
-        "fidelity": {**known, tool: {"calls": calls + 1, "drifted": drifted + bool(entry["drift"])}},
+        "fidelity": {**known, tool: counted},
     }
     if "violations" in outcome or state.get("real_digest"):
         update["real_digest"] = digest(after)
