@@ -64,6 +64,8 @@ def serve(options: Options) -> int:
         with opened:
             async with mcp.manager.run() if mcp else nullcontext():
                 yield
+            if upstream:
+                await upstream.close()
 
     operations = Operations(base.toolkit, prefix=options.prefix, upstream=upstream)
     trainers, told = _build_trainers(played, options)

@@ -45,6 +45,9 @@ _HOP_BY_HOP = frozenset(
 _UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
 _NO_WORD = (401, 403, TOO_MANY)
 """Statuses that say nothing of the call itself."""
+SURE_S = 10.0
+"""Seconds after which an answer that was handed out is taken as read. A client may still fail over it: the official MCP
+client asks for the tools' schemas before it returns a result."""
 DOUBT = (
     "a write like this one was begun, and it is not known whether it took effect; it is not sent again. Find out, then "
     "send it with another Idempotency-Key"
@@ -106,6 +109,9 @@ class Upstream:
     _numbers: dict[str, int] = field(default_factory=dict)
     _going: dict[str, asyncio.Event] = field(default_factory=dict)
     """By a claim's key: its answer is on the way to the client."""
+    _out: dict[str, tuple[Claims, JsonObject]] = field(default_factory=dict)
+    """By a claim's key: its answer was handed out; after a kill it still stands in the ledger, for who asks again."""
+    _waits: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def answer(
         self,
@@ -141,13 +147,36 @@ class Upstream:
         return await self._pass_on(sent, tool, args, sessions, name, sender, secrets)
 
     async def hand_out(self, passed: Passed) -> None:
-        """Note that an answer was handed out: an equal write without a key is a new one from here on."""
-        try:
-            if passed.claim is not None:
-                claims, row = passed.claim
-                await drive(claims.settle(row, status="delivered", body="", head=[]), AWAITED)
-        finally:
-            self.keep(passed)
+        """Note that an answer was handed out: an equal write without a key is a new one from here on.
+
+        In the ledger that stands after SURE_S, before the next equal write, or when the server ends.
+        """
+        if passed.claim is not None:
+            key = passed.claim[1]["key"]
+            self._out[key] = passed.claim
+            wait = asyncio.ensure_future(self._deliver(key, SURE_S))
+            self._waits.add(wait)
+            wait.add_done_callback(self._waits.discard)
+        self.keep(passed)
+
+    async def _deliver(self, key: str, after_s: float = 0.0) -> bool:
+        """Note in the ledger that an answer was handed out; return whether there was one."""
+        await asyncio.sleep(after_s)
+        if (out := self._out.get(key)) is None:
+            return False
+        claims, row = out
+        await drive(claims.settle(row, status="delivered", body="", head=[]), AWAITED)
+        self._out.pop(key, None)
+        return True
+
+    async def close(self) -> None:
+        """Note in the ledger which answers were handed out, and close the connections."""
+        for key in [*self._out]:
+            await self._deliver(key)
+        for wait in self._waits:
+            wait.cancel()
+        if self.client is not None:
+            await self.client.aclose()
 
     def keep(self, passed: Passed) -> None:
         """Note that nobody has taken an answer: who sends the write again is given it."""
@@ -292,8 +321,13 @@ class Upstream:
                     await asyncio.wait_for(going.wait(), self.timeout_s)
                 self._going.pop(row["key"], None)
                 continue
-            if is_named or is_ours or row["status"] != "delivered":
+            if is_named or is_ours:
                 return row, is_ours
+            if row["status"] == "ok":
+                await self._deliver(row["key"])
+                row = await drive(claims.look(row["key"]), AWAITED)
+            if row["status"] != "delivered":
+                return row, False
             number = self._numbers[known] = number + 1
 
     # comparing ---------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import time
 
 import pytest
@@ -78,6 +79,26 @@ async def test_killed_at_any_moment_no_write_is_sent_twice(place, meta):  # noqa
             is_told = not again.is_error
         place.kill(process)
         assert sum(one[2]["quantity"] == number for one in place.sent) in ((1,) if is_told else (0, 1))
+
+
+async def test_a_client_that_fails_over_its_answer_is_given_it_again_after_a_kill(place):  # noqa: F811
+    process, client = place.start()
+    with client:  # what is read here is lost below, as where a client dies over it
+        assert not (await call(address(client), "placeOrder", order())).is_error
+    place.kill(process)
+    process, client = place.start()
+    with client:
+        again = await call(address(client), "placeOrder", order())
+        assert again.meta["gecko/replayed"] == "true"
+        assert len(place.sent) == 1
+        assert "gecko/replayed" not in ((await call(address(client), "placeOrder", order())).meta or {})
+        assert len(place.sent) == 2
+    process.send_signal(signal.SIGTERM)  # an orderly end notes what was handed out
+    process.wait(20)
+    _, client = place.start()
+    with client:
+        assert "gecko/replayed" not in ((await call(address(client), "placeOrder", order())).meta or {})
+    assert len(place.sent) == 3
 
 
 @pytest.mark.parametrize("meta", KEYS)
