@@ -39,7 +39,7 @@ class Refusal(NamedTuple):
     patch: Patch
     violations: Sequence[Violation] = ()
     reason: str = ""
-    """Why the call is refused, where the contract does not know its error: that is a neutral sentence then."""
+    """Why the call is refused, where the contract does not know its error: that is this text, or a neutral sentence."""
 
 
 class ContractAnswer(NamedTuple):
@@ -189,7 +189,7 @@ class ContractRun:
             return None
         self.status, self.unknown = first.status, None
         error, patch = self.explain(first), list[Operation]()
-        reason, self.unknown = self.unknown or "", None
+        reason, self.unknown = as_text(error) if first.is_open else self.unknown or "", None
         try:
             patch = [] if error is FAILED else self._change(first.effects)
         except EvaluationFailed as failure:
@@ -197,7 +197,7 @@ class ContractRun:
         unclear = [*self.unclear]
         others = [clause.violation(self.explain(clause)) for clause in found]
         self.unclear = unclear
-        return Refusal(error, patch, [first.violation(error), *others], reason if error is FAILED else "")
+        return Refusal(error, patch, [first.violation(error), *others], reason)
 
     def failed(self, clauses: Iterable[Clause]) -> Iterator[Clause]:
         """Yield the requirements that do not hold; what cannot be evaluated goes to `unclear`."""

@@ -8,6 +8,7 @@ from math import exp, lgamma, log2
 from typing import Any
 
 from ..state import Json, JsonObject
+from ..values.observation import HOLE
 from ..values.places import as_text
 from .conditions import TIERS, TRUSTED, Condition, Documented, conjoined, constants, places
 from .terms import Term
@@ -163,7 +164,12 @@ def weigh(kind: str, rows: int, starts: int, against: Sequence[str], *, is_clear
 def said(error: Json, evidence: JsonObject) -> JsonObject:
     """Return what a rule says of a call that breaks it: refused, or perhaps, by its evidence."""
     is_sure = evidence["status"] == "established"
-    return {"error": error} if is_sure else {"pass": f"{PERHAPS}{as_text(error)}"}
+    return refused_by(error) if is_sure else {"pass": f"{PERHAPS}{as_text(error)}"}
+
+
+def refused_by(error: Json) -> JsonObject:
+    """Return that a call is refused by this error; of one with holes is only known that it is."""
+    return {"open" if HOLE in as_text(error) else "error": error}
 
 
 def _evidence(sample: Sample, best: Condition, rows: int, chance: float, rivals: int, is_sure: bool) -> JsonObject:
