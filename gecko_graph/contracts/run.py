@@ -10,7 +10,7 @@ from ..state import Json, Operation, Patch, Violation
 from ..values.origins import Untrusted, is_doubtful
 from ..values.patch import pointer
 from ..values.places import as_text, scalars
-from .clauses import STATUSES, Change, Clause, Effect, load_effects, load_list, status_of, tell_rule
+from .clauses import STATUSES, Change, Clause, Effect, load_effects, load_list, status_of
 from .language.examine import ANY
 from .language.expression import Expression, Location, Scope
 from .language.sandbox import Hole
@@ -156,7 +156,7 @@ class ContractRun:
         self.unclear: list[str] = []
         self.skipped: list[str] = []
         self.unknown: str | None = None
-        self.warned: list[str] = []
+        self.warned: list[Violation] = []
         self.status = "written"
         self._parts = parts
         self._scope = scope
@@ -212,7 +212,7 @@ class ContractRun:
                 text = clause.error_text(scope)
                 self.unknown = self.unknown or text
                 if clause.evidence:
-                    self.warned.append(tell_rule(clause.violation(text)))
+                    self.warned.append(clause.violation(text))
             except EvaluationFailed as failure:
                 self._note(failure)
             scope = self._begin(self._before)

@@ -148,6 +148,8 @@ def chance_of(rows: int, failed: int, lawful: int, pool: int) -> float:
 def weigh(kind: str, rows: int, starts: int, against: Sequence[str], *, is_clear: bool, **more: Any) -> JsonObject:
     """Return the evidence for a rule of a kind, with how far it is to be trusted.
 
+    `lacks` says how many further refusals would establish it, where nothing else stands in the way.
+
     Args:
         kind: Its form.
         rows: The refusals that it explains.
@@ -156,9 +158,11 @@ def weigh(kind: str, rows: int, starts: int, against: Sequence[str], *, is_clear
         is_clear: Whether nothing speaks of an accident.
         more: What else is said.
     """
-    trusted = kind in TRUSTED and rows >= ESTABLISHED and starts >= STARTS and is_clear
-    status = "refuted" if against else "established" if trusted else "proposed"
-    return {"kind": kind, "for": rows, "against": [*against], **more, "starts": starts, "status": status}
+    is_trusted = kind in TRUSTED and starts >= STARTS and is_clear and not against
+    lacks = max(0, ESTABLISHED - rows)
+    status = "refuted" if against else "established" if is_trusted and not lacks else "proposed"
+    found: JsonObject = {"kind": kind, "for": rows, "against": [*against], **more, "starts": starts, "status": status}
+    return {**found, "lacks": lacks} if is_trusted and lacks else found
 
 
 def said(error: Json, evidence: JsonObject) -> JsonObject:
