@@ -141,11 +141,11 @@ class Contract:
     def confirm(self, check: str, count: int) -> None:
         """Let a proposed rule refuse that so many further refusals have confirmed, if they are all that it `lacks`."""
         for clause in (each for each in self._parts.requires if each.evidence.get("check") == check):
-            lacks, known = (clause.evidence.get(key) for key in ("lacks", "for"))
-            is_enough = isinstance(lacks, int) and isinstance(known, int) and count >= lacks
-            if is_enough and clause.passes and not clause.evidence.get("against"):
+            lacks, is_free = clause.evidence.get("lacks"), clause.passes and not clause.evidence.get("against")
+            if is_free and isinstance(lacks, int) and count >= lacks:
                 clause.passes, clause.status = False, "established"
-                clause.evidence["for"] = known + count
+                known = clause.evidence.get("for")
+                clause.evidence["for"] = count + (known if isinstance(known, int) else 0)
 
     @property
     def where(self) -> str:
