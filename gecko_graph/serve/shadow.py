@@ -321,14 +321,16 @@ class Upstream:
                     await asyncio.wait_for(going.wait(), self.timeout_s)
                 self._going.pop(row["key"], None)
                 continue
-            if is_named or is_ours:
+            if is_named or is_ours or not await self._is_taken(claims, row):
                 return row, is_ours
-            if row["status"] == "ok":
-                await self._deliver(row["key"])
-                row = await drive(claims.look(row["key"]), AWAITED)
-            if row["status"] != "delivered":
-                return row, False
             number = self._numbers[known] = number + 1
+
+    async def _is_taken(self, claims: Claims, row: JsonObject) -> bool:
+        """Return whether the answer of a write that was made was handed out."""
+        if row["status"] == "ok":
+            await self._deliver(row["key"])
+            row = await drive(claims.look(row["key"]), AWAITED)
+        return bool(row["status"] == "delivered")
 
     # comparing ---------------------------------------------------------------------------------------
 
