@@ -17,7 +17,7 @@ EXCEPTIONS = 0.04
 """Share of odd rows that do not end a prediction; each is named."""
 
 PROPOSED, ESTABLISHED = 3, 10
-"""Rows from which a rule is spoken of, and from which it may refuse if its kind is trusted."""
+"""Rows from which a rule is spoken of; refusals, and lawful calls, from which it may refuse if its kind is trusted."""
 
 CHANCE, SURE = 0.05, 0.001
 """Chance that one of so many conditions would fit so many rows by accident, below which it is told, and may refuse."""
@@ -178,15 +178,18 @@ def refused_by(error: Json) -> JsonObject:
 
 def _evidence(sample: Sample, best: Condition, rows: int, chance: float, rivals: int, is_sure: bool) -> JsonObject:
     lawful = sample.lawful & best.known
-    # one that most lawful calls do not speak of, or that explains a part, may be an accident of these states
-    is_clear = 2 * lawful.bit_count() >= sample.lawful.bit_count() and chance <= SURE and is_sure
+    passed = (lawful & best.true).bit_count()
+    # one that most lawful calls do not speak of, or hardly any, or that explains a part, may be an accident of these
+    is_clear = (
+        passed >= ESTABLISHED and 2 * lawful.bit_count() >= sample.lawful.bit_count() and chance <= SURE and is_sure
+    )
     return weigh(
         best.kind,
         rows.bit_count(),
         len({sample.starts[at] for at in places(rows)}),
         sample.named(sample.lawful & best.fails),
         is_clear=is_clear,
-        lawful=(lawful & best.true).bit_count(),
+        lawful=passed,
         chance=float(f"{chance:.1e}"),
         rivals=rivals,
     )
