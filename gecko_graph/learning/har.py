@@ -33,9 +33,10 @@ from ..values.places import map_texts
 from .observation import known_by_reads
 
 _NO_RULE = (401, 407, 429)
+"""Refusals that say nothing of the tool."""
+
 _CONFLICT = 409
 """Of a real call it leaves open what was done; here the whole answer was recorded, and an object in it is a refusal."""
-"""Refusals that say nothing of the tool."""
 
 _SESSION = re.compile(r"(?i)sess|sid$|token|auth|jwt|user|login|csrf")
 _SHORTEST = 6
