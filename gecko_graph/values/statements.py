@@ -25,7 +25,7 @@ _BEFORE_VERB, _LIGHT, _ARTICLES = map(set_of, ("before_verb", "light", "articles
 
 _OPEN = re.compile(
     r"\b(?:i|we)(?:'ll| will| would|'d| could| can| may| should|'m going to| am going to| are going to)\b(?! not|'t)"
-    r"|\b(?:would|could|can|(?-i:may)|might|should|must"
+    r"|(?<!that )\bwould\b(?! not|n't)|\b(?:could|can|(?-i:may)|might|should|must"
     r"|you (?:asked|wanted|want|said|told|mentioned|requested)|request(?:ed)? to)\b(?! not|'t| no longer| never| only)"
     r"|\b(?:let me|shall|if|whether|once|unless|as soon as|before (?:i|we))\b"
     r"|^(?:in order )?to (?!be\b)"
@@ -33,10 +33,13 @@ _OPEN = re.compile(
     r"|power_\w+|set) (?:it|them|the|your|this|that|a)\b"
     r"|\b(?:plan(?:ning)?|wants?|wanted|trying|try|tried|about|going|ready|needs?|have|has|had|yet|still|waiting"
     r"|due|supposed) to\b"
-    r"|\b(?:would|could|should) (?:be|have)\b|\bplease\b",
+    r"|(?<!that )\bwould (?:be|have)\b|\b(?:could|should) (?:be|have)\b|\bplease\b",
     re.I,
 )
-_MILD = re.compile(r"(?<!\bi )(?<!\bwe )\b(?:can|may|will|must)\b|(?<=you|hey)'ll\b|(?<=\bit)'ll\b", re.I)
+_MILD = re.compile(r"(?<!\bi )(?<!\bwe )\b(?:can|may|will|must)\b|(?<=you|hey)'ll\b|(?<=\bit)'ll\b"
+    r"|\bwould (?=cost\b)|^please (?=proceed|go\b)",
+    re.I,
+)
 _ACT = re.compile(
     r"\b(?:i|you|we|they|it|\w+n't|that|will|can|may|must|not|has|have|to|'ve|'ll|'d) (?:only |just |now )?([a-z]{3,})"
     r"|(?:is|are|'s|'re) (?:currently |now )?([a-z]+ing)\b"
@@ -77,6 +80,9 @@ _CLEAN = str.maketrans(
     {"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "*": "", "`": "", "#": " ", "\u00a0": " "}
 )
 _DOTTED = re.compile(r"\b([ap])\.m\.?|\b(e)\.g\.|\b(i)\.e\.|\b(Mr|Mrs|Ms|Dr|No|St|approx)\.(?= )")
+_INITIAL = re.compile(r"\b([A-Z][a-z]+) [A-Z]\.(?= [A-Z][a-z])")
+_TRIED = re.compile(r"\btried to\b(?=[^.;!?]*\bbut\b)", re.I)
+_ASIDE = re.compile(r", (?:however|though|unfortunately),(?= (?:is|was|are|were|has|have|can|could|did|does|will)\b)", re.I)
 _ITEM = re.compile(r"^[^\S\n]*(?:[-\u2022]|\d{1,2}[.)](?=\s))[^\S\n]*", re.M)
 _NAME = re.compile(r"(?<=[\w,:\"'] )\"?([A-Z][\w'-]*[a-z])|^([A-Z][\w'-]*[a-z])(?= [A-Z])")
 
@@ -123,6 +129,7 @@ class Clause:
 def split_sentences(text: str) -> list[str]:
     """Return the sentences of a text, list items among them, without Markdown."""
     text = _QUOTED.sub(lambda found: found[0].replace("?", ""), text[:LONGEST].translate(_CLEAN))
+    text = _ASIDE.sub("", _TRIED.sub("could not", _INITIAL.sub(r"\1", text)))
     plain = _DOTTED.sub(lambda found: next(filter(None, found.groups())) + ("m" if found[1] else ""), text)
     parts = (part.strip() for part in _SENTENCE.split(_ITEM.sub("", plain)))
     return [part for part in parts if any(map(str.isalnum, part))]

@@ -107,15 +107,20 @@ def _by_other_figure(part: Comparison) -> _Read | None:
         if part.is_said(wanted, part.answer) or may_say(wanted, part.answer):
             continue
         for clause in part.stated:
-            rivals = part.rivals(wanted, clause.text)
+            rivals = part.rivals(wanted, clause.text + clause.tail)
             counted = rivals and (wanted.kind != "number" or part.is_counted_as(wanted, rivals[0], clause))
             if counted and not clause.negative and _may_tell_figure(part, clause):
                 return _Read("replaced", clause.text, f"{wanted.text} was to be said, not {rivals[0].text}")
         none = not find_figures(part.answer) and any(each.negative for each in part.stated)
         new = wanted in part.new and not may_say(wanted, part.asked)
-        if new and (none or wanted.kind != "number" or (wanted.value or 0) > 12):
+        if new and (none or wanted.kind != "number" or _is_special(wanted)):
             return _Read("absent", "", f"{wanted.text} is not said")
     return None
+
+
+def _is_special(figure: Figure) -> bool:
+    """Return whether a number is none of those that stand in any text."""
+    return (figure.value or 0) > 12 or bool((figure.value or 0) % 1)
 
 
 def _find_alternative(part: Comparison, wanted: Figure) -> str:
@@ -161,7 +166,7 @@ def _may_replace(part: Comparison, names: set[str], other: str, clause: Clause) 
 
 def _by_new_figures(part: Comparison) -> _Read | None:
     """Find a clause that says all new figures of the part, and in which nothing else is named."""
-    new = [each for each in part.new if each.kind not in ("number", "duration") or (each.value or 0) > 12]
+    new = [each for each in part.new if each.kind not in ("number", "duration") or _is_special(each)]
     if not new or part.part.negative or any(part.rivals(each, part.answer) for each in part.figures):
         return None
     told = [each for each in part.clauses if each in part.stated or (each.mild and not part.event)]
@@ -175,7 +180,7 @@ def _by_yes_or_done(part: Comparison) -> _Read | None:
     """Read a yes, a no or a `done` as an answer to a request that has all of the part."""
     requests = [each for each in part.requests if not part.missing(each)]
     turn = part.turn_of(requests[0]) if len(requests) == len(part.requests) == 1 else 0
-    if not turn or requests[0].negative:
+    if not turn or requests[0].negative or part.new:
         return None
     if any(each.limited or (each.negative and turn > 0) for each in part.clauses) and _YES_NO.match(part.answer):
         return None
@@ -201,7 +206,8 @@ def _by_still(part: Comparison) -> _Read | None:
     for clause in () if told else part.stated:
         shared = part.words & {*clause.words} or any(is_said(each, clause.text) for each in part.figures)
         if shared and STILL.search(clause.text) and not clause.negative:
-            return _Read("denied", clause.text, "it is as it was")
+            kept = 1 in part.part.signs.get("exist", ())
+            return _Read("stated", clause.text) if kept else _Read("denied", clause.text, "it is as it was")
     return None
 
 

@@ -36,6 +36,7 @@ _DEED = re.compile(r"\b(?:i|we)(?:'ve| have)? ([a-z]+ed)\b", re.I)
 _TITLE = re.compile(r"([^\W\d_]+) (?=[A-Z]*\d)")
 _CARRIERS = ("done", "grant", "ship", "send")
 """Predicates that say of a noun what its verb would: the transfer went through."""
+_WORDS = re.compile(r"[^\W\d_][\w']*")
 _CAPITAL = re.compile(r"(?<= )[A-Z]\w*")
 
 
@@ -52,7 +53,7 @@ class Comparison:
     def __init__(self, part: Clause, answer: str, asked: str, *, denied: bool = False) -> None:
         self.part, self.answer, self.asked, self.denied = part, answer, asked, denied
         self.words = {*part.words}
-        self.figures = [each for each in find_figures(part.text) if each.value != 0 or "0" in part.text]
+        self.figures = _find_meant(part.text, f"{answer} {asked}")
         self.new = [each for each in self.figures if not is_given(each, asked)]
         self.clauses, self.requests = read_clauses(answer), read_clauses(asked)
         self.known = {word for each in self.requests for word in each.words}
@@ -92,8 +93,11 @@ class Comparison:
         said = clause.signs.get(name) or frozenset([-1] if name in clause.excluded else ())
         said = said or frozenset([-1] if clause.negated & self.words and _WITHOUT.search(clause.text) else ())
         named = any(PREDICATES.get(word, ("",))[0] == name for word in clause.words)
-        stand_in = (*kin_of(name), *(_CARRIERS if named else ()))
-        said = said or next((clause.signs[each] for each in stand_in if each in clause.signs), frozenset())
+        said = said or next((clause.signs[each] for each in kin_of(name) if each in clause.signs), frozenset())
+        carried = [clause.signs[each] for each in _CARRIERS if each in clause.signs]
+        if named and carried and not said:  # a cancellation that was declined
+            own = {PREDICATES[word][1] for word in clause.words if PREDICATES.get(word, ("",))[0] == name}
+            said = frozenset(sign * side for sign in carried[0] for side in own)
         if said:
             return (1 if signs == said else -1) if len(said) == len(signs) == 1 else 0
         if clause.negative:
@@ -127,8 +131,18 @@ class Comparison:
 
     def is_near(self, clause: Clause) -> bool:
         """Return whether a clause may be about the part's things: it shares a word with it, or has none of its own."""
-        rivals = any(rivals_of(wanted, clause.text, [self.part.text]) for wanted in self.figures)
-        return not rivals and bool(self.words & {*clause.words} or not self.strange(clause))
+        text, words = self._with_subject(clause)
+        rivals = any(rivals_of(wanted, text, [self.part.text]) for wanted in self.figures)
+        other = self.words - words and (words - self.words - PLACES) & self.known  # the hall's light for the kitchen's
+        return not (rivals or other) and bool(self.words & {*clause.words} or not self.strange(clause))
+
+    def _with_subject(self, clause: Clause) -> tuple[str, set[str]]:
+        """Return a clause's text and words, with those of the fragment before it that names what it is of."""
+        place = self.clauses.index(clause)
+        before = self.clauses[place - 1] if place else None
+        if not before or before.sentence != clause.sentence or before.signs or clause.words:
+            return clause.text, {*clause.words}
+        return f"{before.text} {clause.text}", {*before.words, *clause.words}
 
     def touches(self, clause: Clause) -> bool:
         """Return whether a clause shares a word or a predicate with the part."""
@@ -220,6 +234,8 @@ class Comparison:
 
     def _has_names(self, clause: Clause) -> bool:
         """Return whether a clause has all names of the part in their order, or none and no other name either."""
+        if not spelt_in(self.part, clause.text):
+            return False
         names = self.part.names | (clause.names & self.words)
         own, said = ([word for word in each.words if word in names] for each in (self.part, clause))
         # of a name that the user has given a part may be said, as of "City Library"
@@ -236,7 +252,8 @@ class Comparison:
             said = self.is_said(wanted, text)
             whole = clause.text if self.is_said(wanted, clause.text) else text
             around = self.answer if not said else whole if self.is_full(clause) else sentence
-            if self.rivals(wanted, around) or not (said or (wanted not in self.new and len(self.requests) < 2)):
+            given = wanted not in self.new and len(self.requests) < 2 and not rivals_of(wanted, text, [self.part.text])
+            if self.rivals(wanted, around) or not (said or given):
                 return False
         own = [next((own for own in self.figures if is_same(own, each)), None) for each in find_figures(text)]
         places = [self.figures.index(each) for each in own if each]
@@ -256,10 +273,10 @@ class Comparison:
     def is_counted_as(self, wanted: Figure, rival: Figure, clause: Clause) -> bool:
         """Return whether both are a number of the same things, or of the same thing: `hall 2`."""
         before = {_word_before(wanted, self.part.text), _word_before(rival, clause.text)}
-        whole = all(each[:5] == wanted.label for each in self.missing(clause))
+        whole = all(each[:5] in wanted.labels for each in self.missing(clause))
         if whole and self.turn_of(clause) > 0 and self.words & {*clause.words}:
             return True
-        return wanted.label == rival.label != "" or (len(before) == 1 and "" not in before)
+        return bool(wanted.labels & rival.labels) or (len(before) == 1 and "" not in before)
 
     def says_new_figures(self, clause: Clause) -> bool:
         """Return whether a clause says all new figures of the part, and names nothing else: `it comes to $12`."""
@@ -298,6 +315,21 @@ def _find_titles(part: Clause, figures: Sequence[Figure]) -> set[str]:
     found = (re.search(rf"([^\W\d_]+)(?: of| number)? ['\"#]?{each}(?: ([^\W\d_]+))?", text, re.I) for each in marks)
     words = {word for each in found if each for word in each.groups() if word}
     return {topic_of(word) for word in words if word.islower()} - {"", *part.names}
+
+
+def spelt_in(part: Clause, text: str) -> bool:
+    """Return whether a text has no name that differs from one of the part by its ending alone: Kovac and Kovacs."""
+    own, said = ({word.removesuffix("'s") for word in _WORDS.findall(each.lower())} for each in (part.text, text))
+    strange = {topic_of(word) for word in said - own}
+    return not strange & {topic_of(word) for word in own - said} & part.names
+
+
+def _find_meant(text: str, said: str) -> list[Figure]:
+    """Return the figures of a text; of those with several units, as pounds are, in the unit that is said."""
+    found = [each for each in find_figures(text) if each.value != 0 or "0" in text]
+    kinds = {each.kind for each in find_figures(said)}
+    alike = {each.text: {other.kind for other in found if other.text == each.text} for each in found}
+    return [each for each in found if each.kind in kinds or not alike[each.text] & kinds]
 
 
 def _word_before(figure: Figure, text: str) -> str:
