@@ -73,6 +73,7 @@ _CLAUSE = re.compile(
     r"|which|instead of|rather than|so)\b",
     re.I,
 )
+_COUNTED = re.compile(r"\d $")
 _NOMINAL = re.compile(r"(?:ions?|ments?|als?)$")
 _BEFORE_ING = {"am", "is", "are", "was", "were", "be", "been", "now", "still", "already", "currently"}
 _WORD = re.compile(r"[^\W\d](?:[\w'-]*[^\W_])?")
@@ -173,6 +174,8 @@ def _read_clause(part: str, number: int) -> Clause:
     tokens = [f"={each[0].lower()}" if each.start() in quoted else each[0].lower() for each in found]
     small = [not place or each[0].islower() or each[0].isupper() for place, each in enumerate(found)]
     verbs = [_is_verb(before, word) and own for before, word, own in zip(["", *tokens], tokens, small, strict=False)]
+    counted = [_COUNTED.search(text, 0, each.start()) for each in found]
+    verbs = [verb and not (number and word.endswith("s")) for verb, number, word in zip(verbs, counted, tokens, strict=True)]
     if not any(verbs) and _LIGHT & {*tokens}:
         verbs = [stem(word) in PREDICATES for word in tokens]
     signs, words, apart = _turned(tokens, verbs)

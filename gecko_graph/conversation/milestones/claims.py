@@ -137,6 +137,8 @@ def _may_tell_figure(part: Comparison, clause: Clause) -> bool:
     """Return whether a figure of a clause may be one of the part's things."""
     if any(is_said(each, clause.text) for each in part.figures):
         return True
+    if not part.strange(clause) and not part.new and all(each.kind != "number" for each in part.figures):
+        return True
     shared = part.words & {*clause.words} or not part.strange(clause)
     return bool(shared and (part.touches(clause) or not part.words or BARE.match(clause.text)))
 

@@ -29,6 +29,8 @@ _SUBJECT = re.compile(r"(?:the|an?|any) ([a-z]+) (?:is|was|were|are|has|have|can
 _SEVERAL = re.compile(r"\b(?:and|but|or|both|not|other|except)\b", re.I)
 _OPEN_QUESTION = re.compile(r"\b(?:how|what|what's|when|when's|where|where's|which|who|who's)\b", re.I)
 BARE = re.compile(r"(?:and |so )?(?:it|that|this|there|you|they|he|she)\b", re.I)
+_NONE = re.compile(r"\bnone of\b|\bno\b", re.I)
+_THERE = re.compile(r"there (?:is|are|was|were)\b", re.I)
 _IT = re.compile(r"\b(?:it|its|them|they|that|this)\b", re.I)
 _WITHOUT = re.compile(r"\bwithout\b", re.I)
 _OWNED = re.compile(r"(\w+)'s (\w+)")
@@ -72,8 +74,15 @@ class Comparison:
             or is_crossed(self.part.text, clause.text + clause.tail)
         ):
             return 0
+        if self._is_none(clause):
+            return -1
         whole = (self.is_full(clause) or self._is_carried(clause)) and self._has_figures(clause)
         return self.turn_of(clause) if whole and self._has_names(clause) else 0
+
+    def _is_none(self, clause: Clause) -> bool:
+        """Return whether a clause says of none of the part's things what the part says of some."""
+        counted = any(each.kind == "number" for each in self.figures) and not self.part.negative
+        return counted and bool(_NONE.search(clause.text)) and self.is_full(clause) and self.turn_of(clause) < 0
 
     def turn_of(self, clause: Clause) -> int:
         """Return 1 where a clause has the part's polarity, -1 for the opposite, 0 where that is not clear."""
@@ -100,6 +109,8 @@ class Comparison:
             said = frozenset(sign * side for sign in carried[0] for side in own)
         if said:
             return (1 if signs == said else -1) if len(said) == len(signs) == 1 else 0
+        if clause.negative and _THERE.match(clause.text) and self.part.negated & clause.negated & self.words:
+            return 1
         if clause.negative:
             return -1 if name == "know" and clause.text.lower().startswith("there") and not clause.signs else 0
         told = any(is_said(each, clause.text) for each in self.figures) or self.part.names & {*clause.words}
@@ -221,10 +232,19 @@ class Comparison:
     def _subject_of(self, clause: Clause) -> set[str]:
         """Return the part's subject where a clause names it as the user did in a short request."""
         found = _SUBJECT.match(self.part.text)
-        if not found or self.part.names or self.part.signs.keys() - clause.signs.keys():
+        if not found or self.part.names:
             return set()
-        told = len(self.requests) == 1 and not _SEVERAL.search(self.asked) and {*clause.words} & self.known
+        if self.part.signs.keys() - clause.signs.keys() and not _NOW.search(clause.text):
+            return set()
+        told = len(self.requests) == 1 and not _SEVERAL.search(self.asked)
+        told = told and ({*clause.words} & self.known or self._is_of_request(clause))
         return {topic_of(found[1].lower())} if told else set()
+
+    def _is_of_request(self, clause: Clause) -> bool:
+        """Return whether a clause says what the request asks for, of the thing that it gives by a code, or of none."""
+        codes = any(each.kind == "code" and is_given(each, self.asked) for each in find_figures(clause.text))
+        agrees = self.part.signs.keys() & clause.signs.keys() & self.requests[0].signs.keys()
+        return bool(agrees and (codes or not clause.words))
 
     # names and figures
     def _is_of_owner(self, clause: Clause) -> bool:
