@@ -128,7 +128,7 @@ def _find_alternative(part: Comparison, wanted: Figure) -> str:
     for sentence in map(spell_figures, split_sentences(part.answer)):
         for one in (each.text for each in find_figures(sentence) if is_same(wanted, each)):
             others = "|".join(re.escape(each.text) for each in part.rivals(wanted, sentence))
-            if others and re.search(rf"{re.escape(one)}\W*(?:\w+\W+){{0,3}}?or (?:{others})", sentence):
+            if others and re.search(rf"{re.escape(one)}\W*(?:\w+\W+){{0,3}}?or (?:\w+ ){{0,3}}?(?:{others})", sentence):
                 return sentence
     return ""
 
@@ -147,7 +147,9 @@ def _by_other_name(part: Comparison) -> _Read | None:
     """Find a clause that names another in the place of a name that is not said."""
     words, names = {word for each in part.clauses for word in each.words}, part.part.names
     absent = {each for each in names if not any(each[:5] == word[:5] for word in words)}
-    for clause in part.stated if absent and not _HIM.search(part.answer) else ():
+    for clause in part.stated if absent else ():
+        if _HIM.search(clause.text):
+            continue
         whole = absent == names and not part.missing(clause) - names and part.turn_of(clause) > 0
         partly = part.agrees(clause) and names & clause.names
         near = part.touches(clause) or any(is_said(each, clause.text) for each in part.figures)
@@ -171,8 +173,7 @@ def _by_new_figures(part: Comparison) -> _Read | None:
     new = [each for each in part.new if each.kind not in ("number", "duration") or _is_special(each)]
     if not new or part.part.negative or any(part.rivals(each, part.answer) for each in part.figures):
         return None
-    told = [each for each in part.clauses if each in part.stated or (each.mild and not part.event)]
-    return next((_Read("stated", each.text) for each in told if part.says_new_figures(each)), None)
+    return next((_Read("stated", each.text) for each in part.stated if part.says_new_figures(each)), None)
 
 
 # what it says in its place, or leaves out ---------------------------------------------------------------------------

@@ -63,6 +63,7 @@ class Comparison:
         self.event = bool(_PAST.search(part.text))
         moods = ("stated", "open") if _MODAL.search(part.text) else ("stated",)
         told = [each for each in self.clauses if each.mood in moods and not (each.future and self.event)]
+        told = [each for each in self.clauses if each in told or (each.mild and not self.event and self.words & {*each.words})]
         self.stated = [each for each in told if not _OTHERS.match(each.text) or _OTHERS.match(part.text)]
         self._titles = _find_titles(part, self.figures)
 
@@ -202,6 +203,7 @@ class Comparison:
         titles = self._titles if figures or self.part.names & {*clause.words} else set()
         missing = self.missing(clause) - inherited - titles - self._subject_of(clause)
         added = {word for word in clause.words if word not in self.words and word not in PLACES}
+        added -= self._longer_names(clause)
         added -= {topic_of(each.lower()) for each in _DEED.findall(clause.text)} if self.agrees(clause) else set()
         known = self.known & clause.names if missing else self.known
         if added - inherited - known or self._stands_elsewhere(missing, clause):
@@ -239,6 +241,11 @@ class Comparison:
         told = len(self.requests) == 1 and not _SEVERAL.search(self.asked)
         told = told and ({*clause.words} & self.known or self._is_of_request(clause))
         return {topic_of(found[1].lower())} if told else set()
+
+    def _longer_names(self, clause: Clause) -> set[str]:
+        """Return the names that make one of the part longer: `the Acer Aspire`."""
+        pairs = pairwise(_WORDS.findall(clause.text.lower()))
+        return {topic_of(word) for before, word in pairs if topic_of(before) in self.part.names} & clause.names
 
     def _is_of_request(self, clause: Clause) -> bool:
         """Return whether a clause says what the request asks for, of the thing that it gives by a code, or of none."""
