@@ -15,6 +15,11 @@ _KINDS = [
     for kind, units in WORDS["units"].items()
     for words, factor in units.items()
 ]
+_KIND_OF_DAYS = re.compile(
+    r" (?!(?:and|or|per|an?|every|each|this|last|next|those|these|to|in|of|for|at|on)\b)[a-z]{3,}"
+    r"(?= (?:minutes|hours|days|nights|weeks|months|years)\b)"
+)
+"""What stands between a number and its unit: two full hours."""
 _MONEY = {"€": "euro", "$": "dollar", "£": "pound", "eur": "euro", "usd": "dollar", "gbp": "pound"}
 _NUMBER = re.compile(
     r"(?P<minus>[-\u2212](?=[\d$€£])|minus )?(?:(?P<money>[$€£]|\b(?:eur|usd|gbp)\b) ?)?"
@@ -147,6 +152,8 @@ _SPELT = (
     (re.compile(r"(\d)(?: o'clock)? (?:in the (?:afternoon|evening)|at night|tonight|this evening)", re.I), r"\1 pm"),
     (re.compile(r"\b(\d{1,2}) o'clock", re.I), r"\1:00"),
     (re.compile(r"\b(?:12 )?(?:noon|midday)\b", re.I), "12:00"), (re.compile(r"\b(?:12 )?midnight\b", re.I), "0:00"),
+    (re.compile(r"\b(\d+ [a-z]+ and) one (?=[a-z])", re.I), r"\1 1 "),
+    (re.compile(r"\bone (?=[a-z]+ and \d)", re.I), "1 "),
     (re.compile(r"\btwice\b", re.I), "2 times"), (re.compile(r"\b(\d{1,5})k\b"), r"\g<1>000"),
 )  # fmt: skip
 
@@ -169,6 +176,8 @@ def _units_of(found: re.Match[str], text: str, end: int) -> list[tuple[str, floa
     """Return the units that may be meant, each with its size in its kind's first one; `pounds` are of two."""
     if money := found["money"] or (found["after"] or "").strip():
         return [(_MONEY[money.lower()], 1.0)]
+    if found["number"] != "1" and (kind := _KIND_OF_DAYS.match(text, end)):
+        end = kind.end()
     hits = [(hit.end(), name, each) for unit, name, each in _KINDS if (hit := unit.match(text, end))]
     longest = max((each[0] for each in hits), default=0)
     return [(name, each) for place, name, each in hits if place == longest] or [("number", 1.0)]

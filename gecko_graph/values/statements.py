@@ -36,7 +36,8 @@ _OPEN = re.compile(
     r"|(?<!that )\bwould (?:be|have)\b|\b(?:could|should) (?:be|have)\b|\bplease\b",
     re.I,
 )
-_MILD = re.compile(r"(?<!\bi )(?<!\bwe )\b(?:can|may|will|must)\b|(?<=you|hey)'ll\b|(?<=\bit)'ll\b"
+_MILD = re.compile(
+    r"(?<!\bi )(?<!\bwe )\b(?:can|may|will|must)\b|(?<=you|hey)'ll\b|(?<=\bit)'ll\b"
     r"|\bwould (?=cost\b)|^please (?=proceed|go\b)",
     re.I,
 )
@@ -70,7 +71,8 @@ _CLAUSE = re.compile(
     r"|\w+(?:'s|'ve|'re))\b)|,(?= (?!\d))|:(?! ?[$€£]?\d)"
     r"|:(?= \d+ \w+ (?:is|are|was|were)\b)| [-\u2013] |,? \b(?:(?<!\ball )but|however|although|though|because"
     r"|since|while|yet|whereas|except|unless"
-    r"|which|instead of|rather than|so)\b",
+    r"|which|instead of|rather than|so)\b"
+    r"|,? and (?=(?:should|will|can|could|may|must|won't|can't)\b)|,? (?=\d+ (?:passed|failed|\w{2,}ed)\b)",
     re.I,
 )
 _COUNTED = re.compile(r"\d $")
@@ -83,7 +85,9 @@ _CLEAN = str.maketrans(
 _DOTTED = re.compile(r"\b([ap])\.m\.?|\b(e)\.g\.|\b(i)\.e\.|\b(Mr|Mrs|Ms|Dr|No|St|approx)\.(?= )")
 _INITIAL = re.compile(r"\b([A-Z][a-z]+) [A-Z]\.(?= [A-Z][a-z])")
 _TRIED = re.compile(r"\btried to\b(?=[^.;!?]*\bbut\b)", re.I)
-_ASIDE = re.compile(r", (?:however|though|unfortunately),(?= (?:is|was|are|were|has|have|can|could|did|does|will)\b)", re.I)
+_ASIDE = re.compile(
+    r", (?:however|though|unfortunately),(?= (?:is|was|are|were|has|have|can|could|did|does|will)\b)", re.I
+)
 _ITEM = re.compile(r"^[^\S\n]*(?:[-\u2022]|\d{1,2}[.)](?=\s))[^\S\n]*", re.M)
 _NAME = re.compile(r"(?<=[\w,:\"'] )\"?([A-Z][\w'-]*[a-z])|^([A-Z][\w'-]*[a-z])(?= [A-Z])")
 
@@ -152,7 +156,8 @@ def _read_sentence(sentence: str, number: int) -> Iterator[Clause]:
     start = 0
     for end in [*(found.span() for found in _CLAUSE.finditer(sentence)), (len(sentence), len(sentence))]:
         if any(map(str.isalnum, sentence[start : end[0]])):
-            colon = ":" if sentence[end[0] : end[1]] == ":" else ""
+            between = sentence[end[0] : end[1]].lower()
+            colon = ":" if between == ":" else ", except" if "except" in between else ""
             parts.append(sentence[start : end[0]].strip(" ,()\u2014") + colon)
         start = end[1]
     read: list[Clause] = []
@@ -175,7 +180,9 @@ def _read_clause(part: str, number: int) -> Clause:
     small = [not place or each[0].islower() or each[0].isupper() for place, each in enumerate(found)]
     verbs = [_is_verb(before, word) and own for before, word, own in zip(["", *tokens], tokens, small, strict=False)]
     counted = [_COUNTED.search(text, 0, each.start()) for each in found]
-    verbs = [verb and not (number and word.endswith("s")) for verb, number, word in zip(verbs, counted, tokens, strict=True)]
+    verbs = [
+        verb and not (number and word.endswith("s")) for verb, number, word in zip(verbs, counted, tokens, strict=True)
+    ]
     if not any(verbs) and _LIGHT & {*tokens}:
         verbs = [stem(word) in PREDICATES for word in tokens]
     signs, words, apart = _turned(tokens, verbs)

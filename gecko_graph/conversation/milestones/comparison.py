@@ -29,7 +29,7 @@ _SUBJECT = re.compile(r"(?:the|an?|any) ([a-z]+) (?:is|was|were|are|has|have|can
 _SEVERAL = re.compile(r"\b(?:and|but|or|both|not|other|except)\b", re.I)
 _OPEN_QUESTION = re.compile(r"\b(?:how|what|what's|when|when's|where|where's|which|who|who's)\b", re.I)
 BARE = re.compile(r"(?:and |so )?(?:it|that|this|there|you|they|he|she)\b", re.I)
-_NONE = re.compile(r"\bnone of\b|\bno\b", re.I)
+_NONE = re.compile(r"\b(?:none of|no|all)\b", re.I)
 _THERE = re.compile(r"there (?:is|are|was|were)\b", re.I)
 _IT = re.compile(r"\b(?:it|its|them|they|that|this)\b", re.I)
 _WITHOUT = re.compile(r"\bwithout\b", re.I)
@@ -63,7 +63,11 @@ class Comparison:
         self.event = bool(_PAST.search(part.text))
         moods = ("stated", "open") if _MODAL.search(part.text) else ("stated",)
         told = [each for each in self.clauses if each.mood in moods and not (each.future and self.event)]
-        told = [each for each in self.clauses if each in told or (each.mild and not self.event and self.words & {*each.words})]
+        told = [
+            each
+            for each in self.clauses
+            if each in told or (each.mild and not self.event and self.words & {*each.words})
+        ]
         self.stated = [each for each in told if not _OTHERS.match(each.text) or _OTHERS.match(part.text)]
         self._titles = _find_titles(part, self.figures)
 
@@ -83,7 +87,8 @@ class Comparison:
     def _is_none(self, clause: Clause) -> bool:
         """Return whether a clause says of none of the part's things what the part says of some."""
         counted = any(each.kind == "number" for each in self.figures) and not self.part.negative
-        return counted and bool(_NONE.search(clause.text)) and self.is_full(clause) and self.turn_of(clause) < 0
+        of_them = self.is_full(clause) or (self.words and not self.missing(clause) - self.known)
+        return bool(counted and of_them and _NONE.search(clause.text)) and self.turn_of(clause) < 0
 
     def turn_of(self, clause: Clause) -> int:
         """Return 1 where a clause has the part's polarity, -1 for the opposite, 0 where that is not clear."""
