@@ -68,6 +68,7 @@ HOLDS = [
     ("denies", "the message was sent", "Text Ann.", "I tried to text Ann, but there is no signal."),
     ("asks", "whether to go ahead", "Upgrade me.", "It would cost $310. Shall I go ahead?"),
     ("asks", "which of the files to delete", "Delete the log.", "I see app.log and old.log. Which should I delete?"),
+    ("says", "27.6 euros are left", "What is left?", "Your remaining credit is €27.60."),
     ("says", "7 days of vacation are left", "How many are left?", "You've got seven vacation days left."),
 ]
 BROKEN = [
@@ -104,6 +105,9 @@ BROKEN = [
     ("says", "the limit was raised", "Raise my limit.", "Your limit was not lowered."),
     ("says", "draft.docx was deleted", "Delete one.", "I deleted report.docx."),
     ("says", "the recipe needs 250 g of flour", "How much flour?", "You need 250 grams of sugar."),
+    # a refusal in other words than the user's
+    ("says", "I've ordered 2 kg of Huila", "Two kilos of Huila.", "I could not order any beans."),
+    ("says", "I've ordered 2 kg of Huila", "Two kilos of Huila.", "Sorry, the order failed."),
     # a deed that was declined, all for some, none of some, another figure where one was given, a day beside its date
     ("says", "the trip ZF4 was cancelled", "Cancel ZF4.", "The trip ZF4 isn't eligible for cancellation."),
     ("says", "2 copies are available", "Is it there?", "None of our 5 copies is available."),

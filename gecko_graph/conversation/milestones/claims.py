@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from ...values.quantities import Figure, find_figures, is_said, is_same, may_say, spell_figures
+from ...values.quantities import Figure, find_figures, is_said, is_same, may_say, rivals_of, spell_figures
 from ...values.statements import Clause, concepts_of, names_of, read_clauses, split_sentences
 from ...values.words import DEEDS, WORDS, kin_of, opponents_of, phrase
 from .comparison import BARE, STILL, Comparison
@@ -70,7 +70,18 @@ def judge_claim(kind: Kind, claim: str, answer: str, asked: Sequence[str] = ()) 
         verdict = "broken"
     elif stances == {"stated"} or (kind == "denies" and stances == {"denied"}):
         verdict = "holds" if (kind == "says") == (stances == {"stated"}) else "broken"
-    return Judged(verdict, *reads[0][1:], contradicts=bool(stances & {"denied", "replaced"}))
+    sentence = reads[0].sentence or ("" if verdict == "broken" else find_nearest(claim, answer))
+    return Judged(verdict, sentence, reads[0].reason, contradicts=bool(stances & {"denied", "replaced"}))
+
+
+def find_nearest(claim: str, answer: str) -> str:
+    """Return the sentence of an answer that shares most words with a claim."""
+    words = {word for each in read_clauses(claim) for word in (*each.words, *each.signs)}
+    shared = {
+        sentence: len(words & {word for each in read_clauses(sentence) for word in (*each.words, *each.signs)})
+        for sentence in split_sentences(answer)
+    }
+    return max(shared, key=lambda each: shared[each], default="")
 
 
 def _read(part: Comparison) -> _Read:
@@ -196,11 +207,20 @@ def _by_yes_or_done(part: Comparison) -> _Read | None:
 
 def _by_refusal(part: Comparison) -> _Read | None:
     """Find a clause that in general words says that it could not be done."""
-    near = [each for each in part.stated if part.touches(each)]
-    refused = [each for each in near if _UNABLE.search(each.text) and not part.strange(each) - each.acts]
-    if refused and all(each.negative for each in near) and not part.part.negative:
+    near = [each for each in part.stated if part.touches(each) or part.opposes(each)]
+    unable = [each for each in near if _UNABLE.search(each.text)]
+    refused = [each for each in unable if not part.strange(each) - each.acts]
+    if part.event and len(part.requests) == 1:  # of what the request was about in other words
+        refused = refused or [each for each in near if part.opposes(each) and _may_be_it(part, each)]
+    if refused and all(each.negative or part.opposes(each) for each in near) and not part.part.negative:
         return _Read("denied", refused[0].text)
     return None
+
+
+def _may_be_it(part: Comparison, clause: Clause) -> bool:
+    """Return whether a clause names nothing else by a name or figure."""
+    rivals = any(rivals_of(each, clause.text, [part.part.text]) for each in part.figures)
+    return not (rivals or clause.names & part.strange(clause) or clause.limited)
 
 
 def _by_still(part: Comparison) -> _Read | None:

@@ -18,6 +18,7 @@ from ...values.words import PLACES, PREDICATES, WORDS, implied_by, kin_of, oppon
 _MODAL = re.compile(r"\b(?:can|could|may|might|must|will|should|possible|allowed|is going to)\b", re.I)
 _PAST = re.compile(r"\b(?:was|were|been)\b", re.I)
 _OTHERS = re.compile(r"(?:and |but )?(?:the|your|all|my) (?:other|rest|remaining)", re.I)
+_LEFT = re.compile(r"\b(?:left|remain\w*)\b", re.I)
 _WAS = re.compile(r"\b(?:was|were|had)\b", re.I)
 _ALREADY = re.compile(r"\balready\b(?<!have already)(?<!'ve already)", re.I)
 _NOW = re.compile(r"\b(?:now|new|is (?:set|scheduled|planned) (?:for|to|at))\b", re.I)
@@ -60,7 +61,7 @@ class Comparison:
         self.clauses, self.requests = read_clauses(answer), read_clauses(asked)
         self.known = {word for each in self.requests for word in each.words}
         self.kin = {*part.signs, *(each for name in part.signs for each in kin_of(name))}
-        self.event = bool(_PAST.search(part.text))
+        self.event = bool(_PAST.search(part.text) or _DEED.match(part.text))
         moods = ("stated", "open") if _MODAL.search(part.text) else ("stated",)
         told = [each for each in self.clauses if each.mood in moods and not (each.future and self.event)]
         told = [
@@ -68,7 +69,8 @@ class Comparison:
             for each in self.clauses
             if each in told or (each.mild and not self.event and self.words & {*each.words})
         ]
-        self.stated = [each for each in told if not _OTHERS.match(each.text) or _OTHERS.match(part.text)]
+        others = bool(_OTHERS.match(part.text) or _LEFT.search(part.text))
+        self.stated = [each for each in told if others or not _OTHERS.match(each.text)]
         self._titles = _find_titles(part, self.figures)
 
     def turn_in(self, clause: Clause) -> int:
@@ -164,6 +166,14 @@ class Comparison:
     def touches(self, clause: Clause) -> bool:
         """Return whether a clause shares a word or a predicate with the part."""
         return bool(self.words & {*clause.words} or self.part.signs.keys() & clause.signs.keys())
+
+    def opposes(self, clause: Clause) -> bool:
+        """Return whether a clause has a predicate of the part with the opposite sign."""
+        named = {PREDICATES[word][0] for word in clause.words if word in PREDICATES} & self.part.signs.keys()
+        failed = clause.signs.get("done") == {-1} and bool(named)  # the order failed
+        return failed or any(
+            clause.signs.get(name) == {-sign for sign in signs} for name, signs in self.part.signs.items()
+        )
 
     def agrees(self, clause: Clause) -> bool:
         """Return whether a clause has a predicate of the part with its sign."""
