@@ -68,7 +68,7 @@ HOLDS = [
     ("denies", "the message was sent", "Text Ann.", "I tried to text Ann, but there is no signal."),
     ("asks", "whether to go ahead", "Upgrade me.", "It would cost $310. Shall I go ahead?"),
     ("asks", "which of the files to delete", "Delete the log.", "I see app.log and old.log. Which should I delete?"),
-    ("says", "27.6 euros are left", "What is left?", "Your remaining credit is €27.60."),
+    ("says", "27.6 euros of credit are left", "How much credit is left?", "Your remaining credit is €27.60."),
     ("says", "7 days of vacation are left", "How many are left?", "You've got seven vacation days left."),
 ]
 BROKEN = [

@@ -170,10 +170,9 @@ class Comparison:
     def opposes(self, clause: Clause) -> bool:
         """Return whether a clause has a predicate of the part with the opposite sign."""
         named = {PREDICATES[word][0] for word in clause.words if word in PREDICATES} & self.part.signs.keys()
-        failed = clause.signs.get("done") == {-1} and bool(named)  # the order failed
-        return failed or any(
-            clause.signs.get(name) == {-sign for sign in signs} for name, signs in self.part.signs.items()
-        )
+        turned = {name: frozenset(-sign for sign in signs) for name, signs in self.part.signs.items()}
+        turned |= {"done": frozenset([-1])} if named else {}  # the order failed
+        return any(clause.signs.get(name) == signs for name, signs in turned.items())
 
     def agrees(self, clause: Clause) -> bool:
         """Return whether a clause has a predicate of the part with its sign."""
@@ -253,9 +252,10 @@ class Comparison:
             return set()
         if self.part.signs.keys() - clause.signs.keys() and not _NOW.search(clause.text):
             return set()
-        told = len(self.requests) == 1 and not _SEVERAL.search(self.asked)
-        told = told and ({*clause.words} & self.known or self._is_of_request(clause))
-        return {topic_of(found[1].lower())} if told else set()
+        if len(self.requests) != 1 or _SEVERAL.search(self.asked):
+            return set()
+        named = {*clause.words} & self.known or self._is_of_request(clause)
+        return {topic_of(found[1].lower())} if named else set()
 
     def _longer_names(self, clause: Clause) -> set[str]:
         """Return the names that make one of the part longer: `the Acer Aspire`."""
