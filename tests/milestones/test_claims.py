@@ -48,7 +48,7 @@ HOLDS = [
     ("says", "milk was added to the shopping list", "Milk on my list.", "Milk is now on your shopping list."),
     ("says", "the reminder was set for 19:00", "Remind me at 7 pm to call.", "I'll remind you to call at 7 pm."),
     ("asks", "which Ruben is meant", "Renew Ruben's loan.", "Do you mean Ruben Maes or Ruben Claes?"),
-    # what is called about right, pounds, what is kept, each of two, a longer name, consent, a unit behind its sort
+    # what is called about right, pounds, what is kept, each of two, consent, a unit behind its sort
     ("says", "the balance is about 1,500 dollars", "What's left?", "Your balance is $1,497.62."),
     ("says", "the savings are 75 pounds a month", "How much do I save?", "Your savings are £75 a month."),
     (
@@ -64,7 +64,7 @@ HOLDS = [
         "Kitchen light is off, hall light is on.",
     ),
     ("says", "order 78 was not cancelled", "Cancel 77 and 78.", "Order 77 is cancelled. Order 78 can't be cancelled."),
-    ("says", "the cheapest one is the Acer", "Which is the cheapest?", "That would be the Acer Aspire."),
+    ("says", "the cheapest one is the Acer", "Which is the cheapest?", "That would be the Acer."),
     ("denies", "the message was sent", "Text Ann.", "I tried to text Ann, but there is no signal."),
     ("asks", "whether to go ahead", "Upgrade me.", "It would cost $310. Shall I go ahead?"),
     ("asks", "which of the files to delete", "Delete the log.", "I see app.log and old.log. Which should I delete?"),

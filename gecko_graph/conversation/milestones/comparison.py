@@ -150,18 +150,10 @@ class Comparison:
 
     def is_near(self, clause: Clause) -> bool:
         """Return whether a clause may be about the part's things: it shares a word with it, or has none of its own."""
-        text, words = self._with_subject(clause)
-        rivals = any(rivals_of(wanted, text, [self.part.text]) for wanted in self.figures)
+        words = {*clause.words}
+        rivals = any(rivals_of(wanted, clause.text, [self.part.text]) for wanted in self.figures)
         other = self.words - words and (words - self.words - PLACES) & self.known  # the hall's light for the kitchen's
-        return not (rivals or other) and bool(self.words & {*clause.words} or not self.strange(clause))
-
-    def _with_subject(self, clause: Clause) -> tuple[str, set[str]]:
-        """Return a clause's text and words, with those of the fragment before it that names what it is of."""
-        place = self.clauses.index(clause)
-        before = self.clauses[place - 1] if place else None
-        if not before or before.sentence != clause.sentence or before.signs or clause.words:
-            return clause.text, {*clause.words}
-        return f"{before.text} {clause.text}", {*before.words, *clause.words}
+        return not (rivals or other) and bool(self.words & words or not self.strange(clause))
 
     def touches(self, clause: Clause) -> bool:
         """Return whether a clause shares a word or a predicate with the part."""
@@ -217,7 +209,6 @@ class Comparison:
         titles = self._titles if figures or self.part.names & {*clause.words} else set()
         missing = self.missing(clause) - inherited - titles - self._subject_of(clause)
         added = {word for word in clause.words if word not in self.words and word not in PLACES}
-        added -= self._longer_names(clause)
         added -= {topic_of(each.lower()) for each in _DEED.findall(clause.text)} if self.agrees(clause) else set()
         known = self.known & clause.names if missing else self.known
         if added - inherited - known or self._stands_elsewhere(missing, clause):
@@ -256,11 +247,6 @@ class Comparison:
             return set()
         named = {*clause.words} & self.known or self._is_of_request(clause)
         return {topic_of(found[1].lower())} if named else set()
-
-    def _longer_names(self, clause: Clause) -> set[str]:
-        """Return the names that make one of the part longer: `the Acer Aspire`."""
-        pairs = pairwise(_WORDS.findall(clause.text.lower()))
-        return {topic_of(word) for before, word in pairs if topic_of(before) in self.part.names} & clause.names
 
     def _is_of_request(self, clause: Clause) -> bool:
         """Return whether a clause says what the request asks for, of the thing that it gives by a code, or of none."""
