@@ -213,7 +213,7 @@ def _by_refusal(part: Comparison) -> _Read | None:
     if part.event and len(part.requests) == 1:  # of what the request was about in other words
         refused = refused or [each for each in near if part.opposes(each) and _may_be_it(part, each)]
     if refused and all(each.negative or part.opposes(each) for each in near) and not part.part.negative:
-        return _Read("denied", refused[0].text)
+        return _Read("denied", refused[0].text, "it is refused")
     return None
 
 
