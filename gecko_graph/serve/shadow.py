@@ -305,17 +305,9 @@ class Upstream:
         """Claim a write: by its key; without one it is the first of its equals whose answer nobody has."""
         known = digest([claims.standing.thread_id, what])
         number = 1 if is_named else self._numbers.get(known, 1)
+        call: JsonObject = {"id": what, "name": "" if is_named else what, "args": {}}
         while True:
-            call: Any = {"id": what, "name": "" if is_named else what, "args": {}}
-            try:
-                row, is_ours = await drive(claims.take(call, number, self.timeout_s), AWAITED)
-            except StateError:
-                raise Refused(409, "the same write is under way; it is not sent twice") from None
-            if row["call"]["id"] != what:
-                if is_ours:  # what it was used for was refused
-                    with running(row):
-                        await drive(claims.settle(row, status="paused"), AWAITED)
-                raise Refused(422, "the Idempotency-Key was used for another request")
+            row, is_ours = await self._take(claims, call, number)
             if (going := self._going.get(row["key"])) is not None:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(going.wait(), self.timeout_s)
@@ -329,6 +321,19 @@ class Upstream:
             if row["status"] != "delivered":
                 return row, False
             number = self._numbers[known] = number + 1
+
+    async def _take(self, claims: Claims, call: Any, number: int) -> tuple[Any, bool]:
+        """Return the claim of a write and whether it is ours. Raises Refused: it is under way, or another's key."""
+        try:
+            row, is_ours = await drive(claims.take(call, number, self.timeout_s), AWAITED)
+        except StateError:
+            raise Refused(409, "the same write is under way; it is not sent twice") from None
+        if row["call"]["id"] != call["id"]:
+            if is_ours:  # what it was used for was refused
+                with running(row):
+                    await drive(claims.settle(row, status="paused"), AWAITED)
+            raise Refused(422, "the Idempotency-Key was used for another request")
+        return row, is_ours
 
     # comparing ---------------------------------------------------------------------------------------
 
