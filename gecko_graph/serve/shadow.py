@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import signal
 import sys
 from collections import Counter
 from collections.abc import Mapping
@@ -159,15 +160,25 @@ class Upstream:
             wait.add_done_callback(self._waits.discard)
         self.keep(passed)
 
-    async def _deliver(self, key: str, after_s: float = 0.0) -> bool:
-        """Note in the ledger that an answer was handed out; return whether there was one."""
+    async def _deliver(self, key: str, after_s: float = 0.0) -> None:
+        """Note in the ledger that an answer was handed out, if one was."""
         await asyncio.sleep(after_s)
-        if (out := self._out.get(key)) is None:
-            return False
-        claims, row = out
-        await drive(claims.settle(row, status="delivered", body="", head=[]), AWAITED)
-        self._out.pop(key, None)
-        return True
+        if out := self._out.get(key):
+            claims, row = out
+            await drive(claims.settle(row, status="delivered", body="", head=[]), AWAITED)
+            self._out.pop(key, None)
+
+    async def linger(self) -> None:
+        """Wait until what was handed out is taken as read, or until SIGTERM, by which an orderly client ends a server.
+
+        One that died over an answer only lets the standard input end, and is given the answer when it comes again.
+        """
+        ended = asyncio.Event()
+        with suppress(NotImplementedError):  # on Windows
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
+        if self._out:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(ended.wait(), SURE_S)
 
     async def close(self) -> None:
         """Note in the ledger which answers were handed out, and close the connections."""
