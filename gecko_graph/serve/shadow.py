@@ -112,7 +112,7 @@ class Upstream:
     """By a claim's key: its answer is on the way to the client."""
     _out: dict[str, tuple[Claims, JsonObject]] = field(default_factory=dict)
     """By a claim's key: its answer was handed out; after a kill it still stands in the ledger, for who asks again."""
-    _waits: set[asyncio.Task[None]] = field(default_factory=set)
+    _waits: set[asyncio.Future[bool]] = field(default_factory=set)
 
     async def answer(
         self,
@@ -316,35 +316,32 @@ class Upstream:
         """Claim a write: by its key; without one it is the first of its equals whose answer nobody has."""
         known = digest([claims.standing.thread_id, what])
         number = 1 if is_named else self._numbers.get(known, 1)
-        call: JsonObject = {"id": what, "name": "" if is_named else what, "args": {}}
         while True:
-            row, is_ours = await self._take(claims, call, number)
+            call: Any = {"id": what, "name": "" if is_named else what, "args": {}}
+            try:
+                row, is_ours = await drive(claims.take(call, number, self.timeout_s), AWAITED)
+            except StateError:
+                raise Refused(409, "the same write is under way; it is not sent twice") from None
+            if row["call"]["id"] != what:
+                if is_ours:  # what it was used for was refused
+                    with running(row):
+                        await drive(claims.settle(row, status="paused"), AWAITED)
+                raise Refused(422, "the Idempotency-Key was used for another request")
             if (going := self._going.get(row["key"])) is not None:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(going.wait(), self.timeout_s)
                 self._going.pop(row["key"], None)
                 continue
-            if is_named or is_ours:
+            if is_named or is_ours or not await self._is_taken(claims, row):
                 return row, is_ours
-            if row["status"] == "ok":
-                await self._deliver(row["key"])
-                row = await drive(claims.look(row["key"]), AWAITED)
-            if row["status"] != "delivered":
-                return row, False
             number = self._numbers[known] = number + 1
 
-    async def _take(self, claims: Claims, call: Any, number: int) -> tuple[Any, bool]:
-        """Return the claim of a write and whether it is ours. Raises Refused: it is under way, or another's key."""
-        try:
-            row, is_ours = await drive(claims.take(call, number, self.timeout_s), AWAITED)
-        except StateError:
-            raise Refused(409, "the same write is under way; it is not sent twice") from None
-        if row["call"]["id"] != call["id"]:
-            if is_ours:  # what it was used for was refused
-                with running(row):
-                    await drive(claims.settle(row, status="paused"), AWAITED)
-            raise Refused(422, "the Idempotency-Key was used for another request")
-        return row, is_ours
+    async def _is_taken(self, claims: Claims, row: JsonObject) -> bool:
+        """Return whether the answer of a write that was made was handed out."""
+        if row["status"] == "ok":
+            await self._deliver(row["key"])
+            row = await drive(claims.look(row["key"]), AWAITED)
+        return bool(row["status"] == "delivered")
 
     # comparing ---------------------------------------------------------------------------------------
 
