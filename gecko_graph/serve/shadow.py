@@ -112,7 +112,7 @@ class Upstream:
     """By a claim's key: its answer is on the way to the client."""
     _out: dict[str, tuple[Claims, JsonObject]] = field(default_factory=dict)
     """By a claim's key: its answer was handed out; after a kill it still stands in the ledger, for who asks again."""
-    _waits: set[asyncio.Future[bool]] = field(default_factory=set)
+    _waits: set[asyncio.Future[None]] = field(default_factory=set)
 
     async def answer(
         self,
