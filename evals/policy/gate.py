@@ -82,11 +82,12 @@ def judge_conversation(row: Mapping[str, Any], gate: Gate, start: World) -> Json
         `differing`: writes whose contract comes to something else than the real tool; `missing`: writes of the ground
         truth that were not made; `ms`: processor time of each evaluation of the gate.
     """
-    truth = row.get("task", {}).get("actions")
-    wanted = [{"name": each["name"], "args": each["kwargs"]} for each in truth or () if each["name"] in WRITES]
+    truth = truth_of(row)
+    wanted = [each for each in truth or () if each["name"] in WRITES]
     world, calls = start.fork(), list[JsonObject]()
     made: dict[str, list[Any]] = {key: [] for key in ("writes", "differing", "ms", "errors")}
-    for number, real in enumerate(conversation_of(row).calls):
+    known = [real for real in conversation_of(row).calls if real.name in gate.real.names]  # else no tool was called
+    for number, real in enumerate(known):
         call: JsonObject = {"name": real.name, "args": real.args}
         result = plain(real.result) if real.succeeded else real.result
         if real.name in WRITES:
@@ -110,6 +111,15 @@ def judge_conversation(row: Mapping[str, Any], gate: Gate, start: World) -> Json
     return {**made, "errors": errors, "errors_same": same, "missing": [_text(call) for call in wanted]}
 
 
+def truth_of(row: Mapping[str, Any]) -> list[JsonObject] | None:
+    """Return the calls of a row's ground truth; None where it has none, or only words."""
+    task = row.get("task")
+    actions = task.get("actions") if isinstance(task, dict) else None
+    if not isinstance(actions, list):
+        return None
+    return [{"name": each["name"], "args": each.get("kwargs", each.get("arguments", {}))} for each in actions]
+
+
 def judge_ground_truth(row: Mapping[str, Any], gate: Gate, start: World) -> JsonObject:
     """Judge the writes of a task's ground truth, each after the reads that it needs; returns `writes` as above."""
     world, calls, writes = start.fork(), list[JsonObject](), []
@@ -123,11 +133,11 @@ def judge_ground_truth(row: Mapping[str, Any], gate: Gate, start: World) -> Json
 
 def ground_truth_calls(row: Mapping[str, Any]) -> Iterator[JsonObject]:
     """Yield the writes of a task's ground truth, and before each the reads of what it names."""
-    for action in row.get("task", {}).get("actions", ()):
-        if action["name"] in WRITES:
-            args = action["kwargs"]
+    for call in truth_of(row) or ():
+        if call["name"] in WRITES:
+            args = call["args"]
             yield from ({"name": name, "args": {key: args[key]}} for key, name in LOOK_UP.items() if key in args)
-            yield {"name": action["name"], "args": args}
+            yield call
 
 
 def _written(call: JsonObject, refused: Rejection | None) -> JsonObject:

@@ -14,7 +14,7 @@ from gecko_graph import World
 from gecko_graph.state import JsonObject
 
 from ..harness.figures import Case, Measured, Record, Table, median_of, share, share_of_clusters
-from ..harness.options import Options, read_jsonl
+from ..harness.options import EvalError, Options, read_jsonl
 from ..harness.suite import Expectation, Suite, Summary
 from ..policy.gate import (
     NOW,
@@ -25,6 +25,7 @@ from ..policy.gate import (
     judge_conversation,
     judge_ground_truth,
     read_violations,
+    truth_of,
 )
 
 CONVERSATIONS, DATABASE, TOOLS = "tau_airline_gpt4o.jsonl.gz", "tau_airline_db.json.gz", "tau_tools.json"
@@ -82,10 +83,14 @@ class Policy(Suite):
     def cases(self) -> Iterator[Case]:
         """Yield the conversations, the ground truth of each of their tasks, and the hand-made violations."""
         tasks = dict[str, Any]()
-        for number, row in enumerate(read_jsonl(self.options.own.conversations or self.options.dataset(CONVERSATIONS))):
+        file = self.options.own.conversations or self.options.dataset(CONVERSATIONS)
+        for number, row in enumerate(read_jsonl(file)):
+            said = row.get("messages") if isinstance(row, dict) else None
+            if not isinstance(said, list) or not all(isinstance(each, dict) and "role" in each for each in said):
+                raise EvalError(f"{file}: row {number}: expected an object with `messages`, each with its `role`")
             task = str(row.get("task_id", f"row {number}"))
             facts = {"task": row.get("task_id", task), "reward": row.get("reward")}
-            if "actions" in row.get("task", {}):
+            if truth_of(row) is not None:
                 tasks.setdefault(task, row)
             yield Case(f"{task}:{row.get('trial', 0)}", row, group=RECORDED, facts=facts, unit=task)
         for task, row in tasks.items():

@@ -10,7 +10,7 @@ from typing import Any
 
 from gecko_graph.state import JsonObject
 
-from ..costing import against, costs, shop, world_calls
+from ..costing import against, costs, server, shop, world_calls
 from ..harness.figures import Case, Form, Measured, Record, Table, mean_of, median_of
 from ..harness.statistics import exponent
 from ..harness.suite import Expectation, Suite, Summary, by_group
@@ -95,6 +95,8 @@ class Speed(Suite):
             yield _case("import", statement, partial(costs.import_time, statement, repeats=repeats), {"size": 0})
         yield from world_cases(self.options.data / world_calls.DATABASE, quick=quick)
         yield from (_case("shop", task, partial(shop.measure, task), {"task": task}) for task in shop.tasks())
+        load = partial(server.measure, sessions=50, requests=400) if quick else server.measure
+        yield _case("server", "load", load, {"size": 0})
         if self.options.own.against:
             yield from compared(against.checked_folder(self.options.own.against), calls=calls, quick=quick)
 
@@ -119,6 +121,7 @@ class Speed(Suite):
             expectations += bounded(some)
         expectations += world_calls.met(groups.get("world call", []))
         expectations += shop.met(groups.get("shop", []))
+        expectations += server.met(groups.get("server", []))
         if some := groups.get("against"):
             figures += against.tables(some)
             expectations += against.met(some)
@@ -191,6 +194,7 @@ TABLES: Mapping[str, Callable[[Sequence[Record]], Table]] = {
     "own time": own_table,
     "world call": world_calls.table,
     "shop": shop.table,
+    "server": server.table,
     "import": import_table,
 }
 

@@ -12,8 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import HumanMessage
 
 from gecko_graph import GeckoContext, Models, Toolkit, create_gecko
+from gecko_graph.models.formatting import text_of
 from gecko_graph.models.recorded import RecordedModel
 from gecko_graph.schemas.complaints import find_complaints
 from gecko_graph.state import Json, JsonObject, Role
@@ -72,9 +74,13 @@ def conversation_of(row: Mapping[str, Any]) -> Conversation:
             call = waiting.pop(next(named, 0))
             made = call.get("function", call)
             args = made["arguments"] if isinstance(made["arguments"], dict) else plain(made["arguments"])
-            calls.append(RealCall(made["name"], args if isinstance(args, dict) else {}, str(message["content"])))
-    text = "\n".join(str(message["content"]) for message in row["messages"] if message["role"] == "user")
+            calls.append(RealCall(made["name"], args if isinstance(args, dict) else {}, _said(message)))
+    text = "\n".join(_said(message) for message in row["messages"] if message["role"] == "user")
     return Conversation(":".join(str(row.get(key, "")) for key in ("domain", "task_id", "trial")), text, calls)
+
+
+def _said(message: Mapping[str, Any]) -> str:
+    return text_of(HumanMessage(message.get("content") or ""))
 
 
 def replay(

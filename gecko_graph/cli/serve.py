@@ -56,7 +56,8 @@ def serve(options: Options) -> int:
     if options.mcp:
         if mcp is None:
             raise GeckoError("--mcp needs the extra: pip install 'gecko-graph[mcp]'")
-        asyncio.run(mcp.run_stdio())
+        with opened:
+            asyncio.run(mcp.run_stdio())
         return 0
 
     @asynccontextmanager
@@ -175,8 +176,8 @@ def build_upstream(toolkit: Toolkit, options: Options) -> tuple[Any, AbstractCon
     parts = urlsplit(options.upstream)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.username:
         raise GeckoError("--upstream: expected http(s)://HOST, perhaps with a path, and no credentials")
-    if options.reads == "real" or options.server or options.mcp:
-        raise GeckoError("--upstream: leave --reads, --server and --mcp out: what passes on is real")
+    if options.reads == "real" or options.server:
+        raise GeckoError("--upstream: leave --reads and --server out: what passes on is real")
     if options.no_simulation and options.host not in LOOPBACK:
         raise GeckoError("--no-simulation: a proxy is on loopback alone")
     if options.allow_writes != bool(options.ledger):

@@ -73,6 +73,7 @@ class McpFace:
         upstream: Upstream | None = None,
     ) -> None:
         self._sessions, self._model, self._upstream = sessions, model, upstream
+        self._works = set[asyncio.Future[Passed]]()
         names = [name for name in _OWN if own and (model is not None or name != "gecko_rehearse")]
         self._own = [name for name in names if name not in sessions.base.toolkit]
         self._server: Server[Any] = Server("gecko-graph", on_list_tools=self._list, on_call_tool=self._call)
@@ -88,6 +89,10 @@ class McpFace:
         """Serve the standard input until it ends; one session."""
         async with stdio_server() as (reading, writing):
             await self._server.run(reading, writing, self._server.create_initialization_options())
+        if self._upstream is not None:
+            await asyncio.gather(*self._works, return_exceptions=True)  # what is at the service goes on
+            await self._upstream.linger()
+            await self._upstream.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request of streamable HTTP."""
@@ -155,13 +160,17 @@ class McpFace:
         if complaints := check_by_rule({"id": "", "name": name, "args": args}, tool):
             return _refuse(complaints)
         work = asyncio.ensure_future(upstream.call(tool, args, self._sessions, session, sender))
+        self._works.add(work)
+        work.add_done_callback(self._works.discard)
         try:
             passed = await asyncio.shield(work)
         except asyncio.CancelledError:
             work.add_done_callback(lambda done: _keep(upstream, done))
             raise
-        waiting = context.request.scope.get(PASSED)
-        if waiting is None:
+        waiting = context.request.scope.get(PASSED) if context.request else None
+        if context.request is None:  # the pipe is its only client's
+            await upstream.hand_out(passed)
+        elif waiting is None:
             upstream.keep(passed)
         else:
             waiting.append(passed)
@@ -171,11 +180,9 @@ class McpFace:
 
     def _session(self, context: Any) -> str:
         request = context.request
-        if request is None:
-            return DEFAULT
         if given := _named_session(request):
             return given
-        older = request.headers.get("mcp-session-id")
+        older = request.headers.get("mcp-session-id") if request else None
         if older is None:
             return DEFAULT
         name = f"mcp-{older}"[:80]
@@ -225,7 +232,9 @@ def _keep(upstream: Upstream, work: asyncio.Future[Passed]) -> None:
         upstream.keep(work.result())
 
 
-def _named_session(request: Request) -> str:
+def _named_session(request: Request | None) -> str:
+    if request is None:
+        return ""
     return str(request.headers.get("x-session-id") or request.scope.get("path_params", {}).get("session") or "")
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import signal
 import sys
 from collections import Counter
 from collections.abc import Mapping
@@ -111,7 +112,7 @@ class Upstream:
     """By a claim's key: its answer is on the way to the client."""
     _out: dict[str, tuple[Claims, JsonObject]] = field(default_factory=dict)
     """By a claim's key: its answer was handed out; after a kill it still stands in the ledger, for who asks again."""
-    _waits: set[asyncio.Future[bool]] = field(default_factory=set)
+    _waits: set[asyncio.Future[None]] = field(default_factory=set)
 
     async def answer(
         self,
@@ -159,15 +160,25 @@ class Upstream:
             wait.add_done_callback(self._waits.discard)
         self.keep(passed)
 
-    async def _deliver(self, key: str, after_s: float = 0.0) -> bool:
-        """Note in the ledger that an answer was handed out; return whether there was one."""
+    async def _deliver(self, key: str, after_s: float = 0.0) -> None:
+        """Note in the ledger that an answer was handed out, if one was."""
         await asyncio.sleep(after_s)
-        if (out := self._out.get(key)) is None:
-            return False
-        claims, row = out
-        await drive(claims.settle(row, status="delivered", body="", head=[]), AWAITED)
-        self._out.pop(key, None)
-        return True
+        if out := self._out.get(key):
+            claims, row = out
+            await drive(claims.settle(row, status="delivered", body="", head=[]), AWAITED)
+            self._out.pop(key, None)
+
+    async def linger(self) -> None:
+        """Wait until what was handed out is taken as read, or until SIGTERM, by which an orderly client ends a server.
+
+        One that died over an answer only lets the standard input end, and is given the answer when it comes again.
+        """
+        ended = asyncio.Event()
+        with suppress(NotImplementedError):  # on Windows
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
+        if self._out:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(ended.wait(), SURE_S)
 
     async def close(self) -> None:
         """Note in the ledger which answers were handed out, and close the connections."""

@@ -36,8 +36,8 @@ class HttpBinding:
     styles: dict[str, JsonObject] = field(default_factory=dict)
     """Argument name to `style`, `explode`, `allowReserved` and `content` (a media type), where they are not default."""
     body: JsonObject = field(default_factory=dict)
-    """The request body's `media` type, whether it is `required`, the `encoding` of its members, whether it is `closed`:
-    it may have no members but those that are named."""
+    """The request body's `media` type, whether it is `required` where its members do not say so, the `encoding` of its
+    members, whether it is `closed`: it may have no members but those that are named."""
     server: JsonObject | None = None
     """The server object, `url` and `variables`; the first where there are several."""
     security: tuple[dict[str, JsonObject], ...] = ()

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from heapq import nsmallest
+from itertools import islice
 from typing import Any, TypeAlias
 
 from ..context import GeckoContext
@@ -31,6 +32,8 @@ DEEPEST = 3
 """Calls that take back one."""
 MOST_CALLS = 400
 """Calls that are tried for one write; more take longer than `LIMIT_S` on any machine."""
+MOST_VALUES = 1_000
+"""Values of the task state, beside what the call has changed, that arguments are taken from."""
 _BEAM = 6
 JOURNAL = "x-journal"
 """Mark of a root key in the schema of the task state: what only tells what happened, such as a log or a counter."""
@@ -82,7 +85,7 @@ class UndoFinder:
         if not is_known(outcome):
             return {"call": call, "status": "none", "calls": [], "reason": "its effect is not known here"}
         undo = self.restore(call, outcome["result"], before, after, limit_s=limit_s)
-        return bind(undo, outcome["result"]) if undo["status"] == "found" else undo
+        return bind(undo, outcome["result"], before) if undo["status"] == "found" else undo
 
     def restore(
         self, call: Call, result: Json, target: JsonObject, state: JsonObject, *, limit_s: float = LIMIT_S
@@ -116,14 +119,21 @@ def is_known(outcome: Mapping[str, Any]) -> bool:
     return sure and outcome.get("evidence", "established") == "established"
 
 
-def bind(undo: Undo, result: Json) -> Undo:
-    """Return what takes a call back, with holes where values are known from the call's own result alone."""
+def bind(undo: Undo, result: Json, before: JsonObject) -> Undo:
+    """Return what takes a call back, with holes where values are known from the call's own result alone.
+
+    A text that stood in the state `before` is known; a number there may be another thing's.
+    """
     own = list(scalars_of(undo["call"]["args"]))
     drawn = {
         (type(value), value): json_path(place)
         for place, value in scalars(result)
         if isinstance(value, str | int) and not isinstance(value, bool) and value not in own
     }
+    given = {value for each in undo["calls"] for value in scalars_of(each["args"]) if (type(value), value) in drawn}
+    texts = {value for value in given if isinstance(value, str)}
+    for text in texts.intersection(scalars_of(before, keys=True)) if texts else ():
+        del drawn[str, text]
     calls: list[UndoCall] = []
     for each in undo["calls"]:
         holes = [(json_path(place), drawn.get((type(value), value))) for place, value in scalars(each["args"])]
@@ -147,7 +157,7 @@ class _Search:
         paths = [tokens(each["path"]) for each in gone]
         self._lost = {text for path in paths for text in (path[-1], *scalars_of(find(target, path), keys=True))}
         """Values that the call has removed: only what is made anew may have another identifier."""
-        self._there = {*scalars_of(self._goal, keys=True)}
+        self._rest = [*islice(named(self._goal, 4), MOST_VALUES)]
 
     def run(self) -> list[Call] | None:
         needed = make_patch(self._seen[0], self._goal, by_members=True)
@@ -171,6 +181,7 @@ class _Search:
         reached: list[_Way] = []
         moves = ((world, move) for world in worlds for move in self._moves(world, is_last=is_last))
         for world, (tool, args) in moves:
+            self._left -= 1
             if self._is_over():
                 break
             if (child := _try(world, tool, args)) is None:
@@ -184,7 +195,6 @@ class _Search:
         return ends, reached
 
     def _is_over(self) -> bool:
-        self._left -= 1
         self.is_late = self._left < 0 or time.thread_time() > self._until[0] or time.monotonic() > self._until[1]
         return self.is_late
 
@@ -192,8 +202,10 @@ class _Search:
         """Return whether a state is the target, but for identifiers that the tools have drawn in its place."""
         if json_equal(state, self._goal):
             return True
-        here = {*scalars_of(state, keys=True)} if self._lost else self._there
-        gone, new = self._there - here, here - self._there
+        if not self._lost:
+            return False
+        there, here = ({*scalars_of(each, keys=True)} for each in (self._goal, state))
+        gone, new = there - here, here - there
         if not gone or len(gone) != len(new) or not gone <= self._lost:
             return False
         other = self._finder.worlds[1].begin(self._state)
@@ -205,13 +217,13 @@ class _Search:
         """Yield the calls worth a try, those first that write where the state is not yet the target."""
         now = self._finder.watched(world.state)
         patch = make_patch(now, self._goal, by_members=True)
-        known = [*changed(patch, now, self._goal, self._finder.fixed), *self._given, *named(self._goal, 4)]
+        known = [*islice(changed(patch, now, self._goal, self._finder.fixed), MOST_VALUES), *self._given, *self._rest]
         roots = {place[0] for each in patch if (place := tokens(each["path"]))}
         tools = [tool for tool in self._finder.tools if _touches(tool, roots)]
         tools += [] if is_last else [tool for tool in self._finder.tools if tool not in tools]
-        options = [arguments(tool, known) for tool in tools]
+        options = [arguments(tool, known) for tool in tools if not self._is_over()]
         for rank in range(ARGUMENTS):
-            for tool, some in zip(tools, options, strict=True):
+            for tool, some in zip(tools, options, strict=False):
                 if rank < len(some):
                     yield tool, some[rank]
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from heapq import nsmallest
-from itertools import product
+from itertools import islice, product
 from typing import Any
 
 from ..errors import PatchConflict
@@ -18,7 +18,7 @@ from ..values.patch import find, tokens
 
 ARGUMENTS = 24
 """Sets of arguments that are tried of one tool."""
-_VALUES = 6
+_VALUES, _BESIDE = 6, 300
 _LITERAL = re.compile(r"[!=]= \\?'([^'\\]*)\\?'")
 _NAMING = frozenset(("id", "key", "number", "identifier"))
 
@@ -66,7 +66,7 @@ def changed(patch: Patch, now: Json, goal: Json, fixed: Collection[str]) -> Iter
         for document, far in ((goal, 0), (now, 1), (goal, 2)):
             there = path[:-1] if far == 2 else path
             with suppress(PatchConflict, LookupError):
-                yield from named(find(document, there), far, there[-1] if there else "")
+                yield from islice(named(find(document, there), far, there[-1] if there else ""), _BESIDE)
         yield from keyed
 
 

@@ -131,6 +131,51 @@ def test_conversations_of_which_only_the_messages_are_known(shared_data, run, ca
     assert "of conversations without a reward" in out
 
 
+USER = {"role": "user", "content": [{"type": "text", "text": "Cancel it."}]}
+
+
+def talk(name: str, arguments: str, answer: object) -> list[dict]:
+    made = {"id": "1", "type": "function", "function": {"name": name, "arguments": arguments}}
+    return [USER, {"role": "assistant", "tool_calls": [made]}, {"role": "tool", "tool_call_id": "1", "content": answer}]
+
+
+PARTS = [{"type": "text", "text": "Error: reservation not found"}]
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ({"task": "cancel it", "messages": [USER]}, []),
+        ({"task": None, "messages": talk("no_tool_of_these", "{}", "ok")}, []),
+        ({"messages": talk("cancel_reservation", '{"reservation_id":', PARTS)}, []),
+        ({"messages": talk("cancel_reservation", '{"reservation_id": "gone"}', PARTS)}, ["1 of 1"]),
+        ({"messages": talk("cancel_reservation", '{"reservation_id": "gone"}', None)}, ["looked-up-reservation"]),
+        (
+            {
+                "task": {"actions": [{"name": "cancel_reservation", "arguments": {"reservation_id": "XEHM4B"}}]},
+                "messages": talk("cancel_reservation", '{"reservation_id": "XEHM4B"}', "{}"),
+            },
+            ["no reward, right: cancel_reservation(XEHM4B)"],
+        ),
+    ],
+)
+def test_any_conversation_is_read(shared_data, run, capsys, tmp_path, row, told):
+    file = tmp_path / "others.jsonl"
+    file.write_text(json.dumps(row) + "\n", encoding="utf-8")
+    assert run(Policy, "--conversations", file, "--data", shared_data, "--only", "row 0:*") in (0, 1)
+    out = capsys.readouterr().out
+    assert "failed:" not in out
+    assert [each for each in told if each not in out] == []
+
+
+@pytest.mark.parametrize("row", [[1], {"task": {}}, {"messages": "hello"}, {"messages": ["hello"]}])
+def test_what_is_no_conversation_is_named_with_its_row(shared_data, run, capsys, tmp_path, row):
+    file = tmp_path / "others.jsonl"
+    file.write_text(json.dumps(row) + "\n", encoding="utf-8")
+    assert run(Policy, "--conversations", file, "--data", shared_data) == 2
+    assert "others.jsonl: row 0: expected an object with `messages`" in capsys.readouterr().err
+
+
 def test_each_clause_shows_a_call_that_it_stops_and_one_that_it_allows(shared_data, run, tmp_path):
     assert run(Policy, "--data", shared_data, "--only", "by hand:*") == 0
     report = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")

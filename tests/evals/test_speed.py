@@ -117,6 +117,14 @@ def test_the_suite_measures_and_judges(run, tmp_path):
     assert "to the power of ... processor time" in json.dumps(told)
 
 
+def test_a_server_under_load_loses_no_update(run, tmp_path):
+    assert run(Speed, "--quick", "--only", "server: load") == 0
+    told = read_summary(tmp_path)
+    texts = [each["text"] for each in told["expectations"]]
+    assert {f"no update is lost ({name})" for name in ("echo", "plain", "saved")} <= {*texts}
+    assert "ms CPU a request" in json.dumps(told)
+
+
 def test_another_checkout_is_measured_in_a_process_of_its_own(run, tmp_path):
     only = ["--only", "against: own time"]
     assert run(Speed, "--quick", "--against", against.HERE, *only) in (0, 1), "a time"

@@ -115,10 +115,16 @@ class Place:
         self.processes.append(process)
         return process
 
+    def command(self, *more, writes=True):
+        command = [sys.executable, "-m", "gecko_graph", "serve", "api.json", "--upstream", self.url]
+        return [*command, *["--allow-writes", "--ledger", "ledger.sqlite"] * writes, *more]
+
+    def start_piped(self, *more):
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        return self.run(self.command(*more), **pipes)
+
     def start(self, *more, writes=True):
-        command = [sys.executable, "-m", "gecko_graph", "serve", "api.json", "--port", "0", "--upstream", self.url]
-        command += ["--allow-writes", "--ledger", "ledger.sqlite"] * writes
-        process = self.run([*command, *more], stderr=subprocess.PIPE)
+        process = self.run(self.command("--port", "0", *more, writes=writes), stderr=subprocess.PIPE)
         for line in process.stderr:
             if " tools at " in line:
                 return process, httpx.Client(base_url=line.split(" tools at ")[1].split()[0], timeout=30)
@@ -136,7 +142,7 @@ class Place:
         for process in self.processes:
             process.kill()
             process.wait(20)
-            for stream in filter(None, (process.stdout, process.stderr)):
+            for stream in filter(None, (process.stdin, process.stdout, process.stderr)):
                 stream.close()
 
 

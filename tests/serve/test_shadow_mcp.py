@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 import time
 
@@ -130,6 +131,67 @@ async def test_a_client_that_leaves_is_given_the_answer_when_it_comes_again(plac
     assert len(place.sent) == 1
 
 
+class Pipe:
+    """A client on the standard input and output of a server of its own."""
+
+    def __init__(self, place):  # noqa: F811
+        self.process, self.number = place.start_piped("--mcp"), 0
+        hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+        self.ask("initialize", hello)
+        self.send({"method": "notifications/initialized"})
+
+    def send(self, message):
+        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        self.process.stdin.flush()
+
+    def ask(self, method, params):
+        self.number += 1
+        self.send({"id": self.number, "method": method, "params": params})
+        return next(one["result"] for one in map(json.loads, self.process.stdout) if one.get("id") == self.number)
+
+    def order(self, **more):
+        """Place an order; return whether its answer was given before, None where it is no answer."""
+        told = self.ask("tools/call", {"name": "placeOrder", "arguments": order(**more)})
+        return None if told["isError"] else told["_meta"].get("gecko/replayed") == "true"
+
+    def end(self, *signals):
+        """Let the input end, as it does when a client dies; an orderly client sends a signal after it."""
+        self.process.stdin.close()
+        for one in signals:
+            time.sleep(1)
+            self.process.send_signal(one)
+        if signals:
+            self.process.wait(20)
+
+
+def test_on_stdio_a_client_that_dies_is_given_its_answer_again_and_an_orderly_one_is_not(place):  # noqa: F811
+    pipe = Pipe(place)
+    assert pipe.ask("tools/call", {"name": "findItems", "arguments": {}})["_meta"]["gecko/rung"] == "real"
+    assert [pipe.order(), pipe.order()] == [False, False], "an equal write after its answer is another one"
+    pipe.process.kill()
+    pipe.process.wait(20)
+    pipe, other = Pipe(place), Pipe(place)
+    assert (pipe.order(), len(place.sent)) == (True, 3)
+    assert (pipe.order(), len(place.sent)) == (False, 4)
+    pipe.end()  # killed over it: only the input ends
+    assert (other.order(), len(place.sent)) == (True, 4)
+    pipe.process.wait(30)
+    other.end(signal.SIGTERM)
+    assert (Pipe(place).order(), len(place.sent)) == (False, 5)
+
+
+def test_on_stdio_a_write_that_outlives_its_client_is_not_sent_again(place):  # noqa: F811
+    pipe, other = Pipe(place), Pipe(place)
+    call = {"name": "placeOrder", "arguments": order(sleep=1.5)}
+    pipe.send({"id": 9, "method": "tools/call", "params": call})
+    while not place.sent:
+        time.sleep(0.02)
+    pipe.end()
+    time.sleep(3)
+    assert other.order(sleep=1.5) is True
+    assert len(place.sent) == 1
+
+
 async def test_calls_are_compared_recorded_and_kept_in_the_session(place):  # noqa: F811
     _, client = place.start("--record", "rows.jsonl", "--contracts", "reads.contracts.yaml")
     with client:
@@ -156,8 +218,6 @@ async def test_writes_are_closed_unless_they_are_opened(place):  # noqa: F811
 
 
 async def test_credentials_are_the_servers_own_and_stand_nowhere(place, monkeypatch):  # noqa: F811
-    import json
-
     keyed = {
         **DOCUMENT,
         "components": {"securitySchemes": {"Key": {"type": "apiKey", "in": "header", "name": "x-key"}}},

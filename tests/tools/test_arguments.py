@@ -210,7 +210,7 @@ def test_bodies_and_forms(pets):
     }
     assert pets["put"].result == {"type": "null"}
     form, parts = pets["name"], pets["photo"]
-    assert form.binding.body == {"media": "application/x-www-form-urlencoded"}
+    assert form.binding.body == {"media": "application/x-www-form-urlencoded", "required": False}
     assert form.parameters["required"] == ["id", "names"]
     assert form.result == {"type": "string"}
     assert parts.binding.body == {"media": "multipart/form-data"}

@@ -225,6 +225,19 @@ def test_numbers_are_read_as_the_schema_has_them():
     assert find_complaints(tool, {"n": 8.0})
 
 
+def test_a_body_that_is_not_demanded_and_not_sent_has_the_defaults_of_what_it_requires():
+    schema = {
+        "type": "object",
+        "properties": {"a": {"type": "string", "default": "*"}, "b": {"type": "integer", "default": 7}, "c": {}},
+        "required": ["a", "c"],
+    }
+    given = body(schema)["requestBody"]
+    demanded, free = ({**given, "required": each} for each in (True, False))
+    assert post(read_one({"requestBody": free}, method="post"), b"") == {"a": "*"}
+    assert post(read_one({"requestBody": free}, method="post"), b"{}") == {}
+    assert post(read_one({"requestBody": demanded}, method="post"), b"") == {}, "for the validator to refuse"
+
+
 @pytest.mark.parametrize(
     ("content", "media"),
     [(b"<a/>", "application/xml"), (b"x", "multipart/form-data"), (b"", "multipart/form-data")],

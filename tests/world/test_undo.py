@@ -8,7 +8,9 @@ import pytest
 
 from gecko_graph import ContractError, GeckoContext, Tool, Toolkit, World
 from gecko_graph.testing import scripted
+from gecko_graph.world import undo
 from gecko_graph.world.undo import UndoFinder
+from gecko_graph.world.undo_arguments import arguments
 
 START = {"files": {"a": "old", "b": "x"}, "count": 0, "log": []}
 FILE, KNOWN = ["files", "{{ args.name }}"], {"check": "args.name in state.files", "error": "no such file"}
@@ -122,6 +124,25 @@ def test_an_identifier_may_be_drawn_anew_but_not_one_that_something_still_refers
     assert [(each["name"], each["args"]["name"]) for each in found["calls"]] == [("make", "tea")]
     pointed = {**start, "favourite": "f-1"}
     assert find(tools, "remove", start=pointed, name="f-1")["status"] == "none"
+
+
+def test_of_a_large_state_only_so_much_is_looked_at(monkeypatch):
+    seen = []
+    monkeypatch.setattr(undo, "arguments", lambda tool, known: seen.append(len(known)) or arguments(tool, known))
+    large = {**START, "files": {**START["files"], **{f"f{number}": f"text {number}" for number in range(20_000)}}}
+    found = find(kit(write=WRITE, delete=DELETE), "write", start=large, name="a", text="new")
+    assert [(each["name"], each["args"]) for each in found["calls"]] == [("write", {"name": "a", "text": "old"})]
+    found = find(kit(write=WRITE, delete=DELETE), "delete", start=large, name="f19999")
+    assert [(each["name"], each["args"]) for each in found["calls"]] == [
+        ("write", {"name": "f19999", "text": "text 19999"})
+    ]
+    assert 0 < max(seen) < 2 * undo.MOST_VALUES
+
+
+def test_what_stood_in_the_state_before_is_no_hole():
+    tell = {**WRITE, "returns": {"was": "{{ state.files[args.name] }}", "id": "{{ args.name }}"}}
+    found = find(kit(write=tell, delete=DELETE), "write", name="a", text="new")
+    assert [(each["args"]["text"], each["bindings"]) for each in found["calls"]] == [("old", [])]
 
 
 def test_a_contract_names_what_it_compensates_as_a_text():

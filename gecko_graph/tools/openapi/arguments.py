@@ -137,7 +137,8 @@ class ArgumentReader:
         required = request.get("required") is True
         if _is_plain(schema):
             arguments = _members(schema, media.examples)
-            form |= {"required": True} if required and not any(one.required for one in arguments) else {}
+            if required != any(one.required for one in arguments):  # what its members say goes without saying
+                form["required"] = required
             return arguments, schema, form | ({"closed": True} if schema.get("additionalProperties") is False else {})
         if isinstance(request.get("description"), str):
             schema.setdefault("description", request["description"])

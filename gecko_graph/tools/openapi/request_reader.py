@@ -280,7 +280,10 @@ def _nest(wire: str, flat: Mapping[str, str]) -> Any:
 
 
 def _read_body(tool: ToolSpec, request: httpx.Request) -> tuple[JsonObject, JsonObject]:
-    """Return the arguments of a body, and its members that are none."""
+    """Return the arguments of a body, and its members that are none.
+
+    Where no body is sent, nor demanded, what its schema requires has its defaults.
+    """
     content, parts, binding = request.read(), dict(_parts(tool, "body")), tool.binding or HttpBinding("post", "/")
     media = request.headers.get("content-type") or str(binding.body.get("media", JSON_MEDIA))
     is_form = media.lower().startswith(FORMS[1])
@@ -289,7 +292,9 @@ def _read_body(tool: ToolSpec, request: httpx.Request) -> tuple[JsonObject, Json
     if not content:
         if binding.body.get("required"):
             raise CannotRead("its body is missing")
-        return {}, {}
+        needed = tool.parameters.get("required", ()) if "required" in binding.body else ()
+        found = {one.name: one.schema for one in parts.values() if one.name in needed}
+        return {name: rule["default"] for name, rule in found.items() if "default" in rule}, {}
     value, whole = _decode(tool, content, media, parts), parts.get("")
     if whole is not None:
         return {whole.name: whole.fit(value)}, {}

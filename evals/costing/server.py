@@ -1,0 +1,170 @@
+"""What a request costs a server: sessions in memory and saved, beside a bare Starlette echo and Prism (npm).
+
+Prism is left out where it is not on the PATH. CPU is a server's own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+
+from gecko_graph.state import JsonObject
+
+from ..harness.figures import Record, Table, median_of
+from ..harness.suite import Expectation
+
+ROOT = Path(__file__).resolve().parents[2]
+SHOP = ROOT / "examples" / "shop"
+CASE = SHOP / "cancel-the-mug.gecko.yaml"
+SESSIONS, REQUESTS, AT_ONCE = 500, 4000, 16
+ECHO = """
+import sys, uvicorn
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+async def echo(request):
+    return JSONResponse(await request.json())
+app = Starlette(routes=[Route("/{rest:path}", echo, methods=["PUT"])])
+config = uvicorn.Config(app, port=0, log_level="warning")
+server = uvicorn.Server(config)
+import asyncio
+async def main():
+    running = asyncio.ensure_future(server.serve())
+    while not server.started:
+        await asyncio.sleep(0.01)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    sys.stderr.write(f"1 tools at http://127.0.0.1:{port} \\n")
+    sys.stderr.flush()
+    await running
+asyncio.run(main())
+"""
+
+
+@contextmanager
+def running(*command: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server in a process of its own, and its address; killed with -9."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen([sys.executable, *command], stderr=subprocess.PIPE, text=True, env=environment)
+    if process.stderr is None:
+        raise RuntimeError("no standard error")
+    try:
+        line = next(line for line in process.stderr if " tools at " in line)
+        yield process, line.split(" tools at ")[1].split()[0]
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stderr.close()
+
+
+def serve_command(*more: str) -> list[str]:
+    """Return the arguments of Python that serve the shop."""
+    return ["-m", "gecko_graph", "serve", "--scenario", str(CASE), "--port", "0", *more]
+
+
+def measure(*, sessions: int = SESSIONS, requests: int = REQUESTS) -> JsonObject:
+    """Send so many requests over so many sessions to the server, saving and not, to an echo, and to Prism.
+
+    Returns:
+        By name: `cpu_ms` of the process a request, `rate` a second, `lost` updates.
+    """
+    load = Load(sessions, requests)
+    with tempfile.TemporaryDirectory() as folder:
+        found = {
+            "echo": load.measure(["-c", ECHO], is_ours=False),
+            "plain": load.measure(serve_command()),
+            "saved": load.measure(serve_command("--save", f"{folder}/runs.sqlite")),
+        }
+    if prism := shutil.which("prism"):
+        with _running_prism(prism) as (process, address):
+            found["prism"] = asyncio.run(load.put(process, address, is_ours=False, path=""))
+    return found
+
+
+@contextmanager
+def _running_prism(program: str) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """Prism on the document that the server answers; it knows no sessions."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [program, "mock", "-p", str(port), str(SHOP / "shop.openapi.yaml")]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(600):
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                break
+            time.sleep(0.1)
+        yield process, f"http://127.0.0.1:{port}"
+    finally:
+        process.kill()
+        process.wait()
+
+
+class Load(NamedTuple):
+    """Writes over sessions, several at once."""
+
+    sessions: int
+    requests: int
+
+    def measure(self, command: list[str], *, is_ours: bool = True) -> JsonObject:
+        """Return what they cost a server that is started for them."""
+        with running(*command) as (process, address):
+            return asyncio.run(self.put(process, address, is_ours=is_ours))
+
+    async def put(
+        self, process: subprocess.Popen[Any], address: str, *, is_ours: bool, path: str = "/s/{}"
+    ) -> JsonObject:
+        """Send them to a server, by sessions where its path names them; CPU is the process's own."""
+        async with httpx.AsyncClient(base_url=address, timeout=60) as client:
+            for number in range(self.sessions if is_ours else 0):
+                await client.post("/_gecko/sessions", json={"id": f"s{number}"})
+            cpu, began = _cpu_of(process.pid), time.perf_counter()
+
+            async def send(part: int) -> None:
+                for at in range(part, self.requests, AT_ONCE):
+                    url = f"{path.format(f's{at % self.sessions}')}/cart/TEA-100"
+                    (await client.put(url, json={"quantity": at % 5 + 1})).raise_for_status()
+
+            await asyncio.gather(*(send(part) for part in range(AT_ONCE)))
+            took, used = time.perf_counter() - began, _cpu_of(process.pid) - cpu
+            lost = 0
+            if is_ours:
+                held = (await client.get("/_gecko/sessions")).json()["sessions"]
+                lost = self.requests - sum(each["steps"] for each in held)
+        return {"cpu_ms": used / self.requests * 1000, "rate": self.requests / took, "lost": lost}
+
+
+def _cpu_of(pid: int) -> float:
+    """Return the seconds that a process has computed."""
+    parts = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(parts[11]) + int(parts[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def table(records: Sequence[Record]) -> Table:
+    """Return what a request costs each server."""
+    found = Table("A request of a server under load", ["server", "ms CPU a request", "requests a second", "lost"])
+    for record in records:
+        for name, got in record.values.items():
+            cells = (median_of([got[key]], tools="simulated") for key in ("cpu_ms", "rate"))
+            found.add(name, *cells, got["lost"])
+    return found
+
+
+def met(records: Sequence[Record]) -> Iterator[Expectation]:
+    """Expect that no update is lost."""
+    for record in records:
+        for name, got in record.values.items():
+            yield Expectation(f"no update is lost ({name})", got["lost"] == 0)
