@@ -5,7 +5,6 @@ Rules never take a label for wrong because they could not follow it: what cannot
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -28,6 +27,7 @@ from ..tools import Toolkit
 from ..tools.real import Answer
 from ..tools.spec import ToolSpec
 from ..values.difference import json_equal
+from ..values.digest import pack, unpack
 from ..values.patch import same_value
 from ..values.places import Place, excerpt, json_path
 from ..world.provenance import trace_with
@@ -98,7 +98,7 @@ class Checker:
 
     def check(self, sample: Sample, later: Sequence[Sample] = ()) -> Verdict:
         """Return the rules' verdict; `later` are the samples that continue its conversation, for a goal at its end."""
-        tools = _read_toolkit(json.dumps(sample["tools"])) if sample["tools"] else self.toolkit
+        tools = _read_toolkit(pack(sample["tools"])) if sample["tools"] else self.toolkit
         reasons = [reason for at, call in enumerate(sample["label"]) for reason in _find_complaints(call, at, tools)]
         made = False
         if not reasons and self.toolkit is not None and sample.get("state") is not None:
@@ -111,7 +111,7 @@ class Checker:
     def world_at(self, sample: Sample) -> World | str:
         """Return a world at the point before the label, or why there is none; the messages' calls are booked in it."""
         past = [each for each in sample["messages"] if each["role"] in ("assistant", "tool")]
-        found = _build_world(cast("Toolkit", self.toolkit), json.dumps([sample.get("state"), past]))
+        found = _build_world(cast("Toolkit", self.toolkit), pack([sample.get("state"), past]))
         return found if isinstance(found, str) else found.fork(by_rules=True)
 
     def _play(self, sample: Sample, later: Sequence[Sample]) -> tuple[list[Reason], bool]:
@@ -131,8 +131,8 @@ class Checker:
 
 
 @lru_cache(_KEPT)
-def _read_toolkit(tools: str) -> Toolkit:
-    plain = {each["function"]["name"]: each["function"] for each in json.loads(tools)}
+def _read_toolkit(tools: bytes) -> Toolkit:
+    plain = {each["function"]["name"]: each["function"] for each in unpack(tools)}
     return Toolkit(
         ToolSpec(name=name, description=each.get("description") or "", parameters=each.get("parameters") or {})
         for name, each in plain.items()
@@ -140,9 +140,9 @@ def _read_toolkit(tools: str) -> Toolkit:
 
 
 @lru_cache(_KEPT)
-def _build_world(toolkit: Toolkit, begun: str) -> World | str:
-    """Return the world of a start state after calls and results, both as JSON text; or why there is none."""
-    state, past = json.loads(begun)
+def _build_world(toolkit: Toolkit, begun: bytes) -> World | str:
+    """Return the world of a start state after calls and results, both packed; or why there is none."""
+    state, past = unpack(begun)
     results = {each["tool_call_id"]: each["content"] for each in past if each["role"] == "tool"}
     try:
         world = World(toolkit, state=state, context=KNOBS)
