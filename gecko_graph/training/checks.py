@@ -119,7 +119,8 @@ class Checker:
         world, results, reasons = self.world_at(sample), sample.get("results"), list[Reason]()
         if isinstance(world, str):
             return [tell("context", ("messages",), world)], False
-        for at, made in enumerate(_make_all(world, sample["label"], results)):
+        for at, call in enumerate(sample["label"]):
+            made = make(world, call, results[at : at + 1] if results else ())
             reasons += _judge(made, at, compared=results is not None)
             world = made.world
         compared = results is not None or not sample["label"]
@@ -219,24 +220,11 @@ def make(world: World, call: Mapping[str, Any], recorded: Sequence[Json] = ()) -
     Where that is another one, the fork goes on as the row says: values that the world draws, such as new identifiers,
     are the recorded ones, and are no difference.
     """
-    (made,) = _make_all(world, [call], recorded or None)
-    return made
-
-
-def _make_all(world: World, calls: Sequence[Mapping[str, Any]], results: Sequence[Json] | None) -> Iterator[Made]:
-    """Yield calls as `make` makes them: at once up to the first that comes to something else than is recorded."""
-    trial = world.fork(by_rules=True)
-    steps = _call_all(trial, calls)
-    for at, step in enumerate(steps):
-        if results is None or "outcome" not in step or json_equal(step["outcome"]["result"], results[at]):
-            yield Made(trial, step)
-            continue
-        before = world.fork(by_rules=True)
-        before.replay(trial.records(-len(steps))[:at])
-        made = _follow(before, calls[at], step, results[at])
-        yield made
-        yield from _make_all(made.world, calls[at + 1 :], results[at + 1 :])
-        return
+    after = world.fork(by_rules=True)
+    (step,) = _call_all(after, [call])
+    if not recorded or "outcome" not in step or json_equal(step["outcome"]["result"], recorded[0]):
+        return Made(after, step)
+    return _follow(world, call, step, recorded[0])
 
 
 def _follow(world: World, call: Mapping[str, Any], step: Step, real: Json) -> Made:

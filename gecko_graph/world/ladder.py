@@ -99,7 +99,10 @@ def simulator(
             )
     calls = pending[:1] if scope.context.parallel_calls == "serial" else pending
     # equal reads are one request, so that their answers agree
-    keys = [fact_key(call, "") if toolkit[call["name"]].reads else f"write {call['id']}" for call in calls]
+    may_agree = [len(calls) > 1 and toolkit[call["name"]].reads for call in calls]
+    keys = [
+        fact_key(call, "") if is_read else f"call {call['id']}" for call, is_read in zip(calls, may_agree, strict=True)
+    ]
     climbs = {key: climb(request_of(call, state, scope, toolkit), rungs) for key, call in zip(keys, calls, strict=True)}
     answers = yield from run_concurrently([*climbs.values()], asked=state.get("asked", {}).get("simulator", 0))
     outcomes = dict(zip(climbs, answers, strict=True))
