@@ -120,9 +120,8 @@ class Checker:
         if isinstance(world, str):
             return [tell("context", ("messages",), world)], False
         for at, call in enumerate(sample["label"]):
-            made = make(world, call, results[at : at + 1] if results else ())
+            made = go_on(world, call, results[at : at + 1] if results else ())
             reasons += _judge(made, at, compared=results is not None)
-            world = made.world
         compared = results is not None or not sample["label"]
         if "goal" in sample and not reasons:
             reached = _reach(world, sample, later)
@@ -152,10 +151,9 @@ def _build_world(toolkit: Toolkit, begun: bytes) -> World | str:
     for call in (call for message in past for call in message.get("tool_calls", ())):
         if call["id"] not in results:
             return f"the call {call['id']} has no result"
-        made = make(world, read_call(call), [read_result(results[call["id"]])])
+        made = go_on(world, read_call(call), [read_result(results[call["id"]])])
         if made.problem or not made.is_decided:
             return f"{made.step['call']['name']} of the messages: {made.problem or 'nothing decides it'}"
-        world = made.world
     return world
 
 
@@ -215,30 +213,35 @@ class Made(NamedTuple):
 
 
 def make(world: World, call: Mapping[str, Any], recorded: Sequence[Json] = ()) -> Made:
-    """Make a call in a fork of a world; what is recorded is its one result.
+    """Make a call in a fork of a world, as `go_on` does in the world itself."""
+    return go_on(world.fork(by_rules=True), call, recorded)
 
-    Where that is another one, the fork goes on as the row says: values that the world draws, such as new identifiers,
-    are the recorded ones, and are no difference.
+
+def go_on(world: World, call: Mapping[str, Any], recorded: Sequence[Json] = ()) -> Made:
+    """Make a call in a world; what is recorded is its one result.
+
+    Where that is another one, the world goes on as the row says: values that it draws, such as new identifiers, are the
+    recorded ones, and are no difference.
     """
-    after = world.fork(by_rules=True)
-    (step,) = _call_all(after, [call])
+    (step,) = _call_all(world, [call])
     if not recorded or "outcome" not in step or json_equal(step["outcome"]["result"], recorded[0]):
-        return Made(after, step)
+        return Made(world, step)
+    world.undo()
     return _follow(world, call, step, recorded[0])
 
 
 def _follow(world: World, call: Mapping[str, Any], step: Step, real: Json) -> Made:
     """Return a call with another result than the world's, which goes on by that; drawn values are no difference."""
-    ours, status, after = step["outcome"]["result"], step["outcome"]["status"], world.fork(by_rules=True)
+    ours, status = step["outcome"]["result"], step["outcome"]["status"]
     if fails(ours) != fails(real):
         status = "error" if fails(real) else "ok"
-    after.record({**step["call"], "args": call["arguments"]}, Answer(status, real))
     (again,) = _call_all(world.fork(by_rules=True), [call], id="again")  # a call of another id draws other values
+    world.record({**step["call"], "args": call["arguments"]}, Answer(status, real))
     other = again["outcome"]["result"] if "outcome" in again else ours
     drawn = {place for place, _, _ in find_differences(ours, other)}
     found = (each for each in _compare(ours, real) if each[0] not in drawn)
     shown = (f"at {json_path(place)}: {excerpt(theirs)}, not {excerpt(mine)}" for place, mine, theirs in found)
-    return Made(after, step, next(shown, ""))
+    return Made(world, step, next(shown, ""))
 
 
 def _call_all(world: World, calls: Sequence[Mapping[str, Any]], **more: str) -> list[Step]:
