@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests import desk
+from tests import desk, forked
 from tests.crash_run import THREAD, connect, gecko
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -24,7 +23,7 @@ def test_kill_at_any_write_and_resume(tmp_path, kind):
     names = [f"run{point}.sqlite={point}" for point in points]
     command = [sys.executable, "-m", "tests.crash_run", str(tmp_path), kind, *names]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
-    subprocess.run(command, cwd=ROOT, env=environment, check=True, timeout=300)
+    forked.run(command, cwd=ROOT, env=environment, check=True, timeout=300)
     whole = tmp_path / "whole.sqlite"
     expected = gecko(whole, connect(whole)).invoke(desk.inputs(), THREAD, durability="sync")
     assert Path(f"{whole}.reads").read_text().count("EUR") == 2

@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from types import MappingProxyType
 
@@ -110,11 +110,23 @@ class Prompt:
     user: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Parts:
+    """A prompt's file, read; it becomes a template when it is first rendered."""
+
     system: str
-    user: Template
-    names: frozenset[str]
+    text: str
+    given: frozenset[str] | None = None
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The variables that it uses, or may."""
+        return _variables(self.text) if self.given is None else self.given
+
+    @cached_property
+    def user(self) -> Template:
+        """The part that changes."""
+        return _environment().from_string(self.text)
 
 
 def fence(text: str, label: str) -> str:
@@ -213,6 +225,8 @@ def _load_checked(path: Path, role: Role) -> _Parts:
     known = variables_of(role)
     try:
         parts = _load(path)
+        if _variables(parts.system):
+            raise ValueError(f"the part before {MARKER} may not change, so it holds no variables")
         if unknown := sorted(parts.names - known):
             raise ValueError(f"unknown variable {unknown[0]!r}; the {role} has {', '.join(sorted(known))}")
         if missing := sorted(REQUIRED[role] - parts.names):
@@ -221,18 +235,18 @@ def _load_checked(path: Path, role: Role) -> _Parts:
             parts.user.render(dict.fromkeys(known, text))
     except Exception as error:  # noqa: BLE001 - a template can raise anything
         raise GeckoError(f"prompts: {path}: {' '.join(str(error).split())}") from None
-    return replace(parts, names=known)
+    return _Parts(parts.system, parts.text, known)
 
 
 def _load(path: Path) -> _Parts:
     system, marker, user = path.read_text(encoding="utf-8").partition(f"\n{MARKER}\n")
     if not marker:
         raise ValueError(f"expected a line {MARKER}")
-    environment = _environment()
-    if meta.find_undeclared_variables(environment.parse(system)):
-        raise ValueError(f"the part before {MARKER} may not change, so it holds no variables")
-    names = meta.find_undeclared_variables(environment.parse(user))
-    return _Parts(system.strip(), environment.from_string(user), frozenset(names))
+    return _Parts(system.strip(), user)
+
+
+def _variables(text: str) -> frozenset[str]:
+    return frozenset(meta.find_undeclared_variables(_environment().parse(text)))
 
 
 @cache

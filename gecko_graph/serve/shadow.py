@@ -111,7 +111,7 @@ class Upstream:
     """By a claim's key: its answer is on the way to the client."""
     _out: dict[str, tuple[Claims, JsonObject]] = field(default_factory=dict)
     """By a claim's key: its answer was handed out; after a kill it still stands in the ledger, for who asks again."""
-    _waits: set[asyncio.Task[None]] = field(default_factory=set)
+    _waits: set[asyncio.Future[bool]] = field(default_factory=set)
 
     async def answer(
         self,
@@ -321,14 +321,16 @@ class Upstream:
                     await asyncio.wait_for(going.wait(), self.timeout_s)
                 self._going.pop(row["key"], None)
                 continue
-            if is_named or is_ours:
+            if is_named or is_ours or not await self._is_taken(claims, row):
                 return row, is_ours
-            if row["status"] == "ok":
-                await self._deliver(row["key"])
-                row = await drive(claims.look(row["key"]), AWAITED)
-            if row["status"] != "delivered":
-                return row, False
             number = self._numbers[known] = number + 1
+
+    async def _is_taken(self, claims: Claims, row: JsonObject) -> bool:
+        """Return whether the answer of a write that was made was handed out."""
+        if row["status"] == "ok":
+            await self._deliver(row["key"])
+            row = await drive(claims.look(row["key"]), AWAITED)
+        return bool(row["status"] == "delivered")
 
     # comparing ---------------------------------------------------------------------------------------
 

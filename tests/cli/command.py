@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 from gecko_graph.cli.arguments import cli
 from gecko_graph.scenario import examples
+from tests import forked
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES, SHOP, CALENDAR = (str(examples()[name]) for name in ("files", "shop", "calendar"))
@@ -24,9 +24,7 @@ def as_id(words):
 
 
 def process(*words, env=ENVIRONMENT, **options):
-    return subprocess.run(
-        [*COMMAND, *words], capture_output=True, text=True, timeout=120, env=env, check=False, **options
-    )
+    return forked.run([*COMMAND, *words], capture_output=True, text=True, timeout=120, env=env, check=False, **options)
 
 
 def parse(name, *words):

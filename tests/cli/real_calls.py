@@ -11,6 +11,7 @@ import subprocess
 import time
 
 from gecko_graph.scenario import examples
+from tests import forked
 from tests.cli.command import COMMAND, ENVIRONMENT
 
 ORDER = examples()["order"]
@@ -31,7 +32,7 @@ def on_terminal(command, typed, **options):
     """Run a command on a terminal of its own; type the next line at each question. Return its exit code and output."""
     ours, theirs = pty.openpty()
     pipes = {"stdin": theirs, "stdout": theirs, "stderr": theirs, "start_new_session": True}
-    process = subprocess.Popen(command, **pipes, **options)
+    process = forked.Popen(command, **pipes, **options)
     os.close(theirs)
     shown, left, until = "", list(typed), time.monotonic() + 120
     try:
@@ -68,4 +69,4 @@ def start(*words):
     """Start the command as a process of its own."""
     env = {**ENVIRONMENT, "ORDER_KEY": KEY}
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    return subprocess.Popen([*COMMAND, *map(str, words)], env=env, text=True, **pipes)
+    return forked.Popen([*COMMAND, *map(str, words)], env=env, text=True, **pipes)

@@ -11,6 +11,7 @@ import pytest
 from gecko_graph.cli import main
 from gecko_graph.scenario import examples, shipped
 from gecko_graph.scenario.case import service_module
+from tests import forked
 from tests.cli.command import CALENDAR, COMMAND, ENVIRONMENT, SHOP, process
 
 
@@ -33,7 +34,7 @@ def test_demo_on_a_terminal_is_a_tree(tmp_path):
 
     leader, follower = pty.openpty()
     environment = {**ENVIRONMENT, "TERM": "xterm-256color", "NO_COLOR": ""}
-    child = subprocess.Popen([*COMMAND, "demo"], stdout=follower, stderr=follower, cwd=tmp_path, env=environment)
+    child = forked.Popen([*COMMAND, "demo"], stdout=follower, stderr=follower, cwd=tmp_path, env=environment)
     os.close(follower)
     shown = b""
     while True:
@@ -88,7 +89,7 @@ def test_the_given_state_and_the_checklist_stand_before_the_first_attempt_and_in
 
 def test_a_reader_that_goes_while_the_run_goes_on_is_no_error():
     words = [*COMMAND, "run", SHOP]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT) as child:
+    with forked.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT) as child:
         assert child.stdout.readline().startswith(b"task ")
         child.stdout.close()
         assert child.stderr.read() == b""

@@ -6,10 +6,10 @@ import json
 import os
 import re
 import sqlite3
-import subprocess
 import sys
 from contextlib import closing
 
+from tests import forked
 from tests.cli.command import ENVIRONMENT, FILES, SHOP, mistake
 
 
@@ -120,7 +120,7 @@ def test_a_run_that_is_killed_is_resumed_to_the_same_end(run, tmp_path):
         "main()"
     )
     words = ["run", FILES, "--save", str(tmp_path / "runs.sqlite"), "--json", str(tmp_path / "out.json")]
-    killed = subprocess.run([sys.executable, "-c", dies, *words], timeout=60, env=ENVIRONMENT, check=False)
+    killed = forked.run([sys.executable, "-c", dies, *words], timeout=60, env=ENVIRONMENT, check=False)
     assert killed.returncode == 9
     assert not (tmp_path / "out.json").exists()
     assert "not over" in run("history", tmp_path / "runs.sqlite", "file-the-report")[1]

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from gecko_graph.scenario import shipped
+from tests import forked
 from tests.cli.command import COMMAND, ENVIRONMENT, SHOP, SHOP_API, mistake
 from tests.cli.conftest import schema_name
 
@@ -129,9 +130,7 @@ def test_a_role_may_have_a_model_of_its_own_and_the_others_their_recorded_replie
 def test_ctrl_c_does_not_wait_for_the_model(server, tmp_path):
     server.hang.set()
     words = ["run", SHOP, "--model", "openai:any", "--base-url", server.url, "--save", str(tmp_path / "runs.sqlite")]
-    child = subprocess.Popen(
-        [*COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
-    )
+    child = forked.Popen([*COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
     for _ in range(300):
         if server.asked:
             break

@@ -15,6 +15,7 @@ from evals.bfcl import package
 from evals.bfcl.tasks import read_tasks
 from evals.harness import command, patience
 from evals.harness.options import EvalError
+from tests import forked
 
 from .endpoint import Endpoint
 
@@ -35,7 +36,7 @@ def start():
     def begin(*words: object) -> subprocess.Popen[str]:
         line = [sys.executable, "-m", "evals", *map(str, words)]
         env = {**os.environ, "COLUMNS": "120", "NO_COLOR": "1"}
-        process = subprocess.Popen(
+        process = forked.Popen(
             line, cwd=ROOT, env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
         )
         started.append(process)

@@ -14,6 +14,7 @@ import pytest
 
 from gecko_graph.errors import GeckoError
 from gecko_graph.serve.journal import Journal, Row
+from tests import forked
 
 from .conftest import EXAMPLES, client_of, shop, world_of
 
@@ -25,7 +26,7 @@ def start(tmp_path, *more):
     command = [sys.executable, "-m", "gecko_graph", "serve", "--port", "0", *more]
     command += ["--scenario", str(EXAMPLES / "shop" / "cancel-the-mug.gecko.yaml")]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "LANGGRAPH_STRICT_MSGPACK": "true"}
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=environment)
+    process = forked.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=environment)
     lines = []
     for line in process.stderr:
         lines.append(line)

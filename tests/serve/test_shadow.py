@@ -18,6 +18,7 @@ from click.testing import CliRunner
 
 from gecko_graph.cli.arguments import cli
 from gecko_graph.errors import GeckoError
+from tests import forked
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVICE = """
@@ -110,7 +111,7 @@ class Place:
 
     def run(self, command, **more):
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "LANGGRAPH_STRICT_MSGPACK": "true"}
-        process = subprocess.Popen(command, text=True, cwd=self.folder, env=environment, **more)
+        process = forked.Popen(command, text=True, cwd=self.folder, env=environment, **more)
         self.processes.append(process)
         return process
 
@@ -316,7 +317,7 @@ def test_a_proxy_of_an_mcp_server_makes_only_the_reads_that_were_opened(tmp_path
     command = [sys.executable, "-m", "gecko_graph", "serve", "--port", "0", "--open", "list_orders"]
     command += ["--proxy", f"{sys.executable} server.py"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "LANGGRAPH_STRICT_MSGPACK": "true"}
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=environment)
+    process = forked.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=environment)
     try:
         line = next(line for line in process.stderr if " tools at " in line)
         with httpx.Client(base_url=line.split(" tools at ")[1].split()[0], timeout=30) as client:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import threading
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,6 +17,7 @@ from gecko_graph.errors import ToolkitError
 from gecko_graph.scenario import read_toolkit
 from gecko_graph.tools import Toolkit
 from gecko_graph.tools.openapi import documents as web
+from tests import forked
 from tests.cli.command import COMMAND, ENVIRONMENT
 from tests.tools.small_documents import document
 
@@ -193,7 +193,7 @@ def test_a_number_that_json_cannot_be_written_with_is_refused_where_it_stands(tm
 def test_a_document_comes_from_the_standard_input(shared_data):
     source = shared_data / "openapi" / "twilio_lookups_v2.json"
     options = {"capture_output": True, "timeout": 120, "env": ENVIRONMENT, "check": True}
-    done = subprocess.run([*COMMAND, "tools", "-"], input=b"\xef\xbb\xbf" + source.read_bytes(), **options)
+    done = forked.run([*COMMAND, "tools", "-"], input=b"\xef\xbb\xbf" + source.read_bytes(), **options)
     assert done.stdout.splitlines()[0] == b"Twilio - Lookups: 10 tools"
 
 

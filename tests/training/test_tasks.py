@@ -22,6 +22,7 @@ from gecko_graph.training.tasks import A_SEQUENCE, KNOBS, Task, accepts, hold, m
 from gecko_graph.training.vary import rename, vary, vary_state
 from gecko_graph.training.walks import CHAIN, Move, Source, Walk, replay
 from gecko_graph.training.words import Reference, find_lacks, refer, say
+from tests import forked
 from tests.phone import FOLDER, load
 
 SHOP = Scenario.load(FOLDER.parent / "shop" / "two-teas.gecko.yaml")
@@ -339,12 +340,12 @@ class TestFolder:
         spec, words = FOLDER.parent / "shop" / "shop.openapi.yaml", ["--state", "state.yaml", "-n", "6", "-o"]
         command = [sys.executable, "-m", "gecko_graph", "data", "tasks", str(spec), *words]
         for seconds in (1.5, 2.5):
-            process = subprocess.Popen([*command, "killed"], cwd=tmp_path, stderr=subprocess.DEVNULL)
+            process = forked.Popen([*command, "killed"], cwd=tmp_path, stderr=subprocess.DEVNULL)
             time.sleep(seconds)
             process.kill()
             process.wait()
         for name in ("killed", "whole"):
-            done = subprocess.run([*command, name], cwd=tmp_path, capture_output=True, text=True, check=False)
+            done = forked.run([*command, name], cwd=tmp_path, capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stderr
             assert "6 tasks" in done.stderr
         begun = ({each.name: each.read_bytes() for each in (tmp_path / name).iterdir()} for name in ("killed", "whole"))
