@@ -22,6 +22,8 @@ from .scenario.cases.result import CaseResult, run_case
 from .values.observation import Observer
 
 AGENT = "gecko_agent"
+UNKNOWN = 5
+"""The exit code where nothing failed, but a conversation is unknown: that of `gecko-graph test`."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -103,6 +105,14 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 def pytest_report_teststatus(report: Any) -> tuple[str, str, str] | None:
     """Name the outcome of an unknown conversation."""
     return ("unknown", "u", "UNKNOWN") if getattr(report, "is_unknown", False) else None
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Let a run in which nothing failed, but something is unknown, not end as one that passed."""
+    terminal = session.config.pluginmanager.get_plugin("terminalreporter")
+    if session.exitstatus == pytest.ExitCode.OK and terminal and terminal.stats.get("unknown"):
+        session.exitstatus = UNKNOWN
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -11,7 +11,7 @@ from evals.reality.killing import Fate, KillingSaver
 from gecko_graph import Models, Refused, Tool, Toolkit, World, create_gecko_agent
 from gecko_graph.learning.learn import learn_contracts
 from gecko_graph.learning.readers import read_file
-from gecko_graph.real.learned import teach
+from gecko_graph.real.learned import exchange, teach
 from gecko_graph.testing import recorded
 from gecko_graph.values.observation import BadRows, Observation, write_rows
 from gecko_graph.world.rung import Answer
@@ -174,6 +174,34 @@ def test_an_agents_later_reads_are_there_when_its_rows_are_read(tmp_path):
     assert "later" not in file.read_text(encoding="utf-8")  # written when the call ended
     order, _ = read_file(file, BadRows(), known)
     assert (order.tool, order.later) == ("order", [{"name": "stock", "args": {"item": "pen"}, "result": {"left": 6}}])
+
+
+@pytest.mark.parametrize(
+    ("told", "lacks", "sent"),
+    [
+        ("no ink", 2, False),
+        ("no ink", 3, True),  # too few
+        ("no ink", None, True),  # its kind never refuses
+        ("closed", 2, True),  # refused for something else
+        (None, 2, True),  # done once
+    ],
+)
+def test_a_rule_that_warned_refuses_once_real_refusals_have_confirmed_it(told, lacks, sent):
+    evidence = {**EVIDENCE, "status": "proposed", "for": 8, **({"lacks": lacks} if lacks else {})}
+    learned = {"contracts": {"order": {"requires": [{**RULES[1], "evidence": evidence}]}}}
+    tools, store = teach(Shop().toolkit(), learned), InMemoryStore()
+    for number, quantity in enumerate([1, 2, 2]):
+        made = {"id": str(number), "name": "order", "args": {"item": "ink", "quantity": quantity}}
+        World(tools, state={"orders": {}}).record(made, Answer("error" if told else "ok", told or {}))
+    exchange(store, tools)
+    other = teach(Shop().toolkit(), learned)  # as another process
+    exchange(store, other)
+    for known in (tools, other):
+        call = {"name": "order", "args": SOME["args"]}
+        outcome = World(known, state={"orders": {}}).call(call)["outcome"]
+        rejection = World(known, state={"orders": {}}).check({"id": "9", **call})
+        assert (rejection is None) is sent
+        assert ("learned from 10 refusals" in str(outcome["result"])) is not sent
 
 
 def test_without_a_store_what_real_calls_taught_stands_in_their_rows():

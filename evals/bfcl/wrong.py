@@ -59,6 +59,9 @@ def spoilt(one: Wrong) -> Toolkit:
     """Return the class's tools with the contract made wrong."""
     data = copy.deepcopy(written(one.kind))
     contract = data["contracts"][one.tool]
+    for index, each in enumerate(contract.get("requires", [])):
+        if "check" in each:  # a clause keeps the name that its place gives it: another name is no other word on a call
+            each.setdefault("id", f"requires[{index}]")
     contract[one.part] = [each for index, each in enumerate(contract[one.part]) if index != one.place]
     # what only checks results would name the same difference a second time
     contract.pop("ensures", None)

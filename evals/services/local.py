@@ -35,7 +35,7 @@ def shop(seed: int, threads: int) -> Service:
     def rows(thread: str) -> list[Observation]:
         service = load("shop_service").Shop()
         try:
-            with httpx.Client(trust_env=False) as client:
+            with httpx.Client(trust_env=False, timeout=60) as client:
                 driver = Driver(toolkit, f"{seed}:{thread}", {"query": [""]})
                 return follow(driver, CALLS, lambda name, args: _made(client, service.url, toolkit[name], args))
         finally:

@@ -1,4 +1,7 @@
-"""moto's S3 in memory behind lines of JSON; imports nothing of this project, so that another environment can run it."""
+"""moto's S3 in memory behind lines of JSON; imports nothing of this project, so that another environment can run it.
+
+An empty line forgets all buckets.
+"""
 
 import json
 import sys
@@ -38,7 +41,9 @@ def call(client: Any, name: str, args: dict[str, str]) -> tuple[str, object]:
         return "error", {"error": f"{error.response['Error']['Code']}: {error.response['Error']['Message']}"}
 
 
-with mock_aws():
-    s3 = boto3.client("s3", region_name=REGION, aws_access_key_id="x", aws_secret_access_key="x")
-    for line in sys.stdin:
-        print(json.dumps(call(s3, *json.loads(line))), flush=True)
+line = "\n"
+while line:
+    with mock_aws():
+        s3 = boto3.client("s3", region_name=REGION, aws_access_key_id="x", aws_secret_access_key="x")
+        while (line := sys.stdin.readline()).strip():
+            print(json.dumps(call(s3, *json.loads(line))), flush=True)

@@ -52,21 +52,21 @@ def s3(seed: int, threads: int) -> Service:
     """Return S3: each thread begins with none of its buckets."""
     tools = (_tool(name, *about) for name, about in TOOLS.items())
     toolkit = Toolkit.from_tools(tools).with_contracts({"contracts": SHOWN})
+    worker = [PYTHON, str(Path(__file__).with_name("moto_worker.py"))]
+    process = subprocess.Popen(worker, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={})  # ends with us
+    assert process.stdin
+    assert process.stdout
+    said, heard = process.stdin, process.stdout
+
+    def call(name: str, args: JsonObject) -> tuple[CallStatus, Json]:
+        print(json.dumps([name, args]), file=said, flush=True)
+        status, result = json.loads(heard.readline())
+        return status, result
 
     def rows(thread: str) -> list[Observation]:
-        worker = [PYTHON, str(Path(__file__).with_name("moto_worker.py"))]
-        with subprocess.Popen(worker, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={}) as process:
-
-            def call(name: str, args: JsonObject) -> tuple[CallStatus, Json]:
-                assert process.stdin
-                assert process.stdout
-                process.stdin.write(json.dumps([name, args]) + "\n")
-                process.stdin.flush()
-                status, result = json.loads(process.stdout.readline())
-                return status, result
-
-            driver = Driver(toolkit, f"{seed}:{thread}", {key: [*some] for key, some in VALUES.items()}, ALIKE)
-            return follow(driver, CALLS, call)
+        print(file=said, flush=True)
+        driver = Driver(toolkit, f"{seed}:{thread}", {key: [*some] for key, some in VALUES.items()}, ALIKE)
+        return follow(driver, CALLS, call)
 
     return Service(toolkit, rows, *split(threads))
 

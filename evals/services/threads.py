@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any, NamedTuple
 
-from gecko_graph import Toolkit, World
-from gecko_graph.learning.observation import observe_world
+from gecko_graph import Toolkit
+from gecko_graph.learning.observation import known_by_reads
 from gecko_graph.schemas.complaints import find_complaints
-from gecko_graph.state import Call, CallStatus, Json, JsonObject
+from gecko_graph.state import CallStatus, Json, JsonObject
 from gecko_graph.values.observation import Observation
-from gecko_graph.world.rung import Answer
 
 READS, ODD, LATEST, TRIES = 0.6, 0.1, 12, 20
 """Share of calls that read, share of values that nobody has met, how many of those met are drawn from."""
@@ -107,11 +106,4 @@ def by_reads(
     toolkit: Toolkit, calls: Iterable[tuple[str, JsonObject, CallStatus, Json]], *, source: str
 ) -> list[Observation]:
     """Return calls of one thread as rows that know of the state what its reads have shown before, by `observes`."""
-    world, results = World(toolkit), list[Json]()
-    for number, (name, args, status, result) in enumerate(calls):
-        is_still = status == "error" or toolkit[name].reads
-        world.record(Call(id=f"call_{number}", name=name, args=args), Answer(status, result, [] if is_still else None))
-        results.append(result)
-    return [
-        replace(row, result=result, source=source) for row, result in zip(observe_world(world), results, strict=True)
-    ]
+    return list(known_by_reads([Observation(*one, source=source) for one in calls], toolkit))

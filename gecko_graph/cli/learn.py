@@ -110,7 +110,7 @@ def _show(learned: Learned, toolkit: Toolkit, target: str, console: Console) -> 
         about = f"{one.tool}: {one.part}: {one.branch} ({counted(one.count, 'row')}: {', '.join(one.rows)})"
         console.print(Text(f"  contradicted: {clean(about)}", "red"))
     if proposed := sum(map(len, learned.proposals.values())):
-        told = f"agents propose {counted(proposed, 'change')}: gecko-graph learn --review {target}"
+        told = f"{counted(proposed, 'change')} to what is written are proposed: gecko-graph learn --review {target}"
         console.print(Text(f"  {clean(told)}", "yellow"))
     for line in [*learned.bad.lines(), *learned.notes]:
         console.print(Text(f"  {clean(line)}", "yellow"))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from ..errors import EvaluationFailed, NotKnown, PatchConflict, did_you_mean
+from ..errors import EvaluationFailed, PatchConflict, did_you_mean
 from ..state import Json, Operation, Patch, Violation
 from ..values.patch import apply_patch, pointer, tokens
 from ..values.places import as_text
@@ -264,6 +264,11 @@ class Clause:
         self.expressions = (*self.condition, *self._error.expressions, *effects)
 
     @property
+    def is_open(self) -> bool:
+        """Whether it knows that a call is refused, and not by which error."""
+        return self._says == "open"
+
+    @property
     def condition(self) -> list[Expression]:
         """The expressions that decide whether it fails."""
         return [self.check, *([self._when] if self._when else [])]
@@ -273,11 +278,9 @@ class Clause:
         return (self._when is None or self._when.test(scope)) and not self.check.test(scope)
 
     def error(self, scope: Scope) -> Json:
-        """Fill in and return the error. Raises EvaluationFailed; NotKnown, with the reason, where it is open."""
+        """Fill in and return the error; where it is open, what is known of it, as text. Raises EvaluationFailed."""
         error = self._error.fill(scope)
-        if self._says == "open":
-            raise NotKnown(as_text(error))
-        return error
+        return as_text(error) if self.is_open else error
 
     def error_text(self, scope: Scope) -> str:
         """Return the error as text, or why a requirement passes. Raises EvaluationFailed."""

@@ -136,7 +136,16 @@ class Contract:
             if clause.evidence and check in (None, clause.evidence["check"]):
                 clause.passes = True
                 if check is not None:
-                    clause.evidence["against"] = [*clause.evidence.get("against", ()), "a real call"]
+                    clause.evidence["against"] = clause.evidence.get("against") or ["a real call"]
+
+    def confirm(self, check: str, count: int) -> None:
+        """Let a proposed rule refuse that so many further refusals have confirmed, if they are all that it `lacks`."""
+        for clause in (each for each in self._parts.requires if each.evidence.get("check") == check):
+            lacks, is_free = clause.evidence.get("lacks"), clause.passes and not clause.evidence.get("against")
+            if is_free and isinstance(lacks, int) and count >= lacks:
+                clause.passes, clause.status = False, "established"
+                known = clause.evidence.get("for")
+                clause.evidence["for"] = count + (known if isinstance(known, int) else 0)
 
     @property
     def where(self) -> str:

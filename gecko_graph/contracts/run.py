@@ -10,7 +10,7 @@ from ..state import Json, Operation, Patch, Violation
 from ..values.origins import Untrusted, is_doubtful
 from ..values.patch import pointer
 from ..values.places import as_text, scalars
-from .clauses import STATUSES, Change, Clause, Effect, load_effects, load_list, status_of, tell_rule
+from .clauses import STATUSES, Change, Clause, Effect, load_effects, load_list, status_of
 from .language.examine import ANY
 from .language.expression import Expression, Location, Scope
 from .language.sandbox import Hole
@@ -39,7 +39,7 @@ class Refusal(NamedTuple):
     patch: Patch
     violations: Sequence[Violation] = ()
     reason: str = ""
-    """Why the call is refused, where the contract does not know its error: that is a neutral sentence then."""
+    """Why the call is refused, where the contract does not know its error: that is this text, or a neutral sentence."""
 
 
 class ContractAnswer(NamedTuple):
@@ -156,7 +156,7 @@ class ContractRun:
         self.unclear: list[str] = []
         self.skipped: list[str] = []
         self.unknown: str | None = None
-        self.warned: list[str] = []
+        self.warned: list[Violation] = []
         self.status = "written"
         self._parts = parts
         self._scope = scope
@@ -189,7 +189,7 @@ class ContractRun:
             return None
         self.status, self.unknown = first.status, None
         error, patch = self.explain(first), list[Operation]()
-        reason, self.unknown = self.unknown or "", None
+        reason, self.unknown = as_text(error) if first.is_open else self.unknown or "", None
         try:
             patch = [] if error is FAILED else self._change(first.effects)
         except EvaluationFailed as failure:
@@ -197,7 +197,7 @@ class ContractRun:
         unclear = [*self.unclear]
         others = [clause.violation(self.explain(clause)) for clause in found]
         self.unclear = unclear
-        return Refusal(error, patch, [first.violation(error), *others], reason if error is FAILED else "")
+        return Refusal(error, patch, [first.violation(error), *others], reason)
 
     def failed(self, clauses: Iterable[Clause]) -> Iterator[Clause]:
         """Yield the requirements that do not hold; what cannot be evaluated goes to `unclear`."""
@@ -212,7 +212,7 @@ class ContractRun:
                 text = clause.error_text(scope)
                 self.unknown = self.unknown or text
                 if clause.evidence:
-                    self.warned.append(tell_rule(clause.violation(text)))
+                    self.warned.append(clause.violation(text))
             except EvaluationFailed as failure:
                 self._note(failure)
             scope = self._begin(self._before)

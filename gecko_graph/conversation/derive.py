@@ -191,7 +191,7 @@ class _Derivation:
         for change in changes:
             measures = self._choose_measures(change)
             for number, rows in attribute(self._start, self._same.steps, change).items():
-                entry = {"at": change.at, "includes": rows, "measures": _used(measures, rows)}
+                entry = {"at": change.at, "includes": rows, **_used(measures, rows)}
                 writes.setdefault(number, []).append(entry)
             for number in self._changers if change.describe()[0] == "removal" else ():
                 before, after = (find_table(self._same.states[at], change.at) for at in (number - 1, number))
@@ -316,7 +316,7 @@ class _Derivation:
         state = []
         for change in changes:
             kind, rows = change.describe()
-            state.append({"at": change.at, kind: rows, "measures": _used(self._choose_measures(change), rows)})
+            state.append({"at": change.at, kind: rows, **_used(self._choose_measures(change), rows)})
         rest = REST + ", ".join([*(change.at for change in changes), *sorted(free), *UNWATCHED])
         return {"id": "end", "after": [], "last": True, "state": state, "unchanged": [rest]}
 
@@ -339,5 +339,6 @@ def _result(step: Step) -> Json:
     return step["outcome"]["result"] if "outcome" in step else None
 
 
-def _used(measures: Mapping[str, str], rows: Sequence[JsonObject]) -> dict[str, str]:
-    return {column: measure for column, measure in measures.items() if any(column in row for row in rows)}
+def _used(measures: Mapping[str, str], rows: Sequence[JsonObject]) -> JsonObject:
+    used = {column: measure for column, measure in measures.items() if any(column in row for row in rows)}
+    return {"measures": used} if used else {}

@@ -22,7 +22,7 @@ import httpx
 from ..errors import GeckoError
 from ..masking import MASK
 from ..models.failure import refuses
-from ..state import Call, JsonObject
+from ..state import JsonObject
 from ..tools import Toolkit, ToolSpec
 from ..tools.openapi.client import read_answer
 from ..tools.openapi.credentials import Server
@@ -30,17 +30,13 @@ from ..tools.openapi.request import FORMS
 from ..tools.openapi.request_reader import CannotRead, Operations, read_cookies
 from ..values.observation import BadRows, Observation, mask_values
 from ..values.places import map_texts
-from ..world.rung import Answer
-from ..world.world import World
-from .observation import observe_world
-
-TOGETHER, BEFORE = 150, 50
-"""Calls of a user that one world follows, and those before them that tell it what is known at their begin."""
+from .observation import known_by_reads
 
 _NO_RULE = (401, 407, 429)
+"""Refusals that say nothing of the tool."""
+
 _CONFLICT = 409
 """Of a real call it leaves open what was done; here the whole answer was recorded, and an object in it is a refusal."""
-"""Refusals that say nothing of the tool."""
 
 _SESSION = re.compile(r"(?i)sess|sid$|token|auth|jwt|user|login|csrf")
 _SHORTEST = 6
@@ -70,7 +66,7 @@ def read_har(file: str | Path, bad: BadRows, toolkit: Toolkit, server: Server | 
         except (ValueError, httpx.InvalidURL, TypeError, AttributeError, KeyError, RecursionError) as error:
             bad.add(str(error) if type(error) in (ValueError, CannotRead) else "not of a known form", where)
     for thread in threads.values():
-        yield from _thread(thread, toolkit)
+        yield from known_by_reads(thread, toolkit)
 
 
 def _entries(file: str | Path) -> list[Any]:
@@ -161,16 +157,3 @@ def _without(row: Observation, secrets: list[str]) -> Observation:
         mask_values(map_texts(each, lambda text: pattern.sub(MASK, text), keys=True)) for each in (row.args, row.result)
     ]
     return replace(row, args=clean[0], result=clean[1])
-
-
-def _thread(calls: list[Observation], toolkit: Toolkit) -> Iterator[Observation]:
-    """Yield a user's calls with what reads have shown: beside them, and of the state by the contracts' `observes`."""
-    for first in range(0, len(calls), TOGETHER):
-        start, world = max(0, first - BEFORE), World(toolkit)
-        some = calls[start : first + TOGETHER]
-        for number, row in enumerate(some):
-            call = Call(id=f"call_{number}", name=row.tool, args=row.args)
-            is_still = row.status == "error" or toolkit[row.tool].reads
-            world.record(call, Answer(row.status, row.result, [] if is_still else None))
-        for row, made in [*zip(some, observe_world(world), strict=True)][first - start :]:
-            yield replace(made, source=row.source)

@@ -31,7 +31,7 @@ class Learned:
         unknown: By tool, what its rows have not shown.
         contradicted: Branches of written contracts that rows contradict.
         notes: What a reader should know of the rows: opposites among them, a sample in the place of all.
-        proposals: By tool, what agents propose of its contract since they made these calls: drift, refusals.
+        proposals: By tool, what is proposed of its contract: drift and refusals that agents met, what rows contradict.
         sample: The rows that it was learned from.
     """
 
@@ -90,7 +90,10 @@ def learn_contracts(
         if odd := find_opposites(row for _, row in some):
             learned.notes.append(f"{name}: {len(odd)} calls were both answered and refused in one state: {odd[0]}")
         if tool.contract is not None:
-            learned.contradicted.extend(find_contradictions(tool, (row for _, row in some)))
+            for one in find_contradictions(tool, (row for _, row in some)):
+                learned.contradicted.append(one)
+                said: JsonObject = {"part": one.part, "says": one.branch, "for": one.count, "status": "proposed"}
+                learned.proposals.setdefault(name, []).append(said)
             continue
         learned.contracts[name], learned.unknown[name] = mine(tool, some, documented)
     if sampler.left_out > 0:

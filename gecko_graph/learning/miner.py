@@ -246,7 +246,8 @@ def _answers(whole: _Rows, unknown: list[str], evidence: JsonObject, doubts: lis
     if is_still and not whole.tool.reads and sample.lawful.bit_count() < ESTABLISHED:
         changes = None  # that nothing changes is no news of a few calls
     evidence["effects"], evidence["returns"] = _said(changes, left, sample), _said(returns, odd, sample)
-    unknown += [f"what it {word}" for word, one in (("changes", changes), ("returns", returns)) if one is None]
+    shown = {**({} if whole.tool.reads else {"changes": changes}), "returns": returns}
+    unknown += [f"what it {word}" for word, one in shown.items() if one is None]
     if changes is None:
         return {}
     doubts += [*needed, *(need.replace("before", "state") for one in changed for need in one.value.needs)]

@@ -1,17 +1,22 @@
-"""Observations of a world's calls, and what later reads of a thread showed: the record is in `values.observation`."""
+"""Observations of a world's calls, what a thread's reads had shown and later ones showed: the record is in `values`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..state import JsonObject
+from ..state import Call, JsonObject
+from ..tools import Toolkit
 from ..values.observation import Observation, observe_step
+from ..world.rung import Answer
 from ..world.world import World
 
 MOST_THREADS = 1_000
 """Threads whose next write is waited for at once."""
+
+TOGETHER, BEFORE = 150, 50
+"""Calls of a thread that one world follows, and those before them that tell it what is known at their begin."""
 
 
 def observe_world(world: World, *, source: str = "world", versions: JsonObject | None = None) -> list[Observation]:
@@ -20,6 +25,19 @@ def observe_world(world: World, *, source: str = "world", versions: JsonObject |
     more: dict[str, Any] = {"start": world.snapshot()["start"], "source": source, "versions": versions or {}}
     real = (at for at, step in enumerate(steps) if not step["outcome"]["simulated"])
     return list(with_later((observe_step(steps[at], steps[:at], reads=reads, **more) for at in real), reads))
+
+
+def known_by_reads(calls: Sequence[Observation], toolkit: Toolkit) -> Iterator[Observation]:
+    """Yield a thread's calls with what reads had shown: beside them, and of the state by the contracts' `observes`."""
+    for first in range(0, len(calls), TOGETHER):
+        start, world = max(0, first - BEFORE), World(toolkit)
+        some = calls[start : first + TOGETHER]
+        for number, row in enumerate(some):
+            call = Call(id=f"call_{number}", name=row.tool, args=row.args)
+            is_still = row.status == "error" or toolkit[row.tool].reads
+            world.record(call, Answer(row.status, row.result, [] if is_still else None))
+        for row, made in [*zip(some, observe_world(world), strict=True)][first - start :]:
+            yield replace(made, result=row.result, source=row.source)
 
 
 def with_later(rows: Iterable[Observation], reads: Callable[[str], bool]) -> Iterator[Observation]:

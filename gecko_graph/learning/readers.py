@@ -16,7 +16,7 @@ from ..tools.openapi.credentials import Server
 from ..values.observation import BadRows, Observation
 from ..values.patch import apply_patch
 from .har import read_har
-from .observation import with_later
+from .observation import known_by_reads, with_later
 
 
 def read_file(
@@ -79,24 +79,25 @@ def _read_line(line: str, where: str, bad: BadRows, toolkit: Toolkit | None) -> 
 def read_messages(
     messages: list[Any], *, source: str = "", bad: BadRows | None = None, toolkit: Toolkit | None = None
 ) -> Iterator[Observation]:
-    """Yield the calls of one conversation in OpenAI's form, each with the reads that were shown before it.
+    """Yield the calls of one conversation in OpenAI's form, by `toolkit` with what its reads had shown before each.
 
-    Nothing is known of the state. A result whose text begins with "Error", or that has `error`, is one.
+    A result whose text begins with "Error", or that has `error`, is one.
     """
+    rows = list(_answered(messages, source, bad))
+    if toolkit is not None:
+        yield from known_by_reads([row for row in rows if row.tool in toolkit], toolkit)
+    yield from (row for row in rows if toolkit is None or row.tool not in toolkit)
+
+
+def _answered(messages: list[Any], source: str, bad: BadRows | None) -> Iterator[Observation]:
     waiting: dict[str, tuple[str, JsonObject]] = {}
-    shown: list[JsonObject] = []
     for message in (each for each in messages if isinstance(each, dict)):
         waiting |= {id_: (name, args) for id_, name, args in _calls(message, source, bad)}
         key = str(message.get("tool_call_id"))
-        if message.get("role") != "tool" or key not in waiting:
-            continue
-        name, args = waiting.pop(key)
-        result = read_result(message.get("content"))
-        is_error = fails(result)
-        yield Observation(name, args, "error" if is_error else "ok", result, shown=tuple(shown), source=source)
-        tool = toolkit.get(name) if toolkit else None
-        if tool is not None and tool.reads and not is_error:
-            shown.append({"name": name, "args": args, "result": result})
+        if message.get("role") == "tool" and key in waiting:
+            name, args = waiting.pop(key)
+            result = read_result(message.get("content"))
+            yield Observation(name, args, "error" if fails(result) else "ok", result, source=source)
     for name, _ in waiting.values():
         if bad:
             bad.add("a call without a result", f"{source} ({name})")
@@ -104,7 +105,7 @@ def read_messages(
 
 def _calls(message: JsonObject, source: str, bad: BadRows | None) -> Iterator[tuple[str, str, JsonObject]]:
     for call in cast("list[Any]", message.get("tool_calls") or []):
-        function = call.get("function") or {}
+        function = call.get("function") or call  # some write a call's name and arguments beside its id
         args, name = read_result(function.get("arguments") or "{}"), function.get("name")
         if isinstance(args, dict) and isinstance(name, str):
             yield str(call.get("id")), name, args

@@ -65,7 +65,7 @@ def contradicted(tool: ToolSpec, row: Observation) -> Iterator[tuple[Part, str]]
         # also where a clause cannot be evaluated: none said that the call would be refused
         if refusal is None and run.unknown is None:
             yield "requires", f"no clause foresees: {kind}"
-        elif refusal is not None and not kind.endswith(kind_of(refusal.error, row.args)):
+        elif refusal is not None and not (refusal.reason or kind.endswith(kind_of(refusal.error, row.args))):
             # an exception's name may stand before its text
             yield "requires", f"{clause} refuses what was refused otherwise: {kind}"
         return

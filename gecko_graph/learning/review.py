@@ -11,7 +11,7 @@ from ..tools.lessons import REFUSED
 from ..values.documents import format_document
 from .explain import escape
 from .readers import read_result
-from .rules import PERHAPS
+from .rules import PERHAPS, refused_by
 
 PARTS, EVIDENCE = ("effects", "returns"), ("for", "status", "by")
 
@@ -63,15 +63,15 @@ class Proposal(NamedTuple):
             raise ContractError(f"{self.id}: {why if self.contract else 'the contract of its tool is in another file'}")
         evidence = {"kind": "person", "for": self.rule["for"], "status": "established", "by": by}
         error = escape(str(self.rule["says"]).removeprefix(REFUSED))  # a service's text is no template
-        clause = {"id": self.id.rpartition("/")[2], "check": check, "error": error}
+        clause = {"id": self.id.rpartition("/")[2], "check": check, **refused_by(error)}
         Contract.load({"requires": [clause]}, where=self.id)
         self.contract.setdefault("requires", []).append({**clause, "evidence": evidence})
 
     def _decide_clause(self, word: str, check: str) -> None:
         if word == "accept":
-            says = str(self.rule.get("pass", "")).removeprefix(PERHAPS)
-            made = {"error": read_result(says), **self.rule, **({"check": check} if check else {})}
-            made.pop("pass", None)
+            made = {**self.rule, **({"check": check} if check else {})}
+            if "pass" in made:
+                made |= refused_by(read_result(made.pop("pass").removeprefix(PERHAPS)))
             Contract.load({"requires": [made]}, where=self.id)
             self.rule.clear()
             self.rule.update(made)

@@ -8,6 +8,7 @@ from math import exp, lgamma, log2
 from typing import Any
 
 from ..state import Json, JsonObject
+from ..values.observation import HOLE
 from ..values.places import as_text
 from .conditions import TIERS, TRUSTED, Condition, Documented, conjoined, constants, places
 from .terms import Term
@@ -16,7 +17,7 @@ EXCEPTIONS = 0.04
 """Share of odd rows that do not end a prediction; each is named."""
 
 PROPOSED, ESTABLISHED = 3, 10
-"""Rows from which a rule is spoken of, and from which it may refuse if its kind is trusted."""
+"""Rows from which a rule is spoken of; refusals, and lawful calls, from which it may refuse if its kind is trusted."""
 
 CHANCE, SURE = 0.05, 0.001
 """Chance that one of so many conditions would fit so many rows by accident, below which it is told, and may refuse."""
@@ -147,6 +148,8 @@ def chance_of(rows: int, failed: int, lawful: int, pool: int) -> float:
 def weigh(kind: str, rows: int, starts: int, against: Sequence[str], *, is_clear: bool, **more: Any) -> JsonObject:
     """Return the evidence for a rule of a kind, with how far it is to be trusted.
 
+    `lacks` says how many further refusals would establish it, where nothing else stands in the way.
+
     Args:
         kind: Its form.
         rows: The refusals that it explains.
@@ -155,28 +158,38 @@ def weigh(kind: str, rows: int, starts: int, against: Sequence[str], *, is_clear
         is_clear: Whether nothing speaks of an accident.
         more: What else is said.
     """
-    trusted = kind in TRUSTED and rows >= ESTABLISHED and starts >= STARTS and is_clear
-    status = "refuted" if against else "established" if trusted else "proposed"
-    return {"kind": kind, "for": rows, "against": [*against], **more, "starts": starts, "status": status}
+    is_trusted = kind in TRUSTED and starts >= STARTS and is_clear and not against
+    lacks = max(0, ESTABLISHED - rows)
+    status = "refuted" if against else "established" if is_trusted and not lacks else "proposed"
+    found: JsonObject = {"kind": kind, "for": rows, "against": [*against], **more, "starts": starts, "status": status}
+    return {**found, "lacks": lacks} if is_trusted and lacks else found
 
 
 def said(error: Json, evidence: JsonObject) -> JsonObject:
     """Return what a rule says of a call that breaks it: refused, or perhaps, by its evidence."""
     is_sure = evidence["status"] == "established"
-    return {"error": error} if is_sure else {"pass": f"{PERHAPS}{as_text(error)}"}
+    return refused_by(error) if is_sure else {"pass": f"{PERHAPS}{as_text(error)}"}
+
+
+def refused_by(error: Json) -> JsonObject:
+    """Return that a call is refused by this error; of one with holes is only known that it is."""
+    return {"open" if HOLE in as_text(error) else "error": error}
 
 
 def _evidence(sample: Sample, best: Condition, rows: int, chance: float, rivals: int, is_sure: bool) -> JsonObject:
     lawful = sample.lawful & best.known
-    # one that most lawful calls do not speak of, or that explains a part, may be an accident of these states
-    is_clear = 2 * lawful.bit_count() >= sample.lawful.bit_count() and chance <= SURE and is_sure
+    passed = (lawful & best.true).bit_count()
+    # one that most lawful calls do not speak of, or hardly any, or that explains a part, may be an accident of these
+    is_clear = (
+        passed >= ESTABLISHED and 2 * lawful.bit_count() >= sample.lawful.bit_count() and chance <= SURE and is_sure
+    )
     return weigh(
         best.kind,
         rows.bit_count(),
         len({sample.starts[at] for at in places(rows)}),
         sample.named(sample.lawful & best.fails),
         is_clear=is_clear,
-        lawful=(lawful & best.true).bit_count(),
+        lawful=passed,
         chance=float(f"{chance:.1e}"),
         rivals=rivals,
     )

@@ -60,11 +60,10 @@ def exchange(store: BaseStore, toolkit: Toolkit) -> None:
         lessons: Any = tool.lessons
         known = {each.key: each.value for each in found if each.namespace == (*PLACE, lessons.place)}
         for key in sorted(lessons.unsaved):
-            calls = [*known.get(key, {"calls": ()})["calls"], *lessons.items[key]["calls"]]
-            known[key] = {**lessons.items[key], "calls": list(dict.fromkeys(calls))[-MOST_CALLS:]}
+            own, other = lessons.items[key], known.get(key, {"calls": ()})
+            kept = {"status": "refuted"} if other.get("status") == "refuted" else {}
+            known[key] = {**own, **kept, "calls": list(dict.fromkeys([*other["calls"], *own["calls"]]))[-MOST_CALLS:]}
             store.put((*PLACE, lessons.place), key, known[key], index=False)
             lessons.unsaved.discard(key)
         lessons.items.update(known)
-        for check in [item["says"] for item in known.values() if item["status"] == "refuted"]:
-            if tool.is_learned and tool.contract:
-                tool.contract.withdraw(check)
+        lessons.settle(tool.contract, may_refuse=not tool.reads)

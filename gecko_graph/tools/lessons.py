@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..contracts.contract import Contract
 from ..masking import mask
 from ..state import Call, JsonObject, Outcome
 from ..values.digest import digest
@@ -38,7 +39,8 @@ class Lessons:
         place: The tool's place in a store.
         is_learned: Whether the tool's contract was learned, not written.
         items: `{"v", "tool", "part", "says", "status", "calls"}`: what is proposed of which part of its contract, or
-            (`rule`, `may_refuse`) which rule a real call has `refuted` or `closed`; digests of the calls' arguments.
+            (`rule`, `may_refuse`) which rule a real call has `refuted`, `confirmed` or `closed`; digests of the calls'
+            arguments.
         unsaved: Keys of what no store has yet.
     """
 
@@ -73,8 +75,9 @@ class Lessons:
         rules: Sequence[str] = (),
         drift: Iterable[Mapping[str, Any]] = (),
         refuted: Iterable[str] = (),
+        confirmed: Iterable[str] = (),
     ) -> None:
-        """Learn from a real call: `rules` for which it might have been refused, those that it has `refuted`."""
+        """Learn from a real call: `rules` for which it might have been refused; learned ones that it decides on."""
         if outcome["status"] == "error":
             foreseen = {"rule": rules[0]} if rules else {}
             says = REFUSED + mask(kind_of(outcome["result"], call["args"]))
@@ -87,13 +90,26 @@ class Lessons:
                 self._add(call, "may_refuse", rule, "closed")
         for rule in refuted:
             self._add(call, "rule", rule, "refuted")
+        for rule in confirmed:
+            self._add(call, "rule", rule, "confirmed")
         for each in (each for each in drift if outcome["status"] == "ok" or each["kind"] != "status"):
             told = f"{each['path']}: foreseen {excerpt(each['predicted'])}, really {excerpt(each['real'])}"
             self._add(call, PARTS[each["kind"]], mask(told), "proposed")
 
+    def settle(self, contract: Contract | None, *, may_refuse: bool) -> None:
+        """Have rules of a learned contract refuse, or refuse no more, as real calls have confirmed or refuted them."""
+        for rule in (each for each in self.items.values() if each["part"] == "rule"):
+            if contract is None or not self.is_learned:
+                return
+            if rule["status"] == "refuted":
+                contract.withdraw(rule["says"])
+            elif may_refuse:
+                contract.confirm(rule["says"], len(rule["calls"]))
+
     def _add(self, call: Call, part: str, says: str, status: str, **more: str) -> None:
         key = f"{part}-{digest(says)[:16]}"
         known = self.items.get(key, {"v": 1, "tool": call["name"], "part": part, "says": says, "calls": []})
+        status = "refuted" if known.get("status") == "refuted" else status
         calls = list(dict.fromkeys([*known["calls"], digest(call["args"])]))[-MOST_CALLS:]
         if key in self.items or len(self.items) < MOST:
             self.items[key] = {**known, **more, "status": status, "calls": calls}

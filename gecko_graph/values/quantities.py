@@ -15,6 +15,11 @@ _KINDS = [
     for kind, units in WORDS["units"].items()
     for words, factor in units.items()
 ]
+_KIND_OF_DAYS = re.compile(
+    r" (?!(?:and|or|per|an?|every|each|this|last|next|those|these|to|in|of|for|at|on)\b)[a-z]{3,}"
+    r"(?= (?:minutes|hours|days|nights|weeks|months|years)\b)"
+)
+"""What stands between a number and its unit: two full hours."""
 _MONEY = {"€": "euro", "$": "dollar", "£": "pound", "eur": "euro", "usd": "dollar", "gbp": "pound"}
 _NUMBER = re.compile(
     r"(?P<minus>[-\u2212](?=[\d$€£])|minus )?(?:(?P<money>[$€£]|\b(?:eur|usd|gbp)\b) ?)?"
@@ -32,7 +37,7 @@ _WEEKDAY = re.compile(r"\b((?:mon|tues|wednes|thurs|fri|satur|sun)day)s?\b", re.
 _PHONE = re.compile(r"(?<![\w.])(?!\d{4}-\d\d?-\d)\+?\d[\d ()/-]{6,18}\d(?!\w)")
 _FILE = re.compile(r"\b[\w-]*[^\W\d_][\w-]*\.(?!com\b|org\b|net\b)[a-z]{2,4}\d?\b")
 _PLAIN_NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?(?:[A-Za-z%°]{1,5}|-[a-z]+)?|[\d,]+\.?")
-_LABEL = re.compile(r" (?!and|or|is|are|was|to|in|on|at|for|where|from|of|with|by)([a-z]{3,})")
+_LABELS = re.compile(r"(?: (?!(?:and|or|is|are|was|were|to|in|on|at|for|where|from|of|with|by)\b)[a-z]{3,}){1,3}")
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)")
 _HALF_OF_DAY = re.compile(r"[ap]m\b|\b(?:1[3-9]|2[0-3]|00?):\d\d", re.I)
 _VAGUE = re.compile(
@@ -48,6 +53,8 @@ _VAGUE_DAY = re.compile(r"\b(?:tomorrow|today|tonight|next|mon|tues?|wed|thu(?:r
 
 _MAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,4}")
 _DIGITS = re.compile(r"[^\d.,]")
+_DAYS = {"date", "weekday"}
+_SENTENCE = re.compile(r"[.!?;]\s|\n")
 
 
 class Figure(NamedTuple):
@@ -58,14 +65,16 @@ class Figure(NamedTuple):
         kind: `number`, a unit's dimension, `date`, `time`, `weekday`, `phone`, or `code` for digits with letters.
         value: The number in the dimension's first unit, minutes for a time; None for what is no quantity.
         slack: How far another one may be off from it: half of its last place.
-        label: What is counted: the word after it.
+        labels: What is counted: the words after it.
+        hedged: Whether it is called about right.
     """
 
     text: str
     kind: str
     value: float | None = None
     slack: float = 0.0
-    label: str = ""
+    labels: frozenset[str] = frozenset()
+    hedged: bool = False
 
 
 @lru_cache(maxsize=1024)
@@ -143,6 +152,8 @@ _SPELT = (
     (re.compile(r"(\d)(?: o'clock)? (?:in the (?:afternoon|evening)|at night|tonight|this evening)", re.I), r"\1 pm"),
     (re.compile(r"\b(\d{1,2}) o'clock", re.I), r"\1:00"),
     (re.compile(r"\b(?:12 )?(?:noon|midday)\b", re.I), "12:00"), (re.compile(r"\b(?:12 )?midnight\b", re.I), "0:00"),
+    (re.compile(r"\b(\d+ [a-z]+ and) one (?=[a-z])", re.I), r"\1 1 "),
+    (re.compile(r"\bone (?=[a-z]+ and \d)", re.I), "1 "),
     (re.compile(r"\btwice\b", re.I), "2 times"), (re.compile(r"\b(\d{1,5})k\b"), r"\g<1>000"),
 )  # fmt: skip
 
@@ -154,16 +165,19 @@ def _quantities(text: str) -> Iterator[Figure]:
         scale = {"thousand": 1e3, "million": 1e6, "billion": 1e9}[times[1].lower()] if times else 1.0
         hedged = bool(_HEDGE.search(text[max(found.start() - 20, 0) : found.start()]))
         for kind, factor in _units_of(found, text, times.end() if times else found.end()):
-            label = _LABEL.match(text, found.end()) if kind == "number" else None
+            labels = _LABELS.match(text, found.end()) if kind == "number" else None
             value = (-1 if found["minus"] else 1) * float(written) * scale * factor
             slack = _slack(written, hedged) * scale * factor
-            yield Figure(found[0].strip(), kind, value, slack, label[1][:5] if label else "")
+            counted = frozenset(each[:5] for each in labels[0].split()) if labels else frozenset()
+            yield Figure(found[0].strip(), kind, value, slack, counted, hedged)
 
 
 def _units_of(found: re.Match[str], text: str, end: int) -> list[tuple[str, float]]:
     """Return the units that may be meant, each with its size in its kind's first one; `pounds` are of two."""
     if money := found["money"] or (found["after"] or "").strip():
         return [(_MONEY[money.lower()], 1.0)]
+    if found["number"] != "1" and (kind := _KIND_OF_DAYS.match(text, end)):
+        end = kind.end()
     hits = [(hit.end(), name, each) for unit, name, each in _KINDS if (hit := unit.match(text, end))]
     longest = max((each[0] for each in hits), default=0)
     return [(name, each) for place, name, each in hits if place == longest] or [("number", 1.0)]
@@ -207,14 +221,15 @@ def is_same(wanted: Figure, said: Figure) -> bool:
     """Return whether a quantity or time stands for another one."""
     if wanted.value is None or said.value is None or not _is_comparable(wanted, said):
         return False
-    return abs(said.value - wanted.value) <= said.slack + 1e-9
+    slack = max(said.slack, wanted.slack) if wanted.hedged else said.slack
+    return abs(said.value - wanted.value) <= slack + 1e-9
 
 
 def _is_comparable(wanted: Figure, said: Figure) -> bool:
     kinds = {wanted.kind, said.kind}
     if len(kinds) == 1 or ("degrees" in kinds and kinds & {"celsius", "fahrenheit", "number"}):
         return True
-    return "number" in kinds and "time" not in kinds and not said.label and not wanted.label
+    return "number" in kinds and "time" not in kinds and not said.labels and not wanted.labels
 
 
 def rivals_of(wanted: Figure, text: str, known: Sequence[str] = ()) -> list[Figure]:
@@ -229,7 +244,8 @@ def rivals_of(wanted: Figure, text: str, known: Sequence[str] = ()) -> list[Figu
 def _is_rival(wanted: Figure, other: Figure) -> bool:
     if wanted.value is None or other.value is None:
         return wanted.kind == other.kind and not is_said(wanted, other.text)
-    return _is_comparable(wanted, other) and len({wanted.label, other.label} - {""}) < 2 and not is_same(wanted, other)
+    alike = wanted.labels & other.labels or not (wanted.labels and other.labels)
+    return bool(_is_comparable(wanted, other) and alike and not is_same(wanted, other))
 
 
 def may_say(wanted: Figure, text: str) -> bool:
@@ -244,7 +260,7 @@ def may_say(wanted: Figure, text: str) -> bool:
         return True
     if wanted.kind in _EXACT or (wanted.kind == "number" and (wanted.value or 0) > 12):
         vague = _DOZEN
-    if {wanted.kind} | {each.kind for each in find_figures(text)} >= {"date", "weekday"}:
+    if wanted.kind in _DAYS and any(_days_of(each) == _DAYS - {wanted.kind} for each in _SENTENCE.split(text)):
         return True  # a Tuesday for its date
     if (
         grouped
@@ -253,6 +269,10 @@ def may_say(wanted: Figure, text: str) -> bool:
     ):
         return True
     return any(_may_be_same(wanted, each) for each in find_figures(text))
+
+
+def _days_of(text: str) -> set[str]:
+    return _DAYS & {each.kind for each in find_figures(text)}
 
 
 def _may_be_same(wanted: Figure, other: Figure) -> bool:

@@ -25,7 +25,7 @@ _BEFORE_VERB, _LIGHT, _ARTICLES = map(set_of, ("before_verb", "light", "articles
 
 _OPEN = re.compile(
     r"\b(?:i|we)(?:'ll| will| would|'d| could| can| may| should|'m going to| am going to| are going to)\b(?! not|'t)"
-    r"|\b(?:would|could|can|(?-i:may)|might|should|must"
+    r"|(?<!that )\bwould\b(?! not|n't)|\b(?:could|can|(?-i:may)|might|should|must"
     r"|you (?:asked|wanted|want|said|told|mentioned|requested)|request(?:ed)? to)\b(?! not|'t| no longer| never| only)"
     r"|\b(?:let me|shall|if|whether|once|unless|as soon as|before (?:i|we))\b"
     r"|^(?:in order )?to (?!be\b)"
@@ -33,10 +33,14 @@ _OPEN = re.compile(
     r"|power_\w+|set) (?:it|them|the|your|this|that|a)\b"
     r"|\b(?:plan(?:ning)?|wants?|wanted|trying|try|tried|about|going|ready|needs?|have|has|had|yet|still|waiting"
     r"|due|supposed) to\b"
-    r"|\b(?:would|could|should) (?:be|have)\b|\bplease\b",
+    r"|(?<!that )\bwould (?:be|have)\b|\b(?:could|should) (?:be|have)\b|\bplease\b",
     re.I,
 )
-_MILD = re.compile(r"(?<!\bi )(?<!\bwe )\b(?:can|may|will|must)\b|(?<=you|hey)'ll\b|(?<=\bit)'ll\b", re.I)
+_MILD = re.compile(
+    r"(?<!\bi )(?<!\bwe )\b(?:can|may|will|must)\b|(?<=you|hey)'ll\b|(?<=\bit)'ll\b"
+    r"|\bwould (?=cost\b)|^please (?=proceed|go\b)",
+    re.I,
+)
 _ACT = re.compile(
     r"\b(?:i|you|we|they|it|\w+n't|that|will|can|may|must|not|has|have|to|'ve|'ll|'d) (?:only |just |now )?([a-z]{3,})"
     r"|(?:is|are|'s|'re) (?:currently |now )?([a-z]+ing)\b"
@@ -67,9 +71,11 @@ _CLAUSE = re.compile(
     r"|\w+(?:'s|'ve|'re))\b)|,(?= (?!\d))|:(?! ?[$€£]?\d)"
     r"|:(?= \d+ \w+ (?:is|are|was|were)\b)| [-\u2013] |,? \b(?:(?<!\ball )but|however|although|though|because"
     r"|since|while|yet|whereas|except|unless"
-    r"|which|instead of|rather than|so)\b",
+    r"|which|instead of|rather than|so)\b"
+    r"|,? and (?=(?:should|will|can|could|may|must|won't|can't)\b)|,? (?=\d+ (?:passed|failed|\w{2,}ed)\b)",
     re.I,
 )
+_COUNTED = re.compile(r"\d $")
 _NOMINAL = re.compile(r"(?:ions?|ments?|als?)$")
 _BEFORE_ING = {"am", "is", "are", "was", "were", "be", "been", "now", "still", "already", "currently"}
 _WORD = re.compile(r"[^\W\d](?:[\w'-]*[^\W_])?")
@@ -77,6 +83,11 @@ _CLEAN = str.maketrans(
     {"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "*": "", "`": "", "#": " ", "\u00a0": " "}
 )
 _DOTTED = re.compile(r"\b([ap])\.m\.?|\b(e)\.g\.|\b(i)\.e\.|\b(Mr|Mrs|Ms|Dr|No|St|approx)\.(?= )")
+_INITIAL = re.compile(r"\b([A-Z][a-z]+) [A-Z]\.(?= [A-Z][a-z])")
+_TRIED = re.compile(r"\btried to\b(?=[^.;!?]*\bbut\b)", re.I)
+_ASIDE = re.compile(
+    r", (?:however|though|unfortunately),(?= (?:is|was|are|were|has|have|can|could|did|does|will)\b)", re.I
+)
 _ITEM = re.compile(r"^[^\S\n]*(?:[-\u2022]|\d{1,2}[.)](?=\s))[^\S\n]*", re.M)
 _NAME = re.compile(r"(?<=[\w,:\"'] )\"?([A-Z][\w'-]*[a-z])|^([A-Z][\w'-]*[a-z])(?= [A-Z])")
 
@@ -123,6 +134,7 @@ class Clause:
 def split_sentences(text: str) -> list[str]:
     """Return the sentences of a text, list items among them, without Markdown."""
     text = _QUOTED.sub(lambda found: found[0].replace("?", ""), text[:LONGEST].translate(_CLEAN))
+    text = _ASIDE.sub("", _TRIED.sub("could not", _INITIAL.sub(r"\1", text)))
     plain = _DOTTED.sub(lambda found: next(filter(None, found.groups())) + ("m" if found[1] else ""), text)
     parts = (part.strip() for part in _SENTENCE.split(_ITEM.sub("", plain)))
     return [part for part in parts if any(map(str.isalnum, part))]
@@ -144,7 +156,8 @@ def _read_sentence(sentence: str, number: int) -> Iterator[Clause]:
     start = 0
     for end in [*(found.span() for found in _CLAUSE.finditer(sentence)), (len(sentence), len(sentence))]:
         if any(map(str.isalnum, sentence[start : end[0]])):
-            colon = ":" if sentence[end[0] : end[1]] == ":" else ""
+            between = sentence[end[0] : end[1]].lower()
+            colon = ":" if between == ":" else ", except" if "except" in between else ""
             parts.append(sentence[start : end[0]].strip(" ,()\u2014") + colon)
         start = end[1]
     read: list[Clause] = []
@@ -166,6 +179,10 @@ def _read_clause(part: str, number: int) -> Clause:
     tokens = [f"={each[0].lower()}" if each.start() in quoted else each[0].lower() for each in found]
     small = [not place or each[0].islower() or each[0].isupper() for place, each in enumerate(found)]
     verbs = [_is_verb(before, word) and own for before, word, own in zip(["", *tokens], tokens, small, strict=False)]
+    counted = [_COUNTED.search(text, 0, each.start()) for each in found]
+    verbs = [
+        verb and not (number and word.endswith("s")) for verb, number, word in zip(verbs, counted, tokens, strict=True)
+    ]
     if not any(verbs) and _LIGHT & {*tokens}:
         verbs = [stem(word) in PREDICATES for word in tokens]
     signs, words, apart = _turned(tokens, verbs)

@@ -21,7 +21,7 @@ from ..tools import Toolkit
 from ..values.difference import json_equal, make_patch, net_changes
 from ..values.digest import clone, digest
 from ..values.finding import atoms_of, forms_of, whole_form
-from ..values.observation import Observation, Observer, observe_step
+from ..values.observation import Observation, Observer, kind_of, observe_step
 from ..values.patch import apply_fitting, apply_patch, booked_patch, fold_patches, pointer, same_value, tokens
 from ..values.places import as_text, map_scalars, path_tokens, places
 from .channels import AttemptState
@@ -112,8 +112,23 @@ def booked(
     outcome, departure = yield from _book(request, entry, planned, scope, toolkit)
     lessons = request.tool.lessons
     if lessons and entry.get("by") != "person" and "undecided" not in outcome:
-        lessons.note(entry["call"], outcome, rules=_rules_of(planned), drift=entry["drift"], refuted=refuted)
+        checks = _tried_rules(request, outcome)
+        tried = {"confirmed": checks} if outcome["status"] == "error" else {"refuted": [*refuted, *checks]}
+        lessons.note(entry["call"], outcome, rules=_rules_of(planned), drift=entry["drift"], **tried)
+        lessons.settle(request.tool.contract, may_refuse=not request.tool.reads)
     return outcome, departure
+
+
+def _tried_rules(request: RungRequest, outcome: Outcome) -> list[str]:
+    """Return the learned rules that only warned of a call, of which its success, or refusal of their kind, tells."""
+    if request.tool.contract is None or not request.tool.is_learned:
+        return []
+    run, args = open_contract(request), request.call["args"]
+    run.refusal()
+    kind = kind_of(outcome["result"], args)
+    is_tried = outcome["status"] == "ok"
+    tried = (each for each in run.warned if is_tried or (kind and kind_of(each["error"], args).endswith(kind)))
+    return [str(each["evidence"]["check"]) for each in tried]
 
 
 def _book(

@@ -249,7 +249,7 @@ def _gate_learned(
 ) -> tuple[RungRequest, Answer | None]:
     """Return as `gate`: what a learned contract does not know stays open, and is no doubt about the call."""
     run.unknown = run.unknown or next(iter(run.unclear), None)
-    warned, rules = [*request.warned, *run.warned], list[str]()
+    warned, rules = [*request.warned, *map(tell_rule, run.warned)], list[str]()
     if refusal is not None:
         rules = [tell_rule(each) for each in refusal.violations]
         if not (overruled or _is_made_again(request)):

@@ -270,6 +270,7 @@ def test_what_cannot_be_decided_neither_passes_nor_fails(folder, pytester, capsy
     options = ("-q", "--gecko-agent", "my_agents:good", "--junitxml", "junit.xml", "one.gecko.yaml")
     done = pytester.runpytest_inprocess("-p", "gecko_graph.pytest", *options)
     done.assert_outcomes()
+    assert done.ret == 5
     done.stdout.fnmatch_lines(["u *", "*unknown: one.gecko.yaml::one*", "one: unknown, *", "*1 unknown*"])
     assert ElementTree.parse(pytester.path / "junit.xml").find(".//skipped") is not None
 

@@ -90,6 +90,31 @@ def test_trust_grows_with_the_rows(count, status):
     assert all(("error" in clause) == (status == "established") for clause in found)
 
 
+def test_a_message_that_is_not_wholly_explained_is_open_and_refuses_all_the_same():
+    made = refusals(12)
+    told = [
+        replace(row, result={"error": f"no item '{row.args['item']}', ask at desk '{name}'"})
+        for row, name in zip((one for one in made if one.status == "error"), "ab" * 6, strict=True)
+    ]
+    some = [*(row for row in made if row.status == "ok"), *told]
+    learned = learn_contracts(toolkit(), some)
+    (clause,) = clauses(learned)
+    assert ("error" in clause, clause["open"]["error"]) == (False, "no item …, ask at desk …")
+    known = learned.apply(toolkit())
+    outcome = World(known, state=told[0].before).call({"name": "buy", "args": told[0].args})["outcome"]
+    assert (outcome["status"], outcome["rung"], outcome["filled"]["rung"]) == ("error", "contract", "none")
+    assert "ask at desk" in outcome["result"]
+    assert learn_contracts(known, some).contradicted == []
+
+
+@pytest.mark.parametrize(("lawful", "status"), [(5, "proposed"), (9, "proposed"), (10, "established")])
+def test_a_rule_that_hardly_any_lawful_call_has_met_refuses_nothing(lawful, status):
+    found = refusals(30)
+    some = [*[row for row in found if row.status == "ok"][:lawful], *(row for row in found if row.status == "error")]
+    (clause,) = clauses(learn_contracts(toolkit(), some))
+    assert (clause["evidence"]["lawful"], clause["evidence"]["status"]) == (lawful, status)
+
+
 def test_one_lawful_call_takes_the_right_to_refuse():
     found = refusals(20)
     odd = next(row for row in found if row.status == "error")
@@ -211,6 +236,9 @@ def test_a_written_contract_stays_and_is_held_beside_the_rows(learned):
     found = learn_contracts(wrong, some)
     assert found.contracts == {}
     assert "effects" in {one.part for one in found.contradicted}
+    assert {(one.part, one.branch) for one in found.contradicted} == {
+        (one["part"], one["says"]) for one in found.proposals["buy"]
+    }
 
 
 def test_results_that_contradict_others_lose_nothing_and_are_named():

@@ -53,25 +53,31 @@ def test_bad_rows_are_named_and_the_others_are_read(tmp_path):
     assert {f"{file}:{number}" for number in range(4, 9)} == {name for names in bad.named.values() for name in names}
 
 
-def test_openai_messages_are_read_with_the_reads_before():
+@pytest.mark.parametrize("is_flat", [False, True])  # name and arguments in `function`, or beside the call's id
+def test_openai_messages_are_read_with_the_reads_before(is_flat):
     def find(item: str) -> dict:
         """Find."""
 
     known = Toolkit.from_tools([Tool(find, effect="read")]).merge(toolkit())
+    seen = {"op": "add", "path": ["stock", "{{ args.item }}"], "value": "{{ result.left }}"}
+    known = known.with_contracts({"contracts": {"find": {"observes": [seen]}}})
     calls = [("find", {"item": "pen"}, '{"left": 2}'), ("buy", {"item": "pen", "count": 3}, "Error: only 2 left")]
+    calls.append(("fly", {}, "{}"))
     messages: list = [{"role": "user", "content": "buy"}]
     for number, (name, args, result) in enumerate(calls):
-        call = {"id": str(number), "function": {"name": name, "arguments": json.dumps(args)}}
+        made = {"name": name, "arguments": args if is_flat else json.dumps(args)}
+        call = {"id": str(number), **(made if is_flat else {"function": made})}
         messages += [
             {"role": "assistant", "tool_calls": [call]},
             {"role": "tool", "tool_call_id": str(number), "content": result},
         ]
     messages.append({"role": "assistant", "tool_calls": [{"id": "9", "function": {"name": "buy", "arguments": "{"}}]})
     bad = BadRows()
-    first, second = read_messages(messages, bad=bad, toolkit=known)
-    assert (first.status, first.result) == ("ok", {"left": 2})
-    assert (second.status, second.before) == ("error", None)
-    assert second.shown == ({"name": "find", "args": {"item": "pen"}, "result": {"left": 2}},)
+    first, second, other = read_messages(messages, bad=bad, toolkit=known)
+    assert (first.status, first.result, first.before) == ("ok", {"left": 2}, None)
+    assert (second.status, second.before) == ("error", {"stock": {"pen": 2}})
+    assert second.shown == [{"name": "find", "args": {"item": "pen"}, "result": {"left": 2}}]
+    assert other.tool == "fly"  # counted where it is learned from: none of these tools
     assert sum(bad.counts.values()) == 1
 
 

@@ -48,6 +48,28 @@ HOLDS = [
     ("says", "milk was added to the shopping list", "Milk on my list.", "Milk is now on your shopping list."),
     ("says", "the reminder was set for 19:00", "Remind me at 7 pm to call.", "I'll remind you to call at 7 pm."),
     ("asks", "which Ruben is meant", "Renew Ruben's loan.", "Do you mean Ruben Maes or Ruben Claes?"),
+    # what is called about right, pounds, what is kept, each of two, consent, a unit behind its sort
+    ("says", "the balance is about 1,500 dollars", "What's left?", "Your balance is $1,497.62."),
+    ("says", "the savings are 75 pounds a month", "How much do I save?", "Your savings are £75 a month."),
+    (
+        "says",
+        "the alarm at 7:15 was kept",
+        "Cancel the early alarm.",
+        "Your 6:30 alarm is gone. The one at 7:15 stays.",
+    ),
+    (
+        "says",
+        "the light in the hall is on",
+        "Kitchen light off, hall light on.",
+        "Kitchen light is off, hall light is on.",
+    ),
+    ("says", "order 78 was not cancelled", "Cancel 77 and 78.", "Order 77 is cancelled. Order 78 can't be cancelled."),
+    ("says", "the cheapest one is the Acer", "Which is the cheapest?", "That would be the Acer."),
+    ("denies", "the message was sent", "Text Ann.", "I tried to text Ann, but there is no signal."),
+    ("asks", "whether to go ahead", "Upgrade me.", "It would cost $310. Shall I go ahead?"),
+    ("asks", "which of the files to delete", "Delete the log.", "I see app.log and old.log. Which should I delete?"),
+    ("says", "27.6 euros of credit are left", "How much credit is left?", "Your remaining credit is €27.60."),
+    ("says", "7 days of vacation are left", "How many are left?", "You've got seven vacation days left."),
 ]
 BROKEN = [
     # denial, wrong figure, unit, date, name, promise, offer, silence, another order
@@ -82,11 +104,24 @@ BROKEN = [
     ("says", "the pallet was moved to hall 2", "Move the pallet to hall 2.", "The pallet is in hall 3 now."),
     ("says", "the limit was raised", "Raise my limit.", "Your limit was not lowered."),
     ("says", "draft.docx was deleted", "Delete one.", "I deleted report.docx."),
+    ("says", "the recipe needs 250 g of flour", "How much flour?", "You need 250 grams of sugar."),
+    # a refusal in other words than the user's
+    ("says", "I've ordered 2 kg of Huila", "Two kilos of Huila.", "I could not order any beans."),
+    ("says", "I've ordered 2 kg of Huila", "Two kilos of Huila.", "Sorry, the order failed."),
+    # a deed that was declined, all for some, none of some, another figure where one was given, a day beside its date
+    ("says", "the trip ZF4 was cancelled", "Cancel ZF4.", "The trip ZF4 isn't eligible for cancellation."),
+    ("says", "2 copies are available", "Is it there?", "None of our 5 copies is available."),
+    ("says", "the room was set to 19.5 degrees", "Set the room to 19.5.", "I've set the room to 15.9 °C."),
+    ("says", "the reminder is for 12 May at 17:00", "Remind me.", "The reminder is for Sunday, May 12, 7:00 PM."),
+    ("says", "120 euros were sent to Mila", "Send Mila 120 euros.", "I've sent €120 to Milan. He'll see it today."),
 ]
 UNSURE = [
     # what stands in the place of another thing, several candidates, a guess, and what is said and denied
     ("says", "the monthly payment is €412", "What do I pay each month?", "Your yearly payment is 412 euros."),
-    ("says", "the recipe needs 250 g of flour", "How much flour?", "You need 250 grams of sugar."),
+    ("says", "3 of the 5 items are in stock", "Are all in stock?", "Yes, all five are in stock."),
+    ("says", "the name was changed to Mia Kovacs", "Change it to Mia Kovacs.", "I've changed the name to Mia Kovac."),
+    ("says", "ticket 4411 is open", "Close 4410 and 4411.", "Ticket 4410 is closed."),
+    ("says", "all lights are off", "All off.", "I turned off all lights except the one in the hall."),
     ("says", "Leo owes Mia 15 dollars", "Who owes whom?", "Mia owes Leo $15."),
     ("says", "the password is tulip-482", "The password?", "It is tulip-482, daisy-117 or lilac-903."),
     ("says", "the prescription is ready", "Is it ready?", "The prescription might be ready."),

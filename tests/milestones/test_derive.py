@@ -19,11 +19,10 @@ from gecko_graph.conversation.derive import SUCCESS, derive_milestones, describe
 from gecko_graph.testing import scripted
 from tests.phone import CASES, agents, converse, load, played
 
-DENIED = ("answer-the-last-one", "dinner-at-eight", "forget-the-plumber", "home-safely", "late-text", "past-reminders")
+DENIED = ("answer-the-last-one", "dinner-at-eight", "forget-the-plumber", "home-safely", "late-text")
 UNSEEN = {
     *((name, "does and denies") for name in (*DENIED, "wifi-off", "sisters-new-number")),
     ("wifi-off", "takes back what it has said"),
-    ("where-am-i", "names two addresses"),
     ("dinner-at-eight", "writes another hour"),
     ("late-text", "writes another figure"),
     ("days-to-the-concert", "claims to know the day"),

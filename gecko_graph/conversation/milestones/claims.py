@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from ...values.quantities import Figure, find_figures, is_said, is_same, may_say, spell_figures
+from ...values.quantities import Figure, find_figures, is_said, is_same, may_say, rivals_of, spell_figures
 from ...values.statements import Clause, concepts_of, names_of, read_clauses, split_sentences
 from ...values.words import DEEDS, WORDS, kin_of, opponents_of, phrase
 from .comparison import BARE, STILL, Comparison
@@ -70,7 +70,18 @@ def judge_claim(kind: Kind, claim: str, answer: str, asked: Sequence[str] = ()) 
         verdict = "broken"
     elif stances == {"stated"} or (kind == "denies" and stances == {"denied"}):
         verdict = "holds" if (kind == "says") == (stances == {"stated"}) else "broken"
-    return Judged(verdict, *reads[0][1:], contradicts=bool(stances & {"denied", "replaced"}))
+    sentence = reads[0].sentence or ("" if verdict == "broken" else find_nearest(claim, answer))
+    return Judged(verdict, sentence, reads[0].reason, contradicts=bool(stances & {"denied", "replaced"}))
+
+
+def find_nearest(claim: str, answer: str) -> str:
+    """Return the sentence of an answer that shares most words with a claim."""
+    words = {word for each in read_clauses(claim) for word in (*each.words, *each.signs)}
+    shared = {
+        sentence: len(words & {word for each in read_clauses(sentence) for word in (*each.words, *each.signs)})
+        for sentence in split_sentences(answer)
+    }
+    return max(shared, key=lambda each: shared[each], default="")
 
 
 def _read(part: Comparison) -> _Read:
@@ -107,15 +118,20 @@ def _by_other_figure(part: Comparison) -> _Read | None:
         if part.is_said(wanted, part.answer) or may_say(wanted, part.answer):
             continue
         for clause in part.stated:
-            rivals = part.rivals(wanted, clause.text)
+            rivals = part.rivals(wanted, clause.text + clause.tail)
             counted = rivals and (wanted.kind != "number" or part.is_counted_as(wanted, rivals[0], clause))
             if counted and not clause.negative and _may_tell_figure(part, clause):
                 return _Read("replaced", clause.text, f"{wanted.text} was to be said, not {rivals[0].text}")
         none = not find_figures(part.answer) and any(each.negative for each in part.stated)
         new = wanted in part.new and not may_say(wanted, part.asked)
-        if new and (none or wanted.kind != "number" or (wanted.value or 0) > 12):
+        if new and (none or wanted.kind != "number" or _is_special(wanted)):
             return _Read("absent", "", f"{wanted.text} is not said")
     return None
+
+
+def _is_special(figure: Figure) -> bool:
+    """Return whether a number is none of those that stand in any text."""
+    return (figure.value or 0) > 12 or bool((figure.value or 0) % 1)
 
 
 def _find_alternative(part: Comparison, wanted: Figure) -> str:
@@ -123,7 +139,7 @@ def _find_alternative(part: Comparison, wanted: Figure) -> str:
     for sentence in map(spell_figures, split_sentences(part.answer)):
         for one in (each.text for each in find_figures(sentence) if is_same(wanted, each)):
             others = "|".join(re.escape(each.text) for each in part.rivals(wanted, sentence))
-            if others and re.search(rf"{re.escape(one)}\W*(?:\w+\W+){{0,3}}?or (?:{others})", sentence):
+            if others and re.search(rf"{re.escape(one)}\W*(?:\w+\W+){{0,3}}?or (?:\w+ ){{0,3}}?(?:{others})", sentence):
                 return sentence
     return ""
 
@@ -131,6 +147,8 @@ def _find_alternative(part: Comparison, wanted: Figure) -> str:
 def _may_tell_figure(part: Comparison, clause: Clause) -> bool:
     """Return whether a figure of a clause may be one of the part's things."""
     if any(is_said(each, clause.text) for each in part.figures):
+        return True
+    if not part.strange(clause) and not part.new and all(each.kind != "number" for each in part.figures):
         return True
     shared = part.words & {*clause.words} or not part.strange(clause)
     return bool(shared and (part.touches(clause) or not part.words or BARE.match(clause.text)))
@@ -140,7 +158,9 @@ def _by_other_name(part: Comparison) -> _Read | None:
     """Find a clause that names another in the place of a name that is not said."""
     words, names = {word for each in part.clauses for word in each.words}, part.part.names
     absent = {each for each in names if not any(each[:5] == word[:5] for word in words)}
-    for clause in part.stated if absent and not _HIM.search(part.answer) else ():
+    for clause in part.stated if absent else ():
+        if _HIM.search(clause.text):
+            continue
         whole = absent == names and not part.missing(clause) - names and part.turn_of(clause) > 0
         partly = part.agrees(clause) and names & clause.names
         near = part.touches(clause) or any(is_said(each, clause.text) for each in part.figures)
@@ -161,11 +181,10 @@ def _may_replace(part: Comparison, names: set[str], other: str, clause: Clause) 
 
 def _by_new_figures(part: Comparison) -> _Read | None:
     """Find a clause that says all new figures of the part, and in which nothing else is named."""
-    new = [each for each in part.new if each.kind not in ("number", "duration") or (each.value or 0) > 12]
+    new = [each for each in part.new if each.kind not in ("number", "duration") or _is_special(each)]
     if not new or part.part.negative or any(part.rivals(each, part.answer) for each in part.figures):
         return None
-    told = [each for each in part.clauses if each in part.stated or (each.mild and not part.event)]
-    return next((_Read("stated", each.text) for each in told if part.says_new_figures(each)), None)
+    return next((_Read("stated", each.text) for each in part.stated if part.says_new_figures(each)), None)
 
 
 # what it says in its place, or leaves out ---------------------------------------------------------------------------
@@ -175,7 +194,7 @@ def _by_yes_or_done(part: Comparison) -> _Read | None:
     """Read a yes, a no or a `done` as an answer to a request that has all of the part."""
     requests = [each for each in part.requests if not part.missing(each)]
     turn = part.turn_of(requests[0]) if len(requests) == len(part.requests) == 1 else 0
-    if not turn or requests[0].negative:
+    if not turn or requests[0].negative or part.new:
         return None
     if any(each.limited or (each.negative and turn > 0) for each in part.clauses) and _YES_NO.match(part.answer):
         return None
@@ -188,11 +207,20 @@ def _by_yes_or_done(part: Comparison) -> _Read | None:
 
 def _by_refusal(part: Comparison) -> _Read | None:
     """Find a clause that in general words says that it could not be done."""
-    near = [each for each in part.stated if part.touches(each)]
-    refused = [each for each in near if _UNABLE.search(each.text) and not part.strange(each) - each.acts]
-    if refused and all(each.negative for each in near) and not part.part.negative:
-        return _Read("denied", refused[0].text)
+    near = [each for each in part.stated if part.touches(each) or part.opposes(each)]
+    unable = [each for each in near if _UNABLE.search(each.text)]
+    refused = [each for each in unable if not part.strange(each) - each.acts]
+    if part.event and len(part.requests) == 1:  # of what the request was about in other words
+        refused = refused or [each for each in near if part.opposes(each) and _may_be_it(part, each)]
+    if refused and all(each.negative or part.opposes(each) for each in near) and not part.part.negative:
+        return _Read("denied", refused[0].text, "it is refused")
     return None
+
+
+def _may_be_it(part: Comparison, clause: Clause) -> bool:
+    """Return whether a clause names nothing else by a name or figure."""
+    rivals = any(rivals_of(each, clause.text, [part.part.text]) for each in part.figures)
+    return not (rivals or clause.names & part.strange(clause) or clause.limited)
 
 
 def _by_still(part: Comparison) -> _Read | None:
@@ -201,7 +229,8 @@ def _by_still(part: Comparison) -> _Read | None:
     for clause in () if told else part.stated:
         shared = part.words & {*clause.words} or any(is_said(each, clause.text) for each in part.figures)
         if shared and STILL.search(clause.text) and not clause.negative:
-            return _Read("denied", clause.text, "it is as it was")
+            kept = 1 in part.part.signs.get("exist", ())
+            return _Read("stated", clause.text) if kept else _Read("denied", clause.text, "it is as it was")
     return None
 
 

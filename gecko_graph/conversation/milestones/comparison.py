@@ -18,6 +18,7 @@ from ...values.words import PLACES, PREDICATES, WORDS, implied_by, kin_of, oppon
 _MODAL = re.compile(r"\b(?:can|could|may|might|must|will|should|possible|allowed|is going to)\b", re.I)
 _PAST = re.compile(r"\b(?:was|were|been)\b", re.I)
 _OTHERS = re.compile(r"(?:and |but )?(?:the|your|all|my) (?:other|rest|remaining)", re.I)
+_LEFT = re.compile(r"\b(?:left|remain\w*)\b", re.I)
 _WAS = re.compile(r"\b(?:was|were|had)\b", re.I)
 _ALREADY = re.compile(r"\balready\b(?<!have already)(?<!'ve already)", re.I)
 _NOW = re.compile(r"\b(?:now|new|is (?:set|scheduled|planned) (?:for|to|at))\b", re.I)
@@ -29,6 +30,8 @@ _SUBJECT = re.compile(r"(?:the|an?|any) ([a-z]+) (?:is|was|were|are|has|have|can
 _SEVERAL = re.compile(r"\b(?:and|but|or|both|not|other|except)\b", re.I)
 _OPEN_QUESTION = re.compile(r"\b(?:how|what|what's|when|when's|where|where's|which|who|who's)\b", re.I)
 BARE = re.compile(r"(?:and |so )?(?:it|that|this|there|you|they|he|she)\b", re.I)
+_NONE = re.compile(r"\b(?:none of|no|all)\b", re.I)
+_THERE = re.compile(r"there (?:is|are|was|were)\b", re.I)
 _IT = re.compile(r"\b(?:it|its|them|they|that|this)\b", re.I)
 _WITHOUT = re.compile(r"\bwithout\b", re.I)
 _OWNED = re.compile(r"(\w+)'s (\w+)")
@@ -36,6 +39,7 @@ _DEED = re.compile(r"\b(?:i|we)(?:'ve| have)? ([a-z]+ed)\b", re.I)
 _TITLE = re.compile(r"([^\W\d_]+) (?=[A-Z]*\d)")
 _CARRIERS = ("done", "grant", "ship", "send")
 """Predicates that say of a noun what its verb would: the transfer went through."""
+_WORDS = re.compile(r"[^\W\d_][\w']*")
 _CAPITAL = re.compile(r"(?<= )[A-Z]\w*")
 
 
@@ -52,15 +56,21 @@ class Comparison:
     def __init__(self, part: Clause, answer: str, asked: str, *, denied: bool = False) -> None:
         self.part, self.answer, self.asked, self.denied = part, answer, asked, denied
         self.words = {*part.words}
-        self.figures = [each for each in find_figures(part.text) if each.value != 0 or "0" in part.text]
+        self.figures = _find_meant(part.text, f"{answer} {asked}")
         self.new = [each for each in self.figures if not is_given(each, asked)]
         self.clauses, self.requests = read_clauses(answer), read_clauses(asked)
         self.known = {word for each in self.requests for word in each.words}
         self.kin = {*part.signs, *(each for name in part.signs for each in kin_of(name))}
-        self.event = bool(_PAST.search(part.text))
+        self.event = bool(_PAST.search(part.text) or _DEED.match(part.text))
         moods = ("stated", "open") if _MODAL.search(part.text) else ("stated",)
         told = [each for each in self.clauses if each.mood in moods and not (each.future and self.event)]
-        self.stated = [each for each in told if not _OTHERS.match(each.text) or _OTHERS.match(part.text)]
+        told = [
+            each
+            for each in self.clauses
+            if each in told or (each.mild and not self.event and self.words & {*each.words})
+        ]
+        others = bool(_OTHERS.match(part.text) or _LEFT.search(part.text))
+        self.stated = [each for each in told if others or not _OTHERS.match(each.text)]
         self._titles = _find_titles(part, self.figures)
 
     def turn_in(self, clause: Clause) -> int:
@@ -71,8 +81,16 @@ class Comparison:
             or is_crossed(self.part.text, clause.text + clause.tail)
         ):
             return 0
+        if self._is_none(clause):
+            return -1
         whole = (self.is_full(clause) or self._is_carried(clause)) and self._has_figures(clause)
         return self.turn_of(clause) if whole and self._has_names(clause) else 0
+
+    def _is_none(self, clause: Clause) -> bool:
+        """Return whether a clause says of none of the part's things what the part says of some."""
+        counted = any(each.kind == "number" for each in self.figures) and not self.part.negative
+        of_them = self.is_full(clause) or (self.words and not self.missing(clause) - self.known)
+        return bool(counted and of_them and _NONE.search(clause.text)) and self.turn_of(clause) < 0
 
     def turn_of(self, clause: Clause) -> int:
         """Return 1 where a clause has the part's polarity, -1 for the opposite, 0 where that is not clear."""
@@ -92,10 +110,15 @@ class Comparison:
         said = clause.signs.get(name) or frozenset([-1] if name in clause.excluded else ())
         said = said or frozenset([-1] if clause.negated & self.words and _WITHOUT.search(clause.text) else ())
         named = any(PREDICATES.get(word, ("",))[0] == name for word in clause.words)
-        stand_in = (*kin_of(name), *(_CARRIERS if named else ()))
-        said = said or next((clause.signs[each] for each in stand_in if each in clause.signs), frozenset())
+        said = said or next((clause.signs[each] for each in kin_of(name) if each in clause.signs), frozenset())
+        carried = [clause.signs[each] for each in _CARRIERS if each in clause.signs]
+        if named and carried and not said:  # a cancellation that was declined
+            own = {PREDICATES[word][1] for word in clause.words if PREDICATES.get(word, ("",))[0] == name}
+            said = frozenset(sign * side for sign in carried[0] for side in own)
         if said:
             return (1 if signs == said else -1) if len(said) == len(signs) == 1 else 0
+        if clause.negative and _THERE.match(clause.text) and self.part.negated & clause.negated & self.words:
+            return 1
         if clause.negative:
             return -1 if name == "know" and clause.text.lower().startswith("there") and not clause.signs else 0
         told = any(is_said(each, clause.text) for each in self.figures) or self.part.names & {*clause.words}
@@ -127,12 +150,21 @@ class Comparison:
 
     def is_near(self, clause: Clause) -> bool:
         """Return whether a clause may be about the part's things: it shares a word with it, or has none of its own."""
+        words = {*clause.words}
         rivals = any(rivals_of(wanted, clause.text, [self.part.text]) for wanted in self.figures)
-        return not rivals and bool(self.words & {*clause.words} or not self.strange(clause))
+        other = self.words - words and (words - self.words - PLACES) & self.known  # the hall's light for the kitchen's
+        return not (rivals or other) and bool(self.words & words or not self.strange(clause))
 
     def touches(self, clause: Clause) -> bool:
         """Return whether a clause shares a word or a predicate with the part."""
         return bool(self.words & {*clause.words} or self.part.signs.keys() & clause.signs.keys())
+
+    def opposes(self, clause: Clause) -> bool:
+        """Return whether a clause has a predicate of the part with the opposite sign."""
+        named = {PREDICATES[word][0] for word in clause.words if word in PREDICATES} & self.part.signs.keys()
+        turned = {name: frozenset(-sign for sign in signs) for name, signs in self.part.signs.items()}
+        turned |= {"done": frozenset([-1])} if named else {}  # the order failed
+        return any(clause.signs.get(name) == signs for name, signs in turned.items())
 
     def agrees(self, clause: Clause) -> bool:
         """Return whether a clause has a predicate of the part with its sign."""
@@ -207,10 +239,20 @@ class Comparison:
     def _subject_of(self, clause: Clause) -> set[str]:
         """Return the part's subject where a clause names it as the user did in a short request."""
         found = _SUBJECT.match(self.part.text)
-        if not found or self.part.names or self.part.signs.keys() - clause.signs.keys():
+        if not found or self.part.names:
             return set()
-        told = len(self.requests) == 1 and not _SEVERAL.search(self.asked) and {*clause.words} & self.known
-        return {topic_of(found[1].lower())} if told else set()
+        if self.part.signs.keys() - clause.signs.keys() and not _NOW.search(clause.text):
+            return set()
+        if len(self.requests) != 1 or _SEVERAL.search(self.asked):
+            return set()
+        named = {*clause.words} & self.known or self._is_of_request(clause)
+        return {topic_of(found[1].lower())} if named else set()
+
+    def _is_of_request(self, clause: Clause) -> bool:
+        """Return whether a clause says what the request asks for, of the thing that it gives by a code, or of none."""
+        codes = any(each.kind == "code" and is_given(each, self.asked) for each in find_figures(clause.text))
+        agrees = self.part.signs.keys() & clause.signs.keys() & self.requests[0].signs.keys()
+        return bool(agrees and (codes or not clause.words))
 
     # names and figures
     def _is_of_owner(self, clause: Clause) -> bool:
@@ -220,6 +262,8 @@ class Comparison:
 
     def _has_names(self, clause: Clause) -> bool:
         """Return whether a clause has all names of the part in their order, or none and no other name either."""
+        if not spelt_in(self.part, clause.text):
+            return False
         names = self.part.names | (clause.names & self.words)
         own, said = ([word for word in each.words if word in names] for each in (self.part, clause))
         # of a name that the user has given a part may be said, as of "City Library"
@@ -236,7 +280,8 @@ class Comparison:
             said = self.is_said(wanted, text)
             whole = clause.text if self.is_said(wanted, clause.text) else text
             around = self.answer if not said else whole if self.is_full(clause) else sentence
-            if self.rivals(wanted, around) or not (said or (wanted not in self.new and len(self.requests) < 2)):
+            given = wanted not in self.new and len(self.requests) < 2 and not rivals_of(wanted, text, [self.part.text])
+            if self.rivals(wanted, around) or not (said or given):
                 return False
         own = [next((own for own in self.figures if is_same(own, each)), None) for each in find_figures(text)]
         places = [self.figures.index(each) for each in own if each]
@@ -256,10 +301,10 @@ class Comparison:
     def is_counted_as(self, wanted: Figure, rival: Figure, clause: Clause) -> bool:
         """Return whether both are a number of the same things, or of the same thing: `hall 2`."""
         before = {_word_before(wanted, self.part.text), _word_before(rival, clause.text)}
-        whole = all(each[:5] == wanted.label for each in self.missing(clause))
+        whole = all(each[:5] in wanted.labels for each in self.missing(clause))
         if whole and self.turn_of(clause) > 0 and self.words & {*clause.words}:
             return True
-        return wanted.label == rival.label != "" or (len(before) == 1 and "" not in before)
+        return bool(wanted.labels & rival.labels) or (len(before) == 1 and "" not in before)
 
     def says_new_figures(self, clause: Clause) -> bool:
         """Return whether a clause says all new figures of the part, and names nothing else: `it comes to $12`."""
@@ -298,6 +343,21 @@ def _find_titles(part: Clause, figures: Sequence[Figure]) -> set[str]:
     found = (re.search(rf"([^\W\d_]+)(?: of| number)? ['\"#]?{each}(?: ([^\W\d_]+))?", text, re.I) for each in marks)
     words = {word for each in found if each for word in each.groups() if word}
     return {topic_of(word) for word in words if word.islower()} - {"", *part.names}
+
+
+def spelt_in(part: Clause, text: str) -> bool:
+    """Return whether a text has no name that differs from one of the part by its ending alone: Kovac and Kovacs."""
+    own, said = ({word.removesuffix("'s") for word in _WORDS.findall(each.lower())} for each in (part.text, text))
+    strange = {topic_of(word) for word in said - own}
+    return not strange & {topic_of(word) for word in own - said} & part.names
+
+
+def _find_meant(text: str, said: str) -> list[Figure]:
+    """Return the figures of a text; of those with several units, as pounds are, in the unit that is said."""
+    found = [each for each in find_figures(text) if each.value != 0 or "0" in text]
+    kinds = {each.kind for each in find_figures(said)}
+    alike = {each.text: {other.kind for other in found if other.text == each.text} for each in found}
+    return [each for each in found if each.kind in kinds or not alike[each.text] & kinds]
 
 
 def _word_before(figure: Figure, text: str) -> str:

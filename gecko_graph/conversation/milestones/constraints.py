@@ -179,7 +179,13 @@ class Constraint:
             elif column == "claims" and column in row:
                 yield from _explain_claims(row[column], target)
             elif self.table in (MESSAGE, SEEN):
-                part = "seen" if column == "texts" else "mentions" if isinstance(target, list) else column
+                part = (
+                    "seen"
+                    if column == "texts"
+                    else "mentions"
+                    if column == "content" and isinstance(target, list)
+                    else column
+                )
                 yield _miss(part, "", target, None if part == "seen" else row.get(column), similarity)
             else:
                 yield _miss("column", f"{_path(self.table)}/{column}", target, row.get(column), similarity)

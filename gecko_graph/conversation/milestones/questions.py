@@ -6,7 +6,7 @@ import re
 from typing import Literal, NamedTuple, TypeAlias
 
 from ...values.statements import concepts_of, read_clauses, split_sentences
-from ...values.words import WORDS, phrase, topic_of
+from ...values.words import PLACES, WORDS, phrase, topic_of
 
 Verdict: TypeAlias = Literal["holds", "broken", "unsure"]
 
@@ -63,6 +63,12 @@ _WHICH = re.compile(
     r"\bwhich (?!time|day|date|month|week|hour|sum|amount|evening|morning|afternoon|slot|year|quantity|is|are)[a-z]",
     re.I,
 )
+_WHETHER = re.compile(r"\W*whether\b", re.I)
+_CONSENT = re.compile(
+    r"\b(?:shall|should|may) (?:i|we)\b|\b(?:would you like|do you want|is it ok(?:ay)? for) (?:me|us) to\b"
+    r"|\bis (?:this|that|it) (?:ok(?:ay)?|right|correct)\b|\bgo ahead\b|\bproceed\b",
+    re.I,
+)
 _RHETORICAL = re.compile(r"^\W*(?:(?:did|didn't|do|don't) (?:you|i) (?:remember|know|see|say)|remember|guess)\b", re.I)
 
 
@@ -80,6 +86,11 @@ def judge_question(claim: str, answer: str, asked: str) -> Judged:
         (each for each in direct if _asks_which(claim, each, answer, asked) or _asks_for(claim, each, asked)), None
     ):
         return Judged("holds", found)
+    if _WHETHER.match(claim) and (consent := next((each for each in direct if _CONSENT.search(each)), None)):
+        known = _topics(f"{asked} {answer.partition(consent)[0]}")
+        wanted, said = (_topics(_CONSENT.sub(" ", _WHETHER.sub(" ", each))) for each in (claim, consent))
+        if wanted <= known | said and said <= known | wanted:
+            return Judged("holds", consent)
     slot, other = _slot_of(claim), _slot_of(asking[0])
     alike = any({slot, other} <= group for group in _ALIKE)
     which = slot in ("time", "duration", "amount", "place", "heat", "size") and _WHICH.search(asking[0])
@@ -100,7 +111,7 @@ def _asks_which(claim: str, sentence: str, answer: str, asked: str) -> bool:
         return False
     if not _CHOICE.search(sentence) or concepts_of(sentence) - concepts_of(f"{claim} {asked}"):
         return False
-    wanted = _topics(_SLOT_WORDS.sub(" ", claim))
+    wanted = _topics(_SLOT_WORDS.sub(" ", claim)) - PLACES
     return all(_is_among(word, _topics(answer) | _topics(asked)) for word in wanted)
 
 
