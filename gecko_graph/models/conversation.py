@@ -161,11 +161,18 @@ def build_complaint_message(call: Call, complaints: Sequence[Complaint]) -> Tool
     return ToolMessage(content, tool_call_id=call["id"], name=call["name"], status="error")
 
 
+def build_step_message(step: Step, *, task: str, budget: int) -> ToolMessage:
+    """Return what the planner sees of a step: its outcome, or the complaints."""
+    if "outcome" in step:
+        return build_result_message(step["call"], step["outcome"], task=task, budget=budget)
+    return build_complaint_message(step["call"], step["complaints"])
+
+
 def build_call_messages(steps: Sequence[Step], *, task: str, budget: int) -> list[AnyMessage]:
     """Return answered calls as a conversation has them: one message that makes them all, then their results."""
     made = [step["call"] for step in steps]
     calls = [ToolCall(name=call["name"], args=call["args"], id=call["id"]) for call in made]
-    results = [build_result_message(step["call"], step["outcome"], task=task, budget=budget) for step in steps]
+    results = [build_step_message(step, task=task, budget=budget) for step in steps]
     return [AIMessage("", tool_calls=calls), *results] if calls else []
 
 

@@ -46,6 +46,7 @@ class NodeScope:
         has_model: True if a role has a model that can be asked.
         embedded: True in a run that another graph's node has begun, whose input is that graph's state.
         opens_turn: True for the node that opens the turn: the state's ledger is still that of the turn before.
+        watched: False where nobody reads an attempt's messages and events, so that none are made: in a `World`.
     """
 
     context: GeckoContext
@@ -53,6 +54,7 @@ class NodeScope:
     has_model: Callable[[Role], bool]
     embedded: bool = False
     opens_turn: bool = False
+    watched: bool = True
 
 
 @dataclass(slots=True)

@@ -27,6 +27,7 @@ from ..tools.descriptions import find_fitting, pick_tools
 from ..tools.spec import ToolSpec
 from ..values.places import clock
 from ..world.channels import AttemptState
+from ..world.reducers import find
 from ..world.rung import find_closed, find_masked, format_closed, untrusted_of
 from ..world.turn import TakenIds, read_calls, spent_budget, stop
 
@@ -37,6 +38,7 @@ MOST_REFUSED = 3
 """How often in a row the same call may be refused before the attempt ends."""
 
 OF_TWO_RUNS = "two runs went on with this attempt at once, and what is kept of it is of both: it begins again"
+UNASKED = "unasked"
 NOW_CHARS = 80
 LAST_CALLS = 3
 """Latest calls whose tools the gate's note still speaks of."""
@@ -109,9 +111,16 @@ def is_of_two_runs(trace: Sequence[AnyMessage]) -> bool:
 
     Two runs that went on with the attempt from one checkpoint have written beside each other: the saver has kept the
     message of one and the calls of the other. A planner would make such calls once more, and a plan would pay twice.
+    Only what has come since the last look is read: it begins with a message of the planner.
     """
-    answered = {each.tool_call_id for each in trace if isinstance(each, ToolMessage)}
-    return not answered <= {call["id"] for each in trace if isinstance(each, AIMessage) for call in each.tool_calls}
+    made: set[str | None] = set()
+
+    def read(message: AnyMessage) -> str:
+        if isinstance(message, AIMessage):
+            made.update(call["id"] for call in message.tool_calls)
+        return UNASKED if isinstance(message, ToolMessage) and message.tool_call_id not in made else ""
+
+    return find(trace, UNASKED, read) is not None
 
 
 def take_answer(state: AttemptState, answer: str) -> dict[str, Any]:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from jsonschema import Draft202012Validator, ValidationError, validators
@@ -89,7 +89,7 @@ def accepts(rules: Validator, value: Json) -> bool:
 
 def _type(validator: Any, types: Any, instance: Json, schema: Any) -> Errors:
     _spend()
-    if not any(validator.is_type(instance, kind) for kind in ([types] if isinstance(types, str) else types)):
+    if not any(_TYPES[kind](instance) for kind in ([types] if isinstance(types, str) else types)):
         yield ValidationError("type")
 
 
@@ -244,6 +244,16 @@ def _format(validator: Any, name: str, instance: Json, schema: Any) -> Errors:
         yield ValidationError("format")
 
 
+_TYPES: Mapping[str, Callable[[Json], bool]] = {
+    "string": lambda value: isinstance(value, str),
+    "number": is_number,
+    "integer": _is_integer,
+    "boolean": lambda value: isinstance(value, bool),
+    "object": lambda value: isinstance(value, dict),
+    "array": lambda value: isinstance(value, list),
+    "null": lambda value: value is None,
+}
+
 StrictValidator: Any = validators.extend(  # type: ignore[no-untyped-call]
     Draft202012Validator,
     validators={
@@ -258,9 +268,33 @@ StrictValidator: Any = validators.extend(  # type: ignore[no-untyped-call]
     }),
 )  # fmt: skip
 
-_WithoutUnevaluated: Any = validators.extend(  # type: ignore[no-untyped-call]
-    StrictValidator, validators={"unevaluatedProperties": lambda *_: None}
-)
+
+@cache
+def _kind(*, has_patterns: bool, has_ids: bool) -> Any:
+    """Return the validator class for a schema with or without `patternProperties` and `$id`."""
+    # the stock rule for unevaluatedProperties runs the patterns of patternProperties through `re`
+    changed = {"unevaluatedProperties": lambda *_: None} if has_patterns else {}
+    kind = validators.extend(StrictValidator, validators=changed)  # type: ignore[no-untyped-call]
+    if not has_ids:
+        kind.descend = _descend
+    return kind
+
+
+def _descend(
+    rules: Any, instance: Json, schema: Any, path: Any = None, schema_path: Any = None, resolver: Any = None
+) -> Errors:
+    """Return the errors of a part; unlike the stock method it does not make the part's rules anew at each visit.
+
+    For schemas without `$id`: all their references have one base, so `resolver` is the rules' own.
+    """
+    del resolver
+
+    def place(error: ValidationError) -> ValidationError:
+        error.path.extendleft([] if path is None else [path])
+        error.schema_path.extendleft([] if schema_path is None else [schema_path])
+        return error
+
+    return map(place, rules_of_part(rules, schema).iter_errors(instance))
 
 
 class Same:
@@ -287,9 +321,19 @@ def rules_of(schema: Any) -> Validator:
 def _compile(key: Same) -> Validator:
     try:
         clean = tidy(key.schema)
-        # the stock rule for unevaluatedProperties runs the patterns of patternProperties through `re`
-        kind = _WithoutUnevaluated if mentions(clean, "patternProperties") else StrictValidator
+        kind = _kind(has_patterns=mentions(clean, "patternProperties"), has_ids=mentions(clean, "$id"))
         rules: Validator = kind(clean, registry=Registry())
     except (RecursionError, Unresolvable, ValueError, TypeError, AttributeError, LookupError):
         rules = StrictValidator(True)
     return rules
+
+
+def rules_of_part(rules: Validator, schema: Any) -> Validator:
+    """Return the compiled rules of a part of their schema; cached as by `rules_of`."""
+    return _compile_part(Same(rules), Same(schema))
+
+
+@lru_cache(maxsize=16_384)
+def _compile_part(rules: Same, part: Same) -> Validator:
+    made: Validator = rules.schema.evolve(schema=part.schema)
+    return made

@@ -18,9 +18,8 @@ from ..events import event
 from ..models.ask import AnyAsk, Ask, PlannerAsk, Reply, Where
 from ..models.conversation import (
     build_call_messages,
-    build_complaint_message,
     build_conversation,
-    build_result_message,
+    build_step_message,
     has_open_calls,
     merge_neighbours,
     replace_calls,
@@ -275,10 +274,7 @@ def build_messages(state: ForwardState, scope: NodeScope, prompts: Prompts) -> l
         call = step["call"]
         made = ToolCall(name=valid_name(call["name"]), args=call["args"], id=call["id"])
         messages.append(AIMessage("", tool_calls=[made]))
-        if "outcome" in step:
-            messages.append(build_result_message(call, step["outcome"], task=state["task"], budget=budget))
-        else:
-            messages.append(build_complaint_message(call, step["complaints"]))
+        messages.append(build_step_message(step, task=state["task"], budget=budget))
     return messages
 
 

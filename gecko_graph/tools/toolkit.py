@@ -202,6 +202,11 @@ class Toolkit:
         return frozenset(key for tool in self if tool.contract is not None for key in tool.contract.state_keys)
 
     @cached_property
+    def observing(self) -> tuple[ToolSpec, ...]:
+        """The tools whose real results show something of the task state, by their contracts."""
+        return tuple(tool for tool in self if tool.contract is not None and tool.contract.observed)
+
+    @cached_property
     def problems(self) -> list[Problem]:
         """What the tools' sources leave open, contradict, or write in vain."""
         return [*find_size_problems(list(self)), *self.broken, *find_problems(self)]

@@ -5,7 +5,6 @@ Rules never take a label for wrong because they could not follow it: what cannot
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -28,6 +27,7 @@ from ..tools import Toolkit
 from ..tools.real import Answer
 from ..tools.spec import ToolSpec
 from ..values.difference import json_equal
+from ..values.digest import pack, unpack
 from ..values.patch import same_value
 from ..values.places import Place, excerpt, json_path
 from ..world.provenance import trace_with
@@ -98,7 +98,7 @@ class Checker:
 
     def check(self, sample: Sample, later: Sequence[Sample] = ()) -> Verdict:
         """Return the rules' verdict; `later` are the samples that continue its conversation, for a goal at its end."""
-        tools = _read_toolkit(json.dumps(sample["tools"])) if sample["tools"] else self.toolkit
+        tools = _read_toolkit(pack(sample["tools"])) if sample["tools"] else self.toolkit
         reasons = [reason for at, call in enumerate(sample["label"]) for reason in _find_complaints(call, at, tools)]
         made = False
         if not reasons and self.toolkit is not None and sample.get("state") is not None:
@@ -111,7 +111,7 @@ class Checker:
     def world_at(self, sample: Sample) -> World | str:
         """Return a world at the point before the label, or why there is none; the messages' calls are booked in it."""
         past = [each for each in sample["messages"] if each["role"] in ("assistant", "tool")]
-        found = _build_world(cast("Toolkit", self.toolkit), json.dumps([sample.get("state"), past]))
+        found = _build_world(cast("Toolkit", self.toolkit), pack([sample.get("state"), past]))
         return found if isinstance(found, str) else found.fork(by_rules=True)
 
     def _play(self, sample: Sample, later: Sequence[Sample]) -> tuple[list[Reason], bool]:
@@ -119,9 +119,9 @@ class Checker:
         world, results, reasons = self.world_at(sample), sample.get("results"), list[Reason]()
         if isinstance(world, str):
             return [tell("context", ("messages",), world)], False
-        for at, made in enumerate(_make_all(world, sample["label"], results)):
+        for at, call in enumerate(sample["label"]):
+            made = go_on(world, call, results[at : at + 1] if results else ())
             reasons += _judge(made, at, compared=results is not None)
-            world = made.world
         compared = results is not None or not sample["label"]
         if "goal" in sample and not reasons:
             reached = _reach(world, sample, later)
@@ -131,8 +131,8 @@ class Checker:
 
 
 @lru_cache(_KEPT)
-def _read_toolkit(tools: str) -> Toolkit:
-    plain = {each["function"]["name"]: each["function"] for each in json.loads(tools)}
+def _read_toolkit(tools: bytes) -> Toolkit:
+    plain = {each["function"]["name"]: each["function"] for each in unpack(tools)}
     return Toolkit(
         ToolSpec(name=name, description=each.get("description") or "", parameters=each.get("parameters") or {})
         for name, each in plain.items()
@@ -140,9 +140,9 @@ def _read_toolkit(tools: str) -> Toolkit:
 
 
 @lru_cache(_KEPT)
-def _build_world(toolkit: Toolkit, begun: str) -> World | str:
-    """Return the world of a start state after calls and results, both as JSON text; or why there is none."""
-    state, past = json.loads(begun)
+def _build_world(toolkit: Toolkit, begun: bytes) -> World | str:
+    """Return the world of a start state after calls and results, both packed; or why there is none."""
+    state, past = unpack(begun)
     results = {each["tool_call_id"]: each["content"] for each in past if each["role"] == "tool"}
     try:
         world = World(toolkit, state=state, context=KNOBS)
@@ -151,10 +151,9 @@ def _build_world(toolkit: Toolkit, begun: str) -> World | str:
     for call in (call for message in past for call in message.get("tool_calls", ())):
         if call["id"] not in results:
             return f"the call {call['id']} has no result"
-        made = make(world, read_call(call), [read_result(results[call["id"]])])
+        made = go_on(world, read_call(call), [read_result(results[call["id"]])])
         if made.problem or not made.is_decided:
             return f"{made.step['call']['name']} of the messages: {made.problem or 'nothing decides it'}"
-        world = made.world
     return world
 
 
@@ -214,43 +213,35 @@ class Made(NamedTuple):
 
 
 def make(world: World, call: Mapping[str, Any], recorded: Sequence[Json] = ()) -> Made:
-    """Make a call in a fork of a world; what is recorded is its one result.
+    """Make a call in a fork of a world, as `go_on` does in the world itself."""
+    return go_on(world.fork(by_rules=True), call, recorded)
 
-    Where that is another one, the fork goes on as the row says: values that the world draws, such as new identifiers,
-    are the recorded ones, and are no difference.
+
+def go_on(world: World, call: Mapping[str, Any], recorded: Sequence[Json] = ()) -> Made:
+    """Make a call in a world; what is recorded is its one result.
+
+    Where that is another one, the world goes on as the row says: values that it draws, such as new identifiers, are the
+    recorded ones, and are no difference.
     """
-    (made,) = _make_all(world, [call], recorded or None)
-    return made
-
-
-def _make_all(world: World, calls: Sequence[Mapping[str, Any]], results: Sequence[Json] | None) -> Iterator[Made]:
-    """Yield calls as `make` makes them: at once up to the first that comes to something else than is recorded."""
-    trial = world.fork(by_rules=True)
-    steps = _call_all(trial, calls)
-    for at, step in enumerate(steps):
-        if results is None or "outcome" not in step or json_equal(step["outcome"]["result"], results[at]):
-            yield Made(trial, step)
-            continue
-        before = world.fork(by_rules=True)
-        before.replay(trial.records(-len(steps))[:at])
-        made = _follow(before, calls[at], step, results[at])
-        yield made
-        yield from _make_all(made.world, calls[at + 1 :], results[at + 1 :])
-        return
+    (step,) = _call_all(world, [call])
+    if not recorded or "outcome" not in step or json_equal(step["outcome"]["result"], recorded[0]):
+        return Made(world, step)
+    world.undo()
+    return _follow(world, call, step, recorded[0])
 
 
 def _follow(world: World, call: Mapping[str, Any], step: Step, real: Json) -> Made:
     """Return a call with another result than the world's, which goes on by that; drawn values are no difference."""
-    ours, status, after = step["outcome"]["result"], step["outcome"]["status"], world.fork(by_rules=True)
+    ours, status = step["outcome"]["result"], step["outcome"]["status"]
     if fails(ours) != fails(real):
         status = "error" if fails(real) else "ok"
-    after.record({**step["call"], "args": call["arguments"]}, Answer(status, real))
     (again,) = _call_all(world.fork(by_rules=True), [call], id="again")  # a call of another id draws other values
+    world.record({**step["call"], "args": call["arguments"]}, Answer(status, real))
     other = again["outcome"]["result"] if "outcome" in again else ours
     drawn = {place for place, _, _ in find_differences(ours, other)}
     found = (each for each in _compare(ours, real) if each[0] not in drawn)
     shown = (f"at {json_path(place)}: {excerpt(theirs)}, not {excerpt(mine)}" for place, mine, theirs in found)
-    return Made(after, step, next(shown, ""))
+    return Made(world, step, next(shown, ""))
 
 
 def _call_all(world: World, calls: Sequence[Mapping[str, Any]], **more: str) -> list[Step]:

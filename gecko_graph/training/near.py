@@ -84,6 +84,16 @@ def cut(start: World, moves: Sequence[Move], free: Sequence[str] = ()) -> tuple[
             return kept, pairs
 
 
+def has_idle_write(start: World, moves: Sequence[Move], free: Sequence[str] = ()) -> bool:
+    """Return whether moves with these very arguments come to the same without one that is not a read.
+
+    `cut` misses what undoes another: without a row that was added, a search finds another one to delete.
+    """
+    kept, _ = cut(start, [replace(move, sources={}) for move in moves], free)
+    there = {move.origin for move in kept}
+    return any(move.origin not in there and not start.toolkit.is_read(move.name) for move in moves)
+
+
 def _act(step: Step) -> str:
     """Return what a call has done, whatever it answered; a sum that comes out otherwise is no other deed."""
     patch = booked_patch(step["outcome"]) if is_planned(step) else ["refused"]

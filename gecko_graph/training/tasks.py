@@ -28,7 +28,7 @@ from ..tools import Toolkit
 from ..world.provenance import is_planned
 from ..world.world import World
 from .env import GeckoEnv, as_conversation, score_world
-from .near import cut, longest_chain, near_misses, number, play
+from .near import cut, has_idle_write, longest_chain, near_misses, number, play
 from .samples import Sample
 from .shapes import read_row
 from .vary import vary
@@ -167,7 +167,8 @@ class Maker:
                 solution = [{"name": move.name, "args": move.args} for move in moves]
                 task = Task.from_json(self._toolkit, {**data, "solution": solution, "chain": chain})
                 misses = near_misses(start, moves, pairs, rng)
-                return task if is_exact(task, start, moves, misses, found) else None
+                is_kept = is_exact(task, start, moves, misses, found) and not has_idle_write(start, moves, found)
+                return task if is_kept else None
             free = sorted({*free, *found})
 
     def _say(self, moves: Sequence[Move], references: References) -> str | None:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import cache, partial
 from random import Random
 from typing import Any, NamedTuple
 
@@ -210,13 +211,13 @@ class Walk:
         """
         name = next(each for each in reversed(place) if isinstance(each, str))
         wanted, is_formed = _wanted(name, tool), bool({"format", "pattern"} & rule.keys())
-        check = rules_of(rule) if rule.keys() - _PLAIN else None
+        fits = cache(partial(accepts, rules_of(rule))) if rule.keys() - _PLAIN else None
         found = []
         for each in self._known:
             alike = len(wanted & each.names) / len(wanted)
             if type(each.value) not in _KINDS[kind] or each.value == "" or (kind != "string" and not alike):
                 continue
-            if (check and not accepts(check, each.value)) or (not (alike or is_formed) and " " in str(each.value)):
+            if (not (alike or is_formed) and " " in str(each.value)) or (fits and not fits(each.value)):
                 continue
             alike = max(alike, 0.5) if is_formed else alike
             weight = each.weight * (3 if each.source and each.source.origin == len(self.moves) - 1 else 1)

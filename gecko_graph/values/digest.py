@@ -86,6 +86,8 @@ def find_non_json(document: object, *, levels: int = MAX_DEPTH) -> NonJson | Non
     Only plain dict, list, str, int, float, bool and None are JSON. Checkpoints are msgpack: integers beyond 64 bits
     stop them, and half a surrogate pair comes back as another text.
     """
+    if type(document) is str and document.isascii():
+        return None
     if fault := _find_fault(document, 0, levels, [MAX_VALUES]):
         fault.place.reverse()
     return fault

@@ -13,7 +13,7 @@ from langgraph.prebuilt import ToolRuntime
 
 from ..events import RESULT_MARKS
 from ..models.answer import AT_ONCE, AWAITED, Driver, WaitingLine, finish
-from ..models.conversation import build_complaint_message, build_result_message
+from ..models.conversation import build_step_message
 from ..state import Call, JsonObject, Step
 from ..tools import Toolkit
 from .refusals import is_same_call
@@ -114,12 +114,8 @@ def messages_of(state: Any) -> list[AnyMessage]:
 
 def build_message(call: ToolCall, step: Step) -> ToolMessage:
     """Return a step as the answer to the model's call, with its marks in `additional_kwargs["gecko"]`."""
-    named = name_call(call)
-    if "outcome" in step:
-        message = build_result_message(named, step["outcome"], task="", budget=WHOLE)
-    else:
-        message = build_complaint_message(named, step["complaints"])
-    return add_marks(message, marks_of(step))
+    named: Step = {**step, "call": name_call(call)}
+    return add_marks(build_step_message(named, task="", budget=WHOLE), marks_of(step))
 
 
 def name_call(call: ToolCall) -> Call:

@@ -299,10 +299,17 @@ class Kept(TypedDict):
 
 
 def apply_update(state: AttemptState, update: Mapping[str, Any]) -> AttemptState:
-    """Return the attempt's state after a node's update, folded as in the graph; keys with a reducer must be there."""
-    values = cast("dict[str, Any]", state)
-    news = {key: _reducers()[key](values[key], write) if key in _reducers() else write for key, write in update.items()}
-    return cast("AttemptState", {**values, **news})
+    """Return the attempt's state after a node's update, folded as in the graph; keys with a reducer must be there.
+
+    An empty write to these adds nothing.
+    """
+    news, reducers = dict(state), _reducers()
+    for key, write in update.items():
+        if key not in reducers:
+            news[key] = write
+        elif write:
+            news[key] = reducers[key](news[key], write)
+    return cast("AttemptState", news)
 
 
 @cache

@@ -12,12 +12,11 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any, Protocol
 
-from langchain_core.messages import AnyMessage, ToolMessage
+from langchain_core.messages import ToolMessage
 
 from ..contracts.run import Admissibility
 from ..events import event
 from ..models.ask import Ask, Reply, Where
-from ..models.conversation import build_complaint_message, build_result_message
 from ..models.formatting import format_conversation, format_json, format_steps, text_of
 from ..models.node import NodeScope
 from ..models.prompts import is_secret
@@ -31,7 +30,7 @@ from ..tools.spec import ToolSpec
 from ..values.finding import Found
 from ..values.places import excerpt, json_path, value_at
 from .channels import AttemptState, SemanticRecord
-from .ladder import emit_result
+from .ladder import build_trace, emit_result
 from .reducers import find
 from .refusals import complain
 from .rung import clock, find_closed, find_masked, gate, request_of, runs_for_real, untrusted_of
@@ -87,19 +86,16 @@ def validator(
     refused = [each for each in checked if each.complaints]
     masked = _find_masked(gated, state, scope) if refused else {}
     steps: list[Step] = []
-    shown: list[AnyMessage] = []
     for call, complaints in ((each.call, each.complaints) for each in refused):
         if call["name"] in masked:
             outcome = _close(masked[call["name"]])
             emit_result(scope, state["number"], call, outcome)
             steps.append({"v": VERSION, "call": call, "outcome": outcome})
-            shown.append(build_result_message(call, outcome, task=state["task"], budget=scope.context.view_chars))
         else:
             scope.emit(event("gecko.complaint", attempt=state["number"], call=call, complaints=complaints))
             steps.append({"v": VERSION, "call": call, "complaints": complaints})
-            shown.append(build_complaint_message(call, complaints))
     pending = [each.call for each in checked if not each.complaints]
-    return {"pending": pending, "steps": steps, "trace": shown, "argument_verdicts": records}
+    return {"pending": pending, "steps": steps, "trace": build_trace(steps, state, scope), "argument_verdicts": records}
 
 
 def _find_masked(gated: Sequence[ToolSpec], state: AttemptState, scope: NodeScope) -> dict[str, Admissibility]:

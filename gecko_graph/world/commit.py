@@ -10,7 +10,6 @@ from typing import Any, cast
 from ..errors import PatchConflict, StateError
 from ..events import event
 from ..models.ask import AnyAsk, Reply
-from ..models.conversation import build_result_message
 from ..models.formatting import format_json
 from ..models.node import NodeScope
 from ..state import VERSION, Category, Json, JsonObject, Outcome, Patch, Step, SupposedFact, Violation
@@ -19,7 +18,7 @@ from ..values.difference import make_patch
 from ..values.digest import check_json
 from ..values.patch import apply_patch, booked_patch, overlap
 from .channels import AttemptState
-from .ladder import run_concurrently
+from .ladder import build_trace, run_concurrently
 from .model import ask_patch, suppose
 from .rung import Answer, RungRequest, gate, open_contract, refuse, request_of, unchecked
 from .state_rules import NO_RULES, StateRules
@@ -53,10 +52,9 @@ def state_updater(
         facts.update(booked.facts)
         done.append({"v": VERSION, "call": request.call, "outcome": booked.outcome})
         _emit_change(scope, state["number"], done[-1])
-    task, budget = state["task"], scope.context.view_chars
     return {
         "steps": done,
-        "trace": [build_result_message(each["call"], each["outcome"], task=task, budget=budget) for each in done],
+        "trace": build_trace(done, state, scope),
         "task_state": [operation for each in done for operation in booked_patch(each["outcome"])],
         "proposals": [],
         "pending": state["pending"],  # for the router behind it
@@ -72,7 +70,7 @@ def _lacks_patch(request: RungRequest, outcome: Outcome) -> bool:
 def _emit_change(scope: NodeScope, attempt: int, booked: Step) -> None:
     """Stream what was committed or why it was not, with what the call comes to then, and the calls that it meets."""
     outcome = booked["outcome"]
-    if not booked_patch(outcome) and "refused" not in outcome:
+    if not scope.watched or (not booked_patch(outcome) and "refused" not in outcome):
         return
     keys = ("observed", "unclear", *(("status", "result", "violations") if "refused" in outcome else ()))
     fields: dict[str, Any] = {key: outcome[key] for key in keys if key in outcome}  # type: ignore[literal-required]

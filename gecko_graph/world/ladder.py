@@ -15,9 +15,10 @@ from ..errors import GeckoError, StateError, ToolkitError
 from ..events import RESULT_MARKS, event
 from ..models.answer import error_text
 from ..models.ask import AnyAsk, Ask, Reply
+from ..models.conversation import build_step_message
 from ..models.node import NodeScope
 from ..schemas.complaints import find_faults, is_error_body
-from ..state import Call, Filled, Outcome, PassedRung
+from ..state import Call, Filled, Outcome, PassedRung, Step
 from ..tools import Toolkit
 from ..values.digest import check_json, clone, digest
 from .channels import AttemptState, Proposal
@@ -98,7 +99,10 @@ def simulator(
             )
     calls = pending[:1] if scope.context.parallel_calls == "serial" else pending
     # equal reads are one request, so that their answers agree
-    keys = [fact_key(call, "") if toolkit[call["name"]].reads else f"write {call['id']}" for call in calls]
+    may_agree = [len(calls) > 1 and toolkit[call["name"]].reads for call in calls]
+    keys = [
+        fact_key(call, "") if is_read else f"call {call['id']}" for call, is_read in zip(calls, may_agree, strict=True)
+    ]
     climbs = {key: climb(request_of(call, state, scope, toolkit), rungs) for key, call in zip(keys, calls, strict=True)}
     answers = yield from run_concurrently([*climbs.values()], asked=state.get("asked", {}).get("simulator", 0))
     outcomes = dict(zip(climbs, answers, strict=True))
@@ -110,8 +114,16 @@ def simulator(
     return {"pending": pending[len(calls) :], "proposals": proposals}
 
 
+def build_trace(steps: Sequence[Step], state: AttemptState, scope: NodeScope) -> list[ToolMessage]:
+    """Return what the planner sees of a node's steps; nothing where there is no planner."""
+    shown, budget = steps if scope.watched else (), scope.context.view_chars
+    return [build_step_message(step, task=state["task"], budget=budget) for step in shown]
+
+
 def emit_result(scope: NodeScope, attempt: int, call: Call, outcome: Outcome) -> None:
     """Stream what a call came to, before anything of it is committed."""
+    if not scope.watched:
+        return
     kept = ("status", "result", "rung", "simulated", "passed", *RESULT_MARKS)
     fields: dict[str, Any] = {key: outcome[key] for key in kept if key in outcome}  # type: ignore[literal-required]
     marks = {"unclear": outcome.get("unclear", []), "stale": outcome.get("stale", False)}

@@ -139,8 +139,10 @@ def find_warnings(call: Call, state: AttemptState, tool: ToolSpec, toolkit: Tool
 
 def _find_unread(state: JsonObject, toolkit: Toolkit, context: GeckoContext) -> list[tuple[str, ...]]:
     """Return the places that only reads show and none has shown: what they hold is unknown, not empty."""
-    contracts = [tool.contract for tool in toolkit if tool.contract is not None and runs_for_real(tool, context)]
-    places = {place for contract in contracts for place in contract.observed}
+    observing = [tool for tool in toolkit.observing if runs_for_real(tool, context)]
+    if not observing:
+        return []
+    places = {place for tool in observing if tool.contract for place in tool.contract.observed}
     parts = ((place, part_of(state, place[:-1])) for place in sorted(places))
     return [place for place, part in parts if isinstance(part, dict) and place[-1] not in part]
 

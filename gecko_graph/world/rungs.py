@@ -27,7 +27,18 @@ from ..values.difference import json_equal, make_patch
 from ..values.digest import check_json, clone, pack, unpack
 from ..values.patch import apply_patch, overlap, tokens
 from .filled import NO_RESULT
-from .rung import Answer, Pass, RungRequest, RungResult, gate, open_contract, runs_for_real, standing, unchecked
+from .rung import (
+    Answer,
+    Pass,
+    RungGenerator,
+    RungRequest,
+    RungResult,
+    gate,
+    open_contract,
+    runs_for_real,
+    standing,
+    unchecked,
+)
 
 
 def contract_rung(request: RungRequest) -> RungResult:
@@ -136,10 +147,14 @@ def schema_rung(request: RungRequest) -> RungResult:
     return Answer("ok", result, [] if tool.reads else None)
 
 
-def real_rung(request: RungRequest) -> Generator[list[Work], list[Reply], RungResult]:
+def real_rung(request: RungRequest) -> RungResult | RungGenerator:
     """Run the real function of an opened read. Whatever goes wrong with it is the tool's own error."""
     if not runs_for_real(request.tool, request.context):
         return Pass("no real function was opened for this tool")
+    return _run_real(request)
+
+
+def _run_real(request: RungRequest) -> RungGenerator:
     timeout_s = request.context.tool_timeout_s
     real, _ = yield from run_real(request.tool, request.call["args"], timeout_s, call_id=request.call["id"])
     reality = request.reality

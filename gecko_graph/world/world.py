@@ -77,7 +77,7 @@ class World:
         knobs = check_setup(toolkit, context).model_copy(update={"token_budget": None, "time_budget_s": None})
         self._rules, self._checked = StateRules.of(toolkit), set[str]()
         self._models = Models.of(model).chosen(knobs.model)
-        self._scope = NodeScope(knobs, silent, self._models.has)
+        self._scope = NodeScope(knobs, silent, self._models.has, watched=False)
         by_name = rungs_of(rungs)
         ladder_of(knobs, by_name)
         self._nodes = build_nodes(toolkit, by_name)

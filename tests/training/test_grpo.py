@@ -1,6 +1,6 @@
 """GRPO in TRL itself, in an environment of its own: three steps of a two-layer model, by tasks and by rows.
 
-pip install -e '.[training]' 'trl>=1.16,<2' 'transformers>=5.2' jmespath pytest hypothesis
+pip install -e '.[training]' 'trl>=1.16,<2' 'transformers>=5.2' jmespath pytest pytest-asyncio hypothesis
 python -m pytest tests/training/test_grpo.py
 """
 

@@ -12,11 +12,11 @@ from random import Random
 
 import pytest
 
-from gecko_graph import GeckoError, Models, Scenario, Toolkit, World, create_conversation
+from gecko_graph import GeckoError, Models, Scenario, Tool, Toolkit, World, create_conversation
 from gecko_graph.conversation.derive import SUCCESS, describe_milestones
 from gecko_graph.scenario import shipped
 from gecko_graph.testing import recorded, scripted
-from gecko_graph.training.near import cut, longest_chain, near_misses, play
+from gecko_graph.training.near import cut, has_idle_write, longest_chain, near_misses, play
 from gecko_graph.training.output import read_tasks, save_tasks
 from gecko_graph.training.tasks import A_SEQUENCE, KNOBS, Task, accepts, hold, make_tasks, sequence_of
 from gecko_graph.training.vary import rename, vary, vary_state
@@ -124,6 +124,33 @@ class TestEnds:
     def test_what_undoes_itself_is_cut_whole(self):
         out = move(1, "setCartLine", sku="TEA-100", quantity=0)
         assert cut(begin(), [BUY, out])[0] == []
+
+    def test_a_row_that_is_added_found_and_deleted_is_of_no_use(self):
+        """Without the row another one is found: what is made anew without the first call ends otherwise."""
+        word = {"type": "object", "properties": {"row": {"type": "string"}}}
+        path, first = ["rows", "{{ args.row }}"], "{{ state.rows | keys | sort | first }}"
+        contracts = {
+            "add_row": {"effects": [{"op": "add", "path": path, "value": 1}]},
+            "find_row": {"returns": {"row": first}},
+            "delete_row": {
+                "requires": [{"check": "args.row in state.rows", "error": "there is no such row"}],
+                "effects": [{"op": "remove", "path": path}],
+            },
+        }
+        effects = {"add_row": "write", "find_row": "read", "delete_row": "write"}
+        tools = Toolkit.from_tools(
+            Tool({"name": name, "parameters": word}, effect=effects[name], contract=one)
+            for name, one in contracts.items()
+        )
+        world = begin({"rows": {"b": 1, "c": 1}}, tools)
+        moves = [
+            move(0, "add_row", row="a"),
+            move(1, "find_row"),
+            move(2, "delete_row", [("row", 1, ("row",))], row="a"),
+        ]
+        assert cut(world, moves)[0] == moves
+        assert has_idle_write(world, moves)
+        assert not has_idle_write(world, moves[:1])
 
     def test_calls_that_need_each_other_are_a_chain(self):
         kept, pairs = cut(begin(), [BUY, ORDER, CANCEL])
