@@ -149,7 +149,7 @@ def first_failure(tree: Path, tests: Sequence[str], known: Iterable[str] = ()) -
         return "time"
     if ran.returncode in {0, 5}:  # 5: all of them are slow
         return ""
-    found = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", ran.stdout, re.MULTILINE)
+    found = re.search(r"^(?:FAILED|ERROR) (tests/.+?)(?: - .*)?$", ran.stdout, re.MULTILINE)
     if found is None:
         raise SystemExit(f"error: pytest ended with {ran.returncode}: {(ran.stdout + ran.stderr)[-MOST_CHARS:]}")
     return found[1]
