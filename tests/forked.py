@@ -13,6 +13,7 @@ import json
 import os
 import random
 import runpy
+import signal
 import socket
 import subprocess
 import sys
@@ -117,6 +118,7 @@ def _serve(ours):
 
 def _become(asked):
     """Run what was asked for, as an interpreter that starts does."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # also where the tests run in a shell's background
     if asked["session"]:
         os.setsid()
     os.chdir(asked["cwd"])
