@@ -54,8 +54,6 @@ def serve(options: Options) -> int:
     sessions = Sessions(base, journal=journal, most=options.sessions, idle_s=options.idle, call_s=options.call_s)
     mcp = _build_mcp(options, sessions, upstream)
     if options.mcp:
-        if mcp is None:
-            raise GeckoError("--mcp needs the extra: pip install 'gecko-graph[mcp]'")
         with opened:
             asyncio.run(mcp.run_stdio())
         return 0
@@ -83,10 +81,12 @@ def serve(options: Options) -> int:
 
 
 def _build_mcp(options: Options, sessions: Any, upstream: Any) -> Any:
-    """Return the tools over MCP; None without its package."""
+    """Return the tools over MCP; None without its package. Raises GeckoError where they are all that is served."""
     try:
         from ..serve.mcp import McpFace
     except ImportError:
+        if options.mcp:
+            raise GeckoError("--mcp needs the extra: pip install 'gecko-graph[mcp]'") from None
         return None
     model = build_models(options) if options.model else None
     return McpFace(sessions, own=options.gecko, model=model, upstream=upstream)
