@@ -52,10 +52,11 @@ def load_list(data: Any, place: Location) -> list[tuple[Any, Location]]:
 class Path:
     """A path: a list of tokens, nested lists spliced in, or one expression that gives such a list."""
 
-    __slots__ = ("_tokens", "expressions", "root", "shape")
+    __slots__ = ("_tokens", "expressions", "is_root", "root", "shape")
 
     def __init__(self, data: Any, place: Location, *, is_new: bool = False) -> None:
         self.root: str | None = None
+        self.is_root = isinstance(data, list | tuple) and len(data) == 1
         self.shape: Shape = ANY
         if isinstance(data, str):
             if len(place.compile(data, is_text=True).code.parts) != 1 or not is_template(data):
@@ -148,7 +149,7 @@ class Change:
 class Effect:
     """One operation, or several under one guard (`do`), optionally for each item of a list."""
 
-    __slots__ = ("_do", "_from", "_loop", "_op", "_path", "_value", "_when", "_where", "expressions", "roots")
+    __slots__ = ("_do", "_from", "_loop", "_op", "_path", "_value", "_when", "_where", "expressions", "roots", "whole")
 
     def __init__(self, data: Any, place: Location) -> None:
         self._where = place.where
@@ -170,6 +171,8 @@ class Effect:
         self.expressions = tuple(self._all_expressions())
         self.roots = {path.root for path in (self._from, self._path) if path and path.root is not None}
         self.roots.update(*(effect.roots for effect in self._do))
+        self.whole = {path.root for path in (self._path,) if path and path.root is not None and path.is_root}
+        self.whole.update(*(effect.whole for effect in self._do))
 
     def _all_expressions(self) -> Iterator[Expression]:
         if self._when is not None:

@@ -124,6 +124,11 @@ class Contract:
         return frozenset((*self._parts.at, root) for effect in self._parts.observes for root in effect.roots)
 
     @property
+    def observed_whole(self) -> frozenset[tuple[str, ...]]:
+        """Those of these places that it shows as a whole: what is not in it is not there."""
+        return frozenset((*self._parts.at, root) for effect in self._parts.observes for root in effect.whole)
+
+    @property
     def result_keys(self) -> frozenset[str]:
         """Root keys of the state that its result is computed from, "" for the whole."""
         read = self._parts.with_lets(self._parts.returns.expressions)

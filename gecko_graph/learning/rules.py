@@ -17,7 +17,7 @@ EXCEPTIONS = 0.04
 """Share of odd rows that do not end a prediction; each is named."""
 
 PROPOSED, ESTABLISHED = 3, 10
-"""Rows from which a rule is spoken of; refusals, and lawful calls, from which it may refuse if its kind is trusted."""
+"""Rows from which a rule is spoken of, and from which it may refuse if its kind is trusted."""
 
 CHANCE, SURE = 0.05, 0.001
 """Chance that one of so many conditions would fit so many rows by accident, below which it is told, and may refuse."""
@@ -115,7 +115,7 @@ def _find_rule(sample: Sample, failed: int, about: Collection[str]) -> Rule | No
     ]
     # that something is in a place where it must not be may stand for its not being in another
     is_turned = best.kind == "membership" and best.check.startswith("not (")
-    is_sure = rows.bit_count() >= whole and not is_turned
+    is_sure = rows.bit_count() >= (1 - EXCEPTIONS) * (failed & best.known).bit_count() and not is_turned
     return Rule(best, rivals[:MOST_RIVALS], rows, _evidence(sample, best, rows, chance, len(rivals), is_sure))
 
 
@@ -178,18 +178,15 @@ def refused_by(error: Json) -> JsonObject:
 
 def _evidence(sample: Sample, best: Condition, rows: int, chance: float, rivals: int, is_sure: bool) -> JsonObject:
     lawful = sample.lawful & best.known
-    passed = (lawful & best.true).bit_count()
-    # one that most lawful calls do not speak of, or hardly any, or that explains a part, may be an accident of these
-    is_clear = (
-        passed >= ESTABLISHED and 2 * lawful.bit_count() >= sample.lawful.bit_count() and chance <= SURE and is_sure
-    )
+    # one that most lawful calls do not speak of, or that explains a part, may be an accident of these states
+    is_clear = 2 * lawful.bit_count() >= sample.lawful.bit_count() and chance <= SURE and is_sure
     return weigh(
         best.kind,
         rows.bit_count(),
         len({sample.starts[at] for at in places(rows)}),
         sample.named(sample.lawful & best.fails),
         is_clear=is_clear,
-        lawful=passed,
+        lawful=(lawful & best.true).bit_count(),
         chance=float(f"{chance:.1e}"),
         rivals=rivals,
     )

@@ -161,7 +161,7 @@ def _book(
     if outcome["patch"] and (not decided or request.tool.is_learned):
         outcome["supposed"] = True
     if is_ok:
-        entry["drift"] += _see(request, outcome, decided=decided)
+        entry["drift"] += _see(request, outcome, toolkit, decided=decided)
     done = commit(request, outcome)
     if "refused" in done.outcome and apply_fitting(request.state, outcome["patch"] or []) is request.state:
         outcome["patch"] = []  # it conflicts; else it is booked, whatever condition it breaks: it really happened
@@ -192,32 +192,57 @@ def _rules_of(planned: PlannedCall | None) -> list[str]:
     return list(dict.fromkeys([*planned.get("may_refuse", ()), *planned["predicted"].get("may_refuse", ())]))
 
 
-def _see(request: RungRequest, outcome: Outcome, *, decided: bool) -> list[Drift]:
+def _see(request: RungRequest, outcome: Outcome, toolkit: Toolkit, *, decided: bool) -> list[Drift]:
     """Note in the outcome what is known of the state since a call, or no longer known; return what it contradicts."""
     if request.tool.reads and observes(request):
         outcome |= observe(request, outcome["result"])  # type: ignore[typeddict-item]
         return _changed(request, [], outcome.get("observed", []))
     if not (decided or request.tool.reads or outcome["patch"]):
-        forgotten = _forgotten(request.state, request.steps)
+        forgotten = _forgotten(request, toolkit)
         outcome |= {"observed": forgotten} if forgotten else {}
     return []
 
 
-def _forgotten(state: JsonObject, steps: Iterable[Step]) -> Patch:
+def _forgotten(request: RungRequest, toolkit: Toolkit) -> Patch:
     """Return the removal of what only reads have shown: a write whose change nobody knows may have changed it.
 
-    Objects stay, without what they hold: a thing that was there is not said to be gone.
+    A thing read by its key stays, without what it holds: it is not said to be gone. A collection does not: what was not
+    in it may be there now, so it is as unknown as before it was read, and not empty.
     """
-    seen = [one for step in steps for one in step.get("outcome", {}).get("observed", ())]
+    ops = (one for step in request.steps for one in step.get("outcome", {}).get("observed", ()))
+    seen = [(tokens(one["path"]), one["value"]) for one in ops if "value" in one]
     if not seen:
         return []
-    kept = clone(state)
-    for one in seen:
-        *above, last = tokens(one["path"])
-        holder = part_of(kept, tuple(above))
-        if isinstance(holder, dict) and last in holder:
-            holder |= _without_values({last: holder.pop(last)})
-    return make_patch(state, kept)
+    kept, given = clone(request.state), request.before
+    whole = {place for tool in toolkit.observing if tool.contract for place in tool.contract.observed_whole}
+    for path, value in (each for one in seen for each in _things(*one, whole)):
+        holder = part_of(kept, path[:-1])
+        if not isinstance(holder, dict) or path[-1] not in holder:
+            continue
+        left = _without_values({path[-1]: holder.pop(path[-1])})
+        if path[0] in given or not _is_collection(value):
+            holder |= left
+        elif not holder and path[1:]:
+            kept.pop(path[0], None)
+    return make_patch(request.state, kept, by_members=True)
+
+
+def _things(
+    path: Sequence[str], value: Json, whole: Collection[tuple[str, ...]]
+) -> Iterator[tuple[tuple[str, ...], Json]]:
+    """Yield the places of the things that an operation shows, and what it shows there; {} of what is shown whole."""
+    place = next((place for place in whole if tuple(path[: len(place)]) == place), None)
+    if place:
+        yield place, {}
+    elif len(path) == 1 and isinstance(value, dict):
+        yield from (((*path, key), each) for key, each in value.items())
+    elif path:
+        yield tuple(path), value
+
+
+def _is_collection(value: Json) -> bool:
+    """Return whether a value holds nothing but objects: their keys are no fields."""
+    return isinstance(value, dict) and all(isinstance(each, dict) for each in value.values())
 
 
 def _without_values(value: JsonObject) -> JsonObject:

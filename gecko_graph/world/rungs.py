@@ -224,7 +224,8 @@ def observes(request: RungRequest) -> bool:
 def observe(request: RungRequest, result: Json) -> JsonObject:
     """Return marks of a real result: what it shows of the state that is not in it yet, or why that is not known."""
     try:
-        found = make_patch(request.state, apply_patch(request.state, open_contract(request).observe(result)))
+        after = apply_patch(request.state, open_contract(request).observe(result))
+        found = make_patch(request.state, after, by_members=True)
     except EvaluationFailed as failure:
         return {"unclear": [*request.unclear, f"what it shows cannot be evaluated: {failure}"]}
     return {"observed": found} if found else {}

@@ -107,14 +107,6 @@ def test_a_message_that_is_not_wholly_explained_is_open_and_refuses_all_the_same
     assert learn_contracts(known, some).contradicted == []
 
 
-@pytest.mark.parametrize(("lawful", "status"), [(5, "proposed"), (9, "proposed"), (10, "established")])
-def test_a_rule_that_hardly_any_lawful_call_has_met_refuses_nothing(lawful, status):
-    found = refusals(30)
-    some = [*[row for row in found if row.status == "ok"][:lawful], *(row for row in found if row.status == "error")]
-    (clause,) = clauses(learn_contracts(toolkit(), some))
-    assert (clause["evidence"]["lawful"], clause["evidence"]["status"]) == (lawful, status)
-
-
 def test_one_lawful_call_takes_the_right_to_refuse():
     found = refusals(20)
     odd = next(row for row in found if row.status == "error")

@@ -125,11 +125,26 @@ def look() -> dict:
     raise NotImplementedError
 
 
-def test_what_only_reads_have_shown_is_unknown_after_a_write_until_it_is_read_again():
-    shows = {"look": {"observes": [{"op": "add", "path": ["items"], "value": "{{ result }}"}]}}
+WHOLE = {"op": "add", "path": ["items"], "value": "{{ result }}"}
+BY_KEY = {"op": "add", "path": ["items", "{{ one }}"], "value": "{{ result[one] }}"}
+THINGS = {"for_each": "result | keys", "as": "one", "do": [BY_KEY]}
+TEA = {"tea": {"stock": 3}}
+
+
+@pytest.mark.parametrize(
+    ("observes", "start", "seen", "left"),
+    [
+        (WHOLE, {}, TEA, {}),  # that there is no cup is not known any more
+        (WHOLE, {"mine": 1}, TEA, {"mine": 1}),
+        (WHOLE, {"items": {}}, TEA, {"items": {"tea": {}}}),  # was given
+        (THINGS, {"mine": 1}, TEA, {"mine": 1, "items": {"tea": {}}}),
+        (THINGS, {"mine": 1}, {"shelf": TEA, "drawer": {}}, {"mine": 1}),
+        (THINGS, {"mine": 1}, {"shelf": TEA, **TEA}, {"mine": 1, "items": {"tea": {}}}),
+    ],
+)
+def test_what_only_reads_have_shown_is_unknown_after_a_write_until_it_is_read_again(observes, start, seen, left):
     tools = Toolkit.from_tools([Tool(look, effect="read"), Tool(cancel, effect="write")])
-    world = World(tools.with_contracts({"contracts": shows}), state={"mine": 1})
-    seen = {"tea": {"stock": 3}}
+    world = World(tools.with_contracts({"contracts": {"look": {"observes": [observes]}}}), state=start)
 
     def made(name: str, result: Any, **args: Any) -> Any:
         read = name == "look" or "error" in result
@@ -137,7 +152,23 @@ def test_what_only_reads_have_shown_is_unknown_after_a_write_until_it_is_read_ag
         world.record(Call(id=f"call_{len(world.log)}", name=name, args=args), answer)
         return world.state
 
-    assert made("look", seen) == {"mine": 1, "items": seen}
-    assert made("cancel", {"error": "no"}, order="a") == {"mine": 1, "items": seen}
-    assert made("cancel", {"done": True}, order="a") == {"mine": 1, "items": {"tea": {}}}
-    assert made("look", seen) == {"mine": 1, "items": seen}
+    for _ in range(2):
+        assert made("look", seen) == {**start, "items": seen}
+        assert made("cancel", {"error": "no"}, order="a") == {**start, "items": seen}
+        assert made("cancel", {"done": True}, order="a") == left
+        assert made("cancel", {"done": True}, order="b") == left
+
+
+def test_refusals_in_a_state_of_which_nothing_is_known_speak_for_no_rule_and_against_none():
+    def draw(source: Random) -> tuple[dict, dict]:
+        names = [f"o{number}" for number in source.sample(range(1000), 6)]
+        world.update(names=names[:3])
+        known = {"orders": {name: {} for name in names[:3]}} if source.random() < 0.6 else {}
+        return {"order": source.choice(names)}, {"n": source.random(), **known}
+
+    world: dict = {}
+    learned = learn("cancel", draw, lambda args, _: None if args["order"] in world["names"] else "unknown order")
+    (rule,) = (each for each in rules(learned, "cancel") if each["evidence"]["kind"] == "membership")
+    assert rule["evidence"]["status"] == "established"
+    assert said_of(learned, "cancel", {"order": "o1"}, {"orders": {"o2": {}}, "n": 0.5}) == {"error": "unknown order"}
+    assert said_of(learned, "cancel", {"order": "o1"}, {"n": 0.5}) != "unknown order"
