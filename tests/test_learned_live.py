@@ -92,10 +92,47 @@ def test_a_read_is_never_refused_and_a_written_contract_wins():
         """Look an order up."""
         return {}
 
-    for tool in (Tool(order, effect="read"), Tool(order, effect="write", contract={"returns": {"id": 1}})):
+    for tool in (
+        Tool(order, effect="read"),
+        Tool(order, effect="write", contract={"requires": [], "returns": {"id": 1}}),
+    ):
         world = World(teach(Toolkit.from_tools([tool]), LEARNED), state={})
         assert world.call({"name": "order", "args": MANY["args"]})["outcome"]["status"] == "ok"
         assert world.check({"id": "1", "name": "order", "args": MANY["args"]}) is None
+
+
+@pytest.mark.parametrize(
+    ("written", "refused"),
+    [
+        ({"fact": "order"}, True),
+        ({"returns": {"id": 1}}, True),  # says nothing of refusals
+        ({"requires": [], "returns": {"id": 1}}, False),
+        ({"at": "shop", "returns": {"id": 1}}, False),
+    ],
+)
+def test_what_was_learned_fills_what_the_written_contract_does_not_speak_of(written, refused):
+    shop = Shop()
+    tools = shop.toolkit().with_contracts({"contracts": {"order": written}})
+    shop.toolkit = lambda: tools  # type: ignore[method-assign]
+    agent = start(shop, [MANY, {"say": "That is too many."}])
+    (step,) = agent.invoke(TASK, thread())["rehearsal"]["attempts"][0]["steps"]
+    assert ("violations" in step["outcome"]) is refused
+    assert not shop.calls
+
+
+def test_a_written_requirement_refuses_as_written_beside_what_was_learned():
+    written = {"order": {"requires": [{"check": "args.item != 'ink'", "error": "no ink here"}]}}
+    answer = {"requires": RULES, "effects": [], "returns": {"id": 1}, "evidence": {"effects": {}, "returns": {}}}
+    tools = teach(Shop().toolkit().with_contracts({"contracts": written}), {"contracts": {"order": answer}})
+    world = World(tools, state={"orders": {}})
+    refused, unknown, known = (
+        world.call({"name": "order", "args": {"item": item, "quantity": count}})["outcome"]
+        for item, count in (("ink", 9), ("pen", 9), ("pen", 1))
+    )
+    assert (refused["result"], refused["rung"]) == ("no ink here", "contract")
+    assert "evidence" not in refused["violations"][0]
+    assert (unknown["rung"], known["rung"]) == ("python", "contract")
+    assert "perhaps refused" in str(unknown["passed"])
 
 
 @pytest.mark.parametrize("kept", [True, False])

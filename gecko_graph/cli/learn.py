@@ -103,7 +103,8 @@ def _show(learned: Learned, toolkit: Toolkit, target: str, console: Console) -> 
     counts = ", ".join(f"{count} {status}" for status, count in learned.count_rules().items())
     console.print(Text(f"{target}: {counted(len(learned.contracts), 'contract')}; rules: {counts or 'none'}", "bold"))
     for name, contract in learned.contracts.items():
-        console.print(Text(f"  {clean(name)}: {clean('; '.join(_tell(contract['evidence'])))}", "dim"))
+        shown = _tell(contract["evidence"]) if "evidence" in contract else ["beside what is written"]
+        console.print(Text(f"  {clean(name)}: {clean('; '.join(shown))}", "dim"))
     if never := [tool.name for tool in toolkit if not learned.sample or tool.name not in learned.sample.tools()]:
         console.print(Text(f"  never called: {clean(', '.join(never))}", "dim"))
     for one in learned.contradicted:

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 from ..errors import ContractError
 from ..state import Call, Json, JsonObject, Violation
 from ..values.origins import Untrusted
+from ..values.places import as_text
 from .clauses import Clause
 from .language.examine import ANY, Plain, Shape, of_schema
 from .language.expression import Location, Missing, Origin, Scope, raise_error
@@ -22,7 +23,7 @@ from .language.syntax import StatePath
 from .lets import LazyLets, Lets, find_used_lets, load_lets
 from .run import BASE, Admissibility, ContractRun, Parts, Shared, part_of, read_mount
 
-_NOTHING = object()
+_NOTHING, _ANSWERED = object(), ("effects", "returns", "evidence")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -153,6 +154,30 @@ class Contract:
                 clause.evidence["for"] = count + (known if isinstance(known, int) else 0)
 
     @property
+    def guards(self) -> bool:
+        """True if it has requirements that a person wrote, and that refuse."""
+        return any(not clause.passes and not clause.evidence for clause in self._parts.requires)
+
+    def fill(self, learned: Mapping[str, Any]) -> JsonObject | None:
+        """Return it, as written, with what a learned contract has of the parts that it does not speak of; None if none.
+
+        Without `requires` it is given the learned ones, beside a written answer those that refuse. Without `effects`
+        and `returns` it is given both; beside written requirements what a learned one refuses is only unknown. Below a
+        key of the state (`at`) nothing was learned.
+        """
+        own = self.data.get("requires", [])
+        clauses = [each for each in learned.get("requires", ()) if each not in own]
+        if self.answers:
+            clauses = [each for each in clauses if each.get("evidence", {}).get("status") == "established"]
+        if "requires" in self.data:
+            clauses = [] if self.answers else [_as_doubt(each) for each in clauses]
+        kept = {} if self.answers else {key: learned[key] for key in _ANSWERED if key in learned}
+        if self.at or not (clauses or kept):
+            return None
+        lets = {**self.lets, **self.data.get("let", {})}
+        return {**self.data, **({"let": lets} if lets else {}), **kept, "requires": [*own, *clauses]}
+
+    @property
     def where(self) -> str:
         """The document and the tool, as in messages."""
         return self._parts.where
@@ -242,6 +267,13 @@ class Contract:
                 key, schema = self._facts.get(call["name"], (call["name"], {}))
                 facts[key] = {"value": call["result"], "type": schema}
         return facts
+
+
+def _as_doubt(clause: Mapping[str, Any]) -> JsonObject:
+    """Return a learned requirement as one that refuses nothing: where it does not hold the contract does not know."""
+    error = clause.get("error", clause.get("open"))
+    kept = {key: clause[key] for key in ("id", "when", "check") if key in clause}
+    return {**kept, "pass": clause.get("pass", f"perhaps refused: {as_text(error)}")}
 
 
 def _defaults(parameters: JsonObject) -> JsonObject:

@@ -214,7 +214,10 @@ class ContractRun:
                 if clause.evidence:
                     self.warned.append(clause.violation(text))
             except EvaluationFailed as failure:
-                self._note(failure)
+                if clause.passes:
+                    self.unknown = self.unknown or str(failure)
+                else:
+                    self._note(failure)
             scope = self._begin(self._before)
 
     def explain(self, clause: Clause) -> Json:

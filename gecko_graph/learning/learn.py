@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..real.learned import fill_contracts
 from ..state import JsonObject
 from ..tools import Toolkit
 from ..values.documents import format_document
@@ -26,7 +27,7 @@ class Learned:
     """What was learned.
 
     Args:
-        contracts: By tool, as a file of contracts has them; none of a tool that has a written one.
+        contracts: By tool, as a file of contracts has them; what is written of a tool stands in its own.
         bad: Rows that could not be used.
         unknown: By tool, what its rows have not shown.
         contradicted: Branches of written contracts that rows contradict.
@@ -44,9 +45,8 @@ class Learned:
     sample: Sampler | None = field(default=None, repr=False, compare=False)
 
     def apply(self, toolkit: Toolkit) -> Toolkit:
-        """Return the toolkit with the learned contracts; written ones stay."""
-        free = {name: one for name, one in self.contracts.items() if toolkit[name].contract is None}
-        return toolkit.with_contracts({"contracts": free})
+        """Return the toolkit with the learned contracts; what is written stays."""
+        return toolkit.with_contracts({"contracts": fill_contracts(toolkit, self.contracts)})
 
     def count_rules(self) -> dict[str, int]:
         """Return how many rules are established, proposed and refuted."""
@@ -65,7 +65,7 @@ def learn_contracts(
     """Learn contracts from real calls: the same rows, in any order, give the same contracts.
 
     Args:
-        toolkit: The tools, as they are documented. One that has a contract keeps it: it is held beside the rows.
+        toolkit: The tools, as they are documented. What one's contract says stays, held beside the rows.
         rows: The observations.
         bad: Where rows that cannot be used are counted; what reads them may have begun it.
         progress: Called for each tool with its name, its number and how many there are.
@@ -89,13 +89,14 @@ def learn_contracts(
         tool, some = toolkit[name], sampler.rows(name)
         if odd := find_opposites(row for _, row in some):
             learned.notes.append(f"{name}: {len(odd)} calls were both answered and refused in one state: {odd[0]}")
-        if tool.contract is not None:
-            for one in find_contradictions(tool, (row for _, row in some)):
-                learned.contradicted.append(one)
-                said: JsonObject = {"part": one.part, "says": one.branch, "for": one.count, "status": "proposed"}
-                learned.proposals.setdefault(name, []).append(said)
-            continue
-        learned.contracts[name], learned.unknown[name] = mine(tool, some, documented)
+        for one in find_contradictions(tool, (row for _, row in some)):
+            learned.contradicted.append(one)
+            said: JsonObject = {"part": one.part, "says": one.branch, "for": one.count, "status": "proposed"}
+            learned.proposals.setdefault(name, []).append(said)
+        made, unknown = mine(tool, some, documented)
+        if filled := fill_contracts(toolkit, {name: made}):
+            learned.contracts.update(filled)
+            learned.unknown[name] = unknown
     if sampler.left_out > 0:
         learned.notes.append(f"{sampler.left_out:,} rows repeat others, or are beyond the sample of each branch")
     return learned

@@ -63,7 +63,7 @@ def contradicted(tool: ToolSpec, row: Observation) -> Iterator[tuple[Part, str]]
     if row.status == "error":
         kind = kind_of(row.result, row.args)
         # also where a clause cannot be evaluated: none said that the call would be refused
-        if refusal is None and run.unknown is None:
+        if refusal is None and run.unknown is None and "requires" in contract.data:
             yield "requires", f"no clause foresees: {kind}"
         elif refusal is not None and not (refusal.reason or kind.endswith(kind_of(refusal.error, row.args))):
             # an exception's name may stand before its text

@@ -19,8 +19,8 @@ from ..state import Json
 
 MISSING: Final = object()
 FIELDS, DEPTH, TERMS = 30, 3, 160
-STABLE, READ = 0.9, 0.2
-"""Share of the objects at a place that have a field which rules may name; of the states of which reads show a part."""
+STABLE = 0.9
+"""Share of the objects at a place that have a field which rules may name."""
 
 LEAST_HITS = 2
 
@@ -107,11 +107,11 @@ def quote(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def stable_fields(values: Sequence[Any], share: float = STABLE) -> list[str]:
-    """Return the keys that such a share of these objects have, but for those of which nothing is known."""
+def stable_fields(values: Sequence[Any]) -> list[str]:
+    """Return the keys that nearly all of these objects have, but for those of which nothing is known."""
     objects = [value for value in values if isinstance(value, dict) and value]
     counts = Counter(key for value in objects for key in value if key.isidentifier())
-    least = max(share * len(objects), LEAST_HITS)
+    least = max(STABLE * len(objects), LEAST_HITS)
     return [key for key, count in counts.items() if count >= least][:FIELDS]
 
 
@@ -150,7 +150,7 @@ def _arguments(args: Sequence[Any], root: str) -> Iterator[Term]:
 def _fields(
     values: Sequence[Any], text: str, of: str, depth: int, cost: int, keys: tuple[Term, ...] = ()
 ) -> Iterator[Term]:
-    for key in stable_fields(values, READ if of == "state" and not depth else STABLE):
+    for key in stable_fields(values):
         inner, name = [_at(value, [key]) for value in values], member(text, key)
         yield Term(name, inner, cost, of, keys)
         if depth < DEPTH and _mostly(inner, dict):

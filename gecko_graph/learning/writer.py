@@ -70,8 +70,8 @@ def estimate(toolkit: Toolkit, learned: Learned, prompts: Prompts, model_name: s
 
 
 def drafts_of(toolkit: Toolkit, learned: Learned) -> list[Draft]:
-    """Return a draft for each tool that was learned from rows."""
-    sample, mined = learned.sample, learned.contracts.items()
+    """Return a draft for each tool that was learned from rows alone."""
+    sample, mined = learned.sample, [pair for pair in learned.contracts.items() if not toolkit[pair[0]].contract]
     return [Draft(toolkit[name], sample.rows(name), one) for name, one in mined] if sample else []
 
 

@@ -25,7 +25,7 @@ LearnedLike: TypeAlias = "str | Path | Mapping[str, Any] | None"
 
 
 def teach(toolkit: Toolkit, learned: LearnedLike = None) -> Toolkit:
-    """Return the toolkit with learned contracts, where a tool has no written one, and with room for what calls teach.
+    """Return the toolkit with what was learned where nothing is written of it, and with room for what calls teach.
 
     Raises:
         GeckoError: The file cannot be read or used.
@@ -36,9 +36,9 @@ def teach(toolkit: Toolkit, learned: LearnedLike = None) -> Toolkit:
     if learned is not None:
         document: Any = learned if isinstance(learned, Mapping) else read_document(learned)
         contracts = document.get("contracts", {}) if isinstance(document, Mapping) else {}
-        names = {name for name in contracts if name not in toolkit or toolkit[name].contract is None}
-        free = {name: each for name, each in contracts.items() if name in names}
-        toolkit = toolkit.with_contracts({**document, "contracts": free} if contracts else document)
+        filled = fill_contracts(toolkit, contracts)
+        names = {*filled}
+        toolkit = toolkit.with_contracts({**document, "contracts": filled} if contracts else document)
     tools = []
     for tool in toolkit:
         if tool.name in names and tool.reads and tool.contract:
@@ -46,6 +46,14 @@ def teach(toolkit: Toolkit, learned: LearnedLike = None) -> Toolkit:
         lessons = Lessons(place_of(tool.name, tool.parameters), is_learned=tool.name in names)
         tools.append(replace(tool, lessons=lessons))
     return toolkit.replace(*tools)
+
+
+def fill_contracts(toolkit: Toolkit, learned: Mapping[str, Any]) -> dict[str, Any]:
+    """Return learned contracts of tools without a written one; of others what is written, filled, if there is room."""
+    free = {name: each for name, each in learned.items() if name not in toolkit or toolkit[name].contract is None}
+    written = {name: contract for name in learned.keys() - free.keys() if (contract := toolkit[name].contract)}
+    filled = {name: made for name, contract in written.items() if (made := contract.fill(learned[name]))}
+    return {name: {**free, **filled}[name] for name in learned if name in free or name in filled}
 
 
 def share(toolkit: Toolkit) -> Generator[list[Any], list[Reply], None]:

@@ -37,7 +37,7 @@ class Lessons:
 
     Args:
         place: The tool's place in a store.
-        is_learned: Whether the tool's contract was learned, not written.
+        is_learned: Whether something of the tool's contract was learned.
         items: `{"v", "tool", "part", "says", "status", "calls"}`: what is proposed of which part of its contract, or
             (`rule`, `may_refuse`) which rule a real call has `refuted`, `confirmed` or `closed`; digests of the calls'
             arguments.

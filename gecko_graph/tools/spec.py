@@ -117,8 +117,19 @@ class ToolSpec:
 
     @property
     def is_learned(self) -> bool:
-        """True if its contract was learned: it warns, and what it refuses a person may have made."""
+        """True if its requirements were learned: they warn, and what they refuse a person may have made."""
+        return self.has_learned and not (self.contract and self.contract.guards)
+
+    @property
+    def has_learned(self) -> bool:
+        """True if something of its contract was learned."""
         return self.lessons is not None and self.lessons.is_learned
+
+    @property
+    def has_learned_answers(self) -> bool:
+        """True if nothing that its contract says of effects and result was written."""
+        data = self.contract.data if self.contract else {}
+        return self.has_learned and {"effects", "returns"} & data.keys() <= data.get("evidence", {}).keys()
 
     @property
     def trusted(self) -> bool:

@@ -10,7 +10,6 @@ from typing import Any
 
 from langgraph.config import get_config
 
-from ..contracts.run import part_of
 from ..models.ask import AnyAsk, Reply, Work
 from ..models.formatting import format_json
 from ..models.node import NodeScope
@@ -18,7 +17,7 @@ from ..schemas.complaints import find_faults
 from ..schemas.specimens import is_identifier
 from ..state import VERSION, Call, Json, JsonObject, Outcome, Patch, Step, Violation
 from ..tools import Toolkit
-from ..values.difference import json_equal, make_patch, net_changes
+from ..values.difference import json_equal, net_changes
 from ..values.digest import clone, digest
 from ..values.finding import atoms_of, forms_of, whole_form
 from ..values.observation import Observation, Observer, kind_of, observe_step
@@ -30,7 +29,7 @@ from .ladder import check_result_schema, climb
 from .model import ask_patch
 from .records import Departure, Drift, ExecutedCall, PlannedCall, Prediction
 from .rung import DECIDING, Answer, RungRequest, gate, open_contract, request_of
-from .rungs import observe, observes
+from .rungs import forget, observe, observes
 from .state_rules import StateRules
 
 LOG = logging.getLogger(__name__)
@@ -65,7 +64,12 @@ def observe_call(observer: Observer, toolkit: Toolkit, step: Step, done: Sequenc
         tool = toolkit[step["call"]["name"]]
         about = (tool.source.document if tool.source else {}).get("info", {})
         versions = {"api": str(about["version"])} if isinstance(about, dict) and "version" in about else {}
-        known: Any = {"reads": toolkit.is_read, "taught": tool.is_learned, "versions": versions, "source": source}
+        known: Any = {
+            "reads": toolkit.is_read,
+            "taught": tool.has_learned_answers,
+            "versions": versions,
+            "source": source,
+        }
         lessons = tool.lessons.of(step["call"]["args"]) if tool.lessons else []
         return observe_step(step, done, lessons=lessons, **known, **more)
 
@@ -158,7 +162,7 @@ def _book(
         if answered["status"] == "ok":
             outcome["patch"] = answered["patch"]
             entry["drift"] += _changed(request, patch, answered["patch"] or []) if planned else []
-    if outcome["patch"] and (not decided or request.tool.is_learned):
+    if outcome["patch"] and (not decided or request.tool.has_learned_answers):
         outcome["supposed"] = True
     if is_ok:
         entry["drift"] += _see(request, outcome, toolkit, decided=decided)
@@ -198,55 +202,9 @@ def _see(request: RungRequest, outcome: Outcome, toolkit: Toolkit, *, decided: b
         outcome |= observe(request, outcome["result"])  # type: ignore[typeddict-item]
         return _changed(request, [], outcome.get("observed", []))
     if not (decided or request.tool.reads or outcome["patch"]):
-        forgotten = _forgotten(request, toolkit)
+        forgotten = forget(request, toolkit)
         outcome |= {"observed": forgotten} if forgotten else {}
     return []
-
-
-def _forgotten(request: RungRequest, toolkit: Toolkit) -> Patch:
-    """Return the removal of what only reads have shown: a write whose change nobody knows may have changed it.
-
-    A thing read by its key stays, without what it holds: it is not said to be gone. A collection does not: what was not
-    in it may be there now, so it is as unknown as before it was read, and not empty.
-    """
-    ops = (one for step in request.steps for one in step.get("outcome", {}).get("observed", ()))
-    seen = [(tokens(one["path"]), one["value"]) for one in ops if "value" in one]
-    if not seen:
-        return []
-    kept, given = clone(request.state), request.before
-    whole = {place for tool in toolkit.observing if tool.contract for place in tool.contract.observed_whole}
-    for path, value in (each for one in seen for each in _things(*one, whole)):
-        holder = part_of(kept, path[:-1])
-        if not isinstance(holder, dict) or path[-1] not in holder:
-            continue
-        left = _without_values({path[-1]: holder.pop(path[-1])})
-        if path[0] in given or not _is_collection(value):
-            holder |= left
-        elif not holder and path[1:]:
-            kept.pop(path[0], None)
-    return make_patch(request.state, kept, by_members=True)
-
-
-def _things(
-    path: Sequence[str], value: Json, whole: Collection[tuple[str, ...]]
-) -> Iterator[tuple[tuple[str, ...], Json]]:
-    """Yield the places of the things that an operation shows, and what it shows there; {} of what is shown whole."""
-    place = next((place for place in whole if tuple(path[: len(place)]) == place), None)
-    if place:
-        yield place, {}
-    elif len(path) == 1 and isinstance(value, dict):
-        yield from (((*path, key), each) for key, each in value.items())
-    elif path:
-        yield tuple(path), value
-
-
-def _is_collection(value: Json) -> bool:
-    """Return whether a value holds nothing but objects: their keys are no fields."""
-    return isinstance(value, dict) and all(isinstance(each, dict) for each in value.values())
-
-
-def _without_values(value: JsonObject) -> JsonObject:
-    return {key: _without_values(each) for key, each in value.items() if isinstance(each, dict)}
 
 
 def _changed(request: RungRequest, expected: Patch, real: Patch) -> list[Drift]:

@@ -8,7 +8,7 @@ difference is laid over the real result. What cannot be decided so is marked `st
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from dataclasses import replace
 from types import GeneratorType
 from typing import Any, cast
@@ -16,11 +16,13 @@ from typing import Any, cast
 from langchain_core.messages import ToolMessage
 
 from ..contracts.language.sandbox import Hole
+from ..contracts.run import part_of
 from ..errors import EvaluationFailed, NotKnown, PatchConflict, StateError
 from ..models.ask import Reply, Work
 from ..schemas.complaints import find_faults
 from ..schemas.made_up import Impossible, make_value
 from ..state import Json, JsonObject, PassedRung, Patch
+from ..tools import Toolkit
 from ..tools.real import as_answer, as_json, run_real
 from ..tools.spec import ToolSpec
 from ..values.difference import json_equal, make_patch
@@ -70,7 +72,7 @@ def contract_rung(request: RungRequest) -> RungResult:
 
 def _not_evaluated(request: RungRequest, failure: EvaluationFailed) -> RungResult:
     """Return why a contract does not answer: a learned one knows less than it seems, a written one is wrong."""
-    if request.tool.is_learned:
+    if request.tool.has_learned_answers:
         return Pass(f"the contract does not know: {failure}")
     return unchecked([*request.unclear, f"the contract cannot be evaluated: {failure}"])
 
@@ -229,6 +231,52 @@ def observe(request: RungRequest, result: Json) -> JsonObject:
     except EvaluationFailed as failure:
         return {"unclear": [*request.unclear, f"what it shows cannot be evaluated: {failure}"]}
     return {"observed": found} if found else {}
+
+
+def forget(request: RungRequest, toolkit: Toolkit) -> Patch:
+    """Return the removal of what only reads have shown: a write whose change nobody knows may have changed it.
+
+    A thing read by its key stays, without what it holds: it is not said to be gone. A collection does not: what was not
+    in it may be there now, so it is as unknown as before it was read, and not empty.
+    """
+    ops = (one for step in request.steps for one in step.get("outcome", {}).get("observed", ()))
+    seen = [(tokens(one["path"]), one["value"]) for one in ops if "value" in one]
+    if not seen:
+        return []
+    kept, given = clone(request.state), request.before
+    whole = {place for tool in toolkit.observing if tool.contract for place in tool.contract.observed_whole}
+    for path, value in (each for one in seen for each in _things(*one, whole)):
+        holder = part_of(kept, path[:-1])
+        if not isinstance(holder, dict) or path[-1] not in holder:
+            continue
+        left = _without_values({path[-1]: holder.pop(path[-1])})
+        if path[0] in given or not _is_collection(value):
+            holder |= left
+        elif not holder and path[1:]:
+            kept.pop(path[0], None)
+    return make_patch(request.state, kept, by_members=True)
+
+
+def _things(
+    path: Sequence[str], value: Json, whole: Collection[tuple[str, ...]]
+) -> Iterator[tuple[tuple[str, ...], Json]]:
+    """Yield the places of the things that an operation shows, and what it shows there; {} of what is shown whole."""
+    place = next((place for place in whole if tuple(path[: len(place)]) == place), None)
+    if place:
+        yield place, {}
+    elif len(path) == 1 and isinstance(value, dict):
+        yield from (((*path, key), each) for key, each in value.items())
+    elif path:
+        yield tuple(path), value
+
+
+def _is_collection(value: Json) -> bool:
+    """Return whether a value holds nothing but objects: their keys are no fields."""
+    return isinstance(value, dict) and all(isinstance(each, dict) for each in value.values())
+
+
+def _without_values(value: JsonObject) -> JsonObject:
+    return {key: _without_values(each) for key, each in value.items() if isinstance(each, dict)}
 
 
 def mark(request: RungRequest, real: Answer, *, stale: bool | None) -> Answer:

@@ -233,6 +233,23 @@ def test_a_written_contract_stays_and_is_held_beside_the_rows(learned):
     }
 
 
+@pytest.mark.parametrize(
+    ("part", "refusing", "answered"), [("fact", 3, True), ("requires", 0, True), ("effects", 3, False)]
+)
+def test_what_a_written_contract_does_not_speak_of_is_learned(learned, part, refusing, answered):
+    own = {"requires": learned.contracts["buy"]["requires"][:1], "effects": [], "fact": "sale"}[part]
+    written = toolkit().with_contracts({"contracts": {"buy": {part: own}}})
+    found = learn_contracts(written, rows(400))
+    data = found.contracts["buy"]
+    assert data[part][: len(own)] == own
+    assert sum("error" in each for each in data["requires"][len(own) if part == "requires" else 0 :]) == refusing
+    assert ("returns" in data) is answered
+    assert bool(found.contradicted) is (part != "fact")  # requirements that are missing, no effects
+    known = found.apply(written)
+    assert ("refused", "ok") not in {(said(known, row), row.status) for row in rows(100, seed=5)}
+    assert found.apply(known)["buy"].contract.data == known["buy"].contract.data
+
+
 def test_results_that_contradict_others_lose_nothing_and_are_named():
     every = rows(400)
     odd = [replace(row, result={**row.result, "left": 99}) for row in every if row.status == "ok"][:3]

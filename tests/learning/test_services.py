@@ -164,11 +164,11 @@ def test_refusals_in_a_state_of_which_nothing_is_known_speak_for_no_rule_and_aga
         names = [f"o{number}" for number in source.sample(range(1000), 6)]
         world.update(names=names[:3])
         known = {"orders": {name: {} for name in names[:3]}} if source.random() < 0.6 else {}
-        return {"order": source.choice(names)}, {"n": source.random(), **known}
+        return {"order": source.choice(names)}, known
 
     world: dict = {}
     learned = learn("cancel", draw, lambda args, _: None if args["order"] in world["names"] else "unknown order")
     (rule,) = (each for each in rules(learned, "cancel") if each["evidence"]["kind"] == "membership")
     assert rule["evidence"]["status"] == "established"
-    assert said_of(learned, "cancel", {"order": "o1"}, {"orders": {"o2": {}}, "n": 0.5}) == {"error": "unknown order"}
-    assert said_of(learned, "cancel", {"order": "o1"}, {"n": 0.5}) != "unknown order"
+    assert said_of(learned, "cancel", {"order": "o1"}, {"orders": {"o2": {}}}) == {"error": "unknown order"}
+    assert said_of(learned, "cancel", {"order": "o1"}, {}) != "unknown order"

@@ -48,6 +48,17 @@ def test_a_refused_write_shows_rule_and_evidence_and_a_read_is_never_refused(run
     assert RULE["check"] in said_by(out)
 
 
+@pytest.mark.parametrize(("written", "refused"), [({"fact": "paid"}, True), ({"requires": []}, False)])
+def test_beside_a_written_contract_a_learned_rule_refuses_where_that_says_nothing(run, written, refused):
+    bank = Bank()
+    toolkit = bank.bare().with_contracts({"contracts": {"transfer": written}})
+    guard = GeckoMiddleware(toolkit, mode="guard", state=STATE, learned=LEARNED, interrupt_on="none")
+    said = chat(calls(pay("a", 30)), "Done.")
+    agent = create_agent(said, tools=toolkit.as_tools(), middleware=[guard], checkpointer=InMemorySaver())
+    run(agent, TASK, THREAD)
+    assert bank.calls == ([] if refused else [PAID])
+
+
 @pytest.mark.parametrize("word", ["approve", "reject"])
 @pytest.mark.parametrize("mode", ["guard", "preview"])
 def test_a_person_may_have_it_made(run, mode, word, caplog):
