@@ -48,6 +48,13 @@ class Learned:
         """Return the toolkit with the learned contracts; what is written stays."""
         return toolkit.with_contracts({"contracts": fill_contracts(toolkit, self.contracts)})
 
+    def propose(self, contradicted: Iterable[Contradiction]) -> None:
+        """Take what rows contradict in written contracts, also as proposals."""
+        for one in contradicted:
+            self.contradicted.append(one)
+            said: JsonObject = {"part": one.part, "says": one.branch, "for": one.count, "status": "proposed"}
+            self.proposals.setdefault(one.tool, []).append(said)
+
     def count_rules(self) -> dict[str, int]:
         """Return how many rules are established, proposed and refuted."""
         clauses: Iterable[Any] = (clause for one in self.contracts.values() for clause in one["requires"])
@@ -89,14 +96,13 @@ def learn_contracts(
         tool, some = toolkit[name], sampler.rows(name)
         if odd := find_opposites(row for _, row in some):
             learned.notes.append(f"{name}: {len(odd)} calls were both answered and refused in one state: {odd[0]}")
-        for one in find_contradictions(tool, (row for _, row in some)):
-            learned.contradicted.append(one)
-            said: JsonObject = {"part": one.part, "says": one.branch, "for": one.count, "status": "proposed"}
-            learned.proposals.setdefault(name, []).append(said)
+        learned.propose(find_contradictions(tool, (row for _, row in some)))
         made, unknown = mine(tool, some, documented)
         if filled := fill_contracts(toolkit, {name: made}):
             learned.contracts.update(filled)
             learned.unknown[name] = unknown
+    if unsaid := [name for name in names if toolkit[name].effect is None]:
+        learned.notes.append(f"nobody says what only reads: give {', '.join(unsaid)} an `effect`, read or write")
     if sampler.left_out > 0:
         learned.notes.append(f"{sampler.left_out:,} rows repeat others, or are beyond the sample of each branch")
     return learned

@@ -250,6 +250,16 @@ def test_what_a_written_contract_does_not_speak_of_is_learned(learned, part, ref
     assert found.apply(known)["buy"].contract.data == known["buy"].contract.data
 
 
+@pytest.mark.parametrize("effect", [None, "read", "write"])
+def test_a_function_dict_says_by_effect_whether_it_only_reads(effect):
+    said = {"name": "buy", "description": "Buy.", "parameters": {"type": "object"}} | (
+        {"effect": effect} if effect else {}
+    )
+    known = Toolkit.from_tools([{"type": "function", "function": said}])
+    found = learn_contracts(known, [Observation("buy", {}, "ok", {"left": 1})] * 12)
+    assert ("give buy an `effect`, read or write" in "; ".join(found.notes)) is (effect is None)
+
+
 def test_results_that_contradict_others_lose_nothing_and_are_named():
     every = rows(400)
     odd = [replace(row, result={**row.result, "left": 99}) for row in every if row.status == "ok"][:3]
