@@ -278,7 +278,7 @@ def may_say(wanted: Figure, text: str) -> bool:
 
 
 def _has_numeral(wanted: Figure, other: Figure) -> bool:
-    """Return whether the same digits stand in another figure, whatever is counted there: `v2.3.1`, `36 are billable`."""
+    """Return whether the same digits stand in another figure, whatever they count: `v2.3.1`, `36 are billable`."""
     one, two = (_GLUED.sub("", each.text.replace(",", "")) for each in (wanted, other))
     return bool(one) and canonical(one) == canonical(two)
 

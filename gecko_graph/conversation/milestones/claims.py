@@ -110,7 +110,7 @@ def _by_clauses(part: Comparison) -> _Read | None:
     others = [each for each in others if each is not clause]
     if any(other != turn for other, _ in turns) or any(map(part.is_near, others)):
         return _Read("unsure", clause.text, "it is said and denied")
-    if _is_of_another(part, clause):
+    if _is_of_another(part, clause) or part.is_miscounted(clause):
         return _Read("unsure", clause.text, "another figure may be the one that was asked for")
     return _Read("stated" if turn > 0 else "denied", clause.text, "" if turn > 0 else "the opposite is said")
 
