@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from ..state import JsonObject
-from .rows import Unwritten, check_target, write_rows
+from .rows import Unwritten, check_target
 
 
 class Journal:
@@ -55,11 +54,15 @@ class Journal:
         except OSError as error:
             raise Unwritten(f"{self._file}: cannot be written: {error.strerror}; the same command goes on") from None
 
+    def lines(self) -> Iterator[str]:
+        """Yield what is done, a line of JSON each."""
+        self._stream.seek(len(self._head))
+        yield from (line.decode().rstrip("\n") for line in self._stream)
+        self._stream.seek(0, os.SEEK_END)
+
     def read(self) -> Iterator[Any]:
         """Yield what is done."""
-        self._stream.seek(len(self._head))
-        yield from map(json.loads, self._stream)
-        self._stream.seek(0, os.SEEK_END)
+        return map(json.loads, self.lines())
 
     def write(self, text: str) -> None:
         """Add what one part came to, as JSON text without a line break."""
@@ -70,13 +73,6 @@ class Journal:
         """Give the system what is written."""
         with self._told():
             self._stream.flush()
-
-    def finish(self, convert: Callable[[JsonObject], Iterable[JsonObject]]) -> int:
-        """Write the output whole, and remove the journal; returns how many rows were written."""
-        self.flush()
-        count = write_rows(self._output, (row for entry in self.read() for row in convert(entry)))
-        self.drop()
-        return count
 
     def drop(self) -> None:
         """Remove the journal."""

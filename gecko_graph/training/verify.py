@@ -22,7 +22,7 @@ from .checks import Checker, Code, Verdict
 from .formats import FORMATS
 from .journal import Journal
 from .judging import Item, Judge, was_asked
-from .rows import Line, read_lines
+from .rows import Line, Row, read_lines, write_rows
 from .samples import Bad, Sample, continues
 from .shapes import ROW_ERRORS, read_row, reason_of
 from .workers import Workers
@@ -187,21 +187,24 @@ def verify_samples(  # noqa: PLR0913 - every one is a choice of its own, by keyw
     )
     counted = _Counted(where)
     with Journal(output, setting) as journal:
-        for entry in journal.read():
-            item = counted.take(Item.of(entry))
+        for line in journal.lines():
+            item = counted.take(Item.of(line))
             if judge:
                 judge.asked += sum(was_asked(verdict) for _, verdict, _ in item.rows)
-        left = (line for line in _open(source) if line.number > counted.last)
+        left = (row for row in _open(source) if row.number > counted.last)
         for items in Workers(work, work.give_up, workers).run(_chunk(left)):
             for item in judge.decide(items) if judge else items:
-                journal.write(counted.take(item).to_text())
+                journal.write(counted.take(item).to_line())
                 tell(item.number)
             journal.flush()
         if not counted.known:
             journal.drop()
             raise GeckoError(f"{name}: nothing could be read: {counted.describe_bad()}")
-        convert = FORMATS[to] if to else lambda row: iter([row])
-        counted.summary.written = journal.finish(lambda entry: (made for row in entry["rows"] for made in convert(row)))
+        journal.flush()
+        texts = (text for line in journal.lines() for text in line.split("\t")[1:])
+        rows: Iterator[Row] = (made for text in texts for made in FORMATS[to](json.loads(text))) if to else texts
+        counted.summary.written = write_rows(output, rows)
+        journal.drop()
     return counted.summary
 
 

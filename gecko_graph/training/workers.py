@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -17,8 +19,8 @@ from typing import Any, Generic, TypeVar
 Part = TypeVar("Part")
 Done = TypeVar("Done")
 
-AHEAD = 64
-"""Chunks a process that a pool is opened for."""
+AHEAD = 32
+"""Chunks a process that are given to the pool at once."""
 
 _work: Callable[[list[Any]], Any]
 
@@ -26,6 +28,7 @@ _work: Callable[[list[Any]], Any]
 def _begin(work: Callable[[list[Any]], Any]) -> None:
     global _work
     _work = work
+    gc.freeze()  # what is shared with the first process is neither searched nor copied
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends the others
     Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
 
@@ -59,22 +62,23 @@ class Workers(Generic[Part, Done]):
         if self._count == 1:
             yield from map(self._work, chunks)
             return
-        left = iter(chunks)
-        while some := list(islice(left, AHEAD * self._count)):
-            pool = self._open(self._count)
-            try:
-                futures = [_submit(pool, chunk) for chunk in some]
-                for chunk, future in zip(some, futures, strict=True):
-                    yield from self._take(chunk, future)
-            finally:
-                pool.shutdown(wait=False, cancel_futures=True)
-
-    def _take(self, chunk: list[Part], future: Future[Done]) -> Iterator[Done]:
+        left, waiting, pool = iter(chunks), deque[tuple[list[Part], Future[Done]]](), self._open(self._count)
         try:
-            done = [future.result()]
-        except BrokenProcessPool:
-            done = list(self._do_alone(chunk))
-        yield from done
+            while True:
+                waiting += ((chunk, _submit(pool, chunk)) for chunk in islice(left, AHEAD * self._count - len(waiting)))
+                if not waiting:
+                    return
+                chunk, future = waiting.popleft()
+                try:
+                    yield future.result()
+                    continue
+                except BrokenProcessPool:
+                    pool.shutdown(wait=False)
+                yield from self._do_alone(chunk)
+                pool = self._open(self._count)
+                waiting = deque((one, _submit(pool, one) if _is_lost(made) else made) for one, made in waiting)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
     def _open(self, count: int) -> ProcessPoolExecutor:
         return ProcessPoolExecutor(count, mp_context=get_context("fork"), initializer=_begin, initargs=(self._work,))
@@ -99,3 +103,8 @@ def _submit(pool: ProcessPoolExecutor, chunk: list[Any]) -> Future[Any]:
         future = Future[Any]()
         future.set_exception(error)
         return future
+
+
+def _is_lost(future: Future[Any]) -> bool:
+    """Return whether work has to be done again, as its pool has died."""
+    return not future.done() or isinstance(future.exception(), BrokenProcessPool)

@@ -13,6 +13,7 @@ from gecko_graph import GeckoError, verify_samples
 from gecko_graph.models.factory import Models
 from gecko_graph.models.recorded import RecordedModel
 from gecko_graph.training import journal as journals
+from gecko_graph.training import verify
 from gecko_graph.training.checks import Checker
 from gecko_graph.training.rows import Unwritten
 from gecko_graph.training.workers import Workers
@@ -143,7 +144,7 @@ def test_a_full_disk_keeps_what_is_done(tmp_path, monkeypatch):
 
     with monkeypatch.context() as patched:
         patched.setattr(journals.Journal, "flush", lambda self: None)
-        patched.setattr(journals, "write_rows", lambda *_: refuse(None))
+        patched.setattr(verify, "write_rows", lambda *_: refuse(None))
         with pytest.raises(OSError, match="No space"):
             verify_samples(file, out, toolkit=TOOLKIT)
     assert verify_samples(file, out, toolkit=TOOLKIT).written == 40
