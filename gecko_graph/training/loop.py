@@ -26,7 +26,6 @@ from ..errors import GeckoError
 from ..models.factory import Models, ModelsLike
 from ..state import JsonObject
 from ..tools import Toolkit
-from ..values.digest import digest
 from .checks import Checker
 from .expand import CONSTRAINTS, verify_variants, write_variants
 from .formats import FORMATS, is_good
@@ -45,7 +44,7 @@ from .probe import (
     write_outputs,
 )
 from .rows import write_rows
-from .samples import Bad, Sample, continues
+from .samples import Bad, Sample, continues, goal_key
 from .shapes import read_samples
 from .steps import Counts, Journal, identify, once, read_rows
 from .verify import describe_tools
@@ -290,10 +289,10 @@ def _pair(rows: Sequence[Sample], outputs: Sequence[Output], all_: Sequence[Samp
     """Yield each row with its output, and with those that continue its conversation to its goal, in their order."""
     known = defaultdict[str, dict[str, Sample]](dict)
     for row in all_:
-        if row.get("goal"):
-            known[digest([row["goal"], row.get("state")])].setdefault(row["id"], row)
+        if key := goal_key(row):
+            known[key].setdefault(row["id"], row)
     for row, output in zip(rows, outputs, strict=True):
-        same = known[digest([row["goal"], row.get("state")])].values() if row.get("goal") else ()
+        same = known[goal_key(row)].values()
         later = sorted((each for each in same if continues(each, row)), key=lambda each: len(each["messages"]))
         yield row, output, later
 

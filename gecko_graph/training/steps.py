@@ -69,13 +69,9 @@ class Journal:
         return map(json.loads, self.lines())
 
     def write(self, text: str) -> None:
-        """Add what one part came to, as JSON text without a line break."""
+        """Add what one part came to, as JSON text without a line break; the system has it then."""
         with self._told():
             self._stream.write(f"{text}\n".encode())
-
-    def flush(self) -> None:
-        """Give the system what is written."""
-        with self._told():
             self._stream.flush()
 
     def drop(self) -> None:
@@ -152,7 +148,6 @@ def keep(journal: Journal, entry: Mapping[str, Any]) -> Any:
     """Add an entry to a journal; return it as it is read again: half a surrogate pair, which no file holds, is `?`."""
     text = json.dumps(entry, ensure_ascii=False).encode("utf-8", "replace").decode()
     journal.write(text)
-    journal.flush()
     return json.loads(text)
 
 

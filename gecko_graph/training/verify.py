@@ -29,15 +29,19 @@ from .checks import Checker, Code, Verdict
 from .formats import FORMATS
 from .judging import Item, Judge, was_asked
 from .rows import Line, Row, read_lines, write_rows
-from .samples import Bad, Sample, continues
+from .samples import Bad, Sample, continues, goal_key
 from .shapes import ROW_ERRORS, read_row, reason_of
-from .steps import Journal
+from .steps import Journal, identify, read_rows
 
 Part = TypeVar("Part")
 Done = TypeVar("Done")
 
+CHUNK, LONGEST = 8, 200
+"""Rows that a process is given at once, and at most where one conversation has more."""
 AHEAD = 32
 """Chunks a process that are given to the pool at once."""
+EXAMPLES = 3
+_TRUE = ("true", "1", "1.0", "yes", "right", "correct", "valid", "keep")
 
 _work: Callable[[list[Any]], Any]
 
@@ -125,12 +129,6 @@ def _submit(pool: ProcessPoolExecutor, chunk: list[Any]) -> Future[Any]:
 def _is_lost(future: Future[Any]) -> bool:
     """Return whether work has to be done again, as its pool has died."""
     return not future.done() or isinstance(future.exception(), BrokenProcessPool)
-
-
-CHUNK, LONGEST = 8, 200
-"""Rows that a process is given at once, and at most where one conversation has more."""
-EXAMPLES = 3
-_TRUE = ("true", "1", "1.0", "yes", "right", "correct", "valid", "keep")
 
 
 @dataclass(slots=True)
@@ -229,11 +227,8 @@ def _chunk(lines: Iterable[Line]) -> Iterator[list[Line]]:
 
 
 def _goal_key(line: Line) -> str:
-    if isinstance(line.content, bytes) and b'"goal"' not in line.content:
-        return ""
     with suppress(*ROW_ERRORS):
-        row = line.read()
-        return digest([row["goal"], row.get("state")]) if row.get("goal") else ""
+        return goal_key(line.read()) if not isinstance(line.content, bytes) or b'"goal"' in line.content else ""
     return ""
 
 
@@ -270,7 +265,7 @@ def verify_samples(  # noqa: PLR0913 - every one is a choice of its own, by keyw
         with TemporaryDirectory() as folder:
             given: Any = {"toolkit": toolkit, "model": model, "workers": workers, "answers": answers, "to": to}
             summary = verify_samples(source, Path(folder) / "rows.jsonl", truth=truth, tell=tell, **given)
-            summary.rows = [line.read() for line in read_lines(Path(folder) / "rows.jsonl")]
+            summary.rows = [*read_rows(Path(folder) / "rows.jsonl")]
             return summary
     name, where = (Path(source).name, f"{source}:") if isinstance(source, str | Path) else ("row", "row ")
     models = Models.of(model) if model is not None else None
@@ -296,11 +291,9 @@ def verify_samples(  # noqa: PLR0913 - every one is a choice of its own, by keyw
             for item in judge.decide(items) if judge else items:
                 journal.write(counted.take(item).to_line())
                 tell(item.number)
-            journal.flush()
         if not counted.known:
             journal.drop()
             raise GeckoError(f"{name}: nothing could be read: {counted.describe_bad()}")
-        journal.flush()
         texts = (text for line in journal.lines() for text in line.split("\t")[1:])
         rows: Iterator[Row] = (made for text in texts for made in FORMATS[to](json.loads(text))) if to else texts
         counted.summary.written = write_rows(output, rows)
@@ -342,21 +335,17 @@ class _Counted:
 
 
 def _read_answers(file: str | Path | None) -> dict[str, Any]:
-    if file is None:
-        return {}
-    rows = (line.read() for line in read_lines(file))
     try:
-        return {str(row["id"]): row["ground_truth"] for row in rows}
+        return {} if file is None else {str(row["id"]): row["ground_truth"] for row in read_rows(Path(file))}
     except ROW_ERRORS:
         raise GeckoError(f"{file}: expected BFCL's answers: rows of id and ground_truth") from None
 
 
-def _identify(file: Any) -> Any:
+def _identify(given: Any) -> Any:
     """Return what tells a file from another, or from itself once it is changed; of rows nothing does."""
-    if not isinstance(file, str | Path) or not Path(file).exists():
-        return None if file is None else time.time_ns()
-    found = Path(file).stat()
-    return [str(Path(file).resolve()), found.st_size, found.st_mtime_ns]
+    if isinstance(given, str | Path):
+        return identify(Path(given))
+    return None if given is None else time.time_ns()
 
 
 def describe_tools(toolkit: Toolkit | None) -> list[Any]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from gecko_graph.training.steps import Journal
 
-WRITES = [(os, "replace"), (Path, "replace"), (Path, "unlink"), (Journal, "write"), (Journal, "flush")]
+WRITES = [(os, "replace"), (Path, "replace"), (Path, "unlink"), (Journal, "write")]
 
 
 def content(folder: Path) -> dict[str, bytes]:

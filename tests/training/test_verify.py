@@ -12,7 +12,7 @@ import pytest
 from gecko_graph import GeckoError, verify_samples
 from gecko_graph.models.factory import Models
 from gecko_graph.models.recorded import RecordedModel
-from gecko_graph.training import steps, verify
+from gecko_graph.training import verify
 from gecko_graph.training.checks import Checker
 from gecko_graph.training.rows import Unwritten
 from gecko_graph.training.verify import Workers
@@ -142,7 +142,6 @@ def test_a_full_disk_keeps_what_is_done(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(steps.Journal, "flush", lambda self: None)
         patched.setattr(verify, "write_rows", lambda *_: refuse(None))
         with pytest.raises(OSError, match="No space"):
             verify_samples(file, out, toolkit=TOOLKIT)
