@@ -40,11 +40,10 @@ def compile_plain(schema: Any) -> Test:
     """Return a test of values that holds only where they fit a schema without malformed parts."""
     if isinstance(schema, bool):
         return lambda _: schema
-    tests: list[Test] = []
-    for keyword in schema.keys() & Draft202012Validator.VALIDATORS.keys():  # the others decide nothing
-        if keyword not in _TESTS:
-            return lambda _: False
-        tests.append(_TESTS[keyword](schema[keyword], schema))
+    deciding = [keyword for keyword in schema if keyword in Draft202012Validator.VALIDATORS]
+    if not _TESTS.keys() >= {*deciding}:
+        return lambda _: False
+    tests = [_TESTS[keyword](schema[keyword], schema) for keyword in deciding]
     return reduce(_both, tests) if tests else lambda _: True
 
 
@@ -79,15 +78,12 @@ def _required(names: Sequence[str], _: Any) -> Test:
 
 def _additional_properties(rule: Any, schema: Mapping[str, Any]) -> Test:
     known, fits = schema.get("properties", {}), compile_plain(rule)
-    others = "patternProperties" not in schema
-    return lambda value: (
-        not isinstance(value, dict) or (others and all(name in known or fits(value[name]) for name in value))
-    )
+    return lambda value: not isinstance(value, dict) or all(name in known or fits(value[name]) for name in value)
 
 
-def _items(rule: Any, schema: Mapping[str, Any]) -> Test:
-    fits, first = compile_plain(rule), len(schema.get("prefixItems", ()))
-    return lambda value: not isinstance(value, list) or all(map(fits, value[first:]))
+def _items(rule: Any, _: Any) -> Test:
+    fits = compile_plain(rule)
+    return lambda value: not isinstance(value, list) or all(map(fits, value))
 
 
 def _enum(values: Sequence[Json], _: Any) -> Test:
@@ -100,6 +96,7 @@ def _any_of(options: Sequence[Any], _: Any) -> Test:
     return lambda value: any(fits(value) for fits in tests)
 
 
+# without `prefixItems` and `patternProperties`, `items` and `additionalProperties` hold of all that stands there
 _TESTS: Mapping[str, Callable[[Any, Any], Test]] = {
     "type": _type,
     "properties": _properties,
