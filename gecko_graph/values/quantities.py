@@ -262,7 +262,7 @@ def may_say(wanted: Figure, text: str) -> bool:
         return True
     if wanted.kind == "date" and _NUMERIC_DAY.search(text):
         return True
-    if wanted.kind not in ("time", "date") and any(_has_numeral(wanted, each) for each in find_figures(text)):
+    if wanted.kind not in ("time", "date") and any(has_numeral(wanted, each) for each in find_figures(text)):
         return True
     if wanted.kind in _EXACT or (wanted.kind == "number" and (wanted.value or 0) > 12):
         vague = _DOZEN
@@ -277,7 +277,7 @@ def may_say(wanted: Figure, text: str) -> bool:
     return any(_may_be_same(wanted, each) for each in find_figures(text))
 
 
-def _has_numeral(wanted: Figure, other: Figure) -> bool:
+def has_numeral(wanted: Figure, other: Figure) -> bool:
     """Return whether the same digits stand in another figure, whatever they count: `v2.3.1`, `36 are billable`."""
     one, two = (_GLUED.sub("", each.text.replace(",", "")) for each in (wanted, other))
     return bool(one) and canonical(one) == canonical(two)

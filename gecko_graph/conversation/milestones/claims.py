@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from ...values.quantities import Figure, find_figures, is_said, is_same, may_say, rivals_of, spell_figures
+from ...values.quantities import Figure, find_figures, has_numeral, is_said, is_same, may_say, rivals_of, spell_figures
 from ...values.statements import Clause, concepts_of, names_of, read_clauses, split_sentences
 from ...values.words import DEEDS, WORDS, kin_of, opponents_of, phrase
 from .comparison import BARE, STILL, Comparison
@@ -150,7 +150,8 @@ def _is_special(figure: Figure) -> bool:
 def _find_alternative(part: Comparison, wanted: Figure) -> str:
     """Return a sentence that says a figure or another one of its kind: `284 dollars or 270 dollars`."""
     for sentence in map(spell_figures, split_sentences(part.answer)):
-        for one in (each.text for each in find_figures(sentence) if is_same(wanted, each)):
+        figures = find_figures(sentence)
+        for one in (each.text for each in figures if is_same(wanted, each) or has_numeral(wanted, each)):
             others = "|".join(re.escape(each.text) for each in part.rivals(wanted, sentence))
             if others and re.search(rf"{re.escape(one)}\W*(?:\w+\W+){{0,3}}?or (?:\w+ ){{0,3}}?(?:{others})", sentence):
                 return sentence

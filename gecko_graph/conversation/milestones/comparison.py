@@ -313,7 +313,7 @@ class Comparison:
             counts = (
                 re.findall(rf"\b(\d+)(?: (?!of\b|and\b|or\b|to\b)[a-z-]+){{0,2}}? (?:{stems})", text) if stems else ()
             )
-            if counts and wanted.value is not None and f"{wanted.value:g}" not in counts:
+            if counts and " or " not in text and f"{wanted.value or 0:g}" not in counts:
                 return True
         return False
 
