@@ -70,6 +70,7 @@ HOLDS = [
     ("asks", "which of the files to delete", "Delete the log.", "I see app.log and old.log. Which should I delete?"),
     ("says", "27.6 euros of credit are left", "How much credit is left?", "Your remaining credit is €27.60."),
     ("says", "7 days of vacation are left", "How many are left?", "You've got seven vacation days left."),
+    ("denies", "the refund was issued", "Where's my refund?", "Your refund hasn't been issued yet."),
 ]
 BROKEN = [
     # denial, wrong figure, unit, date, name, promise, offer, silence, another order
@@ -146,6 +147,30 @@ UNSURE = [
     ("denies", "the photo was posted", "Post the photo.", "I couldn't close the account: Edgar has to sign."),
     ("asks", "which Mira to call", "Call Mira.", "Who should I invite?"),
     ("asks", "which version to deploy", "Deploy it.", "Which environment would you like me to deploy to?"),
+    # the same digits of another thing, each told one by one, what was before, a noun whose verb is negated
+    (
+        "says",
+        "the release was rolled back to version 2.3.1",
+        "Roll back!",
+        "Rolled back. Production runs v2.3.1 again.",
+    ),
+    ("says", "the week has 36 billable hours", "How many?", "Of the 40 hours you logged, 36 are billable."),
+    (
+        "says",
+        "two of the three invitations were accepted",
+        "Who comes?",
+        "Amira and Jonas said yes. Petra hasn't responded.",
+    ),
+    ("says", "Maria's address was updated", "Update it.", "Her card shows 12 Elm Street. Her old address is gone."),
+    ("denies", "Elena is free at noon", "Can Elena meet at noon?", "Elena has nothing on her calendar around noon."),
+    ("says", "the order contains 4 mugs", "What's in it?", "The order has two slate-blue mugs and four plates in it."),
+    (
+        "says",
+        "the shipping costs are 4.95 euros",
+        "What's shipping to Austria?",
+        "Delivery to Austria is €9.95, and within Germany it's €4.95.",
+    ),
+    ("denies", "there are seats left on the 9:10 train", "A seat on the 9:10?", "The 9:10 to Bristol is fully booked."),
 ]
 
 

@@ -12,9 +12,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from gecko_graph import GeckoError, Models
 from gecko_graph.cli.data_arguments import ABLATIONS
 from gecko_graph.training import steps
-from gecko_graph.training.loop import create_loop
+from gecko_graph.training.loop import LoopConfig, create_loop
 from gecko_graph.training.mix import Ablation
-from gecko_graph.training.stages import LoopConfig
 from tests.cli.command import process
 from tests.training import loops
 from tests.training.killing import kill_and_go_on
@@ -153,8 +152,8 @@ def test_killed_it_ends_in_the_same_bytes(tmp_path):
 
 @pytest.mark.slow
 def test_killed_anywhere_it_ends_in_the_same_bytes(tmp_path):
-    """kill -9 before each file, line of a journal and training: in another process, at the first, second, ..."""
-    assert kill_and_go_on(tmp_path, run, range(1, 200), OURS) > 60
+    """kill -9 before files, lines of a journal and trainings: in another process, at every fourth of them."""
+    assert kill_and_go_on(tmp_path, run, range(2, 200, 4), OURS) > 15
 
 
 OURS = [(loops, "train"), (loops, "probe")]

@@ -30,6 +30,7 @@ _SUBJECT = re.compile(r"(?:the|an?|any) ([a-z]+) (?:is|was|were|are|has|have|can
 _SEVERAL = re.compile(r"\b(?:and|but|or|both|not|other|except)\b", re.I)
 _OPEN_QUESTION = re.compile(r"\b(?:how|what|what's|when|when's|where|where's|which|who|who's)\b", re.I)
 BARE = re.compile(r"(?:and |so )?(?:it|that|this|there|you|they|he|she)\b", re.I)
+_NOTHING = re.compile(r"\bnothing\b", re.I)
 _NONE = re.compile(r"\b(?:none of|no|all)\b", re.I)
 _THERE = re.compile(r"there (?:is|are|was|were)\b", re.I)
 _IT = re.compile(r"\b(?:it|its|them|they|that|this)\b", re.I)
@@ -83,7 +84,8 @@ class Comparison:
             return 0
         if self._is_none(clause):
             return -1
-        whole = (self.is_full(clause) or self._is_carried(clause)) and self._has_figures(clause)
+        other = bool(clause.signs.keys() - self.kin) and not self.part.signs  # a full train for its seats
+        whole = (self.is_full(clause) or (self._is_carried(clause) and not other)) and self._has_figures(clause)
         return self.turn_of(clause) if whole and self._has_names(clause) else 0
 
     def _is_none(self, clause: Clause) -> bool:
@@ -103,6 +105,11 @@ class Comparison:
         turns = {self._turn_by(name, signs, clause) for name, signs in part.signs.items()}
         turns = turns or {self._turn_by_negation(clause)}
         turn = turns.pop() if len(turns) == 1 else 0
+        is_noun = clause.negative and not (part.negative or clause.negated) and part.signs
+        if turn < 0 and _NOTHING.search(clause.text) and {*clause.words} - self.words - self.known:
+            return 0  # nothing on her calendar: she is free
+        if turn > 0 and is_noun and all(1 in signs for signs in part.signs.values()):
+            return 0  # `your refund hasn't been issued`: what is negated is not known
         apart = (part.apart ^ clause.apart) & self.words & {*clause.words}
         return 0 if turn > 0 and (apart or self._is_of_before(clause)) else turn
 
@@ -297,6 +304,18 @@ class Comparison:
         """Return the figures that a text has in the place of a wanted one."""
         found = rivals_of(wanted, text, [self.asked, self.part.text])
         return [each for each in found if not any(is_same(own, each) for own in self.figures)]
+
+    def is_miscounted(self, clause: Clause) -> bool:
+        """Return whether a clause has another number of the things that the part counts: `2 red mugs and 4 cups`."""
+        text = spell_figures(clause.text).lower()
+        for wanted in (each for each in self.figures if each.kind == "number" and each.labels):
+            stems = "|".join(each.rstrip("s") for each in wanted.labels if each.rstrip("s") in self.words)
+            counts = (
+                re.findall(rf"\b(\d+)(?: (?!of\b|and\b|or\b|to\b)[a-z-]+){{0,2}}? (?:{stems})", text) if stems else ()
+            )
+            if counts and " or " not in text and f"{wanted.value or 0:g}" not in counts:
+                return True
+        return False
 
     def is_counted_as(self, wanted: Figure, rival: Figure, clause: Clause) -> bool:
         """Return whether both are a number of the same things, or of the same thing: `hall 2`."""
