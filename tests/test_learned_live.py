@@ -8,7 +8,7 @@ from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command
 
 from evals.reality.killing import Fate, KillingSaver
-from gecko_graph import Models, Refused, Tool, Toolkit, World, create_gecko_agent
+from gecko_graph import GeckoContext, Models, Refused, Tool, Toolkit, World, create_gecko_agent
 from gecko_graph.learning.learn import learn_contracts
 from gecko_graph.learning.readers import read_file
 from gecko_graph.real.learned import exchange, teach
@@ -133,6 +133,31 @@ def test_a_written_requirement_refuses_as_written_beside_what_was_learned():
     assert "evidence" not in refused["violations"][0]
     assert (unknown["rung"], known["rung"]) == ("python", "contract")
     assert "perhaps refused" in str(unknown["passed"])
+
+
+def test_what_cannot_be_said_of_a_learned_condition_is_no_doubt_about_a_written_one():
+    written = {"order": {"requires": [{"check": "args.item != 'ink'", "error": "no ink here"}]}}
+    forms = [{"check": "state.shelf.pens > 1", "pass": "outside of what was seen"}]
+    answer = {"requires": forms, "effects": [], "returns": {"id": 1}, "evidence": {"effects": {}, "returns": {}}}
+    tools = teach(Shop().toolkit().with_contracts({"contracts": written}), {"contracts": {"order": answer}})
+    world = World(tools, state={"orders": {}}, context=GeckoContext(unclear="refuse"))
+    outcome = world.call({"name": "order", "args": {"item": "pen", "quantity": 1}})["outcome"]
+    assert (outcome["rung"], outcome["status"]) == ("python", "ok")
+
+
+@pytest.mark.parametrize("is_written", [True, False])
+def test_a_change_that_a_person_wrote_is_none_that_is_only_supposed(is_written):
+    effects = [{"op": "add", "path": ["orders", "{{ args.item }}"], "value": 1}]
+    answer = {"effects": effects, "returns": {"id": 1}}
+    written = {"order": answer} if is_written else {}
+    learned = {"requires": RULES, **answer, "evidence": {"effects": {}, "returns": {}}}
+    rows: list[dict] = []
+    tools = teach(Shop().toolkit().with_contracts({"contracts": written}), {"contracts": {"order": learned}})
+    world = World(tools, state={"orders": {}}, observe=rows.append)
+    world.record({"id": "1", "name": "order", "args": {"item": "pen", "quantity": 1}}, Answer("ok", {"id": 1}))
+    assert world.state == {"orders": {"pen": 1}}
+    assert ("supposed" in world.log[-1]["outcome"]) is not is_written
+    assert ("change" in rows[0]) is is_written
 
 
 @pytest.mark.parametrize("kept", [True, False])
