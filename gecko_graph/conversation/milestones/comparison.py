@@ -207,7 +207,7 @@ class Comparison:
             return False  # `it` is something else of the request
         figures = [each for each in self.figures if is_said(each, clause.text + clause.tail)]
         titles = self._titles if figures or self.part.names & {*clause.words} else set()
-        missing = self.missing(clause) - inherited - titles - self._subject_of(clause)
+        missing = self.missing(clause) - inherited - titles - self._aliased(clause)
         added = {word for word in clause.words if word not in self.words and word not in PLACES}
         added -= {topic_of(each.lower()) for each in _DEED.findall(clause.text)} if self.agrees(clause) else set()
         known = self.known & clause.names if missing else self.known
@@ -236,17 +236,17 @@ class Comparison:
         pairs = zip(find_figures(clause.text), own, strict=True)
         return [each for each, mine in pairs if not mine and not is_given(each, self.asked)]
 
-    def _subject_of(self, clause: Clause) -> set[str]:
-        """Return the part's subject where a clause names it as the user did in a short request."""
-        found = _SUBJECT.match(self.part.text)
-        if not found or self.part.names:
+    def _aliased(self, clause: Clause) -> set[str]:
+        """Return the part's word for what a clause names as the user did in a short request: `the event`, an exam."""
+        odd = self.missing(clause) - self.known - self.part.names
+        if len(self.requests) != 1 or len(odd) != 1 or _SEVERAL.search(self.asked):
             return set()
-        if self.part.signs.keys() - clause.signs.keys() and not _NOW.search(clause.text):
-            return set()
-        if len(self.requests) != 1 or _SEVERAL.search(self.asked):
+        figures = any(each.kind != "code" and is_said(each, clause.text) for each in self.figures)
+        whole = figures or (len(self.words) > 1 and odd == self.missing(clause))
+        if not (self.kin & clause.signs.keys() or _NOW.search(clause.text) or (whole and not self.part.signs)):
             return set()
         named = {*clause.words} & self.known or self._is_of_request(clause)
-        return {topic_of(found[1].lower())} if named else set()
+        return odd if named and odd <= nouns_of(self.part.text) else set()
 
     def _is_of_request(self, clause: Clause) -> bool:
         """Return whether a clause says what the request asks for, of the thing that it gives by a code, or of none."""
