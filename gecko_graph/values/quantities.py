@@ -154,6 +154,8 @@ _SPELT = (
     (re.compile(r"\b(?:12 )?(?:noon|midday)\b", re.I), "12:00"), (re.compile(r"\b(?:12 )?midnight\b", re.I), "0:00"),
     (re.compile(r"\b(\d+ [a-z]+ and) one (?=[a-z])", re.I), r"\1 1 "),
     (re.compile(r"\bone (?=[a-z]+ and \d)", re.I), "1 "),
+    (re.compile(r"\bboth(?: of| the| your| my){0,2}(?= [a-z]+s\b| of\b)(?! [\w', ]+ and\b)"
+                r"|(?:(?<=they're )|(?<=they are )|(?<=them ))both\b", re.I), "2"),
     (re.compile(r"\btwice\b", re.I), "2 times"), (re.compile(r"\b(\d{1,5})k\b"), r"\g<1>000"),
 )  # fmt: skip
 

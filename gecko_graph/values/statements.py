@@ -63,6 +63,7 @@ _SENTENCE = re.compile(r"(?<=[.!?;])[\"')\]]{0,3}\s+|\n+")
 _APPOSED = re.compile(r"(?<=[a-z]), ([A-Z]\w+(?: [A-Z]\w+)+),")
 _LINE = re.compile(r"^([^:]{1,40}): (on|off|open|closed|locked|unlocked|sent|paid|done)[.!]?$", re.I)
 _CLAUSE = re.compile(
+    r",? and (?=(?:resumes|starts|ends|begins|expires|leaves|departs|arrives|lands|returns|costs|takes|lasts)\b)|"
     r",? and (?=(?:\w+ed|kept|sent|left|put|set|made|lands?|leaves?) (?:the|your|my|it|them|an?|all|both|at|on|to)\b)|"
     r"[()\u2014]|,? and (?=[$€£]?\d[\d.,]*(?: [\w]+){0,3}? (?:is|are|was|were|will|has|have|remains?)\b)"
     r"|,? (?:and|as|so|then) (?=(?:i|you|he|she|it|we|they|this|that|there|the|your|my|not|is|was|has"
@@ -75,7 +76,7 @@ _CLAUSE = re.compile(
     r"|,? and (?=(?:should|will|can|could|may|must|won't|can't)\b)|,? (?=\d+ (?:passed|failed|\w{2,}ed)\b)",
     re.I,
 )
-_COUNTED = re.compile(r"\d $")
+_COUNTED = re.compile(r"(?<![^\W\d])\b\d+ $")
 _NOMINAL = re.compile(r"(?:ions?|ments?|als?)$")
 _BEFORE_ING = {"am", "is", "are", "was", "were", "be", "been", "now", "still", "already", "currently"}
 _WORD = re.compile(r"[^\W\d](?:[\w'-]*[^\W_])?")

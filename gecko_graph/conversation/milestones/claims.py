@@ -120,7 +120,8 @@ def _by_other_figure(part: Comparison) -> _Read | None:
         for clause in part.stated:
             rivals = part.rivals(wanted, clause.text + clause.tail)
             counted = rivals and (wanted.kind != "number" or part.is_counted_as(wanted, rivals[0], clause))
-            if counted and not clause.negative and _may_tell_figure(part, clause):
+            alike = counted and rivals[0].labels & wanted.labels and not part.strange(clause)
+            if counted and not clause.negative and (alike or _may_tell_figure(part, clause)):
                 return _Read("replaced", clause.text, f"{wanted.text} was to be said, not {rivals[0].text}")
         none = not find_figures(part.answer) and any(each.negative for each in part.stated)
         new = wanted in part.new and not may_say(wanted, part.asked)
@@ -259,9 +260,11 @@ def _names_event(part: Comparison, clause: Clause) -> bool:
 def _by_other_thing(part: Comparison) -> _Read | None:
     """Find a clause that says it of another thing, or an answer without a new name that it was to end on."""
     said = {word for each in part.clauses for word in each.words}
-    rivals = {each for word in part.words - said for each in opponents_of(word)}
+    rivals = {each for word in part.words - said for each in opponents_of(word)} - part.words
     for clause in part.stated:
-        if part.agrees(clause) and rivals & {*clause.words} and not clause.negative:
+        shared = part.words & {*clause.words} or any(is_said(each, clause.text) for each in part.figures)
+        about = part.agrees(clause) or (shared and not part.part.signs)
+        if about and rivals & {*clause.words} and not clause.negative:
             return _Read("absent", clause.text, f"it is said of {' '.join(sorted(rivals & {*clause.words}))}")
     verb = _COMPLEMENT.search(part.part.text)
     named = names_of(part.part.text[verb.end() :]) & part.part.names if verb else frozenset()

@@ -136,7 +136,7 @@ class Comparison:
         """Return whether a clause says what was so, is so still, or was so already."""
         part = self.part
         was = _WAS.search(clause.text) and not (part.signs or _WAS.search(part.text))
-        still = STILL.search(clause.text) and not STILL.search(part.text) and (self.event or not part.signs)
+        still = STILL.search(clause.text) and not STILL.search(part.text) and self.event
         return bool(was or still or (self.event and _ALREADY.search(clause.text)))
 
     # words
