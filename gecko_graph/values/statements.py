@@ -169,8 +169,12 @@ def _read_sentence(sentence: str, number: int) -> Iterator[Clause]:
             read[-1] = replace(read[-1], tail=f"{read[-1].tail}, {part}")
         read.append(clause)
     for clause in read:
-        if clause.words or clause.signs or find_figures(clause.text):
+        if clause.words or clause.signs or find_figures(clause.text) or _is_not_alone(clause):
             yield replace(clause, mood="asked" if asked else clause.mood, limited=clause.limited or guessed)
+
+
+def _is_not_alone(clause: Clause) -> bool:
+    return clause.negative and bool(_VERBAL.search(clause.text))
 
 
 def _read_clause(part: str, number: int) -> Clause:

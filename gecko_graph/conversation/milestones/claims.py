@@ -26,6 +26,10 @@ _YES_NO = re.compile(r"\W*(?:(yes|yep|yeah|correct|indeed)|no|nope)\b(?! (?:prob
 _POLAR = re.compile(r"(?:is|are|am|was|were|do|does|did|can|could|may|has|have|will)\b", re.I)
 _HIM = re.compile(r"\b(?:him|her|them|his|their)\b", re.I)
 _UNABLE = re.compile(r"\b(?:can't|cannot|can not|couldn't|could not|unable|not able|no way|haven't|didn't)\b", re.I)
+_THAT = re.compile(r"\b(?:do|help with|make|manage|arrange|process|complete|handle) (?:that|this|it|so)\b", re.I)
+_ALL = re.compile(r"\b(?:all|both|every|each|everything|everyone|whole|entire|in full|full)\b", re.I)
+_SAVE = re.compile(r"\b(?:except|apart from|other than|all but|not all|partly|but (?:not )?the (?:last|other|rest))\b", re.I)
+_SOME = re.compile(r"\b(?:(?:only|just) (?:one|\d+|half|some|part|the first)|(?:half|some|most|part|one) of)\b", re.I)
 _PROMISE = phrase(WORDS["phrases"]["promise"])
 _TAKEN_BACK = phrase(WORDS["phrases"]["taken_back"])
 _REPORT = phrase(WORDS["phrases"]["report"])
@@ -208,7 +212,7 @@ def _by_yes_or_done(part: Comparison) -> _Read | None:
 
 def _by_refusal(part: Comparison) -> _Read | None:
     """Find a clause that in general words says that it could not be done."""
-    near = [each for each in part.stated if part.touches(each) or part.opposes(each)]
+    near = [each for each in part.stated if part.touches(each) or part.opposes(each) or _THAT.search(each.text)]
     unable = [each for each in near if _UNABLE.search(each.text)]
     refused = [each for each in unable if not part.strange(each) - each.acts]
     if part.event and len(part.requests) == 1:  # of what the request was about in other words
@@ -232,6 +236,18 @@ def _by_still(part: Comparison) -> _Read | None:
         if shared and STILL.search(clause.text) and not clause.negative:
             kept = 1 in part.part.signs.get("exist", ())
             return _Read("stated", clause.text) if kept else _Read("denied", clause.text, "it is as it was")
+    return None
+
+
+def _by_some(part: Comparison) -> _Read | None:
+    """Find a sentence that says of some of the part's things what the part says of all."""
+    if not _ALL.search(part.part.text) or part.part.negative:
+        return None
+    for sentence in split_sentences(part.answer):
+        about = any(map(part.touches, read_clauses(sentence)))
+        some = _SAVE.search(sentence) or (_SOME.search(sentence) and not _ALL.search(sentence))
+        if about and some and not sentence.endswith("?"):
+            return _Read("replaced", sentence, "it is said of some only")
     return None
 
 
@@ -330,6 +346,6 @@ def _by_no_denial(part: Comparison) -> _Read | None:
 
 
 _RULES: Sequence[Callable[[Comparison], _Read | None]] = (
-    _by_correction, _by_clauses, _by_other_figure, _by_other_name, _by_new_figures, _by_yes_or_done, _by_refusal,
+    _by_correction, _by_clauses, _by_other_figure, _by_other_name, _by_new_figures, _by_yes_or_done, _by_refusal, _by_some,
     _by_still, _by_silence, _by_other_thing, _by_other_deed, _by_no_report, _by_no_denial,
 )  # fmt: skip
