@@ -36,6 +36,8 @@ _IT = re.compile(r"\b(?:it|its|them|they|that|this)\b", re.I)
 _WITHOUT = re.compile(r"\bwithout\b", re.I)
 _OWNED = re.compile(r"(\w+)'s (\w+)")
 _DEED = re.compile(r"\b(?:i|we)(?:'ve| have)? ([a-z]+ed)\b", re.I)
+_LINK = re.compile(r"\b(?:is|are|was|were|has|have|had|will|costs?|takes?|lasts?|[a-z]+s(?= [$€£]?\d))\b", re.I)
+_BOUND = re.compile(r"\b(?:(from|as of|starting)|until|till)\b", re.I)
 _TITLE = re.compile(r"([^\W\d_]+) (?=[A-Z]*\d)")
 _CARRIERS = ("done", "grant", "ship", "send")
 """Predicates that say of a noun what its verb would: the transfer went through."""
@@ -122,6 +124,8 @@ class Comparison:
         if clause.negative:
             return -1 if name == "know" and clause.text.lower().startswith("there") and not clause.signs else 0
         told = any(is_said(each, clause.text) for each in self.figures) or self.part.names & {*clause.words}
+        if name == "run" and find_figures(clause.text) and (bound := _BOUND.search(clause.text)):
+            return 1 if signs == {1 if bound[1] else -1} else -1
         given = (self.figures and not self.new) or any(is_given(each, self.asked) for each in find_figures(clause.text))
         now = not clause.signs and _NOW.search(clause.text)
         return int(bool(now and (told or given or len(self.words) > 1)))
@@ -307,22 +311,32 @@ class Comparison:
         return bool(wanted.labels & rival.labels) or (len(before) == 1 and "" not in before)
 
     def says_new_figures(self, clause: Clause) -> bool:
-        """Return whether a clause says all new figures of the part, and names nothing else: `it comes to $12`."""
+        """Return whether a clause says all new figures of the part, and nothing in its subject's place: `it's $12`."""
         text, part = clause.text, self.part
         if not all(self.is_said(each, text) for each in self.new):
             text += clause.tail
-        missing = self.missing(clause) - self.known - self._titles
-        asked = any(each.mood == "asked" and _OPEN_QUESTION.search(each.text) for each in self.requests)
-        odd = clause.limited or clause.negative or is_crossed(part.text, text) or (missing and not asked)
+        odd = clause.limited or clause.negative or is_crossed(part.text, text)
         if odd or not all(self.is_said(each, text) for each in self.new) or not self._has_names(clause):
             return False
-        opposed = any(opponents_of(word) & {*clause.words} for word in missing)
         late = _WAS.search(text) and not _WAS.search(part.text)
+        if late or self.turn_of(clause) <= 0:
+            return False
+        missing = self.missing(clause) - self._titles
+        opposed = any(opponents_of(word) & {*clause.words} for word in missing)
+        return not (opposed or self._stands_elsewhere(missing, clause) or self._names_another(missing, clause))
+
+    def _names_another(self, missing: set[str], clause: Clause) -> bool:
+        """Return whether a clause that has not all words of the part may speak of something else."""
+        predicate = _LINK.search(self.part.text)
+        subject = self.part.text[: predicate.start()] if predicate else ""
+        strange = {word for each in read_clauses(clause.text + clause.tail) for word in self.strange(each)}
+        if missing - {topic_of(each.lower()) for each in _WORDS.findall(subject)} and strange:
+            return True
+        first = min((clause.text.find(each.text) for each in find_figures(clause.text)), default=-1)
         usual = {word for each in self.figures for word in implied_by(each.kind)}
-        usual |= {topic_of(each.lower()) for each in _TITLE.findall(text)}
-        strange = {word for each in read_clauses(text) for word in self.strange(each)} - usual
-        turned = part.signs and self.turn_of(clause) <= 0
-        return not (opposed or late or turned or strange & nouns_of(text) or self._foreign_signs(clause))
+        strange = (strange - usual) & nouns_of(clause.text)
+        before = strange & {topic_of(each.lower()) for each in _WORDS.findall(clause.text[: max(first, 0)])}
+        return bool(missing and (before or (strange and missing & (self.known | self.part.names))))
 
     def _foreign_signs(self, clause: Clause) -> set[str]:
         """Return the predicates of a clause that the part has not; of one with all its words only negative ones."""
