@@ -37,7 +37,7 @@ _WEEKDAY = re.compile(r"\b((?:mon|tues|wednes|thurs|fri|satur|sun)day)s?\b", re.
 _PHONE = re.compile(r"(?<![\w.])(?!\d{4}-\d\d?-\d)\+?\d[\d ()/-]{6,18}\d(?!\w)")
 _FILE = re.compile(r"\b[\w-]*[^\W\d_][\w-]*\.(?!com\b|org\b|net\b)[a-z]{2,4}\d?\b")
 _PLAIN_NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?(?:[A-Za-z%°]{1,5}|-[a-z]+)?|[\d,]+\.?")
-_LABELS = re.compile(r"(?: (?!(?:and|or|is|are|was|were|to|in|on|at|for|where|from|of|with|by)\b)[a-z]{3,}){1,3}")
+_LABELS = re.compile(r"(?: (?:[A-Z]+(?= [a-z])|(?!(?:and|or|is|are|was|were|to|in|on|at|for|where|from|of|with|by)\b)[a-z]{3,})){1,3}")
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)")
 _HALF_OF_DAY = re.compile(r"[ap]m\b|\b(?:1[3-9]|2[0-3]|00?):\d\d", re.I)
 _VAGUE = re.compile(
@@ -154,6 +154,10 @@ _SPELT = (
     (re.compile(r"\b(?:12 )?(?:noon|midday)\b", re.I), "12:00"), (re.compile(r"\b(?:12 )?midnight\b", re.I), "0:00"),
     (re.compile(r"\b(\d+ [a-z]+ and) one (?=[a-z])", re.I), r"\1 1 "),
     (re.compile(r"\bone (?=[a-z]+ and \d)", re.I), "1 "),
+    (re.compile(r"\b(score[sd]?|won|lost|drew|beat|led|leads|result)\b([^.;?!\n]{0,40}?) (\d{1,2})(?: to |:|-)(\d{1,2})\b"
+                r"(?! ?[ap]m)", re.I), r"\1\2 \3-\4"),
+    (re.compile(r"\bhalf a dozen\b", re.I), "6"), (re.compile(r"\b(?:a|1) dozen\b", re.I), "12"),
+    (re.compile(r"\bhalf of\b", re.I), "50 % of"), (re.compile(r"\b(?:a|one|1) quarter of\b", re.I), "25 % of"),
     (re.compile(r"\bboth(?: of| the| your| my){0,2}(?= [a-z]+s\b| of\b)(?! [\w', ]+ and\b)"
                 r"|(?:(?<=they're )|(?<=they are )|(?<=them ))both\b", re.I), "2"),
     (re.compile(r"\btwice\b", re.I), "2 times"), (re.compile(r"\b(\d{1,5})k\b"), r"\g<1>000"),

@@ -73,7 +73,7 @@ _CLAUSE = re.compile(
     r"|:(?= \d+ \w+ (?:is|are|was|were)\b)| [-\u2013] |,? \b(?:(?<!\ball )but|however|although|though|because"
     r"|since|while|yet|whereas|except|unless"
     r"|which|instead of|rather than|so)\b"
-    r"|,? and (?=(?:should|will|can|could|may|must|won't|can't)\b)|,? (?=\d+ (?:passed|failed|\w{2,}ed)\b)",
+    r"|,? and (?=(?:should|will|can|could|may|must|won't|can't)\b)|,? (?<!\ball )(?=\d+ (?:passed|failed|\w{2,}ed)\b)",
     re.I,
 )
 _COUNTED = re.compile(r"(?<![^\W\d])\b\d+ $")
@@ -260,10 +260,13 @@ def _is_verb(before: str, word: str) -> bool:
         return False
     if word in _TIMED:
         return before not in _ARTICLES
-    noun = (one in _NOUNS and not word.endswith("ed")) or _NOMINAL.search(word)
+    if word.endswith("ing") and not _is_unsaid(before, word):
+        return True
+    noun = (one in _NOUNS and not word.endswith("ed")) or _NOMINAL.search(word) or before in _OWNERS
     return not noun or before in _BEFORE_VERB or before[-3:] in ("'ve", "'ll")
 
 
+_OWNERS = {"the", "a", "an", "your", "my", "our", "their"}
 _TIMED = {"leaves", "lands", "ends", "rises", "returns", "runs"}
 
 

@@ -122,7 +122,7 @@ def _by_other_figure(part: Comparison) -> _Read | None:
         if part.is_said(wanted, part.answer) or may_say(wanted, part.answer):
             continue
         for clause in part.stated:
-            rivals = part.rivals(wanted, clause.text + clause.tail)
+            rivals = part.rivals(wanted, clause.text + clause.tail) or part.stand_ins(wanted, clause)
             counted = rivals and (wanted.kind != "number" or part.is_counted_as(wanted, rivals[0], clause))
             alike = counted and rivals[0].labels & wanted.labels and not part.strange(clause)
             if counted and not clause.negative and (alike or _may_tell_figure(part, clause)):
@@ -166,7 +166,8 @@ def _by_other_name(part: Comparison) -> _Read | None:
     for clause in part.stated if absent else ():
         if _HIM.search(clause.text):
             continue
-        whole = absent == names and not part.missing(clause) - names and part.turn_of(clause) > 0
+        left = part.missing(clause) - names - part.known - part.aliased(clause)
+        whole = absent == names and not left and part.turn_of(clause) > 0
         partly = part.agrees(clause) and names & clause.names
         near = part.touches(clause) or any(is_said(each, clause.text) for each in part.figures)
         other = {

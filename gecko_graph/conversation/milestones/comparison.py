@@ -85,8 +85,10 @@ class Comparison:
             return 0
         if self._is_none(clause):
             return -1
-        whole = (self.is_full(clause) or self._is_carried(clause)) and self._has_figures(clause)
-        return self.turn_of(clause) if whole and self._has_names(clause) else 0
+        whole = (self.is_full(clause) or self._is_carried(clause)) and self._has_names(clause)
+        turn = self.turn_of(clause) if whole else 0
+        refused = turn < 0 and clause.negative and self.event and not find_figures(clause.text + clause.tail)
+        return turn if refused or self._has_figures(clause) else 0
 
     def _is_none(self, clause: Clause) -> bool:
         """Return whether a clause says of none of the part's things what the part says of some."""
@@ -211,7 +213,7 @@ class Comparison:
             return False  # `it` is something else of the request
         figures = [each for each in self.figures if is_said(each, clause.text + clause.tail)]
         titles = self._titles if figures or self.part.names & {*clause.words} else set()
-        missing = self.missing(clause) - inherited - titles - self._aliased(clause)
+        missing = self.missing(clause) - inherited - titles - self.aliased(clause)
         added = {word for word in clause.words if word not in self.words and word not in PLACES}
         added -= {topic_of(each.lower()) for each in _DEED.findall(clause.text)} if self.agrees(clause) else set()
         known = self.known & clause.names if missing else self.known
@@ -240,7 +242,7 @@ class Comparison:
         pairs = zip(find_figures(clause.text), own, strict=True)
         return [each for each, mine in pairs if not mine and not is_given(each, self.asked)]
 
-    def _aliased(self, clause: Clause) -> set[str]:
+    def aliased(self, clause: Clause) -> set[str]:
         """Return the part's word for what a clause names as the user did in a short request: `the event`, an exam."""
         odd = self.missing(clause) - self.known - self.part.names
         if len(self.requests) != 1 or len(odd) != 1 or _SEVERAL.search(self.asked):
@@ -301,6 +303,14 @@ class Comparison:
         """Return the figures that a text has in the place of a wanted one."""
         found = rivals_of(wanted, text, [self.asked, self.part.text])
         return [each for each in found if not any(is_same(own, each) for own in self.figures)]
+
+    def stand_ins(self, wanted: Figure, clause: Clause) -> list[Figure]:
+        """Return the figures that a clause with all else of the part has behind the same word: `to 71` for `to 17`."""
+        if not self.is_full(clause) or self.turn_of(clause) <= 0:
+            return []
+        before = _word_before(wanted, self.part.text, least=2)
+        found = rivals_of(wanted, clause.text, [self.part.text])
+        return [each for each in found if before and before == _word_before(each, clause.text, least=2)]
 
     def is_counted_as(self, wanted: Figure, rival: Figure, clause: Clause) -> bool:
         """Return whether both are a number of the same things, or of the same thing: `hall 2`."""
@@ -374,6 +384,6 @@ def _find_meant(text: str, said: str) -> list[Figure]:
     return [each for each in found if each.kind in kinds or not alike[each.text] & kinds]
 
 
-def _word_before(figure: Figure, text: str) -> str:
-    found = re.search(rf"([^\W\d_]{{3,}}) {re.escape(figure.text)}(?!\w)", spell_figures(text))
-    return topic_of(found[1].lower()) if found else ""
+def _word_before(figure: Figure, text: str, least: int = 3) -> str:
+    found = re.search(rf"([^\W\d_]{{{least},}}) {re.escape(figure.text)}(?!\w)", spell_figures(text))
+    return (topic_of(found[1].lower()) or found[1].lower() * (least < 3)) if found else ""
