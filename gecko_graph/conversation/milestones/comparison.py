@@ -8,7 +8,7 @@ taken for a paraphrase.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from ...values.quantities import Figure, find_figures, is_given, is_said, is_same, rivals_of, spell_figures
@@ -181,11 +181,12 @@ class Comparison:
         done = {word for word in self.words if PREDICATES.get(word, ("",))[0] in clause.signs}  # an order: ordered
         done = set() if self.strange(clause) & nouns_of(clause.text) else done
         told = {word for each in self.figures if is_said(each, clause.text) for word in implied_by(each.kind)}
-        return self.words - {*clause.words} - done - told - self._modifiers(clause)
+        return self.words - {*clause.words} - done - told - self._modifiers(clause) - _nominal_kin(self.words, clause.words)
 
     def strange(self, clause: Clause) -> set[str]:
         """Return the words of a clause that neither the part nor the request has."""
-        return {word for word in clause.words if word not in self.words and word not in PLACES} - self.known
+        strange = {word for word in clause.words if word not in self.words and word not in PLACES} - self.known
+        return strange - _nominal_kin(strange, self.words)
 
     def _modifiers(self, clause: Clause) -> set[str]:
         """Return words that only say of what sort the one after them is, where that is said without another sort."""
@@ -354,6 +355,12 @@ class Comparison:
         if self.event or not self.words or self.missing(clause):
             return foreign
         return {name for name in foreign if -1 in clause.signs[name]}
+
+
+def _nominal_kin(words: Iterable[str], others: Iterable[str]) -> set[str]:
+    """Return the words that as predicates are the same as one of some others: a reservation and a booking."""
+    same = {PREDICATES[each] for each in others if each in PREDICATES} - {("send", 1)}
+    return {word for word in words if PREDICATES.get(word) in same}
 
 
 def _is_followed(word: str, head: str, text: str) -> bool:
