@@ -157,7 +157,8 @@ _SPELT = (
     (re.compile(r"\b(score[sd]?|won|lost|drew|beat|led|leads|result)\b([^.;?!\n]{0,40}?) (\d{1,2})(?: to |:|-)(\d{1,2})\b"
                 r"(?! ?[ap]m)", re.I), r"\1\2 \3-\4"),
     (re.compile(r"\bhalf a dozen\b", re.I), "6"), (re.compile(r"\b(?:a|1) dozen\b", re.I), "12"),
-    (re.compile(r"\bhalf of\b", re.I), "50 % of"), (re.compile(r"\b(?:a|one|1) quarter of\b", re.I), "25 % of"),
+    *((re.compile(rf"\b{share} (?=(?:of|full|empty|left|done)\b)", re.I), f"{percent} % ")
+      for share, percent in (("half", 50), ("(?:a|one|1) quarter", 25), ("(?:three|3) quarters", 75))),
     (re.compile(r"\bboth(?: of| the| your| my){0,2}(?= [a-z]+s\b| of\b)(?! [\w', ]+ and\b)"
                 r"|(?:(?<=they're )|(?<=they are )|(?<=them ))both\b", re.I), "2"),
     (re.compile(r"\btwice\b", re.I), "2 times"), (re.compile(r"\b(\d{1,5})k\b"), r"\g<1>000"),

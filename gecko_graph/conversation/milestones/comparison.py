@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from ...values.quantities import Figure, find_figures, is_given, is_said, is_same, rivals_of, spell_figures
@@ -38,6 +39,7 @@ _OWNED = re.compile(r"(\w+)'s (\w+)")
 _DEED = re.compile(r"\b(?:i|we)(?:'ve| have)? ([a-z]+ed)\b", re.I)
 _LINK = re.compile(r"\b(?:is|are|was|were|has|have|had|will|costs?|takes?|lasts?|[a-z]+s(?= [$€£]?\d))\b", re.I)
 _BOUND = re.compile(r"\b(?:(from|as of|starting)|until|till)\b", re.I)
+_NAMED = re.compile(r"[A-Z][a-z]+\b")
 _TITLE = re.compile(r"([^\W\d_]+) (?=[A-Z]*\d)")
 _CARRIERS = ("done", "grant", "ship", "send")
 """Predicates that say of a noun what its verb would: the transfer went through."""
@@ -56,13 +58,15 @@ class Comparison:
     """
 
     def __init__(self, part: Clause, answer: str, asked: str, *, denied: bool = False) -> None:
+        if named := _NAMED.match(part.text):
+            part = replace(part, names=part.names | ({topic_of(named[0].lower())} & {*part.words}))
         self.part, self.answer, self.asked, self.denied = part, answer, asked, denied
         self.words = {*part.words}
         self.figures = _find_meant(part.text, f"{answer} {asked}")
         self.new = [each for each in self.figures if not is_given(each, asked)]
         self.clauses, self.requests = read_clauses(answer), read_clauses(asked)
         self.known = {word for each in self.requests for word in each.words}
-        self.kin = {*part.signs, *(each for name in part.signs for each in kin_of(name))}
+        self.kin = {*part.signs, *(each for name in part.signs for each in kin_of(name) if not each.endswith("-"))}
         self.event = bool(_PAST.search(part.text) or _DEED.match(part.text))
         moods = ("stated", "open") if _MODAL.search(part.text) else ("stated",)
         told = [each for each in self.clauses if each.mood in moods and not (each.future and self.event)]
@@ -114,7 +118,11 @@ class Comparison:
         said = clause.signs.get(name) or frozenset([-1] if name in clause.excluded else ())
         said = said or frozenset([-1] if clause.negated & self.words and _WITHOUT.search(clause.text) else ())
         named = any(PREDICATES.get(word, ("",))[0] == name for word in clause.words)
-        said = said or next((clause.signs[each] for each in kin_of(name) if each in clause.signs), frozenset())
+        near = ((each.removesuffix("-"), -1 if each.endswith("-") else 1) for each in kin_of(name))
+        said = said or next(
+            (frozenset(sign * side for sign in clause.signs[each]) for each, side in near if each in clause.signs),
+            frozenset(),
+        )
         carried = [clause.signs[each] for each in _CARRIERS if each in clause.signs]
         if named and carried and not said:  # a cancellation that was declined
             own = {PREDICATES[word][1] for word in clause.words if PREDICATES.get(word, ("",))[0] == name}
@@ -246,7 +254,8 @@ class Comparison:
     def aliased(self, clause: Clause) -> set[str]:
         """Return the part's word for what a clause names as the user did in a short request: `the event`, an exam."""
         odd = self.missing(clause) - self.known - self.part.names
-        if len(self.requests) != 1 or len(odd) != 1 or _SEVERAL.search(self.asked):
+        deeds = [each for each in self.requests if self.kin & each.signs.keys()]
+        if len(deeds or self.requests) != 1 or len(odd) != 1 or _SEVERAL.search(self.asked):
             return set()
         figures = any(each.kind != "code" and is_said(each, clause.text) for each in self.figures)
         whole = figures or (len(self.words) > 1 and odd == self.missing(clause))
