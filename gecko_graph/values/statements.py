@@ -296,9 +296,15 @@ _SMALL_WORDS = [
 def is_crossed(one: str, other: str) -> bool:
     """Return whether two texts differ in a small word: `from M to S` and `from S to M`, `above` and `below`."""
     (ends, starts), (others, begins) = _ends_of(one), _ends_of(other)
+    return bool(ends & begins or starts & others) or is_turned(one, other)
+
+
+def is_turned(one: str, other: str) -> bool:
+    """Return whether two texts that are of the same differ for sure: both ends are exchanged, or the period is."""
+    (ends, starts), (others, begins) = _ends_of(one), _ends_of(other)
     moved = ends and others and not ends & others and others & {*re.findall(r"\w+", one.lower())}
     marks = ((_marks(one, each), _marks(other, each)) for each in _SMALL_WORDS)
-    return bool(ends & begins or starts & others or moved) or any(a and b and not a & b for a, b in marks)
+    return bool((ends & begins and starts & others) or moved) or any(a and b and not a & b for a, b in marks)
 
 
 def _marks(text: str, sorts: Sequence[re.Pattern[str]]) -> set[int | str]:

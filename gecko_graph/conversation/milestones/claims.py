@@ -29,6 +29,7 @@ _UNABLE = re.compile(r"\b(?:can't|cannot|can not|couldn't|could not|unable|not a
 _THAT = re.compile(r"\b(?:do|help with|make|manage|arrange|process|complete|handle) (?:that|this|it|so)\b", re.I)
 _ALL = re.compile(r"\b(?:all|both|every|each|everything|everyone|whole|entire|in full|full)\b", re.I)
 _SAVE = re.compile(r"\b(?:except|apart from|other than|all but|not all|partly|but (?:not )?the (?:last|other|rest))\b", re.I)
+_OF = re.compile(r"\b(?:(?:half|some|most|one|two|three|four|five|\d+|\d+ %) of|only (?!for|to))\b", re.I)
 _SOME = re.compile(r"\b(?:(?:only|just) (?:one|\d+|half|some|part|the first)|(?:half|some|most|part|one) of)\b", re.I)
 _PROMISE = phrase(WORDS["phrases"]["promise"])
 _TAKEN_BACK = phrase(WORDS["phrases"]["taken_back"])
@@ -178,6 +179,14 @@ def _by_other_name(part: Comparison) -> _Read | None:
     return None
 
 
+def _by_crossing(part: Comparison) -> _Read | None:
+    """Find a clause with all that the part names in which two things are exchanged: `a month` for `a year`."""
+    for clause in part.stated:
+        if part.crosses(clause) and not clause.limited:
+            return _Read("replaced", clause.text, "it is said the other way round")
+    return None
+
+
 def _may_replace(part: Comparison, names: set[str], other: str, clause: Clause) -> bool:
     """Return whether another name stands where one of the part's would, and not for a means: `via WhatsApp`."""
     before = re.search(rf"(\w+) \W?{re.escape(other)}", clause.text, re.I)
@@ -242,7 +251,14 @@ def _by_still(part: Comparison) -> _Read | None:
 
 def _by_some(part: Comparison) -> _Read | None:
     """Find a sentence that says of some of the part's things what the part says of all."""
-    if not _ALL.search(part.part.text) or part.part.negative:
+    if part.part.negative:
+        return None
+    if _OF.search(part.part.text):
+        whole = [each for each in part.stated if _ALL.search(each.text) and part.turn_of(each) > 0]
+        whole = [each for each in whole if not (each.limited or part.missing(each) - part.known)]
+        said = any(part.is_said(each, clause.text) for each in part.figures[:1] for clause in part.clauses)
+        return _Read("replaced", whole[0].text, "it is said of all") if whole and not said else None
+    if not _ALL.search(part.part.text):
         return None
     for sentence in split_sentences(part.answer):
         about = any(map(part.touches, read_clauses(sentence)))
@@ -347,6 +363,6 @@ def _by_no_denial(part: Comparison) -> _Read | None:
 
 
 _RULES: Sequence[Callable[[Comparison], _Read | None]] = (
-    _by_correction, _by_clauses, _by_other_figure, _by_other_name, _by_new_figures, _by_yes_or_done, _by_refusal, _by_some,
+    _by_correction, _by_clauses, _by_other_figure, _by_other_name, _by_crossing, _by_new_figures, _by_yes_or_done, _by_refusal, _by_some,
     _by_still, _by_silence, _by_other_thing, _by_other_deed, _by_no_report, _by_no_denial,
 )  # fmt: skip

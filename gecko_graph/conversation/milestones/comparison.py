@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from ...values.quantities import Figure, find_figures, is_given, is_said, is_same, rivals_of, spell_figures
-from ...values.statements import Clause, is_crossed, nouns_of, read_clauses
+from ...values.statements import Clause, is_crossed, is_turned, nouns_of, read_clauses
 from ...values.words import PLACES, PREDICATES, WORDS, implied_by, kin_of, opponents_of, phrase, topic_of
 
 _MODAL = re.compile(r"\b(?:can|could|may|might|must|will|should|possible|allowed|is going to)\b", re.I)
@@ -39,6 +39,7 @@ _OWNED = re.compile(r"(\w+)'s (\w+)")
 _DEED = re.compile(r"\b(?:i|we)(?:'ve| have)? ([a-z]+ed)\b", re.I)
 _LINK = re.compile(r"\b(?:is|are|was|were|has|have|had|will|costs?|takes?|lasts?|[a-z]+s(?= [$€£]?\d))\b", re.I)
 _BOUND = re.compile(r"\b(?:(from|as of|starting)|until|till)\b", re.I)
+_PASSIVE = re.compile(r"\b(?:by|from|to|with|and|or|was|were|is|are|been|for|of)\b", re.I)
 _NAMED = re.compile(r"[A-Z][a-z]+\b")
 _TITLE = re.compile(r"([^\W\d_]+) (?=[A-Z]*\d)")
 _CARRIERS = ("done", "grant", "ship", "send")
@@ -313,6 +314,17 @@ class Comparison:
         """Return the figures that a text has in the place of a wanted one."""
         found = rivals_of(wanted, text, [self.asked, self.part.text])
         return [each for each in found if not any(is_same(own, each) for own in self.figures)]
+
+    def crosses(self, clause: Clause) -> bool:
+        """Return whether a clause that has all of the part puts one of its things in the place of another."""
+        told = all(self.is_said(each, clause.text) for each in self.figures)
+        if not told or self.part.limited or not self.words or self.missing(clause) or self.turn_of(clause) < 0:
+            return False
+        if is_turned(self.part.text, clause.text) and is_turned(self.part.text, self.answer):
+            return True
+        own, said = ([word for word in each.words if word in self.part.names] for each in (self.part, clause))
+        active = not _PASSIVE.search(f"{self.part.text} {clause.text}")
+        return active and len({*own}) > 1 and own == said[::-1] and self.part.signs == clause.signs
 
     def stand_ins(self, wanted: Figure, clause: Clause) -> list[Figure]:
         """Return the figures that a clause with all else of the part has behind the same word: `to 71` for `to 17`."""
