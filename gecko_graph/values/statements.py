@@ -165,6 +165,9 @@ def _read_sentence(sentence: str, number: int) -> Iterator[Clause]:
     for part in parts:
         clause = _read_clause(part, number)
         if read and not (clause.signs or _VERBAL.search(part)):  # a fragment of the clause before it
+            if read[-1].text.endswith(":") and read[-1].signs and not read[-1].words:  # `Booked: a lesson`
+                read[-1] = _read_clause(f"{read[-1].text[:-1]} {part}", number)
+                continue
             clause = replace(clause, mood=read[-1].mood)
             read[-1] = replace(read[-1], tail=f"{read[-1].tail}, {part}")
         read.append(clause)
@@ -184,7 +187,9 @@ def _read_clause(part: str, number: int) -> Clause:
     tokens = [f"={each[0].lower()}" if each.start() in quoted else each[0].lower() for each in found]
     small = [not place or each[0].islower() or each[0].isupper() for place, each in enumerate(found)]
     verbs = [_is_verb(before, word) and own for before, word, own in zip(["", *tokens], tokens, small, strict=False)]
-    counted = [_COUNTED.search(text, 0, each.start()) for each in found]
+    if len(tokens) > 1 and stem(tokens[0]) in _NOUNS and tokens[1] in _OBJECTS:  # an order: `Refund my boots`
+        verbs[0] = True
+    counted = [_COUNTED.search(text[max(each.start() - 20, 0) : each.start()]) for each in found]
     verbs = [
         verb and not (number and word.endswith("s")) for verb, number, word in zip(verbs, counted, tokens, strict=True)
     ]
@@ -266,6 +271,7 @@ def _is_verb(before: str, word: str) -> bool:
     return not noun or before in _BEFORE_VERB or before[-3:] in ("'ve", "'ll")
 
 
+_OBJECTS = {"the", "a", "an", "my", "our", "me", "us", "it", "them", "this", "that", "these", "all", "both", "some"}
 _OWNERS = {"the", "a", "an", "your", "my", "our", "their"}
 _TIMED = {"leaves", "lands", "ends", "rises", "returns", "runs"}
 

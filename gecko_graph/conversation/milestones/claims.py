@@ -275,7 +275,7 @@ def _by_silence(part: Comparison) -> _Read | None:
     promised = [each for each in part.clauses if each.mood != "stated" or each.future]
     offered = [each for each in promised if _PROMISE.search(each.text) and _names_event(part, each)]
     told = [each for each in part.stated if not each.negative and (each.words or each.signs)]
-    if (part.event or part.part.signs) and offered and not told:
+    if (part.event or part.part.signs or part.figures) and offered and not told:
         return _Read("absent", offered[0].text, "it is only promised or offered")
     rest = [each for each in split_sentences(part.answer) if not (each.endswith("?") or OFFER.search(each))]
     if not part.stated and not any(map(part.touches, part.clauses)) and all(map(_POLITE.fullmatch, rest)):
@@ -286,8 +286,9 @@ def _by_silence(part: Comparison) -> _Read | None:
 def _names_event(part: Comparison, clause: Clause) -> bool:
     """Return whether a clause names the part's predicate, and nothing that is strange."""
     shared, signs = part.words & {*clause.words}, part.part.signs.keys()
-    named = signs & concepts_of(clause.text) if signs else shared - part.known
-    return bool(named and (shared or not part.strange(clause) - clause.acts))
+    named = signs & concepts_of(clause.text) if signs else shared - part.known or not part.missing(clause)
+    told = shared or any(is_said(each, clause.text) for each in part.figures)
+    return bool(named and (told or not part.strange(clause) - clause.acts))
 
 
 def _by_other_thing(part: Comparison) -> _Read | None:

@@ -40,6 +40,7 @@ _DEED = re.compile(r"\b(?:i|we)(?:'ve| have)? ([a-z]+ed)\b", re.I)
 _LINK = re.compile(r"\b(?:is|are|was|were|has|have|had|will|costs?|takes?|lasts?|[a-z]+s(?= [$€£]?\d))\b", re.I)
 _BOUND = re.compile(r"\b(?:(from|as of|starting)|until|till)\b", re.I)
 _PASSIVE = re.compile(r"\b(?:by|from|to|with|and|or|was|were|is|are|been|for|of)\b", re.I)
+_NOTHING = re.compile(r"\w+(?:ed|ing|sent|set|made|put|done|bought) nothing\b(?! else)", re.I)
 _NAMED = re.compile(r"[A-Z][a-z]+\b")
 _TITLE = re.compile(r"([^\W\d_]+) (?=[A-Z]*\d)")
 _CARRIERS = ("done", "grant", "ship", "send")
@@ -97,6 +98,8 @@ class Comparison:
 
     def _is_none(self, clause: Clause) -> bool:
         """Return whether a clause says of none of the part's things what the part says of some."""
+        if _NOTHING.search(clause.text) and self.part.signs and not (self.part.negative or self.strange(clause)):
+            return self.turn_of(clause) < 0
         counted = any(each.kind == "number" for each in self.figures) and not self.part.negative
         of_them = self.is_full(clause) or (self.words and not self.missing(clause) - self.known)
         return bool(counted and of_them and _NONE.search(clause.text)) and self.turn_of(clause) < 0
