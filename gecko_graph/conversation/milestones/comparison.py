@@ -41,6 +41,7 @@ _LINK = re.compile(r"\b(?:is|are|was|were|has|have|had|will|costs?|takes?|lasts?
 _BOUND = re.compile(r"\b(?:(from|as of|starting)|until|till)\b", re.I)
 _PASSIVE = re.compile(r"\b(?:by|from|to|with|and|or|was|were|is|are|been|for|of)\b", re.I)
 _NOTHING = re.compile(r"\w+(?:ed|ing|sent|set|made|put|done|bought) nothing\b(?! else)", re.I)
+_BEHIND = re.compile(r"(?<=\w )(in|on|at|with|by|from|via|for|after|during|under) ((?:[\w'-]+ ?){1,4})", re.I)
 _NAMED = re.compile(r"[A-Z][a-z]+\b")
 _TITLE = re.compile(r"([^\W\d_]+) (?=[A-Z]*\d)")
 _CARRIERS = ("done", "grant", "ship", "send")
@@ -229,6 +230,7 @@ class Comparison:
         missing = self.missing(clause) - inherited - titles - self.aliased(clause)
         added = {word for word in clause.words if word not in self.words and word not in PLACES}
         added -= {topic_of(each.lower()) for each in _DEED.findall(clause.text)} if self.agrees(clause) else set()
+        added -= self._adjuncts(clause) if not missing - self.known else set()
         known = self.known & clause.names if missing else self.known
         if added - inherited - known or self._stands_elsewhere(missing, clause):
             return False
@@ -240,6 +242,11 @@ class Comparison:
         named = {word for word in clause.words if PREDICATES.get(word, ("",))[0] in self.part.signs}
         shared = self.words & {*clause.words} or not missing or named == {*clause.words} or _IT.search(clause.text)
         return bool(figures or (shared and self.touches(clause)))
+
+    def _adjuncts(self, clause: Clause) -> set[str]:
+        """Return the words behind prepositions that the part does not have: `by John Coltrane`, `with one change`."""
+        found = (hit for hit in _BEHIND.finditer(clause.text) if not re.search(rf"\b{hit[1]}\b", self.part.text, re.I))
+        return {topic_of(each.lower()) for hit in found for each in _WORDS.findall(hit[2])}
 
     def _stands_elsewhere(self, words: set[str], clause: Clause) -> bool:
         """Return whether another clause that states something has one of some words."""
