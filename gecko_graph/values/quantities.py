@@ -37,7 +37,10 @@ _WEEKDAY = re.compile(r"\b((?:mon|tues|wednes|thurs|fri|satur|sun)day)s?\b", re.
 _PHONE = re.compile(r"(?<![\w.])(?!\d{4}-\d\d?-\d)\+?\d[\d ()/-]{6,18}\d(?!\w)")
 _FILE = re.compile(r"\b[\w-]*[^\W\d_][\w-]*\.(?!com\b|org\b|net\b)[a-z]{2,4}\d?\b")
 _PLAIN_NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?(?:[A-Za-z%°]{1,5}|-[a-z]+)?|[\d,]+\.?")
-_LABELS = re.compile(r"(?: (?:[A-Z]+(?= [a-z])|(?!(?:and|or|is|are|was|were|to|in|on|at|for|where|from|of|with|by)\b)[a-z]{3,})){1,3}")
+_LABELS = re.compile(
+    r"(?: (?:[A-Z]+(?= [a-z])|(?!(?:and|or|is|are|was|were|to|in|on|at|for|where|from|of|with|by"
+    r"|items?|things?|ones?|pieces?|units?|entry|entries)\b)[a-z]{3,})){1,3}"
+)
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)")
 _HALF_OF_DAY = re.compile(r"[ap]m\b|\b(?:1[3-9]|2[0-3]|00?):\d\d", re.I)
 _VAGUE = re.compile(
@@ -261,7 +264,7 @@ def may_say(wanted: Figure, text: str) -> bool:
     read = {re.sub(r"\D", "", each.text) for each in find_figures(text)}
     grouped = len(digits) > 3 and digits not in read and digits in re.sub(r"(?<=\d)[ .,'/-]{1,2}(?=\d)", "", text)
     vague = _VAGUE_DAY if wanted.kind in ("date", "weekday") else _VAGUE
-    if digits and digits not in read and re.search(rf"(?<!\d){digits}(?!\d)", text):
+    if digits and digits not in read and re.search(rf"(?<![\d.]){digits}(?!\d)", text):
         return True
     if wanted.value == 1 and re.search(r"\b(?:one|an?|single)\b", text, re.I):
         return True

@@ -267,7 +267,11 @@ def _is_verb(before: str, word: str) -> bool:
         return before not in _ARTICLES
     if word.endswith("ing") and not _is_unsaid(before, word):
         return True
-    noun = (one in _NOUNS and not word.endswith("ed")) or _NOMINAL.search(word) or (before in _OWNERS and word[-2:] != "st")
+    noun = (
+        (one in _NOUNS and not word.endswith("ed"))
+        or _NOMINAL.search(word)
+        or (before in _OWNERS and word[-2:] != "st")
+    )
     return not noun or before in _BEFORE_VERB or before[-3:] in ("'ve", "'ll")
 
 

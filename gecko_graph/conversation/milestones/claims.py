@@ -28,7 +28,9 @@ _HIM = re.compile(r"\b(?:him|her|them|his|their)\b", re.I)
 _UNABLE = re.compile(r"\b(?:can't|cannot|can not|couldn't|could not|unable|not able|no way|haven't|didn't)\b", re.I)
 _THAT = re.compile(r"\b(?:do|help with|make|manage|arrange|process|complete|handle) (?:that|this|it|so)\b", re.I)
 _ALL = re.compile(r"\b(?:all|both|every|each|everything|everyone|whole|entire|in full|full)\b", re.I)
-_SAVE = re.compile(r"\b(?:except|apart from|other than|all but|not all|partly|but (?:not )?the (?:last|other|rest))\b", re.I)
+_SAVE = re.compile(
+    r"\b(?:except|apart from|other than|all but|not all|partly|but (?:not )?the (?:last|other|rest))\b", re.I
+)
 _OF = re.compile(r"\b(?:(?:half|some|most|one|two|three|four|five|\d+|\d+ %) of|only (?!for|to))\b", re.I)
 _SOME = re.compile(r"\b(?:(?:only|just) (?:one|\d+|half|some|part|the first)|(?:half|some|most|part|one) of)\b", re.I)
 _PROMISE = phrase(WORDS["phrases"]["promise"])

@@ -42,6 +42,9 @@ _BOUND = re.compile(r"\b(?:(from|as of|starting)|until|till)\b", re.I)
 _PASSIVE = re.compile(r"\b(?:by|from|to|with|and|or|was|were|is|are|been|for|of)\b", re.I)
 _NOTHING = re.compile(r"\w+(?:ed|ing|sent|set|made|put|done|bought) nothing\b(?! else)", re.I)
 _BEHIND = re.compile(r"(?<=\w )(in|on|at|with|by|from|via|for|after|during|under) ((?:[\w'-]+ ?){1,4})", re.I)
+_EARLIER = re.compile(
+    r"\b(?:yesterday|until|before|previous(?:ly)?|last|former(?:ly)?|earlier|ago|used|but|now|due|first)\b", re.I
+)
 _NAMED = re.compile(r"[A-Z][a-z]+\b")
 _TITLE = re.compile(r"([^\W\d_]+) (?=[A-Z]*\d)")
 _CARRIERS = ("done", "grant", "ship", "send")
@@ -154,7 +157,7 @@ class Comparison:
     def _is_of_before(self, clause: Clause) -> bool:
         """Return whether a clause says what was so, is so still, or was so already."""
         part = self.part
-        was = _WAS.search(clause.text) and not (part.signs or _WAS.search(part.text))
+        was = _WAS.search(clause.text) and _EARLIER.search(self.answer) and not (part.signs or _WAS.search(part.text))
         still = STILL.search(clause.text) and not STILL.search(part.text) and self.event
         return bool(was or still or (self.event and _ALREADY.search(clause.text)))
 
@@ -194,7 +197,14 @@ class Comparison:
         done = {word for word in self.words if PREDICATES.get(word, ("",))[0] in clause.signs}  # an order: ordered
         done = set() if self.strange(clause) & nouns_of(clause.text) else done
         told = {word for each in self.figures if is_said(each, clause.text) for word in implied_by(each.kind)}
-        return self.words - {*clause.words} - done - told - self._modifiers(clause) - _nominal_kin(self.words, clause.words)
+        return (
+            self.words
+            - {*clause.words}
+            - done
+            - told
+            - self._modifiers(clause)
+            - _nominal_kin(self.words, clause.words)
+        )
 
     def strange(self, clause: Clause) -> set[str]:
         """Return the words of a clause that neither the part nor the request has."""
@@ -302,7 +312,8 @@ class Comparison:
     def _has_figures(self, clause: Clause) -> bool:
         """Return whether a clause has the part's figures in their order, and no others in their place."""
         text = clause.text + clause.tail
-        sentence = " ".join(each.text for each in self.clauses if each.sentence == clause.sentence)
+        beside = (each for each in self.clauses if each.sentence == clause.sentence and not self.strange(each))
+        sentence = " ".join(each.text for each in beside)
         for wanted in self.figures:
             said = self.is_said(wanted, text)
             whole = clause.text if self.is_said(wanted, clause.text) else text
@@ -360,7 +371,7 @@ class Comparison:
         odd = clause.limited or clause.negative or is_crossed(part.text, text)
         if odd or not all(self.is_said(each, text) for each in self.new) or not self._has_names(clause):
             return False
-        late = _WAS.search(text) and not _WAS.search(part.text)
+        late = _WAS.search(text) and _EARLIER.search(self.answer) and not _WAS.search(part.text)
         if late or self.turn_of(clause) <= 0:
             return False
         missing = self.missing(clause) - self._titles
