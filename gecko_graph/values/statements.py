@@ -67,10 +67,10 @@ _CLAUSE = re.compile(
     r",? and (?=(?:\w+ed|kept|sent|left|put|set|made|lands?|leaves?) (?:the|your|my|it|them|an?|all|both|at|on|to)\b)|"
     r"[()\u2014]|,? and (?=[$€£]?\d[\d.,]*(?: [\w]+){0,3}? (?:is|are|was|were|will|has|have|remains?)\b)"
     r"|,? (?:and|as|so|then) (?=(?:i|you|he|she|it|we|they|this|that|there|the|your|my|not|is|was|has"
-    r"|an? (?:[\w.]+ ){1,6}(?:is|are|was|were|costs?|has)"
+    r"|(?:an?|all|both|no|every|each) (?:[\w.]+ ){1,6}(?:is|are|was|were|costs?|has|have)"
     r"|have|are"
     r"|\w+(?:'s|'ve|'re))\b)|,(?= (?!\d))|:(?! ?[$€£]?\d)"
-    r"|:(?= \d+ \w+ (?:is|are|was|were)\b)| [-\u2013] |,? \b(?:(?<!\ball )but|however|although|though|because"
+    r"|:(?= [$€£]?\d[\d.,]* (?:\w+ )?(?:is|are|was|were|went|goes)\b)| [-\u2013] |,? \b(?:(?<!\ball )but|however|although|though|because"
     r"|since|while|yet|whereas|except|unless"
     r"|which|instead of|rather than|so)\b"
     r"|,? and (?=(?:should|will|can|could|may|must|won't|can't)\b)|,? (?<!\ball )(?=\d+ (?:passed|failed|\w{2,}ed)\b)",

@@ -356,6 +356,7 @@ def _may_report(part: Comparison, clause: Clause) -> bool:
 def _by_no_denial(part: Comparison) -> _Read | None:
     """Find that an answer has no word of denial where something is to be denied."""
     unknown = -1 in part.part.signs.get("know", ()) and not part.denied
+    unknown = unknown or (not part.denied and part.is_obstacle() and any(map(part.is_of_request, part.stated)))
     if not (unknown or part.denied != part.part.negative) or "?" in part.answer or _NEGATIVE.search(part.answer):
         return None
     against = [(name, -sign) for name, signs in part.part.signs.items() for sign in signs]

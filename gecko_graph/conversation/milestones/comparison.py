@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from ...values.quantities import Figure, find_figures, is_given, is_said, is_same, rivals_of, spell_figures
 from ...values.statements import Clause, is_crossed, is_turned, nouns_of, read_clauses
-from ...values.words import PLACES, PREDICATES, WORDS, implied_by, kin_of, opponents_of, phrase, topic_of
+from ...values.words import DEEDS, PLACES, PREDICATES, WORDS, implied_by, kin_of, opponents_of, phrase, topic_of
 
 _MODAL = re.compile(r"\b(?:can|could|may|might|must|will|should|possible|allowed|is going to)\b", re.I)
 _PAST = re.compile(r"\b(?:was|were|been)\b", re.I)
@@ -45,6 +45,7 @@ _BEHIND = re.compile(r"(?<=\w )(in|on|at|with|by|from|via|for|after|during|under
 _EARLIER = re.compile(
     r"\b(?:yesterday|until|before|previous(?:ly)?|last|former(?:ly)?|earlier|ago|used|but|now|due|first)\b", re.I
 )
+_OBSTACLES = {("full", 1), ("grant", -1), ("done", -1), ("valid", -1), ("online", -1), ("ready", -1)}
 _NAMED = re.compile(r"[A-Z][a-z]+\b")
 _TITLE = re.compile(r"([^\W\d_]+) (?=[A-Z]*\d)")
 _CARRIERS = ("done", "grant", "ship", "send")
@@ -145,6 +146,9 @@ class Comparison:
         if name == "run" and find_figures(clause.text) and (bound := _BOUND.search(clause.text)):
             return 1 if signs == {1 if bound[1] else -1} else -1
         given = (self.figures and not self.new) or any(is_given(each, self.asked) for each in find_figures(clause.text))
+        implied = {PREDICATES[word][0] for each in self.new for word in implied_by(each.kind) if word in PREDICATES}
+        if name in implied and told and not clause.signs:
+            return 1 if 1 in signs else 0
         now = not clause.signs and _NOW.search(clause.text)
         return int(bool(now and (told or given or len(self.words) > 1)))
 
@@ -174,6 +178,10 @@ class Comparison:
         """Return whether a clause may be about the part's things: it shares a word with it, or has none of its own."""
         words = {*clause.words}
         rivals = any(rivals_of(wanted, clause.text, [self.part.text]) for wanted in self.figures)
+        counts = (
+            {each.value for each in part if each.kind == "number"} for part in (self.figures, find_figures(clause.text))
+        )
+        rivals = rivals or (all(both := [*counts]) and both[0].isdisjoint(both[1]))
         other = self.words - words and (words - self.words - PLACES) & self.known  # the hall's light for the kitchen's
         return not (rivals or other) and bool(self.words & words or not self.strange(clause))
 
@@ -187,6 +195,17 @@ class Comparison:
         turned = {name: frozenset(-sign for sign in signs) for name, signs in self.part.signs.items()}
         turned |= {"done": frozenset([-1])} if named else {}  # the order failed
         return any(clause.signs.get(name) == signs for name, signs in turned.items())
+
+    def is_obstacle(self) -> bool:
+        """Return whether the part says why something that was asked for cannot be: that it is full, expired, offline."""
+        asked = {name for each in self.requests for name in each.signs}
+        signs = {(name, sign) for name, each in self.part.signs.items() for sign in each if name not in asked}
+        return bool(signs & _OBSTACLES)
+
+    def is_of_request(self, clause: Clause) -> bool:
+        """Return whether a clause says what the request asks to do."""
+        deeds = {(name, *signs) for each in self.requests for name, signs in each.signs.items()} & DEEDS
+        return any((name, *signs) in deeds for name, signs in clause.signs.items())
 
     def agrees(self, clause: Clause) -> bool:
         """Return whether a clause has a predicate of the part with its sign."""
@@ -255,8 +274,12 @@ class Comparison:
 
     def _adjuncts(self, clause: Clause) -> set[str]:
         """Return the words behind prepositions that the part does not have: `by John Coltrane`, `with one change`."""
-        found = (hit for hit in _BEHIND.finditer(clause.text) if not re.search(rf"\b{hit[1]}\b", self.part.text, re.I))
-        return {topic_of(each.lower()) for hit in found for each in _WORDS.findall(hit[2])}
+        left = _WORDS.findall(self._without_adjuncts(clause.text))
+        return {*clause.words} - {topic_of(each.lower()) for each in left}
+
+    def _without_adjuncts(self, text: str) -> str:
+        prepositions = {*self.part.text.lower().split()}
+        return _BEHIND.sub(lambda hit: hit[0] if hit[1].lower() in prepositions else "", text)
 
     def _stands_elsewhere(self, words: set[str], clause: Clause) -> bool:
         """Return whether another clause that states something has one of some words."""
@@ -268,8 +291,9 @@ class Comparison:
         return any(words & {*each.words} for each in others if each.signs or find_figures(each.text))
 
     def _foreign_figures(self, clause: Clause) -> list[Figure]:
-        own = (any(is_same(each, other) for other in self.figures) for each in find_figures(clause.text))
-        pairs = zip(find_figures(clause.text), own, strict=True)
+        text = self._without_adjuncts(spell_figures(clause.text))
+        own = (any(is_same(each, other) for other in self.figures) for each in find_figures(text))
+        pairs = zip(find_figures(text), own, strict=True)
         return [each for each, mine in pairs if not mine and not is_given(each, self.asked)]
 
     def aliased(self, clause: Clause) -> set[str]:
@@ -318,12 +342,19 @@ class Comparison:
             said = self.is_said(wanted, text)
             whole = clause.text if self.is_said(wanted, clause.text) else text
             around = self.answer if not said else whole if self.is_full(clause) else sentence
-            given = wanted not in self.new and len(self.requests) < 2 and not rivals_of(wanted, text, [self.part.text])
+            given = wanted not in self.new and len(self.requests) < 2
+            given = given and not rivals_of(wanted, self._subject_before(clause) + text, [self.part.text])
             if self.rivals(wanted, around) or not (said or given):
                 return False
         own = [next((own for own in self.figures if is_same(own, each)), None) for each in find_figures(text)]
         places = [self.figures.index(each) for each in own if each]
         return places == sorted(places)
+
+    def _subject_before(self, clause: Clause) -> str:
+        """Return the text of the clause that has the subject of one that leaves it out: `and can't be cancelled`."""
+        place = self.clauses.index(clause)
+        before = self.clauses[place - 1] if place and not clause.words else clause
+        return before.text if before.sentence == clause.sentence else ""
 
     def is_said(self, wanted: Figure, text: str) -> bool:
         """Return whether a text says a figure; of 10 km and 6.2 miles not by the one that the user has given."""
