@@ -293,7 +293,7 @@ def names_of(text: str) -> frozenset[str]:
 _SMALL_WORDS = [
     [re.compile(r"(?<![\w'])(?:[B-HJ-Z]|A(?! [a-z]))(?![\w'&])")],
     *([re.compile(rf"\b(?:{each})\b", re.I) for each in group.split("/")] for group in (
-        "below|under|at most|less than/above|over|at least|more than", "before/after|past",
+        "below|under|at most|less than/above|over|at least|more than", "before/after|past", "first/second/third/fourth",
         "new/old|still|former", "today|tonight|this (?:morning|afternoon|evening)/tomorrow/yesterday",
         "(?:per|an?|each|every) hour|hourly/(?:per|an?|each|every) (?:day|night)|daily|nightly"
         "/(?:per|an?|each|every) week|weekly/(?:per|an?|each|every) month|monthly"

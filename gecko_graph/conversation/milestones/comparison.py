@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from ...values.quantities import Figure, find_figures, is_given, is_said, is_same, rivals_of, spell_figures
 from ...values.statements import Clause, is_crossed, is_turned, nouns_of, read_clauses
-from ...values.words import DEEDS, PLACES, PREDICATES, WORDS, implied_by, kin_of, opponents_of, phrase, topic_of
+from ...values.words import DEEDS, PLACES, PREDICATES, WORDS, implied_by, kin_of, opponents_of, phrase, stem, topic_of
 
 _MODAL = re.compile(r"\b(?:can|could|may|might|must|will|should|possible|allowed|is going to)\b", re.I)
 _PAST = re.compile(r"\b(?:was|were|been)\b", re.I)
@@ -46,6 +46,8 @@ _EARLIER = re.compile(
     r"\b(?:yesterday|until|before|previous(?:ly)?|last|former(?:ly)?|earlier|ago|used|but|now|due|first)\b", re.I
 )
 _OBSTACLES = {("full", 1), ("grant", -1), ("done", -1), ("valid", -1), ("online", -1), ("ready", -1)}
+_ENDED = re.compile(r"\w+ed\b")
+_HAPPENED = re.compile(r"(?:\b(?:it|he|she|they|has|have)|[a-z]{3,}(?<!are|was|ere|een|ets)) (\w+ed)\b", re.I)
 _NAMED = re.compile(r"[A-Z][a-z]+\b")
 _TITLE = re.compile(r"([^\W\d_]+) (?=[A-Z]*\d)")
 _CARRIERS = ("done", "grant", "ship", "send")
@@ -120,6 +122,8 @@ class Comparison:
         turns = {self._turn_by(name, signs, clause) for name, signs in part.signs.items()}
         turns = turns or {self._turn_by_negation(clause)}
         turn = turns.pop() if len(turns) == 1 else 0
+        if turn > 0 and _has_happened(part, clause):
+            return 0
         apart = (part.apart ^ clause.apart) & self.words & {*clause.words}
         return 0 if turn > 0 and (apart or self._is_of_before(clause)) else turn
 
@@ -325,6 +329,13 @@ class Comparison:
         """Return whether a clause has all names of the part in their order, or none and no other name either."""
         if not spelt_in(self.part, clause.text):
             return False
+        asked = frozenset[str]().union(*(each.names for each in self.requests))
+        first = _NAMED.match(clause.text)
+        named = clause.names | ({topic_of(first[0].lower())} if first else set())
+        if (asked | self.part.names) - {*clause.words} and named & self.strange(clause):
+            return False
+        if self.part.names - {*clause.words} and clause.names & asked - self.words:
+            return False  # Bob, in the place of Ann
         names = self.part.names | (clause.names & self.words)
         own, said = ([word for word in each.words if word in names] for each in (self.part, clause))
         # of a name that the user has given a part may be said, as of "City Library"
@@ -428,6 +439,14 @@ class Comparison:
         if self.event or not self.words or self.missing(clause):
             return foreign
         return {name for name in foreign if -1 in clause.signs[name]}
+
+
+def _has_happened(part: Clause, clause: Clause) -> bool:
+    """Return whether a clause tells as past what the part says of now: `it arrived` for `it arrives`."""
+    if _ENDED.search(part.text) or _WAS.search(part.text):
+        return False
+    found = (PREDICATES.get(stem(each.lower())) for each in _HAPPENED.findall(clause.text))
+    return any(each and each[0] in part.signs for each in found)
 
 
 def _nominal_kin(words: Iterable[str], others: Iterable[str]) -> set[str]:
