@@ -41,7 +41,7 @@ _LINK = re.compile(r"\b(?:is|are|was|were|has|have|had|will|costs?|takes?|lasts?
 _BOUND = re.compile(r"\b(?:(from|as of|starting)|until|till)\b", re.I)
 _PASSIVE = re.compile(r"\b(?:by|from|to|with|and|or|was|were|is|are|been|for|of)\b", re.I)
 _NOTHING = re.compile(r"\w+(?:ed|ing|sent|set|made|put|done|bought) nothing\b(?! else)", re.I)
-_BEHIND = re.compile(r"(?<=\w )(in|on|at|with|by|from|via|for|after|during|under) ((?:[\w'-]+ ?){1,4})", re.I)
+_BEHIND = re.compile(r"(?:^|(?<=\w ))(in|on|at|with|by|from|via|for|after|during|under) ((?:[\w'-]+ ?){1,4})", re.I)
 _EARLIER = re.compile(
     r"\b(?:yesterday|until|before|previous(?:ly)?|last|former(?:ly)?|earlier|ago|used|but|now|due|first)\b", re.I
 )
@@ -332,7 +332,7 @@ class Comparison:
         asked = frozenset[str]().union(*(each.names for each in self.requests))
         first = _NAMED.match(clause.text)
         named = clause.names | ({topic_of(first[0].lower())} if first else set())
-        if (asked | self.part.names) - {*clause.words} and named & self.strange(clause):
+        if (asked | self.part.names) - {*clause.words} and named & self.strange(clause) - self._adjuncts(clause):
             return False
         if self.part.names - {*clause.words} and clause.names & asked - self.words:
             return False  # Bob, in the place of Ann
