@@ -301,12 +301,19 @@ _SMALL_WORDS = [
     )),
 ]  # fmt: skip
 """Small words of which one cannot stand for another: letters, comparisons, periods."""
+_MAY_DIFFER = [[re.compile(rf"\b(?:{each})\b", re.I) for each in group.split("/")] for group in (
+    "(?:in|within) (?:[\\w.]+ ){1,2}(?:minutes?|hours?|days?|weeks?)/(?:lasts?|long|for (?:[\\w.]+ ){1,2}(?:minutes?|hours?|days?))",
+    "left|remain\\w*/holds?|capacity|total|limit", "pays?|owes?|owed|charged?|debt/refund\\w*|back|credit\\w*|receive\\w*|balance",
+)]  # fmt: skip
+"""Words of which one hardly stands for another."""
 
 
 def is_crossed(one: str, other: str) -> bool:
     """Return whether two texts differ in a small word: `from M to S` and `from S to M`, `above` and `below`."""
     (ends, starts), (others, begins) = _ends_of(one), _ends_of(other)
-    return bool(ends & begins or starts & others) or is_turned(one, other)
+    marks = ((_marks(one, each), _marks(other, each)) for each in _MAY_DIFFER)
+    apart = any(a and b and not a & b for a, b in marks)
+    return bool(ends & begins or starts & others) or apart or is_turned(one, other)
 
 
 def is_turned(one: str, other: str) -> bool:

@@ -48,6 +48,9 @@ _EARLIER = re.compile(
 _OBSTACLES = {("full", 1), ("grant", -1), ("done", -1), ("valid", -1), ("online", -1), ("ready", -1)}
 _ENDED = re.compile(r"\w+ed\b")
 _HAPPENED = re.compile(r"(?:\b(?:it|he|she|they|has|have)|[a-z]{3,}(?<!are|was|ere|een|ets)) (\w+ed)\b", re.I)
+_UNTIL = re.compile(r"\b(?:until|till)\b", re.I)
+_DUE = re.compile(r"\bdue\b", re.I)
+_WAS_DONE = re.compile(r"\b(?:was|were|been) (?:made|paid|done|sent|\w+ed)\b", re.I)
 _NAMED = re.compile(r"[A-Z][a-z]+\b")
 _TITLE = re.compile(r"([^\W\d_]+) (?=[A-Z]*\d)")
 _CARRIERS = ("done", "grant", "ship", "send")
@@ -140,6 +143,9 @@ class Comparison:
         if named and carried and not said:  # a cancellation that was declined
             own = {PREDICATES[word][1] for word in clause.words if PREDICATES.get(word, ("",))[0] == name}
             said = frozenset(sign * side for sign in carried[0] for side in own)
+        until = bool(_UNTIL.search(self.part.text)) != bool(_UNTIL.search(clause.text)) and not clause.negative
+        if said and said != signs and until and any(is_said(each, clause.text) for each in self.figures):
+            return 1  # valid until then: it expires then
         if said:
             return (1 if signs == said else -1) if len(said) == len(signs) == 1 else 0
         if clause.negative and _THERE.match(clause.text) and self.part.negated & clause.negated & self.words:
@@ -278,11 +284,11 @@ class Comparison:
 
     def _adjuncts(self, clause: Clause) -> set[str]:
         """Return the words behind prepositions that the part does not have: `by John Coltrane`, `with one change`."""
-        left = _WORDS.findall(self._without_adjuncts(clause.text))
-        return {*clause.words} - {topic_of(each.lower()) for each in left}
+        all_, left = (_WORDS.findall(each) for each in (clause.text, self._without_adjuncts(clause.text)))
+        return {topic_of(each.lower()) for each in all_} - {topic_of(each.lower()) for each in left}
 
     def _without_adjuncts(self, text: str) -> str:
-        prepositions = {*self.part.text.lower().split()}
+        prepositions = {*f"{self.part.text} {self.asked}".lower().split()}
         return _BEHIND.sub(lambda hit: hit[0] if hit[1].lower() in prepositions else "", text)
 
     def _stands_elsewhere(self, words: set[str], clause: Clause) -> bool:
@@ -333,6 +339,9 @@ class Comparison:
         first = _NAMED.match(clause.text)
         named = clause.names | ({topic_of(first[0].lower())} if first else set())
         if (asked | self.part.names) - {*clause.words} and named & self.strange(clause) - self._adjuncts(clause):
+            return False
+        before = re.findall(r"(\w+) ([A-Z]\w+)", clause.text)
+        if any(re.search(rf"\b{word} [A-Z]", self.asked) and name not in self.asked for word, name in before):
             return False
         if self.part.names - {*clause.words} and clause.names & asked - self.words:
             return False  # Bob, in the place of Ann
@@ -443,6 +452,8 @@ class Comparison:
 
 def _has_happened(part: Clause, clause: Clause) -> bool:
     """Return whether a clause tells as past what the part says of now: `it arrived` for `it arrives`."""
+    if _DUE.search(part.text) and _WAS_DONE.search(clause.text):
+        return True
     if _ENDED.search(part.text) or _WAS.search(part.text):
         return False
     found = (PREDICATES.get(stem(each.lower())) for each in _HAPPENED.findall(clause.text))
