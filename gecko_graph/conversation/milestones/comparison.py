@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from ...values.quantities import Figure, find_figures, is_given, is_said, is_same, rivals_of, spell_figures
 from ...values.statements import Clause, is_crossed, is_turned, nouns_of, read_clauses
-from ...values.words import DEEDS, PLACES, PREDICATES, WORDS, implied_by, kin_of, opponents_of, phrase, stem, topic_of
+from ...values.words import DEEDS, PLACES, PREDICATES, WORDS, implied_by, kin_of, opponents_of, phrase, plain, stem, topic_of
 
 _MODAL = re.compile(r"\b(?:can|could|may|might|must|will|should|possible|allowed|is going to)\b", re.I)
 _PAST = re.compile(r"\b(?:was|were|been)\b", re.I)
@@ -51,10 +51,12 @@ _HAPPENED = re.compile(r"(?:\b(?:it|he|she|they|has|have)|[a-z]{3,}(?<!are|was|e
 _UNTIL = re.compile(r"\b(?:until|till)\b", re.I)
 _DUE = re.compile(r"\bdue\b", re.I)
 _WAS_DONE = re.compile(r"\b(?:was|were|been) (?:made|paid|done|sent|\w+ed)\b", re.I)
+_PAIR = re.compile(r"(\w+) (?=([A-Z][a-z]+))")
 _NAMED = re.compile(r"[A-Z][a-z]+\b")
 _TITLE = re.compile(r"([^\W\d_]+) (?=[A-Z]*\d)")
 _CARRIERS = ("done", "grant", "ship", "send")
 """Predicates that say of a noun what its verb would: the transfer went through."""
+_NOUN = re.compile(r"[^\W\d_][\w'-]*")
 _WORDS = re.compile(r"[^\W\d_][\w']*")
 _CAPITAL = re.compile(r"(?<= )[A-Z]\w*")
 
@@ -89,6 +91,7 @@ class Comparison:
         ]
         others = bool(_OTHERS.match(part.text) or _LEFT.search(part.text))
         self.stated = [each for each in told if others or not _OTHERS.match(each.text)]
+        self.several = bool(_SEVERAL.search(asked))
         self._titles = _find_titles(part, self.figures)
 
     def turn_in(self, clause: Clause) -> int:
@@ -310,7 +313,7 @@ class Comparison:
         """Return the part's word for what a clause names as the user did in a short request: `the event`, an exam."""
         odd = self.missing(clause) - self.known - self.part.names
         deeds = [each for each in self.requests if self.kin & each.signs.keys()]
-        if len(deeds or self.requests) != 1 or len(odd) != 1 or _SEVERAL.search(self.asked):
+        if len(deeds or self.requests) != 1 or len(odd) != 1 or self.several:
             return set()
         figures = any(each.kind != "code" and is_said(each, clause.text) for each in self.figures)
         whole = figures or (len(self.words) > 1 and odd == self.missing(clause))
@@ -340,8 +343,9 @@ class Comparison:
         named = clause.names | ({topic_of(first[0].lower())} if first else set())
         if (asked | self.part.names) - {*clause.words} and named & self.strange(clause) - self._adjuncts(clause):
             return False
-        before = re.findall(r"(\w+) ([A-Z]\w+)", clause.text)
-        if any(re.search(rf"\b{word} [A-Z]", self.asked) and name not in self.asked for word, name in before):
+        known = f"{self.asked} {self.part.text}"
+        others = [pair for pair in _PAIR.findall(clause.text) if pair[1] not in known and topic_of(pair[1].lower())]
+        if any(re.search(rf"\b{word}\.? [A-Z]", self.asked) for word, _ in others):
             return False
         if self.part.names - {*clause.words} and clause.names & asked - self.words:
             return False  # Bob, in the place of Ann
@@ -436,10 +440,11 @@ class Comparison:
         strange = {word for each in read_clauses(clause.text + clause.tail) for word in self.strange(each)}
         if missing - {topic_of(each.lower()) for each in _WORDS.findall(subject)} and strange:
             return True
-        first = min((clause.text.find(each.text) for each in find_figures(clause.text)), default=-1)
+        text = plain(clause.text)
+        first = min((text.find(each.text) for each in find_figures(text)), default=-1)
         usual = {word for each in self.figures for word in implied_by(each.kind)}
-        strange = (strange - usual) & nouns_of(clause.text)
-        before = strange & {topic_of(each.lower()) for each in _WORDS.findall(clause.text[: max(first, 0)])}
+        strange = (strange - usual) & nouns_of(text)
+        before = strange & {topic_of(each.lower()) for each in _NOUN.findall(text[: max(first, 0)])}
         return bool(missing and (before or (strange and missing & (self.known | self.part.names))))
 
     def _foreign_signs(self, clause: Clause) -> set[str]:
