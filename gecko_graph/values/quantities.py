@@ -132,7 +132,7 @@ _SPELT = (
     (re.compile(r"\b(?:half an hour|a half[ -]hour)", re.I), "30 minutes"),
     (re.compile(r"\b(?:an|1|one) hour and a half", re.I), "90 minutes"),
     (re.compile(r"\b(\d{1,6})((?: [a-z]{3,9})?) and a half\b", re.I), r"\1.5\2"),
-    (re.compile(r"\b(?:one|another|(?:(?<=for )|(?<=by )|(?<=in )|(?<=within ))an?)"
+    (re.compile(r"\b(?:one|another|(?:(?<=for )|(?<=by )|(?<=in )|(?<=within )|(?<=takes )|(?<=lasts ))an?)"
                 r" (?=(?:hour|minute|day|week|month|year|night)\b)", re.I), "1 "),
     (re.compile(r"\b(\d{1,4}) min(?:ute)?s?(?: and |, | )(\d{1,2}) s(?:ec(?:ond)?s?)?\b", re.I),
      lambda found: f"{int(found[1]) * 60 + int(found[2])} seconds"),

@@ -319,7 +319,8 @@ def is_crossed(one: str, other: str) -> bool:
 def is_turned(one: str, other: str) -> bool:
     """Return whether two texts that are of the same differ for sure: both ends are exchanged, or the period is."""
     (ends, starts), (others, begins) = _ends_of(one), _ends_of(other)
-    moved = ends and others and not ends & others and others & {*re.findall(r"\w+", one.lower())}
+    own, said = ({*re.findall(r"\w+", each.lower())} for each in (one, other))
+    moved = ends and others and not ends & others and (others & own or ends & said)
     marks = ((_marks(one, each), _marks(other, each)) for each in _SMALL_WORDS)
     return bool((ends & begins and starts & others) or moved) or any(a and b and not a & b for a, b in marks)
 
@@ -331,8 +332,10 @@ def _marks(text: str, sorts: Sequence[re.Pattern[str]]) -> set[int | str]:
 
 def _ends_of(text: str) -> tuple[set[str], set[str]]:
     """Return the words after `to`, and those after `from`."""
-    ends, starts = (re.findall(rf"\b(?:{each}) \W?([^\W\d]\w*)(?! \d)", text.lower()) for each in ("to|into", "from"))
-    return {*ends}, {*starts}
+    ends, starts = (
+        re.findall(rf"\b(?:{each}) \W?([^\W\d]\w*)(?! \d)", text.lower()) for each in ("to|into|now called", "from")
+    )
+    return {*ends} - {"both", "the", "your", "my"}, {*starts}
 
 
 def nouns_of(text: str) -> set[str]:

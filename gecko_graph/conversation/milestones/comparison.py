@@ -14,7 +14,19 @@ from itertools import pairwise
 
 from ...values.quantities import Figure, find_figures, is_given, is_said, is_same, rivals_of, spell_figures
 from ...values.statements import Clause, is_crossed, is_turned, nouns_of, read_clauses
-from ...values.words import DEEDS, PLACES, PREDICATES, WORDS, implied_by, kin_of, opponents_of, phrase, plain, stem, topic_of
+from ...values.words import (
+    DEEDS,
+    PLACES,
+    PREDICATES,
+    WORDS,
+    implied_by,
+    kin_of,
+    opponents_of,
+    phrase,
+    plain,
+    stem,
+    topic_of,
+)
 
 _MODAL = re.compile(r"\b(?:can|could|may|might|must|will|should|possible|allowed|is going to)\b", re.I)
 _PAST = re.compile(r"\b(?:was|were|been)\b", re.I)
@@ -52,6 +64,9 @@ _UNTIL = re.compile(r"\b(?:until|till)\b", re.I)
 _DUE = re.compile(r"\bdue\b", re.I)
 _WAS_DONE = re.compile(r"\b(?:was|were|been) (?:made|paid|done|sent|\w+ed)\b", re.I)
 _PAIR = re.compile(r"(\w+) (?=([A-Z][a-z]+))")
+_AFTER_PREPOSITION = re.compile(
+    r"\b(?:of|for|in|on|at|to|before|after|from|with) (?:the |an? )?([^\W\d_][\w'-]*)", re.I
+)
 _NAMED = re.compile(r"[A-Z][a-z]+\b")
 _TITLE = re.compile(r"([^\W\d_]+) (?=[A-Z]*\d)")
 _CARRIERS = ("done", "grant", "ship", "send")
@@ -147,7 +162,13 @@ class Comparison:
             own = {PREDICATES[word][1] for word in clause.words if PREDICATES.get(word, ("",))[0] == name}
             said = frozenset(sign * side for sign in carried[0] for side in own)
         until = bool(_UNTIL.search(self.part.text)) != bool(_UNTIL.search(clause.text)) and not clause.negative
-        if said and said != signs and until and any(is_said(each, clause.text) for each in self.figures):
+        if (
+            said
+            and said != signs
+            and until
+            and name != "open"
+            and any(is_said(each, clause.text) for each in self.figures)
+        ):
             return 1  # valid until then: it expires then
         if said:
             return (1 if signs == said else -1) if len(said) == len(signs) == 1 else 0
@@ -320,7 +341,9 @@ class Comparison:
         if not (self.kin & clause.signs.keys() or _NOW.search(clause.text) or (whole and not self.part.signs)):
             return set()
         named = {*clause.words} & self.known or self._is_of_request(clause)
-        return odd if named and odd <= nouns_of(self.part.text) else set()
+        nouns = {topic_of(each.lower()) for each in _NOUN.findall(_LINK.split(self.part.text)[0])}
+        nouns |= {topic_of(each.lower()) for each in _AFTER_PREPOSITION.findall(self.part.text)}
+        return odd if named and odd <= nouns else set()
 
     def _is_of_request(self, clause: Clause) -> bool:
         """Return whether a clause says what the request asks for, of the thing that it gives by a code, or of none."""
@@ -332,7 +355,8 @@ class Comparison:
     def _is_of_owner(self, clause: Clause) -> bool:
         """Return whether a clause speaks of what belongs to a thing of the part: of `Ann's number`, not of Ann."""
         owned = [tuple(topic_of(each.lower()) for each in pair) for pair in _OWNED.findall(clause.text)]
-        return any(owner in self.words and thing not in self.words | {""} for owner, thing in owned)
+        own = self.words if " of " in self.part.text or "'s" in self.part.text else set[str]()
+        return any(owner in self.words and thing not in own | {""} for owner, thing in owned)
 
     def _has_names(self, clause: Clause) -> bool:
         """Return whether a clause has all names of the part in their order, or none and no other name either."""
