@@ -26,7 +26,11 @@ _YES_NO = re.compile(r"\W*(?:(yes|yep|yeah|correct|indeed)|no|nope)\b(?! (?:prob
 _POLAR = re.compile(r"(?:is|are|am|was|were|do|does|did|can|could|may|has|have|will)\b", re.I)
 _HIM = re.compile(r"\b(?:him|her|them|his|their)\b", re.I)
 _UNABLE = re.compile(r"\b(?:can't|cannot|can not|couldn't|could not|unable|not able|no way|haven't|didn't)\b", re.I)
-_THAT = re.compile(r"\b(?:do|help with|make|manage|arrange|process|complete|handle) (?:that|this|it|so)\b", re.I)
+_THAT = re.compile(
+    r"\b(?:do|help with|make|manage|arrange|process|complete|handle) (?:that|this|it|so)\b"
+    r"|^(?:so |but |and )?(?:i|we) (?:haven't|didn't|couldn't|can't)(?: yet)?\W*$",
+    re.I,
+)
 _ALL = re.compile(r"\b(?:all|both|every|each|everything|everyone|whole|entire|in full|full)\b", re.I)
 _SAVE = re.compile(
     r"\b(?:except|apart from|other than|all but|not all|partly|but (?:not )?the (?:last|other|rest))\b", re.I
@@ -122,6 +126,8 @@ def _by_other_figure(part: Comparison) -> _Read | None:
     for wanted in part.figures:
         if hedged := _find_alternative(part, wanted):
             return _Read("replaced", hedged, f"{wanted.text} is one of several")
+        if miscounted := next((each for each in part.stated if part.miscounts(wanted, each)), None):
+            return _Read("replaced", miscounted.text, f"{wanted.text} was to be said of another")
         if part.is_said(wanted, part.answer) or may_say(wanted, part.answer):
             continue
         for clause in part.stated:
@@ -245,6 +251,7 @@ def _by_still(part: Comparison) -> _Read | None:
     told = not part.event or part.part.negative or any(map(part.agrees, part.stated))
     for clause in () if told else part.stated:
         shared = part.words & {*clause.words} or any(is_said(each, clause.text) for each in part.figures)
+        shared = shared or "everything" in clause.text
         if shared and STILL.search(clause.text) and not clause.negative:
             kept = 1 in part.part.signs.get("exist", ())
             return _Read("stated", clause.text) if kept else _Read("denied", clause.text, "it is as it was")

@@ -424,6 +424,7 @@ class Comparison:
             return True
         own, said = ([word for word in each.words if word in self.part.names] for each in (self.part, clause))
         active = not _PASSIVE.search(f"{self.part.text} {clause.text}")
+        active = active or (" than " in self.part.text and " than " in clause.text)
         return active and len({*own}) > 1 and own == said[::-1] and self.part.signs == clause.signs
 
     def stand_ins(self, wanted: Figure, clause: Clause) -> list[Figure]:
@@ -433,6 +434,18 @@ class Comparison:
         before = _word_before(wanted, self.part.text, least=2)
         found = rivals_of(wanted, clause.text, [self.part.text])
         return [each for each in found if before and before == _word_before(each, clause.text, least=2)]
+
+    def miscounts(self, wanted: Figure, clause: Clause) -> bool:
+        """Return whether a clause counts as many of others: `3 apples and 2 pears` for `2 apples and 3 pears`."""
+        figures = [each for each in find_figures(clause.text) if each.kind == wanted.kind == "number"]
+        alike = [each for each in figures if each.labels & wanted.labels]
+        others = [each for each in figures if is_same(wanted, each) and each.labels and each not in alike]
+        return (
+            bool(alike and others and self.new)
+            and len(self.figures) > 1
+            and self.turn_of(clause) > 0
+            and not any(is_same(wanted, each) for each in alike)
+        )
 
     def is_counted_as(self, wanted: Figure, rival: Figure, clause: Clause) -> bool:
         """Return whether both are a number of the same things, or of the same thing: `hall 2`."""
