@@ -39,7 +39,7 @@ _FILE = re.compile(r"\b[\w-]*[^\W\d_][\w-]*\.(?!com\b|org\b|net\b)[a-z]{2,4}\d?\
 _PLAIN_NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?(?:[A-Za-z%°]{1,5}|-[a-z]+)?|[\d,]+\.?")
 _LABELS = re.compile(
     r"(?: (?:[A-Z]+(?= [a-z])|(?!(?:and|or|is|are|was|were|to|in|on|at|for|where|from|of|with|by"
-    r"|items?|things?|ones?|pieces?|units?|entry|entries)\b)[a-z]{3,})){1,3}"
+    r"|out|items?|things?|ones?|pieces?|units?|entry|entries)\b)[a-z]{3,})){1,3}"
 )
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)")
 _HALF_OF_DAY = re.compile(r"[ap]m\b|\b(?:1[3-9]|2[0-3]|00?):\d\d", re.I)
@@ -157,8 +157,8 @@ _SPELT = (
     (re.compile(r"\b(?:12 )?(?:noon|midday)\b", re.I), "12:00"), (re.compile(r"\b(?:12 )?midnight\b", re.I), "0:00"),
     (re.compile(r"\b(\d+ [a-z]+ and) one (?=[a-z])", re.I), r"\1 1 "),
     (re.compile(r"\bone (?=[a-z]+ and \d)", re.I), "1 "),
-    (re.compile(r"\b(score[sd]?|won|lost|drew|beat|led|leads|result)\b([^.;?!\n]{0,40}?) (\d{1,2})(?: to |:|-)(\d{1,2})\b"
-                r"(?! ?[ap]m)", re.I), r"\1\2 \3-\4"),
+    (re.compile(r"\b(score[sd]?|won|lost|drew|beat|led|leads|result)\b([^.;?!\n]{0,40}?) (\d{1,2})(?: to |:|-)"
+                r"(\d{1,2})\b(?! ?[ap]m)", re.I), r"\1\2 \3-\4"),
     (re.compile(r"\bhalf a dozen\b", re.I), "6"), (re.compile(r"\b(?:a|1) dozen\b", re.I), "12"),
     *((re.compile(rf"\b{share} (?=(?:of|full|empty|left|done)\b)", re.I), f"{percent} % ")
       for share, percent in (("half", 50), ("(?:a|one|1) quarter", 25), ("(?:three|3) quarters", 75))),

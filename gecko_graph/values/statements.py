@@ -70,8 +70,8 @@ _CLAUSE = re.compile(
     r"|(?:an?|all|both|no|every|each) (?:[\w.]+ ){1,6}(?:is|are|was|were|costs?|has|have)"
     r"|have|are"
     r"|\w+(?:'s|'ve|'re))\b)|,(?= (?!\d))|:(?! ?[$€£]?\d)"
-    r"|:(?= [$€£]?\d[\d.,]* (?:\w+ )?(?:is|are|was|were|went|goes)\b)| [-\u2013] |,? \b(?:(?<!\ball )but|however|although|though|because"
-    r"|since|while|yet|whereas|except|unless"
+    r"|:(?= [$€£]?\d[\d.,]* (?:\w+ )?(?:is|are|was|were|went|goes)\b)| [-\u2013] "
+    r"|,? \b(?:(?<!\ball )but|however|although|though|because|since|while|yet|whereas|except|unless"
     r"|which|instead of|rather than|so)\b"
     r"|,? and (?=(?:should|will|can|could|may|must|won't|can't)\b)|,? (?<!\ball )(?=\d+ (?:passed|failed|\w{2,}ed)\b)",
     re.I,
@@ -301,10 +301,15 @@ _SMALL_WORDS = [
     )),
 ]  # fmt: skip
 """Small words of which one cannot stand for another: letters, comparisons, periods."""
-_MAY_DIFFER = [[re.compile(rf"\b(?:{each})\b", re.I) for each in group.split("/")] for group in (
-    "(?:in|within) (?:[\\w.]+ ){1,2}(?:minutes?|hours?|days?|weeks?)/(?:lasts?|long|for (?:[\\w.]+ ){1,2}(?:minutes?|hours?|days?))",
-    "left|remain\\w*/holds?|capacity|total|limit", "pays?|owes?|owed|charged?|debt/refund\\w*|back|credit\\w*|receive\\w*|balance",
-)]  # fmt: skip
+_MAY_DIFFER = [
+    [re.compile(rf"\b(?:{each})\b", re.I) for each in group.split("/")]
+    for group in (
+        r"(?:in|within) (?:[\w.]+ ){1,2}(?:minutes?|hours?|days?|weeks?)"
+        r"/(?:lasts?|long|for (?:[\w.]+ ){1,2}(?:minutes?|hours?|days?))",
+        r"left|remain\w*/holds?|capacity|total|limit",
+        r"pays?|owes?|owed|charged?|debt/refund\w*|back|credit\w*|receive\w*|balance",
+    )
+]
 """Words of which one hardly stands for another."""
 
 

@@ -376,6 +376,6 @@ def _by_no_denial(part: Comparison) -> _Read | None:
 
 
 _RULES: Sequence[Callable[[Comparison], _Read | None]] = (
-    _by_correction, _by_clauses, _by_other_figure, _by_other_name, _by_crossing, _by_new_figures, _by_yes_or_done, _by_refusal, _by_some,
-    _by_still, _by_silence, _by_other_thing, _by_other_deed, _by_no_report, _by_no_denial,
+    _by_correction, _by_clauses, _by_other_figure, _by_other_name, _by_crossing, _by_new_figures, _by_yes_or_done,
+    _by_refusal, _by_some, _by_still, _by_silence, _by_other_thing, _by_other_deed, _by_no_report, _by_no_denial,
 )  # fmt: skip

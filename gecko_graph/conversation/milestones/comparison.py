@@ -8,14 +8,10 @@ taken for a paraphrase.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from itertools import pairwise
 
 from ...values.quantities import Figure, find_figures, is_given, is_said, is_same, rivals_of, spell_figures
 from ...values.statements import Clause, is_crossed, is_turned, nouns_of, read_clauses
 from ...values.words import (
-    DEEDS,
     PLACES,
     PREDICATES,
     WORDS,
@@ -27,87 +23,33 @@ from ...values.words import (
     stem,
     topic_of,
 )
+from .wording import DEED, LINK, NOUN, NOW, WORD, Wording
 
-_MODAL = re.compile(r"\b(?:can|could|may|might|must|will|should|possible|allowed|is going to)\b", re.I)
-_PAST = re.compile(r"\b(?:was|were|been)\b", re.I)
-_OTHERS = re.compile(r"(?:and |but )?(?:the|your|all|my) (?:other|rest|remaining)", re.I)
-_LEFT = re.compile(r"\b(?:left|remain\w*)\b", re.I)
 _WAS = re.compile(r"\b(?:was|were|had)\b", re.I)
 _ALREADY = re.compile(r"\balready\b(?<!have already)(?<!'ve already)", re.I)
-_NOW = re.compile(r"\b(?:now|new|is (?:set|scheduled|planned) (?:for|to|at))\b", re.I)
 STILL = phrase(WORDS["phrases"]["still"])
-_PRONOUN = re.compile(
-    r"(?:and |so |but |as )?(?:it|they|this|that|these|both|which|she|he|those|the (?:\w+ )?ones?)\b", re.I
-)
-_SUBJECT = re.compile(r"(?:the|an?|any) ([a-z]+) (?:is|was|were|are|has|have|can|may|could|will|[a-z]+s)\b", re.I)
-_SEVERAL = re.compile(r"\b(?:and|but|or|both|not|other|except)\b", re.I)
-_OPEN_QUESTION = re.compile(r"\b(?:how|what|what's|when|when's|where|where's|which|who|who's)\b", re.I)
 BARE = re.compile(r"(?:and |so )?(?:it|that|this|there|you|they|he|she)\b", re.I)
 _NONE = re.compile(r"\b(?:none of|no|all)\b", re.I)
 _THERE = re.compile(r"there (?:is|are|was|were)\b", re.I)
 _IT = re.compile(r"\b(?:it|its|them|they|that|this)\b", re.I)
 _WITHOUT = re.compile(r"\bwithout\b", re.I)
-_OWNED = re.compile(r"(\w+)'s (\w+)")
-_DEED = re.compile(r"\b(?:i|we)(?:'ve| have)? ([a-z]+ed)\b", re.I)
-_LINK = re.compile(r"\b(?:is|are|was|were|has|have|had|will|costs?|takes?|lasts?|[a-z]+s(?= [$€£]?\d))\b", re.I)
 _BOUND = re.compile(r"\b(?:(from|as of|starting)|until|till)\b", re.I)
 _PASSIVE = re.compile(r"\b(?:by|from|to|with|and|or|was|were|is|are|been|for|of)\b", re.I)
 _NOTHING = re.compile(r"\w+(?:ed|ing|sent|set|made|put|done|bought) nothing\b(?! else)", re.I)
-_BEHIND = re.compile(r"(?:^|(?<=\w ))(in|on|at|with|by|from|via|for|after|during|under) ((?:[\w'-]+ ?){1,4})", re.I)
 _EARLIER = re.compile(
     r"\b(?:yesterday|until|before|previous(?:ly)?|last|former(?:ly)?|earlier|ago|used|but|now|due|first)\b", re.I
 )
-_OBSTACLES = {("full", 1), ("grant", -1), ("done", -1), ("valid", -1), ("online", -1), ("ready", -1)}
 _ENDED = re.compile(r"\w+ed\b")
 _HAPPENED = re.compile(r"(?:\b(?:it|he|she|they|has|have)|[a-z]{3,}(?<!are|was|ere|een|ets)) (\w+ed)\b", re.I)
 _UNTIL = re.compile(r"\b(?:until|till)\b", re.I)
 _DUE = re.compile(r"\bdue\b", re.I)
 _WAS_DONE = re.compile(r"\b(?:was|were|been) (?:made|paid|done|sent|\w+ed)\b", re.I)
-_PAIR = re.compile(r"(\w+) (?=([A-Z][a-z]+))")
-_AFTER_PREPOSITION = re.compile(
-    r"\b(?:of|for|in|on|at|to|before|after|from|with) (?:the |an? )?([^\W\d_][\w'-]*)", re.I
-)
-_NAMED = re.compile(r"[A-Z][a-z]+\b")
-_TITLE = re.compile(r"([^\W\d_]+) (?=[A-Z]*\d)")
 _CARRIERS = ("done", "grant", "ship", "send")
 """Predicates that say of a noun what its verb would: the transfer went through."""
-_NOUN = re.compile(r"[^\W\d_][\w'-]*")
-_WORDS = re.compile(r"[^\W\d_][\w']*")
-_CAPITAL = re.compile(r"(?<= )[A-Z]\w*")
 
 
-class Comparison:
-    """A part of a claim beside an answer.
-
-    Args:
-        part: The clause of the claim.
-        answer: The agent's message.
-        asked: The user's messages before it: what stands there need not be said again.
-        denied: Whether the part is to be denied.
-    """
-
-    def __init__(self, part: Clause, answer: str, asked: str, *, denied: bool = False) -> None:
-        if named := _NAMED.match(part.text):
-            part = replace(part, names=part.names | ({topic_of(named[0].lower())} & {*part.words}))
-        self.part, self.answer, self.asked, self.denied = part, answer, asked, denied
-        self.words = {*part.words}
-        self.figures = _find_meant(part.text, f"{answer} {asked}")
-        self.new = [each for each in self.figures if not is_given(each, asked)]
-        self.clauses, self.requests = read_clauses(answer), read_clauses(asked)
-        self.known = {word for each in self.requests for word in each.words}
-        self.kin = {*part.signs, *(each for name in part.signs for each in kin_of(name) if not each.endswith("-"))}
-        self.event = bool(_PAST.search(part.text) or _DEED.match(part.text))
-        moods = ("stated", "open") if _MODAL.search(part.text) else ("stated",)
-        told = [each for each in self.clauses if each.mood in moods and not (each.future and self.event)]
-        told = [
-            each
-            for each in self.clauses
-            if each in told or (each.mild and not self.event and self.words & {*each.words})
-        ]
-        others = bool(_OTHERS.match(part.text) or _LEFT.search(part.text))
-        self.stated = [each for each in told if others or not _OTHERS.match(each.text)]
-        self.several = bool(_SEVERAL.search(asked))
-        self._titles = _find_titles(part, self.figures)
+class Comparison(Wording):
+    """How the clauses of an answer stand to a part: its predicates, figures and things."""
 
     def turn_in(self, clause: Clause) -> int:
         """Return 1 where a clause says the part, -1 for the opposite, 0 where it may be about other things."""
@@ -183,7 +125,7 @@ class Comparison:
         implied = {PREDICATES[word][0] for each in self.new for word in implied_by(each.kind) if word in PREDICATES}
         if name in implied and told and not clause.signs:
             return 1 if 1 in signs else 0
-        now = not clause.signs and _NOW.search(clause.text)
+        now = not clause.signs and NOW.search(clause.text)
         return int(bool(now and (told or given or len(self.words) > 1)))
 
     def _turn_by_negation(self, clause: Clause) -> int:
@@ -199,7 +141,6 @@ class Comparison:
         still = STILL.search(clause.text) and not STILL.search(part.text) and self.event
         return bool(was or still or (self.event and _ALREADY.search(clause.text)))
 
-    # words
     def is_full(self, clause: Clause) -> bool:
         """Return whether a clause has all words of the part, and one that says more than of what sort it is."""
         said = [each for each in self.figures if is_said(each, clause.text)]
@@ -219,70 +160,6 @@ class Comparison:
         other = self.words - words and (words - self.words - PLACES) & self.known  # the hall's light for the kitchen's
         return not (rivals or other) and bool(self.words & words or not self.strange(clause))
 
-    def touches(self, clause: Clause) -> bool:
-        """Return whether a clause shares a word or a predicate with the part."""
-        return bool(self.words & {*clause.words} or self.part.signs.keys() & clause.signs.keys())
-
-    def opposes(self, clause: Clause) -> bool:
-        """Return whether a clause has a predicate of the part with the opposite sign."""
-        named = {PREDICATES[word][0] for word in clause.words if word in PREDICATES} & self.part.signs.keys()
-        turned = {name: frozenset(-sign for sign in signs) for name, signs in self.part.signs.items()}
-        turned |= {"done": frozenset([-1])} if named else {}  # the order failed
-        return any(clause.signs.get(name) == signs for name, signs in turned.items())
-
-    def is_obstacle(self) -> bool:
-        """Return whether the part says why something that was asked for cannot be: that it is full, expired, offline."""
-        asked = {name for each in self.requests for name in each.signs}
-        signs = {(name, sign) for name, each in self.part.signs.items() for sign in each if name not in asked}
-        return bool(signs & _OBSTACLES)
-
-    def is_of_request(self, clause: Clause) -> bool:
-        """Return whether a clause says what the request asks to do."""
-        deeds = {(name, *signs) for each in self.requests for name, signs in each.signs.items()} & DEEDS
-        return any((name, *signs) in deeds for name, signs in clause.signs.items())
-
-    def agrees(self, clause: Clause) -> bool:
-        """Return whether a clause has a predicate of the part with its sign."""
-        return any(signs == clause.signs.get(name) for name, signs in self.part.signs.items())
-
-    def missing(self, clause: Clause) -> set[str]:
-        """Return the part's words that a clause does not have, nor implies."""
-        done = {word for word in self.words if PREDICATES.get(word, ("",))[0] in clause.signs}  # an order: ordered
-        done = set() if self.strange(clause) & nouns_of(clause.text) else done
-        told = {word for each in self.figures if is_said(each, clause.text) for word in implied_by(each.kind)}
-        return (
-            self.words
-            - {*clause.words}
-            - done
-            - told
-            - self._modifiers(clause)
-            - _nominal_kin(self.words, clause.words)
-        )
-
-    def strange(self, clause: Clause) -> set[str]:
-        """Return the words of a clause that neither the part nor the request has."""
-        strange = {word for word in clause.words if word not in self.words and word not in PLACES} - self.known
-        return strange - _nominal_kin(strange, self.words)
-
-    def _modifiers(self, clause: Clause) -> set[str]:
-        """Return words that only say of what sort the one after them is, where that is said without another sort."""
-        found = set()
-        for word, head in pairwise(self.part.words):
-            if word in clause.words or head not in clause.words or {word, head} & self.part.names:
-                continue
-            place = clause.words.index(head)
-            before = clause.words[place - 1] if place else ""
-            plain = before in self.words | self.known | {""} or not _is_followed(before, head, clause.text)
-            if plain and _is_followed(word, head, self.part.text):
-                found.add(word)
-        return found - self.known
-
-    def _inherited(self, clause: Clause) -> set[str]:
-        """Return the words of the clause before one that goes on about the same."""
-        before = self.clauses[place - 1] if (place := self.clauses.index(clause)) else None
-        goes_on = _PRONOUN.match(clause.text) or not clause.words
-        return {*before.words} if before and (goes_on or before.text.endswith(":")) else set()
-
     def _is_carried(self, clause: Clause) -> bool:
         """Return whether what a clause leaves out is known, and it adds nothing."""
         inherited = self._inherited(clause)
@@ -292,7 +169,7 @@ class Comparison:
         titles = self._titles if figures or self.part.names & {*clause.words} else set()
         missing = self.missing(clause) - inherited - titles - self.aliased(clause)
         added = {word for word in clause.words if word not in self.words and word not in PLACES}
-        added -= {topic_of(each.lower()) for each in _DEED.findall(clause.text)} if self.agrees(clause) else set()
+        added -= {topic_of(each.lower()) for each in DEED.findall(clause.text)} if self.agrees(clause) else set()
         added -= self._adjuncts(clause) if not missing - self.known else set()
         known = self.known & clause.names if missing else self.known
         if added - inherited - known or self._stands_elsewhere(missing, clause):
@@ -306,80 +183,11 @@ class Comparison:
         shared = self.words & {*clause.words} or not missing or named == {*clause.words} or _IT.search(clause.text)
         return bool(figures or (shared and self.touches(clause)))
 
-    def _adjuncts(self, clause: Clause) -> set[str]:
-        """Return the words behind prepositions that the part does not have: `by John Coltrane`, `with one change`."""
-        all_, left = (_WORDS.findall(each) for each in (clause.text, self._without_adjuncts(clause.text)))
-        return {topic_of(each.lower()) for each in all_} - {topic_of(each.lower()) for each in left}
-
-    def _without_adjuncts(self, text: str) -> str:
-        prepositions = {*f"{self.part.text} {self.asked}".lower().split()}
-        return _BEHIND.sub(lambda hit: hit[0] if hit[1].lower() in prepositions else "", text)
-
-    def _stands_elsewhere(self, words: set[str], clause: Clause) -> bool:
-        """Return whether another clause that states something has one of some words."""
-        place = self.clauses.index(clause)
-        before = self.clauses[place - 1] if place and self._inherited(clause) else None
-        others = [each for each in self.stated if each not in (clause, before)]
-        if len(self.requests) == 1:
-            others = [each for each in others if self.kin & each.signs.keys()]
-        return any(words & {*each.words} for each in others if each.signs or find_figures(each.text))
-
     def _foreign_figures(self, clause: Clause) -> list[Figure]:
         text = self._without_adjuncts(spell_figures(clause.text))
         own = (any(is_same(each, other) for other in self.figures) for each in find_figures(text))
         pairs = zip(find_figures(text), own, strict=True)
         return [each for each, mine in pairs if not mine and not is_given(each, self.asked)]
-
-    def aliased(self, clause: Clause) -> set[str]:
-        """Return the part's word for what a clause names as the user did in a short request: `the event`, an exam."""
-        odd = self.missing(clause) - self.known - self.part.names
-        deeds = [each for each in self.requests if self.kin & each.signs.keys()]
-        if len(deeds or self.requests) != 1 or len(odd) != 1 or self.several:
-            return set()
-        figures = any(each.kind != "code" and is_said(each, clause.text) for each in self.figures)
-        whole = figures or (len(self.words) > 1 and odd == self.missing(clause))
-        if not (self.kin & clause.signs.keys() or _NOW.search(clause.text) or (whole and not self.part.signs)):
-            return set()
-        named = {*clause.words} & self.known or self._is_of_request(clause)
-        nouns = {topic_of(each.lower()) for each in _NOUN.findall(_LINK.split(self.part.text)[0])}
-        nouns |= {topic_of(each.lower()) for each in _AFTER_PREPOSITION.findall(self.part.text)}
-        return odd if named and odd <= nouns else set()
-
-    def _is_of_request(self, clause: Clause) -> bool:
-        """Return whether a clause says what the request asks for, of the thing that it gives by a code, or of none."""
-        codes = any(each.kind == "code" and is_given(each, self.asked) for each in find_figures(clause.text))
-        agrees = self.part.signs.keys() & clause.signs.keys() & self.requests[0].signs.keys()
-        return bool(agrees and (codes or not clause.words))
-
-    # names and figures
-    def _is_of_owner(self, clause: Clause) -> bool:
-        """Return whether a clause speaks of what belongs to a thing of the part: of `Ann's number`, not of Ann."""
-        owned = [tuple(topic_of(each.lower()) for each in pair) for pair in _OWNED.findall(clause.text)]
-        own = self.words if " of " in self.part.text or "'s" in self.part.text else set[str]()
-        return any(owner in self.words and thing not in own | {""} for owner, thing in owned)
-
-    def _has_names(self, clause: Clause) -> bool:
-        """Return whether a clause has all names of the part in their order, or none and no other name either."""
-        if not spelt_in(self.part, clause.text):
-            return False
-        asked = frozenset[str]().union(*(each.names for each in self.requests))
-        first = _NAMED.match(clause.text)
-        named = clause.names | ({topic_of(first[0].lower())} if first else set())
-        if (asked | self.part.names) - {*clause.words} and named & self.strange(clause) - self._adjuncts(clause):
-            return False
-        known = f"{self.asked} {self.part.text}"
-        others = [pair for pair in _PAIR.findall(clause.text) if pair[1] not in known and topic_of(pair[1].lower())]
-        if any(re.search(rf"\b{word}\.? [A-Z]", self.asked) for word, _ in others):
-            return False
-        if self.part.names - {*clause.words} and clause.names & asked - self.words:
-            return False  # Bob, in the place of Ann
-        names = self.part.names | (clause.names & self.words)
-        own, said = ([word for word in each.words if word in names] for each in (self.part, clause))
-        # of a name that the user has given a part may be said, as of "City Library"
-        parts = [f"{one} {other}" for one in own for other in own if {one, other} & {*said}]
-        whole = {word for each in parts if each in self.part.text.lower() for word in each.split()}
-        left = [word for word in own if word in said or word not in self.known & whole]
-        return said in (own, left) or not (said or clause.names & self.strange(clause))
 
     def _has_figures(self, clause: Clause) -> bool:
         """Return whether a clause has the part's figures in their order, and no others in their place."""
@@ -440,12 +248,7 @@ class Comparison:
         figures = [each for each in find_figures(clause.text) if each.kind == wanted.kind == "number"]
         alike = [each for each in figures if each.labels & wanted.labels]
         others = [each for each in figures if is_same(wanted, each) and each.labels and each not in alike]
-        return (
-            bool(alike and others and self.new)
-            and len(self.figures) > 1
-            and self.turn_of(clause) > 0
-            and not any(is_same(wanted, each) for each in alike)
-        )
+        return bool(alike and others) and self.turn_of(clause) > 0 and not any(is_same(wanted, each) for each in alike)
 
     def is_counted_as(self, wanted: Figure, rival: Figure, clause: Clause) -> bool:
         """Return whether both are a number of the same things, or of the same thing: `hall 2`."""
@@ -472,16 +275,16 @@ class Comparison:
 
     def _names_another(self, missing: set[str], clause: Clause) -> bool:
         """Return whether a clause that has not all words of the part may speak of something else."""
-        predicate = _LINK.search(self.part.text)
+        predicate = LINK.search(self.part.text)
         subject = self.part.text[: predicate.start()] if predicate else ""
         strange = {word for each in read_clauses(clause.text + clause.tail) for word in self.strange(each)}
-        if missing - {topic_of(each.lower()) for each in _WORDS.findall(subject)} and strange:
+        if missing - {topic_of(each.lower()) for each in WORD.findall(subject)} and strange:
             return True
         text = plain(clause.text)
         first = min((text.find(each.text) for each in find_figures(text)), default=-1)
         usual = {word for each in self.figures for word in implied_by(each.kind)}
         strange = (strange - usual) & nouns_of(text)
-        before = strange & {topic_of(each.lower()) for each in _NOUN.findall(text[: max(first, 0)])}
+        before = strange & {topic_of(each.lower()) for each in NOUN.findall(text[: max(first, 0)])}
         return bool(missing and (before or (strange and missing & (self.known | self.part.names))))
 
     def _foreign_signs(self, clause: Clause) -> set[str]:
@@ -500,40 +303,6 @@ def _has_happened(part: Clause, clause: Clause) -> bool:
         return False
     found = (PREDICATES.get(stem(each.lower())) for each in _HAPPENED.findall(clause.text))
     return any(each and each[0] in part.signs for each in found)
-
-
-def _nominal_kin(words: Iterable[str], others: Iterable[str]) -> set[str]:
-    """Return the words that as predicates are the same as one of some others: a reservation and a booking."""
-    same = {PREDICATES[each] for each in others if each in PREDICATES} - {("send", 1)}
-    return {word for word in words if PREDICATES.get(word) in same}
-
-
-def _is_followed(word: str, head: str, text: str) -> bool:
-    return bool(re.search(rf"\b{re.escape(word)}\w* {re.escape(head)}", text, re.I))
-
-
-def _find_titles(part: Clause, figures: Sequence[Figure]) -> set[str]:
-    """Return the words that only say of what sort a figure or name is: `order 4471`, `the plumber Hugo`."""
-    text = spell_figures(part.text)
-    marks = [re.escape(each.text) for each in figures] + [rf"(?-i:{each})" for each in _CAPITAL.findall(part.text)]
-    found = (re.search(rf"([^\W\d_]+)(?: of| number)? ['\"#]?{each}(?: ([^\W\d_]+))?", text, re.I) for each in marks)
-    words = {word for each in found if each for word in each.groups() if word}
-    return {topic_of(word) for word in words if word.islower()} - {"", *part.names}
-
-
-def spelt_in(part: Clause, text: str) -> bool:
-    """Return whether a text has no name that differs from one of the part by its ending alone: Kovac and Kovacs."""
-    own, said = ({word.removesuffix("'s") for word in _WORDS.findall(each.lower())} for each in (part.text, text))
-    strange = {topic_of(word) for word in said - own}
-    return not strange & {topic_of(word) for word in own - said} & part.names
-
-
-def _find_meant(text: str, said: str) -> list[Figure]:
-    """Return the figures of a text; of those with several units, as pounds are, in the unit that is said."""
-    found = [each for each in find_figures(text) if each.value != 0 or "0" in text]
-    kinds = {each.kind for each in find_figures(said)}
-    alike = {each.text: {other.kind for other in found if other.text == each.text} for each in found}
-    return [each for each in found if each.kind in kinds or not alike[each.text] & kinds]
 
 
 def _word_before(figure: Figure, text: str, least: int = 3) -> str:
