@@ -270,3 +270,47 @@ def test_calls_of_one_message_have_ids_of_their_own(scenario):
     assert len(set(made)) == 2
     answers = [each for each in output["messages"] if isinstance(each, ToolMessage)]
     assert sorted(each.tool_call_id for each in answers) == sorted(made)
+
+
+@pytest.mark.parametrize("hook", ["wrap_model_call", "wrap_tool_call"])
+@pytest.mark.parametrize("kind", ["invoke", "ainvoke"])
+async def test_an_agent_with_synchronous_middleware_is_run_in_a_thread(scenario, kind, hook):
+    from langchain.agents import create_agent
+    from langchain.agents.middleware import AgentMiddleware
+
+    seen = []
+
+    def pass_on(self, request, handler):
+        seen.append(threading.current_thread() is threading.main_thread())
+        return handler(request)
+
+    middleware = type("Watching", (AgentMiddleware,), {hook: pass_on})()
+    graph = create_conversation(
+        lambda tools: create_agent(scripted(*GOOD), tools, middleware=[middleware]), scenario=scenario()
+    )
+    config = {"recursion_limit": 200}
+    output = await (graph.ainvoke({}, config) if kind == "ainvoke" else asyncio.to_thread(graph.invoke, {}, config))
+    plain = converse(factory(scripted(*GOOD)), scenario())["score"]
+    assert all(output["score"][each] == plain[each] for each in ("end", "similarity", "calls", "failed_calls"))
+    assert (plain["end"], plain["similarity"]) == ("ended", 1.0)
+    assert seen
+    assert not any(seen)
+
+
+def test_an_agent_whose_tool_has_run_is_not_run_twice(scenario):
+    ran = []
+
+    @tool
+    def think(text: str) -> str:
+        """Think."""
+        ran.append(text)
+        raise NotImplementedError("no thoughts")
+
+    def agent(tools):
+        from langchain.agents import create_agent
+
+        return create_agent(scripted({"call": "think", "args": {"text": "a"}}, *GOOD), [*tools, think])
+
+    output = converse(agent, scenario())
+    assert (output["score"]["end"], ran) == ("agent_failed", ["a"])
+    assert "no thoughts" in output["score"]["reason"]

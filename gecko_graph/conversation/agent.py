@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from typing import Any, TypeAlias, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, ToolMessage
-from langchain_core.runnables import Runnable, RunnableLambda
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langchain_core.runnables.config import var_child_runnable_config
 from langchain_core.tools import BaseTool
 
@@ -123,9 +124,20 @@ async def run_turn(
     tools = desk.tools()
     runnable = _check_runnable(factory(tools), tools, checkpointed=checkpointed)
     check_built(runnable, desk)
-    messages = [each.model_copy(deep=True) for each in view]
-    result = await runnable.ainvoke({"messages": messages}, {"callbacks": [Listener(desk)]})
-    return _read_messages(result, len(view), desk)
+    return _read_messages(await _invoke(runnable, desk, view), len(view), desk)
+
+
+async def _invoke(runnable: Runnable[Any, Any], desk: Desk, view: Sequence[BaseMessage]) -> Any:
+    """Run an agent; one whose middleware has no asynchronous hooks in a thread, where no tool of it has run yet."""
+    config: RunnableConfig = {"callbacks": [Listener(desk)]}
+    try:
+        return await runnable.ainvoke({"messages": [each.model_copy(deep=True) for each in view]}, config)
+    except NotImplementedError:
+        if desk.has_run:
+            raise
+    desk.begin_again()
+    given = {"messages": [each.model_copy(deep=True) for each in view]}
+    return await asyncio.to_thread(runnable.invoke, given, config)
 
 
 def _check_runnable(made: object, tools: Sequence[BaseTool], *, checkpointed: bool) -> Runnable[Any, Any]:

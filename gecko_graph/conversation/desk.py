@@ -96,6 +96,7 @@ class Desk:
         wrapped: Those of them that it calls by tools of its own.
         aside: Ids of calls of the world's tools that the agent itself has answered.
         outside: Names of tools that ran under a name of the world's, and called none of it.
+        has_run: Whether any tool of the agent has begun to run.
         config: Callbacks of the world's models: the conversation's, not the agent's with its listener.
     """
 
@@ -108,6 +109,7 @@ class Desk:
     wrapped: set[str] = field(default_factory=set)
     aside: set[str] = field(default_factory=set)
     outside: set[str] = field(default_factory=set)
+    has_run: bool = False
     taken: int = 0
     names: set[str] = field(init=False)
     config: RunnableConfig = field(default_factory=RunnableConfig)
@@ -222,6 +224,11 @@ class Desk:
             finally:
                 var_child_runnable_config.reset(token)
 
+    def begin_again(self) -> None:
+        """Forget the calls of a message of which none has run: the agent is run once more."""
+        with self._changed:
+            self._expected, self._unknown = set(), []
+
     def close(self) -> None:
         """End the turn: an agent that was left behind changes nothing any more."""
         with self._answering:
@@ -258,6 +265,7 @@ class Listener(AsyncCallbackHandler):
     ) -> None:
         """Note that a tool runs, and how many calls the world has then."""
         name = str((serialized or {}).get("name", ""))
+        self._desk.has_run = True
         self._desk.note_tool(name)
         rehearsed = any(each.startswith("rung:") for each in kwargs.get("tags") or ())  # by `trace_calls`
         if not rehearsed and GIVEN not in (kwargs.get("metadata") or {}):

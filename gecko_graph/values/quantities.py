@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -126,7 +126,7 @@ def _past(found: re.Match[str]) -> str:
     return f"{hour}:{minutes if found[2].lower() == 'past' else 60 - minutes:02}"
 
 
-_SPELT = (
+_SPELT: Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = (
     (re.compile(r"\b3[ -]quarters of an hour", re.I), "45 minutes"),
     (re.compile(r"\b(?:a )?quarter of an hour", re.I), "15 minutes"),
     (re.compile(r"\b(?:half an hour|a half[ -]hour)", re.I), "30 minutes"),

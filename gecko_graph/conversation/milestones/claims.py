@@ -327,8 +327,8 @@ def _by_other_deed(part: Comparison) -> _Read | None:
         return None
     for clause in part.stated:
         said = [is_said(each, clause.text) for each in part.figures]
-        told = len(part.requests) == 1 and not part.several and clause.words and not part.strange(clause)
-        shared = told or part.words & {*clause.words} or any(said)
+        alone = len(part.requests) == 1 and not part.several and clause.words and not part.strange(clause)
+        shared = bool(alone or part.words & {*clause.words} or any(said))
         done = {(each, *signs) for each, signs in clause.signs.items()} & DEEDS
         if shared and done and not (clause.negative or clause.limited or (said and all(said))):
             return _Read("replaced", clause.text, "something else was done")
