@@ -11,18 +11,7 @@ import re
 
 from ...values.quantities import Figure, find_figures, is_given, is_said, is_same, rivals_of, spell_figures
 from ...values.statements import Clause, is_crossed, is_turned, nouns_of, read_clauses
-from ...values.words import (
-    PLACES,
-    PREDICATES,
-    WORDS,
-    implied_by,
-    kin_of,
-    opponents_of,
-    phrase,
-    plain,
-    stem,
-    topic_of,
-)
+from ...values.words import PLACES, PREDICATES, WORDS, implied_by, kin_of, opponents_of, phrase, plain, stem, topic_of
 from .wording import DEED, LINK, NOUN, NOW, WORD, Wording
 
 _WAS = re.compile(r"\b(?:was|were|had)\b", re.I)

@@ -9,14 +9,7 @@ from itertools import pairwise
 
 from ...values.quantities import Figure, find_figures, is_given, is_said, spell_figures
 from ...values.statements import Clause, nouns_of, read_clauses
-from ...values.words import (
-    DEEDS,
-    PLACES,
-    PREDICATES,
-    implied_by,
-    kin_of,
-    topic_of,
-)
+from ...values.words import DEEDS, PLACES, PREDICATES, implied_by, kin_of, topic_of
 
 _MODAL = re.compile(r"\b(?:can|could|may|might|must|will|should|possible|allowed|is going to)\b", re.I)
 _PAST = re.compile(r"\b(?:was|were|been)\b", re.I)
