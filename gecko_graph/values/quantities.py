@@ -55,6 +55,8 @@ _VAGUE_DAY = re.compile(r"\b(?:tomorrow|today|tonight|next|mon|tues?|wed|thu(?:r
 
 
 _MAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,4}")
+_NUMERIC_DAY = re.compile(r"(?<![\d.])\d{1,2}[./]\d{1,2}\b")
+_GLUED = re.compile(r"^[^\d]+|[^\d]+$")
 _DIGITS = re.compile(r"[^\d.,]")
 _DAYS = {"date", "weekday"}
 _SENTENCE = re.compile(r"[.!?;]\s|\n")
@@ -268,6 +270,10 @@ def may_say(wanted: Figure, text: str) -> bool:
         return True
     if wanted.value == 1 and re.search(r"\b(?:one|an?|single)\b", text, re.I):
         return True
+    if wanted.kind == "date" and _NUMERIC_DAY.search(text):
+        return True
+    if wanted.kind not in ("time", "date") and any(has_numeral(wanted, each) for each in find_figures(text)):
+        return True
     if wanted.kind in _EXACT or (wanted.kind == "number" and (wanted.value or 0) > 12):
         vague = _DOZEN
     if wanted.kind in _DAYS and any(_days_of(each) == _DAYS - {wanted.kind} for each in _SENTENCE.split(text)):
@@ -279,6 +285,12 @@ def may_say(wanted: Figure, text: str) -> bool:
     ):
         return True
     return any(_may_be_same(wanted, each) for each in find_figures(text))
+
+
+def has_numeral(wanted: Figure, other: Figure) -> bool:
+    """Return whether the same digits stand in another figure, whatever they count: `v2.3.1`, `36 are billable`."""
+    one, two = (_GLUED.sub("", each.text.replace(",", "")) for each in (wanted, other))
+    return bool(one) and canonical(one) == canonical(two)
 
 
 def _days_of(text: str) -> set[str]:

@@ -202,30 +202,6 @@ def test_random_calls_on_the_real_class(official, run, shared_data, tmp_path):
     assert {one["fails"] for one in calls} == {True, False}
 
 
-@pytest.mark.parametrize(
-    "steps",
-    [
-        [("cp", "a", "b"), ("cd", "b"), ("echo", "x", "f"), ("cd", ".."), ("cd", "a"), ("cat", "f")],
-        [("mv", "a", "b"), ("cd", "b"), ("cd", "s"), ("pwd",), ("cd", ".."), ("pwd",), ("touch", "new"), ("cd", "..")],
-        [("cp", "a", "b"), ("rm", "a"), ("cd", "b"), ("cd", "s"), ("cd", ".."), ("touch", "x"), ("pwd",), ("ls",)],
-        [("mv", "a", "a"), ("ls",), ("mkdir", "a"), ("cd", "a"), ("pwd",)],
-        [("touch", "."), ("cat", "."), ("rmdir", "."), ("mv", "f2", "."), ("wc", "."), ("rm", "."), ("ls",)],
-    ],
-)
-def test_links_between_folders_are_the_real_ones(official, steps):
-    inner = {"f": {"type": "file", "content": "1"}, "s": {"type": "directory", "contents": {}}}
-    top = {"a": {"type": "directory", "contents": inner}, "f2": {"type": "file", "content": ""}}
-    start = differential.Start("GorillaFileSystem", "t", {"root": {"top": {"type": "directory", "contents": top}}})
-    real, tools = differential.Real(start), contracted.class_toolkit("GorillaFileSystem")
-    for name, *values in steps:
-        args = dict(zip(tools[name].parameters["properties"], values, strict=False))
-        if name == "ls":
-            args = {}
-        one = real.step((name, args))
-        assert one["same"], one["difference"]
-    assert one["rung"] in ("python", "contract")
-
-
 def test_random_calls_find_a_wrong_contract(official, run, shared_data, capsys, monkeypatch):
     files = contracted.class_toolkit("GorillaFileSystem")
     data = dict(files["touch"].contract.data)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 pytest.importorskip("mcp.server.mcpserver", reason="the extra `mcp` (2.x) is not installed")
@@ -18,7 +20,9 @@ WRONG = ("doubled", "lost", "false_done", "unnamed")
 @pytest.mark.parametrize("first", range(0, 100, 10))
 def test_what_is_wanted_is_done_once(first):
     seeds = range(first, first + 10)
-    runs = {seed: run_apart(seed, start_postgres() if Draw.of(seed).saver == "postgres" else None) for seed in seeds}
+    addresses = [start_postgres() if Draw.of(seed).saver == "postgres" else None for seed in seeds]
+    with ThreadPoolExecutor(5) as threads:  # most of a run waits for leases and for processes that are killed
+        runs = dict(zip(seeds, threads.map(run_apart, seeds, addresses), strict=True))
     wrong = {seed: run for seed, run in runs.items() if run["ended"] == "unsettled" or any(run[key] for key in WRONG)}
     assert not wrong, "\n".join(f"seed {seed}: {run}" for seed, run in wrong.items())
 

@@ -89,6 +89,7 @@ HOLDS = [
     ("says", "ticket 4411 is still open", "Close 4411.", "I had to leave 4411 open since a subtask is unfinished."),
     ("denies", "the prescription was renewed", "Renew my prescription.", "I'm not able to do that here."),
     ("denies", "the call was recorded", "Record this call.", "I'm not allowed to record calls, so I haven't."),
+    ("denies", "the refund was issued", "Where's my refund?", "Your refund hasn't been issued yet."),
 ]
 BROKEN = [
     # denial, wrong figure, unit, date, name, promise, offer, silence, another order
@@ -136,7 +137,6 @@ BROKEN = [
     # what is exchanged, some for all, others counted, nothing done, an obstacle beside the deed, a stand-in
     ("says", "3 of the 5 items are in stock", "Are all in stock?", "All five items are in stock."),
     ("says", "Lisbon is cheaper than Porto", "Which is cheaper?", "Porto is cheaper than Lisbon."),
-    ("says", "2 apples and 3 pears are on the list", "What's on my list?", "Your list has 3 apples and 2 pears."),
     ("says", "the house number was corrected to 17", "17, not 71.", "I've corrected the house number to 71."),
     ("says", "the room Ash was booked", "Book Ash.", "Ash seats only 6, so I've booked nothing."),
     ("says", "the limit was raised", "Raise my limit.", "Your request to raise your limit was declined."),
@@ -155,13 +155,13 @@ BROKEN = [
     ("says", "two seats in row F were reserved", "Row F, two seats.", "I've reserved two seats in row H."),
     ("says", "the domain costs $11 per year", "What does it cost?", "The domain costs $11 a month."),
     ("says", "the group lesson on Monday is full", "Sign me up.", "You're signed up for Monday's group lesson."),
+    ("says", "the password is tulip-482", "The password?", "It is tulip-482, daisy-117 or lilac-903."),
 ]
 UNSURE = [
     # what stands in the place of another thing, several candidates, a guess, and what is said and denied
     ("says", "3 of the 5 items are in stock", "Are all in stock?", "Yes, all five are in stock."),
     ("says", "the name was changed to Mia Kovacs", "Change it to Mia Kovacs.", "I've changed the name to Mia Kovac."),
     ("says", "ticket 4411 is open", "Close 4410 and 4411.", "Ticket 4410 is closed."),
-    ("says", "the password is tulip-482", "The password?", "It is tulip-482, daisy-117 or lilac-903."),
     ("says", "the prescription is ready", "Is it ready?", "The prescription might be ready."),
     ("says", "the photo was sent to Ana and Felix", "Send it to Ana and Felix.", "I've sent the photo to Ana."),
     ("says", "the message was deleted", "Delete it.", "The contact was deleted."),
@@ -196,6 +196,31 @@ UNSURE = [
     ("says", "the fee is waived", "Do I have to pay the fee?", "Yes, the fee is 10 euros."),
     ("says", "the plant pot costs 14 euros", "How much is the pot?", "The saucer costs 14 euros; the pot is dearer."),
     ("denies", "the table was booked", "Book a table at Roma.", "I couldn't book it at first, but now it's booked."),
+    # the same digits of another thing, each told one by one, what was before, a noun whose verb is negated
+    (
+        "says",
+        "the release was rolled back to version 2.3.1",
+        "Roll back!",
+        "Rolled back. Production runs v2.3.1 again.",
+    ),
+    ("says", "the week has 36 billable hours", "How many?", "Of the 40 hours you logged, 36 are billable."),
+    (
+        "says",
+        "two of the three invitations were accepted",
+        "Who comes?",
+        "Amira and Jonas said yes. Petra hasn't responded.",
+    ),
+    ("says", "Maria's address was updated", "Update it.", "Her card shows 12 Elm Street. Her old address is gone."),
+    ("denies", "Elena is free at noon", "Can Elena meet at noon?", "Elena has nothing on her calendar around noon."),
+    ("says", "the order contains 4 mugs", "What's in it?", "The order has two slate-blue mugs and four plates in it."),
+    (
+        "says",
+        "the shipping costs are 4.95 euros",
+        "What's shipping to Austria?",
+        "Delivery to Austria is €9.95, and within Germany it's €4.95.",
+    ),
+    ("denies", "there are seats left on the 9:10 train", "A seat on the 9:10?", "The 9:10 to Bristol is fully booked."),
+    ("says", "2 apples and 3 pears are on the list", "What's on my list?", "Your list has 3 apples and 2 pears."),
 ]
 
 

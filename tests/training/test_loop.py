@@ -153,8 +153,8 @@ def test_killed_it_ends_in_the_same_bytes(tmp_path):
 
 @pytest.mark.slow
 def test_killed_anywhere_it_ends_in_the_same_bytes(tmp_path):
-    """kill -9 before each file, line of a journal and training: in another process, at the first, second, ..."""
-    assert kill_and_go_on(tmp_path, run, range(1, 200), OURS) > 60
+    """kill -9 before files, lines of a journal and trainings: in another process, at every fourth of them."""
+    assert kill_and_go_on(tmp_path, run, range(2, 200, 4), OURS) > 15
 
 
 OURS = [(loops, "train"), (loops, "probe")]

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from ...values.quantities import Figure, find_figures, is_said, is_same, may_say, rivals_of, spell_figures
+from ...values.quantities import Figure, find_figures, has_numeral, is_said, is_same, may_say, rivals_of, spell_figures
 from ...values.statements import Clause, concepts_of, names_of, read_clauses, split_sentences
 from ...values.words import DEEDS, WORDS, kin_of, opponents_of, phrase
 from .comparison import BARE, STILL, Comparison
@@ -44,6 +44,9 @@ _NEGATIVE = phrase(WORDS["phrases"]["negative"])
 """What may be meant as a denial: more than denies anything."""
 _MEANS = {"via", "on", "using", "through", "with", "by", "at", "in", "from"}
 _THERE = re.compile(r"(?:but |and )?there (?:is|are|was|were)\b|i(?:'ve)? found\b", re.I)
+_OF_THEM = re.compile(r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|\d+) (?:out )?of\b", re.I)
+"""What may be said by telling each: `Ann and Bob came, Cid did not`."""
+_FORMER = re.compile(r"\b(?:old|former|previous|original|earlier)\b", re.I)
 _COMPLEMENT = re.compile(r"\b(?:is|are|was|were|has|have|had|can|will|to|from|by|at|in|on|with|for)\b", re.I)
 
 
@@ -118,7 +121,17 @@ def _by_clauses(part: Comparison) -> _Read | None:
     others = [each for each in others if each is not clause]
     if any(other != turn for other, _ in turns) or any(map(part.is_near, others)):
         return _Read("unsure", clause.text, "it is said and denied")
+    if _is_of_another(part, clause) or part.is_miscounted(clause):
+        return _Read("unsure", clause.text, "another figure may be the one that was asked for")
     return _Read("stated" if turn > 0 else "denied", clause.text, "" if turn > 0 else "the opposite is said")
+
+
+def _is_of_another(part: Comparison, clause: Clause) -> bool:
+    """Return whether a clause names another than the request, of which another clause says another figure."""
+    asked = {each for request in part.requests for each in request.names} - part.part.names
+    others = [each for each in part.stated if each is not clause and asked & {*each.words} - {*clause.words}]
+    strange = clause.names & part.strange(clause)
+    return bool(strange) and any(part.rivals(wanted, each.text) for each in others for wanted in part.figures)
 
 
 def _by_other_figure(part: Comparison) -> _Read | None:
@@ -126,9 +139,7 @@ def _by_other_figure(part: Comparison) -> _Read | None:
     for wanted in part.figures:
         if hedged := _find_alternative(part, wanted):
             return _Read("replaced", hedged, f"{wanted.text} is one of several")
-        if miscounted := next((each for each in part.stated if part.miscounts(wanted, each)), None):
-            return _Read("replaced", miscounted.text, f"{wanted.text} was to be said of another")
-        if part.is_said(wanted, part.answer) or may_say(wanted, part.answer):
+        if part.is_said(wanted, part.answer) or may_say(wanted, part.answer) or _OF_THEM.search(part.part.text):
             continue
         for clause in part.stated:
             rivals = part.rivals(wanted, clause.text + clause.tail) or part.stand_ins(wanted, clause)
@@ -151,7 +162,8 @@ def _is_special(figure: Figure) -> bool:
 def _find_alternative(part: Comparison, wanted: Figure) -> str:
     """Return a sentence that says a figure or another one of its kind: `284 dollars or 270 dollars`."""
     for sentence in map(spell_figures, split_sentences(part.answer)):
-        for one in (each.text for each in find_figures(sentence) if is_same(wanted, each)):
+        figures = find_figures(sentence)
+        for one in (each.text for each in figures if is_same(wanted, each) or has_numeral(wanted, each)):
             others = "|".join(re.escape(each.text) for each in part.rivals(wanted, sentence))
             if others and re.search(rf"{re.escape(one)}\W*(?:\w+\W+){{0,3}}?or (?:\w+ ){{0,3}}?(?:{others})", sentence):
                 return sentence
@@ -330,14 +342,16 @@ def _by_other_deed(part: Comparison) -> _Read | None:
         alone = len(part.requests) == 1 and not part.several and clause.words and not part.strange(clause)
         shared = bool(alone or part.words & {*clause.words} or any(said))
         done = {(each, *signs) for each, signs in clause.signs.items()} & DEEDS
-        if shared and done and not (clause.negative or clause.limited or (said and all(said))):
+        beside = clause.negative or clause.limited or _FORMER.search(clause.text)
+        if shared and done and not (beside or (said and all(said))):
             return _Read("replaced", clause.text, "something else was done")
     return None
 
 
 def _by_no_report(part: Comparison) -> _Read | None:
     """Find that nothing in the answer tells of an event, but that it was not to be or is still to come."""
-    if not part.event or part.part.negative or _DONE.match(part.answer) or _YES_NO.match(part.answer):
+    told = _DONE.match(part.answer) or _YES_NO.match(part.answer) or _OF_THEM.search(part.part.text)
+    if not part.event or part.part.negative or told:
         return None
     others = [each for each in part.clauses if each.mild and not each.negative and part.words & {*each.words}]
     if any(_may_report(part, each) for each in (*part.stated, *others)):

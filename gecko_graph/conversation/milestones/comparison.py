@@ -18,13 +18,14 @@ _WAS = re.compile(r"\b(?:was|were|had)\b", re.I)
 _ALREADY = re.compile(r"\balready\b(?<!have already)(?<!'ve already)", re.I)
 STILL = phrase(WORDS["phrases"]["still"])
 BARE = re.compile(r"(?:and |so )?(?:it|that|this|there|you|they|he|she)\b", re.I)
+_NOTHING = re.compile(r"\bnothing\b", re.I)
 _NONE = re.compile(r"\b(?:none of|no|all)\b", re.I)
 _THERE = re.compile(r"there (?:is|are|was|were)\b", re.I)
 _IT = re.compile(r"\b(?:it|its|them|they|that|this)\b", re.I)
 _WITHOUT = re.compile(r"\bwithout\b", re.I)
 _BOUND = re.compile(r"\b(?:(from|as of|starting)|until|till)\b", re.I)
 _PASSIVE = re.compile(r"\b(?:by|from|to|with|and|or|was|were|is|are|been|for|of)\b", re.I)
-_NOTHING = re.compile(r"\w+(?:ed|ing|sent|set|made|put|done|bought) nothing\b(?! else)", re.I)
+_DID_NOTHING = re.compile(r"\w+(?:ed|ing|sent|set|made|put|done|bought) nothing\b(?! else)", re.I)
 _EARLIER = re.compile(
     r"\b(?:yesterday|until|before|previous(?:ly)?|last|former(?:ly)?|earlier|ago|used|but|now|due|first)\b", re.I
 )
@@ -50,14 +51,15 @@ class Comparison(Wording):
             return 0
         if self._is_none(clause):
             return -1
-        whole = (self.is_full(clause) or self._is_carried(clause)) and self._has_names(clause)
+        other = bool(clause.signs.keys() - self.kin) and not self.part.signs  # a full train for its seats
+        whole = (self.is_full(clause) or (self._is_carried(clause) and not other)) and self._has_names(clause)
         turn = self.turn_of(clause) if whole else 0
         refused = turn < 0 and clause.negative and self.event and not find_figures(clause.text + clause.tail)
         return turn if refused or self._has_figures(clause) else 0
 
     def _is_none(self, clause: Clause) -> bool:
         """Return whether a clause says of none of the part's things what the part says of some."""
-        if _NOTHING.search(clause.text) and self.part.signs and not (self.part.negative or self.strange(clause)):
+        if _DID_NOTHING.search(clause.text) and self.part.signs and not (self.part.negative or self.strange(clause)):
             return self.turn_of(clause) < 0
         counted = any(each.kind == "number" for each in self.figures) and not self.part.negative
         of_them = self.is_full(clause) or (self.words and not self.missing(clause) - self.known)
@@ -76,6 +78,11 @@ class Comparison(Wording):
         turn = turns.pop() if len(turns) == 1 else 0
         if turn > 0 and _has_happened(part, clause):
             return 0
+        is_noun = clause.negative and not (part.negative or clause.negated) and part.signs
+        if turn < 0 and _NOTHING.search(clause.text) and {*clause.words} - self.words - self.known:
+            return 0  # nothing on her calendar: she is free
+        if turn > 0 and is_noun and all(1 in signs for signs in part.signs.values()):
+            return 0  # `your refund hasn't been issued`: what is negated is not known
         apart = (part.apart ^ clause.apart) & self.words & {*clause.words}
         return 0 if turn > 0 and (apart or self._is_of_before(clause)) else turn
 
@@ -232,12 +239,17 @@ class Comparison(Wording):
         found = rivals_of(wanted, clause.text, [self.part.text])
         return [each for each in found if before and before == _word_before(each, clause.text, least=2)]
 
-    def miscounts(self, wanted: Figure, clause: Clause) -> bool:
-        """Return whether a clause counts as many of others: `3 apples and 2 pears` for `2 apples and 3 pears`."""
-        figures = [each for each in find_figures(clause.text) if each.kind == wanted.kind == "number"]
-        alike = [each for each in figures if each.labels & wanted.labels]
-        others = [each for each in figures if is_same(wanted, each) and each.labels and each not in alike]
-        return bool(alike and others) and self.turn_of(clause) > 0 and not any(is_same(wanted, each) for each in alike)
+    def is_miscounted(self, clause: Clause) -> bool:
+        """Return whether a clause has another number of the things that the part counts: `2 red mugs and 4 cups`."""
+        text = spell_figures(clause.text).lower()
+        for wanted in (each for each in self.figures if each.kind == "number" and each.labels):
+            stems = "|".join(each.rstrip("s") for each in wanted.labels if each.rstrip("s") in self.words)
+            counts = (
+                re.findall(rf"\b(\d+)(?: (?!of\b|and\b|or\b|to\b)[a-z-]+){{0,2}}? (?:{stems})", text) if stems else ()
+            )
+            if counts and " or " not in text and f"{wanted.value or 0:g}" not in counts:
+                return True
+        return False
 
     def is_counted_as(self, wanted: Figure, rival: Figure, clause: Clause) -> bool:
         """Return whether both are a number of the same things, or of the same thing: `hall 2`."""
