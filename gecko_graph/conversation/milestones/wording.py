@@ -181,7 +181,8 @@ class Wording:
         """Return whether a clause has all names of the part in their order, or none and no other name either."""
         if not spelt_in(self.part, clause.text):
             return False
-        asked = frozenset[str]().union(*(each.names for each in self.requests))
+        deeds = [each for each in self.requests if self.kin & each.signs.keys()]
+        asked = frozenset[str]().union(*(each.names for each in deeds or self.requests))
         first = _NAMED.match(clause.text)
         named = clause.names | ({topic_of(first[0].lower())} if first else set())
         if (asked | self.part.names) - {*clause.words} and named & self.strange(clause) - self._adjuncts(clause):
