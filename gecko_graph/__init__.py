@@ -40,8 +40,7 @@ if TYPE_CHECKING:
     from .tools import Tool, Toolkit
     from .tools.spec import ToolSpec
     from .training.env import GeckoEnv
-    from .training.loop import create_loop
-    from .training.stages import LoopConfig
+    from .training.loop import LoopConfig, create_loop
     from .training.tasks import make_tasks
     from .training.verify import verify_samples
     from .values.origins import blame
@@ -137,7 +136,7 @@ _HOMES = {
     "learn_contracts": ".learning.learn",
     "undo_message": ".world.turn",
     "GeckoEnv": ".training.env",
-    "LoopConfig": ".training.stages",
+    "LoopConfig": ".training.loop",
     "create_loop": ".training.loop",
     "make_tasks": ".training.tasks",
     "verify_samples": ".training.verify",

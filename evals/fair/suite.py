@@ -28,7 +28,7 @@ from .player import Player, find_failed, read_agents, summary_of, tools_of
 WORLDS = {"phone": "examples/phone/cases", "shop": "examples/shop", "library": "examples/library"}
 PLAIN = "plain"
 EACH: Sequence[str] = (PLAIN, *AUGMENTATIONS, *FAULTS)
-PAIRS = ("natural", "natural_held", "natural_later", "open", "held", "more", "rouge")
+PAIRS = ("natural", "natural_held", "natural_later", "blind", "blind_last", "open", "held", "more", "rouge")
 KINDS = (
     "does nothing", "does and denies", "denies and does not", "wrong argument", "says too much", "asks for nothing",
 )  # fmt: skip

@@ -24,7 +24,7 @@ from transformers.utils import get_json_schema
 from trl.chat_template_utils import get_training_chat_template
 
 from gecko_graph.scenario import read_toolkit
-from gecko_graph.training.output import read_tasks
+from gecko_graph.training.tasks import read_tasks
 from gecko_graph.training.trl import trl_environment
 
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]

@@ -27,7 +27,7 @@ from trl import GRPOConfig, GRPOTrainer
 
 from gecko_graph.scenario import read_toolkit
 from gecko_graph.training.match import tool_match_reward
-from gecko_graph.training.output import read_tasks
+from gecko_graph.training.tasks import read_tasks
 from gecko_graph.training.trl import trl_environment, trl_rows
 
 LONGEST_PROMPT = 4_096

@@ -23,11 +23,10 @@ from ..state import RoleUsage
 from ..tools import Toolkit
 from ..training.dialogues import MEASURED, make_dialogues
 from ..training.formats import FORMATS
-from ..training.loop import create_loop
-from ..training.output import NEMO_GYM, SAMPLES, nemo_rows, save_tasks
+from ..training.loop import LoopConfig, create_loop
 from ..training.rows import Unwritten, write_rows
-from ..training.stages import LoopConfig
 from ..training.steps import read_rows
+from ..training.tasks import NEMO_GYM, SAMPLES, nemo_rows, save_tasks
 from ..training.tool_writer import write_tools
 from ..training.verify import Summary, verify_samples
 from ..training.walks import CHAIN

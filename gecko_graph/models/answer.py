@@ -46,7 +46,8 @@ class WaitingLine:
         """Wait for the turn, and hold it. Raises GeckoError where it would never come."""
         ticket = self._enter(blocking=True)
         try:
-            ticket.result()
+            if ticket.turn:
+                ticket.turn.result()
             with self._held():
                 yield
         finally:
@@ -57,8 +58,8 @@ class WaitingLine:
         """Wait for the turn as `turn` does, without blocking the event loop."""
         ticket = self._enter(blocking=False)
         try:
-            if not ticket.done():
-                await asyncio.wrap_future(ticket)
+            if ticket.turn:
+                await asyncio.wrap_future(ticket.turn)
             with self._held():
                 yield
         finally:
@@ -81,13 +82,12 @@ class WaitingLine:
                 raise GeckoError(
                     "this call would block the event loop that an earlier call needs: await world.acall(...) instead"
                 )
+            ticket.turn = Future() if self._tickets else None
             self._tickets.append(ticket)
-            if len(self._tickets) == 1:
-                ticket.wake()
         return ticket
 
     def _leave(self, ticket: _Ticket) -> None:
-        if ticket.cancel():  # it stopped waiting before its turn came
+        if ticket.turn and ticket.turn.cancel():  # it stopped waiting before its turn came
             return
         with self._mutex:
             self._tickets.popleft()
@@ -95,11 +95,13 @@ class WaitingLine:
                 self._tickets.popleft()
 
 
-class _Ticket(Future[None]):
-    """One caller's place in the line; done when its turn has come."""
+class _Ticket:
+    """One caller's place in the line; `turn` is done when that has come, and None where it came at once."""
+
+    __slots__ = ("loop", "turn")
 
     def __init__(self) -> None:
-        super().__init__()
+        self.turn: Future[None] | None = None
         try:
             self.loop: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
         except RuntimeError:
@@ -107,9 +109,9 @@ class _Ticket(Future[None]):
 
     def wake(self) -> bool:
         """Wake the waiting caller; return False if it has stopped waiting."""
-        if not self.set_running_or_notify_cancel():
+        if self.turn is None or not self.turn.set_running_or_notify_cancel():
             return False
-        self.set_result(None)
+        self.turn.set_result(None)
         return True
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from fractions import Fraction
 from functools import cache, lru_cache
 from typing import Any
@@ -23,6 +23,7 @@ from referencing.exceptions import Unresolvable
 from ..state import Json
 from ..values.places import map_scalars
 from .formats import Pattern, compile_pattern, fits_format
+from .plain import IS_TYPE, Test, compile_plain, is_integer
 from .subschemas import is_number, mentions, tidy
 
 MAX_CHECKS = 50_000
@@ -73,6 +74,8 @@ def _parts(value: Json) -> int:
 
 def check(rules: Validator, value: Json) -> Errors:
     """Yield the errors of `value`; the last is `UNFINISHED` where it costs too much or nests too deep."""
+    if _plain(Same(rules))(value):
+        return
     _work.left, _work.value, _work.open = MAX_CHECKS, value, set()
     try:
         yield from rules.iter_errors(value)
@@ -89,7 +92,7 @@ def accepts(rules: Validator, value: Json) -> bool:
 
 def _type(validator: Any, types: Any, instance: Json, schema: Any) -> Errors:
     _spend()
-    if not any(_TYPES[kind](instance) for kind in ([types] if isinstance(types, str) else types)):
+    if not any(IS_TYPE[kind](instance) for kind in ([types] if isinstance(types, str) else types)):
         yield ValidationError("type")
 
 
@@ -232,27 +235,10 @@ def canonical(value: Json) -> str:
     return json.dumps(plain, sort_keys=True, separators=(",", ":"))
 
 
-def _is_integer(value: Json) -> bool:
-    """Return whether a value is an integer; one of more than 64 bits can only be kept as a float."""
-    if isinstance(value, float):
-        return abs(value) >= 1 << 63 and value.is_integer()
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
 def _format(validator: Any, name: str, instance: Json, schema: Any) -> Errors:
     if not fits_format(name, instance):
         yield ValidationError("format")
 
-
-_TYPES: Mapping[str, Callable[[Json], bool]] = {
-    "string": lambda value: isinstance(value, str),
-    "number": is_number,
-    "integer": _is_integer,
-    "boolean": lambda value: isinstance(value, bool),
-    "object": lambda value: isinstance(value, dict),
-    "array": lambda value: isinstance(value, list),
-    "null": lambda value: value is None,
-}
 
 StrictValidator: Any = validators.extend(  # type: ignore[no-untyped-call]
     Draft202012Validator,
@@ -263,7 +249,7 @@ StrictValidator: Any = validators.extend(  # type: ignore[no-untyped-call]
         "uniqueItems": _unique_items, "format": _format,
     },
     type_checker=Draft202012Validator.TYPE_CHECKER.redefine_many({
-        "integer": lambda _, value: _is_integer(value),
+        "integer": lambda _, value: is_integer(value),
         "number": lambda _, value: is_number(value),
     }),
 )  # fmt: skip
@@ -337,3 +323,11 @@ def rules_of_part(rules: Validator, schema: Any) -> Validator:
 def _compile_part(rules: Same, part: Same) -> Validator:
     made: Validator = rules.schema.evolve(schema=part.schema)
     return made
+
+
+@lru_cache(maxsize=16_384)
+def _plain(key: Same) -> Test:
+    try:
+        return compile_plain(key.schema.schema)
+    except RecursionError:
+        return lambda _: False

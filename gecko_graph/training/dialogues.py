@@ -27,9 +27,8 @@ from ..tools import Toolkit
 from ..world.provenance import is_planned
 from ..world.state_rules import StateRules
 from .checks import tell as reason
-from .journal import Journal
 from .rows import write_rows
-from .steps import keep, once, write_text
+from .steps import Journal, keep, once, write_text
 from .tool_writer import ask_twice
 from .verify import describe_tools, verify_samples
 from .words import find_lacks

@@ -16,11 +16,10 @@ from ..models.roles import VariantReply
 from ..state import JsonObject
 from ..tools import Toolkit
 from ..values.places import as_text
-from .journal import Journal
 from .judging import describe_row, describe_step
 from .rows import write_rows
 from .shapes import ROW_ERRORS, read_row
-from .steps import go_on, read_rows
+from .steps import Journal, go_on, read_rows
 from .verify import verify_samples
 
 CONSTRAINTS = (

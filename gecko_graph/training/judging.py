@@ -29,14 +29,16 @@ class Item(NamedTuple):
     bad: list[str]
 
     @classmethod
-    def of(cls, entry: Mapping[str, Any]) -> Item:
-        """Return what an entry of the journal says; of its rows, not the text."""
-        return cls(entry["n"], [(row["id"], row["verdict"], "") for row in entry["rows"]], entry["bad"])
+    def of(cls, line: str) -> Item:
+        """Return what a line of the journal says."""
+        head, *texts = line.split("\t")
+        rows = ((json.loads(text), text) for text in texts)
+        number, bad = json.loads(head)
+        return cls(number, [(row["id"], row["verdict"], text) for row, text in rows], bad)
 
-    def to_text(self) -> str:
-        """Return it as an entry of the journal."""
-        rows, bad = ", ".join(text for _, _, text in self.rows), json.dumps(self.bad, ensure_ascii=False)
-        return f'{{"n": {self.number}, "bad": {bad}, "rows": [{rows}]}}'
+    def to_line(self) -> str:
+        """Return it as a line of the journal: JSON texts, in which a tab is never found."""
+        return "\t".join([json.dumps([self.number, self.bad]), *(text for _, _, text in self.rows)])
 
 
 class Judge:

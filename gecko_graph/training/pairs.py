@@ -15,12 +15,11 @@ from ..models.roles import PairReply
 from ..state import JsonObject
 from ..values.digest import digest
 from .checks import Checker, Verdict, make, tell
-from .journal import Journal
 from .judging import describe_row, describe_step
 from .probe import AT_ONCE, Output, is_met
 from .rows import write_rows
 from .samples import LabelCall, Sample
-from .steps import go_on
+from .steps import Journal, go_on
 
 Outcome = Literal[
     "MASTERED", "PRED_WRONG", "LABEL_WRONG", "BOTH_CORRECT", "BOTH_WRONG", "DISAGREED", "UNDECIDED"

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from ..errors import GeckoError
 from ..state import Json, JsonObject
@@ -20,6 +20,10 @@ LARGEST = 10_000_000
 _BATCH = 1_000
 _STRUCTURES = {"messages", "prompt", "completion", "chosen", "rejected", "conversations", "label"}
 """Columns of Parquet whose lists of objects stay what they are, but for arguments."""
+
+
+Row: TypeAlias = Mapping[str, Any] | str
+"""A row to be written, which may be JSON text already."""
 
 
 class Unwritten(GeckoError):
@@ -110,7 +114,7 @@ def check_target(file: Path) -> None:
         _arrow()
 
 
-def write_rows(file: str | Path, rows: Iterable[Mapping[str, Any]]) -> int:
+def write_rows(file: str | Path, rows: Iterable[Row]) -> int:
     """Write rows as JSON lines (also `.gz`), or as Parquet; the file is there whole or not at all. Returns how many.
 
     Raises:
@@ -129,19 +133,20 @@ def write_rows(file: str | Path, rows: Iterable[Mapping[str, Any]]) -> int:
     return count
 
 
-def _write_json(file: Path, rows: Iterable[Mapping[str, Any]], ending: str) -> int:
+def _write_json(file: Path, rows: Iterable[Row], ending: str) -> int:
     count = 0
     with gzip.open(file, "wt", encoding="utf-8") if ending == ".gz" else file.open("w", encoding="utf-8") as stream:
         for row in rows:
-            stream.write(json.dumps(row, ensure_ascii=False) + "\n")
+            stream.write((row if isinstance(row, str) else json.dumps(row, ensure_ascii=False)) + "\n")
             count += 1
         stream.flush()
     return count
 
 
-def _write_parquet(file: Path, rows: Iterable[Mapping[str, Any]]) -> int:
+def _write_parquet(file: Path, rows: Iterable[Row]) -> int:
     """Write all rows at once, by the types that they have: messages and calls as they are, the rest as JSON text."""
-    pa, packed = _arrow(), [{name: _pack(name, value) for name, value in row.items()} for row in rows]
+    pa, read = _arrow(), (json.loads(row) if isinstance(row, str) else row for row in rows)
+    packed = [{name: _pack(name, value) for name, value in row.items()} for row in read]
     columns = dict.fromkeys(["id", *(name for row in packed for name in row)])
     table = pa.Table.from_pydict({name: [row.get(name) for row in packed] for name in columns})
     pa.parquet.write_table(table, file)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, NotRequired
+from collections.abc import Mapping
+from typing import Any, NamedTuple, NotRequired
 
 from typing_extensions import TypedDict
 
 from ..state import Json, JsonObject
+from ..values.digest import digest
 
 
 class LabelCall(TypedDict):
@@ -44,6 +46,11 @@ def continues(other: Sample, sample: Sample) -> bool:
     length = len(sample["messages"])
     is_same = other.get("goal") == sample.get("goal") and other.get("state") == sample.get("state")
     return is_same and len(other["messages"]) > length and other["messages"][:length] == sample["messages"]
+
+
+def goal_key(row: Mapping[str, Any]) -> str:
+    """Return what rows of one state and goal have in common; "" of one without a goal."""
+    return digest([row["goal"], row.get("state")]) if row.get("goal") else ""
 
 
 class Bad(NamedTuple):

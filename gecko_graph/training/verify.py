@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import os
+import signal
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby, islice
+from multiprocessing import get_all_start_methods, get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from threading import Thread
+from typing import Any, Generic, TypeVar
 
 from ..errors import GeckoError
 from ..models.factory import Models, ModelsLike
@@ -20,17 +27,108 @@ from ..tools import Toolkit
 from ..values.digest import digest
 from .checks import Checker, Code, Verdict
 from .formats import FORMATS
-from .journal import Journal
 from .judging import Item, Judge, was_asked
-from .rows import Line, read_lines
-from .samples import Bad, Sample, continues
+from .rows import Line, Row, read_lines, write_rows
+from .samples import Bad, Sample, continues, goal_key
 from .shapes import ROW_ERRORS, read_row, reason_of
-from .workers import Workers
+from .steps import Journal, identify, read_rows
+
+Part = TypeVar("Part")
+Done = TypeVar("Done")
 
 CHUNK, LONGEST = 8, 200
 """Rows that a process is given at once, and at most where one conversation has more."""
+AHEAD = 32
+"""Chunks a process that are given to the pool at once."""
 EXAMPLES = 3
 _TRUE = ("true", "1", "1.0", "yes", "right", "correct", "valid", "keep")
+
+_work: Callable[[list[Any]], Any]
+
+
+def _begin(work: Callable[[list[Any]], Any]) -> None:
+    global _work
+    _work = work
+    gc.freeze()  # what is shared with the first process is neither searched nor copied
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends the others
+    Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    """End this process once its parent was killed: nobody would wait for it."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
+
+
+def _do(chunk: list[Any]) -> Any:
+    return _work(chunk)
+
+
+class Workers(Generic[Part, Done]):
+    """Processes that do one kind of work; with one, or where the system cannot fork, the work is done here.
+
+    Args:
+        work: From a chunk to what it comes to.
+        give_up: The same for a chunk of one whose work has killed a process.
+        count: How many processes.
+    """
+
+    def __init__(self, work: Callable[[list[Part]], Done], give_up: Callable[[list[Part]], Done], count: int) -> None:
+        self._work, self._give_up = work, give_up
+        self._count = count if "fork" in get_all_start_methods() else 1
+
+    def run(self, chunks: Iterable[list[Part]]) -> Iterator[Done]:
+        """Yield what each chunk comes to, in order."""
+        if self._count == 1:
+            yield from map(self._work, chunks)
+            return
+        left, waiting, pool = iter(chunks), deque[tuple[list[Part], Future[Done]]](), self._open(self._count)
+        try:
+            while True:
+                waiting += ((chunk, _submit(pool, chunk)) for chunk in islice(left, AHEAD * self._count - len(waiting)))
+                if not waiting:
+                    return
+                chunk, future = waiting.popleft()
+                try:
+                    yield future.result()
+                    continue
+                except BrokenProcessPool:
+                    pool.shutdown(wait=False)
+                yield from self._do_alone(chunk)
+                pool = self._open(self._count)
+                waiting = deque((one, _submit(pool, one) if _is_lost(made) else made) for one, made in waiting)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _open(self, count: int) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(count, mp_context=get_context("fork"), initializer=_begin, initargs=(self._work,))
+
+    def _do_alone(self, chunk: list[Part]) -> Iterator[Done]:
+        """Yield what a chunk comes to in a process of its own, part by part where that dies."""
+        with suppress(BrokenProcessPool), self._open(1) as pool:
+            yield _submit(pool, chunk).result()
+            return
+        if len(chunk) == 1:
+            yield self._give_up(chunk)
+            return
+        for part in chunk:
+            yield from self._do_alone([part])
+
+
+def _submit(pool: ProcessPoolExecutor, chunk: list[Any]) -> Future[Any]:
+    """Return the work on a chunk; where the pool has died since, one that says so."""
+    try:
+        return pool.submit(_do, chunk)
+    except BrokenProcessPool as error:
+        future = Future[Any]()
+        future.set_exception(error)
+        return future
+
+
+def _is_lost(future: Future[Any]) -> bool:
+    """Return whether work has to be done again, as its pool has died."""
+    return not future.done() or isinstance(future.exception(), BrokenProcessPool)
 
 
 @dataclass(slots=True)
@@ -129,11 +227,8 @@ def _chunk(lines: Iterable[Line]) -> Iterator[list[Line]]:
 
 
 def _goal_key(line: Line) -> str:
-    if isinstance(line.content, bytes) and b'"goal"' not in line.content:
-        return ""
     with suppress(*ROW_ERRORS):
-        row = line.read()
-        return digest([row["goal"], row.get("state")]) if row.get("goal") else ""
+        return goal_key(line.read()) if not isinstance(line.content, bytes) or b'"goal"' in line.content else ""
     return ""
 
 
@@ -170,7 +265,7 @@ def verify_samples(  # noqa: PLR0913 - every one is a choice of its own, by keyw
         with TemporaryDirectory() as folder:
             given: Any = {"toolkit": toolkit, "model": model, "workers": workers, "answers": answers, "to": to}
             summary = verify_samples(source, Path(folder) / "rows.jsonl", truth=truth, tell=tell, **given)
-            summary.rows = [line.read() for line in read_lines(Path(folder) / "rows.jsonl")]
+            summary.rows = [*read_rows(Path(folder) / "rows.jsonl")]
             return summary
     name, where = (Path(source).name, f"{source}:") if isinstance(source, str | Path) else ("row", "row ")
     models = Models.of(model) if model is not None else None
@@ -187,21 +282,22 @@ def verify_samples(  # noqa: PLR0913 - every one is a choice of its own, by keyw
     )
     counted = _Counted(where)
     with Journal(output, setting) as journal:
-        for entry in journal.read():
-            item = counted.take(Item.of(entry))
+        for line in journal.lines():
+            item = counted.take(Item.of(line))
             if judge:
                 judge.asked += sum(was_asked(verdict) for _, verdict, _ in item.rows)
-        left = (line for line in _open(source) if line.number > counted.last)
+        left = (row for row in _open(source) if row.number > counted.last)
         for items in Workers(work, work.give_up, workers).run(_chunk(left)):
             for item in judge.decide(items) if judge else items:
-                journal.write(counted.take(item).to_text())
+                journal.write(counted.take(item).to_line())
                 tell(item.number)
-            journal.flush()
         if not counted.known:
             journal.drop()
             raise GeckoError(f"{name}: nothing could be read: {counted.describe_bad()}")
-        convert = FORMATS[to] if to else lambda row: iter([row])
-        counted.summary.written = journal.finish(lambda entry: (made for row in entry["rows"] for made in convert(row)))
+        texts = (text for line in journal.lines() for text in line.split("\t")[1:])
+        rows: Iterator[Row] = (made for text in texts for made in FORMATS[to](json.loads(text))) if to else texts
+        counted.summary.written = write_rows(output, rows)
+        journal.drop()
     return counted.summary
 
 
@@ -239,21 +335,17 @@ class _Counted:
 
 
 def _read_answers(file: str | Path | None) -> dict[str, Any]:
-    if file is None:
-        return {}
-    rows = (line.read() for line in read_lines(file))
     try:
-        return {str(row["id"]): row["ground_truth"] for row in rows}
+        return {} if file is None else {str(row["id"]): row["ground_truth"] for row in read_rows(Path(file))}
     except ROW_ERRORS:
         raise GeckoError(f"{file}: expected BFCL's answers: rows of id and ground_truth") from None
 
 
-def _identify(file: Any) -> Any:
+def _identify(given: Any) -> Any:
     """Return what tells a file from another, or from itself once it is changed; of rows nothing does."""
-    if not isinstance(file, str | Path) or not Path(file).exists():
-        return None if file is None else time.time_ns()
-    found = Path(file).stat()
-    return [str(Path(file).resolve()), found.st_size, found.st_mtime_ns]
+    if isinstance(given, str | Path):
+        return identify(Path(given))
+    return None if given is None else time.time_ns()
 
 
 def describe_tools(toolkit: Toolkit | None) -> list[Any]:

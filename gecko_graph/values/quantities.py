@@ -270,7 +270,7 @@ def may_say(wanted: Figure, text: str) -> bool:
         return True
     if wanted.value == 1 and re.search(r"\b(?:one|an?|single)\b", text, re.I):
         return True
-    if wanted.kind == "date" and _NUMERIC_DAY.search(text):
+    if (wanted.kind == "date" and _NUMERIC_DAY.search(text)) or (wanted.kind == "duration" and _CLOCK.search(text)):
         return True
     if wanted.kind not in ("time", "date") and any(has_numeral(wanted, each) for each in find_figures(text)):
         return True

@@ -33,12 +33,11 @@ def answer_calls(
     """Answer the calls of one message with validator, simulator and state_updater, as one node function."""
     refused = [{"v": VERSION, "call": call, "complaints": [complaint]} for call, complaint in given if complaint]
     writes: Update = {"steps": refused, "task_state": [], "facts": {}, "argument_verdicts": []}
-    state = apply_update(state, {"pending": [call for call, complaint in given if complaint is None]})
-    for node in chain(nodes, cycle(nodes[1:])):
-        if not state["pending"] and not state.get("proposals"):
-            break
-        update = yield from node(state, scope)
+    update: Update = {"pending": [call for call, complaint in given if complaint is None]}
+    order_of_nodes = chain(nodes, cycle(nodes[1:]))
+    while update["pending"] or update.get("proposals"):
         state = apply_update(state, update)
+        update = yield from next(order_of_nodes)(state, scope)
         for key in writes.keys() & update.keys():
             writes[key] = {**update[key], **writes[key]} if key == "facts" else writes[key] + update[key]
     order = [call["id"] for call, _ in given]

@@ -21,7 +21,7 @@ from gecko_graph.serve.guard import Guard
 from gecko_graph.serve.operations import Operations
 from gecko_graph.serve.sessions import Sessions
 from gecko_graph.serve.trainers import Episodes, Trainers, find_collisions
-from gecko_graph.training.output import nemo_rows
+from gecko_graph.training.tasks import nemo_rows
 
 from .conftest import EXAMPLES, world_of
 

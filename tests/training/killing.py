@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from gecko_graph.training.journal import Journal
+from gecko_graph.training.steps import Journal
 
-WRITES = [(os, "replace"), (Path, "replace"), (Path, "unlink"), (Journal, "write"), (Journal, "flush")]
+WRITES = [(os, "replace"), (Path, "replace"), (Path, "unlink"), (Journal, "write")]
 
 
 def content(folder: Path) -> dict[str, bytes]:

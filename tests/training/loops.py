@@ -7,8 +7,8 @@ from pathlib import Path
 
 from gecko_graph import Models, create_loop
 from gecko_graph.models.recorded import RecordedModel
+from gecko_graph.training.loop import LoopConfig
 from gecko_graph.training.mix import draw_seeds
-from gecko_graph.training.stages import LoopConfig
 from tests.training.shelf import STATE, TOOLKIT, call, said, sample
 
 SEEDS = [f"r{at}" for at in range(20)]

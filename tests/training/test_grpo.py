@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "training"))
 
 from gecko_graph.scenario import Scenario, examples
 from gecko_graph.training.formats import FORMATS
-from gecko_graph.training.output import read_tasks, save_tasks
+from gecko_graph.training.tasks import read_tasks, save_tasks
 from gecko_graph.training.trl import trl_environment
 
 import tiny_model  # isort: skip

@@ -12,9 +12,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from gecko_graph import GeckoError, Models
 from gecko_graph.cli.data_arguments import ABLATIONS
 from gecko_graph.training import steps
-from gecko_graph.training.loop import create_loop
+from gecko_graph.training.loop import LoopConfig, create_loop
 from gecko_graph.training.mix import Ablation
-from gecko_graph.training.stages import LoopConfig
 from tests.cli.command import process
 from tests.training import loops
 from tests.training.killing import kill_and_go_on

@@ -8,8 +8,8 @@ import pytest
 
 from gecko_graph import GeckoError
 from gecko_graph.cli import main
-from gecko_graph.training import journal
-from gecko_graph.training.commands import run_maker
+from gecko_graph.training import steps
+from gecko_graph.training.probe import run_maker
 from gecko_graph.training.rows import LARGEST, Unwritten
 from tests.training.killing import content
 from tests.training.loops import build, read, row
@@ -108,8 +108,8 @@ def test_a_full_disk_is_told_and_gone_on_from(tmp_path, monkeypatch):
             raise Unwritten(f"{self._file}: cannot be written: No space left on device; the same command goes on")
         return real(self, text)
 
-    real = journal.Journal.write
-    monkeypatch.setattr(journal.Journal, "write", write)
+    real = steps.Journal.write
+    monkeypatch.setattr(steps.Journal, "write", write)
     with pytest.raises(Unwritten, match="No space left"):
         build(tmp_path / "out").invoke({})
     monkeypatch.undo()

@@ -10,8 +10,8 @@ from gecko_graph import Models, Tool, Toolkit
 from gecko_graph.testing import recorded
 from gecko_graph.training.checks import Checker
 from gecko_graph.training.expand import CONSTRAINTS, write_variants
-from gecko_graph.training.journal import Journal
 from gecko_graph.training.pairs import Pairs
+from gecko_graph.training.steps import Journal
 from tests.training.shelf import STATE, TOOLKIT, call, said, sample
 
 TWO, NINE, NOTE = call("take", item="pen", count=2), call("take", item="pen", count=9), call("note", text="x")

@@ -10,8 +10,8 @@ from typing import ClassVar
 import pytest
 
 from gecko_graph import GeckoError
-from gecko_graph.training.journal import Journal
 from gecko_graph.training.probe import ask_policy, find_perplexity, read_output, read_outputs
+from gecko_graph.training.steps import Journal
 from tests.training.loops import label_of
 from tests.training.shelf import sample
 

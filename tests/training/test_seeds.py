@@ -18,8 +18,7 @@ from gecko_graph.models.recorded import RecordedModel
 from gecko_graph.testing import recorded
 from gecko_graph.training import steps
 from gecko_graph.training.dialogues import KINDS, Draw, make_dialogues
-from gecko_graph.training.tool_writer import write_tools
-from gecko_graph.training.trees import Demand, draw_paths, read_trees
+from gecko_graph.training.tool_writer import Demand, draw_paths, read_trees, write_tools
 from gecko_graph.values.documents import format_document
 
 from .killing import content, is_killed, kill_and_go_on

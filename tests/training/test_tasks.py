@@ -17,8 +17,17 @@ from gecko_graph.conversation.derive import SUCCESS, describe_milestones
 from gecko_graph.scenario import shipped
 from gecko_graph.testing import recorded, scripted
 from gecko_graph.training.near import cut, has_idle_write, longest_chain, near_misses, play
-from gecko_graph.training.output import read_tasks, save_tasks
-from gecko_graph.training.tasks import A_SEQUENCE, KNOBS, Task, accepts, hold, make_tasks, sequence_of
+from gecko_graph.training.tasks import (
+    A_SEQUENCE,
+    KNOBS,
+    Task,
+    accepts,
+    hold,
+    make_tasks,
+    read_tasks,
+    save_tasks,
+    sequence_of,
+)
 from gecko_graph.training.vary import rename, vary, vary_state
 from gecko_graph.training.walks import CHAIN, Move, Source, Walk, replay
 from gecko_graph.training.words import Reference, find_lacks, refer, say

@@ -12,10 +12,10 @@ import pytest
 from gecko_graph import GeckoError, verify_samples
 from gecko_graph.models.factory import Models
 from gecko_graph.models.recorded import RecordedModel
-from gecko_graph.training import journal as journals
+from gecko_graph.training import verify
 from gecko_graph.training.checks import Checker
 from gecko_graph.training.rows import Unwritten
-from gecko_graph.training.workers import Workers
+from gecko_graph.training.verify import Workers
 from tests.cli.command import process
 from tests.training.shelf import SHAPES, STATE, TOOLKIT, call, said, sample
 
@@ -142,8 +142,7 @@ def test_a_full_disk_keeps_what_is_done(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(journals.Journal, "flush", lambda self: None)
-        patched.setattr(journals, "write_rows", lambda *_: refuse(None))
+        patched.setattr(verify, "write_rows", lambda *_: refuse(None))
         with pytest.raises(OSError, match="No space"):
             verify_samples(file, out, toolkit=TOOLKIT)
     assert verify_samples(file, out, toolkit=TOOLKIT).written == 40

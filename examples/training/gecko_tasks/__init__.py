@@ -22,8 +22,7 @@ from pydantic import Field
 
 from gecko_graph import Toolkit
 from gecko_graph.training.env import GeckoEnv
-from gecko_graph.training.output import read_tasks
-from gecko_graph.training.tasks import ANSWER, Task
+from gecko_graph.training.tasks import ANSWER, Task, read_tasks
 from gecko_graph.training.trl import trl_environment
 
 __all__ = ["GeckoTaskset"]

@@ -147,14 +147,15 @@ class _Loader:
             there = place.at(str(key))
             if not isinstance(key, str):
                 raise place.error(f"the key {key!r} is not a text")
-            raw_key, _ = self._text(key, there)
+            raw_key = self._text(key, there)[0] if is_template(key) else key
             value, shapes[key] = self.value(member, there, depth + 1)
             members.append((raw_key, value, there))
 
         def raw(scope: Scope) -> Any:
             scope.take_items(2 * len(members) + 1)
             return {
-                a_text(key_of(key(scope)), "a key"): _member(member, scope, there) for key, member, there in members
+                key if isinstance(key, str) else a_text(key_of(key(scope)), "a key"): _member(member, scope, there)
+                for key, member, there in members
             }
 
         return raw, Plain("an object", members=None if any(map(is_template, data)) else shapes)

@@ -44,8 +44,12 @@ _NEGATIVE = phrase(WORDS["phrases"]["negative"])
 """What may be meant as a denial: more than denies anything."""
 _MEANS = {"via", "on", "using", "through", "with", "by", "at", "in", "from"}
 _THERE = re.compile(r"(?:but |and )?there (?:is|are|was|were)\b|i(?:'ve)? found\b", re.I)
-_OF_THEM = re.compile(r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|\d+) (?:out )?of\b", re.I)
-"""What may be said by telling each: `Ann and Bob came, Cid did not`."""
+_OF_THEM = re.compile(
+    r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|\d+) (?:out )?of\b|\b(?:end|start|begin)s? (?:in|with)\b",
+    re.I,
+)
+"""What may be said by telling each, or all: `Ann and Bob came, Cid did not`, 555-0177 for a number that ends in 77."""
+_WITHOUT = re.compile(r"\bwithout\b", re.I)
 _FORMER = re.compile(r"\b(?:old|former|previous|original|earlier)\b", re.I)
 _COMPLEMENT = re.compile(r"\b(?:is|are|was|were|has|have|had|can|will|to|from|by|at|in|on|with|for)\b", re.I)
 
@@ -163,7 +167,9 @@ def _find_alternative(part: Comparison, wanted: Figure) -> str:
     """Return a sentence that says a figure or another one of its kind: `284 dollars or 270 dollars`."""
     for sentence in map(spell_figures, split_sentences(part.answer)):
         figures = find_figures(sentence)
-        for one in (each.text for each in figures if is_same(wanted, each) or has_numeral(wanted, each)):
+        for one in (
+            each.text for each in figures if is_same(wanted, each) or (wanted.value and has_numeral(wanted, each))
+        ):
             others = "|".join(re.escape(each.text) for each in part.rivals(wanted, sentence))
             if others and re.search(rf"{re.escape(one)}\W*(?:\w+\W+){{0,3}}?or (?:\w+ ){{0,3}}?(?:{others})", sentence):
                 return sentence
@@ -319,7 +325,8 @@ def _by_other_thing(part: Comparison) -> _Read | None:
     for clause in part.stated:
         shared = part.words & {*clause.words} or any(is_said(each, clause.text) for each in part.figures)
         about = part.agrees(clause) or (shared and not part.part.signs)
-        if about and rivals & {*clause.words} and not clause.negative:
+        beside = clause.negative or _WITHOUT.search(part.part.text)
+        if about and rivals & {*clause.words} and not beside:
             return _Read("absent", clause.text, f"it is said of {' '.join(sorted(rivals & {*clause.words}))}")
     verb = _COMPLEMENT.search(part.part.text)
     named = names_of(part.part.text[verb.end() :]) & part.part.names if verb else frozenset()
