@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from .finding import Found, atoms_of, canonical, number_words
-from .words import WORDS
+from .words import WORDS, topic_of
 
 _KINDS = [
     (re.compile(rf"[ -]?(?:{words})(?!\w)", re.I), kind, factor)
@@ -37,10 +37,7 @@ _WEEKDAY = re.compile(r"\b((?:mon|tues|wednes|thurs|fri|satur|sun)day)s?\b", re.
 _PHONE = re.compile(r"(?<![\w.])(?!\d{4}-\d\d?-\d)\+?\d[\d ()/-]{6,18}\d(?!\w)")
 _FILE = re.compile(r"\b[\w-]*[^\W\d_][\w-]*\.(?!com\b|org\b|net\b)[a-z]{2,4}\d?\b")
 _PLAIN_NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?(?:[A-Za-z%°]{1,5}|-[a-z]+)?|[\d,]+\.?")
-_LABELS = re.compile(
-    r"(?: (?:[A-Z]+(?= [a-z])|(?!(?:and|or|is|are|was|were|to|in|on|at|for|where|from|of|with|by"
-    r"|out|items?|things?|ones?|pieces?|units?|entry|entries)\b)[a-z]{3,})){1,3}"
-)
+_LABELS = re.compile(r"(?: (?!(?:and|or|is|are|was|were|to|in|on|at|for|where|from|of|with|by)\b)[a-z]{3,}){1,3}")
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)")
 _HALF_OF_DAY = re.compile(r"[ap]m\b|\b(?:1[3-9]|2[0-3]|00?):\d\d", re.I)
 _VAGUE = re.compile(
@@ -128,7 +125,7 @@ def _past(found: re.Match[str]) -> str:
     return f"{hour}:{minutes if found[2].lower() == 'past' else 60 - minutes:02}"
 
 
-_SPELT: Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = (
+_SPELT = (
     (re.compile(r"\b3[ -]quarters of an hour", re.I), "45 minutes"),
     (re.compile(r"\b(?:a )?quarter of an hour", re.I), "15 minutes"),
     (re.compile(r"\b(?:half an hour|a half[ -]hour)", re.I), "30 minutes"),
@@ -159,13 +156,6 @@ _SPELT: Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] =
     (re.compile(r"\b(?:12 )?(?:noon|midday)\b", re.I), "12:00"), (re.compile(r"\b(?:12 )?midnight\b", re.I), "0:00"),
     (re.compile(r"\b(\d+ [a-z]+ and) one (?=[a-z])", re.I), r"\1 1 "),
     (re.compile(r"\bone (?=[a-z]+ and \d)", re.I), "1 "),
-    (re.compile(r"\b(score[sd]?|won|lost|drew|beat|led|leads|result)\b([^.;?!\n]{0,40}?) (\d{1,2})(?: to |:|-)"
-                r"(\d{1,2})\b(?! ?[ap]m)", re.I), r"\1\2 \3-\4"),
-    (re.compile(r"\bhalf a dozen\b", re.I), "6"), (re.compile(r"\b(?:a|1) dozen\b", re.I), "12"),
-    *((re.compile(rf"\b{share} (?=(?:of|full|empty|left|done)\b)", re.I), f"{percent} % ")
-      for share, percent in (("half", 50), ("(?:a|one|1) quarter", 25), ("(?:three|3) quarters", 75))),
-    (re.compile(r"\bboth(?: of| the| your| my){0,2}(?= [a-z]+s\b| of\b)(?! [\w', ]+ and\b)"
-                r"|(?:(?<=they're )|(?<=they are )|(?<=them ))both\b", re.I), "2"),
     (re.compile(r"\btwice\b", re.I), "2 times"), (re.compile(r"\b(\d{1,5})k\b"), r"\g<1>000"),
 )  # fmt: skip
 
@@ -260,13 +250,19 @@ def _is_rival(wanted: Figure, other: Figure) -> bool:
     return bool(_is_comparable(wanted, other) and alike and not is_same(wanted, other))
 
 
+def word_before(figure: Figure, text: str) -> str:
+    """Return the word that stands before a figure in a text: `hall` of `hall 2`; empty where none does."""
+    found = re.search(rf"([^\W\d_]{{3,}}) {re.escape(figure.text)}(?!\w)", spell_figures(text))
+    return topic_of(found[1].lower()) if found else ""
+
+
 def may_say(wanted: Figure, text: str) -> bool:
     """Return whether a text may say a figure in a way that is not read: grouped otherwise, or in vague words."""
     digits = re.sub(r"\D", "", wanted.text)
     read = {re.sub(r"\D", "", each.text) for each in find_figures(text)}
     grouped = len(digits) > 3 and digits not in read and digits in re.sub(r"(?<=\d)[ .,'/-]{1,2}(?=\d)", "", text)
     vague = _VAGUE_DAY if wanted.kind in ("date", "weekday") else _VAGUE
-    if digits and digits not in read and re.search(rf"(?<![\d.]){digits}(?!\d)", text):
+    if digits and digits not in read and re.search(rf"(?<!\d){digits}(?!\d)", text):
         return True
     if wanted.value == 1 and re.search(r"\b(?:one|an?|single)\b", text, re.I):
         return True

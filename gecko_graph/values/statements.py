@@ -63,20 +63,19 @@ _SENTENCE = re.compile(r"(?<=[.!?;])[\"')\]]{0,3}\s+|\n+")
 _APPOSED = re.compile(r"(?<=[a-z]), ([A-Z]\w+(?: [A-Z]\w+)+),")
 _LINE = re.compile(r"^([^:]{1,40}): (on|off|open|closed|locked|unlocked|sent|paid|done)[.!]?$", re.I)
 _CLAUSE = re.compile(
-    r",? and (?=(?:resumes|starts|ends|begins|expires|leaves|departs|arrives|lands|returns|costs|takes|lasts)\b)|"
     r",? and (?=(?:\w+ed|kept|sent|left|put|set|made|lands?|leaves?) (?:the|your|my|it|them|an?|all|both|at|on|to)\b)|"
     r"[()\u2014]|,? and (?=[$€£]?\d[\d.,]*(?: [\w]+){0,3}? (?:is|are|was|were|will|has|have|remains?)\b)"
     r"|,? (?:and|as|so|then) (?=(?:i|you|he|she|it|we|they|this|that|there|the|your|my|not|is|was|has"
-    r"|(?:an?|all|both|no|every|each) (?:[\w.]+ ){1,6}(?:is|are|was|were|costs?|has|have)"
+    r"|an? (?:[\w.]+ ){1,6}(?:is|are|was|were|costs?|has)"
     r"|have|are"
     r"|\w+(?:'s|'ve|'re))\b)|,(?= (?!\d))|:(?! ?[$€£]?\d)"
-    r"|:(?= [$€£]?\d[\d.,]* (?:\w+ )?(?:is|are|was|were|went|goes)\b)| [-\u2013] "
-    r"|,? \b(?:(?<!\ball )but|however|although|though|because|since|while|yet|whereas|except|unless"
+    r"|:(?= \d+ \w+ (?:is|are|was|were)\b)| [-\u2013] |,? \b(?:(?<!\ball )but|however|although|though|because"
+    r"|since|while|yet|whereas|except|unless"
     r"|which|instead of|rather than|so)\b"
-    r"|,? and (?=(?:should|will|can|could|may|must|won't|can't)\b)|,? (?<!\ball )(?=\d+ (?:passed|failed|\w{2,}ed)\b)",
+    r"|,? and (?=(?:should|will|can|could|may|must|won't|can't)\b)|,? (?=\d+ (?:passed|failed|\w{2,}ed)\b)",
     re.I,
 )
-_COUNTED = re.compile(r"(?<![^\W\d])\b\d+ $")
+_COUNTED = re.compile(r"\d $")
 _NOMINAL = re.compile(r"(?:ions?|ments?|als?)$")
 _BEFORE_ING = {"am", "is", "are", "was", "were", "be", "been", "now", "still", "already", "currently"}
 _WORD = re.compile(r"[^\W\d](?:[\w'-]*[^\W_])?")
@@ -165,19 +164,12 @@ def _read_sentence(sentence: str, number: int) -> Iterator[Clause]:
     for part in parts:
         clause = _read_clause(part, number)
         if read and not (clause.signs or _VERBAL.search(part)):  # a fragment of the clause before it
-            if read[-1].text.endswith(":") and read[-1].signs and not read[-1].words:  # `Booked: a lesson`
-                read[-1] = _read_clause(f"{read[-1].text[:-1]} {part}", number)
-                continue
             clause = replace(clause, mood=read[-1].mood)
             read[-1] = replace(read[-1], tail=f"{read[-1].tail}, {part}")
         read.append(clause)
     for clause in read:
-        if clause.words or clause.signs or find_figures(clause.text) or _is_not_alone(clause):
+        if clause.words or clause.signs or find_figures(clause.text):
             yield replace(clause, mood="asked" if asked else clause.mood, limited=clause.limited or guessed)
-
-
-def _is_not_alone(clause: Clause) -> bool:
-    return clause.negative and bool(_VERBAL.search(clause.text))
 
 
 def _read_clause(part: str, number: int) -> Clause:
@@ -187,9 +179,7 @@ def _read_clause(part: str, number: int) -> Clause:
     tokens = [f"={each[0].lower()}" if each.start() in quoted else each[0].lower() for each in found]
     small = [not place or each[0].islower() or each[0].isupper() for place, each in enumerate(found)]
     verbs = [_is_verb(before, word) and own for before, word, own in zip(["", *tokens], tokens, small, strict=False)]
-    if len(tokens) > 1 and stem(tokens[0]) in _NOUNS and tokens[1] in _OBJECTS:  # an order: `Refund my boots`
-        verbs[0] = True
-    counted = [_COUNTED.search(text[max(each.start() - 20, 0) : each.start()]) for each in found]
+    counted = [_COUNTED.search(text, 0, each.start()) for each in found]
     verbs = [
         verb and not (number and word.endswith("s")) for verb, number, word in zip(verbs, counted, tokens, strict=True)
     ]
@@ -265,18 +255,10 @@ def _is_verb(before: str, word: str) -> bool:
         return False
     if word in _TIMED:
         return before not in _ARTICLES
-    if word.endswith("ing") and not _is_unsaid(before, word):
-        return True
-    noun = (
-        (one in _NOUNS and not word.endswith("ed"))
-        or _NOMINAL.search(word)
-        or (before in _OWNERS and word[-2:] != "st")
-    )
+    noun = (one in _NOUNS and not word.endswith("ed")) or _NOMINAL.search(word)
     return not noun or before in _BEFORE_VERB or before[-3:] in ("'ve", "'ll")
 
 
-_OBJECTS = {"the", "a", "an", "my", "our", "me", "us", "it", "them", "this", "that", "these", "all", "both", "some"}
-_OWNERS = {"the", "a", "an", "your", "my", "our", "their"}
 _TIMED = {"leaves", "lands", "ends", "rises", "returns", "runs"}
 
 
@@ -300,8 +282,8 @@ _SMALL_WORDS = [
         "/(?:per|an?|each|every) year|yearly|annual(?:ly)?",
     )),
 ]  # fmt: skip
-"""Small words of which one cannot stand for another: letters, comparisons, periods."""
-_MAY_DIFFER = [
+"""Small words of which one cannot stand for another: letters, comparisons, ordinals, periods."""
+_HARDLY_SAME = [
     [re.compile(rf"\b(?:{each})\b", re.I) for each in group.split("/")]
     for group in (
         r"(?:in|within) (?:[\w.]+ ){1,2}(?:minutes?|hours?|days?|weeks?)"
@@ -310,24 +292,30 @@ _MAY_DIFFER = [
         r"pays?|owes?|owed|charged?|debt/refund\w*|back|credit\w*|receive\w*|balance",
     )
 ]
-"""Words of which one hardly stands for another."""
+"""Words of which one hardly stands for another: a time until then, what is left, what is owed."""
+
+
+def has_happened(one: Clause, other: Clause) -> bool:
+    """Return whether a clause tells as past what another says of now: `it arrived` for `it arrives`."""
+    if _DUE.search(one.text) and _WAS_DONE.search(other.text):
+        return True
+    found = (PREDICATES.get(stem(each.lower())) for each in _HAPPENED.findall(other.text))
+    return not _PAST.search(one.text) and any(each and each[0] in one.signs for each in found)
+
+
+_DUE = re.compile(r"\bdue\b", re.I)
+_WAS_DONE = re.compile(r"\b(?:was|were|been) (?:made|paid|done|sent|\w+ed)\b", re.I)
+_PAST = re.compile(r"\w+ed\b|\b(?:was|were|had)\b", re.I)
+_HAPPENED = re.compile(r"(?:\b(?:it|he|she|they|has|have)|[a-z]{3,}(?<!are|was|ere|een|ets)) (\w+ed)\b", re.I)
 
 
 def is_crossed(one: str, other: str) -> bool:
     """Return whether two texts differ in a small word: `from M to S` and `from S to M`, `above` and `below`."""
     (ends, starts), (others, begins) = _ends_of(one), _ends_of(other)
-    marks = ((_marks(one, each), _marks(other, each)) for each in _MAY_DIFFER)
-    apart = any(a and b and not a & b for a, b in marks)
-    return bool(ends & begins or starts & others) or apart or is_turned(one, other)
-
-
-def is_turned(one: str, other: str) -> bool:
-    """Return whether two texts that are of the same differ for sure: both ends are exchanged, or the period is."""
-    (ends, starts), (others, begins) = _ends_of(one), _ends_of(other)
     own, said = ({*re.findall(r"\w+", each.lower())} for each in (one, other))
     moved = ends and others and not ends & others and (others & own or ends & said)
-    marks = ((_marks(one, each), _marks(other, each)) for each in _SMALL_WORDS)
-    return bool((ends & begins and starts & others) or moved) or any(a and b and not a & b for a, b in marks)
+    marks = ((_marks(one, each), _marks(other, each)) for each in (*_SMALL_WORDS, *_HARDLY_SAME))
+    return bool(ends & begins or starts & others or moved) or any(a and b and not a & b for a, b in marks)
 
 
 def _marks(text: str, sorts: Sequence[re.Pattern[str]]) -> set[int | str]:

@@ -21,7 +21,7 @@ from tests.phone import CASES, agents, converse, load, played
 
 DENIED = ("answer-the-last-one", "dinner-at-eight", "forget-the-plumber", "home-safely", "late-text")
 UNSEEN = {
-    *((name, "does and denies") for name in (*DENIED, "wifi-off")),
+    *((name, "does and denies") for name in (*DENIED, "wifi-off", "sisters-new-number")),
     ("wifi-off", "takes back what it has said"),
     ("dinner-at-eight", "writes another hour"),
     ("late-text", "writes another figure"),

@@ -26,17 +26,6 @@ _YES_NO = re.compile(r"\W*(?:(yes|yep|yeah|correct|indeed)|no|nope)\b(?! (?:prob
 _POLAR = re.compile(r"(?:is|are|am|was|were|do|does|did|can|could|may|has|have|will)\b", re.I)
 _HIM = re.compile(r"\b(?:him|her|them|his|their)\b", re.I)
 _UNABLE = re.compile(r"\b(?:can't|cannot|can not|couldn't|could not|unable|not able|no way|haven't|didn't)\b", re.I)
-_THAT = re.compile(
-    r"\b(?:do|help with|make|manage|arrange|process|complete|handle) (?:that|this|it|so)\b"
-    r"|^(?:so |but |and )?(?:i|we) (?:haven't|didn't|couldn't|can't)(?: yet)?\W*$",
-    re.I,
-)
-_ALL = re.compile(r"\b(?:all|both|every|each|everything|everyone|whole|entire|in full|full)\b", re.I)
-_SAVE = re.compile(
-    r"\b(?:except|apart from|other than|all but|not all|partly|but (?:not )?the (?:last|other|rest))\b", re.I
-)
-_OF = re.compile(r"\b(?:(?:half|some|most|one|two|three|four|five|\d+|\d+ %) of|only (?!for|to))\b", re.I)
-_SOME = re.compile(r"\b(?:(?:only|just) (?:one|\d+|half|some|part|the first)|(?:half|some|most|part|one) of)\b", re.I)
 _PROMISE = phrase(WORDS["phrases"]["promise"])
 _TAKEN_BACK = phrase(WORDS["phrases"]["taken_back"])
 _REPORT = phrase(WORDS["phrases"]["report"])
@@ -146,10 +135,9 @@ def _by_other_figure(part: Comparison) -> _Read | None:
         if part.is_said(wanted, part.answer) or may_say(wanted, part.answer) or _OF_THEM.search(part.part.text):
             continue
         for clause in part.stated:
-            rivals = part.rivals(wanted, clause.text + clause.tail) or part.stand_ins(wanted, clause)
+            rivals = part.rivals(wanted, clause.text + clause.tail)
             counted = rivals and (wanted.kind != "number" or part.is_counted_as(wanted, rivals[0], clause))
-            alike = counted and rivals[0].labels & wanted.labels and not part.strange(clause)
-            if counted and not clause.negative and (alike or _may_tell_figure(part, clause)):
+            if counted and not clause.negative and _may_tell_figure(part, clause):
                 return _Read("replaced", clause.text, f"{wanted.text} was to be said, not {rivals[0].text}")
         none = not find_figures(part.answer) and any(each.negative for each in part.stated)
         new = wanted in part.new and not may_say(wanted, part.asked)
@@ -193,8 +181,7 @@ def _by_other_name(part: Comparison) -> _Read | None:
     for clause in part.stated if absent else ():
         if _HIM.search(clause.text):
             continue
-        left = part.missing(clause) - names - part.known - part.aliased(clause)
-        whole = absent == names and not left and part.turn_of(clause) > 0
+        whole = absent == names and not part.missing(clause) - names and part.turn_of(clause) > 0
         partly = part.agrees(clause) and names & clause.names
         near = part.touches(clause) or any(is_said(each, clause.text) for each in part.figures)
         other = {
@@ -202,14 +189,6 @@ def _by_other_name(part: Comparison) -> _Read | None:
         } and near
         if other and (whole or partly or absent - part.known):
             return _Read("replaced", clause.text, f"{' '.join(sorted(absent))} was to be said")
-    return None
-
-
-def _by_crossing(part: Comparison) -> _Read | None:
-    """Find a clause with all that the part names in which two things are exchanged: `a month` for `a year`."""
-    for clause in part.stated:
-        if part.crosses(clause) and not clause.limited:
-            return _Read("replaced", clause.text, "it is said the other way round")
     return None
 
 
@@ -248,7 +227,7 @@ def _by_yes_or_done(part: Comparison) -> _Read | None:
 
 def _by_refusal(part: Comparison) -> _Read | None:
     """Find a clause that in general words says that it could not be done."""
-    near = [each for each in part.stated if part.touches(each) or part.opposes(each) or _THAT.search(each.text)]
+    near = [each for each in part.stated if part.touches(each) or part.opposes(each)]
     unable = [each for each in near if _UNABLE.search(each.text)]
     refused = [each for each in unable if not part.strange(each) - each.acts]
     if part.event and len(part.requests) == 1:  # of what the request was about in other words
@@ -269,29 +248,9 @@ def _by_still(part: Comparison) -> _Read | None:
     told = not part.event or part.part.negative or any(map(part.agrees, part.stated))
     for clause in () if told else part.stated:
         shared = part.words & {*clause.words} or any(is_said(each, clause.text) for each in part.figures)
-        shared = shared or "everything" in clause.text
         if shared and STILL.search(clause.text) and not clause.negative:
             kept = 1 in part.part.signs.get("exist", ())
             return _Read("stated", clause.text) if kept else _Read("denied", clause.text, "it is as it was")
-    return None
-
-
-def _by_some(part: Comparison) -> _Read | None:
-    """Find a sentence that says of some of the part's things what the part says of all."""
-    if part.part.negative:
-        return None
-    if _OF.search(part.part.text):
-        whole = [each for each in part.stated if _ALL.search(each.text) and part.turn_of(each) > 0]
-        whole = [each for each in whole if not (each.limited or part.missing(each) - part.known)]
-        said = any(part.is_said(each, clause.text) for each in part.figures[:1] for clause in part.clauses)
-        return _Read("replaced", whole[0].text, "it is said of all") if whole and not said else None
-    if not _ALL.search(part.part.text):
-        return None
-    for sentence in split_sentences(part.answer):
-        about = any(map(part.touches, read_clauses(sentence)))
-        some = _SAVE.search(sentence) or (_SOME.search(sentence) and not _ALL.search(sentence))
-        if about and some and not sentence.endswith("?"):
-            return _Read("replaced", sentence, "it is said of some only")
     return None
 
 
@@ -302,7 +261,7 @@ def _by_silence(part: Comparison) -> _Read | None:
     promised = [each for each in part.clauses if each.mood != "stated" or each.future]
     offered = [each for each in promised if _PROMISE.search(each.text) and _names_event(part, each)]
     told = [each for each in part.stated if not each.negative and (each.words or each.signs)]
-    if (part.event or part.part.signs or part.figures) and offered and not told:
+    if (part.event or part.part.signs) and offered and not told:
         return _Read("absent", offered[0].text, "it is only promised or offered")
     rest = [each for each in split_sentences(part.answer) if not (each.endswith("?") or OFFER.search(each))]
     if not part.stated and not any(map(part.touches, part.clauses)) and all(map(_POLITE.fullmatch, rest)):
@@ -313,20 +272,17 @@ def _by_silence(part: Comparison) -> _Read | None:
 def _names_event(part: Comparison, clause: Clause) -> bool:
     """Return whether a clause names the part's predicate, and nothing that is strange."""
     shared, signs = part.words & {*clause.words}, part.part.signs.keys()
-    named = signs & concepts_of(clause.text) if signs else shared - part.known or not part.missing(clause)
-    told = shared or any(is_said(each, clause.text) for each in part.figures)
-    return bool(named and (told or not part.strange(clause) - clause.acts))
+    named = signs & concepts_of(clause.text) if signs else shared - part.known
+    return bool(named and (shared or not part.strange(clause) - clause.acts))
 
 
 def _by_other_thing(part: Comparison) -> _Read | None:
     """Find a clause that says it of another thing, or an answer without a new name that it was to end on."""
     said = {word for each in part.clauses for word in each.words}
-    rivals = {each for word in part.words - said for each in opponents_of(word)} - part.words
+    rivals = {each for word in part.words - said for each in opponents_of(word)}
     for clause in part.stated:
-        shared = part.words & {*clause.words} or any(is_said(each, clause.text) for each in part.figures)
-        about = part.agrees(clause) or (shared and not part.part.signs)
         beside = clause.negative or _WITHOUT.search(part.part.text)
-        if about and rivals & {*clause.words} and not beside:
+        if part.agrees(clause) and rivals & {*clause.words} and not beside:
             return _Read("absent", clause.text, f"it is said of {' '.join(sorted(rivals & {*clause.words}))}")
     verb = _COMPLEMENT.search(part.part.text)
     named = names_of(part.part.text[verb.end() :]) & part.part.names if verb else frozenset()
@@ -346,8 +302,7 @@ def _by_other_deed(part: Comparison) -> _Read | None:
         return None
     for clause in part.stated:
         said = [is_said(each, clause.text) for each in part.figures]
-        alone = len(part.requests) == 1 and not part.several and clause.words and not part.strange(clause)
-        shared = bool(alone or part.words & {*clause.words} or any(said))
+        shared = part.words & {*clause.words} or any(said)
         done = {(each, *signs) for each, signs in clause.signs.items()} & DEEDS
         beside = clause.negative or clause.limited or _FORMER.search(clause.text)
         if shared and done and not (beside or (said and all(said))):
@@ -386,7 +341,6 @@ def _may_report(part: Comparison, clause: Clause) -> bool:
 def _by_no_denial(part: Comparison) -> _Read | None:
     """Find that an answer has no word of denial where something is to be denied."""
     unknown = -1 in part.part.signs.get("know", ()) and not part.denied
-    unknown = unknown or (not part.denied and part.is_obstacle() and any(map(part.is_of_request, part.stated)))
     if not (unknown or part.denied != part.part.negative) or "?" in part.answer or _NEGATIVE.search(part.answer):
         return None
     against = [(name, -sign) for name, signs in part.part.signs.items() for sign in signs]
@@ -397,6 +351,6 @@ def _by_no_denial(part: Comparison) -> _Read | None:
 
 
 _RULES: Sequence[Callable[[Comparison], _Read | None]] = (
-    _by_correction, _by_clauses, _by_other_figure, _by_other_name, _by_crossing, _by_new_figures, _by_yes_or_done,
-    _by_refusal, _by_some, _by_still, _by_silence, _by_other_thing, _by_other_deed, _by_no_report, _by_no_denial,
+    _by_correction, _by_clauses, _by_other_figure, _by_other_name, _by_new_figures, _by_yes_or_done, _by_refusal,
+    _by_still, _by_silence, _by_other_thing, _by_other_deed, _by_no_report, _by_no_denial,
 )  # fmt: skip

@@ -8,38 +8,74 @@ taken for a paraphrase.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from itertools import pairwise
 
-from ...values.quantities import Figure, find_figures, is_given, is_said, is_same, rivals_of, spell_figures
-from ...values.statements import Clause, is_crossed, is_turned, nouns_of, read_clauses
-from ...values.words import PLACES, PREDICATES, WORDS, implied_by, kin_of, opponents_of, phrase, plain, stem, topic_of
-from .wording import DEED, LINK, NOUN, NOW, WORD, Wording
+from ...values.quantities import Figure, find_figures, is_given, is_said, is_same, rivals_of, spell_figures, word_before
+from ...values.statements import Clause, has_happened, is_crossed, nouns_of, read_clauses
+from ...values.words import PLACES, PREDICATES, WORDS, implied_by, kin_of, opponents_of, phrase, topic_of
 
+_MODAL = re.compile(r"\b(?:can|could|may|might|must|will|should|possible|allowed|is going to)\b", re.I)
+_PAST = re.compile(r"\b(?:was|were|been)\b", re.I)
+_OTHERS = re.compile(r"(?:and |but )?(?:the|your|all|my) (?:other|rest|remaining)", re.I)
+_LEFT = re.compile(r"\b(?:left|remain\w*)\b", re.I)
 _WAS = re.compile(r"\b(?:was|were|had)\b", re.I)
 _ALREADY = re.compile(r"\balready\b(?<!have already)(?<!'ve already)", re.I)
+_NOW = re.compile(r"\b(?:now|new|is (?:set|scheduled|planned) (?:for|to|at))\b", re.I)
 STILL = phrase(WORDS["phrases"]["still"])
+_PRONOUN = re.compile(
+    r"(?:and |so |but |as )?(?:it|they|this|that|these|both|which|she|he|those|the (?:\w+ )?ones?)\b", re.I
+)
+_SUBJECT = re.compile(r"(?:the|an?|any) ([a-z]+) (?:is|was|were|are|has|have|can|may|could|will|[a-z]+s)\b", re.I)
+_SEVERAL = re.compile(r"\b(?:and|but|or|both|not|other|except)\b", re.I)
+_OPEN_QUESTION = re.compile(r"\b(?:how|what|what's|when|when's|where|where's|which|who|who's)\b", re.I)
 BARE = re.compile(r"(?:and |so )?(?:it|that|this|there|you|they|he|she)\b", re.I)
 _NOTHING = re.compile(r"\bnothing\b", re.I)
 _NONE = re.compile(r"\b(?:none of|no|all)\b", re.I)
 _THERE = re.compile(r"there (?:is|are|was|were)\b", re.I)
 _IT = re.compile(r"\b(?:it|its|them|they|that|this)\b", re.I)
 _WITHOUT = re.compile(r"\bwithout\b", re.I)
-_BOUND = re.compile(r"\b(?:(from|as of|starting)|until|till)\b", re.I)
-_PASSIVE = re.compile(r"\b(?:by|from|to|with|and|or|was|were|is|are|been|for|of)\b", re.I)
-_DID_NOTHING = re.compile(r"\w+(?:ed|ing|sent|set|made|put|done|bought) nothing\b(?! else)", re.I)
-_EARLIER = re.compile(
-    r"\b(?:yesterday|until|before|previous(?:ly)?|last|former(?:ly)?|earlier|ago|used|but|now|due|first)\b", re.I
-)
-_ENDED = re.compile(r"\w+ed\b")
-_HAPPENED = re.compile(r"(?:\b(?:it|he|she|they|has|have)|[a-z]{3,}(?<!are|was|ere|een|ets)) (\w+ed)\b", re.I)
+_OWNED = re.compile(r"(\w+)'s (\w+)")
+_DEED = re.compile(r"\b(?:i|we)(?:'ve| have)? ([a-z]+ed)\b", re.I)
+_FIRST = re.compile(r"^[A-Z][a-z]+\b")
+_PAIR = re.compile(r"(\w+) (?=([A-Z][a-z]+))")
 _UNTIL = re.compile(r"\b(?:until|till)\b", re.I)
-_DUE = re.compile(r"\bdue\b", re.I)
-_WAS_DONE = re.compile(r"\b(?:was|were|been) (?:made|paid|done|sent|\w+ed)\b", re.I)
+_TITLE = re.compile(r"([^\W\d_]+) (?=[A-Z]*\d)")
 _CARRIERS = ("done", "grant", "ship", "send")
 """Predicates that say of a noun what its verb would: the transfer went through."""
+_WORDS = re.compile(r"[^\W\d_][\w']*")
+_CAPITAL = re.compile(r"(?<= )[A-Z]\w*")
 
 
-class Comparison(Wording):
-    """How the clauses of an answer stand to a part: its predicates, figures and things."""
+class Comparison:
+    """A part of a claim beside an answer.
+
+    Args:
+        part: The clause of the claim.
+        answer: The agent's message.
+        asked: The user's messages before it: what stands there need not be said again.
+        denied: Whether the part is to be denied.
+    """
+
+    def __init__(self, part: Clause, answer: str, asked: str, *, denied: bool = False) -> None:
+        self.part, self.answer, self.asked, self.denied = part, answer, asked, denied
+        self.words = {*part.words}
+        self.figures = _find_meant(part.text, f"{answer} {asked}")
+        self.new = [each for each in self.figures if not is_given(each, asked)]
+        self.clauses, self.requests = read_clauses(answer), read_clauses(asked)
+        self.known = {word for each in self.requests for word in each.words}
+        self.kin = {*part.signs, *(each for name in part.signs for each in kin_of(name))}
+        self.event = bool(_PAST.search(part.text) or _DEED.match(part.text))
+        moods = ("stated", "open") if _MODAL.search(part.text) else ("stated",)
+        told = [each for each in self.clauses if each.mood in moods and not (each.future and self.event)]
+        told = [
+            each
+            for each in self.clauses
+            if each in told or (each.mild and not self.event and self.words & {*each.words})
+        ]
+        others = bool(_OTHERS.match(part.text) or _LEFT.search(part.text))
+        self.stated = [each for each in told if others or not _OTHERS.match(each.text)]
+        self._titles = _find_titles(part, self.figures)
 
     def turn_in(self, clause: Clause) -> int:
         """Return 1 where a clause says the part, -1 for the opposite, 0 where it may be about other things."""
@@ -52,15 +88,11 @@ class Comparison(Wording):
         if self._is_none(clause):
             return -1
         other = bool(clause.signs.keys() - self.kin) and not self.part.signs  # a full train for its seats
-        whole = (self.is_full(clause) or (self._is_carried(clause) and not other)) and self._has_names(clause)
-        turn = self.turn_of(clause) if whole else 0
-        refused = turn < 0 and clause.negative and self.event and not find_figures(clause.text + clause.tail)
-        return turn if refused or self._has_figures(clause) else 0
+        whole = (self.is_full(clause) or (self._is_carried(clause) and not other)) and self._has_figures(clause)
+        return self.turn_of(clause) if whole and self._has_names(clause) else 0
 
     def _is_none(self, clause: Clause) -> bool:
         """Return whether a clause says of none of the part's things what the part says of some."""
-        if _DID_NOTHING.search(clause.text) and self.part.signs and not (self.part.negative or self.strange(clause)):
-            return self.turn_of(clause) < 0
         counted = any(each.kind == "number" for each in self.figures) and not self.part.negative
         of_them = self.is_full(clause) or (self.words and not self.missing(clause) - self.known)
         return bool(counted and of_them and _NONE.search(clause.text)) and self.turn_of(clause) < 0
@@ -76,38 +108,27 @@ class Comparison(Wording):
         turns = {self._turn_by(name, signs, clause) for name, signs in part.signs.items()}
         turns = turns or {self._turn_by_negation(clause)}
         turn = turns.pop() if len(turns) == 1 else 0
-        if turn > 0 and _has_happened(part, clause):
-            return 0
         is_noun = clause.negative and not (part.negative or clause.negated) and part.signs
         if turn < 0 and _NOTHING.search(clause.text) and {*clause.words} - self.words - self.known:
             return 0  # nothing on her calendar: she is free
         if turn > 0 and is_noun and all(1 in signs for signs in part.signs.values()):
             return 0  # `your refund hasn't been issued`: what is negated is not known
         apart = (part.apart ^ clause.apart) & self.words & {*clause.words}
-        return 0 if turn > 0 and (apart or self._is_of_before(clause)) else turn
+        late = apart or has_happened(part, clause) or self._is_of_before(clause)
+        return 0 if turn > 0 and late else turn
 
     def _turn_by(self, name: str, signs: frozenset[int], clause: Clause) -> int:
         said = clause.signs.get(name) or frozenset([-1] if name in clause.excluded else ())
         said = said or frozenset([-1] if clause.negated & self.words and _WITHOUT.search(clause.text) else ())
         named = any(PREDICATES.get(word, ("",))[0] == name for word in clause.words)
-        near = ((each.removesuffix("-"), -1 if each.endswith("-") else 1) for each in kin_of(name))
-        said = said or next(
-            (frozenset(sign * side for sign in clause.signs[each]) for each, side in near if each in clause.signs),
-            frozenset(),
-        )
+        said = said or next((clause.signs[each] for each in kin_of(name) if each in clause.signs), frozenset())
         carried = [clause.signs[each] for each in _CARRIERS if each in clause.signs]
         if named and carried and not said:  # a cancellation that was declined
             own = {PREDICATES[word][1] for word in clause.words if PREDICATES.get(word, ("",))[0] == name}
             said = frozenset(sign * side for sign in carried[0] for side in own)
         until = bool(_UNTIL.search(self.part.text)) != bool(_UNTIL.search(clause.text)) and not clause.negative
-        if (
-            said
-            and said != signs
-            and until
-            and name != "open"
-            and any(is_said(each, clause.text) for each in self.figures)
-        ):
-            return 1  # valid until then: it expires then
+        if said and said != signs and until and any(is_said(each, clause.text) for each in self.figures):
+            return int(name != "open")  # valid until then: it expires then
         if said:
             return (1 if signs == said else -1) if len(said) == len(signs) == 1 else 0
         if clause.negative and _THERE.match(clause.text) and self.part.negated & clause.negated & self.words:
@@ -115,13 +136,8 @@ class Comparison(Wording):
         if clause.negative:
             return -1 if name == "know" and clause.text.lower().startswith("there") and not clause.signs else 0
         told = any(is_said(each, clause.text) for each in self.figures) or self.part.names & {*clause.words}
-        if name == "run" and find_figures(clause.text) and (bound := _BOUND.search(clause.text)):
-            return 1 if signs == {1 if bound[1] else -1} else -1
         given = (self.figures and not self.new) or any(is_given(each, self.asked) for each in find_figures(clause.text))
-        implied = {PREDICATES[word][0] for each in self.new for word in implied_by(each.kind) if word in PREDICATES}
-        if name in implied and told and not clause.signs:
-            return 1 if 1 in signs else 0
-        now = not clause.signs and NOW.search(clause.text)
+        now = not clause.signs and _NOW.search(clause.text)
         return int(bool(now and (told or given or len(self.words) > 1)))
 
     def _turn_by_negation(self, clause: Clause) -> int:
@@ -133,10 +149,11 @@ class Comparison(Wording):
     def _is_of_before(self, clause: Clause) -> bool:
         """Return whether a clause says what was so, is so still, or was so already."""
         part = self.part
-        was = _WAS.search(clause.text) and _EARLIER.search(self.answer) and not (part.signs or _WAS.search(part.text))
-        still = STILL.search(clause.text) and not STILL.search(part.text) and self.event
+        was = _WAS.search(clause.text) and not (part.signs or _WAS.search(part.text))
+        still = STILL.search(clause.text) and not STILL.search(part.text) and (self.event or not part.signs)
         return bool(was or still or (self.event and _ALREADY.search(clause.text)))
 
+    # words
     def is_full(self, clause: Clause) -> bool:
         """Return whether a clause has all words of the part, and one that says more than of what sort it is."""
         said = [each for each in self.figures if is_said(each, clause.text)]
@@ -149,12 +166,53 @@ class Comparison(Wording):
         """Return whether a clause may be about the part's things: it shares a word with it, or has none of its own."""
         words = {*clause.words}
         rivals = any(rivals_of(wanted, clause.text, [self.part.text]) for wanted in self.figures)
-        counts = (
-            {each.value for each in part if each.kind == "number"} for part in (self.figures, find_figures(clause.text))
-        )
-        rivals = rivals or (all(both := [*counts]) and both[0].isdisjoint(both[1]))
         other = self.words - words and (words - self.words - PLACES) & self.known  # the hall's light for the kitchen's
         return not (rivals or other) and bool(self.words & words or not self.strange(clause))
+
+    def touches(self, clause: Clause) -> bool:
+        """Return whether a clause shares a word or a predicate with the part."""
+        return bool(self.words & {*clause.words} or self.part.signs.keys() & clause.signs.keys())
+
+    def opposes(self, clause: Clause) -> bool:
+        """Return whether a clause has a predicate of the part with the opposite sign."""
+        named = {PREDICATES[word][0] for word in clause.words if word in PREDICATES} & self.part.signs.keys()
+        turned = {name: frozenset(-sign for sign in signs) for name, signs in self.part.signs.items()}
+        turned |= {"done": frozenset([-1])} if named else {}  # the order failed
+        return any(clause.signs.get(name) == signs for name, signs in turned.items())
+
+    def agrees(self, clause: Clause) -> bool:
+        """Return whether a clause has a predicate of the part with its sign."""
+        return any(signs == clause.signs.get(name) for name, signs in self.part.signs.items())
+
+    def missing(self, clause: Clause) -> set[str]:
+        """Return the part's words that a clause does not have, nor implies."""
+        done = {word for word in self.words if PREDICATES.get(word, ("",))[0] in clause.signs}  # an order: ordered
+        done = set() if self.strange(clause) & nouns_of(clause.text) else done
+        told = {word for each in self.figures if is_said(each, clause.text) for word in implied_by(each.kind)}
+        return self.words - {*clause.words} - done - told - self._modifiers(clause)
+
+    def strange(self, clause: Clause) -> set[str]:
+        """Return the words of a clause that neither the part nor the request has."""
+        return {word for word in clause.words if word not in self.words and word not in PLACES} - self.known
+
+    def _modifiers(self, clause: Clause) -> set[str]:
+        """Return words that only say of what sort the one after them is, where that is said without another sort."""
+        found = set()
+        for word, head in pairwise(self.part.words):
+            if word in clause.words or head not in clause.words or {word, head} & self.part.names:
+                continue
+            place = clause.words.index(head)
+            before = clause.words[place - 1] if place else ""
+            plain = before in self.words | self.known | {""} or not _is_followed(before, head, clause.text)
+            if plain and _is_followed(word, head, self.part.text):
+                found.add(word)
+        return found - self.known
+
+    def _inherited(self, clause: Clause) -> set[str]:
+        """Return the words of the clause before one that goes on about the same."""
+        before = self.clauses[place - 1] if (place := self.clauses.index(clause)) else None
+        goes_on = _PRONOUN.match(clause.text) or not clause.words
+        return {*before.words} if before and (goes_on or before.text.endswith(":")) else set()
 
     def _is_carried(self, clause: Clause) -> bool:
         """Return whether what a clause leaves out is known, and it adds nothing."""
@@ -163,10 +221,9 @@ class Comparison(Wording):
             return False  # `it` is something else of the request
         figures = [each for each in self.figures if is_said(each, clause.text + clause.tail)]
         titles = self._titles if figures or self.part.names & {*clause.words} else set()
-        missing = self.missing(clause) - inherited - titles - self.aliased(clause)
+        missing = self.missing(clause) - inherited - titles - self._subject_of(clause)
         added = {word for word in clause.words if word not in self.words and word not in PLACES}
-        added -= {topic_of(each.lower()) for each in DEED.findall(clause.text)} if self.agrees(clause) else set()
-        added -= self._adjuncts(clause) if not missing - self.known else set()
+        added -= {topic_of(each.lower()) for each in _DEED.findall(clause.text)} if self.agrees(clause) else set()
         known = self.known & clause.names if missing else self.known
         if added - inherited - known or self._stands_elsewhere(missing, clause):
             return False
@@ -179,34 +236,84 @@ class Comparison(Wording):
         shared = self.words & {*clause.words} or not missing or named == {*clause.words} or _IT.search(clause.text)
         return bool(figures or (shared and self.touches(clause)))
 
+    def _stands_elsewhere(self, words: set[str], clause: Clause) -> bool:
+        """Return whether another clause that states something has one of some words."""
+        place = self.clauses.index(clause)
+        before = self.clauses[place - 1] if place and self._inherited(clause) else None
+        others = [each for each in self.stated if each not in (clause, before)]
+        if len(self.requests) == 1:
+            others = [each for each in others if self.kin & each.signs.keys()]
+        return any(words & {*each.words} for each in others if each.signs or find_figures(each.text))
+
     def _foreign_figures(self, clause: Clause) -> list[Figure]:
-        text = self._without_adjuncts(spell_figures(clause.text))
-        own = (any(is_same(each, other) for other in self.figures) for each in find_figures(text))
-        pairs = zip(find_figures(text), own, strict=True)
+        own = (any(is_same(each, other) for other in self.figures) for each in find_figures(clause.text))
+        pairs = zip(find_figures(clause.text), own, strict=True)
         return [each for each, mine in pairs if not mine and not is_given(each, self.asked)]
+
+    def _subject_of(self, clause: Clause) -> set[str]:
+        """Return the part's subject where a clause names it as the user did in a short request."""
+        found = _SUBJECT.match(self.part.text)
+        if not found or self.part.names:
+            return set()
+        if self.part.signs.keys() - clause.signs.keys() and not _NOW.search(clause.text):
+            return set()
+        if len(self.requests) != 1 or _SEVERAL.search(self.asked):
+            return set()
+        named = {*clause.words} & self.known or self._is_of_request(clause)
+        return {topic_of(found[1].lower())} if named else set()
+
+    def _is_of_request(self, clause: Clause) -> bool:
+        """Return whether a clause says what the request asks for, of the thing that it gives by a code, or of none."""
+        codes = any(each.kind == "code" and is_given(each, self.asked) for each in find_figures(clause.text))
+        agrees = self.part.signs.keys() & clause.signs.keys() & self.requests[0].signs.keys()
+        return bool(agrees and (codes or not clause.words))
+
+    # names and figures
+    def _is_of_owner(self, clause: Clause) -> bool:
+        """Return whether a clause speaks of what belongs to a thing of the part: of `Ann's number`, not of Ann."""
+        owned = [tuple(topic_of(each.lower()) for each in pair) for pair in _OWNED.findall(clause.text)]
+        own = self.words if " of " in self.part.text or "'s" in self.part.text else set[str]()
+        return any(owner in self.words and thing not in own | {""} for owner, thing in owned)
+
+    def _has_names(self, clause: Clause) -> bool:
+        """Return whether a clause has all names of the part in their order, or none and no other name either."""
+        if self._names_another(clause) or not spelt_in(self.part, clause.text):
+            return False
+        names = self.part.names | (clause.names & self.words)
+        own, said = ([word for word in each.words if word in names] for each in (self.part, clause))
+        # of a name that the user has given a part may be said, as of "City Library"
+        parts = [f"{one} {other}" for one in own for other in own if {one, other} & {*said}]
+        whole = {word for each in parts if each in self.part.text.lower() for word in each.split()}
+        left = [word for word in own if word in said or word not in self.known & whole]
+        return said in (own, left) or not (said or clause.names & self.strange(clause))
+
+    def _names_another(self, clause: Clause) -> bool:
+        """Return whether a clause names another than the request: Bergen for Oslo, Dr Mayer for Dr May."""
+        deeds = [each for each in self.requests if self.kin & each.signs.keys()]
+        asked = frozenset[str]().union(*(each.names for each in deeds or self.requests))
+        named = clause.names | {topic_of(each.lower()) for each in _FIRST.findall(clause.text)}
+        if (asked | self.part.names) - {*clause.words} and named & self.strange(clause):
+            return True
+        if self.part.names - {*clause.words} and clause.names & asked - self.words:
+            return True
+        known = f"{self.asked} {self.part.text}"
+        others = [pair for pair in _PAIR.findall(clause.text) if pair[1] not in known and topic_of(pair[1].lower())]
+        return any(re.search(rf"\b{word}\.? [A-Z]", self.asked) for word, _ in others)
 
     def _has_figures(self, clause: Clause) -> bool:
         """Return whether a clause has the part's figures in their order, and no others in their place."""
         text = clause.text + clause.tail
-        beside = (each for each in self.clauses if each.sentence == clause.sentence and not self.strange(each))
-        sentence = " ".join(each.text for each in beside)
+        sentence = " ".join(each.text for each in self.clauses if each.sentence == clause.sentence)
         for wanted in self.figures:
             said = self.is_said(wanted, text)
             whole = clause.text if self.is_said(wanted, clause.text) else text
             around = self.answer if not said else whole if self.is_full(clause) else sentence
-            given = wanted not in self.new and len(self.requests) < 2
-            given = given and not rivals_of(wanted, self._subject_before(clause) + text, [self.part.text])
+            given = wanted not in self.new and len(self.requests) < 2 and not rivals_of(wanted, text, [self.part.text])
             if self.rivals(wanted, around) or not (said or given):
                 return False
         own = [next((own for own in self.figures if is_same(own, each)), None) for each in find_figures(text)]
         places = [self.figures.index(each) for each in own if each]
         return places == sorted(places)
-
-    def _subject_before(self, clause: Clause) -> str:
-        """Return the text of the clause that has the subject of one that leaves it out: `and can't be cancelled`."""
-        place = self.clauses.index(clause)
-        before = self.clauses[place - 1] if place and not clause.words else clause
-        return before.text if before.sentence == clause.sentence else ""
 
     def is_said(self, wanted: Figure, text: str) -> bool:
         """Return whether a text says a figure; of 10 km and 6.2 miles not by the one that the user has given."""
@@ -218,26 +325,6 @@ class Comparison(Wording):
         """Return the figures that a text has in the place of a wanted one."""
         found = rivals_of(wanted, text, [self.asked, self.part.text])
         return [each for each in found if not any(is_same(own, each) for own in self.figures)]
-
-    def crosses(self, clause: Clause) -> bool:
-        """Return whether a clause that has all of the part puts one of its things in the place of another."""
-        told = all(self.is_said(each, clause.text) for each in self.figures)
-        if not told or self.part.limited or not self.words or self.missing(clause) or self.turn_of(clause) < 0:
-            return False
-        if is_turned(self.part.text, clause.text) and is_turned(self.part.text, self.answer):
-            return True
-        own, said = ([word for word in each.words if word in self.part.names] for each in (self.part, clause))
-        active = not _PASSIVE.search(f"{self.part.text} {clause.text}")
-        active = active or (" than " in self.part.text and " than " in clause.text)
-        return active and len({*own}) > 1 and own == said[::-1] and self.part.signs == clause.signs
-
-    def stand_ins(self, wanted: Figure, clause: Clause) -> list[Figure]:
-        """Return the figures that a clause with all else of the part has behind the same word: `to 71` for `to 17`."""
-        if not self.is_full(clause) or self.turn_of(clause) <= 0:
-            return []
-        before = _word_before(wanted, self.part.text, least=2)
-        found = rivals_of(wanted, clause.text, [self.part.text])
-        return [each for each in found if before and before == _word_before(each, clause.text, least=2)]
 
     def is_miscounted(self, clause: Clause) -> bool:
         """Return whether a clause has another number of the things that the part counts: `2 red mugs and 4 cups`."""
@@ -253,40 +340,29 @@ class Comparison(Wording):
 
     def is_counted_as(self, wanted: Figure, rival: Figure, clause: Clause) -> bool:
         """Return whether both are a number of the same things, or of the same thing: `hall 2`."""
-        before = {_word_before(wanted, self.part.text), _word_before(rival, clause.text)}
+        before = {word_before(wanted, self.part.text), word_before(rival, clause.text)}
         whole = all(each[:5] in wanted.labels for each in self.missing(clause))
         if whole and self.turn_of(clause) > 0 and self.words & {*clause.words}:
             return True
         return bool(wanted.labels & rival.labels) or (len(before) == 1 and "" not in before)
 
     def says_new_figures(self, clause: Clause) -> bool:
-        """Return whether a clause says all new figures of the part, and nothing in its subject's place: `it's $12`."""
+        """Return whether a clause says all new figures of the part, and names nothing else: `it comes to $12`."""
         text, part = clause.text, self.part
         if not all(self.is_said(each, text) for each in self.new):
             text += clause.tail
-        odd = clause.limited or clause.negative or is_crossed(part.text, text)
+        missing = self.missing(clause) - self.known - self._titles
+        asked = any(each.mood == "asked" and _OPEN_QUESTION.search(each.text) for each in self.requests)
+        odd = clause.limited or clause.negative or is_crossed(part.text, text) or (missing and not asked)
         if odd or not all(self.is_said(each, text) for each in self.new) or not self._has_names(clause):
             return False
-        late = _WAS.search(text) and _EARLIER.search(self.answer) and not _WAS.search(part.text)
-        if late or self.turn_of(clause) <= 0:
-            return False
-        missing = self.missing(clause) - self._titles
         opposed = any(opponents_of(word) & {*clause.words} for word in missing)
-        return not (opposed or self._stands_elsewhere(missing, clause) or self._names_another(missing, clause))
-
-    def _names_another(self, missing: set[str], clause: Clause) -> bool:
-        """Return whether a clause that has not all words of the part may speak of something else."""
-        predicate = LINK.search(self.part.text)
-        subject = self.part.text[: predicate.start()] if predicate else ""
-        strange = {word for each in read_clauses(clause.text + clause.tail) for word in self.strange(each)}
-        if missing - {topic_of(each.lower()) for each in WORD.findall(subject)} and strange:
-            return True
-        text = plain(clause.text)
-        first = min((text.find(each.text) for each in find_figures(text)), default=-1)
+        late = _WAS.search(text) and not _WAS.search(part.text)
         usual = {word for each in self.figures for word in implied_by(each.kind)}
-        strange = (strange - usual) & nouns_of(text)
-        before = strange & {topic_of(each.lower()) for each in NOUN.findall(text[: max(first, 0)])}
-        return bool(missing and (before or (strange and missing & (self.known | self.part.names))))
+        usual |= {topic_of(each.lower()) for each in _TITLE.findall(text)}
+        strange = {word for each in read_clauses(text) for word in self.strange(each)} - usual
+        turned = part.signs and self.turn_of(clause) <= 0
+        return not (opposed or late or turned or strange & nouns_of(text) or self._foreign_signs(clause))
 
     def _foreign_signs(self, clause: Clause) -> set[str]:
         """Return the predicates of a clause that the part has not; of one with all its words only negative ones."""
@@ -296,16 +372,29 @@ class Comparison(Wording):
         return {name for name in foreign if -1 in clause.signs[name]}
 
 
-def _has_happened(part: Clause, clause: Clause) -> bool:
-    """Return whether a clause tells as past what the part says of now: `it arrived` for `it arrives`."""
-    if _DUE.search(part.text) and _WAS_DONE.search(clause.text):
-        return True
-    if _ENDED.search(part.text) or _WAS.search(part.text):
-        return False
-    found = (PREDICATES.get(stem(each.lower())) for each in _HAPPENED.findall(clause.text))
-    return any(each and each[0] in part.signs for each in found)
+def _is_followed(word: str, head: str, text: str) -> bool:
+    return bool(re.search(rf"\b{re.escape(word)}\w* {re.escape(head)}", text, re.I))
 
 
-def _word_before(figure: Figure, text: str, least: int = 3) -> str:
-    found = re.search(rf"([^\W\d_]{{{least},}}) {re.escape(figure.text)}(?!\w)", spell_figures(text))
-    return (topic_of(found[1].lower()) or found[1].lower() * (least < 3)) if found else ""
+def _find_titles(part: Clause, figures: Sequence[Figure]) -> set[str]:
+    """Return the words that only say of what sort a figure or name is: `order 4471`, `the plumber Hugo`."""
+    text = spell_figures(part.text)
+    marks = [re.escape(each.text) for each in figures] + [rf"(?-i:{each})" for each in _CAPITAL.findall(part.text)]
+    found = (re.search(rf"([^\W\d_]+)(?: of| number)? ['\"#]?{each}(?: ([^\W\d_]+))?", text, re.I) for each in marks)
+    words = {word for each in found if each for word in each.groups() if word}
+    return {topic_of(word) for word in words if word.islower()} - {"", *part.names}
+
+
+def spelt_in(part: Clause, text: str) -> bool:
+    """Return whether a text has no name that differs from one of the part by its ending alone: Kovac and Kovacs."""
+    own, said = ({word.removesuffix("'s") for word in _WORDS.findall(each.lower())} for each in (part.text, text))
+    strange = {topic_of(word) for word in said - own}
+    return not strange & {topic_of(word) for word in own - said} & part.names
+
+
+def _find_meant(text: str, said: str) -> list[Figure]:
+    """Return the figures of a text; of those with several units, as pounds are, in the unit that is said."""
+    found = [each for each in find_figures(text) if each.value != 0 or "0" in text]
+    kinds = {each.kind for each in find_figures(said)}
+    alike = {each.text: {other.kind for other in found if other.text == each.text} for each in found}
+    return [each for each in found if each.kind in kinds or not alike[each.text] & kinds]
