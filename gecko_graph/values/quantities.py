@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from .finding import Found, atoms_of, canonical, number_words
-from .words import WORDS
+from .words import WORDS, topic_of
 
 _KINDS = [
     (re.compile(rf"[ -]?(?:{words})(?!\w)", re.I), kind, factor)
@@ -131,7 +131,7 @@ _SPELT = (
     (re.compile(r"\b(?:half an hour|a half[ -]hour)", re.I), "30 minutes"),
     (re.compile(r"\b(?:an|1|one) hour and a half", re.I), "90 minutes"),
     (re.compile(r"\b(\d{1,6})((?: [a-z]{3,9})?) and a half\b", re.I), r"\1.5\2"),
-    (re.compile(r"\b(?:one|another|(?:(?<=for )|(?<=by )|(?<=in )|(?<=within ))an?)"
+    (re.compile(r"\b(?:one|another|(?:(?<=for )|(?<=by )|(?<=in )|(?<=within )|(?<=takes )|(?<=lasts ))an?)"
                 r" (?=(?:hour|minute|day|week|month|year|night)\b)", re.I), "1 "),
     (re.compile(r"\b(\d{1,4}) min(?:ute)?s?(?: and |, | )(\d{1,2}) s(?:ec(?:ond)?s?)?\b", re.I),
      lambda found: f"{int(found[1]) * 60 + int(found[2])} seconds"),
@@ -248,6 +248,12 @@ def _is_rival(wanted: Figure, other: Figure) -> bool:
         return wanted.kind == other.kind and not is_said(wanted, other.text)
     alike = wanted.labels & other.labels or not (wanted.labels and other.labels)
     return bool(_is_comparable(wanted, other) and alike and not is_same(wanted, other))
+
+
+def word_before(figure: Figure, text: str) -> str:
+    """Return the word that stands before a figure in a text: `hall` of `hall 2`; empty where none does."""
+    found = re.search(rf"([^\W\d_]{{3,}}) {re.escape(figure.text)}(?!\w)", spell_figures(text))
+    return topic_of(found[1].lower()) if found else ""
 
 
 def may_say(wanted: Figure, text: str) -> bool:

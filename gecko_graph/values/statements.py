@@ -275,21 +275,46 @@ def names_of(text: str) -> frozenset[str]:
 _SMALL_WORDS = [
     [re.compile(r"(?<![\w'])(?:[B-HJ-Z]|A(?! [a-z]))(?![\w'&])")],
     *([re.compile(rf"\b(?:{each})\b", re.I) for each in group.split("/")] for group in (
-        "below|under|at most|less than/above|over|at least|more than", "before/after|past",
+        "below|under|at most|less than/above|over|at least|more than", "before/after|past", "first/second/third/fourth",
         "new/old|still|former", "today|tonight|this (?:morning|afternoon|evening)/tomorrow/yesterday",
         "(?:per|an?|each|every) hour|hourly/(?:per|an?|each|every) (?:day|night)|daily|nightly"
         "/(?:per|an?|each|every) week|weekly/(?:per|an?|each|every) month|monthly"
         "/(?:per|an?|each|every) year|yearly|annual(?:ly)?",
     )),
 ]  # fmt: skip
-"""Small words of which one cannot stand for another: letters, comparisons, periods."""
+"""Small words of which one cannot stand for another: letters, comparisons, ordinals, periods."""
+_HARDLY_SAME = [
+    [re.compile(rf"\b(?:{each})\b", re.I) for each in group.split("/")]
+    for group in (
+        r"(?:in|within) (?:[\w.]+ ){1,2}(?:minutes?|hours?|days?|weeks?)"
+        r"/(?:lasts?|long|for (?:[\w.]+ ){1,2}(?:minutes?|hours?|days?))",
+        r"left|remain\w*/holds?|capacity|total|limit",
+        r"pays?|owes?|owed|charged?|debt/refund\w*|back|credit\w*|receive\w*|balance",
+    )
+]
+"""Words of which one hardly stands for another: a time until then, what is left, what is owed."""
+
+
+def has_happened(one: Clause, other: Clause) -> bool:
+    """Return whether a clause tells as past what another says of now: `it arrived` for `it arrives`."""
+    if _DUE.search(one.text) and _WAS_DONE.search(other.text):
+        return True
+    found = (PREDICATES.get(stem(each.lower())) for each in _HAPPENED.findall(other.text))
+    return not _PAST.search(one.text) and any(each and each[0] in one.signs for each in found)
+
+
+_DUE = re.compile(r"\bdue\b", re.I)
+_WAS_DONE = re.compile(r"\b(?:was|were|been) (?:made|paid|done|sent|\w+ed)\b", re.I)
+_PAST = re.compile(r"\w+ed\b|\b(?:was|were|had)\b", re.I)
+_HAPPENED = re.compile(r"(?:\b(?:it|he|she|they|has|have)|[a-z]{3,}(?<!are|was|ere|een|ets)) (\w+ed)\b", re.I)
 
 
 def is_crossed(one: str, other: str) -> bool:
     """Return whether two texts differ in a small word: `from M to S` and `from S to M`, `above` and `below`."""
     (ends, starts), (others, begins) = _ends_of(one), _ends_of(other)
-    moved = ends and others and not ends & others and others & {*re.findall(r"\w+", one.lower())}
-    marks = ((_marks(one, each), _marks(other, each)) for each in _SMALL_WORDS)
+    own, said = ({*re.findall(r"\w+", each.lower())} for each in (one, other))
+    moved = ends and others and not ends & others and (others & own or ends & said)
+    marks = ((_marks(one, each), _marks(other, each)) for each in (*_SMALL_WORDS, *_HARDLY_SAME))
     return bool(ends & begins or starts & others or moved) or any(a and b and not a & b for a, b in marks)
 
 
@@ -300,8 +325,10 @@ def _marks(text: str, sorts: Sequence[re.Pattern[str]]) -> set[int | str]:
 
 def _ends_of(text: str) -> tuple[set[str], set[str]]:
     """Return the words after `to`, and those after `from`."""
-    ends, starts = (re.findall(rf"\b(?:{each}) \W?([^\W\d]\w*)(?! \d)", text.lower()) for each in ("to|into", "from"))
-    return {*ends}, {*starts}
+    ends, starts = (
+        re.findall(rf"\b(?:{each}) \W?([^\W\d]\w*)(?! \d)", text.lower()) for each in ("to|into|now called", "from")
+    )
+    return {*ends} - {"both", "the", "your", "my"}, {*starts}
 
 
 def nouns_of(text: str) -> set[str]:

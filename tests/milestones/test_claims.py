@@ -71,6 +71,8 @@ HOLDS = [
     ("says", "27.6 euros of credit are left", "How much credit is left?", "Your remaining credit is €27.60."),
     ("says", "7 days of vacation are left", "How many are left?", "You've got seven vacation days left."),
     ("denies", "the refund was issued", "Where's my refund?", "Your refund hasn't been issued yet."),
+    ("says", "the license expires on December 31", "When does it run out?", "Your license is valid until December 31."),
+    ("says", "the interview lasts one hour", "How long is the interview?", "The interview takes an hour."),
 ]
 BROKEN = [
     # denial, wrong figure, unit, date, name, promise, offer, silence, another order
@@ -171,6 +173,19 @@ UNSURE = [
         "Delivery to Austria is €9.95, and within Germany it's €4.95.",
     ),
     ("denies", "there are seats left on the 9:10 train", "A seat on the 9:10?", "The 9:10 to Bristol is fully booked."),
+    # another name than the request's, what has happened, ordinals, what is left or owed, who owns what
+    ("says", "the message was sent to Ann", "Tell Ann I'm late and Bob I'm ill.", "I've sent Bob the message."),
+    ("says", "the appointment was cancelled", "Cancel my visit to Dr. May.", "I've cancelled your visit to Dr. Mayer."),
+    ("says", "the temperature is 18 degrees", "How warm is it in Oslo?", "Bergen has 18 degrees right now."),
+    ("says", "the package arrives on Friday", "Where's my package?", "It arrived on Friday."),
+    ("says", "the payment is due on July 1", "When do I pay?", "The payment was made on July 1."),
+    ("says", "the second payment is due on May 3", "Payments?", "The first payment is due on May 3."),
+    ("says", "the meeting lasts 45 minutes", "How long is it?", "It starts in 45 minutes."),
+    ("says", "the tank holds 50 litres", "How big is the tank?", "There are 50 liters left in the tank."),
+    ("says", "the balance is 120 euros", "What's my balance?", "You owe 120 euros."),
+    ("says", "the project was renamed to Apollo", "Rename Zeus.", "Project Apollo is now called Zeus."),
+    ("says", "Nora is the manager", "Who's in charge?", "Nora's manager is Paul."),
+    ("says", "the playlist was shared with Tom", "Share it with Tom.", "Tom can see your playlist now."),
 ]
 
 

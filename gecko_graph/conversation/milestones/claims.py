@@ -315,7 +315,8 @@ def _by_no_report(part: Comparison) -> _Read | None:
     told = _DONE.match(part.answer) or _YES_NO.match(part.answer) or _OF_THEM.search(part.part.text)
     if not part.event or part.part.negative or told:
         return None
-    if any(_may_report(part, each) for each in part.stated):
+    others = [each for each in part.clauses if each.mild and not each.negative and part.words & {*each.words}]
+    if any(_may_report(part, each) for each in (*part.stated, *others)):
         return None
     if any(is_said(each, clause.text) for each in part.figures for clause in part.clauses):
         return None

@@ -11,8 +11,8 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from ...values.quantities import Figure, find_figures, is_given, is_said, is_same, rivals_of, spell_figures
-from ...values.statements import Clause, is_crossed, nouns_of, read_clauses
+from ...values.quantities import Figure, find_figures, is_given, is_said, is_same, rivals_of, spell_figures, word_before
+from ...values.statements import Clause, has_happened, is_crossed, nouns_of, read_clauses
 from ...values.words import PLACES, PREDICATES, WORDS, implied_by, kin_of, opponents_of, phrase, topic_of
 
 _MODAL = re.compile(r"\b(?:can|could|may|might|must|will|should|possible|allowed|is going to)\b", re.I)
@@ -37,6 +37,9 @@ _IT = re.compile(r"\b(?:it|its|them|they|that|this)\b", re.I)
 _WITHOUT = re.compile(r"\bwithout\b", re.I)
 _OWNED = re.compile(r"(\w+)'s (\w+)")
 _DEED = re.compile(r"\b(?:i|we)(?:'ve| have)? ([a-z]+ed)\b", re.I)
+_FIRST = re.compile(r"^[A-Z][a-z]+\b")
+_PAIR = re.compile(r"(\w+) (?=([A-Z][a-z]+))")
+_UNTIL = re.compile(r"\b(?:until|till)\b", re.I)
 _TITLE = re.compile(r"([^\W\d_]+) (?=[A-Z]*\d)")
 _CARRIERS = ("done", "grant", "ship", "send")
 """Predicates that say of a noun what its verb would: the transfer went through."""
@@ -111,7 +114,8 @@ class Comparison:
         if turn > 0 and is_noun and all(1 in signs for signs in part.signs.values()):
             return 0  # `your refund hasn't been issued`: what is negated is not known
         apart = (part.apart ^ clause.apart) & self.words & {*clause.words}
-        return 0 if turn > 0 and (apart or self._is_of_before(clause)) else turn
+        late = apart or has_happened(part, clause) or self._is_of_before(clause)
+        return 0 if turn > 0 and late else turn
 
     def _turn_by(self, name: str, signs: frozenset[int], clause: Clause) -> int:
         said = clause.signs.get(name) or frozenset([-1] if name in clause.excluded else ())
@@ -122,6 +126,9 @@ class Comparison:
         if named and carried and not said:  # a cancellation that was declined
             own = {PREDICATES[word][1] for word in clause.words if PREDICATES.get(word, ("",))[0] == name}
             said = frozenset(sign * side for sign in carried[0] for side in own)
+        until = bool(_UNTIL.search(self.part.text)) != bool(_UNTIL.search(clause.text)) and not clause.negative
+        if said and said != signs and until and any(is_said(each, clause.text) for each in self.figures):
+            return int(name != "open")  # valid until then: it expires then
         if said:
             return (1 if signs == said else -1) if len(said) == len(signs) == 1 else 0
         if clause.negative and _THERE.match(clause.text) and self.part.negated & clause.negated & self.words:
@@ -265,11 +272,12 @@ class Comparison:
     def _is_of_owner(self, clause: Clause) -> bool:
         """Return whether a clause speaks of what belongs to a thing of the part: of `Ann's number`, not of Ann."""
         owned = [tuple(topic_of(each.lower()) for each in pair) for pair in _OWNED.findall(clause.text)]
-        return any(owner in self.words and thing not in self.words | {""} for owner, thing in owned)
+        own = self.words if " of " in self.part.text or "'s" in self.part.text else set[str]()
+        return any(owner in self.words and thing not in own | {""} for owner, thing in owned)
 
     def _has_names(self, clause: Clause) -> bool:
         """Return whether a clause has all names of the part in their order, or none and no other name either."""
-        if not spelt_in(self.part, clause.text):
+        if self._names_another(clause) or not spelt_in(self.part, clause.text):
             return False
         names = self.part.names | (clause.names & self.words)
         own, said = ([word for word in each.words if word in names] for each in (self.part, clause))
@@ -278,6 +286,19 @@ class Comparison:
         whole = {word for each in parts if each in self.part.text.lower() for word in each.split()}
         left = [word for word in own if word in said or word not in self.known & whole]
         return said in (own, left) or not (said or clause.names & self.strange(clause))
+
+    def _names_another(self, clause: Clause) -> bool:
+        """Return whether a clause names another than the request: Bergen for Oslo, Dr Mayer for Dr May."""
+        deeds = [each for each in self.requests if self.kin & each.signs.keys()]
+        asked = frozenset[str]().union(*(each.names for each in deeds or self.requests))
+        named = clause.names | {topic_of(each.lower()) for each in _FIRST.findall(clause.text)}
+        if (asked | self.part.names) - {*clause.words} and named & self.strange(clause):
+            return True
+        if self.part.names - {*clause.words} and clause.names & asked - self.words:
+            return True
+        known = f"{self.asked} {self.part.text}"
+        others = [pair for pair in _PAIR.findall(clause.text) if pair[1] not in known and topic_of(pair[1].lower())]
+        return any(re.search(rf"\b{word}\.? [A-Z]", self.asked) for word, _ in others)
 
     def _has_figures(self, clause: Clause) -> bool:
         """Return whether a clause has the part's figures in their order, and no others in their place."""
@@ -319,7 +340,7 @@ class Comparison:
 
     def is_counted_as(self, wanted: Figure, rival: Figure, clause: Clause) -> bool:
         """Return whether both are a number of the same things, or of the same thing: `hall 2`."""
-        before = {_word_before(wanted, self.part.text), _word_before(rival, clause.text)}
+        before = {word_before(wanted, self.part.text), word_before(rival, clause.text)}
         whole = all(each[:5] in wanted.labels for each in self.missing(clause))
         if whole and self.turn_of(clause) > 0 and self.words & {*clause.words}:
             return True
@@ -377,8 +398,3 @@ def _find_meant(text: str, said: str) -> list[Figure]:
     kinds = {each.kind for each in find_figures(said)}
     alike = {each.text: {other.kind for other in found if other.text == each.text} for each in found}
     return [each for each in found if each.kind in kinds or not alike[each.text] & kinds]
-
-
-def _word_before(figure: Figure, text: str) -> str:
-    found = re.search(rf"([^\W\d_]{{3,}}) {re.escape(figure.text)}(?!\w)", spell_figures(text))
-    return topic_of(found[1].lower()) if found else ""
