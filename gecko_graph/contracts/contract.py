@@ -23,7 +23,8 @@ from .language.syntax import StatePath
 from .lets import LazyLets, Lets, find_used_lets, load_lets
 from .run import BASE, Admissibility, ContractRun, Parts, Shared, part_of, read_mount
 
-_NOTHING, _ANSWERED = object(), ("effects", "returns", "evidence")
+_NOTHING = object()
+_ANSWERED = ("effects", "returns", "evidence")
 
 
 @dataclass(frozen=True, slots=True, repr=False)

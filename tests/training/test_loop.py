@@ -153,7 +153,7 @@ def test_killed_it_ends_in_the_same_bytes(tmp_path):
 @pytest.mark.slow
 def test_killed_anywhere_it_ends_in_the_same_bytes(tmp_path):
     """kill -9 before files, lines of a journal and trainings: in another process, at every fourth of them."""
-    assert kill_and_go_on(tmp_path, run, range(2, 200, 4), OURS) > 15
+    assert kill_and_go_on(tmp_path, run, range(2, 200, 4), OURS) > 60
 
 
 OURS = [(loops, "train"), (loops, "probe")]

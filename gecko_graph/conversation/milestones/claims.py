@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from ...values.quantities import Figure, find_figures, has_numeral, is_said, is_same, may_say, rivals_of, spell_figures
 from ...values.statements import Clause, concepts_of, names_of, read_clauses, split_sentences
 from ...values.words import DEEDS, WORDS, kin_of, opponents_of, phrase
-from .comparison import BARE, STILL, Comparison
+from .comparison import BARE, STILL, WITHOUT, Comparison
 from .questions import OFFER, Judged, Verdict, judge_question
 
 Kind: TypeAlias = Literal["says", "denies", "asks"]
@@ -38,7 +38,6 @@ _OF_THEM = re.compile(
     re.I,
 )
 """What may be said by telling each, or all: `Ann and Bob came, Cid did not`, 555-0177 for a number that ends in 77."""
-_WITHOUT = re.compile(r"\bwithout\b", re.I)
 _FORMER = re.compile(r"\b(?:old|former|previous|original|earlier)\b", re.I)
 _COMPLEMENT = re.compile(r"\b(?:is|are|was|were|has|have|had|can|will|to|from|by|at|in|on|with|for)\b", re.I)
 
@@ -281,7 +280,7 @@ def _by_other_thing(part: Comparison) -> _Read | None:
     said = {word for each in part.clauses for word in each.words}
     rivals = {each for word in part.words - said for each in opponents_of(word)}
     for clause in part.stated:
-        beside = clause.negative or _WITHOUT.search(part.part.text)
+        beside = clause.negative or WITHOUT.search(part.part.text)
         if part.agrees(clause) and rivals & {*clause.words} and not beside:
             return _Read("absent", clause.text, f"it is said of {' '.join(sorted(rivals & {*clause.words}))}")
     verb = _COMPLEMENT.search(part.part.text)

@@ -34,7 +34,7 @@ _NOTHING = re.compile(r"\bnothing\b", re.I)
 _NONE = re.compile(r"\b(?:none of|no|all)\b", re.I)
 _THERE = re.compile(r"there (?:is|are|was|were)\b", re.I)
 _IT = re.compile(r"\b(?:it|its|them|they|that|this)\b", re.I)
-_WITHOUT = re.compile(r"\bwithout\b", re.I)
+WITHOUT = re.compile(r"\bwithout\b", re.I)
 _OWNED = re.compile(r"(\w+)'s (\w+)")
 _DEED = re.compile(r"\b(?:i|we)(?:'ve| have)? ([a-z]+ed)\b", re.I)
 _FIRST = re.compile(r"^[A-Z][a-z]+\b")
@@ -119,7 +119,7 @@ class Comparison:
 
     def _turn_by(self, name: str, signs: frozenset[int], clause: Clause) -> int:
         said = clause.signs.get(name) or frozenset([-1] if name in clause.excluded else ())
-        said = said or frozenset([-1] if clause.negated & self.words and _WITHOUT.search(clause.text) else ())
+        said = said or frozenset([-1] if clause.negated & self.words and WITHOUT.search(clause.text) else ())
         named = any(PREDICATES.get(word, ("",))[0] == name for word in clause.words)
         said = said or next((clause.signs[each] for each in kin_of(name) if each in clause.signs), frozenset())
         carried = [clause.signs[each] for each in _CARRIERS if each in clause.signs]
