@@ -11,7 +11,7 @@ import pytest
 from gecko_graph import Models
 from gecko_graph.cli import main
 from gecko_graph.scenario.cases.batch import read_finished
-from gecko_graph.scenario.cases.result import build_report, find_pass_k
+from gecko_graph.scenario.cases.result import build_report, find_pass_k, format_missed
 from tests.live_library import Live
 
 pytest.importorskip("scipy")
@@ -315,3 +315,11 @@ def test_answers_show_their_rung_and_what_was_made_up(folder, capsys):
     (folder / "known.gecko.yaml").write_text(known, encoding="utf-8")
     assert main(["test", "known.gecko.yaml", "--agent", "my_agents:good"]) == 0
     assert "2 of 3 tools" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("found", "end"), [("", "is not said"), ("I am sorry.", 'is not said; compared with "I am sorry."')]
+)
+def test_a_missed_claim_names_the_sentence_that_it_was_compared_with_if_there_is_one(found, end):
+    missed = {"part": "claim", "place": "says", "similarity": 0.0, "wanted": "it is due", "reason": "is not said"}
+    assert format_missed({**missed, "found": found}) == f'  says "it is due": {end}'

@@ -124,7 +124,7 @@ def format_missed(missed: Missed) -> str:
             return f"  {missed['place']}: wanted {missed['wanted']}, found {found}"
         case "claim":
             why = "not decided" if missed.get("unsure") else missed.get("reason") or "not said"
-            return f"  {missed['place']} {wanted}: {why}; compared with {found}"
+            return f"  {missed['place']} {wanted}: {why}" + (f"; compared with {found}" if missed["found"] else "")
     where = " ".join(filter(None, [missed["part"], missed["place"]]))
     return f"  {where}: {'forbidden' if missed['similarity'] == 1 else 'wanted'} {wanted}, found {found}"
 
