@@ -23,13 +23,15 @@ def start_postgres() -> str | None:
     except ImportError:
         return None
     as_root = os.geteuid() == 0  # Postgres refuses to be run by root
-    if not all(map(shutil.which, ("initdb", "postgres", *(["runuser"] if as_root else [])))):
+    programs = [_find("initdb"), _find("postgres"), *([shutil.which("runuser")] if as_root else [])]
+    if not all(programs):
         return None
+    initdb, postgres = map(str, programs[:2])
     other, user = (["runuser", "-u", "postgres", "--"], "postgres") if as_root else ([], getpass.getuser())
     folder = Path(tempfile.mkdtemp(prefix="reality-"))
     folder.chmod(0o777)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    made = [*other, "initdb", "-D", str(folder / "data"), "-A", "trust", "-U", user]
+    made = [*other, initdb, "-D", str(folder / "data"), "-A", "trust", "-U", user]
     if subprocess.run(made, capture_output=True, check=False).returncode:
         return None
     with socket.socket() as free:
@@ -37,7 +39,7 @@ def start_postgres() -> str | None:
         port = free.getsockname()[1]
     settings = ["listen_addresses=127.0.0.1", "fsync=off", "synchronous_commit=off", "max_connections=200"]
     options = [word for each in settings for word in ("-c", each)]
-    command = [*other, "postgres", "-D", str(folder / "data"), "-p", str(port), "-k", str(folder), *options]
+    command = [*other, postgres, "-D", str(folder / "data"), "-p", str(port), "-k", str(folder), *options]
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     atexit.register(_end, server)
     address = f"postgresql://{user}@127.0.0.1:{port}/postgres"
@@ -50,6 +52,12 @@ def start_postgres() -> str | None:
         else:
             return address
     return None
+
+
+def _find(name: str) -> str | None:
+    """Return a server's program: on the path, or where Debian keeps the newest version."""
+    kept = max(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), key=lambda path: path.parts[-3].zfill(9), default=None)
+    return shutil.which(name) or (str(kept) if kept else None)
 
 
 def _end(server: subprocess.Popen[bytes]) -> None:

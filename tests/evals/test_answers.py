@@ -28,12 +28,12 @@ WITHOUT = {"logarithm", "square_root", "get_outside_temperature_from_weather_com
 """Tools that answer in prints, or never."""
 
 
-def test_every_tool_that_answers_has_a_postcondition():
+def test_every_tool_that_answers_has_a_postcondition(official):
     tools = [tool for name in CLASSES for tool in class_toolkit(name)]
     assert {tool.name for tool in tools if not (tool.contract and tool.contract.data.get("ensures"))} == WITHOUT
 
 
-def test_postconditions_stop_wrong_answers_and_no_right_one_that_is_not_empty(shared_data):
+def test_postconditions_stop_wrong_answers_and_no_right_one_that_is_not_empty(official, shared_data):
     tasks = []
     for name in FILES:
         with gzip.open(shared_data / name) as lines:
