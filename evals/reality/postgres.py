@@ -56,8 +56,8 @@ def start_postgres() -> str | None:
 
 def _find(name: str) -> str | None:
     """Return a server's program: on the path, or where Debian keeps the newest version."""
-    kept = max(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), key=lambda path: path.parts[-3].zfill(9), default=None)
-    return shutil.which(name) or (str(kept) if kept else None)
+    found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"), key=lambda path: path.parts[-3].zfill(9))
+    return shutil.which(name) or (str(found[-1]) if found else None)
 
 
 def _end(server: subprocess.Popen[bytes]) -> None:
