@@ -142,7 +142,7 @@ def _tried_rules(request: RungRequest, outcome: Outcome) -> list[str]:
 def _book(
     request: RungRequest, entry: ExecutedCall, planned: PlannedCall | None, scope: NodeScope, toolkit: Toolkit
 ) -> Generator[list[AnyAsk], list[Reply], tuple[Outcome, Departure | None]]:
-    made = replace(request, made=Answer(entry["status"], entry.get("result"), []))
+    made = replace(request, made=Answer("ok" if entry["status"] == "ok" else "error", entry.get("result"), []))
     expected, made_up = yield from _expect(made, planned["predicted"] if planned else None)  # type: ignore[misc]
     decided = expected["rung"] in DECIDING
     if expected["rung"] == "none":  # nothing was expected

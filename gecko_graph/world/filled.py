@@ -84,8 +84,8 @@ def fill_really(answer: ContractAnswer, real: Json, root: JsonObject) -> Contrac
             return known
         rule = _resolve(schema, root)
         if isinstance(known, list):
-            there = value if isinstance(value, list) else []
-            pairs = zip(known, chain(there, repeat(NOWHERE)), strict=False)
+            others = chain(value if isinstance(value, list) else (), repeat(NOWHERE))
+            pairs = zip(known, others, strict=False)
             items = [part(each, other, rule.get("items", True)) for each, other in pairs]
             return [each for each in items if not isinstance(each, Hole)]
         there = value if isinstance(value, dict) else {}

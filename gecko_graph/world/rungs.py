@@ -16,7 +16,7 @@ from typing import Any, cast
 from langchain_core.messages import ToolMessage
 
 from ..contracts.language.sandbox import Hole
-from ..contracts.run import part_of
+from ..contracts.run import ContractAnswer, part_of
 from ..errors import EvaluationFailed, NotKnown, PatchConflict, StateError
 from ..models.ask import Reply, Work
 from ..schemas.complaints import find_faults
@@ -24,7 +24,6 @@ from ..schemas.made_up import Impossible, make_value
 from ..state import Json, JsonObject, PassedRung, Patch
 from ..tools import Toolkit
 from ..tools.real import as_answer, as_json, run_real
-from ..tools.spec import ToolSpec
 from ..values.difference import json_equal, make_patch
 from ..values.digest import check_json, clone, pack, unpack
 from ..values.patch import apply_patch, overlap, tokens
@@ -62,10 +61,7 @@ def contract_rung(request: RungRequest) -> RungResult:
         return Pass("the contract only guards the call")
     if request.context.unclear is None and request.unclear:
         return unchecked(request.unclear)
-    if answer.result is None and _leaves_result(request):
-        answer = answer._replace(result=cast("Json", Hole(NO_RESULT)), holes={"": NO_RESULT})
-    if answer.holes and request.made is not None:
-        answer = fill_really(answer, request.made.result, request.tool.result or {})
+    answer = _with_result(request, answer)
     if answer.holes:
         where = "; ".join(f"{place or 'all of it'}: {why}" for place, why in answer.holes.items())
         return Pass(f"the contract leaves its result open: {where}", known=answer)
@@ -77,6 +73,15 @@ def _not_evaluated(request: RungRequest, failure: EvaluationFailed) -> RungResul
     if request.tool.has_learned_answers:
         return Pass(f"the contract does not know: {failure}")
     return unchecked([*request.unclear, f"the contract cannot be evaluated: {failure}"])
+
+
+def _with_result(request: RungRequest, answer: ContractAnswer) -> ContractAnswer:
+    """Return an answer with its open places: of a call that was made they have the real result."""
+    if answer.result is None and _leaves_result(request):
+        answer = answer._replace(result=cast("Json", Hole(NO_RESULT)), holes={"": NO_RESULT})
+    if answer.holes and request.made is not None:
+        answer = fill_really(answer, request.made.result, request.tool.result or {})
+    return answer
 
 
 def _leaves_result(request: RungRequest) -> bool:
