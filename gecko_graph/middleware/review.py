@@ -52,14 +52,16 @@ class Reviewer(NamedTuple):
     ) -> JsonObject | None:
         """Return the update that approves calls, and answers those that are rejected, refused or responded to.
 
-        After an edit the message is rehearsed again, and what the rules then ask of another tool or for another reason
-        is asked about. What was decided before is kept in that question, because a resume runs all this again.
+        After an edit the message is rehearsed again, and what is then asked of another tool, for another reason or with
+        another outcome is asked about. What was decided before is kept in that question, because a resume runs all this
+        again.
         """
         steps = [set_id(step, call) for call in calls if (step := find_rehearsed(state, call))]
         batch = state.get("gecko_batch") or {}
-        if not self.preview(steps, state["gecko"]["state"]):
+        if not (preview := self.preview(steps, state["gecko"]["state"])):
             return None
-        claims = await self.claimed.find(state, driver)
+        may_ask = any(each["review"] == "ask" for each in preview["calls"])
+        claims = await self.claimed.find(state, driver) if may_ask else None
         begun = {"steps": steps, "undo": batch.get("undo", {}), "decided": {}, "reasons": {}, "usage": {}}
         at: JsonObject = (await drive(find_edited(claims), driver) if claims else None) or begun
         while True:
@@ -119,7 +121,8 @@ def _id(each: PlannedCall | Step) -> str:
 
 
 def _reason(planned: PlannedCall) -> list[str]:
-    return [planned["call"]["name"], planned["reason"]]
+    """Return what a call is asked about for: another tool, reason or outcome is another question."""
+    return [planned["call"]["name"], planned["reason"], planned["predicted"]["status"]]
 
 
 def _as_decided(planned: PlannedCall, decided: JsonObject) -> Call:
