@@ -159,7 +159,7 @@ def _book(
         "passed": [],
     }
     request, _ = gate(request)
-    outcome = _note_marks(request, outcome, entry)
+    outcome = _note_marks(request, outcome, entry, _find_unknown(request, expected) if is_ok else [])
     unforeseeable = real if made_up is None else {path: each for path, each in real.items() if path in made_up}
     entry["drift"] = find_drift(entry["call"], expected, outcome, unforeseeable, request.tool.result)
     is_foreseen = planned is not None and expected["status"] == "ok" and not entry["drift"]
@@ -218,10 +218,19 @@ def _changed(request: RungRequest, expected: Patch, real: Patch) -> list[Drift]:
     return state_drift(apply_fitting(request.state, expected), apply_fitting(request.state, real))
 
 
-def _note_marks(request: RungRequest, outcome: Outcome, entry: ExecutedCall) -> Outcome:
-    """Return the outcome with the preconditions that could not be evaluated, and what is undocumented; note both."""
+def _find_unknown(request: RungRequest, expected: Outcome) -> list[str]:
+    """Return why a written contract does not know what a call has changed, where it says what its tool changes."""
+    contract = request.tool.contract
+    if contract is None or "effects" not in contract.data or request.tool.has_learned_answers:
+        return []
+    passed = [each["reason"] for each in expected["passed"] if each["rung"] == "contract"]
+    return [f"what it changes is not known: {reason}" for reason in passed if expected["rung"] == "none"]
+
+
+def _note_marks(request: RungRequest, outcome: Outcome, entry: ExecutedCall, unknown: Sequence[str]) -> Outcome:
+    """Return the outcome with what could not be evaluated, and what is undocumented; note both."""
     problem = check_result_schema(request, Answer(outcome["status"], outcome["result"], []))
-    marks: Any = {"unclear": [*request.unclear], "undocumented": [problem] if problem else []}
+    marks: Any = {"unclear": [*request.unclear, *unknown], "undocumented": [problem] if problem else []}
     found: Any = {key: texts for key, texts in marks.items() if texts}
     entry.update(found)
     if entry["status"] == "error" and (entry.get("undecided") or entry.get("by") == "person"):

@@ -16,7 +16,7 @@ from langgraph.types import Command
 
 from gecko_graph import Tool, Toolkit
 from gecko_graph.middleware import GeckoMiddleware
-from tests.middleware.bank import CONTRACTS, STATE, Bank, calls, chat, look, pay
+from tests.middleware.bank import STATE, Bank, calls, chat, look, pay
 from tests.middleware.test_agent import THREAD, answers, task
 from tests.middleware.test_order import needs_per_call
 
