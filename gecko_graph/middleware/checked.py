@@ -31,7 +31,8 @@ class Checked:
     """A tool for one call that was checked. A middleware behind the guard may have had a person edit it since."""
 
     def __init__(self, tool: Any, call: ToolCall, known: Collection[str]) -> None:
-        self._tool, self._call, self._known = tool, clone(dict(call)), known
+        own = ToolCall(name=call["name"], args=clone(call["args"]), id=call["id"])
+        self._tool, self._call, self._known = tool, own, known
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._tool, name)
