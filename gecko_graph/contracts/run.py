@@ -176,13 +176,14 @@ class ContractRun:
         self._scope.unread = frozenset(path[depth] for path in unread if path[:depth] == self._parts.at)
         return self
 
-    def refusal(self) -> Refusal | None:
+    def refusal(self, *, learned: bool = True) -> Refusal | None:
         """Return the first failed requirement (ToolGate, section 3.4), its changes, and all that failed.
 
         Each is evaluated by itself: one that cannot be evaluated goes to `unclear`, and the others are still checked.
+        With `learned` False those that were learned are left out: the call has succeeded, whatever they say.
         """
         self.unclear, self.unknown, self.warned = [], None, []
-        found = self.failed(self._parts.requires)
+        found = self.failed(clause for clause in self._parts.requires if learned or not clause.evidence)
         if (first := next(found, None)) is None:
             if self.unknown is not None:
                 self.skipped, self.unclear = self.unclear, []

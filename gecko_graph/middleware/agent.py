@@ -32,7 +32,7 @@ from ..real.decisions import ask_person
 from ..real.learned import LearnedLike, share, teach
 from ..real.ledger import CallLedger, check_ledger
 from ..real.policy import ReviewPolicy
-from ..real.preview import add_undo, describe_calls, predict
+from ..real.preview import predict
 from ..state import Call, JsonObject
 from ..tools import Toolkit
 from ..tools.check import Rejection
@@ -46,9 +46,11 @@ from ..world.reducers import delta
 from ..world.rung import Rung
 from ..world.undo import UndoFinder
 from ..world.world import World, check_setup
-from .calls import Claimed, answer_as_decided, as_edited, complain_again, find_rehearsed, read_result, refuse, reject
+from .calls import Claimed, as_edited, complain_again, find_rehearsed, read_result, refuse, reject
+from .checked import Checked, find_tool
 from .live import Live, LiveWorlds, config_of
-from .pending import build_preview, set_id
+from .pending import set_id
+from .review import Reviewer
 
 Mode = Literal["simulate", "hybrid", "preview", "shadow", "guard"]
 SIMULATED, REHEARSED, GATED = ("simulate", "hybrid"), ("simulate", "hybrid", "preview", "shadow"), ("preview", "guard")
@@ -157,8 +159,8 @@ class GeckoMiddleware(AgentMiddleware):
         # the agent's own tools may be real without the toolkit's knowledge: the policy decides as if all were
         self._real = toolkit.replace(*(replace(tool, real=tool.real or print) for tool in toolkit))
         self._policy = ReviewPolicy.load(interrupt_on, self._real)
-        self._finder, self._undo_s = UndoFinder(toolkit), knobs.undo_s
         self._claimed, self._live = Claimed(ledger, self._real, knobs.tool_timeout_s), LiveWorlds()
+        self._reviewer = Reviewer(self._claimed, self._policy, UndoFinder(toolkit), knobs.undo_s)
 
     @property
     def mode(self) -> Mode:
@@ -209,11 +211,8 @@ class GeckoMiddleware(AgentMiddleware):
         answers = [{"call": dict(call), "record": record} for call, record in zip(calls, records, strict=True)]
         batch = {"answers": answers, "usage": world.usage, "approved": {}}
         if self._mode == "preview":
-            before = request.state["gecko"]["state"]
             steps = [set_id(record["step"], call) for call, record in zip(calls, records, strict=True)]
-            if preview := build_preview(steps, before, self._real, self._policy):
-                preview = await drive(add_undo(preview, before, self._finder, self._undo_s), driver)
-                batch["undo"] = {each["call"]["id"]: each["undo"] for each in preview["calls"] if "undo" in each}
+            batch["undo"] = await self._reviewer.find_undos(steps, request.state["gecko"]["state"], driver)
         return ExtendedModelResponse(response, Command(update={"gecko_batch": batch if calls else None}))
 
     wrap_model_call, awrap_model_call = both(_rehearse)
@@ -224,41 +223,21 @@ class GeckoMiddleware(AgentMiddleware):
 
     async def _review(self, state: Any, runtime: Any, driver: Driver) -> JsonObject | None:
         """Ask about the message's calls (`preview`), and answer those that were rejected or responded to."""
-        calls = find_pending(state["messages"], self._exclude_tools)[1] if self._mode == "preview" else []
-        steps = [set_id(step, call) for call in calls if (step := find_rehearsed(state, call))]
-        before = state["gecko"]["state"] if calls else {}
-        undos = (state.get("gecko_batch") or {}).get("undo", {})
-        if not (preview := build_preview(steps, before, self._real, self._policy, undos)):
+        if self._mode != "preview" or not (calls := find_pending(state["messages"], self._exclude_tools)[1]):
             return None
-        decided: dict[str, Any] = {}
-        ran = [each for each in preview["calls"] if each["predicted"]["rung"] != "validator"]
-        world = self._fork(state)
-        told = {each["call"]["id"]: complain_again(state, each["call"], world, self._toolkit) for each in ran}
-        known = [each for each in ran if told[each["call"]["id"]] is None]
-        if asked := [each["call"] for each in known if each["review"] == "ask"]:
-            texts = describe_calls(preview, known, before)
-            shown = [texts[call["id"]] for call in asked]
-            decisions = await self._claimed.ask(state, asked, shown, self._policy, driver)
-            decided = dict(zip((call["id"] for call in asked), decisions, strict=True))
-        messages, approved = [each for each in told.values() if each], dict[str, Any]()
-        for planned in known:
-            call, decision = planned["call"], decided.get(planned["call"]["id"], {"type": "approve"})
-            if planned["review"] == "refuse":
-                messages.append(reject(call, f": {planned['reason']}"))
-            elif decision["type"] in ("reject", "respond"):
-                messages.append(answer_as_decided(call, decision))
-            elif sum(each["id"] == call["id"] for each in calls) == 1:
-                approved[call["id"]] = decision.get("edited_action") or {"name": call["name"], "args": call["args"]}
-        return {"messages": messages, "gecko_batch": {**state["gecko_batch"], "approved": approved}}
+        return await self._reviewer.review(state, calls, partial(self._fork, state), driver)
 
     after_model, aafter_model = both(_review)
 
     async def _answer(self, request: Any, handler: Any, driver: Driver) -> Any:
         """Answer a simulated call, or make a real one where it may be made, on the message's world."""
+        given = as_edited(request.tool_call, request.state)
+        if given["name"] != request.tool_call["name"]:
+            request = request.override(tool=find_tool(request, given["name"], self._toolkit))
+        request = request.override(tool_call=given)
         # a call that another middleware has renamed would still run the tool that it was made for
-        if {request.tool_call["name"], *([request.tool.name] if request.tool else ())} <= self._exclude_tools:
+        if {given["name"], *([request.tool.name] if request.tool else ())} <= self._exclude_tools:
             return await driver.do(handler, handler, request)
-        request = request.override(tool_call=as_edited(request.tool_call, request.state))
         request, refused = self._admit(request)
         if refused is not None:
             return refused
@@ -305,7 +284,9 @@ class GeckoMiddleware(AgentMiddleware):
         again = complain_again(request.state, call, live.world, self._toolkit) if self._mode == "guard" else None
         if again is not None and not await self._was_claimed(request, call, driver):
             return again
-        run = partial(driver.do, handler, handler, request)
+        known = self._toolkit[call["name"]].parameters.get("properties", {})
+        tool = Checked(request.tool, request.tool_call, known) if request.tool else None
+        run = partial(driver.do, handler, handler, request.override(tool=tool))
         result, row = await self._claimed.make(request.state, call, here, run, driver)
         step = find_rehearsed(request.state, request.tool_call) if self._mode == "shadow" else None
         came = read_result(result), predict(step) if step else None
@@ -353,10 +334,9 @@ class GeckoMiddleware(AgentMiddleware):
         if step is not None and "complaints" in step:
             return request, build_message(request.tool_call, step)
         approved = batch["approved"].get(call["id"]) if batch and step else None
-        tools = {self._toolkit.resolve(tool.name): tool for tool in [request.tool, *request.runtime.tools] if tool}
-        if approved is None or approved["name"] not in tools:
+        tool = find_tool(request, approved["name"], self._toolkit) if approved else None
+        if approved is None or tool is None:
             return request, reject(request.tool_call, None)
-        tool = tools[approved["name"]]
         made = {**request.tool_call, "name": tool.name, "args": approved["args"]}
         return request.override(tool_call=made, tool=tool), None
 

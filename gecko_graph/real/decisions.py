@@ -69,6 +69,7 @@ def ask_person(
     *,
     allowed: Sequence[Sequence[str]],
     needs_id: bool = False,
+    edited: JsonObject | None = None,
 ) -> Generator[list[Work], list[Reply], list[Decision]]:
     """Return a decision on each call, one of those `allowed` for it.
 
@@ -76,7 +77,8 @@ def ask_person(
     this task has raised in a saved checkpoint. It names the question by its `id`, or by LangGraph's interrupt id; that
     is the task's, and not enough where the very same was asked and answered before. Without either it counts for the
     turn's first question, if not `needs_id`. What is wrong with an answer stands above the same question. The node must
-    have done nothing before: a resume runs it again.
+    have done nothing before: a resume runs it again. Who asks a second time, after an edit, is given `edited` back by
+    `find_edited` then.
 
     Raises GeckoError where there is no checkpointer, without which a run cannot pause.
     """
@@ -104,12 +106,19 @@ def ask_person(
             first = f"The answer could not be used: {problem}\n\n{descriptions[0]}" if problem else descriptions[0]
             request = build_request(calls, [first, *descriptions[1:]], allowed)
             schema = build_schema(own, allowed)
-            raise raise_question({"id": own, **request}, config["configurable"], schema)
+            more = {} if edited is None else {"edited": edited}
+            raise raise_question({"id": own, **request, **more}, config["configurable"], schema)
         row = {"v": VERSION, "rev": 1, "content": content, "decisions": decisions}
         if (yield from use(claims.ledger.claim, thread_id, f"{ANSWERS}{own}", claims.answers, row)):
             yield from use(spend, claims.standing)
             return decisions
         problem = OTHER_ID
+
+
+def find_edited(claims: Claims) -> Steps:
+    """Return what `ask_person` was given as `edited` with the question that this task has raised; None without one."""
+    raised = yield from use(find_raised, claims.standing)
+    return raised.get("edited") if isinstance(raised, Mapping) else None
 
 
 def settle_doubt(

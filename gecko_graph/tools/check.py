@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import json
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal, NotRequired, TypeAlias, TypeGuard
 
 from typing_extensions import TypedDict
@@ -16,6 +17,10 @@ from .spec import ToolSpec
 
 Calls: TypeAlias = Sequence[JsonObject]
 Unclear: TypeAlias = Literal["pass", "refuse"]
+
+KEYS = ("name", "args", "arguments", "id", "call_id", "type", "index", "status", "error", "extras", "malformed")
+"""Of a call as LangChain and OpenAI write it, and as a step keeps it."""
+FORMS = 'a call as {"name", "args", "id"}: its arguments under `args`, or under `arguments` as OpenAI has them'
 
 LONGEST_ID = 100
 LONGEST_NAME = 200
@@ -67,7 +72,7 @@ def read_call(given: object, *, taken: Collection[str], number: int) -> tuple[Ca
 
     One without an id, or with one that is taken, is given one by its number.
     """
-    fields = given if isinstance(given, dict) else {}
+    fields, unknown = read_form(given)
     name, identifier = fields.get("name"), fields.get("id")
     while f"call_{number}" in taken:
         number += 1
@@ -83,14 +88,42 @@ def read_call(given: object, *, taken: Collection[str], number: int) -> tuple[Ca
         call["args"] = clone(args)
     else:
         call["malformed"] = args if isinstance(args, str) else excerpt(args)
-    if not isinstance(given, dict) or not _is_text(name):
-        return call, about(
-            call, expected='a call as {"name", "args"}', got=find_fault(given, what="the value") or excerpt(given)
-        )
+    if unknown or not isinstance(given, Mapping) or not _is_text(name):
+        got = f"the key {unknown[:LONGEST_NAME]!r}" if unknown else _describe(given)
+        return call, about(call, expected=FORMS, got=got)
     if identifier is not None and not free:
         expected = f"an id of 1 to {LONGEST_ID} characters that no call before has had, or none"
         return call, about(call, expected=expected, got=_describe(identifier))
     return call, None
+
+
+def read_form(given: object) -> tuple[JsonObject, str]:
+    """Return the name, args and id of a call in LangChain's form or one of OpenAI's; or a key that none of them has.
+
+    A key that stands twice, such as `args` beside `arguments`, is such a key.
+    """
+    known = given if isinstance(given, Mapping) else {}
+    inner = known.get("function")
+    parts = [inner, {key: known[key] for key in known if key != "function"}] if isinstance(inner, Mapping) else [known]
+    fields: JsonObject = {}
+    for key, value in (pair for part in parts for pair in part.items()):
+        name = "args" if key == "arguments" else key
+        if key not in KEYS or name in fields:
+            return {}, str(key)
+        fields[name] = _read_json(value) if key == "arguments" else value
+    for key, name in (("call_id", "id"), ("malformed", "args")):
+        fields |= {name: fields[key]} if key in fields else {}
+    return {key: fields[key] for key in ("name", "args", "id") if key in fields}, ""
+
+
+def _read_json(arguments: object) -> object:
+    """Return OpenAI's arguments, an object or its text; a text that is no JSON as it is."""
+    if not isinstance(arguments, str):
+        return arguments
+    try:
+        return json.loads(arguments or "{}")
+    except (ValueError, RecursionError):
+        return arguments
 
 
 def _is_text(value: object) -> TypeGuard[str]:

@@ -351,7 +351,8 @@ class Toolkit:
         The gate of every rehearsed and real call (ToolGate, section 3.4), without a model and without a run.
 
         Args:
-            call: `{"name", "args"}`, such as a LangChain tool call; the name may be one of `as_openai`.
+            call: `{"name", "args"}`, as LangChain has it, or one of OpenAI's forms, with `arguments`; the name may be
+                one of `as_openai`.
             state: The task state before the call.
             unclear: What becomes of a call whose condition cannot be evaluated in this state.
             calls: The turn's calls before it, for contracts that name `calls`: `{"name", "args", "status", "result"}`.
@@ -361,7 +362,8 @@ class Toolkit:
             None where the call may be made; else `{"complaints": [...]}` about its form, or the tool's own error in
             this state with all broken preconditions, `{"error": ..., "violations": [...]}`.
         """
-        own, complaint = read_call({**call, "id": None}, taken=(), number=1)
+        given = {key: call[key] for key in call if key not in ("id", "call_id")} if isinstance(call, Mapping) else call
+        own, complaint = read_call(given, taken=(), number=1)
         if complaint:
             return {"complaints": [complaint]}
         own["name"] = self.resolve(own["name"])

@@ -87,21 +87,25 @@ def thread_mark() -> str:
 
 def _expect(
     request: RungRequest, prediction: Prediction | None
-) -> Generator[Sequence[AnyAsk], list[Reply], tuple[Outcome, Collection[str]]]:
+) -> Generator[Sequence[AnyAsk], list[Reply], tuple[Outcome, Collection[str] | None]]:
     """Return what the call should come to, and the JSON paths in the result at which a contract made up a value.
 
-    Contract and `simulate` are asked again, with the real arguments in the real state; where neither answers, the
-    rehearsal's prediction is what was expected. What a contract makes up is another value under another seed.
+    None in the place of these if it is not known what is made up.
+
+    Contract and `simulate` are asked again, with the real arguments in the real state, and the real result in what the
+    contract leaves open; where neither answers, the rehearsal's prediction is what was expected. What a contract makes
+    up is another value under another seed.
     """
-    deciding = request.context.model_copy(update={"ladder": DECIDING})
+    update = {"ladder": DECIDING, "unclear": "pass", "gate": "note"}  # what is in doubt of it was made all the same
+    deciding = request.context.model_copy(update=update)
     outcome = yield from climb(replace(request, context=deciding))
     if outcome["rung"] == "contract":
         other = yield from climb(replace(request, context=deciding.model_copy(update={"seed": deciding.seed + 1})))
         return outcome, {path for path, *_ in _differing(outcome["result"], other["result"])}
     if outcome["rung"] in DECIDING or prediction is None:
-        return outcome, ()
+        return outcome, None
     status, result, rung, patch = prediction["status"], prediction["result"], prediction["rung"], prediction["patch"]
-    return {"status": status, "result": result, "patch": patch, "rung": rung, "simulated": True, "passed": []}, ()
+    return {"status": status, "result": result, "patch": patch, "rung": rung, "simulated": True, "passed": []}, None
 
 
 def booked(
@@ -138,11 +142,12 @@ def _tried_rules(request: RungRequest, outcome: Outcome) -> list[str]:
 def _book(
     request: RungRequest, entry: ExecutedCall, planned: PlannedCall | None, scope: NodeScope, toolkit: Toolkit
 ) -> Generator[list[AnyAsk], list[Reply], tuple[Outcome, Departure | None]]:
-    expected, made_up = yield from _expect(request, planned["predicted"] if planned else None)  # type: ignore[misc]
+    made = replace(request, made=Answer("ok" if entry["status"] == "ok" else "error", entry.get("result"), []))
+    expected, made_up = yield from _expect(made, planned["predicted"] if planned else None)  # type: ignore[misc]
     decided = expected["rung"] in DECIDING
     if expected["rung"] == "none":  # nothing was expected
         expected = {**expected, "status": "ok" if entry["status"] == "ok" else "error", "result": entry.get("result")}
-    real = real_values(entry["call"], expected["result"], entry.get("result"), made_up=made_up)
+    real = real_values(entry["call"], expected["result"], entry.get("result"), made_up=made_up or ())
     patch = with_real_values(expected["patch"] or [], expected["result"], real)
     is_ok = entry["status"] == "ok"
     outcome: Outcome = {
@@ -154,8 +159,9 @@ def _book(
         "passed": [],
     }
     request, _ = gate(request)
-    outcome = _note_marks(request, outcome, entry)
-    entry["drift"] = find_drift(entry["call"], expected, outcome, real, request.tool.result)
+    outcome = _note_marks(request, outcome, entry, _find_unknown(request, expected) if is_ok else [])
+    unforeseeable = real if made_up is None else {path: each for path, each in real.items() if path in made_up}
+    entry["drift"] = find_drift(entry["call"], expected, outcome, unforeseeable, request.tool.result)
     is_foreseen = planned is not None and expected["status"] == "ok" and not entry["drift"]
     if is_ok and not (decided or is_foreseen or request.tool.reads) and scope.has_model("state_updater"):
         answered = yield from ask_patch(request, {**outcome, "patch": None})  # type: ignore[misc]
@@ -212,10 +218,19 @@ def _changed(request: RungRequest, expected: Patch, real: Patch) -> list[Drift]:
     return state_drift(apply_fitting(request.state, expected), apply_fitting(request.state, real))
 
 
-def _note_marks(request: RungRequest, outcome: Outcome, entry: ExecutedCall) -> Outcome:
-    """Return the outcome with the preconditions that could not be evaluated, and what is undocumented; note both."""
+def _find_unknown(request: RungRequest, expected: Outcome) -> list[str]:
+    """Return why a written contract does not know what a call has changed, where it says what its tool changes."""
+    contract = request.tool.contract
+    if contract is None or "effects" not in contract.data or request.tool.has_learned_answers:
+        return []
+    passed = [each["reason"] for each in expected["passed"] if each["rung"] == "contract"]
+    return [f"what it changes is not known: {reason}" for reason in passed if expected["rung"] == "none"]
+
+
+def _note_marks(request: RungRequest, outcome: Outcome, entry: ExecutedCall, unknown: Sequence[str]) -> Outcome:
+    """Return the outcome with what could not be evaluated, and what is undocumented; note both."""
     problem = check_result_schema(request, Answer(outcome["status"], outcome["result"], []))
-    marks: Any = {"unclear": [*request.unclear], "undocumented": [problem] if problem else []}
+    marks: Any = {"unclear": [*request.unclear, *unknown], "undocumented": [problem] if problem else []}
     found: Any = {key: texts for key, texts in marks.items() if texts}
     entry.update(found)
     if entry["status"] == "error" and (entry.get("undecided") or entry.get("by") == "person"):
@@ -251,11 +266,8 @@ def real_values(call: Call, predicted: Json, real: Json, *, made_up: Collection[
     known = {whole_form(str(value)) for _, value in places(call["args"]) if not isinstance(value, dict | list)}
     found: dict[str, Json] = {}
     for path, old, new in _differing(predicted, real):
-        if (
-            (path in made_up or _is_specific(old, path))
-            and type(old) is type(new)
-            and whole_form(str(old)) not in known
-        ):
+        is_alike = type(old) is type(new) or (path in made_up and type(new) in (str, int))
+        if (path in made_up or _is_specific(old, path)) and is_alike and whole_form(str(old)) not in known:
             found[path] = new
     return found
 

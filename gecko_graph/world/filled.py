@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import chain, repeat
 from typing import Any
 
 from ..contracts.language.sandbox import Hole
@@ -15,6 +16,7 @@ from ..values.patch import apply_patch, tokens
 from .rung import Answer, Pass, RungRequest, standing
 
 NO_RESULT = "the contract does not say what it returns"
+NOWHERE = Hole("it is not in the real result")
 _DEEPEST = 8
 
 
@@ -62,6 +64,36 @@ def complete(held: Held | None, outcome: Outcome) -> Outcome:
     marks: Any = standing(held.request.contract) if held.request.contract else {}
     outcome = {**outcome, "rung": "contract", "patch": held.known.patch, "filled": filled}
     return {**outcome, **marks}
+
+
+def fill_really(answer: ContractAnswer, real: Json, root: JsonObject) -> ContractAnswer:
+    """Return a contract's answer with the real result in what it leaves open.
+
+    What the effects write under the same name is known, as where another rung fills the result.
+    """
+    written = _written(answer.patch)
+
+    def pick(value: Any, name: str) -> Any:
+        return value if value is None or isinstance(value, dict | list | Hole) else written.get(name, value)
+
+    def part(known: Any, value: Any, schema: Any, name: str = "") -> Any:
+        if isinstance(known, Hole):
+            is_object = isinstance(value, dict)
+            return {key: pick(each, key) for key, each in value.items()} if is_object else pick(value, name)
+        if not find_holes(known):
+            return known
+        rule = _resolve(schema, root)
+        if isinstance(known, list):
+            others = chain(value if isinstance(value, list) else (), repeat(NOWHERE))
+            pairs = zip(known, others, strict=False)
+            items = [part(each, other, rule.get("items", True)) for each, other in pairs]
+            return [each for each in items if not isinstance(each, Hole)]
+        there = value if isinstance(value, dict) else {}
+        wanted, below = {**dict.fromkeys(rule.get("required", ()), NOWHERE), **known}, rule.get("properties", {})
+        inner = {key: part(each, there.get(key, NOWHERE), below.get(key, True), key) for key, each in wanted.items()}
+        return {key: each for key, each in inner.items() if not isinstance(each, Hole)}
+
+    return answer._replace(result=part(answer.result, real, root), holes={})
 
 
 def _narrow(root: JsonObject, known: Json, written: JsonObject) -> Any:

@@ -77,6 +77,7 @@ class RungRequest:
         overruled: Learned rules that refuse it, and that it is made in spite of.
         told: What else the rung must know, for a model.
         unread: Places of the state that reads which run for real would show, and that are not there.
+        made: What the call has really come to: it fills what the contract leaves open. None before it is made.
     """
 
     tool: ToolSpec
@@ -98,6 +99,7 @@ class RungRequest:
     overruled: Sequence[str] = ()
     told: str = ""
     unread: Sequence[tuple[str, ...]] = ()
+    made: Answer | None = None
 
     @property
     def calls(self) -> list[JsonObject]:
@@ -228,8 +230,8 @@ def gate(request: RungRequest, *, overruled: bool = False) -> tuple[RungRequest,
     """
     if request.tool.contract is None:
         return request, None
-    run = open_contract(request)
-    refusal = run.refusal()
+    run, is_done = open_contract(request), request.made is not None and request.made.status == "ok"
+    refusal = run.refusal(learned=not is_done)
     if request.tool.is_learned:
         return _gate_learned(request, run, refusal, overruled=overruled)
     skipped = () if request.tool.reads else run.skipped

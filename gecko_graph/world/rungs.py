@@ -16,7 +16,7 @@ from typing import Any, cast
 from langchain_core.messages import ToolMessage
 
 from ..contracts.language.sandbox import Hole
-from ..contracts.run import part_of
+from ..contracts.run import ContractAnswer, part_of
 from ..errors import EvaluationFailed, NotKnown, PatchConflict, StateError
 from ..models.ask import Reply, Work
 from ..schemas.complaints import find_faults
@@ -24,11 +24,10 @@ from ..schemas.made_up import Impossible, make_value
 from ..state import Json, JsonObject, PassedRung, Patch
 from ..tools import Toolkit
 from ..tools.real import as_answer, as_json, run_real
-from ..tools.spec import ToolSpec
 from ..values.difference import json_equal, make_patch
 from ..values.digest import check_json, clone, pack, unpack
 from ..values.patch import apply_patch, overlap, tokens
-from .filled import NO_RESULT
+from .filled import NO_RESULT, fill_really
 from .rung import (
     Answer,
     Pass,
@@ -62,8 +61,7 @@ def contract_rung(request: RungRequest) -> RungResult:
         return Pass("the contract only guards the call")
     if request.context.unclear is None and request.unclear:
         return unchecked(request.unclear)
-    if answer.result is None and _leaves_result(request.tool):
-        answer = answer._replace(result=cast("Json", Hole(NO_RESULT)), holes={"": NO_RESULT})
+    answer = _with_result(request, answer)
     if answer.holes:
         where = "; ".join(f"{place or 'all of it'}: {why}" for place, why in answer.holes.items())
         return Pass(f"the contract leaves its result open: {where}", known=answer)
@@ -77,10 +75,21 @@ def _not_evaluated(request: RungRequest, failure: EvaluationFailed) -> RungResul
     return unchecked([*request.unclear, f"the contract cannot be evaluated: {failure}"])
 
 
-def _leaves_result(tool: ToolSpec) -> bool:
-    """Return whether a contract has effects alone, and its tool a result that is not null."""
-    without = tool.contract is not None and "returns" not in tool.contract.data
-    return without and tool.result is not None and bool(find_faults(tool.result, None))
+def _with_result(request: RungRequest, answer: ContractAnswer) -> ContractAnswer:
+    """Return an answer with its open places: of a call that was made they have the real result."""
+    if answer.result is None and _leaves_result(request):
+        answer = answer._replace(result=cast("Json", Hole(NO_RESULT)), holes={"": NO_RESULT})
+    if answer.holes and request.made is not None:
+        answer = fill_really(answer, request.made.result, request.tool.result or {})
+    return answer
+
+
+def _leaves_result(request: RungRequest) -> bool:
+    """Return whether a contract has effects alone, and its tool a result that is not null, or a real one."""
+    tool = request.tool
+    if tool.contract is None or "returns" in tool.contract.data:
+        return False
+    return request.made is not None or (tool.result is not None and bool(find_faults(tool.result, None)))
 
 
 def python_rung(request: RungRequest) -> Generator[list[Work], list[Reply], RungResult]:

@@ -18,7 +18,8 @@ from ..models.ask import AnyAsk, Dialogue, ModelAsk, Reply
 from ..models.factory import Models, ModelsLike
 from ..models.node import NodeFunction, NodeScope, Update, book_attempt, run_node, silent
 from ..models.usage import add_usage
-from ..state import VERSION, Call, Json, JsonObject, Origin, Outcome, Step, Usage
+from ..schemas.complaints import malformed
+from ..state import VERSION, Json, JsonObject, Origin, Outcome, Step, Usage
 from ..tools import Toolkit
 from ..tools.check import LONGEST_ID, Rejection, read_call
 from ..tools.real import is_undecided
@@ -93,7 +94,8 @@ class World:
         """Answer one call; a bad one is refused with complaints, it never raises.
 
         Args:
-            call: `{"name", "args"}`, and perhaps an `"id"` that no call before has had. Other keys are left out.
+            call: `{"name", "args"}`, and perhaps an `"id"` that no call before has had, as LangChain has it; or one of
+                OpenAI's forms, with `arguments`. The name may be one of `Toolkit.as_openai`.
 
         Returns:
             `{"call", "complaints"}` for a call that was refused before it ran, else `{"call", "outcome"}`; a copy.
@@ -130,14 +132,16 @@ class World:
         """Return LangChain tools that this world answers, or the one that `find` returns by a call's runtime."""
         return build_tools(self._toolkit, find or (lambda _: self))
 
-    def record(self, call: Call, answer: Answer, predicted: Outcome | None = None, *, by: By = "tool") -> ExecutedCall:
+    def record(
+        self, call: Mapping[str, Any], answer: Answer, predicted: Outcome | None = None, *, by: By = "tool"
+    ) -> ExecutedCall:
         """Book a call that was really made, so that the task state follows reality.
 
         What it changed is found as by the agent's `sync`: by contract or `simulate`, with the real result's values in
         the place of what they make up; else by the model, where there is one.
 
         Args:
-            call: The call, with its real arguments.
+            call: The call, with its real arguments, in a form that `call` takes.
             answer: What it came to.
             predicted: What a simulation has answered to it, for a tool without contract and `simulate`.
             by: Who says what it came to.
@@ -146,7 +150,7 @@ class World:
             A journal's entry, with its `drift`, and a broken result schema or postcondition as `departure`.
 
         Raises:
-            ToolkitError: The toolkit has no such tool.
+            ToolkitError: It is no call in such a form, or the toolkit has no such tool.
         """
         with self._line.turn():
             entry, node = self._entry(call, answer, predicted, by)
@@ -154,7 +158,7 @@ class World:
             return entry
 
     async def arecord(
-        self, call: Call, answer: Answer, predicted: Outcome | None = None, *, by: By = "tool"
+        self, call: Mapping[str, Any], answer: Answer, predicted: Outcome | None = None, *, by: By = "tool"
     ) -> ExecutedCall:
         """Record as `record` does, without blocking the event loop."""
         async with self._line.aturn():
@@ -316,18 +320,28 @@ class World:
             self._check_start()  # no state was given
         taken, given = {*self._taken}, list[Given]()
         for number, each in enumerate(calls, len(self._now.values["steps"]) + 1):
-            given.append(read_call(each, taken=taken, number=number))
-            taken.add(given[-1][0]["id"])
+            call, complaint = read_call(each, taken=taken, number=number)
+            call["name"] = self._own_name(call["name"])
+            given.append((call, complaint))
+            taken.add(call["id"])
         return partial(answer_calls, given=given, nodes=self._nodes)
 
+    def _own_name(self, name: str) -> str:
+        """Return the tool's own name; a tool may have one that is another's for providers."""
+        return name if name in self._toolkit else self._toolkit.resolve(name)
+
     def _entry(
-        self, given: Call, answer: Answer, predicted: Outcome | None, by: By
+        self, given: Mapping[str, Any], answer: Answer, predicted: Outcome | None, by: By
     ) -> tuple[ExecutedCall, partial[Any]]:
-        if given["name"] not in self._toolkit:
-            raise ToolkitError(f"record: unknown tool {given['name']!r}; known: {', '.join(self._toolkit.names)}")
-        known = {"id": given["id"]} if given["id"] not in self._taken else {}
         number = len(self._now.values["steps"]) + 1
-        call, _ = read_call({"name": given["name"], "args": given["args"], **known}, taken=self._taken, number=number)
+        call, complaint = read_call(given, taken=self._taken, number=number)
+        if "malformed" in call and complaint is None:
+            complaint = malformed(call)
+        if complaint and ("malformed" in call or not call["name"]):  # else its id is taken: it has another one now
+            raise ToolkitError(f"record: expected {complaint['expected']}, got {complaint['got']}")
+        call["name"] = self._own_name(call["name"])
+        if call["name"] not in self._toolkit:
+            raise ToolkitError(f"record: unknown tool {call['name']!r}; known: {', '.join(self._toolkit.names)}")
         word, now = answer.status, time()
         entry: ExecutedCall = {"call": call, "status": word, "key": "", "tries": 1, "started_at": now}
         entry |= {"ended_at": now, "by": by, "result": answer.result}

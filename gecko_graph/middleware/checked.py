@@ -1,0 +1,57 @@
+"""The real tool of one call: it runs with the arguments that were checked, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from langchain_core.messages import ToolCall, ToolMessage
+
+from ..models.formatting import format_json
+from ..tools import Toolkit
+from ..tools.real import CLAIMED
+from ..values.digest import clone
+from ..world.refusals import is_same_call
+
+NOT_CHECKED = (
+    "It was not carried out: it was edited behind the guard, which has not checked it. To have it checked and made, "
+    "call {name} with {args}."
+)
+UNSENT: dict[str, Any] = {"http": {}}
+"""Metadata of an answer that no service gave: it speaks against no other call."""
+
+
+def find_tool(request: Any, name: str, toolkit: Toolkit) -> Any:
+    """Return the agent's tool of that name, which may be the toolkit's own or a provider's; None where it has none."""
+    tools = [tool for tool in [request.tool, *request.runtime.tools] if tool]
+    return next((tool for tool in tools if toolkit.resolve(tool.name) == toolkit.resolve(name)), None)
+
+
+class Checked:
+    """A tool for one call that was checked. A middleware behind the guard may have had a person edit it since."""
+
+    def __init__(self, tool: Any, call: ToolCall, known: Collection[str]) -> None:
+        own = ToolCall(name=call["name"], args=clone(call["args"]), id=call["id"])
+        self._tool, self._call, self._known = tool, own, known
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tool, name)
+
+    def invoke(self, given: Any, config: Any = None, **more: Any) -> Any:
+        """Run the tool, or say that this call was not checked."""
+        return self._refuse(given) or self._tool.invoke(given, config, **more)
+
+    async def ainvoke(self, given: Any, config: Any = None, **more: Any) -> Any:
+        """Run the tool as `invoke` does."""
+        return self._refuse(given) or await self._tool.ainvoke(given, config, **more)
+
+    def _refuse(self, given: Any) -> ToolMessage | None:
+        """Return the answer to another call. What LangGraph injects into the arguments stands in no schema."""
+        args = {key: each for key, each in given["args"].items() if key in self._call["args"] or key in self._known}
+        if is_same_call({**given, "args": args}, self._call):
+            return None
+        if claimed := CLAIMED.get():
+            claimed["doubt"] = False
+        content = NOT_CHECKED.format(name=given["name"], args=format_json(args))
+        answer = ToolMessage(content, tool_call_id=given["id"], name=given["name"], status="error")
+        return answer.model_copy(update={"additional_kwargs": UNSENT})

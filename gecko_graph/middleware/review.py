@@ -1,0 +1,131 @@
+"""The person's review of a message's calls in `preview`: what an edit has changed is rehearsed and judged once more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from langchain_core.messages import ToolCall, ToolMessage
+
+from ..models.answer import Driver
+from ..models.usage import add_usage
+from ..real.decisions import find_edited
+from ..real.policy import ReviewPolicy
+from ..real.preview import add_undo, describe_calls
+from ..state import Call, JsonObject, Step
+from ..tools.real import drive
+from ..world.as_tools import name_call
+from ..world.records import PlannedCall, Preview, Undo
+from ..world.refusals import is_same_call
+from ..world.undo import UndoFinder
+from ..world.world import World
+from .calls import Claimed, answer_as_decided, complain_again, find_rehearsed, reject
+from .pending import build_preview, set_id
+
+ANSWERED = ("reject", "respond")
+
+
+class Reviewer(NamedTuple):
+    """Asks a person about the calls of a message."""
+
+    claimed: Claimed
+    policy: ReviewPolicy
+    finder: UndoFinder
+    undo_s: float
+
+    def preview(
+        self, steps: Sequence[Step], before: JsonObject, undos: Mapping[str, Undo] = MappingProxyType({})
+    ) -> Preview | None:
+        """Return the preview of steps, as `build_preview`."""
+        return build_preview(steps, before, self.claimed.toolkit, self.policy, undos)
+
+    async def find_undos(self, steps: Sequence[Step], before: JsonObject, driver: Driver) -> JsonObject:
+        """Return what takes calls back that a person is asked about, by their ids."""
+        if (preview := self.preview(steps, before)) is None:
+            return {}
+        preview = await drive(add_undo(preview, before, self.finder, self.undo_s), driver)
+        return {each["call"]["id"]: each["undo"] for each in preview["calls"] if "undo" in each}
+
+    async def review(
+        self, state: Any, calls: Sequence[ToolCall], fork: Callable[[], World], driver: Driver
+    ) -> JsonObject | None:
+        """Return the update that approves calls, and answers those that are rejected, refused or responded to.
+
+        After an edit the message is rehearsed again, and what is then asked of another tool, for another reason or with
+        another outcome is asked about. What was decided before is kept in that question, because a resume runs all this
+        again.
+        """
+        steps = [set_id(step, call) for call in calls if (step := find_rehearsed(state, call))]
+        batch = state.get("gecko_batch") or {}
+        if not (preview := self.preview(steps, state["gecko"]["state"])):
+            return None
+        may_ask = any(each["review"] == "ask" for each in preview["calls"])
+        claims = await self.claimed.find(state, driver) if may_ask else None
+        begun = {"steps": steps, "undo": batch.get("undo", {}), "decided": {}, "reasons": {}, "usage": {}}
+        at: JsonObject = (await drive(find_edited(claims), driver) if claims else None) or begun
+        while True:
+            known, told = await self._ask(state, at, fork(), driver)
+            calls_now = {_id(each): _as_decided(each, at["decided"]) for each in known}
+            if all(is_same_call(each["call"], calls_now[_id(each)]) for each in known):
+                break
+            at = await self._rehearse(at, calls_now, state["gecko"]["state"], fork(), driver)
+        messages, approved = [*told], dict[str, Any]()
+        planned = {_id(each): each for each in known}
+        for call in calls:
+            decision, each = at["decided"].get(call["id"], {"type": "approve"}), planned.get(call["id"] or "")
+            if decision["type"] in ANSWERED:
+                messages.append(answer_as_decided(name_call(call), decision))
+            elif each and each["review"] == "refuse":
+                messages.append(reject(call, f": {each['reason']}"))
+            elif each and sum(one["id"] == call["id"] for one in calls) == 1:
+                approved[_id(each)] = {"name": each["call"]["name"], "args": each["call"]["args"]}
+        edited = [{"call": step["call"], "record": {"step": step}} for step in at["steps"] if at is not begun]
+        more = {"usage": add_usage(batch["usage"], at["usage"]), "answers": [*batch["answers"], *edited]}
+        return {"messages": messages, "gecko_batch": {**batch, **more, "approved": approved}}
+
+    async def _ask(
+        self, state: Any, at: JsonObject, world: World, driver: Driver
+    ) -> tuple[list[PlannedCall], list[ToolMessage]]:
+        """Ask what is not decided yet; return the calls that may be made, and the answers to those refused before."""
+        before = state["gecko"]["state"]
+        if (preview := self.preview(at["steps"], before, at["undo"])) is None:
+            return [], []
+        ran = [each for each in preview["calls"] if each["predicted"]["rung"] != "validator"]
+        told = {_id(each): complain_again(state, each["call"], world, self.claimed.toolkit) for each in ran}
+        known = [each for each in ran if told[_id(each)] is None]
+        asked = [each for each in known if each["review"] == "ask" and at["reasons"].get(_id(each)) != _reason(each)]
+        if asked:
+            texts, kept = describe_calls(preview, known, before), at if at["decided"] else None
+            shown = [texts[_id(each)] for each in asked]
+            calls = [each["call"] for each in asked]
+            decisions = await self.claimed.ask(state, calls, shown, self.policy, driver, edited=kept)
+            at["decided"] |= dict(zip(map(_id, asked), decisions, strict=True))
+        at["reasons"] |= {_id(each): _reason(each) for each in known}
+        made = [each for each in known if at["decided"].get(_id(each), {}).get("type") not in ANSWERED]
+        return made, [each for each in told.values() if each]
+
+    async def _rehearse(
+        self, at: JsonObject, calls: Mapping[str, Call], before: JsonObject, world: World, driver: Driver
+    ) -> JsonObject:
+        """Return what is known of the message after an edit: its calls as they are now are simulated again."""
+        made: list[Any] = [calls[_id(step)] for step in at["steps"] if _id(step) in calls]
+        answered = await driver.do(world.call_all, world.acall_all, world.read_calls(made))
+        steps = [set_id(step, call) for step, call in zip(answered, made, strict=True)]
+        undo = await self.find_undos(steps, before, driver)
+        return {**at, "steps": steps, "undo": undo, "usage": add_usage(at["usage"], world.usage)}
+
+
+def _id(each: PlannedCall | Step) -> str:
+    return each["call"]["id"]
+
+
+def _reason(planned: PlannedCall) -> list[str]:
+    """Return what a call is asked about for: another tool, reason or outcome is another question."""
+    return [planned["call"]["name"], planned["reason"], planned["predicted"]["status"]]
+
+
+def _as_decided(planned: PlannedCall, decided: JsonObject) -> Call:
+    """Return a call as it was last edited."""
+    edited = decided.get(_id(planned), {}).get("edited_action", {})
+    return {**planned["call"], **edited}
