@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, NotRequired, get_args
 
 from langchain.agents.middleware.types import AgentMiddleware, ExtendedModelResponse, OmitFromInput, PrivateStateAttr
 from langchain_core.messages import ToolMessage
+from langgraph.config import get_config
 from langgraph.types import Command, TracePolicy
 from typing_extensions import TypedDict
 
@@ -47,7 +48,7 @@ from ..world.rung import Rung
 from ..world.undo import UndoFinder
 from ..world.world import World, check_setup
 from .calls import Claimed, answer_as_decided, as_edited, complain_again, find_rehearsed, read_result, refuse, reject
-from .hooks import LEFT_OUT, both, with_masks
+from .hooks import LEFT_OUT, both, check_history, with_masks
 from .live import Live, LiveWorlds, config_of
 from .pending import build_preview, set_id
 
@@ -168,6 +169,8 @@ class GeckoMiddleware(AgentMiddleware):
             start = done.value
         elif not known:
             start = self._state
+            if self._mode not in SIMULATED:
+                check_history(state["messages"], self._toolkit, get_config())
         update = dict[str, Any]()
         if known and (start is None or json_equal(start, known["start"])):
             world = self._template.resume(known)  # checked whole here, and from now on the graph's own

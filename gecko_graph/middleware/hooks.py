@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AnyMessage, BaseMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
 from langgraph.types import TracePolicy, omit_payload
 
+from ..errors import StateError
 from ..models.answer import AT_ONCE, AWAITED, finish
 from ..models.node import require_whole
 from ..state import LOST, Json
+from ..tools import Toolkit
 from ..values.observation import mask_values
 
 LEFT_OUT = TracePolicy(process_inputs=omit_payload, process_outputs=omit_payload)
@@ -38,6 +41,28 @@ def check_thread(given: Any) -> None:
     state = getattr(given, "state", given)
     is_emptied = state.get("gecko_journal") and not state.get("gecko")
     require_whole({"gecko": {LOST: "gecko"}} if is_emptied else state)
+
+
+def check_history(messages: Sequence[AnyMessage], toolkit: Toolkit, config: RunnableConfig) -> None:
+    """Raise StateError where a world is to begin behind real writes of this thread, as if none had been made.
+
+    `update_state` as the graph's input copies a thread's messages without its world. Within a parent graph each turn
+    begins a world, and without a checkpointer nothing else can.
+    """
+    at = config.get("configurable", {})
+    answers = [each for each in messages if isinstance(each, ToolMessage) and not toolkit.is_read(str(each.name))]
+    marks = [each.additional_kwargs.get("gecko", {}) for each in answers]
+    if at.get("__pregel_checkpointer") and "|" not in at.get("checkpoint_ns", "") and any(map(is_made, marks)):
+        raise StateError(
+            "this thread's messages tell of real calls, and it has no world that knows them: it was copied by its "
+            "values. Copy all checkpoints and writes of a thread, give `state` as a function, or begin without these "
+            "messages"
+        )
+
+
+def is_made(marks: Mapping[str, Any]) -> bool:
+    """Return whether a tool message's marks are those of a real call."""
+    return marks.get("rung") == "real" and not marks.get("simulated")
 
 
 def with_masks(policy: TracePolicy) -> TracePolicy:

@@ -123,8 +123,8 @@ def fold_snapshot(old: JsonObject, writes: Sequence[JsonObject]) -> JsonObject:
 
 
 def is_snapshot(write: JsonObject) -> bool:
-    """Return whether a write is a world's whole snapshot."""
-    return "start" in write
+    """Return whether a write is a world's whole snapshot, not more calls."""
+    return "records" not in write
 
 
 def _extend(old: JsonObject, write: JsonObject) -> JsonObject:
