@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from langchain.agents import create_agent
@@ -111,8 +112,8 @@ def saver(request: Any, tmp_path: Any) -> Any:
     else:
         postgres = pytest.importorskip("langgraph.checkpoint.postgres")
         with postgres.PostgresSaver.from_conn_string(start_postgres() or pytest.skip("no Postgres")) as opened:
-            for each in "abc":
-                opened.delete_thread(each)
+            for each in (A, B, C):  # the ledger knows the calls of a thread that was deleted
+                each["configurable"]["thread_id"] = str(uuid4())
             yield opened
 
 
@@ -129,7 +130,7 @@ def test_a_value_of_a_copy_is_that_of_its_checkpoint_or_lost(kind, saver):
     history, lost = list(graph.get_state_history(A)), 0
     for skip, at in enumerate(history[:-2]):
         for newest in (1, 3, len(history)):
-            saver.delete_thread("b")
+            saver.delete_thread(B["configurable"]["thread_id"])
             copy(saver, A, B, newest=newest, skip=skip, writes=False)
             values = graph.get_state(B).values
             for key, value in at.values.items():
@@ -244,7 +245,7 @@ async def test_async(tmp_path):
         graph = guarded(saver, money, 80, 80)
         await graph.ainvoke(say(0), A)
         found = await saver.aget_tuple(A)
-        where = {"configurable": {"thread_id": "b", "checkpoint_ns": ""}}
+        where = {"configurable": {**B["configurable"], "checkpoint_ns": ""}}
         await saver.aput(where, found.checkpoint, found.metadata, found.checkpoint["channel_versions"])
         with pytest.raises(StateError, match="has lost its 'gecko'"):
             await graph.ainvoke(say(1), B)
