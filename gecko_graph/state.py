@@ -15,6 +15,9 @@ RUNTIME = "runtime_state"
 """The key under which runtime variables stand: cwd, session, current user (paper, appendix A.5: flat)."""
 VERSION = 1
 
+LOST = "gecko_lost"
+"""The one key of what stands in the place of a value whose checkpoints are missing: the key's name in the graph."""
+
 Json: TypeAlias = Any
 """A JSON value: None, bool, int, float, str, list or dict with text keys."""
 

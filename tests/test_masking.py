@@ -132,6 +132,22 @@ def test_what_only_looks_like_a_secret_stays(text):
         assert mask(whole) == whole
 
 
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ('{"pin": "739214"}', "739214"),
+        ("cvv=123", "123"),
+        ("otp: 481516", "481516"),
+        ("card 4111111111111111 was declined", "4111"),
+        ('{"card_number": "4111 1111 1111 1111"}', "1111"),
+        ("pul-" + 4 * "a1b2c3d4e5", "a1b2"),
+    ],
+)
+def test_a_number_is_masked_by_its_name(text, number):
+    assert number not in mask(text)
+    assert mask(mask(text)) == mask(text)
+
+
 def test_data_is_masked_where_it_is_shown_and_nowhere_else():
     secret = f"sk-{WORD}"
     attempt = [{"call": "put", "args": {"tray": "letters", "paper": secret}}, {"call": "look"}, {"say": "Done."}]

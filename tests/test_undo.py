@@ -11,14 +11,26 @@ import pytest
 from langchain.agents import create_agent
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START as START_NODE
+from langgraph.graph import StateGraph
 from langgraph.types import Command
 
 from evals.reality.killing import Fate, Killed, KillingSaver
-from gecko_graph import GeckoContext, GeckoError, Models, Tool, Toolkit, create_gecko_agent, undo_message
+from gecko_graph import (
+    GeckoContext,
+    GeckoError,
+    Models,
+    Tool,
+    Toolkit,
+    create_gecko_agent,
+    undo_message,
+)
 from gecko_graph.agent.undo import find_way_back, invert
+from gecko_graph.errors import NotMade
 from gecko_graph.middleware import GeckoMiddleware
 from gecko_graph.testing import recorded, scripted
 from gecko_graph.world.undo import UndoFinder
+from tests.test_agent_answers import Parent
 
 APPROVE = {"type": "approve"}
 THREAD = {"configurable": {"thread_id": "1"}}
@@ -31,6 +43,7 @@ class Desk:
     def __init__(self) -> None:
         self.notes, self.sent, self.made, self.odd = dict(START["notes"]), [], 0, {}
         self.log: list[tuple[str, dict]] = []
+        self.fault: Exception | None = None
 
     def _say(self, name: str, result: dict) -> dict:
         self.log.append((name, result))
@@ -44,6 +57,8 @@ class Desk:
 
     def delete(self, id: str) -> dict:
         """Delete a note."""
+        if self.fault:
+            raise self.fault
         del self.notes[id]
         return self._say("delete", {"deleted": id})
 
@@ -91,7 +106,7 @@ def desk() -> Desk:
 
 
 def agent_of(desk: Desk, *plans: list[dict], **more):
-    model = Models(planner=recorded(planner=[*plans]))
+    model = Models(planner=recorded(*({"planner": [plan]} for plan in plans)))
     given = {"checkpointer": InMemorySaver(), "context": GeckoContext(undo_s=5), **more}
     return create_gecko_agent(desk.toolkit(), model=model, **given)
 
@@ -141,8 +156,76 @@ def test_a_turn_undoes_the_one_before_the_newest_first(desk):
     assert out["execution"]["status"] == "done"
     told = 'change({"id": "n1", "text": "oat milk"}): Undone by change(id="n1", text="milk").'
     assert out["messages"][-1].text.startswith(told)
-    approve(agent, agent.invoke({"messages": [undo_message("And again.")]}, THREAD))  # an undo is undone like any turn
-    assert sorted(desk.notes.values()) == ["oat milk", "tea"]
+    assert not out["execution"].get("undo"), "an undo is no turn to undo"
+    for _ in range(2):
+        out = agent.invoke({"messages": [undo_message("And again.")]}, THREAD)
+        assert "__interrupt__" not in out
+        assert "the last turn that changed something was an undo" in out["messages"][-1].text
+    assert desk.notes == START["notes"]
+
+
+def undo(agent, id_: str | None = None, *decisions: dict) -> dict:
+    """Click on undo, and answer what is asked by these decisions."""
+    out = agent.invoke({"messages": [HumanMessage(**undo_message().model_dump() | {"id": id_})]}, THREAD)
+    for decision in decisions:
+        asked = out["__interrupt__"][0].value
+        decided = [decision] * len(asked["action_requests"])
+        out = agent.invoke(Command(resume={"id": asked["id"], "decisions": decided}), THREAD)
+    assert "__interrupt__" not in out
+    return out
+
+
+@pytest.mark.parametrize("asks", ["none", "writes"])
+def test_each_turn_is_undone_once_however_often_it_is_asked_for(desk, asks):
+    plans = [[PLAN[0], PLAN[-1]], *[[PLAN[-1]]] * 3, [PLAN[1], PLAN[-1]]]
+    agent = agent_of(desk, *plans, interrupt_on=asks)
+    approved = [APPROVE] if asks == "writes" else []
+    checks = [{"description": "anything", "check": "true"}]
+
+    def turn(text: str, **more) -> dict:
+        out = agent.invoke({"messages": [("user", text)], "checklist": checks, **more}, THREAD)
+        return approve(agent, out)[0] if "__interrupt__" in out else out
+
+    turn("note tea", task_state=START)
+    turn("thanks")  # a turn without writes is none to undo
+    undo(agent, "u1", *approved)
+    assert [name for name, _ in desk.log] == ["write", "delete"]
+    undo(agent, "u1")  # delivered twice
+    undo(agent, "u2")
+    turn("change it")
+    assert desk.notes == {"n1": "oat milk"}
+    undo(agent, "u3", *approved)
+    for id_ in ("u4", "u5"):
+        assert "nothing to undo" in undo(agent, id_)["messages"][-1].text
+    assert [name for name, _ in desk.log] == ["write", "delete", "change", "change"]
+    assert desk.notes == START["notes"]
+
+
+def test_a_rejected_undo_can_be_asked_for_again(desk):
+    agent = agent_of(desk, [*PLAN[:2], PLAN[-1]])
+    run(agent)
+    undo(agent, "u1", {"type": "reject", "message": "not yet"})
+    undo(agent, "u2", APPROVE)
+    assert desk.notes == START["notes"]
+    undo(agent, "u3")
+    assert len(desk.log) == 4
+
+
+@pytest.mark.parametrize("fault", [NotMade("no connection"), TimeoutError("no answer")])
+def test_of_an_undo_that_failed_half_way_the_rest_can_be_undone(desk, fault):
+    agent = agent_of(desk, [*PLAN[:2], PLAN[-1]], interrupt_on="none")
+    checks = [{"description": "anything", "check": "true"}]
+    agent.invoke({"messages": [("user", "do it")], "task_state": START, "checklist": checks}, THREAD)
+    desk.fault, is_known = fault, isinstance(fault, NotMade)
+    out = undo(agent, "u1", *([] if is_known else [{"type": "skip"}]))
+    assert desk.notes == {"n1": "milk", "real-1": "tea"}
+    assert ("Not done: delete" if is_known else "delete") in out["messages"][-1].text
+    desk.fault = None
+    for id_ in ("u2", "u3"):
+        undo(agent, id_)
+    # where it is not known whether it took effect, it is not made again
+    assert [name for name, _ in desk.log] == ["write", "change", "change", *(["delete"] * is_known)]
+    assert (desk.notes == START["notes"]) is is_known
 
 
 def test_what_cannot_be_undone_is_told_and_keeps_nothing_else(desk):
@@ -298,3 +381,17 @@ def test_a_way_back_that_the_calls_before_forbid_is_not_told_as_one(desk):
     found = find_way_back(UndoFinder(kit), writes, now, 5)
     assert [each["status"] for each in found.ways] == ["found", "none"]
     assert len(found.steps) == 1
+
+
+def test_an_embedded_agent_undoes_nothing_that_it_does_not_know(desk):
+    builder = StateGraph(Parent)
+    plan = [PLAN[0], {"say": "Done."}]
+    builder.add_node("agent", agent_of(desk, plan, interrupt_on="none", checkpointer=None))
+    builder.add_edge(START_NODE, "agent")
+    parent = builder.compile(checkpointer=InMemorySaver())
+    checks = [{"description": "anything", "check": "true"}]
+    parent.invoke({"messages": [("user", "do it")], "task_state": START, "checklist": checks}, THREAD)
+    for _ in range(2):
+        out = parent.invoke({"messages": [undo_message()]}, THREAD)
+        assert "nothing to undo" in out["messages"][-1].text
+    assert [name for name, _ in desk.log] == ["write"]

@@ -43,7 +43,7 @@ def answer(
     What was not done, and what is in doubt, is added by rule: no model can leave it out.
     """
     execution = execution_of(state)
-    if scope.context.undo_s and (writes := list_writes(state)):
+    if scope.context.undo_s and not state.get("undoes") and (writes := list_writes(state)):
         work = Work(function=find_way_back, args=(finder, writes, state["task_state"], scope.context.undo_s))
         (reply,) = yield [work]
         execution["undo"] = reply.value.ways if reply.value else []

@@ -59,7 +59,10 @@ class AgentRecord(Bookkeeping, total=False):
     """`open_turn`, `recover`: real calls of turns that have no answer: they were interrupted, or the person said
     something else; `answer` reports them."""
     undoable: list[DoneWrite]
-    """`open_turn`: the writes of the last turn that made any; lives as long as the thread."""
+    """`open_turn`: the writes of the last turn that made any, if it was no undo, less what was undone since; `rehearse`
+    how an undo takes them back; lives as long as the thread."""
+    undoes: bool
+    """`open_turn`: whether the turn's message asks to undo."""
     fidelity: dict[str, dict[str, int]]
     """`sync`, as long as the thread: tool to how many of its real calls there were, and how many drifted."""
 

@@ -46,7 +46,7 @@ from .channels import (
     last_entry,
     still_supposed,
 )
-from .undo import list_writes, rehearse_undo
+from .undo import find_undoable, rehearse_undo
 
 REMEMBERED_CHARS = 8_000
 """Characters of an interrupted turn's calls that the planner is shown."""
@@ -87,10 +87,11 @@ def begin(state: AgentState, journal: list[ExecutedCall] | None) -> dict[str, An
         is_answered = (state.get("execution") or {"turn": 0})["turn"] == state.get("turn")
         made = [entry for entry in journal if entry["tries"] and not is_answered]
         unreported = [*(state.get("unreported") or ()), *made]
-    writes = list_writes(state) if journal is not None else []
+    undoable = find_undoable(state) if journal is not None else None
     return {
         "unreported": unreported,
-        **({"undoable": writes} if writes else {}),
+        **({"undoable": undoable} if undoable is not None else {}),
+        "undoes": asks_undo(state.get("messages", [])),
         "turn_start_state": state.get("task_state") or {},
         "supposed": still_supposed(state),
         "rehearsals": {},
@@ -160,7 +161,7 @@ def rehearse_node(
         state = {**state, **opening(state)}
         limit_s = context_of(get_runtime().context, default).undo_s
         if asks_undo(state["messages"]):
-            out = {"rehearsal": await drive(rehearse_undo(finder, state, limit_s), driver)}
+            out = await drive(rehearse_undo(finder, state, limit_s), driver)
         else:
             out = await driver.do(inner.invoke, inner.ainvoke, input_of(state), config)
         for work in observe(state, out["rehearsal"]):
@@ -306,4 +307,5 @@ def update_of(state: AgentState, out: dict[str, Any], preview: MakePreview) -> d
         "preview": preview(rehearsal, now, steps, state["messages"]) if accepted else None,
         "approval": None,
         "ledger": {**ledger, "started_at": time.time()},
+        **({"undoable": out["undoable"]} if "undoable" in out else {}),
     }

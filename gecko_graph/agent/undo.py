@@ -26,6 +26,8 @@ from .channels import AgentState
 
 OTHERWISE = "reality did otherwise than was predicted"
 CHANGED = "what it wrote was changed since"
+NOTHING = "There is nothing to undo: no call is known here that has changed anything."
+UNDONE = "There is nothing to undo: the last turn that changed something was an undo."
 
 
 def list_writes(state: AgentState) -> list[DoneWrite]:
@@ -52,12 +54,27 @@ def list_writes(state: AgentState) -> list[DoneWrite]:
     return found
 
 
+def find_undoable(state: AgentState) -> list[DoneWrite] | None:
+    """Return what the next undo is to take back once this turn is over; None where that is as before.
+
+    A turn that undoes is no turn to undo: what it has taken back, or may have, is only left out.
+    """
+    if not (writes := list_writes(state)):
+        return None
+    if not state.get("undoes"):
+        return writes
+    made = {each["call"]["id"] for each in writes}
+    return [each for each in state.get("undoable") or () if made.isdisjoint(each.get("undone_by", ()))]
+
+
 class WayBack(NamedTuple):
     """What a search has found: the simulated calls in order, the state that they lead to, and what is told of it."""
 
     steps: list[Step]
     end: JsonObject
     ways: list[Undo]
+    ids: list[list[str]]
+    """Of each way, the ids of its steps."""
 
 
 def invert(before: JsonObject, after: JsonObject) -> Iterator[Operation]:
@@ -111,7 +128,7 @@ def find_way_back(
 
     One that has no way back does not keep earlier ones from theirs, as long as what they wrote still stands.
     """
-    world, ways, known = finder.begin(state), list[Undo](), set[str]()
+    world, ways, known, taking = finder.begin(state), list[Undo](), set[str](), list[list[str]]()
     ids = (id_ for number in count(1) if (id_ := f"undo_{number}") not in taken)
     for write in reversed(writes):
         now = world.state
@@ -129,11 +146,12 @@ def find_way_back(
             undo = {"call": write["call"], "status": "none", "calls": []}
         world = fork if undo["status"] == "found" else world
         ways.append(undo)
-    return WayBack(world.log, world.state, ways)
+        taking.append([step["call"]["id"] for step in made] if world is fork else [])
+    return WayBack(world.log, world.state, ways, taking)
 
 
 def rehearse_undo(finder: UndoFinder, state: AgentState, limit_s: float) -> Steps:
-    """Return the rehearsal of a turn that undoes the one before: its plan is what the search finds.
+    """Return the rehearsal of a turn that undoes the one before, whose plan is what the search finds, and `undoable`.
 
     Raises GeckoError where the search fails.
     """
@@ -141,14 +159,14 @@ def rehearse_undo(finder: UndoFinder, state: AgentState, limit_s: float) -> Step
     number, start, done = 1 + max((each["number"] for each in before), default=0), state["task_state"], state["steps"]
     # a plan before may have calls that were made and found again: the same id would pass for made
     taken = {each["call"]["id"] for each in (*state["journal"], *done, *state["unreported"])}
-    (reply,) = yield [
-        Work(function=find_way_back, args=(finder, state.get("undoable") or (), start, limit_s, taken)),
-    ]
+    writes = state.get("undoable") or []
+    (reply,) = yield [Work(function=find_way_back, args=(finder, writes, start, limit_s, taken))]
     if reply.failure:
         raise GeckoError(f"what was done cannot be undone here: {reply.failure}")
     found: WayBack = reply.value
     lines = [f"{format_call(each['call'])}: {describe_undo(each)}" for each in found.ways]
-    told = "\n".join(lines) or "There is nothing to undo: no call of this conversation has changed anything."
+    nothing = NOTHING if state.get("undoable") is None else UNDONE
+    told = "\n".join(lines) or nothing
     steps, answer = [*done, *found.steps], told if found.steps else ""
     verdict: Verdict = {"status": "failed", "score": 0.0, "items": [], "feedback": told}
     if found.steps:
@@ -163,4 +181,8 @@ def rehearse_undo(finder: UndoFinder, state: AgentState, limit_s: float) -> Step
         "v": VERSION, "plan": plan_of(attempt), "verdict": verdict, "answer": answer, "attempts": [attempt],
         "checklist": [], "chosen": number, "changes": changes, "usage": {},
     }  # fmt: skip
-    return rehearsal
+    undoable: list[DoneWrite] = []
+    for write, ids in zip(writes, reversed(found.ids), strict=True):
+        earlier = write.get("undone_by", []) if state["rehearsals"] else []  # of this turn
+        undoable.append({**write, "undone_by": [*earlier, *ids]})
+    return {"rehearsal": rehearsal, "undoable": undoable} if writes else {"rehearsal": rehearsal}

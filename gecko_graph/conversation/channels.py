@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 from ..models.formatting import text_of
 from ..models.usage import add_usage
 from ..state import JsonObject, Usage
-from ..world.calls import fold_snapshot
+from ..world.calls import fold_snapshot, is_snapshot
 from ..world.channels import GivenMessages
 from ..world.reducers import count_asked, delta
 from .milestones.goal import Score
@@ -95,7 +95,7 @@ class ConversationState(TypedDict, total=False):
     """Caller, `user`, `agent`, `tools`; each with an envelope ."""
     task_state: JsonObject
     """Caller: the state at the start; the scenario's where left out."""
-    world: Annotated[JsonObject, delta(fold_snapshot, dict, SNAPSHOT_EVERY)]
+    world: Annotated[JsonObject, delta(fold_snapshot, dict, SNAPSHOT_EVERY, begins=is_snapshot)]
     """`open_world`: the snapshot of a `World`; `user` (the clock), `agent`, `tools`: the calls since."""
     next_line: int
     """`user`: which line of a scripted user comes next."""

@@ -17,14 +17,15 @@ from typing import Annotated, Any, Literal, NotRequired, get_args
 
 from langchain.agents.middleware.types import AgentMiddleware, ExtendedModelResponse, OmitFromInput, PrivateStateAttr
 from langchain_core.messages import ToolMessage
-from langgraph.types import Command
+from langgraph.config import get_config
+from langgraph.types import Command, TracePolicy
 from typing_extensions import TypedDict
 
 from ..context import GeckoContext
 from ..contracts.clauses import tell_rule
 from ..errors import GeckoError, StateError
 from ..events import event
-from ..models.answer import AT_ONCE, AWAITED, Driver, aperform, finish, perform
+from ..models.answer import Driver, aperform, perform
 from ..models.ask import Reply, Work
 from ..models.factory import ModelsLike
 from ..models.usage import add_usage
@@ -40,7 +41,7 @@ from ..tools.real import drive
 from ..values.difference import json_equal
 from ..values.observation import Observe
 from ..world.as_tools import add_marks, build_message, find_pending
-from ..world.calls import fold_snapshot
+from ..world.calls import fold_snapshot, is_snapshot
 from ..world.records import ExecutedCall
 from ..world.reducers import delta
 from ..world.rung import Rung
@@ -48,6 +49,7 @@ from ..world.undo import UndoFinder
 from ..world.world import World, check_setup
 from .calls import Claimed, as_edited, complain_again, find_rehearsed, read_result, refuse, reject
 from .checked import Checked, find_tool
+from .hooks import LEFT_OUT, both, check_history, with_masks
 from .live import Live, LiveWorlds, config_of
 from .pending import set_id
 from .review import Reviewer
@@ -71,7 +73,7 @@ def merge_done(old: JsonObject | None, new: JsonObject | None) -> JsonObject:
 class GeckoState(TypedDict, total=False):
     """The agent's keys that are added."""
 
-    gecko: NotRequired[Annotated[JsonObject, OmitFromInput, delta(fold_snapshot, dict)]]
+    gecko: NotRequired[Annotated[JsonObject, OmitFromInput, delta(fold_snapshot, dict, begins=is_snapshot)]]
     """The world's snapshot, for `World.restore`; its `state` is the task state now. Calls are written as they come."""
     gecko_journal: NotRequired[Annotated[list[ExecutedCall], OmitFromInput, add]]
     """The real calls, with the `drift` and the `departure` of each. Whole in each checkpoint, as `messages` are: a
@@ -80,19 +82,6 @@ class GeckoState(TypedDict, total=False):
     """The last message's calls, what was simulated of each, and which were approved."""
     gecko_done: Annotated[JsonObject, PrivateStateAttr, merge_done]
     """What became of its calls, until it is booked."""
-
-
-def both(hook: Callable[..., Any]) -> tuple[Any, Any]:
-    """Return a hook as LangChain calls it, sync and async."""
-
-    def at_once(self: Any, state: Any, runtime: Any) -> Any:
-        return finish(hook(self, state, runtime, AT_ONCE))
-
-    async def awaited(self: Any, state: Any, runtime: Any) -> Any:
-        return await hook(self, state, runtime, AWAITED)
-
-    at_once.__doc__ = awaited.__doc__ = hook.__doc__
-    return at_once, awaited
 
 
 class GeckoMiddleware(AgentMiddleware):
@@ -117,6 +106,8 @@ class GeckoMiddleware(AgentMiddleware):
         learned: A file of learned contracts, or its content, as for `create_gecko_agent`; a write that they refuse in
             `guard` or `preview` is asked about where there is a checkpointer.
         observe: Where a row goes for each real call: a file, or a function that takes the row.
+        trace_policy: What a tracer is given of the hooks' inputs and outputs, by default nothing; masked where another
+            policy keeps it. None is LangChain's policy of the process (`configure_trace_policy`), unmasked.
 
     Raises:
         GeckoError: An argument cannot be used; the message says which.
@@ -138,8 +129,10 @@ class GeckoMiddleware(AgentMiddleware):
         ledger: CallLedger | None = None,
         observe: Observe = None,
         learned: LearnedLike = None,
+        trace_policy: TracePolicy | None = LEFT_OUT,
     ) -> None:
         super().__init__()
+        self.trace_policy = trace_policy and with_masks(trace_policy)
         if mode not in get_args(Mode):
             raise GeckoError(f"mode: expected one of {', '.join(get_args(Mode))}, got {mode!r}")
         if mode == "guard" and model is not None:
@@ -178,6 +171,8 @@ class GeckoMiddleware(AgentMiddleware):
             start = done.value
         elif not known:
             start = self._state
+            if self._mode not in SIMULATED:
+                check_history(state["messages"], self._toolkit, get_config())
         update = dict[str, Any]()
         if known and (start is None or json_equal(start, known["start"])):
             world = self._template.resume(known)  # checked whole here, and from now on the graph's own

@@ -23,9 +23,9 @@ from langgraph.runtime import get_runtime
 from langgraph.types import Overwrite
 
 from ..context import GeckoContext, context_of
-from ..errors import TaskError, did_you_mean
+from ..errors import StateError, TaskError, did_you_mean
 from ..events import Emit
-from ..state import Role, Usage
+from ..state import LOST, Role, Usage
 from .answer import AT_ONCE, AWAITED, Driver, aanswer, answer, finish
 from .ask import AnyAsk, Reply, Work
 from .factory import Models
@@ -108,6 +108,16 @@ ADD_UP: Mapping[Book, frozenset[str]] = {
 
 NODE_STATE: ContextVar[Mapping[str, Any]] = ContextVar("gecko_node_state", default=MappingProxyType({}))
 """State of the node that asks: what a recorded reply may refer to. A live model never sees it."""
+
+
+def require_whole(state: Mapping[str, Any]) -> None:
+    """Raise StateError where a value of a graph's state is lost: its thread's older checkpoints are missing."""
+    for value in state.values():
+        if isinstance(value, dict) and LOST in value:
+            raise StateError(
+                f"this thread has lost its {value[LOST]!r}: it was copied or pruned without the checkpoints that the "
+                "value is read from. Copy or keep all checkpoints and writes of a thread, or begin a new one"
+            )
 
 
 def open_record(state: Mapping[str, Any]) -> dict[str, Any]:
@@ -210,6 +220,7 @@ class AskNode(Runnable[Any, Any]):
         """Return the node's update, without empty values of the keys that add up: each write is a channel's update."""
         scope = self._scope(config)
         models = self.models.chosen(scope.context.model)
+        require_whole(state)
         state = open_record(state) if self.kept else state
         update = await run_node(self.fn, state, scope, driver, models=models, book=self.book, config=config)
         adding = ADD_UP.get(self.book, ())

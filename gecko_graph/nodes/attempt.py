@@ -21,7 +21,7 @@ from ..events import event
 from ..models.conversation import build_call_messages
 from ..models.formatting import cut
 from ..models.memory import recall_calls
-from ..models.node import NodeScope, close_record, open_record
+from ..models.node import NodeScope, close_record, open_record, require_whole
 from ..models.usage import total
 from ..retrieval.search import MOST_SEARCHES
 from ..state import VERSION, Stop, UnjudgedAttempt
@@ -157,6 +157,7 @@ def prepare_run(
     in a trace. Under the name of its node LangGraph would send all that the planner saw, simulated results included, to
     callers that stream `messages` without subgraphs.
     """
+    require_whole(state)
     context = context_of(get_runtime().context, default)
     number = state.get("number") or next_attempt(state)
     own: RunnableConfig = {

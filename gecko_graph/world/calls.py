@@ -118,8 +118,13 @@ def read_state(state: Any) -> JsonObject:
 def fold_snapshot(old: JsonObject, writes: Sequence[JsonObject]) -> JsonObject:
     """Return a world's snapshot after its writes (reducer): whole ones, or `{"records", "usage"}` of more calls."""
     for write in writes:
-        old = write if "start" in write else _extend(old, write)
+        old = write if is_snapshot(write) else _extend(old, write)
     return old
+
+
+def is_snapshot(write: JsonObject) -> bool:
+    """Return whether a write is a world's whole snapshot, not more calls."""
+    return "records" not in write
 
 
 def _extend(old: JsonObject, write: JsonObject) -> JsonObject:

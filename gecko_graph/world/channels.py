@@ -28,7 +28,17 @@ from ..state import (
     UnjudgedAttempt,
     Usage,
 )
-from .reducers import SNAPSHOT_EVERY_TURNS, count_asked, delta, extend, fold_state, gather_facts, replace
+from .reducers import (
+    SNAPSHOT_EVERY_TURNS,
+    count_asked,
+    delta,
+    extend,
+    fold_state,
+    gather_facts,
+    is_whole,
+    only_overwrite,
+    replace,
+)
 
 
 class SemanticRecord(TypedDict):
@@ -207,11 +217,11 @@ class GeckoState(TypedDict, total=False):
     items: list[ChecklistItem] | None
     """`bootstrapper`: the given checklist, or None; then `checklist`: the model's, empty where there is none; None
     where nothing is to be judged by it."""
-    attempts: Annotated[list[Attempt], delta(extend, list, SNAPSHOT_EVERY_TURNS)]
+    attempts: Annotated[list[Attempt], delta(extend, list, SNAPSHOT_EVERY_TURNS, begins=only_overwrite)]
     """`judge` appends; `bootstrapper` clears."""
     number: int
     """Of the attempt, where several run at once; only in what is sent to them."""
-    bookkeeping: Annotated[Bookkeeping, delta(fold_bookkeeping, dict, SNAPSHOT_EVERY_TURNS)]
+    bookkeeping: Annotated[Bookkeeping, delta(fold_bookkeeping, dict, SNAPSHOT_EVERY_TURNS, begins=only_overwrite)]
     """All nodes: what nobody has to read. A write holds only the keys that it changes."""
     rehearsal: Rehearsal
     """`finish`."""
@@ -265,7 +275,7 @@ class AttemptRecord(TypedDict, total=False):
 class AttemptChannels(TypedDict, total=False):
     """The attempt graph's keys: LangGraph visits each in every superstep, so they are few."""
 
-    task_state: Annotated[JsonObject, delta(fold_state, dict)]
+    task_state: Annotated[JsonObject, delta(fold_state, dict, begins=is_whole)]
     """`begin`, `state_updater`: patches, folded."""
     trace: Annotated[list[AnyMessage], delta(extend, list)]
     """`planner`, `validator`, `state_updater`: what the planner has seen since the conversation."""
@@ -277,7 +287,7 @@ class AttemptChannels(TypedDict, total=False):
     """`planner`."""
     stop: Stop
     """`planner`."""
-    bookkeeping: Annotated[AttemptRecord, delta(fold_bookkeeping, dict)]
+    bookkeeping: Annotated[AttemptRecord, delta(fold_bookkeeping, dict, begins=lambda write: "before" in write)]
     """Input, then all nodes: what nobody has to read. A write holds only the keys that it changes."""
 
 

@@ -80,6 +80,8 @@ class DoneWrite(TypedDict):
     """What leads from the state after it to the one before."""
     reason: str
     """Why no way back is looked for; empty where one is."""
+    undone_by: NotRequired[list[str]]
+    """Ids of the calls that a turn was to take it back with."""
 
 
 class Prediction(TypedDict):

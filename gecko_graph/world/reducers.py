@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
+from functools import reduce, wraps
 from typing import Any, Self, SupportsIndex, TypeVar, cast
 
+from langgraph._internal._typing import MISSING
 from langgraph.channels.delta import DeltaChannel
 
-from ..state import JsonObject, Patch, SupposedFact
+from ..state import LOST, JsonObject, Patch, SupposedFact
 from ..values.patch import fold_patches
 
 SNAPSHOT_EVERY_TURNS = 10
@@ -25,30 +26,68 @@ Item = TypeVar("Item")
 
 
 class _SharedDelta(DeltaChannel[Any]):
-    """A DeltaChannel whose copies share its value: no reducer changes one in place.
+    """A DeltaChannel that tells a lost value, and whose copies share theirs, since no reducer changes one in place.
 
-    LangGraph copies all channels for each router, which for long lists takes longer than all else.
+    LangGraph copies all channels for each router, which for long lists takes longer than all else. A value whose
+    checkpoints were not copied, or were pruned, it reads as an empty one: here it is lost, until it is written whole.
     """
+
+    is_seeded = True
 
     def __init__(self, reducer: Any, typ: Any = None, *, snapshot_frequency: int) -> None:
         super().__init__(reducer, typ, snapshot_frequency=snapshot_frequency)
-        if reducer is replace:  # a whole value: an empty one that is given is not one that is missing
-            self.typ = type(None)
+        if reducer.__wrapped__ is replace:
+            self.typ = type(None)  # a whole value: an empty one that is given is not one that is missing
 
     def copy(self) -> Self:
         new = type(self)(self.reducer, self.typ, snapshot_frequency=self.snapshot_frequency)
         new.key, new.value = self.key, self.value
         return new
 
+    def from_checkpoint(self, checkpoint: Any) -> Self:
+        new = super().from_checkpoint(checkpoint)
+        new.is_seeded = checkpoint is not None and checkpoint is not MISSING
+        return new
+
+    def replay_writes(self, writes: Sequence[Any]) -> None:
+        if not self.is_seeded:  # it was written before: its first write must be among these
+            self.value = {LOST: self.key}
+        super().replay_writes(writes)
+
+
+def any_write(write: Any) -> bool:
+    """Return True: a value begins with any write."""
+    del write
+    return True
+
+
+def only_overwrite(write: Any) -> bool:
+    """Return False: a value begins with an `Overwrite`, which LangGraph applies by itself."""
+    del write
+    return False
+
 
 def delta(
-    reducer: Callable[[Any, Sequence[Any]], Any], kind: type, every: int = SNAPSHOT_EVERY_CALLS
+    reducer: Callable[[Any, Sequence[Any]], Any],
+    kind: type,
+    every: int = SNAPSHOT_EVERY_CALLS,
+    *,
+    begins: Callable[[Any], bool] = any_write,
 ) -> DeltaChannel[Any]:
     """Return a channel that is checkpointed as its writes and folded on read.
 
-    `DeltaChannel` is beta: this is the one place that makes one, so that a plain channel can take its place.
+    `DeltaChannel` is beta: this is the one place that makes one, so that a plain channel can take its place. `begins`
+    says whether a write can be a value's first one: a value without it is lost, and reads as `{LOST: key}`.
     """
-    return _SharedDelta(reducer, kind, snapshot_frequency=every)
+
+    @wraps(reducer)
+    def fold(old: Any, writes: Sequence[Any]) -> Any:
+        if not (isinstance(old, dict) and LOST in old):
+            return reducer(old, writes)
+        first = next((index for index, write in enumerate(writes) if begins(write)), None)
+        return old if first is None else reducer(kind(), writes[first:])
+
+    return _SharedDelta(fold, kind, snapshot_frequency=every)
 
 
 def extend(old: list[Any], writes: Sequence[list[Any]]) -> list[Any]:
@@ -115,6 +154,11 @@ def fold_state(old: JsonObject, writes: Sequence[Patch | JsonObject]) -> JsonObj
     for write in writes:
         old = write if isinstance(write, dict) else fold_patches(old, [write])
     return old
+
+
+def is_whole(write: Patch | JsonObject) -> bool:
+    """Return whether a write to an attempt's task state is the whole state, also as a patch of it."""
+    return isinstance(write, dict) or any(each["path"] == "" for each in write)
 
 
 def count_asked(old: dict[str, int], new: dict[str, int]) -> dict[str, int]:

@@ -1,0 +1,87 @@
+"""What all hooks of the middleware share: sync and async, on a whole thread only, and what a trace shows of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from langchain_core.messages import AnyMessage, BaseMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.types import TracePolicy, omit_payload
+
+from ..errors import StateError
+from ..models.answer import AT_ONCE, AWAITED, finish
+from ..models.node import require_whole
+from ..state import LOST, Json
+from ..tools import Toolkit
+from ..values.observation import mask_values
+
+LEFT_OUT = TracePolicy(process_inputs=omit_payload, process_outputs=omit_payload)
+"""A hook is given the whole agent's state, world and journal included: a tracer would keep that for each call."""
+
+
+def both(hook: Callable[..., Any]) -> tuple[Any, Any]:
+    """Return a hook as LangChain calls it, sync and async, with the agent's state or a request that holds it."""
+
+    def at_once(self: Any, state: Any, runtime: Any) -> Any:
+        check_thread(state)
+        return finish(hook(self, state, runtime, AT_ONCE))
+
+    async def awaited(self: Any, state: Any, runtime: Any) -> Any:
+        check_thread(state)
+        return await hook(self, state, runtime, AWAITED)
+
+    at_once.__doc__ = awaited.__doc__ = hook.__doc__
+    return at_once, awaited
+
+
+def check_thread(given: Any) -> None:
+    """Raise StateError where a thread has lost its world: a guard would forget what its real calls have changed."""
+    state = getattr(given, "state", given)
+    is_emptied = state.get("gecko_journal") and not state.get("gecko")
+    require_whole({"gecko": {LOST: "gecko"}} if is_emptied else state)
+
+
+def check_history(messages: Sequence[AnyMessage], toolkit: Toolkit, config: RunnableConfig) -> None:
+    """Raise StateError where a world is to begin behind real writes of this thread, as if none had been made.
+
+    `update_state` as the graph's input copies a thread's messages without its world. Within a parent graph each turn
+    begins a world, and without a checkpointer nothing else can.
+    """
+    at = config.get("configurable", {})
+    answers = [each for each in messages if isinstance(each, ToolMessage) and not toolkit.is_read(str(each.name))]
+    marks = [each.additional_kwargs.get("gecko", {}) for each in answers]
+    if at.get("__pregel_checkpointer") and "|" not in at.get("checkpoint_ns", "") and any(map(is_made, marks)):
+        raise StateError(
+            "this thread's messages tell of real calls, and it has no world that knows them: it was copied by its "
+            "values. Copy all checkpoints and writes of a thread, give `state` as a function, or begin without these "
+            "messages"
+        )
+
+
+def is_made(marks: Mapping[str, Any]) -> bool:
+    """Return whether a tool message's marks are those of a real call."""
+    return marks.get("rung") == "real" and not marks.get("simulated")
+
+
+def with_masks(policy: TracePolicy) -> TracePolicy:
+    """Return a trace policy whose payloads are masked."""
+
+    def masked(process: Callable[[Any], Any] | None) -> Callable[[Any], Any]:
+        return lambda value: mask_values(as_plain(process(value) if process else value))
+
+    return TracePolicy(process_inputs=masked(policy.process_inputs), process_outputs=masked(policy.process_outputs))
+
+
+def as_plain(value: Any) -> Json:
+    """Return a hook's input or output as JSON values; of what else it holds, as functions and runtimes, the type."""
+    if isinstance(value, BaseMessage):
+        value = value.model_dump()
+    if is_dataclass(value) and not isinstance(value, type):
+        value = {each.name: getattr(value, each.name) for each in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): as_plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_plain(each) for each in value]
+    return value if value is None or isinstance(value, str | int | float) else f"<{type(value).__name__}>"
