@@ -72,7 +72,7 @@ def serve(options: Options) -> int:
     hosts = LOOPBACK if options.host in LOOPBACK else ()
     guarded = Guard(app, hosts=hosts, origins=options.origin, token=options.token)
     if upstream:
-        writes = "also writes, each once" if options.allow_writes else "writes are refused"
+        writes = "also writes, those with an Idempotency-Key once" if options.allow_writes else "writes are refused"
         told.append(f"calls pass on to {options.upstream} for real; {writes}")
     sys.stderr.writelines(f"note: {note}\n" for note in [*operations.notes, *told])
     config = uvicorn.Config(guarded, host=options.host, port=options.port, log_level="warning", lifespan="on")
