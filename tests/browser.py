@@ -41,7 +41,7 @@ class Browser:
             target = self.ask("Target.createTarget", url="about:blank")["targetId"]
             attached = self.ask("Target.attachToTarget", targetId=target, flatten=True)
             self.session = {"sessionId": attached["sessionId"]}
-            for domain in ("Page", "Runtime", "Log"):
+            for domain in ("Page", "Runtime"):
                 self.ask(f"{domain}.enable")
         except BaseException:
             self.close()
@@ -64,7 +64,7 @@ class Browser:
             if told.get("id") == self.number:
                 assert "error" not in told, told
                 return told["result"]
-            if told["method"] in ("Runtime.exceptionThrown", "Log.entryAdded"):
+            if told["method"] == "Runtime.exceptionThrown":
                 self.faults.append(told["params"])
             if told["method"] == "Page.javascriptDialogOpening":
                 raise AssertionError(f"a dialog: {told['params']['message']}")
@@ -72,6 +72,7 @@ class Browser:
     def open(self, url):
         """Load a page."""
         assert "errorText" not in self.ask("Page.navigate", url=url)
+        self.until("location.href !== 'about:blank' && document.readyState === 'complete'")
 
     def run(self, expression):
         """Return the value of an expression of JavaScript in the page."""

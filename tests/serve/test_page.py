@@ -10,7 +10,7 @@ from tests.browser import browser  # noqa: F401
 
 from .test_save import start, stop
 
-TITLE = "document.querySelector('#sessions [aria-current=true]').textContent"
+TITLE = "(document.querySelector('#sessions [aria-current=true]')?.textContent || '')"
 NOTE = "document.getElementById('note').textContent"
 
 
@@ -102,6 +102,7 @@ def test_the_page_is_clicked_through(served, browser):  # noqa: F811
     browser.click(button("close"))
     assert browser.until(f"{TITLE}.startsWith('default') && {TITLE}") == "default (0)"
     assert session not in {one["id"] for one in served.get("/_gecko/sessions").json()["sessions"]}
+    assert not browser.run(NOTE)
     assert browser.faults == []
 
 
