@@ -170,8 +170,9 @@ async def test_two_at_once_are_one_write_and_two_users_two(shop):
     shop.wait = asyncio.Event()
     alice, bob = ({**KEY, "authorization": f"Bearer {who}"} for who in ("alice", "bob"))
     begun = [asyncio.create_task(shop.ask(headers=each)) for each in (alice, alice, bob)]
-    while len(shop.sent) < 2 or not any(each.done() for each in begun):
-        await asyncio.sleep(0.01)
+    async with asyncio.timeout(20):
+        while len(shop.sent) < 2 or not any(each.done() for each in begun):
+            await asyncio.sleep(0.01)
     shop.wait.set()
     assert sorted(each.status_code for each in await asyncio.gather(*begun)) == [200, 200, 409]
     assert len(shop.sent) == 2
