@@ -6,7 +6,7 @@ import asyncio
 import shlex
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, asynccontextmanager, closing, contextmanager, nullcontext
 from pathlib import Path
 from types import SimpleNamespace as Options
 from typing import Any
@@ -54,13 +54,13 @@ def serve(options: Options) -> int:
     sessions = Sessions(base, journal=journal, most=options.sessions, idle_s=options.idle, call_s=options.call_s)
     mcp = _build_mcp(options, sessions, upstream)
     if options.mcp:
-        with opened:
+        with opened, closing(journal) if journal else nullcontext():
             asyncio.run(mcp.run_stdio())
         return 0
 
     @asynccontextmanager
     async def lifespan(_: Any) -> AsyncIterator[None]:
-        with opened:
+        with opened, closing(journal) if journal else nullcontext():
             async with mcp.manager.run() if mcp else nullcontext():
                 yield
             if upstream:
@@ -72,7 +72,7 @@ def serve(options: Options) -> int:
     hosts = LOOPBACK if options.host in LOOPBACK else ()
     guarded = Guard(app, hosts=hosts, origins=options.origin, token=options.token)
     if upstream:
-        writes = "also writes, each once" if options.allow_writes else "writes are refused"
+        writes = "also writes, those with an Idempotency-Key once" if options.allow_writes else "writes are refused"
         told.append(f"calls pass on to {options.upstream} for real; {writes}")
     sys.stderr.writelines(f"note: {note}\n" for note in [*operations.notes, *told])
     config = uvicorn.Config(guarded, host=options.host, port=options.port, log_level="warning", lifespan="on")

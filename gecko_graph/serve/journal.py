@@ -1,23 +1,32 @@
 """The file of `--save`: what changed a session, one row each, written before it is acknowledged.
 
-Rows are chained by a digest: a file that was damaged or edited opens nothing. SQLite's exclusive lock, which ends with
-the process, keeps a second server out. What was acknowledged outlasts the death of the process; a power cut may lose
-the last moments (`synchronous=NORMAL`).
+Rows are chained by a digest, and the chain's end is known: while rows are added it stands in a second file, FILE-head,
+after an orderly end in FILE itself. So a file that was damaged, edited, lost its end, or was copied without what stands
+beside it opens nothing. SQLite's exclusive lock, which ends with the process, keeps a second server out. What was
+acknowledged outlasts the death of the process; a power cut may lose the last moments (`synchronous=NORMAL`), and then
+the file says so.
+
+The head is written after its row and before the row is acknowledged: killed in between, the rows go beyond it.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterator
+from contextlib import suppress
 from hashlib import sha256
+from io import FileIO
 from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import GeckoError
 from ..state import Json
 
-_FORMAT = "1"
+_FORMAT = "2"
+_OPEN = ""
+"""In the place of the chain's end: FILE-head has it."""
 
 
 class Row(NamedTuple):
@@ -36,58 +45,91 @@ class Journal:
     """
 
     def __init__(self, file: str | Path, *, identity: str) -> None:
-        self._file = file
+        self._file, self._head_file = file, Path(f"{file}-head")
+        self._head: FileIO | None = None
+        self._mark = sha256(identity.encode()).hexdigest()
         try:
             self._base = sqlite3.connect(file, isolation_level=None, timeout=0.2, check_same_thread=False)
             self._base.execute("PRAGMA locking_mode=EXCLUSIVE")
-            self._base.execute("PRAGMA journal_mode=WAL")
-            self._base.execute("PRAGMA synchronous=NORMAL")
             self._base.execute("BEGIN EXCLUSIVE")
             if self._base.execute("PRAGMA quick_check").fetchone() != ("ok",):
                 raise sqlite3.DatabaseError("quick_check")
-            self._base.execute("CREATE TABLE IF NOT EXISTS head (format TEXT, identity TEXT)")
-            self._base.execute(
-                "CREATE TABLE IF NOT EXISTS rows (n INTEGER PRIMARY KEY, session TEXT, kind TEXT, data TEXT, mark TEXT)"
-            )
-            head = self._base.execute("SELECT format, identity FROM head").fetchone()
-            if head is None:
-                self._base.execute("INSERT INTO head VALUES (?, ?)", (_FORMAT, identity))
+            if not Path(file).stat().st_size:
+                self._create(identity)
+            *head, self._end = self._base.execute("SELECT * FROM head").fetchone()
             self._base.execute("COMMIT")
+            self._base.execute("PRAGMA journal_mode=WAL")  # not before: the new tables are in the file itself
+            self._base.execute("PRAGMA synchronous=NORMAL")
         except sqlite3.OperationalError as error:
             if "locked" in str(error):
                 raise GeckoError(f"--save {file}: another process serves this file") from None
-            raise GeckoError(f"--save {file}: cannot be opened: {error}") from None
-        except sqlite3.DatabaseError:
+            if "no such table" not in str(error):
+                raise GeckoError(f"--save {file}: cannot be opened: {error}") from None
             raise GeckoError(f"--save {file}: it is damaged, or no file of --save") from None
-        if head is not None and head != (_FORMAT, identity):
-            raise GeckoError(f"--save {file}: it belongs to other tools or another start state")
-        self._mark = identity
+        except (sqlite3.DatabaseError, TypeError, ValueError):
+            raise GeckoError(f"--save {file}: it is damaged, or no file of --save") from None
+        if head != [_FORMAT, identity]:
+            why = "other tools or another start state" if head[:1] == [_FORMAT] else "another version of gecko-graph"
+            raise GeckoError(f"--save {file}: it belongs to {why}")
+
+    def _create(self, identity: str) -> None:
+        self._base.execute("CREATE TABLE head (format TEXT, identity TEXT, end TEXT)")
+        self._base.execute("INSERT INTO head VALUES (?, ?, ?)", (_FORMAT, identity, self._mark))
+        self._base.execute("CREATE TABLE rows (n INTEGER PRIMARY KEY, session TEXT, kind TEXT, data TEXT, mark TEXT)")
 
     def read(self) -> Iterator[Row]:
         """Yield all rows in their order. Raises GeckoError where one was changed or is missing."""
         try:
+            head = self._head_file.read_text(encoding="ascii") if self._head_file.exists() else ""
+            is_reached = head in ("", self._mark)
             for at, (number, session, kind, data, mark) in enumerate(
                 self._base.execute("SELECT n, session, kind, data, mark FROM rows ORDER BY n"), 1
             ):
                 self._mark = self._next(session, kind, data)
                 if number != at or mark != self._mark:
                     raise ValueError(number)
+                is_reached = is_reached or mark == head
                 yield Row(session, kind, json.loads(data))
-        except (sqlite3.DatabaseError, ValueError, TypeError, AttributeError, RecursionError):
+        except (sqlite3.DatabaseError, OSError, ValueError, TypeError, AttributeError, RecursionError):
             raise GeckoError(f"--save {self._file}: it is damaged or was edited: nothing of it is served") from None
+        if not is_reached or self._end not in (_OPEN, self._mark):
+            raise GeckoError(f"--save {self._file}: its last rows are gone: nothing of it is served")
+        if self._end == _OPEN and not head:
+            raise GeckoError(
+                f"--save {self._file}: it was copied while it was served, or its server was killed: it needs the files "
+                f"that stood beside it, {self._head_file.name} and {Path(self._file).name}-wal"
+            )
 
     def append(self, row: Row) -> None:
         """Write a row; it outlasts the process when this returns."""
+        head = self._head = self._head or self._begin()
         data = json.dumps(row.data, ensure_ascii=False, separators=(",", ":"))
         mark = self._next(row.session, row.kind, data)
         self._base.execute(
             "INSERT INTO rows (session, kind, data, mark) VALUES (?, ?, ?, ?)", (row.session, row.kind, data, mark)
         )
         self._mark = mark
+        head.seek(0)
+        head.write(mark.encode())
+
+    def _begin(self) -> FileIO:
+        """Return FILE-head with the chain's end, which FILE itself no longer has from here on."""
+        self._head_file.touch()
+        head = FileIO(self._head_file, "r+")  # never cut, so that it has a mark at every moment
+        head.write(self._mark.encode())
+        os.fsync(head.fileno())
+        self._base.execute("UPDATE head SET end = ?", (_OPEN,))
+        self._base.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return head
 
     def _next(self, session: str, kind: str, data: str) -> str:
         return sha256("\0".join((self._mark, session, kind, data)).encode("utf-8", "surrogatepass")).hexdigest()
 
     def close(self) -> None:
-        """Give the file back."""
+        """Give the file back, whole in itself: FILE-head and FILE-wal are gone."""
+        if self._head is not None:
+            with suppress(sqlite3.Error, OSError):  # else it is as after a kill
+                self._base.execute("UPDATE head SET end = ?", (self._mark,))
+                self._head.close()
+                self._head_file.unlink()
         self._base.close()

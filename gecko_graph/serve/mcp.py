@@ -17,7 +17,7 @@ from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.requests import Request
 from starlette.routing import Route
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from ..errors import GeckoError, NotMade, RunFailure
 from ..graph import create_gecko
@@ -28,9 +28,8 @@ from ..tools.openapi.request import CannotSend
 from ..tools.spec import ToolSpec
 from .guard import MAX_BODY
 from .sessions import DEFAULT, Refused, Sessions
-from .shadow import Passed, Sender, Upstream
+from .shadow import IN_DOUBT, MAY_HAVE, Passed, Sender, Upstream
 
-PASSED = "gecko_passed"
 META_KEY = "gecko/idempotency-key"
 """In a call's `_meta`: the key of a real write."""
 REHEARSE_S = 600.0
@@ -77,9 +76,7 @@ class McpFace:
         names = [name for name in _OWN if own and (model is not None or name != "gecko_rehearse")]
         self._own = [name for name in names if name not in sessions.base.toolkit]
         self._server: Server[Any] = Server("gecko-graph", on_list_tools=self._list, on_call_tool=self._call)
-        self.manager = StreamableHTTPSessionManager(
-            self._server, json_response=upstream is not None, max_request_body_size=MAX_BODY
-        )
+        self.manager = StreamableHTTPSessionManager(self._server, max_request_body_size=MAX_BODY)
 
     def routes(self) -> list[Route]:
         """Return the routes of streamable HTTP; `manager.run()` must be open while they are used."""
@@ -91,7 +88,6 @@ class McpFace:
             await self._server.run(reading, writing, self._server.create_initialization_options())
         if self._upstream is not None:
             await asyncio.gather(*self._works, return_exceptions=True)  # what is at the service goes on
-            await self._upstream.linger()
             await self._upstream.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -103,29 +99,7 @@ class McpFace:
         except Refused as refused:
             await refused.respond()(scope, receive, send)
             return
-        if self._upstream is None:
-            await self.manager.handle_request(scope, receive, send)
-        else:
-            await self._hand_out(self._upstream, scope, receive, send)
-
-    async def _hand_out(self, upstream: Upstream, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, and note whether its client was there to take what the service said."""
-        passed: list[Passed] = scope.setdefault(PASSED, [])
-        taken = list[Passed]()
-
-        async def watched(message: Message) -> None:
-            if message["type"] == "http.response.start" and not await Request(scope, receive).is_disconnected():
-                taken.extend(passed)
-            await send(message)
-
-        try:
-            await self.manager.handle_request(scope, receive, watched)
-            for one in taken:
-                await upstream.hand_out(one)
-        finally:
-            del scope[PASSED]  # what is not over yet has nobody who waits for it
-            for one in passed:
-                upstream.keep(one)
+        await self.manager.handle_request(scope, receive, send)
 
     async def _list(self, context: Any, params: Any) -> types.ListToolsResult:
         tools = [_describe(tool) for tool in self._sessions.base.toolkit]
@@ -152,31 +126,25 @@ class McpFace:
             return _result("not over in time; nothing is kept", is_error=True)
 
     async def _pass_on(self, context: Any, upstream: Upstream, session: str, params: Any) -> types.CallToolResult:
-        """Make a call at the real service. It goes on where the client leaves: what it came to is kept for it."""
+        """Make a call at the real service. It goes on where the client leaves: what came of a key is kept for it."""
         name, args = params.name, dict(params.arguments or {})
-        tool, key = self._sessions.base.toolkit[name], str((params.meta or {}).get(META_KEY) or "")
+        tool, key = self._sessions.base.toolkit[name], (params.meta or {}).get(META_KEY, "")
+        if META_KEY in (params.meta or {}) and not (isinstance(key, str) and key.strip()):
+            return _result(f"{META_KEY}: expected a text that is not empty", is_error=True)
         # not by the older era's id: a client that connects anew, after a kill, repeats the same write under another one
-        sender = Sender(_named_session(context.request) or DEFAULT, key)
+        sender = Sender(_named_session(context.request) or DEFAULT, key.strip())
         if complaints := check_by_rule({"id": "", "name": name, "args": args}, tool):
             return _refuse(complaints)
         work = asyncio.ensure_future(upstream.call(tool, args, self._sessions, session, sender))
         self._works.add(work)
         work.add_done_callback(self._works.discard)
-        try:
-            passed = await asyncio.shield(work)
-        except asyncio.CancelledError:
-            work.add_done_callback(lambda done: _keep(upstream, done))
-            raise
-        waiting = context.request.scope.get(PASSED) if context.request else None
-        if context.request is None:  # the pipe is its only client's
-            await upstream.hand_out(passed)
-        elif waiting is None:
-            upstream.keep(passed)
-        else:
-            waiting.append(passed)
+        passed = await asyncio.shield(work)
         meta = {name.replace("x-gecko-", "gecko/"): value for name, value in passed.note.items()}
         real = {"gecko/rung": "real", "gecko/simulated": False}
-        return _result(passed.answer.result, is_error=passed.answer.status == "error", meta=real | meta)
+        result = _result(passed.answer.result, is_error=passed.answer.status == "error", meta=real | meta)
+        if IN_DOUBT in passed.note:
+            result.content.append(types.TextContent(type="text", text=MAY_HAVE))
+        return result
 
     def _session(self, context: Any) -> str:
         request = context.request
@@ -225,11 +193,6 @@ class McpFace:
             await context.session.report_progress(told, message=", ".join(part))
         kept = {key: found["rehearsal"].get(key) for key in ("plan", "verdict", "answer", "changes")}
         return _result(kept)
-
-
-def _keep(upstream: Upstream, work: asyncio.Future[Passed]) -> None:
-    if not work.cancelled() and work.exception() is None:
-        upstream.keep(work.result())
 
 
 def _named_session(request: Request | None) -> str:

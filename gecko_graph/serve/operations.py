@@ -19,9 +19,10 @@ from ..tools.openapi.credentials import resolve_server
 from ..tools.openapi.request import FORMS
 from ..tools.openapi.request_reader import CannotRead, pattern_of, read_request
 from ..tools.spec import ToolSpec
+from .identity import READS, find_method, normal_path
 from .responses import Responses
 from .sessions import Refused, Sessions
-from .shadow import Upstream
+from .shadow import Upstream, Wanted
 
 _ALIASES = ("session-id", "set-session-state", "get-session-state", "get-session-history", "update_state")
 OURS = ("/_gecko", "/mcp", "/s", "/update-state-from-real", *(f"/{name}" for name in _ALIASES))
@@ -48,21 +49,23 @@ class Operations:
     def __init__(self, toolkit: Toolkit, *, prefix: str = "", upstream: Upstream | None = None) -> None:
         self._upstream, self._prefix = upstream, prefix.rstrip("/")
         self._all = list(_list_operations(toolkit, prefix.rstrip("/")))
+        writes = [one for one in self._all if one.method in READS and not one.tool.reads]
+        alike = [rf"{one.pattern.pattern.rstrip('/') or '/'}(?:\.\w+)?" for one in writes]
+        self._writes_by_read = [re.compile(pattern, re.IGNORECASE) for pattern in alike]
         self.notes = [*_find_notes(self._all, prefix)]
 
     async def answer(self, request: Request, sessions: Sessions, name: str) -> Response:
         """Answer a request as the session's world does. Raises Refused."""
         path = request.scope["raw_path"].decode("latin-1").partition("?")[0]
         near = [one for one in self._all if one.pattern.fullmatch(request.scope.get("gecko_path", path))]
-        fits = [one for one in near if one.method == request.method]
         if self._upstream is not None:
-            return await self._pass_on(self._upstream, request, fits, sessions, name)
-        if not fits:
+            return await self._pass_on(self._upstream, request, near, sessions, name)
+        one = _choose(near, request.method)
+        if one is None:
             if not near:
                 raise Refused(404, "no operation has this path")
             allowed = ", ".join(sorted({one.method for one in near}))
             raise Refused(405, "no operation of this path has this method", {"allow": allowed})
-        one = min(fits, key=lambda each: each.variables)
         sent = await _read(request)
         _check_credentials(one, sent)
         if "prefer" in request.headers and (made := _prefer(one, request.headers["prefer"])):
@@ -82,19 +85,34 @@ class Operations:
         return answer
 
     async def _pass_on(
-        self, upstream: Upstream, request: Request, fits: list[_Operation], sessions: Sessions, name: str
+        self, upstream: Upstream, request: Request, near: list[_Operation], sessions: Sessions, name: str
     ) -> Response:
         path, base = request.scope["gecko_path"], self._prefix
-        found: tuple[ToolSpec, JsonObject | None] | None = None
-        if fits:
-            one = min(fits, key=lambda each: each.variables)
-            base, found = one.base, (one.tool, None)
+        sent = await _read(request)
+        method = find_method(sent)
+        reads = all(self._reads(near, path, each) for each in {sent.method, method})
+        wanted = Wanted(None, None, method, reads)
+        if one := _choose(near, method):
+            base, wanted = one.base, wanted._replace(tool=one.tool)
             try:
-                found = one.tool, await _arguments(one, await _read(request), None)
+                sent.method = method
+                wanted = wanted._replace(args=await _arguments(one, sent, None))
             except (CannotRead, ValueError, RecursionError):
                 upstream.counts["unread"] += 1
         rest = path.removeprefix(base) if base and path.startswith(f"{base}/") else path
-        return await upstream.answer(request, rest, found, sessions, name)
+        return await upstream.answer(request, rest, wanted, sessions, name)
+
+    def _reads(self, near: list[_Operation], path: str, method: str) -> bool:
+        """Return whether a request reads; a `GET` that a lenient service takes for a writing operation does not."""
+        if one := _choose(near, method):
+            return one.tool.reads
+        return method in READS and not any(each.fullmatch(normal_path(path)) for each in self._writes_by_read)
+
+
+def _choose(near: list[_Operation], method: str) -> _Operation | None:
+    """Return the operation of a method that an address says most exactly."""
+    fits = [one for one in near if one.method == method]
+    return min(fits, key=lambda each: each.variables, default=None)
 
 
 def respond(step: Step, one: _Operation) -> Response:

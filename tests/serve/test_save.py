@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -84,8 +86,6 @@ def write(file):
 
 @pytest.mark.parametrize("change", ["flip", "cut", "edit", "drop", "text"])
 def test_a_damaged_or_edited_file_opens_nothing(tmp_path, change):
-    import sqlite3
-
     file = tmp_path / "runs.sqlite"
     write(file)
     if change in ("edit", "drop"):
@@ -123,3 +123,136 @@ async def test_a_call_is_written_before_it_is_acknowledged(tmp_path):
     assert (await client.post("/_gecko/sessions", json={})).status_code == 503
     journal.close()
     assert list(Journal(tmp_path / "runs.sqlite", identity="x").read()) == []
+
+
+# the end of the chain ---------------------------------------------------------------------------------
+
+
+def copy(file, folder, *endings):
+    """A copy of a file, and of those that stand beside it by their endings."""
+    folder.mkdir()
+    for each in (file, *(Path(f"{file}{ending}") for ending in endings)):
+        if each.exists():
+            shutil.copy(each, folder / each.name)
+    return folder / file.name
+
+
+def numbers(file):
+    journal = Journal(file, identity="x")
+    try:
+        return [row.data["number"] for row in journal.read()]
+    finally:
+        journal.close()
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+@pytest.mark.parametrize("lost", ["n = 5", "n > 3", "1", None])
+def test_a_file_that_lost_its_end_opens_nothing(tmp_path, is_killed, lost):
+    file = tmp_path / "runs.sqlite"
+    write(file)
+    if is_killed:
+        journal = Journal(file, identity="x")
+        assert len(list(journal.read())) == 5
+        journal.append(Row("a", "new", {"number": 5}))
+        file = copy(file, tmp_path / "killed", "-wal", "-head")
+        journal.close()
+    base = sqlite3.connect(file, isolation_level=None)
+    base.execute(f"DELETE FROM rows WHERE {lost}" if lost else "DROP TABLE rows")
+    base.close()
+    for _ in range(2):  # that it was refused is no reason to open it
+        with pytest.raises(GeckoError, match=r"gone|damaged"):
+            numbers(file)
+
+
+def test_a_copy_of_a_served_file_needs_what_stands_beside_it(tmp_path):
+    file = tmp_path / "runs.sqlite"
+    write(file)
+    assert [each.name for each in tmp_path.iterdir()] == [file.name], "after an orderly end one file is all"
+    assert numbers(copy(file, tmp_path / "ended")) == [*range(5)]
+    journal = Journal(file, identity="x")
+    list(journal.read())
+    for number in range(5, 9):
+        journal.append(Row("a", "new", {"number": number}))
+    for at, endings in enumerate([(), ("-wal",), ("-head",)]):
+        with pytest.raises(GeckoError, match="--save"):
+            numbers(copy(file, tmp_path / str(at), *endings))
+    whole = copy(file, tmp_path / "whole", "-wal", "-head")
+    shorter = copy(file, tmp_path / "shorter", "-wal", "-head")
+    journal.close()
+    assert numbers(whole) == [*range(9)]
+    wal = Path(f"{shorter}-wal")
+    wal.write_bytes(wal.read_bytes()[:-5000])
+    with pytest.raises(GeckoError, match="gone"):
+        numbers(shorter)
+    base = sqlite3.connect(shorter, isolation_level=None)  # as docs/serve.md says
+    base.execute("UPDATE head SET end = (SELECT mark FROM rows ORDER BY n DESC)")
+    base.close()
+    Path(f"{shorter}-head").unlink()
+    held = numbers(shorter)
+    assert held == [*range(len(held))] != [*range(9)]
+
+
+def test_a_killed_file_that_another_program_looked_at_still_opens(tmp_path):
+    file = tmp_path / "runs.sqlite"
+    journal = Journal(file, identity="x")
+    journal.append(Row("a", "new", {"number": 0}))
+    killed = copy(file, tmp_path / "killed", "-wal", "-head")
+    journal.close()
+    base = sqlite3.connect(killed)
+    assert base.execute("SELECT count(*) FROM rows").fetchone() == (1,)
+    base.close()  # which moves the rows out of -wal, and removes it
+    assert not Path(f"{killed}-wal").exists()
+    assert numbers(killed) == [0]
+
+
+def test_killed_between_any_two_lines_the_file_opens_with_all_that_was_acknowledged(tmp_path):
+    file, places, acknowledged = tmp_path / "runs.sqlite", [], []
+
+    def trace(frame, event, _):
+        if frame.f_code.co_filename != journal_file:
+            return None
+        if event == "line":
+            folder = tmp_path / str(len(places))
+            if file.exists():
+                copy(file, folder, "-wal", "-head", "-journal")
+                places.append((folder / file.name, len(acknowledged), frame.f_lineno))
+        return trace
+
+    journal_file, before = sys.modules[Journal.__module__].__file__, sys.gettrace()
+    for _ in range(2):
+        sys.settrace(trace)
+        try:
+            journal = Journal(file, identity="x")
+            list(journal.read())
+            for _ in range(3):
+                journal.append(Row("a", "new", {"number": len(acknowledged)}))
+                acknowledged.append(1)
+            journal.close()
+        finally:
+            sys.settrace(before)
+    assert len(places) > 60
+    for place, count, line in places:
+        assert numbers(place) in ([*range(count)], [*range(count + 1)]), line
+        journal = Journal(place, identity="x")  # and it goes on
+        held = len(list(journal.read()))
+        journal.append(Row("a", "new", {"number": held}))
+        journal.close()
+        assert numbers(place) == [*range(held + 1)]
+
+
+def test_a_file_of_the_version_before_is_refused_with_the_reason(tmp_path):
+    base = sqlite3.connect(tmp_path / "runs.sqlite", isolation_level=None)
+    base.execute("CREATE TABLE head (format TEXT, identity TEXT)")
+    base.execute("INSERT INTO head VALUES ('1', 'x')")
+    base.close()
+    with pytest.raises(GeckoError, match="another version"):
+        Journal(tmp_path / "runs.sqlite", identity="x")
+
+
+def test_an_orderly_end_leaves_one_file(tmp_path):
+    process, client = start(tmp_path, "--save", "runs.sqlite")
+    with client:
+        client.post("/_gecko/sessions", json={"id": "a"})
+        assert (tmp_path / "runs.sqlite-head").exists()
+    stop(process, signal.SIGTERM)
+    assert [each.name for each in tmp_path.iterdir()] == ["runs.sqlite"]
