@@ -15,13 +15,15 @@ from ..reality.runs import run_apart
 
 BAD = {
     "doubled": "no call is made twice",
+    "let_through": "no call is made that nobody wanted",
     "lost": "no call is lost",
+    "barred": "no lawful call is refused for good",
     "false_done": "no run says done that is not",
     "unnamed": "each doubt names its call",
     "unsettled": "each run ends",
 }
 """What must be 0 in every run, and what is to be expected then."""
-FACTS = ("saver", "tools", "review", "plan", "end", "message")
+FACTS = ("extra", "edit", "ids", "busy", "saver", "tools", "review", "plan", "end", "message")
 
 
 class Reality(Suite):
