@@ -20,7 +20,7 @@ import httpx
 from gecko_graph import Tool, Toolkit
 from gecko_graph.state import JsonObject
 
-from .draws import Draw
+from .draws import THIRD_TOOL, Draw
 from .fates import Counted, append
 from .killing import Killed
 
@@ -44,8 +44,9 @@ PARAMETERS = {"pay": {"to": TEXT, "amount": {"type": "integer"}}, "cancel": {"pa
 
 
 def parameters_of(draw: Draw) -> dict[str, JsonObject]:
-    """Return the parameters of each tool, with one that the rules refuse if the person may edit."""
-    return {**PARAMETERS, "gift": PARAMETERS["pay"]} if draw.extra == "edited" else PARAMETERS
+    """Return the parameters of each tool."""
+    third = THIRD_TOOL.get(draw.extra)
+    return {**PARAMETERS, third: PARAMETERS["pay"]} if third else PARAMETERS
 
 
 def wanted_of(draw: Draw) -> Counter[tuple[Any, ...]]:
@@ -150,21 +151,16 @@ def simulate_cancel(state: JsonObject, payment_id: str, **key: str) -> JsonObjec
     return {"payment_id": payment_id, "status": "cancelled"}
 
 
-def simulate_undo(state: JsonObject, payment_id: str, **key: str) -> JsonObject:
-    """Cancel a payment so that nothing of it is left: paying has a way back."""
-    state["payments"].pop(payment_id)
-    return {"payment_id": payment_id, "status": "cancelled"}
-
-
-def contract_of(draw: Draw) -> JsonObject:
-    """Return the contract that guards the balance, and what it knows of the result."""
+def contract_of(draw: Draw, sign: str = "-") -> JsonObject:
+    """Return the contract that guards the balance, or gives back to it, and what it knows of the result."""
     known = {"to": "{{ args.to }}", "amount": "{{ args.amount }}"}
     number: Any = "{{ new_id('S-') }}" if draw.returns == "all" else {"cases": [{"pass": "only the bank knows"}]}
     booked = {"op": "add", "path": ["payments", "{{ 'payment ' ~ (state.payments | length) }}"], "value": known}
-    spent = {"op": "replace", "path": ["balance"], "value": "{{ state.balance - args.amount }}"}
+    spent = {"op": "replace", "path": ["balance"], "value": f"{{{{ state.balance {sign} args.amount }}}}"}
+    enough = {"check": "args.amount <= state.balance", "error": "only {{ state.balance }} left"}
     return {
-        "requires": [{"check": "args.amount <= state.balance", "error": "only {{ state.balance }} left"}],
-        "effects": [spent, booked],
+        "requires": [enough] if sign == "-" else [],
+        "effects": [spent] if draw.extra == "undone" else [spent, booked],
         **({} if draw.returns == "nothing" else {"returns": {"payment_id": number, **known}}),
     }
 
@@ -174,10 +170,10 @@ async def toolkit_of(draw: Draw, bank: Bank) -> AsyncIterator[Toolkit]:
     """Open the bank's tools, as one process has them."""
     kinds: dict[str, Callable[[Draw, Bank], Any]] = {"python": python_tools, "http": http_tools, "mcp": mcp_tools}
     keyed = "key" if draw.keyed and draw.tools != "http" else None
-    pay: Any = {"simulate": None if draw.is_funded and draw.is_middleware else simulate_pay}
-    pay |= {"contract": contract_of(draw)} if draw.is_funded else {}
-    cancel: Any = {"simulate": simulate_undo if draw.extra == "undone" else simulate_cancel}
-    more = {"pay": pay, "cancel": cancel}
+    more: dict[str, Any] = {"pay": {"simulate": simulate_pay}, "cancel": {"simulate": simulate_cancel}}
+    if draw.is_funded:  # in the middleware the contract alone says what a payment does
+        more["pay"] = {"contract": contract_of(draw), "simulate": None if draw.is_middleware else simulate_pay}
+        more["refund"] = {"contract": contract_of(draw, "+")}
     declared = [Tool(name, effect="write", idempotency=keyed, **more.get(name, {})) for name in parameters_of(draw)]
     with Toolkit.from_tools(kinds[draw.tools](draw, bank)).declare(*declared) as toolkit:
         yield toolkit
@@ -194,9 +190,9 @@ def python_tools(draw: Draw, bank: Bank) -> list[Any]:
         """Cancel a payment."""
         return bank.request("cancel", {"payment_id": payment_id}, key)  # type: ignore[no-any-return]
 
-    def gift(to: str, amount: int, key: str = "") -> JsonObject:
-        """Make a gift."""
-        return bank.request("gift", {"to": to, "amount": amount}, key)  # type: ignore[no-any-return]
+    def third(to: str, amount: int, key: str = "") -> JsonObject:
+        """Make a gift, or a refund."""
+        return bank.request(third.__name__, {"to": to, "amount": amount}, key)  # type: ignore[no-any-return]
 
     async def apay(to: str, amount: int, key: str = "") -> JsonObject:
         return await asyncio.to_thread(pay, to, amount, key)
@@ -204,9 +200,9 @@ def python_tools(draw: Draw, bank: Bank) -> list[Any]:
     async def acancel(payment_id: str, key: str = "") -> JsonObject:
         return await asyncio.to_thread(cancel, payment_id, key)
 
-    apay.__name__, acancel.__name__ = "pay", "cancel"
+    apay.__name__, acancel.__name__, third.__name__ = "pay", "cancel", THIRD_TOOL.get(draw.extra, "")
     made = [apay, acancel] if draw.is_async and draw.seed % 2 else [pay, cancel]
-    return [*made, gift] if "gift" in parameters_of(draw) else made
+    return [*made, third] if third.__name__ else made
 
 
 def document_of(draw: Draw) -> JsonObject:

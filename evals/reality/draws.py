@@ -26,7 +26,8 @@ EXTRAS = {
     "preview in a node": "none spent spent edited edited summary summary",
     "guard in a node": "none spent spent summary summary",
     "in a tool": "none none spent edited",
-    "": "none none none none spent edited copied pruned undone undone served",
+    "alone": "none none none spent edited copied pruned undone undone undone served",
+    "": "none none none spent edited copied pruned served",
 }
 """What else a run of a setting may have, or of any other one.
 
@@ -35,7 +36,9 @@ LangChain's `SummarizationMiddleware` stands beside, and the message comes again
 to pay beyond the balance in a second turn, on a copy of the newest checkpoint, or where only that was kept; `undone`:
 the user clicks on undo twice; `served`: no agent, but two users behind one server (`served.py`).
 """
-FUNDED = ("spent", "edited", "copied", "pruned")
+FUNDED = ("spent", "edited", "copied", "pruned", "undone")
+THIRD_TOOL = {"edited": "gift", "undone": "refund"}
+"""A third tool that some have: the rules refuse gifts, and refunds take payments back."""
 EDITS: dict[str, tuple[str, JsonObject]] = {
     "lawful": ("pay", {"to": "ann", "amount": 10}),
     "against a rule": ("pay", {"to": "mallory", "amount": 11}),
@@ -118,6 +121,8 @@ class Draw:
         kind = next((kind for kind in EXTRAS if kind == setting), "")
         extra = dealt(f"extra {kind}", EXTRAS[kind].split(), seed)
         plan = "one" if extra == "undone" and plan == "several" else plan  # a cancellation's way back is a payment
+        # a rehearsal plans with what is simulated of a result: of nothing it cannot
+        returns = dealt("returns", ["nothing", "a part"], seed) if is_middleware(setting) else "a part"
         saver = dealt("saver", ["sqlite", "sqlite", "postgres", "memory"], seed)
         most = round(WRITES[saver] * (1.0 if plan == "one" else 1.5) * (0.4 if is_middleware(setting) else 1.0))
         service = [("service", dice.randint(1, 4), dice.choice(["before", "in", "after"])) for _ in range(2)]
@@ -145,7 +150,7 @@ class Draw:
             retry_after=dealt("retry after", [True, False], seed),
             extra=extra,
             edit=dealt("edit", ["lawful", *EDITS], seed) if extra == "edited" else "",
-            returns=dealt("returns", ["nothing", "a part"], seed) if extra == "spent" else "all",
+            returns=returns if extra == "spent" else "all",
         )
 
     @property

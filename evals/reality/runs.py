@@ -26,8 +26,9 @@ from gecko_graph.state import JsonObject
 
 from .agents import ended_of, graph_of, task_of, words_of
 from .bank import PARAMETERS, Bank, toolkit_of, wanted_of
-from .draws import BEYOND, EDITS, Draw
+from .draws import BEYOND, EDITS, THIRD_TOOL, Draw
 from .fates import Counted, append, saver_of
+from .served import Served
 
 MOST_STEPS = 40
 MOST_REFUSED = 4
@@ -156,6 +157,7 @@ class Run:
                 report |= await self.invoke(graph, given, fate)
                 seen = await look()
             if seen.created_at and not seen.tasks:  # `next` leaves out tasks that have written
+                fate.tell(f"  told: {seen.values['messages'][-1].text[:300]!r}")
                 report["over"] = dict(zip(("status", "doubts"), ended_of(self.draw, seen.values), strict=True))
         fate.tell(f" {report['error'] or report['over'] or 'asks'}")
         return report
@@ -238,9 +240,9 @@ class Run:
 
 
 def allowed_of(draw: Draw, done: Counter[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
-    """Return what may have happened, of what was done, though nobody wanted it."""
+    """Return what was done and may be, though the plan does not say so."""
     if draw.extra == "undone":
-        return done & Counter(("cancel", to, 0) for _, to, _ in draw.wanted)
+        return done & Counter(("refund", *each) for _, *each in draw.wanted)
     paid = [amount for _, _, amount in done.elements()]
     return done & Counter([BEYOND] if all(type(each) is int for each in paid) and sum(paid) <= draw.balance else [])
 
@@ -261,7 +263,8 @@ async def stoppable(fate: Counted, run: Any) -> None:
 
 def is_named(call: JsonObject) -> bool:
     """Return whether a request or a record names one of the bank's calls."""
-    return call.get("name") in PARAMETERS and {*PARAMETERS[call["name"]]} <= {*call.get("args", {})}
+    parameters = PARAMETERS | dict.fromkeys(THIRD_TOOL.values(), PARAMETERS["pay"])
+    return {*parameters.get(call.get("name", ""), ["name"])} <= {*call.get("args", {})}
 
 
 def answers_left_out(kept: Any) -> list[Any]:
@@ -334,9 +337,10 @@ def run_here(seed: int, address: str | None, folder: Path, send: Any) -> None:
     """Make a run in this process, which leads a group of its own; send what it came to."""
     os.setsid()
     os.dup2(os.open(folder / "errors", os.O_WRONLY | os.O_CREAT), 2)  # what its processes print as they end
-    values = Run(Draw.of(seed), folder, address).finish()
+    draw = Draw.of(seed)
+    values = (Served(draw, folder) if draw.extra == "served" else Run(draw, folder, address)).finish()
     story = [(folder / each).read_text() for each in ("story", "log") if (folder / each).exists()]
-    send.send({**values, "story": f"{Draw.of(seed)}\n{''.join(story)}"})
+    send.send({**values, "story": f"{draw}\n{''.join(story)}"})
 
 
 def run_apart(seed: int, address: str | None) -> JsonObject:
