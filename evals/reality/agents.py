@@ -102,10 +102,9 @@ def results_of(messages: Sequence[BaseMessage]) -> tuple[Counter[Any], dict[str,
     """
     failures, found = 0, dict[str, JsonObject]()
     for message in messages:
-        is_result = isinstance(message, ToolMessage)
-        if is_result and message.status == "error":
+        if isinstance(message, ToolMessage) and message.status == "error":
             failures += 1
-        elif is_result or message.additional_kwargs.get("lc_source") == "summarization":
+        elif isinstance(message, ToolMessage) or message.additional_kwargs.get("lc_source") == "summarization":
             failures = 0
             found.update({text: read(text) for text in RESULT.findall(message.text)})
     payees = {each["payment_id"]: each["to"] for each in found.values() if "to" in each}
@@ -172,8 +171,8 @@ def graph_of(draw: Draw, toolkit: Toolkit, saver: Any) -> Any:
     policy: Any = {"interrupt_on": RULES if draw.extra == "edited" else draw.review, "context": context}
     if draw.is_middleware:
         mode: Any = draw.setting.split()[0]
-        given = {"state": start_of(draw)} if draw.is_funded else {}
-        middleware: list[Any] = [GeckoMiddleware(toolkit, mode=mode, **given, **policy)]
+        start = start_of(draw) if draw.is_funded else None
+        middleware: list[Any] = [GeckoMiddleware(toolkit, mode=mode, state=start, **policy)]
         if draw.extra == "summary":
             often: Any = {"trigger": ("messages", 3), "keep": ("messages", 2)}
             middleware.insert(0, SummarizationMiddleware(Summariser(draw=draw), **often))

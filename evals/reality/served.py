@@ -31,7 +31,9 @@ USERS = ("alice", "bob")
 MOST_S = 30.0
 """Seconds that a user tries to have the plan done."""
 PATIENCE, LAST = 5, 3
-"""Answers 409 after which a write is in doubt, and other refusals after which the user gives up."""
+"""Answers 409 or 5xx after which a write with a key is in doubt for its user; refusals after which one gives up."""
+LOST, UNSENT = 0, -1
+"""In the place of a status: no answer came, or no connection."""
 WAIT_S = 0.2
 
 
@@ -141,19 +143,16 @@ class User:
             status, told = self.send(name, args, key)
             if status == 200:
                 return told
-            time.sleep(WAIT_S if status else WAIT_S / 4)
-            counts.update({"unknown": status in (0, 409) or status >= 500, "busy": status == 409})
-            if status == 0 and key:
+            time.sleep(WAIT_S)
+            is_in_doubt = status == LOST or status == 409 or status >= 500
+            counts.update({"in doubt": is_in_doubt, "refused": status != 429 and not is_in_doubt and status > 0})
+            if not is_in_doubt or (key and (status == LOST or counts["in doubt"] < PATIENCE)):
                 continue
-            if status in (0, 409) or status >= 500:
-                if key and counts["busy"] < PATIENCE:
-                    continue
-                self.doubts += 1
-                if made := self.look(name, args):
-                    return made
-                key = f"{key or 'order'}-{os.urandom(4).hex()}" if status == 409 else key
-            elif status != 429:
-                counts["refused"] += 1
+            self.doubts += 1
+            if made := self.look(name, args):
+                return made
+            counts.update({"in doubt": -counts["in doubt"], "refused": status == 409 and not key})
+            key = key and f"order-{os.urandom(4).hex()}"
         return None
 
     def look(self, name: str, args: JsonObject) -> JsonObject | None:
@@ -162,15 +161,15 @@ class User:
         return next((result for result in log if name != "pay" or result["payment_id"] not in self.known), None)
 
     def send(self, name: str, args: JsonObject, key: str) -> tuple[int, JsonObject]:
-        """Send a request; the status and the answer, or 0 where there is none."""
+        """Send a request; its status, LOST or UNSENT, and the answer."""
         headers = {"authorization": f"Bearer {self.name}", **({"idempotency-key": key} if key else {})}
         try:
             answer = self.client.post(f"/{name}", json=args, headers=headers)
         except httpx.ConnectError:
-            return 0, {}  # it starts
+            return UNSENT, {}  # the server starts
         except httpx.HTTPError as error:
             self.run.fate.tell(f" {self.name}: {name} {key}: {type(error).__name__}")
-            return 0, {}
+            return LOST, {}
         self.run.fate.tell(f" {self.name}: {name} {key}: {answer.status_code} {answer.text[:200]}")
         return answer.status_code, answer.json()
 
