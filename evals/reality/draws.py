@@ -144,7 +144,7 @@ class Draw:
             address=dealt("address", ["nothing", "interrupt", "question"], seed),
             again=dealt("again", [True, False], seed),
             message="same id" if extra == "summary" else dealt("message", ["none", "none", "same id", "no id"], seed),
-            leaves=dealt("leaves", [True, *[False] * 7], seed),
+            leaves=dealt("leaves", [True, *[False] * 7], seed) and extra != "summary",  # a summary forgets failures
             ids=dealt("ids", ["fresh", "fresh", "fresh", "anew", "repeated", "none"], seed),
             busy=dealt("busy", [0, 0, 0, 1, 2], seed),
             retry_after=dealt("retry after", [True, False], seed),

@@ -30,7 +30,7 @@ from .draws import BEYOND, EDITS, THIRD_TOOL, Draw
 from .fates import Counted, append, saver_of
 from .served import Served
 
-MOST_STEPS = 40
+MOST_STEPS, MOST_SUPERSTEPS = 40, 300
 MOST_REFUSED = 4
 """Refusals in a row after which the message is sent again; after twice as many the run is not settled."""
 MOST_S, PROCESS_S = 60.0, 15.0
@@ -48,7 +48,7 @@ class Run:
         self.draw, self.folder, self.bank = draw, folder, Bank(folder, Counted(draw, folder))
         self.place = address if draw.saver == "postgres" and address else str(folder / "saver.db")
         self.memory = InMemorySaver() if draw.saver == "memory" else None
-        self.config: Any = {"configurable": {"thread_id": folder.name}}
+        self.config: Any = {"configurable": {"thread_id": folder.name}, "recursion_limit": MOST_SUPERSTEPS}
         self.refused, self.answered, self.count, self.turn = 0, Counter[str](), Counter[str](), 0
 
     @property
@@ -95,7 +95,7 @@ class Run:
             if self.draw.extra == "pruned":
                 saver.delete_thread(self.folder.name)
             else:
-                self.config = {"configurable": {"thread_id": f"{self.folder.name}-copy"}}
+                self.config |= {"configurable": {"thread_id": f"{self.folder.name}-copy"}}
             place: Any = {"configurable": {**self.config["configurable"], "checkpoint_ns": ""}}
             saver.put(place, newest.checkpoint, newest.metadata, newest.checkpoint["channel_versions"])
 
