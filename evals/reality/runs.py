@@ -79,7 +79,7 @@ class Run:
             message = not resent and (is_due or (self.draw.message != "none" and self.count["stopped"] > before))
             resent = resent or message
             over = None if message or answer is not None else over
-            if self.turn and self.refused > MOST_REFUSED:
+            if self.turn and self.refused > 1:  # a later turn is judged by what was made, not by its word
                 over = {"status": "refused", "doubts": []}
             if self.refused > 4 * MOST_REFUSED:  # well beyond the time limit of a call
                 break
