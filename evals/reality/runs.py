@@ -30,7 +30,7 @@ from .draws import BEYOND, EDITS, THIRD_TOOL, Draw
 from .fates import Counted, append, saver_of
 from .served import Served
 
-MOST_STEPS, MOST_SUPERSTEPS = 40, 300
+MOST_STEPS, MOST_SUPERSTEPS = 40, 150
 MOST_REFUSED = 4
 """Refusals in a row after which the message is sent again; after twice as many the run is not settled."""
 MOST_S, PROCESS_S = 60.0, 15.0
