@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from langchain.agents import create_agent
+from langchain.agents.middleware import SummarizationMiddleware
 from langchain.tools import ToolRuntime
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
@@ -17,14 +19,16 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import StructuredTool
 from langgraph.graph import START, MessagesState, StateGraph
 
-from gecko_graph import GeckoContext, Models, RehearsalState, Toolkit, create_gecko_agent
+from gecko_graph import GeckoContext, Models, RehearsalState, Toolkit, create_gecko_agent, undo_message
 from gecko_graph.middleware import GeckoMiddleware
 from gecko_graph.state import JsonObject
 
-from .bank import TIMEOUT_S, wanted_of
-from .draws import PLANS, Draw
+from .bank import TIMEOUT_S
+from .draws import BEYOND, PLANS, RULES, Draw
 
-MOST_FAILURES = 3
+MOST_FAILURES = 6
+"""Failures in a row after which the planner gives up."""
+RESULT = re.compile(r'\{[^{}]*"payment_id"[^{}]*\}')
 
 
 class Planner(BaseChatModel):
@@ -45,14 +49,23 @@ class Planner(BaseChatModel):
 
     def say(self, messages: Sequence[BaseMessage]) -> AIMessage:
         """Return the next calls, or the answer."""
-        left, numbers, failures = left_of(self.draw, messages)
-        if not left:
-            return AIMessage("Done.")
-        calls = [("pay", {"to": to, "amount": amount}) for name, to, amount in left if name == "pay"]
-        calls = calls or [("cancel", {"payment_id": numbers[to]}) for _, to, _ in left if to in numbers]
-        if not calls or failures[left[0]] >= MOST_FAILURES:
-            return AIMessage(f"Not done: {left}")
-        return message_of(calls if self.draw.batch else calls[:1])
+        done, numbers, failures = results_of(since_asked(self.draw, messages))
+        plan = PLANS[self.draw.plan]
+        amounts, left = {to: amount for _, to, amount in reversed(plan)}, Counter(each[:2] for each in plan) - done
+        calls = [("pay", {"to": to, "amount": amounts[to]}) for name, to in left.elements() if name == "pay"]
+        calls = calls or [("cancel", {"payment_id": numbers[to]}) for _, to in left if to in numbers]
+        beyond = [("pay", {"to": to, "amount": amount}) for _, to, amount in untried(messages)]
+        if failures >= MOST_FAILURES or not (calls or beyond):
+            return AIMessage(f"Not done: {[*left]}" if left else "Done.")
+        return message_of([*calls, *beyond] if self.draw.batch else [*calls, *beyond][:1], self.draw.ids)
+
+
+class Summariser(Planner):
+    """The model that writes summaries: they hold the results, and nothing else."""
+
+    def say(self, messages: Sequence[BaseMessage]) -> AIMessage:
+        """Return the results of the conversation in its prompt."""
+        return AIMessage("\n".join(RESULT.findall(messages[-1].text)) or "Nothing was done.")
 
 
 class Caller(Planner):
@@ -64,26 +77,47 @@ class Caller(Planner):
         return AIMessage(last.text) if isinstance(last, ToolMessage) else message_of([("act", {})])
 
 
-def message_of(calls: Sequence[tuple[str, JsonObject]]) -> AIMessage:
+def message_of(calls: Sequence[tuple[str, JsonObject]], ids: str = "fresh") -> AIMessage:
     """Return a message that makes these calls."""
-    made = [{"name": name, "args": args, "id": f"call_{os.urandom(4).hex()}"} for name, args in calls]
+    kinds: dict[str, Callable[[int], str | None]] = {
+        "fresh": lambda _: f"call_{os.urandom(4).hex()}",
+        "anew": lambda number: f"call_{number}",
+        "repeated": lambda _: "call_0",
+        "none": lambda _: None,
+    }
+    made = [{"name": name, "args": args, "id": kinds[ids](n)} for n, (name, args) in enumerate(calls)]
     return AIMessage("", tool_calls=made)
 
 
-def left_of(draw: Draw, messages: Sequence[BaseMessage]) -> tuple[list[Any], dict[str, str], Counter[Any]]:
-    """Return what a conversation leaves to do, the number of the payment to each, and how often a thing has failed."""
-    calls = {call["id"]: call for each in messages if isinstance(each, AIMessage) for call in each.tool_calls}
-    done, failures, payees = Counter[Any](), Counter[Any](), dict[str, str]()
+def since_asked(draw: Draw, messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
+    """Return what the planner looks at: all, but beside summaries what follows the request, if that is there."""
+    asked = [at for at, message in enumerate(messages) if message.text == words_of(draw)]
+    return messages[asked[-1] :] if asked and draw.extra == "summary" else messages
+
+
+def results_of(messages: Sequence[BaseMessage]) -> tuple[Counter[Any], dict[str, str], int]:
+    """Return what is done of a conversation's plan, the number of the payment to each, and the last failures in a row.
+
+    Results alone count: the calls' ids may tell nothing.
+    """
+    failures, found = 0, dict[str, JsonObject]()
     for message in messages:
-        if not isinstance(message, ToolMessage) or message.tool_call_id not in calls:
-            continue
-        name, args = calls[message.tool_call_id]["name"], calls[message.tool_call_id]["args"]
-        to = str(args.get("to") or payees.get(str(args.get("payment_id"))))
-        counted = failures if message.status == "error" else done
-        counted[name, to, args.get("amount", 0)] += 1
-        if counted is done and name == "pay":
-            payees[read(message.text).get("payment_id", "")] = to
-    return [*(wanted_of(draw) - done).elements()], {to: number for number, to in payees.items()}, failures
+        if isinstance(message, ToolMessage) and message.status == "error":
+            failures += 1
+        elif isinstance(message, ToolMessage) or message.additional_kwargs.get("lc_source") == "summarization":
+            failures = 0
+            found.update({text: read(text) for text in RESULT.findall(message.text)})
+    payees = {each["payment_id"]: each["to"] for each in found.values() if "to" in each}
+    done = Counter[Any](("pay", to) for to in payees.values())
+    done.update(("cancel", payees.get(each["payment_id"])) for each in found.values() if "status" in each)
+    return done, {to: number for number, to in payees.items()}, failures
+
+
+def untried(messages: Sequence[BaseMessage]) -> list[tuple[str, str, int]]:
+    """Return the payment beyond the balance, if it is asked for and was not tried."""
+    is_asked = any(BEYOND[1] in message.text for message in messages if message.type == "human")
+    calls = [call["args"].get("to") for each in messages if isinstance(each, AIMessage) for call in each.tool_calls]
+    return [BEYOND] if is_asked and BEYOND[1] not in calls else []
 
 
 def read(text: str) -> JsonObject:
@@ -95,15 +129,32 @@ def read(text: str) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
-def task_of(draw: Draw, identifier: str | None) -> JsonObject:
-    """Return the input of a turn."""
-    plan = PLANS[draw.plan]
+def words_of(draw: Draw, turn: int = 0) -> str:
+    """Return what the user says in a turn, from 0."""
+    if turn and draw.extra == "undone":
+        return f"Undo that, click {turn}."
+    plan = [BEYOND] if turn else [*PLANS[draw.plan], *([BEYOND] if draw.extra == "spent" else [])]
     words = [f"pay {amount} to {to}" if name == "pay" else f"cancel that to {to}" for name, to, amount in plan]
-    messages: JsonObject = {"messages": [HumanMessage(", then ".join(words), id=identifier)]}
+    return ", then ".join(words)
+
+
+def task_of(draw: Draw, identifier: str | None, turn: int = 0) -> JsonObject:
+    """Return the input of a turn."""
+    message = HumanMessage(words_of(draw, turn), id=identifier)
+    if turn and draw.extra == "undone":
+        return {"messages": [undo_message(message.text).model_copy(update={"id": identifier})]}
+    messages: JsonObject = {"messages": [message]}
     if draw.is_middleware or draw.setting == "in a tool":
         return messages
-    check = f"state.payments | length == {sum(name == 'pay' for name, *_ in plan)}"
-    return {**messages, "task_state": {"payments": {}}, "checklist": [{"description": "all are made", "check": check}]}
+    count = sum(name == "pay" for name, *_ in PLANS[draw.plan]) + (turn > 0)
+    check = "state.balance < 10" if draw.extra == "undone" else f"state.payments | length == {count}"
+    items = [{"description": "all are made", "check": check}]
+    return {**messages, "checklist": items} | ({} if turn else {"task_state": start_of(draw)})
+
+
+def start_of(draw: Draw) -> JsonObject:
+    """Return the task state that a thread begins with."""
+    return {"payments": {}, **({"balance": draw.balance} if draw.is_funded else {})}
 
 
 class Parent(RehearsalState):
@@ -117,12 +168,17 @@ def graph_of(draw: Draw, toolkit: Toolkit, saver: Any) -> Any:
     """Return the graph that a process runs."""
     context, planner = GeckoContext(tool_timeout_s=TIMEOUT_S), Planner(draw=draw)
     own = None if draw.is_embedded else saver
+    policy: Any = {"interrupt_on": RULES if draw.extra == "edited" else draw.review, "context": context}
     if draw.is_middleware:
         mode: Any = draw.setting.split()[0]
-        middleware = GeckoMiddleware(toolkit, mode=mode, interrupt_on=draw.review, context=context)
-        agent = create_agent(planner, tools=toolkit.as_tools(), middleware=[middleware], checkpointer=own)
+        start = start_of(draw) if draw.is_funded else None
+        middleware: list[Any] = [GeckoMiddleware(toolkit, mode=mode, state=start, **policy)]
+        if draw.extra == "summary":
+            often: Any = {"trigger": ("messages", 3), "keep": ("messages", 2)}
+            middleware.insert(0, SummarizationMiddleware(Summariser(draw=draw), **often))
+        agent = create_agent(planner, tools=toolkit.as_tools(), middleware=middleware, checkpointer=own)
     else:
-        options: Any = {"model": Models(planner=planner), "interrupt_on": draw.review, "context": context}
+        options: Any = {"model": Models(planner=planner), **policy}
         agent = create_gecko_agent(toolkit, checkpointer=own, **options)
     if draw.setting == "in a tool":
         return create_agent(Caller(draw=draw), tools=[as_tool(draw, agent)], checkpointer=saver)

@@ -20,7 +20,7 @@ import httpx
 from gecko_graph import Tool, Toolkit
 from gecko_graph.state import JsonObject
 
-from .draws import PLANS, Draw
+from .draws import THIRD_TOOL, Draw
 from .fates import Counted, append
 from .killing import Killed
 
@@ -43,9 +43,15 @@ TEXT = {"type": "string"}
 PARAMETERS = {"pay": {"to": TEXT, "amount": {"type": "integer"}}, "cancel": {"payment_id": TEXT}}
 
 
+def parameters_of(draw: Draw) -> dict[str, JsonObject]:
+    """Return the parameters of each tool."""
+    third = THIRD_TOOL.get(draw.extra)
+    return {**PARAMETERS, third: PARAMETERS["pay"]} if third else PARAMETERS
+
+
 def wanted_of(draw: Draw) -> Counter[tuple[Any, ...]]:
-    """Return what must have happened at the end."""
-    return Counter(PLANS[draw.plan])
+    """Return what must have happened at the end of the first turn."""
+    return Counter(draw.wanted)
 
 
 class Bank:
@@ -74,8 +80,10 @@ class Bank:
         if self._fate.is_due("service", number, "in") and not self._draw.is_async:
             self._send_on(name, args, key)
         self._fate.pass_by("service", number, "in")
-        dice = random.Random(f"{self._draw.seed} {append(self._requests, '')}")
+        count = append(self._requests, "")
+        dice = random.Random(f"{self._draw.seed} {count}")
         fault = dice.choice([*FAULTS]) if dice.random() < self._draw.faults else ""
+        fault = "too busy" if count <= self._draw.busy else fault
         self._fate.tell(f"  request {number}: {name} {json.dumps(args)} {key[:8]} {fault}")
         result = self._make(name, args, key) if not fault or fault.endswith("after") else {}
         self._fate.pass_by("service", number, "after")
@@ -83,7 +91,7 @@ class Bank:
         if self._fate.over.is_set():
             raise Killed  # its process has ended, and this thread of it with it: the call is no longer under way
         if fault:
-            raise error_of(FAULTS[fault], fault)
+            raise error_of(FAULTS[fault], fault, retry_after=self._draw.retry_after)
         return result
 
     def _send_on(self, name: str, args: JsonObject, key: str) -> None:
@@ -109,7 +117,7 @@ class Bank:
             known = [each["result"] for each in log if key and self._draw.keyed and each["key"] == key]
             if known:
                 return known[0]
-            if name == "pay":
+            if name != "cancel":
                 line = {**args, "result": {"payment_id": f"P-{os.urandom(4).hex()}", **args}}
             else:
                 paid = [each["to"] for each in log if each["result"]["payment_id"] == args["payment_id"]]
@@ -120,11 +128,12 @@ class Bank:
         return line["result"]
 
 
-def error_of(kind: int | type[httpx.TransportError], text: str) -> httpx.HTTPError:
+def error_of(kind: int | type[httpx.TransportError], text: str, *, retry_after: bool = False) -> httpx.HTTPError:
     """Return what an HTTP client makes of a status, or of a connection that fails."""
     if not isinstance(kind, int):
         return kind(text, request=NOWHERE)
-    response = httpx.Response(kind, headers={"retry-after": "0"} if kind == 429 else {}, json={"message": text})
+    headers = {"retry-after": "0"} if kind == 429 and retry_after else {}
+    response = httpx.Response(kind, headers=headers, json={"message": text})
     return httpx.HTTPStatusError(text, request=NOWHERE, response=response)
 
 
@@ -138,8 +147,22 @@ def simulate_pay(state: JsonObject, to: str, amount: int, **key: str) -> JsonObj
 
 def simulate_cancel(state: JsonObject, payment_id: str, **key: str) -> JsonObject:
     """Cancel a payment, as far as a rehearsal goes."""
-    state.setdefault("payments", {})[payment_id]["status"] = "cancelled"
+    state.setdefault("payments", {}).get(payment_id, {})["status"] = "cancelled"
     return {"payment_id": payment_id, "status": "cancelled"}
+
+
+def contract_of(draw: Draw, sign: str = "-") -> JsonObject:
+    """Return the contract that guards the balance, or gives back to it, and what it knows of the result."""
+    known = {"to": "{{ args.to }}", "amount": "{{ args.amount }}"}
+    number: Any = "{{ new_id('S-') }}" if draw.returns == "all" else {"cases": [{"pass": "only the bank knows"}]}
+    booked = {"op": "add", "path": ["payments", "{{ 'payment ' ~ (state.payments | length) }}"], "value": known}
+    spent = {"op": "replace", "path": ["balance"], "value": f"{{{{ state.balance {sign} args.amount }}}}"}
+    enough = {"check": "args.amount <= state.balance", "error": "only {{ state.balance }} left"}
+    return {
+        "requires": [enough] if sign == "-" else [],
+        "effects": [spent] if draw.extra == "undone" else [spent, booked],
+        **({} if draw.returns == "nothing" else {"returns": {"payment_id": number, **known}}),
+    }
 
 
 @asynccontextmanager
@@ -147,8 +170,11 @@ async def toolkit_of(draw: Draw, bank: Bank) -> AsyncIterator[Toolkit]:
     """Open the bank's tools, as one process has them."""
     kinds: dict[str, Callable[[Draw, Bank], Any]] = {"python": python_tools, "http": http_tools, "mcp": mcp_tools}
     keyed = "key" if draw.keyed and draw.tools != "http" else None
-    simulate: dict[str, Any] = {"pay": simulate_pay, "cancel": simulate_cancel}
-    declared = [Tool(name, effect="write", idempotency=keyed, simulate=simulate.get(name)) for name in PARAMETERS]
+    more: dict[str, Any] = {"pay": {"simulate": simulate_pay}, "cancel": {"simulate": simulate_cancel}}
+    if draw.is_funded:  # in the middleware the contract alone says what a payment does
+        more["pay"] = {"contract": contract_of(draw), "simulate": None if draw.is_middleware else simulate_pay}
+        more["refund"] = {"contract": contract_of(draw, "+")}
+    declared = [Tool(name, effect="write", idempotency=keyed, **more.get(name, {})) for name in parameters_of(draw)]
     with Toolkit.from_tools(kinds[draw.tools](draw, bank)).declare(*declared) as toolkit:
         yield toolkit
 
@@ -164,14 +190,33 @@ def python_tools(draw: Draw, bank: Bank) -> list[Any]:
         """Cancel a payment."""
         return bank.request("cancel", {"payment_id": payment_id}, key)  # type: ignore[no-any-return]
 
+    def third(to: str, amount: int, key: str = "") -> JsonObject:
+        """Make a gift, or a refund."""
+        return bank.request(third.__name__, {"to": to, "amount": amount}, key)  # type: ignore[no-any-return]
+
     async def apay(to: str, amount: int, key: str = "") -> JsonObject:
         return await asyncio.to_thread(pay, to, amount, key)
 
     async def acancel(payment_id: str, key: str = "") -> JsonObject:
         return await asyncio.to_thread(cancel, payment_id, key)
 
-    apay.__name__, acancel.__name__ = "pay", "cancel"
-    return [apay, acancel] if draw.is_async and draw.seed % 2 else [pay, cancel]
+    apay.__name__, acancel.__name__, third.__name__ = "pay", "cancel", THIRD_TOOL.get(draw.extra, "")
+    made = [apay, acancel] if draw.is_async and draw.seed % 2 else [pay, cancel]
+    return [*made, third] if third.__name__ else made
+
+
+def document_of(draw: Draw) -> JsonObject:
+    """Return the bank's OpenAPI document."""
+    key = {"name": "Idempotency-Key", "in": "header", "schema": TEXT}
+    answers = {"200": {"description": "Done.", "content": {"application/json": {"schema": {"type": "object"}}}}}
+    paths = {}
+    for name, arguments in parameters_of(draw).items():
+        schema = {"type": "object", "required": [*arguments], "properties": arguments, "additionalProperties": False}
+        body = {"required": True, "content": {"application/json": {"schema": schema}}}
+        parameters = [key] if draw.keyed else []
+        operation = {"operationId": name, "requestBody": body, "responses": answers, "parameters": parameters}
+        paths[f"/{name}"] = {"post": operation}
+    return {"openapi": "3.1.0", "info": {"title": "Bank", "version": "1"}, "paths": paths}
 
 
 def http_tools(draw: Draw, bank: Bank) -> Toolkit:
@@ -184,18 +229,8 @@ def http_tools(draw: Draw, bank: Bank) -> Toolkit:
         except httpx.HTTPStatusError as error:
             return error.response
 
-    key = {"name": "Idempotency-Key", "in": "header", "schema": TEXT}
-    answers = {"200": {"description": "Done.", "content": {"application/json": {"schema": {"type": "object"}}}}}
-    paths = {}
-    for name, arguments in PARAMETERS.items():
-        schema = {"type": "object", "required": [*arguments], "properties": arguments, "additionalProperties": False}
-        body = {"required": True, "content": {"application/json": {"schema": schema}}}
-        parameters = [key] if draw.keyed else []
-        operation = {"operationId": name, "requestBody": body, "responses": answers, "parameters": parameters}
-        paths[f"/{name}"] = {"post": operation}
-    document = {"openapi": "3.1.0", "info": {"title": "Bank", "version": "1"}, "paths": paths}
     client = httpx.Client(transport=httpx.MockTransport(answer), trust_env=False)
-    return Toolkit.from_openapi(document, server=str(NOWHERE.url), client=client)
+    return Toolkit.from_openapi(document_of(draw), server=str(NOWHERE.url), client=client)
 
 
 def mcp_tools(draw: Draw, bank: Bank) -> Toolkit:
@@ -207,7 +242,7 @@ def mcp_tools(draw: Draw, bank: Bank) -> Toolkit:
         keys = {"key": TEXT} if draw.keyed else {}
         schemas = {
             name: {"type": "object", "properties": {**arguments, **keys}, "required": [*arguments]}
-            for name, arguments in PARAMETERS.items()
+            for name, arguments in parameters_of(draw).items()
         }
         tools = [types.Tool.model_validate({"name": name, "inputSchema": each}) for name, each in schemas.items()]
         return types.ListToolsResult(tools=tools)

@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,12 +24,13 @@ from langgraph.types import Command
 from gecko_graph.models.answer import AT_ONCE, AWAITED, finish
 from gecko_graph.state import JsonObject
 
-from .agents import ended_of, graph_of, task_of
+from .agents import ended_of, graph_of, task_of, words_of
 from .bank import PARAMETERS, Bank, toolkit_of, wanted_of
-from .draws import Draw
+from .draws import BEYOND, EDITS, THIRD_TOOL, Draw
 from .fates import Counted, append, saver_of
+from .served import Served
 
-MOST_STEPS = 40
+MOST_STEPS, MOST_SUPERSTEPS = 40, 150
 MOST_REFUSED = 4
 """Refusals in a row after which the message is sent again; after twice as many the run is not settled."""
 MOST_S, PROCESS_S = 60.0, 15.0
@@ -46,27 +48,56 @@ class Run:
         self.draw, self.folder, self.bank = draw, folder, Bank(folder, Counted(draw, folder))
         self.place = address if draw.saver == "postgres" and address else str(folder / "saver.db")
         self.memory = InMemorySaver() if draw.saver == "memory" else None
-        self.config: Any = {"configurable": {"thread_id": folder.name}}
-        self.identifier = None if draw.message == "no id" else "message-1"
-        self.refused, self.answered, self.count = 0, Counter[str](), Counter[str]()
+        self.config: Any = {"configurable": {"thread_id": folder.name}, "recursion_limit": MOST_SUPERSTEPS}
+        self.refused, self.answered, self.count, self.turn = 0, Counter[str](), Counter[str](), 0
+
+    @property
+    def identifier(self) -> str | None:
+        """The id of the turn's message."""
+        return None if self.draw.message == "no id" else f"message-{self.turn + 1}"
 
     def finish(self) -> JsonObject:
-        """Go on until the run is over; what it came to."""
+        """Go on until all turns are over; what it came to."""
+        over = last = self.finish_turn()
+        while last["status"] != "unsettled" and self.turn < self.draw.turns - 1:
+            self.turn += 1
+            if self.draw.extra != "undone":
+                finish(self.carry_over())
+            last = self.finish_turn()
+        return self.judge(last if last["status"] == "unsettled" else over)
+
+    def finish_turn(self) -> JsonObject:
+        """Go on until the turn is over; how it ended."""
         begun, over, resent = time.monotonic(), None, False
-        answer, message = None, False
-        while over is None and self.count["steps"] < MOST_STEPS and time.monotonic() - begun < MOST_S:
+        answer, message, self.refused = None, False, 0
+        most, before = self.count["steps"] + MOST_STEPS, self.count["stopped"]
+        while over is None and self.count["steps"] < most and time.monotonic() - begun < MOST_S:
             report = self.step(answer, message)
             over = report.get("over")
             answer = report.get("answer") if self.draw.again and answer is None else None
             is_due = self.draw.message == "same id" and over is not None
-            message = not resent and (is_due or (self.draw.message != "none" and self.count["stopped"] > 0))
+            message = not resent and (is_due or (self.draw.message != "none" and self.count["stopped"] > before))
             resent = resent or message
             over = None if message or answer is not None else over
+            if self.turn and self.refused > 1:  # a later turn is judged by what was made, not by its word
+                over = {"status": "refused", "doubts": []}
             if self.refused > 4 * MOST_REFUSED:  # well beyond the time limit of a call
                 break
             message = message or self.refused == MOST_REFUSED
             time.sleep(WAIT_S if self.refused else 0)
-        return self.judge(over or {"status": "unsettled", "doubts": []})
+        return over or {"status": "unsettled", "doubts": []}
+
+    async def carry_over(self) -> None:
+        """Copy the thread by its newest checkpoint, or keep that alone."""
+        calm = replace(self.draw, points=(), end="none")
+        async with saver_of(Counted(calm, self.folder, self.memory), self.place) as saver:
+            newest = saver.get_tuple(self.config)
+            if self.draw.extra == "pruned":
+                saver.delete_thread(self.folder.name)
+            else:
+                self.config |= {"configurable": {"thread_id": f"{self.folder.name}-copy"}}
+            place: Any = {"configurable": {**self.config["configurable"], "checkpoint_ns": ""}}
+            saver.put(place, newest.checkpoint, newest.metadata, newest.checkpoint["channel_versions"])
 
     def step(self, answer: JsonObject | None, message: bool) -> JsonObject:
         """Have one process or two look at the thread and go on; what the first that lives on reports."""
@@ -77,7 +108,7 @@ class Run:
         reports = go_on(self, number, partial(self.play, answer=answer, message=message))
         report: JsonObject = next(filter(None, reports), {})
         self.count["stopped"] += sum(not each or each["stopped"] for each in reports)
-        self.count.update({report.get("kind", ""): 1, "unnamed": report.get("unnamed", 0)})
+        self.count.update({report.get("kind", ""): 1, **{key: report.get(key, 0) for key in ("unnamed", "edits")}})
         self.answered.update(report.get("questions", []))
         self.refused = self.refused + 1 if all(each is not None and each["error"] for each in reports) else 0
         return report
@@ -85,10 +116,17 @@ class Run:
     def judge(self, over: JsonObject) -> JsonObject:
         """Return what the bank's log makes of how the run ended."""
         done, wanted, status, doubts = self.bank.done(), wanted_of(self.draw), over["status"], over["doubts"]
+        done -= allowed_of(self.draw, done)
+        beyond, missing = done - wanted, (wanted - done).total()
+        through = sum(count for each, count in beyond.items() if each not in wanted)
         is_unnamed = status == "in_doubt" and not all(map(is_named, doubts or [{}]))
+        is_calm = not self.draw.faults and not self.draw.leaves and status != "unsettled"
+        is_lost = status in ("done", "nothing")
         return {
-            "doubled": (done - wanted).total(),
-            "lost": (wanted - done).total() if status in ("done", "nothing") else 0,
+            "doubled": beyond.total() - through,
+            "let_through": through,
+            "lost": missing if is_lost else 0,
+            "barred": missing if is_calm and not is_lost else 0,
             "false_done": status == "done" and (done != wanted or bool(doubts)),
             "unnamed": self.count["unnamed"] + is_unnamed,
             "ended": status,
@@ -119,6 +157,7 @@ class Run:
                 report |= await self.invoke(graph, given, fate)
                 seen = await look()
             if seen.created_at and not seen.tasks:  # `next` leaves out tasks that have written
+                fate.tell(f"  told: {seen.values['messages'][-1].text[:300]!r}")
                 report["over"] = dict(zip(("status", "doubts"), ended_of(self.draw, seen.values), strict=True))
         fate.tell(f" {report['error'] or report['over'] or 'asks'}")
         return report
@@ -142,11 +181,18 @@ class Run:
         report: JsonObject = {"kind": "over", "over": None, "error": "", "stopped": False}
         if answer is not None:
             return Command(resume=answer), {**report, "kind": "again"}
-        if not seen.created_at or (message and (seen.tasks or self.identifier)):
-            return task_of(self.draw, self.identifier), {**report, "kind": "message"}
+        if self.is_unsent(seen) or (message and (seen.tasks or self.identifier)):
+            return task_of(self.draw, self.identifier, self.turn), {**report, "kind": "message"}
         if seen.interrupts:
             return self.answer(seen.interrupts, report, known)
         return None, {**report, "kind": "goes on" if seen.tasks else "over"}
+
+    def is_unsent(self, seen: Any) -> bool:
+        """Return whether the turn's message is yet to be sent."""
+        if not self.turn or not seen.created_at:
+            return not seen.created_at
+        words = words_of(self.draw, self.turn)
+        return not seen.tasks and all(each.text != words for each in seen.values["messages"])
 
     def answer(self, interrupts: Any, report: JsonObject, known: str) -> tuple[Any, JsonObject]:
         """Return the person's answer to what is asked, addressed as drawn; by its id where it is asked again."""
@@ -157,14 +203,24 @@ class Run:
             words = next((said for said in DOUBTS if {*said} == {*allowed}), None)
             if words:
                 kind, unnamed = "doubt", unnamed + sum(not is_named(action) for action in actions)
-            decisions = [self.decide(action, words, known) if words else {"type": "approve"} for action in actions]
+            decisions = [self.decide(each, words, known) if words else self.approve(each) for each in actions]
             questions.append(json.dumps([allowed, *([action["name"], action["args"]] for action in actions)]))
             is_known = self.answered[questions[-1]] > 0 or len(interrupts) > 1
             echoed = {"id": request["id"]} if "id" in request and (is_known or self.draw.address == "question") else {}
             bodies[each.id] = {**echoed, "decisions": decisions}
         resume = bodies if self.draw.address == "interrupt" or is_known else next(iter(bodies.values()))
-        more = {"kind": kind, "answer": resume, "questions": questions, "unnamed": unnamed}
+        edits = json.dumps(resume).count("edited_action")
+        more = {"kind": kind, "answer": resume, "questions": questions, "unnamed": unnamed, "edits": edits}
         return Command(resume=resume), {**report, **more}
+
+    def approve(self, action: JsonObject) -> JsonObject:
+        """Return the approval of a call, or as drawn its edit: lawful ones always, others once."""
+        is_due = self.draw.edit == "lawful" or (self.draw.edit and not self.count["edits"])
+        if not is_due or [action["name"], action["args"].get("to"), action["args"].get("amount")] != ["pay", "ann", 11]:
+            return {"type": "approve"}
+        name, args = EDITS[self.draw.edit]
+        key = {each: action["args"][each] for each in ("key",) if each in action["args"]}
+        return {"type": "edit", "edited_action": {"name": name, "args": {**args, **key}}}
 
     def decide(self, action: JsonObject, words: tuple[str, str, str], known: str) -> JsonObject:
         """Return what a person says of a call in doubt who looks into the bank's log.
@@ -183,6 +239,14 @@ class Run:
         return {"type": make_now}
 
 
+def allowed_of(draw: Draw, done: Counter[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
+    """Return what was done and may be, though the plan does not say so."""
+    if draw.extra == "undone":
+        return done & Counter(("refund", *each) for _, *each in draw.wanted)
+    paid = [amount for _, _, amount in done.elements()]
+    return done & Counter([BEYOND] if all(type(each) is int for each in paid) and sum(paid) <= draw.balance else [])
+
+
 async def stoppable(fate: Counted, run: Any) -> None:
     """Await a run that its fate can stop, by a cancellation or a time limit. Raises TimeoutError where it has."""
     loop, task = asyncio.get_running_loop(), asyncio.ensure_future(run)
@@ -199,7 +263,8 @@ async def stoppable(fate: Counted, run: Any) -> None:
 
 def is_named(call: JsonObject) -> bool:
     """Return whether a request or a record names one of the bank's calls."""
-    return call.get("name") in PARAMETERS and {*PARAMETERS[call["name"]]} <= {*call.get("args", {})}
+    parameters = PARAMETERS | dict.fromkeys(THIRD_TOOL.values(), PARAMETERS["pay"])
+    return {*parameters.get(call.get("name", ""), ["name"])} <= {*call.get("args", {})}
 
 
 def answers_left_out(kept: Any) -> list[Any]:
@@ -272,9 +337,10 @@ def run_here(seed: int, address: str | None, folder: Path, send: Any) -> None:
     """Make a run in this process, which leads a group of its own; send what it came to."""
     os.setsid()
     os.dup2(os.open(folder / "errors", os.O_WRONLY | os.O_CREAT), 2)  # what its processes print as they end
-    values = Run(Draw.of(seed), folder, address).finish()
+    draw = Draw.of(seed)
+    values = (Served(draw, folder) if draw.extra == "served" else Run(draw, folder, address)).finish()
     story = [(folder / each).read_text() for each in ("story", "log") if (folder / each).exists()]
-    send.send({**values, "story": f"{Draw.of(seed)}\n{''.join(story)}"})
+    send.send({**values, "story": f"{draw}\n{''.join(story)}"})
 
 
 def run_apart(seed: int, address: str | None) -> JsonObject:

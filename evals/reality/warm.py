@@ -21,6 +21,14 @@ def warm() -> None:
     gc.freeze()
 
 
-for name in ("aiosqlite", "langgraph.checkpoint.sqlite.aio", "psycopg.rows", "langgraph.checkpoint.postgres.aio"):
+for name in (
+    "uvicorn",
+    "gecko_graph.cli.serve",
+    "gecko_graph.serve.app",
+    "aiosqlite",
+    "langgraph.checkpoint.sqlite.aio",
+    "psycopg.rows",
+    "langgraph.checkpoint.postgres.aio",
+):
     __import__(name)
 warm()

@@ -15,13 +15,15 @@ from ..reality.runs import run_apart
 
 BAD = {
     "doubled": "no call is made twice",
+    "let_through": "no call is made that nobody wanted",
     "lost": "no call is lost",
+    "barred": "no lawful call is refused for good",
     "false_done": "no run says done that is not",
     "unnamed": "each doubt names its call",
     "unsettled": "each run ends",
 }
 """What must be 0 in every run, and what is to be expected then."""
-FACTS = ("saver", "tools", "review", "plan", "end", "message")
+FACTS = ("extra", "edit", "ids", "busy", "saver", "tools", "review", "plan", "end", "message")
 
 
 class Reality(Suite):
@@ -29,8 +31,14 @@ class Reality(Suite):
 
     The agent is alone, a node, two deep, in a tool, or LangChain's under `GeckoMiddleware`; tools are Python, HTTP or
     MCP. Processes are killed, cancelled or run out of time before, in and after writes of the saver and of the bank;
-    answers and the message are sent again, by two processes at once, with ids and without; requests fail. A person
-    answers doubts from the bank's log. --story N makes one run and tells it.
+    answers and the message are sent again, by two processes at once, with ids and without; requests fail; the bank is
+    busy; the ids of calls repeat. Some runs have a balance to keep, edits, summaries, a copied or pruned thread, a
+    second click on undo, or two users behind one server (`reality.draws.EXTRAS`). A person answers doubts from the
+    bank's log. --story N makes one run and tells it.
+
+    *doubled*, *let through*: calls made more often than wanted, calls that nobody wanted or that a rule, the contract
+    or the schema refuses; *lost*, *barred*: wanted calls that were not made though the run says done, or where it says
+    not done without a fault, a doubt that was left or another reason.
     """
 
     name = "reality"

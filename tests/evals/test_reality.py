@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
+from langchain_core.messages import HumanMessage, ToolMessage
 
 pytest.importorskip("mcp.server.mcpserver", reason="the extra `mcp` (2.x) is not installed")
 
-from evals.reality.draws import EMBEDDED, SETTINGS, Draw
-from evals.reality.fates import Counted
+from evals.reality.agents import Planner, Summariser, message_of, words_of
+from evals.reality.bank import contract_of
+from evals.reality.draws import BEYOND, EDITS, EMBEDDED, EXTRAS, SETTINGS, Draw
+from evals.reality.fates import Counted, append
 from evals.reality.postgres import start_postgres
-from evals.reality.runs import Run, run_apart
+from evals.reality.runs import Run, allowed_of, run_apart
+from evals.reality.served import USERS, Served, User
+from gecko_graph import Tool, Toolkit, World
 
-WRONG = ("doubled", "lost", "false_done", "unnamed")
+WRONG = ("doubled", "let_through", "lost", "barred", "false_done", "unnamed")
 
 
 @pytest.mark.slow
@@ -29,11 +37,20 @@ def test_what_is_wanted_is_done_once(first):
 
 def test_every_choice_is_dealt_equally_often():
     draws = [Draw.of(seed) for seed in range(600)]
-    assert sum(draw.setting in EMBEDDED for draw in draws) == 300
+    served = [draw for draw in draws if draw.extra == "served"]
+    assert sum(draw.setting in EMBEDDED for draw in draws) + len(served) in range(300, 360)
     assert sum(draw.two for draw in draws) == 150
-    assert {draw.setting for draw in draws[:100]} == {*SETTINGS}
+    assert {draw.setting for draw in draws[:100] if draw not in served} == {*SETTINGS}
+    assert {draw.extra for draw in draws[:100]} == {each for some in EXTRAS.values() for each in some.split()}
+    assert {draw.edit for draw in draws[:100]} == {"", *EDITS}
+    assert min(Counter(draw.ids for draw in draws).values()) == 100
     assert len({(draw.setting, draw.tools, draw.end) for draw in draws}) > 60
     assert Draw.of(7) == draws[7]
+
+
+def find_draw(**wanted):
+    """Return the first run that is drawn so."""
+    return next(draw for draw in map(Draw.of, range(600)) if all(getattr(draw, key) == wanted[key] for key in wanted))
 
 
 @pytest.mark.parametrize(
@@ -42,13 +59,13 @@ def test_every_choice_is_dealt_equally_often():
         (["ann", "bob"], "done", {}),
         (["ann", "bob", "ann"], "done", {"doubled": 1, "false_done": True}),
         (["ann"], "done", {"lost": 1, "false_done": True}),
-        (["ann"], "partial", {}),
-        ([], "in_doubt", {"unnamed": 1}),
+        (["ann"], "partial", {"barred": 1}),
+        (["ann", "bob", "mallory"], "done", {"let_through": 1, "false_done": True}),
+        ([], "in_doubt", {"barred": 3, "unnamed": 1}),
     ],
 )
 def test_a_run_is_judged_by_the_bank_s_own_log(tmp_path, made, status, wrong):
-    seed = next(seed for seed in range(600) if Draw.of(seed).plan == "equal" and not Draw.of(seed).faults)
-    run = Run(Draw.of(seed), tmp_path, None)
+    run = Run(find_draw(plan="equal", faults=0.0, leaves=False, extra="none"), tmp_path, None)
     for to in ["ann", *made] if made else []:
         run.bank._make("pay", {"to": to, "amount": 11 if to == "ann" else 22}, "")
     values = run.judge({"status": status, "doubts": []})
@@ -56,12 +73,72 @@ def test_a_run_is_judged_by_the_bank_s_own_log(tmp_path, made, status, wrong):
 
 
 def test_a_key_that_comes_again_is_answered_from_the_log(tmp_path):
-    draw = next(draw for draw in map(Draw.of, range(600)) if draw.keyed)
+    draw = find_draw(keyed=True)
     bank = Run(draw, tmp_path, None).bank
     first = bank._make("pay", {"to": "ann", "amount": 11}, "key-1")
     assert bank._make("pay", {"to": "ann", "amount": 11}, "key-1") == first
     assert bank._make("pay", {"to": "ann", "amount": 11}, "key-2") != first
     assert len(bank.log()) == 2
+
+
+def test_what_the_balance_allows_was_not_let_through():
+    draw, paid = find_draw(extra="spent", plan="one"), ("pay", "ann", 11)
+    assert not allowed_of(draw, Counter([paid, BEYOND]))
+    assert allowed_of(draw, Counter([BEYOND])) == Counter([BEYOND])
+    assert not allowed_of(draw, Counter([BEYOND, ("pay", "ann", "11 euros")]))
+
+
+def test_a_planner_counts_results_whatever_the_ids_of_its_calls():
+    draw = find_draw(extra="spent", plan="several", ids="repeated", batch=True)
+    planner, asked = Planner(draw=draw), HumanMessage(words_of(draw))
+    said = planner.say([asked])
+    assert [(each["id"], each["args"]["to"]) for each in said.tool_calls] == [
+        ("call_0", "ann"), ("call_0", "bob"), ("call_0", BEYOND[1])
+    ]  # fmt: skip
+    texts = [json.dumps({"payment_id": f"P-{to}", "to": to}) for to in ("ann", "bob")]
+    told = [ToolMessage(text, tool_call_id="call_0") for text in texts]
+    told.append(ToolMessage("only 5 left", tool_call_id="call_0", status="error"))
+    (cancel,) = planner.say([asked, said, *told]).tool_calls
+    assert (cancel["name"], cancel["args"]) == ("cancel", {"payment_id": "P-ann"})
+    cancelled = ToolMessage(json.dumps({**cancel["args"], "status": "cancelled"}), tool_call_id="call_0")
+    assert planner.say([asked, said, *told, message_of([]), cancelled]).text == "Done."
+
+
+def test_a_summary_holds_the_results_and_a_request_that_comes_again_is_done_again():
+    draw = find_draw(extra="summary", plan="one")
+    result, words = json.dumps({"payment_id": "P-1", "to": "ann"}), words_of(draw)
+    text = Summariser(draw=draw).say([HumanMessage(f"Human: {words}\nTool: {result}")]).text
+    summary = HumanMessage(f"To date:\n\n{text}", additional_kwargs={"lc_source": "summarization"})
+    assert Planner(draw=draw).say([summary]).text == "Done."
+    assert Planner(draw=draw).say([summary, HumanMessage(words)]).tool_calls
+
+
+@pytest.mark.parametrize("returns", ["all", "a part", "nothing"])
+def test_the_contract_refuses_what_the_balance_does_not_allow(returns):
+    draw = replace(find_draw(extra="spent"), returns=returns)
+
+    def pay(to: str, amount: int):
+        """Pay."""
+
+    toolkit = Toolkit.from_tools([Tool(pay, effect="write", contract=contract_of(draw))])
+    world = World(toolkit, state={"balance": 5, "payments": {}})
+    assert world.check({"name": "pay", "args": {"to": "ann", "amount": 6}})["error"] == "only 5 left"
+    assert not world.check({"name": "pay", "args": {"to": "ann", "amount": 5}})
+
+
+def test_two_users_of_one_bank_are_told_apart_by_their_credentials(tmp_path):
+    run = Served(replace(find_draw(extra="served", keyed=True), busy=0, faults=0.0, points=()), tmp_path)
+    alice, bob = (User(run, name) for name in USERS)
+    for user in (alice, bob):
+        run.bank._make("pay", {"to": "ann", "amount": 11}, f"{user.name} order-0")
+    assert [len(user.log()) for user in (alice, bob)] == [1, 1]
+    result = alice.look("pay", {"to": "ann", "amount": 11})
+    assert result == alice.log()[0]["result"] != bob.log()[0]["result"]
+    alice.known[result["payment_id"]] = "ann"
+    assert alice.look("pay", {"to": "ann", "amount": 11}) is None
+    append(tmp_path / "starts", "")
+    values = run.judge([alice, bob], ["done", "done"])
+    assert (values["false_done"], values["lost"]) == (2 * (len(run.draw.wanted) > 1), 2 * (len(run.draw.wanted) - 1))
 
 
 def test_writes_are_counted_over_all_processes_of_a_run(tmp_path):
