@@ -16,6 +16,7 @@ from ..models.prompts import Prompts, variables_of
 from ..real.claims import (
     LONGEST_RESULT,
     MADE,
+    Home,
     Steps,
     as_step,
     find_claims,
@@ -23,7 +24,6 @@ from ..real.claims import (
     in_words,
     tell_calls,
 )
-from ..real.ledger import CallLedger
 from ..state import VERSION, Call, Json, JsonObject
 from ..world.booking import in_reality
 from ..world.records import ExecutedCall, Execution, ExecutionWord
@@ -89,9 +89,9 @@ def claimed_keys(state: AgentState) -> list[str]:
     return [entry["key"] for entry in (*state["unreported"], *state["journal"]) if entry["key"]]
 
 
-def close(state: AgentState, scope: NodeScope, *, ledger: CallLedger | None) -> Steps:
+def close(state: AgentState, scope: NodeScope, *, home: Home) -> Steps:
     """Note that the turn's calls were told of: a node of its own, behind the checkpoint that has the answer."""
-    claims = yield from find_claims(state["messages"], ledger)
+    claims = yield from find_claims(state["messages"], home)
     if claims:
         yield from claims.close(claimed_keys(state))
     return {"unreported": []}

@@ -18,10 +18,9 @@ from ..models.answer import AT_ONCE, AWAITED, Driver, aperform, finish, perform
 from ..models.ask import Work
 from ..models.memory import NAME, last_checklist, remember_calls, told_claims
 from ..models.node import NodeScope, close_record, open_record
-from ..real.claims import Steps, as_step, entry_of, find_claims, last_human, tell_calls
+from ..real.claims import Home, Steps, as_step, entry_of, find_claims, last_human, tell_calls
 from ..real.decisions import NO_SAVER
 from ..real.learned import share
-from ..real.ledger import CallLedger
 from ..real.policy import ReviewPolicy
 from ..real.preview import add_undo
 from ..state import VERSION, JsonObject, Rehearsal, Step
@@ -195,16 +194,14 @@ def observe_reads(
                 done.append(step)
 
 
-def find_missing(
-    state: AgentState, scope: NodeScope, *, toolkit: Toolkit, policy: ReviewPolicy, ledger: CallLedger | None
-) -> Steps:
+def find_missing(state: AgentState, scope: NodeScope, *, toolkit: Toolkit, policy: ReviewPolicy, home: Home) -> Steps:
     """Return the real calls of turns without an answer that the state does not have; nothing where it has all.
 
     Any saver will do where no call can be claimed, and nobody is asked; none where a person is raises GeckoError.
     """
     yield from share(toolkit)
     needed = policy.may_ask or not all(tool.trusted for tool in toolkit)
-    claims = (yield from find_claims(state["messages"], ledger)) if needed else None
+    claims = (yield from find_claims(state["messages"], home)) if needed else None
     if claims is None and policy.may_ask:
         raise GeckoError(NO_SAVER)
     rows: list[JsonObject] = (yield from claims.find_open()) if claims else []

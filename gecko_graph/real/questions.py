@@ -66,6 +66,11 @@ class Standing(NamedTuple):
         """The graph's namespace without the number of the run in one task."""
         return self.graph.rpartition("|")[0] if self.is_repeated else self.graph
 
+    @property
+    def root(self) -> str:
+        """The checkpoint of the outermost graph that its tasks have begun from, saved or not."""
+        return self.checkpoints[min(self.checkpoints, key=len)]
+
     def config(self, namespace: str) -> Any:
         """Return the config of a checkpoint of this graph or one that embeds it.
 
@@ -75,6 +80,22 @@ class Standing(NamedTuple):
         saved = min((name for name, each in self.checkpoints.items() if each == identifier), key=len)
         known = {"checkpoint_ns": saved, "checkpoint_id": identifier}
         return {"configurable": {"thread_id": self.thread_id, **known}}
+
+
+def is_saved_at(standing: Standing) -> bool:
+    """Return whether the outermost graph's checkpoint is saved. Runs in a thread."""
+    return standing.saver.get_tuple(standing.config(min(standing.checkpoints, key=len))) is not None
+
+
+def find_begin(standing: Standing) -> str:
+    """Return the checkpoint that the thread begins with: what was saved before it, was deleted with the thread.
+
+    Later than any where nothing is saved, earlier than any where the first one is gone, as of a thread that was pruned.
+    Runs in a thread.
+    """
+    config = {"configurable": {"thread_id": standing.thread_id, "checkpoint_ns": ""}}
+    first = [each.checkpoint["id"] for each in standing.saver.list(config, filter={"step": -1})]
+    return str(min(first)) if first else "" if any(True for _ in standing.saver.list(config, limit=1)) else "~"
 
 
 def find_path(standing: Standing) -> str:
