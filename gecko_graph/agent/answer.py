@@ -16,7 +16,6 @@ from ..models.prompts import Prompts, variables_of
 from ..real.claims import (
     LONGEST_RESULT,
     MADE,
-    Home,
     Steps,
     as_step,
     find_claims,
@@ -24,6 +23,7 @@ from ..real.claims import (
     in_words,
     tell_calls,
 )
+from ..real.home import Home
 from ..state import VERSION, Call, Json, JsonObject
 from ..world.booking import in_reality
 from ..world.records import ExecutedCall, Execution, ExecutionWord
@@ -36,7 +36,7 @@ CONVERSATION_VIEWS = 10
 
 
 def answer(
-    state: AgentState, scope: NodeScope, *, prompts: Prompts, finder: UndoFinder
+    state: AgentState, scope: NodeScope, *, prompts: Prompts, finder: UndoFinder, home: Home
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
     """Give the planner's own answer, with what is real, or have one written from the real results; keep the record.
 
@@ -54,6 +54,7 @@ def answer(
         text = text_of(reply.value).strip() if isinstance(reply.value, AIMessage) else ""
     lines = [*([text] if text else tell_calls(made_of(execution["calls"]))), *facts]
     record: JsonObject = {"v": VERSION, "verdict": execution["status"], "made_up": 0}
+    record |= {"answers": state["turn_id"], "agent": home.mark}
     before = [as_step(entry) for entry in state["unreported"]]
     record |= remember_calls([*before, *state["steps"]], budget=scope.context.view_chars)
     record["claims"], record["may_refuse"] = claimed_keys(state), state["rehearsal"]["verdict"].get("may_refuse", [])

@@ -26,7 +26,6 @@ from ..real.claims import (
     MARGIN_S,
     NOT_DURABLE,
     Claims,
-    Home,
     Steps,
     entry_of,
     find_claims,
@@ -36,6 +35,7 @@ from ..real.claims import (
     wait,
 )
 from ..real.decisions import settle_doubt
+from ..real.home import Home
 from ..real.learned import share
 from ..real.policy import WORDS, ReviewPolicy
 from ..real.preview import preview_digest

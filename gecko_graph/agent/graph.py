@@ -25,9 +25,8 @@ from ..context import GeckoContext
 from ..errors import ToolkitError
 from ..graph import Gecko, compose
 from ..models.factory import Models, ModelsLike
-from ..models.memory import is_answered
 from ..models.node import AskNode, Router, book_turn, open_record, refuse_unknown_keys
-from ..real.claims import Home
+from ..real.home import Home
 from ..real.learned import LearnedLike, teach
 from ..real.ledger import CallLedger, check_ledger
 from ..real.policy import ReviewPolicy
@@ -121,7 +120,7 @@ def _build_nodes(
     predict = partial(simulate_call, nodes=build_nodes(toolkit, rungs_of(rungs)))
     preview = partial(make_preview, toolkit=toolkit, policy=policy)
     return {
-        "open_turn": node(open_turn),
+        "open_turn": node(partial(open_turn, home=home)),
         "recover": node(partial(recover, toolkit=toolkit)),
         "rehearse": rehearse_node(
             gecko, preview, node(partial(find_missing, **deciding)), partial(observe_reads, **observed), finder, default
@@ -130,7 +129,7 @@ def _build_nodes(
         "call_tool": node(partial(call_tool, **deciding)),
         "resolve_doubt": node(partial(resolve_doubt, **deciding)),
         "sync": node(partial(sync, **observed)),
-        "answer": node(partial(answer, prompts=models.prompts, finder=finder)),
+        "answer": node(partial(answer, prompts=models.prompts, finder=finder, home=home)),
         "close": node(partial(close, home=home)),
     }
 
@@ -160,7 +159,7 @@ def _routed(router: Callable[[Any], str]) -> Callable[[AgentChannels], str]:
 
 def after_open_turn(state: AgentState) -> Literal["rehearse", "__end__"]:
     """A message that was answered is not carried out again."""
-    return "__end__" if is_answered(state.get("messages", [])) else "rehearse"
+    return "__end__" if state["is_over"] else "rehearse"
 
 
 def after_recover(state: AgentState) -> Literal["sync", "resolve_doubt", "recover", "rehearse"]:

@@ -11,8 +11,9 @@ from ..models.ask import AnyAsk, Reply
 from ..models.formatting import cut, format_call, format_json, format_steps
 from ..models.node import NodeScope
 from ..real.bindings import fill
-from ..real.claims import Home, find_claims, tell_calls, unmade_entry
+from ..real.claims import find_claims, tell_calls, unmade_entry
 from ..real.decisions import Decision, ask_person, read_words
+from ..real.home import Home
 from ..real.policy import ReviewPolicy
 from ..real.preview import add_undo, apply_prediction, describe_calls, fence, finish_preview, predict, preview_digest
 from ..state import VERSION, Call, Json, Step

@@ -26,16 +26,14 @@ from ..real.claims import (
     MARGIN_S,
     UNKNOWN,
     Claims,
-    Home,
-    Turn,
     entry_of,
     find_claims,
     find_pause,
-    last_human,
     running,
     wait,
 )
 from ..real.decisions import Decision, ask_doubts, ask_person, settle_doubt, settled_by
+from ..real.home import Home, Turn, last_human
 from ..real.ledger import CallLedger
 from ..real.policy import ReviewPolicy
 from ..state import Call, JsonObject, Step

@@ -7,7 +7,8 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage
 
-from ..real.claims import UNKNOWN, Turn
+from ..real.claims import UNKNOWN
+from ..real.home import Turn
 from ..state import JsonObject
 
 

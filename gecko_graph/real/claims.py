@@ -15,17 +15,17 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 from uuid import uuid4
 
-from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.messages import AnyMessage
 from langgraph.config import get_config
 
 from ..errors import GeckoError, StateError
 from ..models.ask import Reply, Work
 from ..models.formatting import cut, one_line
-from ..models.memory import NAME
 from ..state import VERSION, Call, CallStatus, Json, JsonObject, Outcome, Step
 from ..values.digest import digest
 from ..values.places import as_text
 from ..world.records import ExecutedCall
+from .home import Home, Turn
 from .ledger import CallLedger, find_ledger
 from .questions import Standing, find_begin, find_path, is_saved_at
 
@@ -70,35 +70,6 @@ _paths: dict[tuple[str, str], str] = {}
 """By thread and namespace with its task ids: it never changes."""
 
 Steps: TypeAlias = Generator[list[Work], list[Reply], Any]
-
-
-class Home(NamedTuple):
-    """Whose claims they are: agents at one place of a thread are told apart by their names."""
-
-    ledger: CallLedger | None
-    """The ledger that the agent was given, in the place of its saver's."""
-    agent: str | None = None
-    """Its name; None for that of LangChain's `create_agent`, which runs middleware."""
-
-    @property
-    def room(self) -> str:
-        """Return what keeps its calls apart from those of others at the same place."""
-        if self.agent is not None:
-            return f"{self.agent}|"
-        return f"middleware {get_config().get('metadata', {}).get('lc_agent_name') or ''}|"
-
-
-class Turn(NamedTuple):
-    """The message that a turn began with: its id, and a digest of its text."""
-
-    id: str
-    task: str
-
-    @classmethod
-    def of(cls, messages: Sequence[AnyMessage]) -> Turn:
-        """Return the turn of a conversation's last human message."""
-        last = last_human(messages)
-        return cls(str(last.id or ""), digest(str(last.text))) if last else cls("", "")
 
 
 class Claims(NamedTuple):
@@ -255,12 +226,6 @@ def find_claims(messages: Sequence[AnyMessage], home: Home, turn: Turn | None = 
         _paths[known] = yield from use(find_path, standing)
     path = home.room + _paths.get(known, "")
     return Claims(find_ledger(standing.saver, home.ledger), standing, path, *(turn or Turn.of(messages)))
-
-
-def last_human(messages: Sequence[AnyMessage]) -> HumanMessage | None:
-    """Return the message that a turn began with: no note of ours, and no summary of LangChain's."""
-    humans = (each for each in reversed(messages) if isinstance(each, HumanMessage))
-    return next((each for each in humans if each.name != NAME and "lc_source" not in each.additional_kwargs), None)
 
 
 def use(function: Any, *args: Any, **kwargs: Any) -> Steps:
