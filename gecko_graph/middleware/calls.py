@@ -101,7 +101,7 @@ class Claimed(NamedTuple):
             if is_ours:
                 result, row = await self._run(claims, row, run, driver)
             if row["status"] in DECIDED:
-                live.keys[call["id"]] = row["key"]
+                live.keys.update(counted_key(call, row))
                 return (result if is_ours else as_message(row, call)), row
             is_keyed = bool(row.get("keyed") and tool.idempotency)
             settling = settle_doubt(claims, row, self.toolkit, self.timeout_s, is_keyed=is_keyed)
@@ -227,7 +227,12 @@ def is_booked(state: Any, row: JsonObject) -> bool:
 def tell_again(result: ToolMessage, call: Call, row: JsonObject) -> Command[Any]:
     """Return the update that answers a call with what it came to before, and books nothing."""
     message = add_marks(result, {"simulated": False, "rung": "real", "made_up": False})
-    return Command(update={"messages": [message], "gecko_turn": {"told": {call["id"]: row["key"]}}})
+    return Command(update={"messages": [message], "gecko_turn": {"told": counted_key(call, row)}})
+
+
+def counted_key(call: Call, row: JsonObject) -> dict[str, str]:
+    """Return the claim of a call, by its id, as `keys_of`."""
+    return {} if row["status"] == "left" else {call["id"]: row["key"]}
 
 
 def with_own_ids(rows: Sequence[JsonObject], state: Any) -> list[JsonObject]:

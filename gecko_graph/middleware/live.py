@@ -20,6 +20,7 @@ from ..state import JsonObject
 from ..world.records import ExecutedCall
 from ..world.refusals import is_same_call
 from ..world.world import World
+from .turns import keys_of
 
 MOST_LIVE = 256
 """Messages whose real calls are under way in this process, over all threads."""
@@ -107,7 +108,7 @@ class LiveWorlds:
             world.replay(made, made[-1]["usage"] if made else {})
             entries = (entry for name, value in writes if name == "gecko_journal" for entry in value or ())
             booked = {entry["call"]["id"]: entry for entry in entries}
-            keys = {id_: entry["key"] for id_, entry in booked.items()}
+            keys = keys_of(booked.values())
             for told in (value["told"] for name, value in writes if name == "gecko_turn"):
                 keys |= told
             with self._mutex:

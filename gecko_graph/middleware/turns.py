@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage
@@ -10,6 +10,7 @@ from langchain_core.messages import AIMessage, AnyMessage
 from ..real.claims import UNKNOWN
 from ..real.home import Turn
 from ..state import JsonObject
+from ..world.records import ExecutedCall
 
 
 def open_turn(state: Mapping[str, Any], log: int) -> JsonObject:
@@ -38,7 +39,11 @@ def is_answered(messages: Sequence[AnyMessage], turn: Turn) -> bool:
 
 
 def counted_keys(state: Mapping[str, Any]) -> dict[str, str]:
-    """Return the claims of the turn's calls, by id: an equal call is another one. One that is left in doubt is not."""
+    """Return the claims of the turn's calls, by id, which no equal call must take."""
     turn = state.get("gecko_turn") or {"since": 0, "told": {}}
-    entries = (state.get("gecko_journal") or ())[turn["since"] :]
-    return {**{each["call"]["id"]: each["key"] for each in entries if each.get("result") != UNKNOWN}, **turn["told"]}
+    return {**keys_of((state.get("gecko_journal") or ())[turn["since"] :]), **turn["told"]}
+
+
+def keys_of(entries: Iterable[ExecutedCall]) -> dict[str, str]:
+    """Return the claims of calls by id, without those that are left in doubt: an equal call is not made either."""
+    return {each["call"]["id"]: each["key"] for each in entries if each.get("result") != UNKNOWN}
