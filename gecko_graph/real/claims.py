@@ -26,7 +26,7 @@ from ..values.digest import digest
 from ..values.places import as_text
 from ..world.records import ExecutedCall
 from .home import Home, Turn
-from .ledger import CallLedger, find_ledger
+from .ledger import CallLedger, MemoryLedger, find_ledger
 from .questions import Standing, find_begin, find_path, is_saved_at
 
 LEDGER_S = 30.0
@@ -118,8 +118,10 @@ class Claims(NamedTuple):
 
     def _place(self) -> Steps:
         """Return where a call begins from, and whether that is known to be saved: then it goes only with its thread."""
-        is_saved = self.standing.durability == "sync" or (yield from use(is_saved_at, self.standing))
-        return self.here | {"saved": is_saved}
+        if isinstance(self.ledger, MemoryLedger):  # its rows go with the thread
+            return self.here | {"saved": False}
+        is_sync = self.standing.durability == "sync"
+        return self.here | {"saved": is_sync or (yield from use(is_saved_at, self.standing))}
 
     def _find_deleted(self, rows: Sequence[JsonObject]) -> Steps:
         """Return the keys of calls that were made before the thread was deleted: no saver knows of their rows."""

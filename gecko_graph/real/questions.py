@@ -29,6 +29,8 @@ from langgraph.types import Interrupt, Send
 
 from ..errors import GeckoError
 
+SOON_S = 1.0
+"""How long a call waits for the checkpoint that it begins from."""
 SAVED_S = 30.0
 """How long a parent's checkpoint that is still being written is waited for."""
 
@@ -83,8 +85,16 @@ class Standing(NamedTuple):
 
 
 def is_saved_at(standing: Standing) -> bool:
-    """Return whether the outermost graph's checkpoint is saved. Runs in a thread."""
-    return standing.saver.get_tuple(standing.config(min(standing.checkpoints, key=len))) is not None
+    """Return whether the outermost graph's checkpoint is saved, as it is soon but with durability `exit`.
+
+    Runs in a thread.
+    """
+    config, deadline = standing.config(min(standing.checkpoints, key=len)), time.monotonic() + SOON_S
+    while not (is_saved := standing.saver.get_tuple(config) is not None) and time.monotonic() < deadline:
+        if standing.durability == "exit":
+            break
+        time.sleep(0.002)
+    return is_saved
 
 
 def find_begin(standing: Standing) -> str:
