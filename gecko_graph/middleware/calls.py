@@ -189,8 +189,8 @@ class Claimed(NamedTuple):
         """
         if (claims := await self.find(state, driver)) is None:
             return None
-        ended: list[JsonObject] = await drive(claims.find_ended(), driver)
-        rows = [*ended, *await drive(claims.find_open(), driver)]
+        ended, now = await drive(claims.find_ended(), driver)
+        rows = [*ended, *now, *await drive(claims.find_open(), driver)]
         known = {entry["key"] for entry in state.get("gecko_journal") or ()}
         if told := [row["key"] for row in rows if row["key"] in known]:
             await drive(claims.close(told), driver)

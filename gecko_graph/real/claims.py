@@ -27,7 +27,7 @@ from ..values.places import as_text
 from ..world.records import ExecutedCall
 from .home import Home, Turn
 from .ledger import CallLedger, MemoryLedger, find_ledger
-from .questions import Standing, find_begin, find_path, is_saved_at
+from .questions import Standing, find_begin, find_delivery, find_path, is_saved_at
 
 LEDGER_S = 30.0
 """Seconds that a statement of the ledger may take."""
@@ -188,11 +188,17 @@ class Claims(NamedTuple):
         return any(row["call"] == call for row in rows)
 
     def find_ended(self) -> Steps:
-        """Return the rows of turns that are over, of an agent in another graph: it begins each without its state."""
+        """Return the rows of turns that are over, of an agent in another graph: it begins each without its state.
+
+        They are two lists: of earlier deliveries, and of this one, where the graph has run the agent before.
+        """
         if not self.standing.graph:
-            return []
+            return [], []
         rows: list[JsonObject] = yield from use(self._read, ENDED + self.path)
-        return sorted(rows, key=lambda row: row["started_at"])
+        is_run = any(row["turn"] == self.turn for row in rows)
+        begun = (yield from use(find_delivery, self.standing)) if is_run else "~"
+        rows.sort(key=lambda row: row["started_at"])
+        return [row for row in rows if row["root"] < begun], [row for row in rows if row["root"] >= begun]
 
     def end(self, keys: Sequence[str]) -> Steps:
         """Note that the turn of calls is over."""

@@ -108,6 +108,16 @@ def find_begin(standing: Standing) -> str:
     return str(min(first)) if first else "" if any(True for _ in standing.saver.list(config, limit=1)) else "~"
 
 
+def find_delivery(standing: Standing) -> str:
+    """Return the checkpoint of the thread's last input: what began from an earlier one is of an earlier delivery.
+
+    Later than any where it is not saved. Runs in a thread.
+    """
+    config = {"configurable": {"thread_id": standing.thread_id, "checkpoint_ns": ""}}
+    known = standing.saver.list(config, filter={"source": "input"}, limit=1) if is_saved_at(standing) else ()
+    return next((str(each.checkpoint["id"]) for each in known), "~")
+
+
 def find_path(standing: Standing) -> str:
     """Return the graph's place without task ids: the same when a message is sent again.
 
