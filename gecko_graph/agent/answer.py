@@ -23,7 +23,7 @@ from ..real.claims import (
     in_words,
     tell_calls,
 )
-from ..real.ledger import CallLedger
+from ..real.home import Home
 from ..state import VERSION, Call, Json, JsonObject
 from ..world.booking import in_reality
 from ..world.records import ExecutedCall, Execution, ExecutionWord
@@ -36,7 +36,7 @@ CONVERSATION_VIEWS = 10
 
 
 def answer(
-    state: AgentState, scope: NodeScope, *, prompts: Prompts, finder: UndoFinder
+    state: AgentState, scope: NodeScope, *, prompts: Prompts, finder: UndoFinder, home: Home
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
     """Give the planner's own answer, with what is real, or have one written from the real results; keep the record.
 
@@ -54,6 +54,7 @@ def answer(
         text = text_of(reply.value).strip() if isinstance(reply.value, AIMessage) else ""
     lines = [*([text] if text else tell_calls(made_of(execution["calls"]))), *facts]
     record: JsonObject = {"v": VERSION, "verdict": execution["status"], "made_up": 0}
+    record |= {"answers": state["turn_id"], "agent": home.mark}
     before = [as_step(entry) for entry in state["unreported"]]
     record |= remember_calls([*before, *state["steps"]], budget=scope.context.view_chars)
     record["claims"], record["may_refuse"] = claimed_keys(state), state["rehearsal"]["verdict"].get("may_refuse", [])
@@ -89,9 +90,9 @@ def claimed_keys(state: AgentState) -> list[str]:
     return [entry["key"] for entry in (*state["unreported"], *state["journal"]) if entry["key"]]
 
 
-def close(state: AgentState, scope: NodeScope, *, ledger: CallLedger | None) -> Steps:
+def close(state: AgentState, scope: NodeScope, *, home: Home) -> Steps:
     """Note that the turn's calls were told of: a node of its own, behind the checkpoint that has the answer."""
-    claims = yield from find_claims(state["messages"], ledger)
+    claims = yield from find_claims(state["messages"], home)
     if claims:
         yield from claims.close(claimed_keys(state))
     return {"unreported": []}

@@ -41,6 +41,10 @@ class AgentRecord(Bookkeeping, total=False):
     """`open_turn`: human turns of the conversation."""
     turn_id: str
     """`open_turn`: id of the turn's human message."""
+    agent: str
+    """`open_turn`: which agent the turn is of, as several may share a thread."""
+    is_over: bool
+    """`open_turn`: whether it has answered the turn before."""
     found: list[JsonObject]
     """`open_turn`, `recover`: claims of real calls that are not in the state yet; the first is being booked."""
     rehearsals: dict[str, int]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Generator
 from functools import partial
+from itertools import count
 from typing import Any
 
 from langgraph.errors import GraphInterrupt
@@ -20,23 +21,22 @@ from ..models.formatting import cut
 from ..models.node import NodeScope
 from ..real.bindings import find_difference, resolve
 from ..real.claims import (
-    BACKOFF_S,
     DECIDED,
     MADE,
     MARGIN_S,
-    MOST_TRIES,
     NOT_DURABLE,
     Claims,
     Steps,
     entry_of,
     find_claims,
+    find_pause,
     running,
     unmade_entry,
     wait,
 )
 from ..real.decisions import settle_doubt
+from ..real.home import Home
 from ..real.learned import share
-from ..real.ledger import CallLedger
 from ..real.policy import WORDS, ReviewPolicy
 from ..real.preview import preview_digest
 from ..schemas.complaints import find_complaints
@@ -57,9 +57,7 @@ MOST_DEPARTURES = 3
 """How often in a turn what is left is rehearsed again because reality departed."""
 
 
-def call_tool(
-    state: AgentState, scope: NodeScope, *, toolkit: Toolkit, policy: ReviewPolicy, ledger: CallLedger | None
-) -> Steps:
+def call_tool(state: AgentState, scope: NodeScope, *, toolkit: Toolkit, policy: ReviewPolicy, home: Home) -> Steps:
     """Make the plan's next call with its real arguments, once; or say why it is not made.
 
     Raises GeckoError where there is nothing to claim it in, or another run makes it at this moment.
@@ -88,7 +86,7 @@ def call_tool(
     same = [each for each in (*state["unreported"], *state["journal"]) if is_same_call(each["call"], call)]
     if left := [each for each in same if each["status"] == "in_doubt" and "ended_at" in each]:
         return {"journal": [{**left[0], "call": call}]}  # a person has left it so: it is not made again in this turn
-    claims = yield from claims_of(state, tool, ledger)
+    claims = yield from claims_of(state, tool, home)
     number = 1 + sum(is_same_call(each["call"], call) for each in state["journal"] if each["key"])
     row, is_ours = yield from claims.take(call, number, scope.context.tool_timeout_s)
     if not is_ours:  # made before, by a run that this state does not know of
@@ -96,9 +94,9 @@ def call_tool(
     return (yield from make_call(tool, row, scope, claims))
 
 
-def claims_of(state: AgentState, tool: ToolSpec, ledger: CallLedger | None) -> Steps:
+def claims_of(state: AgentState, tool: ToolSpec, home: Home) -> Steps:
     """Return the claims of the turn. Raises GeckoError where what is called would be forgotten."""
-    claims = yield from find_claims(state["messages"], ledger)
+    claims = yield from find_claims(state["messages"], home)
     if claims is None or claims.standing.durability == "exit":
         raise GeckoError(NOT_DURABLE.format(tool=tool.name))
     return claims
@@ -137,12 +135,11 @@ def make_call(tool: ToolSpec, row: JsonObject, scope: NodeScope, claims: Claims 
     scope.emit(event("gecko.execute", attempt=0, call=call))
     with running(row):
         try:
-            for number in range(1, MOST_TRIES + 1):
+            for number in count(1):
                 answer, late = yield from run_real(tool, call["args"], limit, key=row["key"], call_id=call["id"])
-                is_free = answer.retry_after is not None or (late and tool.trusted)
-                if not is_free or number == MOST_TRIES:
+                pause = find_pause(number, answer.retry_after, is_free=late and tool.trusted)
+                if pause is None:
                     break
-                pause = max(answer.retry_after or 0, BACKOFF_S * 2 ** (number - 1))
                 if claims:
                     row = yield from claims.settle(row, until=time.time() + pause + limit + MARGIN_S)
                 yield from wait(pause)
@@ -161,14 +158,12 @@ def make_call(tool: ToolSpec, row: JsonObject, scope: NodeScope, claims: Claims 
     return {"journal": [entry]}
 
 
-def resolve_doubt(
-    state: AgentState, scope: NodeScope, *, toolkit: Toolkit, policy: ReviewPolicy, ledger: CallLedger | None
-) -> Steps:
+def resolve_doubt(state: AgentState, scope: NodeScope, *, toolkit: Toolkit, policy: ReviewPolicy, home: Home) -> Steps:
     """Resolve a call of which it is not known whether it took effect, by its key or by a person."""
     entry = last_entry(state)
     assert entry is not None
     tool, limit = toolkit[entry["call"]["name"]], scope.context.tool_timeout_s
-    claims = yield from claims_of(state, tool, ledger)
+    claims = yield from claims_of(state, tool, home)
     row = yield from claims.look(entry["key"])
     if row["status"] in DECIDED:  # by another run
         return {"journal": [{**entry_of(row), "call": entry["call"]}]}

@@ -25,8 +25,8 @@ from ..context import GeckoContext
 from ..errors import ToolkitError
 from ..graph import Gecko, compose
 from ..models.factory import Models, ModelsLike
-from ..models.memory import is_answered
 from ..models.node import AskNode, Router, book_turn, open_record, refuse_unknown_keys
+from ..real.home import Home
 from ..real.learned import LearnedLike, teach
 from ..real.ledger import CallLedger, check_ledger
 from ..real.policy import ReviewPolicy
@@ -104,24 +104,23 @@ def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by 
     rungs = tuple(rungs)
     gecko = compose(toolkit, models=bound, default=knobs, rungs=rungs, index=index, is_alone=False)
     bound.require("planner")
-    nodes = _build_nodes(
-        gecko, bound, knobs, rungs, toolkit=toolkit, policy=policy, ledger=ledger, observer=Observer.of(observe)
-    )
+    home, observer = Home(ledger, name), Observer.of(observe)
+    nodes = _build_nodes(gecko, bound, knobs, rungs, toolkit=toolkit, policy=policy, home=home, observer=observer)
     return refuse_unknown_keys(connect(nodes).compile(checkpointer=checkpointer, store=store, name=name))
 
 
 def _build_nodes(
     gecko: Gecko, models: Models, default: GeckoContext, rungs: Iterable[Rung], **deciding: Any
 ) -> dict[str, Runnable[Any, Any]]:
-    """Return the nodes; what decides on a real call is `toolkit`, `policy` and `ledger`."""
+    """Return the nodes; what decides on a real call is `toolkit`, `policy` and `home`."""
     node = partial(AskNode, models=models, default=default, book=book_turn, kept=AgentRecord.__annotations__)
-    toolkit, policy, ledger = deciding["toolkit"], deciding["policy"], deciding["ledger"]
+    toolkit, policy, home = deciding["toolkit"], deciding["policy"], deciding["home"]
     finder = UndoFinder(toolkit)
     observed = {"toolkit": toolkit, "observer": deciding.pop("observer")}
     predict = partial(simulate_call, nodes=build_nodes(toolkit, rungs_of(rungs)))
     preview = partial(make_preview, toolkit=toolkit, policy=policy)
     return {
-        "open_turn": node(open_turn),
+        "open_turn": node(partial(open_turn, home=home)),
         "recover": node(partial(recover, toolkit=toolkit)),
         "rehearse": rehearse_node(
             gecko, preview, node(partial(find_missing, **deciding)), partial(observe_reads, **observed), finder, default
@@ -130,8 +129,8 @@ def _build_nodes(
         "call_tool": node(partial(call_tool, **deciding)),
         "resolve_doubt": node(partial(resolve_doubt, **deciding)),
         "sync": node(partial(sync, **observed)),
-        "answer": node(partial(answer, prompts=models.prompts, finder=finder)),
-        "close": node(partial(close, ledger=ledger)),
+        "answer": node(partial(answer, prompts=models.prompts, finder=finder, home=home)),
+        "close": node(partial(close, home=home)),
     }
 
 
@@ -160,7 +159,7 @@ def _routed(router: Callable[[Any], str]) -> Callable[[AgentChannels], str]:
 
 def after_open_turn(state: AgentState) -> Literal["rehearse", "__end__"]:
     """A message that was answered is not carried out again."""
-    return "__end__" if is_answered(state.get("messages", [])) else "rehearse"
+    return "__end__" if state["is_over"] else "rehearse"
 
 
 def after_recover(state: AgentState) -> Literal["sync", "resolve_doubt", "recover", "rehearse"]:

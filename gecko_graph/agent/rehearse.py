@@ -16,12 +16,12 @@ from ..context import GeckoContext, context_of
 from ..errors import GeckoError
 from ..models.answer import AT_ONCE, AWAITED, Driver, aperform, finish, perform
 from ..models.ask import Work
-from ..models.memory import NAME, last_checklist, remember_calls, told_claims
+from ..models.memory import NAME, is_answered, last_checklist, remember_calls, told_claims
 from ..models.node import NodeScope, close_record, open_record
-from ..real.claims import Steps, as_step, entry_of, find_claims, last_human, tell_calls
+from ..real.claims import Steps, as_step, entry_of, find_claims, tell_calls
 from ..real.decisions import NO_SAVER
+from ..real.home import Home, Turn, last_human
 from ..real.learned import share
-from ..real.ledger import CallLedger
 from ..real.policy import ReviewPolicy
 from ..real.preview import add_undo
 from ..state import VERSION, JsonObject, Rehearsal, Step
@@ -55,15 +55,14 @@ MakePreview = Callable[[Rehearsal, JsonObject, list[Step], list[AnyMessage]], Pr
 """From the rehearsal, the state that its calls begin from, the steps really made and the conversation, what is left."""
 
 
-def open_turn(state: AgentState, scope: NodeScope) -> dict[str, Any]:
+def open_turn(state: AgentState, scope: NodeScope, *, home: Home) -> dict[str, Any]:
     """Open the turn, or go on with it where its message was sent again.
 
     A state that was given again as it was at the turn's start has none of its real calls: they are booked anew.
     """
-    messages = state.get("messages", [])
-    last = last_human(messages)
-    turn_id = str(last.id or "") if last else ""
-    is_same = bool(turn_id) and state.get("turn_id") == turn_id
+    messages, mark = state.get("messages", []), home.mark
+    turn_id = Turn.of(messages).id
+    is_same = bool(turn_id) and state.get("turn_id") == turn_id and state.get("agent") == mark
     is_anew = (
         state.get("turn_start_state") is not None
         and is_edited(state)
@@ -76,7 +75,8 @@ def open_turn(state: AgentState, scope: NodeScope) -> dict[str, Any]:
     else:
         update = begin(state, None if is_anew else journal)
     update |= {"lesson": None, "preview": None, "approval": None}
-    return {**update, "turn": human_turns(messages), "turn_id": turn_id, "found": []}
+    own = {"turn_id": turn_id, "agent": mark, "is_over": is_answered(messages, turn_id, mark)}
+    return {**update, **own, "turn": human_turns(messages), "found": []}
 
 
 def begin(state: AgentState, journal: list[ExecutedCall] | None) -> dict[str, Any]:
@@ -196,16 +196,14 @@ def observe_reads(
                 done.append(step)
 
 
-def find_missing(
-    state: AgentState, scope: NodeScope, *, toolkit: Toolkit, policy: ReviewPolicy, ledger: CallLedger | None
-) -> Steps:
+def find_missing(state: AgentState, scope: NodeScope, *, toolkit: Toolkit, policy: ReviewPolicy, home: Home) -> Steps:
     """Return the real calls of turns without an answer that the state does not have; nothing where it has all.
 
     Any saver will do where no call can be claimed, and nobody is asked; none where a person is raises GeckoError.
     """
     yield from share(toolkit)
     needed = policy.may_ask or not all(tool.trusted for tool in toolkit)
-    claims = (yield from find_claims(state["messages"], ledger)) if needed else None
+    claims = (yield from find_claims(state["messages"], home)) if needed else None
     if claims is None and policy.may_ask:
         raise GeckoError(NO_SAVER)
     rows: list[JsonObject] = (yield from claims.find_open()) if claims else []
@@ -214,6 +212,7 @@ def find_missing(
         yield from claims.close(late)  # the process ended behind the answer
     known = booked_keys(state) | told
     found = [row for row in rows if row["key"] not in known]
+    found = (yield from claims.keep_living(found)) if claims else []
     return {"found": sorted(found, key=lambda row: row["turn"] == state["turn_id"])} if found else {}
 
 

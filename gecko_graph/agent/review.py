@@ -13,7 +13,7 @@ from ..models.node import NodeScope
 from ..real.bindings import fill
 from ..real.claims import find_claims, tell_calls, unmade_entry
 from ..real.decisions import Decision, ask_person, read_words
-from ..real.ledger import CallLedger
+from ..real.home import Home
 from ..real.policy import ReviewPolicy
 from ..real.preview import add_undo, apply_prediction, describe_calls, fence, finish_preview, predict, preview_digest
 from ..state import VERSION, Call, Json, Step
@@ -45,7 +45,7 @@ def review(
     policy: ReviewPolicy,
     toolkit: Toolkit,
     answer_call: AnswerCall,
-    ledger: CallLedger | None,
+    home: Home,
     finder: UndoFinder,
 ) -> Updates:
     """Approve the preview by rule or by a person's decisions; or renew it, or say what the planner must change.
@@ -66,7 +66,7 @@ def review(
         names = [call["name"] for call in calls]
         texts = describe_calls(preview, left, state["task_state"])
         first, *others = (texts[call["id"]] for call in calls)
-        claims = yield from find_claims(state["messages"], ledger)
+        claims = yield from find_claims(state["messages"], home)
         told, allowed = [done_before(state) + first + unsupported(state), *others], [*map(policy.allowed, names)]
         decisions = yield from ask_person(calls, told, toolkit, claims, allowed=allowed, needs_id=policy.needs_id)
     decided = {call["id"]: decision for call, decision in zip(calls, decisions, strict=True)}

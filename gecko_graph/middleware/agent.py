@@ -11,15 +11,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import replace
 from functools import partial
-from itertools import takewhile
-from operator import add
-from typing import Annotated, Any, Literal, NotRequired, get_args
+from typing import Any, Literal, get_args
 
-from langchain.agents.middleware.types import AgentMiddleware, ExtendedModelResponse, OmitFromInput, PrivateStateAttr
+from langchain.agents.middleware.types import AgentMiddleware, ExtendedModelResponse
 from langchain_core.messages import ToolMessage
 from langgraph.config import get_config
 from langgraph.types import Command, TracePolicy
-from typing_extensions import TypedDict
 
 from ..context import GeckoContext
 from ..contracts.clauses import tell_rule
@@ -41,18 +38,31 @@ from ..tools.real import drive
 from ..values.difference import json_equal
 from ..values.observation import Observe
 from ..world.as_tools import add_marks, build_message, find_pending
-from ..world.calls import fold_snapshot, is_snapshot
 from ..world.records import ExecutedCall
-from ..world.reducers import delta
 from ..world.rung import Rung
 from ..world.undo import UndoFinder
 from ..world.world import World, check_setup
-from .calls import Claimed, as_edited, complain_again, find_rehearsed, read_result, refuse, reject
+from .calls import (
+    Claimed,
+    as_edited,
+    complain_again,
+    count_beside,
+    find_before,
+    find_rehearsed,
+    is_booked,
+    read_result,
+    refuse,
+    reject,
+    tell_again,
+)
+from .channels import GeckoState
 from .checked import Checked, find_tool
 from .hooks import LEFT_OUT, both, check_history, with_masks
+from .ids import check_id, give_ids
 from .live import Live, LiveWorlds, config_of
 from .pending import set_id
 from .review import Reviewer
+from .turns import open_turn
 
 Mode = Literal["simulate", "hybrid", "preview", "shadow", "guard"]
 SIMULATED, REHEARSED, GATED = ("simulate", "hybrid"), ("simulate", "hybrid", "preview", "shadow"), ("preview", "guard")
@@ -65,23 +75,6 @@ ASKED = "{name} would be refused, by what was learned:\n{rules}\nApprove to have
 VIOLATED = "{name} was carried out, but its result is not what it must be: {why}\nIts result: {result}"
 
 
-def merge_done(old: JsonObject | None, new: JsonObject | None) -> JsonObject:
-    """Reducer of what became of a message's calls, by their numbers in the world's log; None clears it."""
-    return {**(old or {}), **new} if new is not None else {}
-
-
-class GeckoState(TypedDict, total=False):
-    """The agent's keys that are added."""
-
-    gecko: NotRequired[Annotated[JsonObject, OmitFromInput, delta(fold_snapshot, dict, begins=is_snapshot)]]
-    """The world's snapshot, for `World.restore`; its `state` is the task state now. Calls are written as they come."""
-    gecko_journal: NotRequired[Annotated[list[ExecutedCall], OmitFromInput, add]]
-    """The real calls, with the `drift` and the `departure` of each. Whole in each checkpoint, as `messages` are: a
-    delta takes over what another process writes at one that both share, and the two must agree on what was called."""
-    gecko_batch: Annotated[JsonObject | None, PrivateStateAttr]
-    """The last message's calls, what was simulated of each, and which were approved."""
-    gecko_done: Annotated[JsonObject, PrivateStateAttr, merge_done]
-    """What became of its calls, until it is booked."""
 
 
 class GeckoMiddleware(AgentMiddleware):
@@ -179,7 +172,9 @@ class GeckoMiddleware(AgentMiddleware):
         else:
             world = self._template.begin({} if start is None else start)
             update = {"gecko": world.snapshot()}
-        return (await self._claimed.recover(state, world, driver) if self._mode not in SIMULATED else None) or update
+        turn = {"gecko_turn": open_turn(state, len(world.log))}
+        is_real, known = self._mode not in SIMULATED, {**state, **turn}
+        return {**turn, **((await self._claimed.recover(known, world, driver) if is_real else None) or update)}
 
     before_agent, abefore_agent = both(_begin)
 
@@ -193,11 +188,18 @@ class GeckoMiddleware(AgentMiddleware):
         return {"gecko": {"records": world.records(first), "usage": world.usage}, "gecko_done": None}
 
     before_model, abefore_model = both(_book)
-    after_agent, aafter_agent = before_model, abefore_model  # what no model call has followed
+
+    async def _end(self, state: Any, runtime: Any, driver: Driver) -> JsonObject:
+        """Book what no model call has followed, and end the turn."""
+        await self._claimed.end(state, driver)
+        return {**(await self._book(state, runtime, driver) or {}), "gecko_turn": {"ended": True}}
+
+    after_agent, aafter_agent = both(_end)
 
     async def _rehearse(self, request: Any, handler: Any, driver: Driver) -> Any:
         """Have the model speak, and rehearse the calls that it makes."""
         response = await driver.do(handler, handler, request)
+        response = replace(response, result=give_ids(response.result, request.state))
         if self._mode not in REHEARSED:
             return response
         world, calls = self._fork(request.state), find_pending(response.result, self._exclude_tools)[1]
@@ -233,6 +235,7 @@ class GeckoMiddleware(AgentMiddleware):
         # a call that another middleware has renamed would still run the tool that it was made for
         if {given["name"], *([request.tool.name] if request.tool else ())} <= self._exclude_tools:
             return await driver.do(handler, handler, request)
+        check_id(request.tool_call, request.state)
         request, refused = self._admit(request)
         if refused is not None:
             return refused
@@ -273,27 +276,25 @@ class GeckoMiddleware(AgentMiddleware):
         rejection = live.world.check(request.tool_call) if self._mode in GATED else None
         if rejection and not await self._is_overruled(request, rejection, driver):
             return refuse(request.tool_call, rejection)
-        call, here = self._call_of(request), live.records()
+        call = self._call_of(request)
         if booked := live.booked.get(call["id"]):
             return self._booked(request, await self._claimed.recall(request.state, call, booked, driver), booked, live)
         again = complain_again(request.state, call, live.world, self._toolkit) if self._mode == "guard" else None
-        if again is not None and not await self._was_claimed(request, call, driver):
+        if again is not None and not await self._claimed.has(request.state, call, driver):
             return again
         known = self._toolkit[call["name"]].parameters.get("properties", {})
         tool = Checked(request.tool, request.tool_call, known) if request.tool else None
+        before = 0 if self._is_serial(call["name"]) else count_beside(request, live)
         run = partial(driver.do, handler, handler, request.override(tool=tool))
-        result, row = await self._claimed.make(request.state, call, here, run, driver)
+        result, row = await self._claimed.make(request.state, call, live, before, run, driver)
+        if is_booked(request.state, row):
+            return tell_again(result, call, row)
         step = find_rehearsed(request.state, request.tool_call) if self._mode == "shadow" else None
-        came = read_result(result), predict(step) if step else None
+        came = read_result(result, row), predict(step) if step else None
         entry = await driver.do(live.world.record, live.world.arecord, call, *came, by=row.get("by", "tool"))
         entry["key"] = row["key"]
         await drive(share(self._toolkit.select(names=call["name"])), driver)
         return self._booked(request, result, entry, live)
-
-    async def _was_claimed(self, request: Any, call: Call, driver: Driver) -> bool:
-        """Return whether a call was claimed: whatever is known of it now, its claim says what became of it."""
-        claims = await self._claimed.find(request.state, driver)
-        return claims is not None and bool(await drive(claims.has(call), driver))
 
     async def _is_overruled(self, request: Any, rejection: Rejection, driver: Driver) -> bool:
         """Return whether a person has a write made that only learned rules refuse; who approved it knowing that has."""
@@ -303,7 +304,7 @@ class GeckoMiddleware(AgentMiddleware):
         step = find_rehearsed(request.state, request.tool_call) if self._mode == "preview" else None
         if step and step.get("outcome", {}).get("violations") == violations:
             return True
-        if await self._was_claimed(request, call, driver):
+        if await self._claimed.has(request.state, call, driver):
             return True
         if not self._policy.may_ask or not (claims := await self._claimed.find(request.state, driver)):
             return False
@@ -337,10 +338,8 @@ class GeckoMiddleware(AgentMiddleware):
 
     def _find_earlier(self, request: Any) -> set[str | None]:
         """Return the calls before this one in its message that wait for each other and may be made."""
-        own, approved = request.runtime.tool_call_id, (request.state.get("gecko_batch") or {}).get("approved", {})
-        pending = [as_edited(call, request.state) for call in find_pending(request.state["messages"])[1]]
-        calls = takewhile(lambda call: call["id"] != own, pending)
-        ours = [call for call in calls if call["name"] not in self._exclude_tools]
+        approved = (request.state.get("gecko_batch") or {}).get("approved", {})
+        ours = [call for call in find_before(request) if call["name"] not in self._exclude_tools]
         made = [call for call in ours if self._mode != "preview" or call["id"] in approved]
         return {call["id"] for call in made if self._is_serial(self._toolkit.resolve(call["name"]))}
 

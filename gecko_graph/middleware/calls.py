@@ -8,33 +8,49 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import count, islice, takewhile
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, AnyMessage, RemoveMessage, ToolCall, ToolMessage
-from langgraph.errors import GraphInterrupt
+from langgraph.errors import GraphBubbleUp, GraphInterrupt
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.types import Command
 
 from ..contracts.clauses import tell_rule
-from ..models.answer import Driver
+from ..models.answer import Driver, error_text
 from ..models.conversation import build_complaint_message
-from ..real.claims import DECIDED, UNKNOWN, Claims, entry_of, find_claims, last_human, running
+from ..models.failure import is_lost
+from ..real.claims import (
+    DECIDED,
+    MARGIN_S,
+    UNKNOWN,
+    Claims,
+    entry_of,
+    find_claims,
+    find_pause,
+    running,
+    wait,
+)
 from ..real.decisions import Decision, ask_doubts, ask_person, settle_doubt, settled_by
+from ..real.home import Home, Turn, last_human
 from ..real.ledger import CallLedger
 from ..real.policy import ReviewPolicy
 from ..state import Call, JsonObject, Step
 from ..tools import Toolkit
 from ..tools.check import Rejection, check_by_rule
-from ..tools.real import CLAIMED, Answer, as_answer, block_value, drive, is_undecided
+from ..tools.real import CLAIMED, Answer, as_answer, block_value, drive, is_undecided, read_busy
+from ..tools.spec import ToolSpec
 from ..values.places import as_text
-from ..world.as_tools import add_marks, name_call
+from ..world.as_tools import add_marks, find_pending, name_call
 from ..world.records import ExecutedCall
 from ..world.refusals import SAME, find_last, is_same_call
 from ..world.refusals import tell as tell_refusal
 from ..world.rung import is_real
 from ..world.world import World
+from .live import Live
+from .turns import counted_keys
 
-ROOM = "middleware|"
 NOT_MADE: JsonObject = {"status": "error", "result": "It did not take effect.", "by": "person"}
 GIVEN_UP: JsonObject = {"status": "error", "result": "It was not carried out: the turn was interrupted."}
 NOT_APPROVED = "{name} was not carried out: this call was not approved as it is now."
@@ -50,7 +66,9 @@ class Claimed(NamedTuple):
 
     async def find(self, state: Any, driver: Driver) -> Claims | None:
         """Return the claims of the turn; None without a checkpointer."""
-        claims: Claims | None = await drive(find_claims(state["messages"], self.ledger, room=ROOM), driver)
+        known = state.get("gecko_turn")
+        turn = Turn(known["id"], known["task"]) if known else None
+        claims: Claims | None = await drive(find_claims(state["messages"], Home(self.ledger), turn), driver)
         return claims
 
     async def ask(
@@ -62,32 +80,43 @@ class Claimed(NamedTuple):
         return await drive(asking, driver)
 
     async def make(
-        self, state: Any, call: Call, here: Sequence[JsonObject], run: Callable[[], Awaitable[Any]], driver: Driver
+        self, state: Any, call: Call, live: Live, before: int, run: Callable[[], Awaitable[Any]], driver: Driver
     ) -> tuple[Any, JsonObject]:
         """Return a call's result and its row: by making it, or from the ledger where it was made before.
 
-        `here` are the records of its message's calls so far. A call of which it is not known whether it took effect is
-        asked about first. One that only reads, or that nothing could claim, is simply made.
+        Of equal calls it is told by its place: `before` says how many of its message come first and have not ended. A
+        call of which it is not known whether it took effect is asked about first. One that only reads, or that nothing
+        could claim, is simply made.
         """
         tool = self.toolkit[call["name"]]
         claims = None if tool.trusted else await self.find(state, driver)
         if claims is None:
-            return await run(), {"key": ""}
-        done = [
-            *(state.get("gecko_journal") or ()),
-            *({**record["step"], **record["step"].get("outcome", {})} for record in here),
-        ]
-        same = [each for each in done if is_same_call(each["call"], call) and each["call"]["id"] != call["id"]]
-        number = 1 + sum(each.get("result") != UNKNOWN for each in same)  # one that is left in doubt is not made again
-        row, is_ours = await drive(claims.take(call, number, self.timeout_s), driver)
+            return await self._try(tool, call, {"key": ""}, run, driver)
+        counted = {*{**counted_keys(state), **live.keys, call["id"]: ""}.values()}
+        numbers = (number for number in count(1) if claims.key_of(call, number) not in counted)
+        row, is_ours = await drive(claims.take(call, next(islice(numbers, before, None)), self.timeout_s), driver)
+        while not is_ours and row["status"] == "error" and row.get("undecided"):  # it was not done: it is made again
+            row, is_ours = await drive(claims.take(call, next(numbers), self.timeout_s), driver)
         while True:
             if is_ours:
                 result, row = await self._run(claims, row, run, driver)
             if row["status"] in DECIDED:
+                live.keys.update(counted_key(call, row))
                 return (result if is_ours else as_message(row, call)), row
             is_keyed = bool(row.get("keyed") and tool.idempotency)
             settling = settle_doubt(claims, row, self.toolkit, self.timeout_s, is_keyed=is_keyed)
             row, is_ours = await drive(settling, driver)
+
+    async def has(self, state: Any, call: Call, driver: Driver) -> bool:
+        """Return whether a call was claimed: whatever is known of it now, its claim says what became of it."""
+        claims = await self.find(state, driver)
+        return claims is not None and bool(await drive(claims.has(call), driver))
+
+    async def end(self, state: Any, driver: Driver) -> None:
+        """Note that the turn of the journal's calls is over."""
+        keys = [entry["key"] for entry in state.get("gecko_journal") or () if entry["key"]]
+        if keys and (claims := await self.find(state, driver)):
+            await drive(claims.end(keys), driver)
 
     async def recall(self, state: Any, call: Call, entry: ExecutedCall, driver: Driver) -> ToolMessage:
         """Return the answer to a call that another run of its message has made and booked: it counts once."""
@@ -100,23 +129,57 @@ class Claimed(NamedTuple):
         What raises, and an error that neither says that nothing was done nor refuses the arguments, is in doubt.
         """
         tool, known = self.toolkit[row["call"]["name"]], {"key": row["key"]}
-        token = CLAIMED.set(known)
+
+        async def hold(pause: float) -> None:
+            nonlocal row
+            row = await drive(claims.settle(row, until=time.time() + pause + self.timeout_s + MARGIN_S), driver)
+
         with running(row):
             try:
-                result = await run()
+                result, known = await self._try(tool, row["call"], known, run, driver, hold)
             except Exception as error:  # a tool that asks something itself runs again when it is answered
                 status = "paused" if isinstance(error, GraphInterrupt) else "doubt"
                 await drive(claims.settle(row, status=status), driver)
                 raise
-            finally:
-                CLAIMED.reset(token)
             came = read_result(result)
             is_open = came.status == "error" and not tool.refuses and not check_by_rule(row["call"], tool)
             fields = {"status": came.status, "result": came.result, "by": "tool", "ended_at": time.time()}
-            fields["undecided"] = is_undecided(came)
+            fields["undecided"] = known.get("undecided", is_undecided(came))
             if known.get("doubt", is_open) or came.is_unread:
                 fields = {"status": "doubt"}
             return result, await drive(claims.settle(row, keyed="doubt" in known, **fields), driver)
+
+    async def _try(
+        self, tool: ToolSpec, call: Call, known: JsonObject, run: Callable[[], Awaitable[Any]], driver: Driver,
+        hold: Callable[[float], Awaitable[None]] | None = None,
+    ) -> tuple[Any, JsonObject]:  # fmt: skip
+        """Return a call's result, and what is known of how it ended; one that a service is too busy for is repeated.
+
+        So is a read without an answer: as the agent does it (`make_call`).
+        """
+        for tries in count(1):
+            noted, raised = {"key": known["key"]}, None
+            token = CLAIMED.set(noted)
+            try:
+                result = await run()
+            except Exception as error:
+                again, raised = read_busy(error, tool), error
+                noted |= {"doubt": is_lost(error), "retry_after": again, "undecided": True}
+                if isinstance(error, GraphBubbleUp) or (again is None and not (tool.trusted and is_lost(error))):
+                    raise
+                text = error_text(error)
+                result = ToolMessage(text, tool_call_id=call["id"], name=call["name"], status="error")
+            finally:
+                CLAIMED.reset(token)
+            pause = find_pause(tries, noted.get("retry_after"), is_free=tool.trusted and noted.get("doubt", False))
+            if pause is None:
+                break
+            if hold:
+                await hold(pause)
+            await drive(wait(pause), driver)
+        if raised and noted["retry_after"] is None:
+            raise raised
+        return result, noted
 
     async def recover(self, state: Any, world: World, driver: Driver) -> JsonObject | None:
         """Book the real calls that no state has, as their message was given up, and return the update that tells them.
@@ -126,18 +189,20 @@ class Claimed(NamedTuple):
         """
         if (claims := await self.find(state, driver)) is None:
             return None
-        rows = await drive(claims.find_open(), driver)
+        ended, now = await drive(claims.find_ended(), driver)
+        rows = [*ended, *now, *await drive(claims.find_open(), driver)]
         known = {entry["key"] for entry in state.get("gecko_journal") or ()}
         if told := [row["key"] for row in rows if row["key"] in known]:
             await drive(claims.close(told), driver)
         lost = [row for row in rows if row["key"] not in known and row["call"]["name"] in self.toolkit]
+        lost = with_own_ids(await drive(claims.keep_living(lost), driver), state)
         if open_ := [row for row in lost if row["status"] not in DECIDED]:
-            asking = ask_doubts([row["call"] for row in open_], self.toolkit, claims)
+            asking = ask_doubts(open_, self.toolkit, claims)
             decisions = await drive(asking, driver)
             for row, decision in zip(open_, decisions, strict=True):
                 is_undone = decision["type"] == "make_now"
-                fields = NOT_MADE | {"ended_at": time.time()} if is_undone else settled_by(decision)
-                lost[lost.index(row)] = await drive(claims.settle(row, **fields), driver)
+                fields = NOT_MADE | {"ended_at": time.time()} if is_undone else settled_by(decision, row)
+                lost[lost.index(row)] = await drive(claims.settle(row, **fields, **claims.here), driver)
         if not lost:
             return None
         # a state is kept as deltas, which may hold what another process has booked at this checkpoint
@@ -148,7 +213,38 @@ class Claimed(NamedTuple):
             await driver.do(world.record, world.arecord, row["call"], answer, by=row.get("by", "tool"))
         entries = [{**entry_of(row), "result": row.get("result", UNKNOWN)} for row in lost]
         messages = [RemoveMessage(REMOVE_ALL_MESSAGES), *tell(state["messages"], lost, claims.turn)]
-        return {"gecko": world.snapshot(), "gecko_journal": entries, "messages": messages}
+        update = {"gecko": world.snapshot(), "gecko_journal": entries, "messages": messages}
+        if own := {row["key"] for row in ended}.intersection(row["key"] for row in lost):  # they come first
+            update["gecko_turn"] = {**state["gecko_turn"], "since": len(state.get("gecko_journal") or ()) + len(own)}
+        return update
+
+
+def is_booked(state: Any, row: JsonObject) -> bool:
+    """Return whether the journal has the call of a row: it was made when the turn's message was delivered before."""
+    return bool(row["key"]) and any(entry["key"] == row["key"] for entry in state.get("gecko_journal") or ())
+
+
+def tell_again(result: ToolMessage, call: Call, row: JsonObject) -> Command[Any]:
+    """Return the update that answers a call with what it came to before, and books nothing."""
+    message = add_marks(result, {"simulated": False, "rung": "real", "made_up": False})
+    return Command(update={"messages": [message], "gecko_turn": {"told": counted_key(call, row)}})
+
+
+def counted_key(call: Call, row: JsonObject) -> dict[str, str]:
+    """Return the claim of a call, by its id, as `keys_of`."""
+    return {} if row["status"] == "left" else {call["id"]: row["key"]}
+
+
+def with_own_ids(rows: Sequence[JsonObject], state: Any) -> list[JsonObject]:
+    """Return rows under ids that no other call has: two runs that ended early may have made theirs under the same."""
+    taken, found = {entry["call"]["id"] for entry in state.get("gecko_journal") or ()}, list[JsonObject]()
+    for row in rows:
+        call = row["call"]
+        is_free = call["id"] not in taken
+        own = call if is_free else {**call, "id": f"{call['id']}-{row['key'][:8]}"}
+        taken.add(own["id"])
+        found.append({**row, "call": own})
+    return found
 
 
 def as_message(row: Mapping[str, Any], call: Call) -> ToolMessage:
@@ -163,8 +259,9 @@ def tell(messages: Sequence[AnyMessage], lost: Sequence[JsonObject], turn: str) 
 
     A call whose message is there is answered behind it; others stand at the end of their turn, this one or the last.
     """
-    left, told = {row["call"]["id"]: row for row in lost}, list[AnyMessage]()
     answered = {each.tool_call_id for each in messages if isinstance(each, ToolMessage)}
+    left = {row["call"]["id"]: row for row in lost if row["call"]["id"] not in answered}
+    told = list[AnyMessage]()
     for message in messages:
         told.append(message)
         calls: list[Any] = message.tool_calls if isinstance(message, AIMessage) else []
@@ -179,9 +276,14 @@ def tell(messages: Sequence[AnyMessage], lost: Sequence[JsonObject], turn: str) 
     return told
 
 
-def read_result(result: ToolMessage | Command[Any]) -> Answer:
-    """Return what a real tool answered; a text that is a JSON object or list is read as that."""
+def read_result(result: ToolMessage | Command[Any], known: Mapping[str, Any] = MappingProxyType({})) -> Answer:
+    """Return what a real tool answered; a text that is a JSON object or list is read as that.
+
+    `known` says if an error is `undecided`, which no text does.
+    """
     answer = as_answer(result)
+    if known.get("undecided"):
+        answer = replace(answer, more={"undecided": True})
     if isinstance(answer.result, str):
         return replace(answer, result=block_value({"type": "text", "text": answer.result}))
     return answer
@@ -202,10 +304,10 @@ def complain_again(state: Any, call: Call, world: World, toolkit: Toolkit) -> To
     """Return the answer to a write that was really refused, while nothing is known to have changed since."""
     if toolkit.is_read(call["name"]):
         return None
-    messages: list[AnyMessage] = state["messages"]
-    since = messages[messages.index(human) :] if (human := last_human(messages)) else messages
+    messages, turn = state["messages"], state.get("gecko_turn") or {"id": None, "log": 0}
+    since = messages[next((at for at, each in enumerate(messages) if each.id == turn["id"]), 0) :]
     now = {each["id"]: each for said in since if isinstance(said, AIMessage) for each in said.tool_calls}
-    known = find_last(call, ((step, step["call"]["id"] not in now) for step in world.log), toolkit.get)
+    known = find_last(call, ((step, at < turn["log"]) for at, step in enumerate(world.log)), toolkit.get)
     answers = [each for each in since if isinstance(each, ToolMessage) and SAME in each.text]
     is_told = any(is_same_call(now[each.tool_call_id], call) for each in answers if each.tool_call_id in now)
     complaints = tell_refusal(call, known, is_told=is_told)
@@ -228,6 +330,18 @@ def reject(call: Call | ToolCall, reason: str | None) -> ToolMessage:
 def as_edited(call: ToolCall, state: Any) -> Any:
     """Return a call as LangChain's `HumanInTheLoopMiddleware` will make it: its message keeps the model's own."""
     return {**call, **(state.get("hitl_edited_tool_calls") or {}).get(call["id"], {})}
+
+
+def find_before(request: Any) -> list[Any]:
+    """Return the calls that stand before one in its message, as they will be made."""
+    pending = [as_edited(call, request.state) for call in find_pending(request.state["messages"])[1]]
+    return [*takewhile(lambda call: call["id"] != request.runtime.tool_call_id, pending)]
+
+
+def count_beside(request: Any, live: Live) -> int:
+    """Return how many equal calls before one in its message may be under way beside it."""
+    own = request.tool_call
+    return sum(is_same_call(each, own) and each["id"] not in live.keys for each in find_before(request))
 
 
 def find_rehearsed(state: Any, call: ToolCall) -> Step | None:

@@ -20,6 +20,7 @@ from ..state import JsonObject
 from ..world.records import ExecutedCall
 from ..world.refusals import is_same_call
 from ..world.world import World
+from .turns import keys_of
 
 MOST_LIVE = 256
 """Messages whose real calls are under way in this process, over all threads."""
@@ -41,6 +42,8 @@ class Live(NamedTuple):
     """What came of its calls, by task: an answer that is sent twice begins the same task in two runs."""
     booked: Mapping[str, ExecutedCall]
     """The journal's entries, by id, of its calls that another run has booked: this one may be told to make them too."""
+    keys: dict[str, str]
+    """The claims of its calls, by id, that are known by now."""
 
     def records(self) -> list[JsonObject]:
         """Return what became of the message's calls so far, with their places in the log and what models have cost."""
@@ -105,8 +108,11 @@ class LiveWorlds:
             world.replay(made, made[-1]["usage"] if made else {})
             entries = (entry for name, value in writes if name == "gecko_journal" for entry in value or ())
             booked = {entry["call"]["id"]: entry for entry in entries}
+            keys = keys_of(booked.values())
+            for told in (value["told"] for name, value in writes if name == "gecko_turn"):
+                keys |= told
             with self._mutex:
-                new = Live(world, first, find_answered(writes), WaitingLine(), {}, booked)
+                new = Live(world, first, find_answered(writes), WaitingLine(), {}, booked, keys)
                 live = self._known.setdefault(key, new)
                 while len(self._known) > MOST_LIVE:
                     self._known.popitem(last=False)

@@ -8,6 +8,8 @@ import socket
 import sys
 import traceback
 from collections.abc import Iterable
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from http.client import responses
 from operator import attrgetter
 from typing import Any
@@ -28,7 +30,7 @@ _MCP_CALL = ("mcp.client.session", "call_tool")
 _UNANSWERED = frozenset(("TransportError", "Timeout", "ConnectionError"))
 _STATUS = {
     "httpx.HTTPStatusError": "response.status_code", "requests.HTTPError": "response.status_code",
-    "openai.APIStatusError": "status_code", "urllib.error.HTTPError": "code",
+    "openai.APIStatusError": "status_code", "urllib.error.HTTPError": "code", "aiohttp.ClientResponseError": "status",
 }  # fmt: skip
 """Errors of HTTP clients that have an answer, and where its status is."""
 _HTTPX = ("ConnectError", "ConnectTimeout", "PoolTimeout", "UnsupportedProtocol", "InvalidURL")
@@ -75,6 +77,24 @@ def status_of_error(error: BaseException | None) -> Any:
         return attrgetter(_STATUS[kind])(error) if kind else None
     except AttributeError:  # it was made without an answer
         return None
+
+
+def retry_after_of_error(error: BaseException | None) -> float:
+    """Return the seconds that a well-known client's error says to wait before the call is made again; 0 for none."""
+    headers: Any = getattr(getattr(error, "response", error), "headers", None)
+    return read_retry_after(headers.get("retry-after") if headers else None) or 0.0
+
+
+def read_retry_after(text: Any) -> float | None:
+    """Return the seconds from now that a Retry-After header says, as a number or an HTTP date; None for neither."""
+    text = str(text or "").strip()
+    if text.isdecimal() and len(text) < 10:
+        return float(text)
+    try:
+        at = parsedate_to_datetime(text)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return max((at.replace(tzinfo=at.tzinfo or UTC) - datetime.now(UTC)).total_seconds(), 0.0)
 
 
 def _find_kind(error: BaseException | None, names: Iterable[str]) -> str | None:

@@ -178,10 +178,15 @@ def told_claims(messages: Sequence[AnyMessage]) -> set[str]:
     return {key for keys in found if isinstance(keys, list) for key in keys if isinstance(key, str)}
 
 
-def is_answered(messages: Sequence[AnyMessage]) -> bool:
-    """Return whether an agent that carries out has answered the last human message."""
-    after = takewhile(lambda message: not isinstance(message, HumanMessage), reversed(messages))
-    return any(isinstance(each, AIMessage) and "claims" in _metadata(each) for each in after)
+def is_answered(messages: Sequence[AnyMessage], turn: str = "", agent: str = "") -> bool:
+    """Return whether an agent that carries out has answered a turn: behind its last human message, or by its id.
+
+    `agent` says which one it is.
+    """
+    records = [_metadata(each) if isinstance(each, AIMessage) else {} for each in messages]
+    own = ["claims" in each and each.get("agent", agent) == agent for each in records]
+    last = max((at for at, each in enumerate(messages) if isinstance(each, HumanMessage)), default=0)
+    return any(own[last:]) or any(ok and each.get("answers") == turn for ok, each in zip(own, records, strict=True))
 
 
 def rung_of(message: AnyMessage) -> str | None:

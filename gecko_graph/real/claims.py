@@ -15,19 +15,19 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 from uuid import uuid4
 
-from langchain_core.messages import AnyMessage, HumanMessage
+from langchain_core.messages import AnyMessage
 from langgraph.config import get_config
 
 from ..errors import GeckoError, StateError
 from ..models.ask import Reply, Work
 from ..models.formatting import cut, one_line
-from ..models.memory import NAME
 from ..state import VERSION, Call, CallStatus, Json, JsonObject, Outcome, Step
 from ..values.digest import digest
 from ..values.places import as_text
 from ..world.records import ExecutedCall
-from .ledger import CallLedger, find_ledger
-from .questions import Standing, find_path
+from .home import Home, Turn
+from .ledger import CallLedger, MemoryLedger, find_ledger
+from .questions import Standing, find_begin, find_delivery, find_path, is_saved_at
 
 LEDGER_S = 30.0
 """Seconds that a statement of the ledger may take."""
@@ -39,8 +39,9 @@ LONGEST_WAIT_S = 20.0
 MARGIN_S = 2.0
 """Seconds that a call may be late, beyond its time limit, before it is no longer under way."""
 KEY_CHARS = 32
-OPEN, CLOSED, ANSWERS = "open:", "closed:", "answers:"
-"""Scopes of rows: calls of turns without an answer, calls of turns that are over, questions that were answered."""
+OPEN, CLOSED, ENDED, ANSWERS = "open:", "closed:", "ended:", "answers:"
+"""Scopes of rows: calls of turns without an answer, calls that need not be looked for any more, calls of turns that are
+over whose agent begins each turn without its state, questions that were answered."""
 
 DECIDED = ("ok", "error", "left")
 """What became of a call whose row no longer changes; `left`: in doubt, and a person leaves it so."""
@@ -85,22 +86,55 @@ class Claims(NamedTuple):
         """Scope of the turn's questions that were answered."""
         return f"{ANSWERS}{self.path}:{self.turn}"
 
+    def key_of(self, call: Call, number: int) -> str:
+        """Return the key of the `number`-th of equal calls of the turn."""
+        return digest([self.standing.thread_id, self.path, self.turn, call["name"], call["args"], number])[:KEY_CHARS]
+
     def take(self, call: Call, number: int, timeout_s: float) -> Steps:
         """Claim a call, the `number`-th of equal ones in its turn; return its row, and whether it is to be made here.
 
+        One that was made before the thread was deleted becomes a doubt: it is no call of the thread that there is now.
         Raises StateError where another run makes it at this moment.
         """
-        key = digest([self.standing.thread_id, self.path, self.turn, call["name"], call["args"], number])[:KEY_CHARS]
+        key = self.key_of(call, number)
         row: JsonObject = {
             "v": VERSION, "rev": 1, "key": key, "call": call, "turn": self.turn, "tries": 1,
-            "run": self.standing.run, "task": digest(self.task), "started_at": time.time(),
-        } | _begun(timeout_s)  # fmt: skip
+            "run": self.standing.run, "task": self.task, "started_at": time.time(),
+        } | (yield from self._place()) | _begun(timeout_s)  # fmt: skip
         if (yield from self._own(row, self.ledger.claim, self.standing.thread_id, key, OPEN + self.path, row)):
             return row, True
         known = yield from self.look(key)
         if known["status"] == "paused":  # the tool has asked something by an interrupt of its own
             return (yield from self.retake(known, timeout_s, tries=0)), True
+        if (yield from self._find_deleted([known])):
+            yield from use(self.ledger.move, self.standing.thread_id, [key], OPEN + self.path)
+            known = yield from self.settle(known, status="doubt", deleted=True)
         return known, False
+
+    @property
+    def here(self) -> JsonObject:
+        """What a row holds of a call about which a question of this thread was answered: both are saved."""
+        return {"root": self.standing.root, "saved": True, "deleted": False}
+
+    def _place(self) -> Steps:
+        """Return where a call begins from, and whether that is known to be saved: then it goes only with its thread."""
+        if isinstance(self.ledger, MemoryLedger):  # its rows go with the thread
+            return self.here | {"saved": False}
+        is_sync = self.standing.durability == "sync"
+        return self.here | {"saved": is_sync or (yield from use(is_saved_at, self.standing))}
+
+    def _find_deleted(self, rows: Sequence[JsonObject]) -> Steps:
+        """Return the keys of calls that were made before the thread was deleted: no saver knows of their rows."""
+        if not any(row.get("saved") for row in rows):
+            return []
+        begun = yield from use(find_begin, self.standing)
+        return [row["key"] for row in rows if row.get("saved") and row["root"] < begun]
+
+    def keep_living(self, rows: Sequence[JsonObject]) -> Steps:
+        """Return rows without those from before the thread was deleted, which are closed."""
+        if deleted := (yield from self._find_deleted(rows)):
+            yield from self.close(deleted)
+        return [row for row in rows if row["key"] not in deleted]
 
     def _own(self, row: JsonObject, write: Any, *args: Any) -> Steps:
         """Return whether a row was written that begins a call; if not, or nobody knows, none is under way here."""
@@ -120,7 +154,8 @@ class Claims(NamedTuple):
 
     def retake(self, row: JsonObject, timeout_s: float, *, tries: int = 1) -> Steps:
         """Claim the call of a row once more. Raises StateError where another run has done so."""
-        new = {**row, "rev": row["rev"] + 1, "tries": row["tries"] + tries} | _begun(timeout_s)
+        new = {**row, "rev": row["rev"] + 1, "tries": row["tries"] + tries} | (yield from self._place())
+        new |= _begun(timeout_s)
         if not (yield from self._own(new, self.ledger.swap, self.standing.thread_id, row["key"], new)):
             yield from self.look(row["key"])
             raise StateError(UNDER_WAY.format(tool=row["call"]["name"], ago=0, left=timeout_s))
@@ -141,7 +176,7 @@ class Claims(NamedTuple):
         if self.standing.is_repeated:
             ended = yield from use(self._read, CLOSED + self.path)
             own = [row for row in (*rows, *ended) if row["run"] == self.standing.run]
-            if any(row["turn"] != self.turn and row["task"] == digest(self.task) for row in own):
+            if any(row["turn"] != self.turn and row["task"] == self.task for row in own):
                 raise StateError(BEGUN_AGAIN)
         for row in rows:
             check_over(row)
@@ -150,7 +185,25 @@ class Claims(NamedTuple):
     def has(self, call: Call) -> Steps:
         """Return whether a call was claimed in a turn without an answer, whatever became of it."""
         rows = yield from use(self._read, OPEN + self.path)
-        return any(row["call"]["id"] == call["id"] for row in rows)
+        return any(row["call"] == call for row in rows)
+
+    def find_ended(self) -> Steps:
+        """Return the rows of turns that are over, of an agent in another graph: it begins each without its state.
+
+        They are two lists: of earlier deliveries, and of this one, where the graph has run the agent before.
+        """
+        if not self.standing.graph:
+            return [], []
+        rows: list[JsonObject] = yield from use(self._read, ENDED + self.path)
+        is_run = any(row["turn"] == self.turn for row in rows)
+        begun = (yield from use(find_delivery, self.standing)) if is_run else "~"
+        rows.sort(key=lambda row: row["started_at"])
+        return [row for row in rows if row["root"] < begun], [row for row in rows if row["root"] >= begun]
+
+    def end(self, keys: Sequence[str]) -> Steps:
+        """Note that the turn of calls is over."""
+        if self.standing.graph and keys:
+            yield from use(self.ledger.move, self.standing.thread_id, keys, ENDED + self.path)
 
     def close(self, keys: Sequence[str]) -> Steps:
         """Note that a turn's answer has told of its calls."""
@@ -163,10 +216,10 @@ class Claims(NamedTuple):
         return [{**row, "gone": row["owner"] not in under_way and is_left(row["owner"])} for row in rows]
 
 
-def find_claims(messages: Sequence[AnyMessage], given: CallLedger | None, *, room: str = "") -> Steps:
-    """Return the claims of the turn of a conversation; None outside of a graph, and without a saver.
+def find_claims(messages: Sequence[AnyMessage], home: Home, turn: Turn | None = None) -> Steps:
+    """Return the claims of a turn, the conversation's last if not given; None outside of a graph, and without a saver.
 
-    `room` keeps the calls of what shares a graph's place apart. Raises GeckoError where there is no ledger.
+    Raises GeckoError where there is no ledger.
     """
     try:
         standing = Standing.of(get_config().get("configurable", {}))
@@ -179,15 +232,8 @@ def find_claims(messages: Sequence[AnyMessage], given: CallLedger | None, *, roo
         if len(_paths) > 1_000:
             _paths.clear()
         _paths[known] = yield from use(find_path, standing)
-    last, path = last_human(messages), room + _paths.get(known, "")
-    turn, task = (str(last.id or ""), str(last.text)) if last else ("", "")
-    return Claims(find_ledger(standing.saver, given), standing, path, turn, task)
-
-
-def last_human(messages: Sequence[AnyMessage]) -> HumanMessage | None:
-    """Return the message that a turn began with."""
-    humans = (each for each in reversed(messages) if isinstance(each, HumanMessage))
-    return next((each for each in humans if each.name != NAME), None)  # not a note of ours
+    path = home.room + _paths.get(known, "")
+    return Claims(find_ledger(standing.saver, home.ledger), standing, path, *(turn or Turn.of(messages)))
 
 
 def use(function: Any, *args: Any, **kwargs: Any) -> Steps:
@@ -244,6 +290,16 @@ def is_left(owner: str) -> bool:
     if not known or known.split(" ")[:2] != own.split(" ")[:2]:
         return False
     return known == own or find_process(int(known.split(" ")[2])) != known
+
+
+def find_pause(tries: int, retry_after: float | None, *, is_free: bool) -> float | None:
+    """Return how many seconds to wait before a call is tried again; None where it is not, or was tried often enough.
+
+    `retry_after` is not None where a service was too busy to do it, `is_free` True where trying again does no harm.
+    """
+    if tries >= MOST_TRIES or not (is_free or retry_after is not None):
+        return None
+    return float(max(retry_after or 0, BACKOFF_S * 2 ** (tries - 1)))
 
 
 def wait(seconds: float) -> Steps:

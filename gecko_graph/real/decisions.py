@@ -35,6 +35,11 @@ IN_DOUBT = (
     "{tool} was called, and it is not known whether it took effect. happened: it did; your message is its result. "
     "make_now: it did not; make the call now. skip: leave it as it is.\n{call}"
 )
+DELETED = (
+    "{tool} was called for this message before the thread was deleted; in the thread that there is now it was not. "
+    "happened: that call counts, with its result or the one in your message. make_now: make the call. skip: leave it "
+    "as it is.\n{call}"
+)
 NO_ID = 'it does not say which question it answers: answer with its id, as {"id": ..., "decisions": [...]}'
 OTHER_ID = "it was given to another question, or this one was answered before: decide again, with this question's `id`"
 
@@ -129,28 +134,31 @@ def settle_doubt(
     Where its tool is sent an idempotency key it is: with the same key that is no second call. Else a person says what
     became of it: `happened`, with its result; `make_now`, as it did not; `skip`: leave it.
     """
-    if is_keyed and row["tries"] < MOST_TRIES:
+    if is_keyed and row["tries"] < MOST_TRIES and not row.get("deleted"):
         yield from wait(BACKOFF_S * 2 ** (row["tries"] - 1))
         return (yield from claims.retake(row, timeout_s)), True
-    (decision,) = yield from ask_doubts([row["call"]], toolkit, claims, needs_id=needs_id)
+    (decision,) = yield from ask_doubts([row], toolkit, claims, needs_id=needs_id)
     if decision["type"] == "make_now":
         return (yield from claims.retake(row, timeout_s)), True
-    return (yield from claims.settle(row, **settled_by(decision))), False
+    return (yield from claims.settle(row, **settled_by(decision, row), **claims.here)), False
 
 
-def ask_doubts(calls: Sequence[Call], toolkit: Toolkit, claims: Claims, *, needs_id: bool = False) -> Steps:
+def ask_doubts(rows: Sequence[JsonObject], toolkit: Toolkit, claims: Claims, *, needs_id: bool = False) -> Steps:
     """Return what a person says became of calls in doubt."""
-    told = [IN_DOUBT.format(tool=call["name"], call=format_call(call)) for call in calls]
+    calls: list[Call] = [row["call"] for row in rows]
+    texts = [DELETED if row.get("deleted") else IN_DOUBT for row in rows]
+    told = [text.format(tool=call["name"], call=format_call(call)) for text, call in zip(texts, calls, strict=True)]
     allowed = [DOUBT_DECISIONS for _ in calls]
     return (yield from ask_person(calls, told, toolkit, claims, allowed=allowed, needs_id=needs_id))
 
 
-def settled_by(decision: Decision) -> JsonObject:
+def settled_by(decision: Decision, row: JsonObject) -> JsonObject:
     """Return what a claim holds after a person has said that a call happened, or is to be left in doubt."""
     now, message = time.time(), decision.get("message")
     if decision["type"] == "skip":
         return {"status": "left", "ended_at": now}
-    return {"status": "ok", "result": read_words(message) if message else None, "by": "person", "ended_at": now}
+    result = read_words(message) if message else row.get("result") if row.get("deleted") else None
+    return {"status": "ok", "result": result, "by": "person", "ended_at": now}
 
 
 def build_request(calls: Sequence[Call], descriptions: Sequence[str], allowed: Sequence[Sequence[str]]) -> JsonObject:

@@ -29,6 +29,8 @@ from langgraph.types import Interrupt, Send
 
 from ..errors import GeckoError
 
+SOON_S = 1.0
+"""How long a call waits for the checkpoint that it begins from."""
 SAVED_S = 30.0
 """How long a parent's checkpoint that is still being written is waited for."""
 
@@ -66,6 +68,11 @@ class Standing(NamedTuple):
         """The graph's namespace without the number of the run in one task."""
         return self.graph.rpartition("|")[0] if self.is_repeated else self.graph
 
+    @property
+    def root(self) -> str:
+        """The checkpoint of the outermost graph that its tasks have begun from, saved or not."""
+        return self.checkpoints[min(self.checkpoints, key=len)]
+
     def config(self, namespace: str) -> Any:
         """Return the config of a checkpoint of this graph or one that embeds it.
 
@@ -75,6 +82,40 @@ class Standing(NamedTuple):
         saved = min((name for name, each in self.checkpoints.items() if each == identifier), key=len)
         known = {"checkpoint_ns": saved, "checkpoint_id": identifier}
         return {"configurable": {"thread_id": self.thread_id, **known}}
+
+
+def is_saved_at(standing: Standing) -> bool:
+    """Return whether the outermost graph's checkpoint is saved, as it is soon but with durability `exit`.
+
+    Runs in a thread.
+    """
+    config, deadline = standing.config(min(standing.checkpoints, key=len)), time.monotonic() + SOON_S
+    while not (is_saved := standing.saver.get_tuple(config) is not None) and time.monotonic() < deadline:
+        if standing.durability == "exit":
+            break
+        time.sleep(0.002)
+    return is_saved
+
+
+def find_begin(standing: Standing) -> str:
+    """Return the checkpoint that the thread begins with: what was saved before it, was deleted with the thread.
+
+    Later than any where nothing is saved, earlier than any where the first one is gone, as of a thread that was pruned.
+    Runs in a thread.
+    """
+    config = {"configurable": {"thread_id": standing.thread_id, "checkpoint_ns": ""}}
+    first = [each.checkpoint["id"] for each in standing.saver.list(config, filter={"step": -1})]
+    return str(min(first)) if first else "" if any(True for _ in standing.saver.list(config, limit=1)) else "~"
+
+
+def find_delivery(standing: Standing) -> str:
+    """Return the checkpoint of the thread's last input: what began from an earlier one is of an earlier delivery.
+
+    Later than any where it is not saved. Runs in a thread.
+    """
+    config = {"configurable": {"thread_id": standing.thread_id, "checkpoint_ns": ""}}
+    known = standing.saver.list(config, filter={"source": "input"}, limit=1) if is_saved_at(standing) else ()
+    return next((str(each.checkpoint["id"]) for each in known), "~")
 
 
 def find_path(standing: Standing) -> str:

@@ -22,7 +22,7 @@ from ..models.answer import AT_ONCE, AWAITED, Driver, finish
 from ..models.ask import Reply, Work
 from ..models.conversation import build_complaint_message
 from ..models.factory import Models
-from ..models.failure import REFUSED, TOO_MANY, is_lost, refuses, status_of_error
+from ..models.failure import REFUSED, TOO_MANY, is_lost, refuses, retry_after_of_error, status_of_error
 from ..models.node import NodeScope, book_attempt, run_node, silent
 from ..state import Call, CallStatus, Json, JsonObject, Patch
 from ..values.digest import clone
@@ -102,9 +102,18 @@ def read_failure(tool: ToolSpec, reply: Reply) -> tuple[Answer, bool]:
         return replace(said, status="error", is_refused=True, is_unread=False), False
     is_declared = tool.refuses and isinstance(error, ToolException)
     in_doubt = is_lost(error) if tool.trusted and error else reply.in_doubt and not is_declared
-    is_busy = status_of_error(error) == TOO_MANY
+    again = read_busy(error, tool)
     more: JsonObject = {} if is_declared else {"undecided": True}  # no connection, say: nothing speaks against the call
-    return Answer("error", reply.failure, [], 0.0 if is_busy else None, is_refused=is_busy, more=more), in_doubt
+    return Answer("error", reply.failure, [], again, is_refused=again is not None, more=more), in_doubt
+
+
+def read_busy(error: BaseException | None, tool: ToolSpec) -> float | None:
+    """Return the seconds after which a call that raised may be made again, as a service was too busy to do it.
+
+    None where no well-known client says that, or where it may have been done.
+    """
+    busy = TRY_AGAIN if tool.trusted else (TOO_MANY,)
+    return retry_after_of_error(error) if status_of_error(error) in busy else None
 
 
 def is_undecided(answer: Answer) -> bool:
@@ -183,7 +192,8 @@ NO_REAL = "{tool} has no real function: it can only be simulated"
 IN_DOUBT = "It is not known whether the call took effect: find out before you make it again."
 
 CLAIMED: ContextVar[JsonObject | None] = ContextVar("gecko_claimed", default=None)
-"""Of a call that was claimed: its `key`; the tool notes in `doubt` whether it is open if the call took effect."""
+"""Of a call that is made: its `key`; the tool notes in `doubt` whether it is open if it took effect, in `retry_after`
+after how many seconds it may be made again, in `undecided` whether its error is no refusal."""
 NO_MODELS = Models()
 SCOPE = NodeScope(GeckoContext.model_validate({}), silent, NO_MODELS.has)
 
@@ -234,8 +244,8 @@ def as_tool(tool: ToolSpec, shown: JsonObject, *, timeout_s: float) -> RealTool:
 def read_answer(tool: ToolSpec, answer: Answer, in_doubt: bool) -> tuple[str, JsonObject]:
     """Return content and artifact, the latter as MCP has it. Raises ToolException for an error."""
     content = as_text(answer.result)
-    if claimed := CLAIMED.get():
-        claimed["doubt"] = in_doubt
+    if (claimed := CLAIMED.get()) is not None:
+        claimed |= {"doubt": in_doubt, "retry_after": answer.retry_after, "undecided": is_undecided(answer)}
     if answer.status == "error":
         raise ToolException(f"{content}\n{IN_DOUBT}" if in_doubt and not tool.trusted else content)
     return content, {"structured_content": answer.result}

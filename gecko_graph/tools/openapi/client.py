@@ -18,13 +18,14 @@ from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import replace
 from functools import cache
+from math import ceil
 from typing import Any, NamedTuple
 
 import httpx
 from langchain_core.messages import ToolMessage
 
 from ...errors import InDoubt, ToolkitError
-from ...models.failure import REFUSED, refuses
+from ...models.failure import REFUSED, read_retry_after, refuses
 from ...state import CallStatus, Json, JsonObject
 from ..spec import ToolSpec
 from .credentials import Auth, Credentials, Secrets, Server, resolve_server
@@ -222,9 +223,8 @@ def _refuse_constant(word: str) -> Json:
 
 def _read_error(answer: _Answer) -> JsonObject:
     error: JsonObject = {"http_status": answer.status, "body": _read_value(answer)}
-    retry_after = answer.headers.get("retry-after", "")
-    if retry_after.isdecimal() and len(retry_after) < 10:
-        error["retry_after"] = int(retry_after)
+    if (retry_after := read_retry_after(answer.headers.get("retry-after"))) is not None:
+        error["retry_after"] = ceil(retry_after)
     if answer.status < 400:
         error["location"] = answer.headers.get("location")
     return error

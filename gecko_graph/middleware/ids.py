@@ -1,0 +1,79 @@
+"""Ids of calls: what the middleware keeps of a call is kept under its id, so each call of a thread has one of its own.
+
+Some models begin their ids anew in each message, repeat them, or give none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any
+from uuid import uuid4
+
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+
+from ..errors import StateError
+from ..tools.check import LONGEST_ID
+from ..world.as_tools import find_pending
+
+CALLS = ("tool_call", "tool_use", "function_call", "function")
+"""Types of the parts of a message that are calls, in LangChain's and in providers' own form."""
+NO_ID = (
+    "{name}: another call has its id ({id!r}), or it has none, so that its answer could not be told from others; it "
+    "was not made. What writes calls into the conversation beside the model must give each an id of its own"
+)
+
+
+def give_ids(said: Sequence[AnyMessage], state: Mapping[str, Any]) -> list[AnyMessage]:
+    """Return what a model has said, with a new id for each call that has none, or another call's.
+
+    What repeats the id follows: content blocks, a provider's own form of the calls, answers that are there already.
+    """
+    taken, told = find_taken(state), list[AnyMessage]()
+    given = dict[str | None, list[str | None]]()
+    for message in said:
+        if isinstance(message, ToolMessage):
+            ids = given.get(message.tool_call_id) or [message.tool_call_id]
+            told.append(message.model_copy(update={"tool_call_id": ids.pop(0)}))
+            continue
+        given = {}
+        for call in message.tool_calls if isinstance(message, AIMessage) else ():
+            is_free = call["id"] and call["id"] not in taken and len(call["id"]) <= LONGEST_ID
+            given.setdefault(call["id"], []).append(call["id"] if is_free else f"call_{uuid4().hex[:24]}")
+            taken.add(given[call["id"]][-1])
+        is_as_said = all(ids == [old] for old, ids in given.items())
+        told.append(message if is_as_said else _with_ids(message, given))
+    return told
+
+
+def find_taken(state: Mapping[str, Any]) -> set[str | None]:
+    """Return the ids of the thread's calls: in its conversation, its world and its journal."""
+    spoken = (each.tool_calls for each in state["messages"] if isinstance(each, AIMessage))
+    made = (*(state.get("gecko") or {"log": ()})["log"], *(state.get("gecko_journal") or ()))
+    return {call["id"] for call in chain.from_iterable(spoken)} | {each["call"]["id"] for each in made}
+
+
+def _with_ids(message: Any, given: Mapping[str | None, Sequence[str | None]]) -> AnyMessage:
+    """Return a message under other ids of its calls, wherever it has them."""
+
+    def renamed(parts: Sequence[Any], key: str = "id") -> list[Any]:
+        left, told = {old: [*ids] for old, ids in given.items()}, list[Any]()
+        for part in parts:
+            is_call = isinstance(part, dict) and part.get("type") in CALLS and bool(left.get(part.get(key)))
+            told.append({**part, key: left[part[key]].pop(0)} if is_call else part)
+        return told
+
+    update: dict[str, Any] = {"tool_calls": renamed(message.tool_calls)}
+    if isinstance(message.content, list):
+        update["content"] = renamed(renamed(message.content), "call_id")
+    if isinstance(calls := message.additional_kwargs.get("tool_calls"), list):
+        update["additional_kwargs"] = {**message.additional_kwargs, "tool_calls": renamed(calls)}
+    copy: AnyMessage = message.model_copy(update=update)
+    return copy
+
+
+def check_id(call: Mapping[str, Any], state: Mapping[str, Any]) -> None:
+    """Raise StateError where a call's answer could not be told from another one's: before anything is made."""
+    same = [each for each in find_pending(state["messages"])[1] if each["id"] == call["id"]]
+    if not call["id"] or len(same) > 1:
+        raise StateError(NO_ID.format(name=call["name"], id=call["id"]))

@@ -1,0 +1,57 @@
+"""Whose claims they are, and of which turn: an agent's name and a message's id, which no change of a tool changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from langchain_core.messages import AnyMessage, HumanMessage
+from langgraph.config import get_config
+
+from ..models.memory import NAME
+from ..values.digest import digest
+from .ledger import CallLedger
+
+
+class Home(NamedTuple):
+    """Whose claims they are: agents at one place of a thread are told apart by their names."""
+
+    ledger: CallLedger | None
+    """The ledger that the agent was given, in the place of its saver's."""
+    agent: str | None = None
+    """Its name; None for that of LangChain's `create_agent`, which runs middleware."""
+
+    @property
+    def room(self) -> str:
+        """Return what keeps its calls apart from those of others at the same place."""
+        if self.agent is not None:
+            return f"{self.agent}|"
+        return f"middleware {get_config().get('metadata', {}).get('lc_agent_name') or ''}|"
+
+    @property
+    def mark(self) -> str:
+        """Return what tells the agent from others of its thread: its name, and the nodes that it stands in."""
+        try:
+            names = str(get_config().get("configurable", {}).get("checkpoint_ns", "")).split("|")[:-1]
+        except RuntimeError:
+            names = []
+        return "|".join([*(name.partition(":")[0] for name in names if not name.isdecimal()), self.agent or ""])
+
+
+class Turn(NamedTuple):
+    """The message that a turn began with: its id, and a digest of its text."""
+
+    id: str
+    task: str
+
+    @classmethod
+    def of(cls, messages: Sequence[AnyMessage]) -> Turn:
+        """Return the turn of a conversation's last human message."""
+        last = last_human(messages)
+        return cls(str(last.id or ""), digest(str(last.text))) if last else cls("", "")
+
+
+def last_human(messages: Sequence[AnyMessage]) -> HumanMessage | None:
+    """Return the message that a turn began with: no note of ours, and no summary of LangChain's."""
+    humans = (each for each in reversed(messages) if isinstance(each, HumanMessage))
+    return next((each for each in humans if each.name != NAME and "lc_source" not in each.additional_kwargs), None)
