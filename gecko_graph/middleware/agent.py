@@ -75,8 +75,6 @@ ASKED = "{name} would be refused, by what was learned:\n{rules}\nApprove to have
 VIOLATED = "{name} was carried out, but its result is not what it must be: {why}\nIts result: {result}"
 
 
-
-
 class GeckoMiddleware(AgentMiddleware):
     """Stands between `create_agent`'s model and its tools.
 
