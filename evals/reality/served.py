@@ -69,7 +69,8 @@ class Served:
         document.write_text(json.dumps(document_of(self.draw)))
         command = ["serve", str(document), "--port", str(self.port), "--upstream", address]
         command += ["--allow-writes", "--ledger", str(self.folder / "ledger.sqlite")]
-        fork(upstream.serve_forever)
+        upstream.timeout = WAIT_S
+        fork(partial(repeat, upstream.handle_request))
         fork(partial(self.keep_served, command))
         users = [User(self, name) for name in USERS]
         with ThreadPoolExecutor(len(users) if self.draw.two else 1) as threads:
@@ -78,12 +79,18 @@ class Served:
 
     def keep_served(self, command: list[str]) -> None:
         """Start the server, and start it again when it has ended."""
-        while True:
-            server = fork(partial(main, command))
-            (self.folder / "server").write_text(str(server))
-            append(self.folder / "starts", "")
-            os.waitpid(server, 0)
+        server = 0
+
+        def look() -> None:
+            nonlocal server
+            if not server or os.waitpid(server, os.WNOHANG) != (0, 0):
+                server = fork(partial(main, command))
+                (self.folder / "server").write_text(str(server))
+                append(self.folder / "starts", "")
             time.sleep(0.05)
+
+        repeat(look)
+        os.kill(server, signal.SIGKILL)
 
     def judge(self, users: list[User], ended: list[str]) -> JsonObject:
         """Return what the bank's log makes of what the users were told."""
@@ -182,6 +189,13 @@ def fork(run: Callable[[], object]) -> int:
         run()
     finally:
         os._exit(0)
+
+
+def repeat(work: Callable[[], object]) -> None:
+    """Do something again and again, as long as the process lives that this one was forked from."""
+    parent = os.getppid()
+    while os.getppid() == parent:
+        work()
 
 
 def service_of(bank: Bank) -> type[BaseHTTPRequestHandler]:
