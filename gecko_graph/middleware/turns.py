@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import dropwhile
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage
@@ -19,11 +20,13 @@ def open_turn(state: Mapping[str, Any], log: int) -> JsonObject:
     Its `id` and `task` are the message's; `log` and `since` say where its calls begin in the world's log, and those
     that count in the journal; `told` holds the keys, by id, of calls that were answered from the ledger. After an
     answer a call of the delivery before does not count: it is the first one again, and found. Before there was an
-    answer it does: the model sees it and goes on, so that an equal one is another one.
+    answer it does if it follows the message: the model sees it and goes on, so that an equal one is another one. If a
+    summary or a trimmed history took it away, the model begins anew.
     """
     known, journal, turn = state.get("gecko_turn") or {}, state.get("gecko_journal") or (), Turn.of(state["messages"])
     is_same = known.get("id") == turn.id
-    is_again = is_same and known["task"] == turn.task and (known.get("ended") or is_answered(state["messages"], turn))
+    is_over = known.get("ended") or is_answered(state["messages"], turn) or not has_calls(state["messages"], turn)
+    is_again = is_same and known["task"] == turn.task and is_over
     if not is_same or is_again:
         told, since = {}, len(journal)
     else:
@@ -36,6 +39,12 @@ def is_answered(messages: Sequence[AnyMessage], turn: Turn) -> bool:
     """Return whether a conversation ends with an answer, but for the turn's message."""
     last = next((each for each in reversed(messages) if each.id != turn.id), None)
     return isinstance(last, AIMessage) and not last.tool_calls
+
+
+def has_calls(messages: Sequence[AnyMessage], turn: Turn) -> bool:
+    """Return whether calls follow the turn's message in a conversation."""
+    since = dropwhile(lambda each: each.id != turn.id, messages)
+    return any(isinstance(each, AIMessage) and each.tool_calls for each in since)
 
 
 def counted_keys(state: Mapping[str, Any]) -> dict[str, str]:

@@ -114,11 +114,11 @@ class Claims(NamedTuple):
     @property
     def here(self) -> JsonObject:
         """What a row holds of a call about which a question of this thread was answered: both are saved."""
-        return {"root": self.standing.root, "saved": True, "deleted": False}
+        return {"root": self.standing.root, "saved": bool(self.standing.root), "deleted": False}
 
     def _place(self) -> Steps:
         """Return where a call begins from, and whether that is known to be saved: then it goes only with its thread."""
-        if isinstance(self.ledger, MemoryLedger):  # its rows go with the thread
+        if isinstance(self.ledger, MemoryLedger) or not self.standing.root:  # its rows go with the thread, or have none
             return self.here | {"saved": False}
         is_sync = self.standing.durability == "sync"
         return self.here | {"saved": is_sync or (yield from use(is_saved_at, self.standing))}

@@ -70,8 +70,8 @@ class Standing(NamedTuple):
 
     @property
     def root(self) -> str:
-        """The checkpoint of the outermost graph that its tasks have begun from, saved or not."""
-        return self.checkpoints[min(self.checkpoints, key=len)]
+        """The checkpoint of the outermost graph that its tasks have begun from, saved or not; empty without one."""
+        return self.checkpoints[min(self.checkpoints, key=len)] if self.checkpoints else ""
 
     def config(self, namespace: str) -> Any:
         """Return the config of a checkpoint of this graph or one that embeds it.

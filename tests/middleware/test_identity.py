@@ -26,6 +26,7 @@ from evals.reality.killing import Fate, Killed, KillingSaver
 from gecko_graph import GeckoError
 from gecko_graph.errors import StateError
 from gecko_graph.middleware import GeckoMiddleware
+from gecko_graph.middleware.turns import open_turn
 from tests.middleware.bank import STATE, Bank, calls, chat, pay
 
 THREAD: Any = {"configurable": {"thread_id": "1"}}
@@ -357,3 +358,15 @@ def test_a_crash_before_the_first_checkpoint_is_no_deleted_thread():
     assert bank.calls == [PAID]
     assert results(out) == ["success"]
     assert out["gecko"]["state"]["balance"] == 90
+
+
+@pytest.mark.parametrize(("left", "since"), [("calls", 0), ("nothing", 1)])
+def test_a_message_that_comes_again_before_an_answer_goes_on_if_its_calls_are_still_seen(left, since):
+    """A model that a summary has robbed of its calls makes them once more: they are found, not made again."""
+    asked, call = HumanMessage("Pay ann 50", id="m"), {"id": "c", "name": "pay", "args": {"to": "ann"}}
+    seen = [asked, AIMessage("", tool_calls=[call]), ToolMessage("paid", tool_call_id="c")]
+    robbed = [HumanMessage("ann was paid", id="s", additional_kwargs={"lc_source": "summarization"}), asked]
+    entry = {"call": call, "key": "k", "result": "paid"}
+    begun = open_turn({"messages": [asked]}, 0)
+    again = {"messages": seen if left == "calls" else robbed, "gecko_turn": begun, "gecko_journal": [entry]}
+    assert open_turn(again, 1)["since"] == since
