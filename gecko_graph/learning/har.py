@@ -72,7 +72,7 @@ def read_har(file: str | Path, bad: BadRows, toolkit: Toolkit, server: Server | 
         try:
             request, response = _request(_part(entry, "request", dict)), _part(entry, "response", dict)
             tool, args = operations.read(request)
-            if not request.content and tool.binding and tool.binding.body and _may_have_body(entry["request"]):
+            if not request.content and _may_have_body(entry["request"], tool):
                 raise ValueError("it is not known whether the request had a body")
             user, secrets = _user(request, tool)
             row = Observation(tool.name, args, *_answer(response, request.method), source=f"{where}, user {user}")
@@ -146,8 +146,10 @@ def _lowered(headers: list[tuple[str, str]]) -> dict[str, str]:
     return {name.lower(): value for name, value in headers}
 
 
-def _may_have_body(request: JsonObject) -> bool:
-    """Return whether a request without a recorded body may have had one."""
+def _may_have_body(request: JsonObject, tool: ToolSpec) -> bool:
+    """Return whether a request without a recorded body may have had one: neither document nor sizes say no."""
+    if not tool.binding or "body" not in (place for place, _ in tool.binding.places.values()):
+        return False
     return request.get("bodySize") == -1 and _lowered(_pairs(request, "headers")).get("content-length") != "0"
 
 
@@ -170,7 +172,7 @@ def _read_body(what: str, holder: JsonObject, headers: Mapping[str, str], *sizes
             raise ValueError(f"{what} was cut off")
     elif holder.get("_file"):
         raise ValueError(f"{what} is in another file")
-    elif max(given) > 0 or (max(given) < 0 and not is_told) or "chunked" in headers.get("transfer-encoding", "").lower():
+    elif max(given) > 0 or (max(given) < 0 and not is_told) or "transfer-encoding" in headers:
         raise ValueError(f"{what} was not recorded")
     return content
 
