@@ -208,7 +208,8 @@ def _try_call(
     why = f"a postcondition cannot be evaluated: {contract.where}: "
     failed = [each["error"].removeprefix(why) for each in broken if each["error"].startswith(why)]
     if rules is not None:
-        wrong = [] if known is None or tool.result is None else _found(check(rules_of(tool.result), known.result))
+        is_told = known is not None and tool.result is not None and "returns" in contract.data
+        wrong = _found(check(rules_of(tool.result or {}), known.result)) if known and is_told else []
         failed += [f"its result breaks the tool's schema {line}" for line in _lines(wrong)]
         failed += [f"its effects break the state's schema {line}" for line in rules._change_faults(state, after)]
     return _Tried([], failed)

@@ -202,7 +202,9 @@ LEFT = {"op": "replace", "path": ["left"], "value": "{{ state.left - 1 }}"}
             {"returns": {"left": {"cases": [{"pass": "unknown"}]}}, "effects": [{**LEFT, "value": -1}]},
             "its effects break the state's schema at $.left",
         ),
+        ({"effects": [{**LEFT, "value": -1}]}, "its effects break the state's schema at $.left"),
         ({"returns": {"left": "{{ state.left - 1 }}"}, "effects": [LEFT]}, None),
+        ({"effects": [LEFT]}, None),
     ],
 )
 def test_what_breaks_a_declared_schema_is_found(contract, line):
