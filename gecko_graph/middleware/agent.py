@@ -48,7 +48,7 @@ from ..world.undo import UndoFinder
 from ..world.world import World, check_setup
 from .calls import Claimed, answer_as_decided, as_edited, complain_again, find_rehearsed, read_result, refuse, reject
 from .live import Live, LiveWorlds, config_of
-from .pending import build_preview, set_id
+from .pending import build_preview, is_refused, set_id
 
 Mode = Literal["simulate", "hybrid", "preview", "shadow", "guard"]
 SIMULATED, REHEARSED, GATED = ("simulate", "hybrid"), ("simulate", "hybrid", "preview", "shadow"), ("preview", "guard")
@@ -225,7 +225,8 @@ class GeckoMiddleware(AgentMiddleware):
     async def _review(self, state: Any, runtime: Any, driver: Driver) -> JsonObject | None:
         """Ask about the message's calls (`preview`), and answer those that were rejected or responded to."""
         calls = find_pending(state["messages"], self._exclude_tools)[1] if self._mode == "preview" else []
-        steps = [set_id(step, call) for call in calls if (step := find_rehearsed(state, call))]
+        rehearsed = ((call, find_rehearsed(state, call)) for call in calls)
+        steps = [set_id(step, call) for call, step in rehearsed if step and not is_refused(step)]
         before = state["gecko"]["state"] if calls else {}
         undos = (state.get("gecko_batch") or {}).get("undo", {})
         if not (preview := build_preview(steps, before, self._real, self._policy, undos)):
@@ -352,6 +353,8 @@ class GeckoMiddleware(AgentMiddleware):
         step, batch = find_rehearsed(request.state, request.tool_call), request.state.get("gecko_batch")
         if step is not None and "complaints" in step:
             return request, build_message(request.tool_call, step)
+        if step is not None and is_refused(step):
+            return request, refuse(request.tool_call, {"error": step["outcome"]["result"]})
         approved = batch["approved"].get(call["id"]) if batch and step else None
         tools = {self._toolkit.resolve(tool.name): tool for tool in [request.tool, *request.runtime.tools] if tool}
         if approved is None or approved["name"] not in tools:

@@ -69,6 +69,13 @@ def set_id(step: Step, call: ToolCall) -> Step:
     return {**step, "call": {**step["call"], "id": call["id"] or ""}}
 
 
+def is_refused(step: Step) -> bool:
+    """Return whether a written requirement refuses a call, which nobody is asked about: no approval would make it."""
+    outcome: Mapping[str, Any] = step.get("outcome", {})
+    violations = [each for each in outcome.get("violations", ()) if each["part"] == "requires"]
+    return bool(violations) and outcome["status"] == "error" and not any("evidence" in each for each in violations)
+
+
 def build_preview(
     steps: Sequence[Step],
     state: JsonObject,
