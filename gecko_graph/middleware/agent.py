@@ -48,7 +48,7 @@ from ..world.undo import UndoFinder
 from ..world.world import World, check_setup
 from .calls import Claimed, answer_as_decided, as_edited, complain_again, find_rehearsed, read_result, refuse, reject
 from .live import Live, LiveWorlds, config_of
-from .pending import build_preview, is_refused, set_id
+from .pending import build_preview, find_refusal, is_refused, set_id, warn_unguarded
 
 Mode = Literal["simulate", "hybrid", "preview", "shadow", "guard"]
 SIMULATED, REHEARSED, GATED = ("simulate", "hybrid"), ("simulate", "hybrid", "preview", "shadow"), ("preview", "guard")
@@ -104,7 +104,7 @@ class GeckoMiddleware(AgentMiddleware):
         mode: `simulate`: the world answers, no real tool runs but reads that were opened. `hybrid`: so, and all reads
             run for real whose effect the user stated. `preview`: the effect of a message's calls is shown and approved
             once, then they run. `shadow`: they run, are simulated beside it, and drift is reported. `guard`: they run
-            where the contract's precondition holds; no model. It is fixed: no state, tool or model changes it.
+            where the contract's precondition holds; no model; without any contract it warns. It is fixed.
         model: Speaks for validator, simulator and state updater: a model, or `Models` by role.
         context: Knobs.
         rungs: Who else may answer a simulated call, as for `create_gecko`.
@@ -147,6 +147,8 @@ class GeckoMiddleware(AgentMiddleware):
         check_ledger(ledger)
         knobs = check_setup(toolkit, context)
         toolkit = teach(toolkit, learned)
+        if mode == "guard" and learned is None:
+            warn_unguarded(toolkit)
         if mode == "hybrid":
             toolkit = toolkit.open(*(tool.name for tool in toolkit if tool.reads and tool.stated and tool.real))
         self._mode: Mode = mode
@@ -225,8 +227,7 @@ class GeckoMiddleware(AgentMiddleware):
     async def _review(self, state: Any, runtime: Any, driver: Driver) -> JsonObject | None:
         """Ask about the message's calls (`preview`), and answer those that were rejected or responded to."""
         calls = find_pending(state["messages"], self._exclude_tools)[1] if self._mode == "preview" else []
-        rehearsed = ((call, find_rehearsed(state, call)) for call in calls)
-        steps = [set_id(step, call) for call, step in rehearsed if step and not is_refused(step)]
+        steps = [set_id(each, call) for call in calls if (each := find_rehearsed(state, call)) and not is_refused(each)]
         before = state["gecko"]["state"] if calls else {}
         undos = (state.get("gecko_batch") or {}).get("undo", {})
         if not (preview := build_preview(steps, before, self._real, self._policy, undos)):
@@ -351,10 +352,8 @@ class GeckoMiddleware(AgentMiddleware):
         if self._mode != "preview":
             return request, None
         step, batch = find_rehearsed(request.state, request.tool_call), request.state.get("gecko_batch")
-        if step is not None and "complaints" in step:
-            return request, build_message(request.tool_call, step)
-        if step is not None and is_refused(step):
-            return request, refuse(request.tool_call, {"error": step["outcome"]["result"]})
+        if step is not None and (refused := find_refusal(request.tool_call, step)):
+            return request, refused
         approved = batch["approved"].get(call["id"]) if batch and step else None
         tools = {self._toolkit.resolve(tool.name): tool for tool in [request.tool, *request.runtime.tools] if tool}
         if approved is None or approved["name"] not in tools:

@@ -184,7 +184,7 @@ def test_mistakes_are_named_before_the_first_conversation(folder, capsys, argume
 def test_without_the_extra_nothing_is_held(folder, capsys, monkeypatch):
     monkeypatch.setattr("gecko_graph.conversation.milestones.measures.find_spec", lambda name: None)
     assert main(["test", "cases", "--agent", "my_agents:good"]) == 2
-    assert "gecko-graph[milestones]" in capsys.readouterr().err
+    assert "pip install '.[milestones]'" in capsys.readouterr().err
 
 
 def test_pass_k_is_unbiased():
