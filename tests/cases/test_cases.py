@@ -127,6 +127,8 @@ def test_augmentations_and_trials(folder, capsys):
     report = json.loads(capsys.readouterr().out)
     assert [one["held"] for one in report["augmentations"]] == [4] * 8
     assert report["pass_k"] == [1.0, 1.0]
+    held = [(one["file"], one["augmentation"], one["trial"]) for one in report["conversations"]]
+    assert held == sorted(held)
     assert main(["test", "cases", "--agent", "my_agents:good", "--augment", "al_tools"]) == 2
     assert "known are no_distraction_tools" in capsys.readouterr().err
 
