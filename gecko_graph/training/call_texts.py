@@ -27,7 +27,7 @@ _THOUGHT = re.compile(rf"\A.*(?:</{_THINK}>|\[/THINK\]|◁/think▷)", re.DOTALL
 """A thought that the prompt has begun, as templates of reasoning models do."""
 
 _END = r"<\|(?:eot_id|eom_id|im_end|endoftext|end|call|return|stop)\|>|</s>|<.end▁of▁sentence.>|<end_of_turn>|\Z"
-_NAME = r"(?P<name>[\w.\-/]+)"
+_NAME = r"(?P<name>[\w.\-/]++)"
 _MARKS = tuple(
     (re.compile(opening, re.IGNORECASE), re.compile(closing))
     for opening, closing in (
@@ -101,16 +101,21 @@ def read_call_texts(text: str, tools: Sequence[Mapping[str, Any]] = ()) -> tuple
     Raises:
         ValueError: A call is cut off, or cannot be read.
     """
-    if not _SPECIAL.search(text):
-        return [], text
+    try:
+        return _read(text, tools) if _SPECIAL.search(text) else ([], text)
+    except RecursionError:
+        raise ValueError("a call: nested too deeply") from None
+
+
+def _read(text: str, tools: Sequence[Mapping[str, Any]]) -> tuple[list[JsonObject], str]:
     said, found = _without_thoughts(text), list[_Span]()
     plain = [each.get("function", each) for each in tools]
     rules = {str(each.get("name")): each.get("parameters") or {} for each in plain}
-    found += _find_marked(said, rules)
+    found += _find_marked(said, text, rules)
     found += [_Span(*one.span(), []) for one in _FRAMES.finditer(_blank(said, found))]
-    found += _find_fenced(_blank(said, found), rules)
+    found += _find_fenced(_blank(said, found), text, rules)
     if not found:
-        found += _find_bare(said, rules)
+        found += _find_bare(said, text, rules)
     left = _blank(said, found)
     if problem := _LIKE.search(left):
         raise ValueError(f"a call that is cut off, or written in no known way: {problem[0][:40]!r}")
@@ -136,31 +141,34 @@ def _blank(text: str, spans: Sequence[_Span], by: str = " ") -> str:
     return text
 
 
-def _find_marked(text: str, rules: Mapping[str, Any]) -> Iterator[_Span]:
-    at = 0
-    while marks := [(one, closing) for opening, closing in _MARKS if (one := opening.search(text, at))]:
-        begin, closing = min(marks, key=lambda pair: pair[0].start())
-        end = closing.search(text, begin.end())
+def _find_marked(said: str, text: str, rules: Mapping[str, Any]) -> Iterator[_Span]:
+    """Yield the calls between marks: those of what is said, with their content as the whole text has it."""
+    at, marks = 0, [(each, each[0].search(said)) for each in _MARKS]
+    while marks := [(each, one) for each, one in marks if one]:
+        (_, closing), begin = min(marks, key=lambda mark: mark[1].start())
+        end = closing.search(said, begin.end())
         if end is None:
             raise ValueError(f"a call that is cut off: {begin[0][:40]!r} is not closed")
         at, name = max(end.end(), begin.end()), begin.groupdict().get("name")
         if name not in _NOT_CALLED:
             yield _Span(begin.start(), at, _read_body(text[begin.end() : end.start()], rules, name))
+        marks = [(each, one if one.start() >= at else each[0].search(said, at)) for each, one in marks]
 
 
-def _find_fenced(text: str, rules: Mapping[str, Any]) -> Iterator[_Span]:
-    for fence in _FENCE.finditer(text):
-        calls = _read_plain(fence["body"], rules)
+def _find_fenced(said: str, text: str, rules: Mapping[str, Any]) -> Iterator[_Span]:
+    for fence in _FENCE.finditer(said):
+        calls = _read_plain(text[slice(*fence.span("body"))], rules)
         if calls and not fence["end"]:
             raise ValueError("a call that is cut off: its fence is not closed")
         if calls:
             yield _Span(*fence.span(), calls)
 
 
-def _find_bare(text: str, rules: Mapping[str, Any]) -> Iterator[_Span]:
-    inner = re.sub(rf"(?:{_END})\s*\Z", "", text).strip()
-    if inner and (calls := _read_plain(inner, rules)):
-        yield _Span(start := text.index(inner), start + len(inner), calls)
+def _find_bare(said: str, text: str, rules: Mapping[str, Any]) -> Iterator[_Span]:
+    inner = re.sub(rf"(?:{_END})\s*\Z", "", said).strip()
+    start = said.index(inner)
+    if calls := _read_plain(text[start : start + len(inner)], rules):
+        yield _Span(start, start + len(inner), calls)
 
 
 def _read_plain(text: str, rules: Mapping[str, Any]) -> list[JsonObject]:
@@ -266,14 +274,11 @@ def _flatten(value: Json) -> Iterator[Json]:
 
 def _as_call(value: Json, rules: Mapping[str, Any]) -> JsonObject | None:
     """Return the call that a value without marks is: with a name and arguments, or a tool's name as its one key."""
-    if not isinstance(value, dict) or call_parts(value) is not None:
-        return value if isinstance(value, dict) else None
+    if not isinstance(value, dict):
+        return None
     name, arguments = next(iter(value.items()), ("", None))
-    return (
-        {"name": name, "arguments": arguments}
-        if name in rules and isinstance(arguments, dict) and len(value) == 1
-        else None
-    )
+    is_keyed = len(value) == 1 and name in rules and isinstance(arguments, dict)
+    return {"name": name, "arguments": arguments} if is_keyed else value if call_parts(value) else None
 
 
 def _read_python(text: str, rules: Mapping[str, Any]) -> Iterator[JsonObject]:

@@ -231,3 +231,34 @@ def test_a_messages_calls_stand_beside_its_text_or_in_it(message):
     calls, _ = read_said(message, TOOLS)
     assert [{key: one[key] for key in ("name", "arguments")} for one in calls] == [CALL]
     assert read_completion([{"role": "assistant", **message}], TOOLS) == [CALL]
+
+
+@pytest.mark.parametrize("mark", ["<think>a</think>", "```json\n{}\n```", "[TOOL_CALLS]", "Action Input:"])
+def test_what_an_argument_says_stays_as_it_is(mark):
+    made = {"name": "take", "arguments": {"item": mark}}
+    for text in (f"<tool_call>{json.dumps(made)}</tool_call>", json.dumps([made])):
+        with suppress(ValueError):  # it may be an error, and never another argument
+            assert read_call_texts(text, TOOLS)[0] == [made]
+    assert read_call_texts(f"<tool_call>{json.dumps(made)}</tool_call>", TOOLS)[0] == [made]
+
+
+@pytest.mark.parametrize("form", ["[" * 20_000, "[" * 900 + "]" * 900, "(" * 20_000, "a(" * 5_000, '{"a":' * 20_000])
+def test_what_is_nested_too_deeply_is_an_error_or_text(form):
+    for text in (form, f"<tool_call>{form}</tool_call>"):
+        with suppress(ValueError):
+            assert read_call_texts(text, TOOLS) == ([], text)
+        tool_match_reward([text], label=[[]])
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["to=" + "a" * 200_000, "<" + "a:" * 100_000, "<tool_call>{}" * 20_000, "```json\n" * 20_000, "</think>" * 20_000],
+)
+def test_a_text_that_repeats_itself_is_read_once(text):
+    """What grows with the square of its length would not end here."""
+    with suppress(ValueError):
+        read_call_texts(text, TOOLS)
+
+
+def test_many_calls_are_all_read():
+    assert len(read_call_texts(f"<tool_call>{BODY}</tool_call>" * 500, TOOLS)[0]) == 500
