@@ -109,3 +109,8 @@ def did_you_mean(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str
     """Return ` (did you mean X?)` for the nearest of the known words, or nothing."""
     near = get_close_matches(word, list(known), n=1, cutoff=cutoff)
     return f" (did you mean {near[0]}?)" if near else ""
+
+
+def install(extra: str) -> str:
+    """Return how an extra is installed: the package is on no index."""
+    return f"pip install '.[{extra}]' in a checkout of gecko-graph"

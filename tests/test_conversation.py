@@ -252,6 +252,7 @@ def test_mistakes_are_named(scenario, agent, given, message):
         ({"user": {"opening": "Hi"}}, "user.goal: is missing"),
         ({"user": {"goal": "x", "scrpt": []}}, "user.scrpt: unknown key \\(did you mean script?"),
         ({"user": {"goal": "x", "script": [{"when": "1 +", "say": "a"}]}}, "script\\[0\\].when"),
+        ({"milestone": []}, "milestone: unknown key \\(did you mean milestones?"),
         ({"turns": [{"user": "Hi"}]}, "one of them"),
         ({"milestones": [{"call": {"name": "wether"}}]}, r"milestones\[0\].call.*wether.*did you mean weather"),
         ({"milestones": [{"id": "a", "after": ["a"], "call": {"name": "x"}}]}, "a cycle: a after a"),

@@ -195,3 +195,14 @@ def test_the_first_screen_of_the_readme():
     text = "\n".join(lines)
     assert "pip install . && gecko-graph demo" in text
     assert "pip install '.[dev]' && pytest" in text
+
+
+def test_extras_are_installed_from_a_checkout():
+    """The package is on no index: `pip install gecko-graph` would install nothing, or something else."""
+    files = [
+        *ROOT.glob("*.md"),
+        *ROOT.glob("docs/*.md"),
+        *ROOT.glob("examples/**/*.py"),
+        *ROOT.glob("gecko_graph/**/*.py"),
+    ]
+    assert [file.name for file in files if re.search(r"gecko-graph\[", file.read_text(encoding="utf-8"))] == []

@@ -1,6 +1,6 @@
 """GRPO with TRL 1.16, as LoopTool trains (arXiv 2511.09148, table 5): a trainer for `gecko-graph data loop`.
 
-    pip install 'gecko-graph[training]' 'trl>=1.16,<2' 'transformers>=5.2' jmespath
+    pip install '.[training]' 'trl>=1.16,<2' 'transformers>=5.2' jmespath
     python train_grpo.py --data train.jsonl --model Qwen/Qwen3-0.6B --out DIR
     python train_grpo.py --toolkit api.yaml --tasks FOLDER --model Qwen/Qwen3-0.6B --out DIR
 

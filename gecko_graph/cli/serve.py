@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ..context import GeckoContext
-from ..errors import GeckoError
+from ..errors import GeckoError, install
 from ..real.ledger import find_ledger
 from ..scenario import Scenario, read_toolkit
 from ..state import JsonObject
@@ -38,7 +38,7 @@ def serve(options: Options) -> int:
         from ..serve.operations import Operations
         from ..serve.sessions import Sessions
     except ImportError as error:
-        raise GeckoError(f"serve needs the extra: pip install 'gecko-graph[serve]' ({error.name})") from None
+        raise GeckoError(f"serve needs the extra: {install('serve')} ({error.name})") from None
     check_needs(options)
     if options.host not in LOOPBACK and not options.token:
         raise GeckoError(f"--host {options.host} can be reached from elsewhere: it needs --token")
@@ -86,7 +86,7 @@ def _build_mcp(options: Options, sessions: Any, upstream: Any) -> Any:
         from ..serve.mcp import McpFace
     except ImportError:
         if options.mcp:
-            raise GeckoError("--mcp needs the extra: pip install 'gecko-graph[mcp]'") from None
+            raise GeckoError(f"--mcp needs the extra: {install('mcp')}") from None
         return None
     model = build_models(options) if options.model else None
     return McpFace(sessions, own=options.gecko, model=model, upstream=upstream)

@@ -57,7 +57,8 @@ def test(options: Options) -> int:
     named = [options.model, options.simulator_model, sorted(options.role_model.items())]
     setting = json.dumps([options.agent, "a person" if options.play else options.user_model, *named])
     conversations = run_cases(planned, run, setting=setting, file=file, at_once=1 if options.play else options.at_once)
-    records = list(_watch(conversations, planned, file, console, bar=not options.play))
+    held_now = _watch(conversations, planned, file, console, bar=not options.play)
+    records = sorted(held_now, key=lambda record: (record["file"], record["augmentation"], record["trial"]))
     report = build_report(records)
     show_report(report, records, console)
     if options.html:

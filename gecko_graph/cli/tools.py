@@ -52,9 +52,11 @@ def _print_examined(toolkit: Toolkit, state: JsonObject, file: str, console: Con
     examined = examine_contracts(toolkit, state)
     count = counted(sum(tool.contract is not None for tool in toolkit), "contract")
     if not examined.found:
-        console.print(Text(f"\n{count} tried on {clean(file)}: all can be evaluated.", "green"))
+        console.print(Text(f"\n{count} tried on {clean(file)}: all can be evaluated, and fit their schemas.", "green"))
     else:
-        console.print(Text(f"\nCannot be evaluated on {clean(file)} ({len(examined.found)}):", "bold"))
+        console.print(
+            Text(f"\nCannot be evaluated on {clean(file)}, or breaks a schema ({len(examined.found)}):", "bold")
+        )
     for line in examined.found:
         console.print(Text(f"  {clean(line)}", "red"))
     for line in examined.unreached:

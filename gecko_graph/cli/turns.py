@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ..display.live import progress, show
+from ..display.rows import describe_action
 from ..display.words import clean, format_call, prose
 from ..graph import Gecko
 from ..real.decisions import DOUBT_DECISIONS
@@ -141,8 +142,8 @@ def decide(asked: JsonObject, console: Console, *, yes: bool) -> JsonObject | No
     console.print(Text("in doubt" if is_doubt else "what would be done", "bold"))
     for action in actions:
         console.print(Text(format_call(action), "yellow"))
-        for line in action["description"].splitlines():
-            if line and not line.startswith("```"):
+        for line in describe_action(action).splitlines():
+            if line:
                 console.print(Text(f"   {clean(line)}", "dim"))
     decision = {"type": "approve"} if yes and not is_doubt else _ask(console, is_doubt=is_doubt)
     return decision and {"id": asked["id"], "decisions": [decision] * len(actions)}

@@ -79,7 +79,7 @@ def list_results(record: Record) -> Iterator[Row]:
     if record.get("verdict"):
         yield build_result(record)
     if asked := record.get("asked"):
-        shown = [Row("asks", call=each, rows=[Row("", _describe(each), "note")]) for each in asked]
+        shown = [Row("asks", call=each, rows=[Row("", describe_action(each), "note")]) for each in asked]
         yield Row("waiting", f"waiting for a decision on {words.counted(len(asked), 'call')}", "warn", rows=shown)
     if execution := record.get("execution"):
         left = [Row("left", call=call) for call in execution["left"]]
@@ -217,7 +217,7 @@ def _format_drift(drift: Record) -> str:
     return f"{drift['kind']} {clean(drift['path'])}: predicted → real {values}"
 
 
-def _describe(action: Record) -> str:
+def describe_action(action: Record) -> str:
     """Return what is said of a call that a person decides on, without the fences around data."""
     text = str(action.get("description", ""))
     # the plan is for front ends that show one description: here all calls are shown

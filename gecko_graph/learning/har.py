@@ -1,7 +1,8 @@
 """Rows from HAR files (HTTP Archive 1.2), as browsers and proxies write them.
 
 A user is a thread, told apart by a digest of credential or session cookie; of these nothing stands in a row. Of the
-state is known what the user's reads have shown, by `observes` of the tools' contracts.
+state is known what the user's reads have shown, by `observes` of the tools' contracts. A call whose bodies were not
+recorded as a whole teaches nothing: what was sent, or answered, is not known.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -38,12 +41,21 @@ _NO_RULE = (401, 407, 429)
 _CONFLICT = 409
 """Of a real call it leaves open what was done; here the whole answer was recorded, and an object in it is a refusal."""
 
+_BODILESS = (204, 205)
+"""Answers that never have a body."""
+
+_OVERHEAD = 3, 64
+"""Bytes that a recorder may count beside a body: a mark of its encoding; of a compressed one (mitmproxy) its frame."""
+
+_FRACTION = re.compile(r"[.,](\d+)")
 _SESSION = re.compile(r"(?i)sess|sid$|token|auth|jwt|user|login|csrf")
 _SHORTEST = 6
 
 
 def read_har(file: str | Path, bad: BadRows, toolkit: Toolkit, server: Server | None = None) -> Iterator[Observation]:
     """Yield a file's calls, user by user in the order of their begin; other entries are counted by cause.
+
+    An entry whose begin cannot be read stays behind the one before it.
 
     Args:
         file: The file.
@@ -55,13 +67,15 @@ def read_har(file: str | Path, bad: BadRows, toolkit: Toolkit, server: Server | 
         GeckoError: The file cannot be read, or is no HAR; names the place.
     """
     operations, threads = Operations(toolkit, server), dict[str, list[Observation]]()
-    for number, entry in sorted(enumerate(_entries(file)), key=lambda pair: _begin(pair[1])):
+    for number, entry in _in_order(_entries(file)):
         where = f"{file}: log.entries[{number}]"
         try:
             request, response = _request(_part(entry, "request", dict)), _part(entry, "response", dict)
             tool, args = operations.read(request)
+            if not request.content and _may_have_body(entry["request"], tool):
+                raise ValueError("it is not known whether the request had a body")
             user, secrets = _user(request, tool)
-            row = Observation(tool.name, args, *_answer(response), source=f"{where}, user {user}")
+            row = Observation(tool.name, args, *_answer(response, request.method), source=f"{where}, user {user}")
             threads.setdefault(user, []).append(_without(row, secrets))
         except (ValueError, httpx.InvalidURL, TypeError, AttributeError, KeyError, RecursionError) as error:
             bad.add(str(error) if type(error) in (ValueError, CannotRead) else "not of a known form", where)
@@ -82,8 +96,23 @@ def _entries(file: str | Path) -> list[Any]:
         raise GeckoError(f"{file}: no HAR: {error}") from None
 
 
-def _begin(entry: Any) -> str:
-    return str(entry.get("startedDateTime", "")) if isinstance(entry, dict) else ""
+def _in_order(entries: list[Any]) -> list[tuple[int, Any]]:
+    """Return entries with their numbers in the order of their begin, whatever its offset and number of digits."""
+    found: list[tuple[datetime, str, int, Any]] = []
+    begin = datetime.min.replace(tzinfo=UTC), ""
+    for number, entry in enumerate(entries):
+        with suppress(ValueError, TypeError, AttributeError, OverflowError):
+            begin = _read_time(entry["startedDateTime"])
+        found.append((*begin, number, entry))
+    return [one[2:] for one in sorted(found, key=lambda one: one[:3])]
+
+
+def _read_time(text: str) -> tuple[datetime, str]:
+    """Return a time to the second, and the digits of its fraction. Without an offset it is UTC."""
+    digits = _FRACTION.search(text)
+    moment = datetime.fromisoformat(_FRACTION.sub("", text.strip().upper(), count=1))
+    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    return moment, digits[1].rstrip("0") if digits else ""
 
 
 def _part(holder: Any, key: str, kind: type) -> Any:
@@ -104,10 +133,48 @@ def _request(entry: JsonObject) -> httpx.Request:
         headers.append(("content-type", str(post["mimeType"])))
     if str(post.get("mimeType")).startswith(FORMS[1]) and not post.get("text"):  # a browser has left the files out
         raise ValueError("a multipart body whose text is missing")
-    if post.get("params") and not post.get("text"):  # the form's fields stand there alone
-        post = {**post, "text": urlencode(_pairs(post, "params"))}
     coded = [(name.encode(), value.encode()) for name, value in headers]
-    return httpx.Request(method.upper(), url, headers=coded, content=_content(post))
+    if post.get("params") and not post.get("text"):  # the form's fields stand there alone
+        content = urlencode(_pairs(post, "params")).encode()
+    else:
+        size, sent = entry.get("bodySize"), _lowered(headers)
+        content = _read_body("the request's body", post, sent, size, is_told=not post)
+    return httpx.Request(method.upper(), url, headers=coded, content=content)
+
+
+def _lowered(headers: list[tuple[str, str]]) -> dict[str, str]:
+    return {name.lower(): value for name, value in headers}
+
+
+def _may_have_body(request: JsonObject, tool: ToolSpec) -> bool:
+    """Return whether a request without a recorded body may have had one: neither document nor sizes say no."""
+    if not tool.binding or "body" not in (place for place, _ in tool.binding.places.values()):
+        return False
+    return request.get("bodySize") == -1 and _lowered(_pairs(request, "headers")).get("content-length") != "0"
+
+
+def _read_body(what: str, holder: JsonObject, headers: Mapping[str, str], *sizes: Any, is_told: bool) -> bytes:
+    """Return a recorded body. Raises ValueError where it, or a part of it, is missing.
+
+    Args:
+        what: What it is called in the message.
+        holder: Where its text stands.
+        headers: What was sent with it, names in small letters.
+        sizes: How many bytes it has, and then those of its transport; below 0 where that is not known.
+        is_told: Whether without any size it is known that there is none.
+    """
+    content, is_coded = _content(holder), "content-encoding" in headers
+    length = headers.get("content-length", "")
+    told = float(length) if length.isdecimal() else -1
+    given = [each if type(each) in (int, float) else -1 for each in (sizes[0], told, *sizes[1:])]
+    if content:
+        if max(given[: 1 if is_coded else 2]) > len(content) + _OVERHEAD[is_coded]:
+            raise ValueError(f"{what} was cut off")
+    elif holder.get("_file"):
+        raise ValueError(f"{what} is in another file")
+    elif max(given) > 0 or (max(given) < 0 and not is_told) or "transfer-encoding" in headers:
+        raise ValueError(f"{what} was not recorded")
+    return content
 
 
 def _content(holder: JsonObject) -> bytes:
@@ -120,17 +187,21 @@ def _content(holder: JsonObject) -> bytes:
         raise ValueError("its base64 is broken") from None
 
 
-def _answer(response: JsonObject) -> tuple[Any, Any]:
+def _answer(response: JsonObject, method: str) -> tuple[Any, Any]:
     status, content = _part(response, "status", int), response.get("content") or {}
     if status <= 0:
         raise ValueError("it was not answered")
     if not (200 <= status < 300 or refuses(status) or status == _CONFLICT) or status in _NO_RULE:
         raise ValueError(f"answered with HTTP {status}, which is not the tool's word")
-    if not content.get("text") and content.get("size", 0) > 0:
-        raise ValueError("the answer's content was not recorded")
-    media = dict((name.lower(), value) for name, value in _pairs(response, "headers")).get("content-type")
-    headers = httpx.Headers({"content-type": media or str(content.get("mimeType", ""))})
-    answer = read_answer(status, headers, _content(content))
+    headers = _lowered(_pairs(response, "headers"))
+    kind, _, rest = (headers.get("content-type") or str(content.get("mimeType", ""))).partition(";")
+    media = f"{kind};{rest}" if content.get("encoding") == "base64" else kind  # text was decoded
+    sizes = content.get("size"), response.get("bodySize")
+    is_empty = method == "HEAD" or status in _BODILESS
+    body = b"" if is_empty else _read_body("the answer's content", content, headers, *sizes, is_told="text" in content)
+    answer = read_answer(status, httpx.Headers({"content-type": media}), body)
+    if kind.strip().endswith("json") and isinstance(answer[1], dict) and answer[1].keys() == {"content_type", "bytes"}:
+        raise ValueError("the answer's JSON is broken or cut off")
     if status == _CONFLICT and answer[1].keys() & {"http_status", "bytes"}:
         raise ValueError(f"answered with HTTP {status} and no JSON object, which is not the tool's word")
     return answer

@@ -1,12 +1,13 @@
 """For agents that exist already: LangChain middleware, a node, a message; for `ToolNode`, see `World.as_tools`.
 
-`GeckoMiddleware` needs LangChain (`pip install 'gecko-graph[langchain]'`), the others do not.
+`GeckoMiddleware` needs LangChain (the extra `langchain`), the others do not.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..errors import install
 from .pending import rehearsal_message, rehearse_pending
 
 if TYPE_CHECKING:
@@ -23,5 +24,5 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] != "langchain":
             raise
-        raise ImportError("GeckoMiddleware needs LangChain: pip install 'gecko-graph[langchain]'") from None
+        raise ImportError(f"GeckoMiddleware needs LangChain: {install('langchain')}") from None
     return GeckoMiddleware

@@ -60,7 +60,7 @@ from .checked import Checked, find_tool
 from .hooks import LEFT_OUT, both, check_history, with_masks
 from .ids import check_id, give_ids
 from .live import Live, LiveWorlds, config_of
-from .pending import set_id
+from .pending import find_refusal, set_id, warn_unguarded
 from .review import Reviewer
 from .turns import open_turn
 
@@ -86,7 +86,7 @@ class GeckoMiddleware(AgentMiddleware):
         mode: `simulate`: the world answers, no real tool runs but reads that were opened. `hybrid`: so, and all reads
             run for real whose effect the user stated. `preview`: the effect of a message's calls is shown and approved
             once, then they run. `shadow`: they run, are simulated beside it, and drift is reported. `guard`: they run
-            where the contract's precondition holds; no model. It is fixed: no state, tool or model changes it.
+            where the contract's precondition holds; no model; without any contract it warns. It is fixed.
         model: Speaks for validator, simulator and state updater: a model, or `Models` by role.
         context: Knobs.
         rungs: Who else may answer a simulated call, as for `create_gecko`.
@@ -133,6 +133,8 @@ class GeckoMiddleware(AgentMiddleware):
         check_ledger(ledger)
         knobs = check_setup(toolkit, context)
         toolkit = teach(toolkit, learned)
+        if mode == "guard" and learned is None:
+            warn_unguarded(toolkit)
         if mode == "hybrid":
             toolkit = toolkit.open(*(tool.name for tool in toolkit if tool.reads and tool.stated and tool.real))
         self._mode: Mode = mode
@@ -325,8 +327,8 @@ class GeckoMiddleware(AgentMiddleware):
         if self._mode != "preview":
             return request, None
         step, batch = find_rehearsed(request.state, request.tool_call), request.state.get("gecko_batch")
-        if step is not None and "complaints" in step:
-            return request, build_message(request.tool_call, step)
+        if step is not None and (refused := find_refusal(request.tool_call, step)):
+            return request, refused
         approved = batch["approved"].get(call["id"]) if batch and step else None
         tool = find_tool(request, approved["name"], self._toolkit) if approved else None
         if approved is None or tool is None:

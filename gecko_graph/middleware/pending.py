@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
+from warnings import warn
 
-from langchain_core.messages import HumanMessage, ToolCall
+from langchain_core.messages import HumanMessage, ToolCall, ToolMessage
 from langchain_core.runnables import Runnable, RunnableLambda
 
 from ..errors import GeckoError
@@ -18,10 +19,11 @@ from ..real.preview import add_undo, finish_preview, plan_call
 from ..state import JsonObject, Rehearsal, Step
 from ..tools import Toolkit
 from ..tools.real import drive
-from ..world.as_tools import find_pending, messages_of
+from ..world.as_tools import build_message, find_pending, messages_of
 from ..world.records import Preview, Undo
 from ..world.undo import LIMIT_S, UndoFinder
 from ..world.world import World
+from .calls import refuse
 
 GUIDANCE_CHARS = 12_000
 ANSWER_CHARS = 2_000
@@ -67,6 +69,26 @@ def rehearse_pending(world: World | Callable[[Any], World], *, interrupt_on: Any
 def set_id(step: Step, call: ToolCall) -> Step:
     """Return a step under the id of the model's call."""
     return {**step, "call": {**step["call"], "id": call["id"] or ""}}
+
+
+def warn_unguarded(toolkit: Toolkit) -> None:
+    """Warn where `guard` has nothing to guard by."""
+    if not any(tool.contract for tool in toolkit):
+        warn("guard: no tool has a contract, so nothing but arguments is checked", stacklevel=3)
+
+
+def is_refused(step: Step) -> bool:
+    """Return whether a written requirement refuses a call, which nobody is asked about: no approval would make it."""
+    outcome: Mapping[str, Any] = step.get("outcome", {})
+    violations = [each for each in outcome.get("violations", ()) if each["part"] == "requires"]
+    return bool(violations) and outcome["status"] == "error" and not any("evidence" in each for each in violations)
+
+
+def find_refusal(call: Any, step: Step) -> ToolMessage | None:
+    """Return the answer to a call that its schema or a written requirement refuses; None for any other."""
+    if "complaints" in step:
+        return build_message(call, step)
+    return refuse(call, {"error": step["outcome"]["result"]}) if is_refused(step) else None
 
 
 def build_preview(

@@ -21,7 +21,7 @@ from ..world.refusals import is_same_call
 from ..world.undo import UndoFinder
 from ..world.world import World
 from .calls import Claimed, answer_as_decided, complain_again, find_rehearsed, reject
-from .pending import build_preview, set_id
+from .pending import build_preview, find_refusal, is_refused, set_id
 
 ANSWERED = ("reject", "respond")
 
@@ -56,7 +56,8 @@ class Reviewer(NamedTuple):
         another outcome is asked about. What was decided before is kept in that question, because a resume runs all this
         again.
         """
-        steps = [set_id(step, call) for call in calls if (step := find_rehearsed(state, call))]
+        rehearsed = ((call, find_rehearsed(state, call)) for call in calls)
+        steps = [set_id(step, call) for call, step in rehearsed if step and not is_refused(step)]
         batch = state.get("gecko_batch") or {}
         if not (preview := self.preview(steps, state["gecko"]["state"])):
             return None
@@ -92,7 +93,11 @@ class Reviewer(NamedTuple):
         if (preview := self.preview(at["steps"], before, at["undo"])) is None:
             return [], []
         ran = [each for each in preview["calls"] if each["predicted"]["rung"] != "validator"]
-        told = {_id(each): complain_again(state, each["call"], world, self.claimed.toolkit) for each in ran}
+        refused = {_id(step): find_refusal(step["call"], step) for step in at["steps"] if is_refused(step)}
+        told = {
+            _id(each): refused.get(_id(each)) or complain_again(state, each["call"], world, self.claimed.toolkit)
+            for each in ran
+        }
         known = [each for each in ran if told[_id(each)] is None]
         asked = [each for each in known if each["review"] == "ask" and at["reasons"].get(_id(each)) != _reason(each)]
         if asked:

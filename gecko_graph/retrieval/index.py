@@ -20,7 +20,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import GeckoError
+from ..errors import GeckoError, install
 from ..models.formatting import cut, one_line
 from ..schemas.subschemas import walk
 from ..tools.spec import ToolSpec
@@ -83,7 +83,7 @@ class ToolIndex:
                 of numbers for each tool.
         """
         if not is_installed():
-            raise GeckoError("searching tools needs the extra `retrieval`: pip install 'gecko-graph[retrieval]'")
+            raise GeckoError(f"searching tools needs the extra `retrieval`: {install('retrieval')}")
         listed = list(tools)
         _check_given(listed, embeddings, reranker)
         texts = [texts_of(tool) for tool in listed]

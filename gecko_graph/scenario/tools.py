@@ -24,6 +24,16 @@ def is_in_module(name: object) -> bool:
     return isinstance(name, str) and bool(_IN_MODULE.fullmatch(name))
 
 
+def find_module(given: str) -> str | None:
+    """Return `module:NAME` where a file of Python, or its module, is given in another way; None where it is none."""
+    place, _, attribute = given.partition(":")
+    stem = Path(place.removesuffix(".py"))
+    is_python = place.endswith(".py") or (not stem.exists() and Path(f"{place.replace('.', '/')}.py").is_file())
+    module = ".".join(stem.parts if not stem.is_absolute() else stem.parts[-1:])
+    written = f"{module}:{attribute or 'NAME'}"
+    return written if is_python and written != given else None
+
+
 def load_name(name: str, *, what: str, folder: Path | None = None) -> Any:
     """Return what a module has under a name, for `module:NAME`; the working folder and `folder` are searched first.
 
@@ -60,6 +70,8 @@ def read_toolkit(path: str | Path, *, folder: Path | None = None, allow_remote: 
         GeckoError: A module cannot be imported, or has no such name.
         ToolkitError: The file is missing or broken, or is neither; or what a module has are no tools.
     """
+    if module := find_module(str(path)):
+        raise ToolkitError(f"{path}: tools of Python are given by their name in a module: {module}")
     if is_in_module(path):
         found = load_name(str(path), what="tools", folder=folder)
         try:

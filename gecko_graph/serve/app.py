@@ -21,6 +21,7 @@ from ..conversation.user import Case
 from ..errors import GeckoError
 from ..state import Json, JsonObject
 from ..tools.real import Answer
+from ..tools.spec import HttpBinding
 from ..training.env import score_world, words_of
 from ..values.difference import make_patch
 from .guard import TooLarge
@@ -52,6 +53,7 @@ class Server:
         one = "/_gecko/sessions/{id}"
         own: list[tuple[str, str, Handler]] = [
             ("GET", "/_gecko/", _show_page),
+            ("GET", "/_gecko/operations", self._name),
             ("GET", "/_gecko/events", self._watch),
             ("GET", "/_gecko/sessions", self._list),
             ("POST", "/_gecko/sessions", self._create),
@@ -86,6 +88,12 @@ class Server:
             raise Refused(404, "there is no such route, or not with this method")
         request.scope["gecko_path"] = path
         return await self.operations.answer(request, self.sessions, name_of(request))
+
+    async def _name(self, request: Request) -> Response:
+        toolkit = self.sessions.base.toolkit
+        bound = [(tool.name, tool.binding or HttpBinding("post", f"/{tool.name}")) for tool in toolkit]
+        shown = {name: f"{each.method.upper()} {each.path}" for name, each in bound}
+        return JSONResponse({"title": toolkit.title, "operations": shown})
 
     async def _list(self, request: Request) -> Response:
         return JSONResponse({"sessions": self.sessions.list()})

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from ..contracts.contract import Contract
 from ..contracts.language.examine import find_misfit, of_schema
-from ..errors import ToolkitError, did_you_mean
+from ..errors import ToolkitError, did_you_mean, install
 from ..schemas.complaints import find_faults
 from ..schemas.formats import compile_pattern
 from ..schemas.subschemas import walk
@@ -26,6 +26,8 @@ _BARE = re.compile(r"(?:state|before|args|call|result)(?:\.[A-Za-z_]\w*|\['[^']*
 
 MAX_TOOLS = 128
 """Tools that OpenAI takes in one request; others take about as many."""
+SHOWN_TOOLS = 64
+"""Of more, a planner with the extra `retrieval` is shown those that fit: the default of `max_tools`."""
 WINDOW_TOKENS = 128_000
 CHARS_PER_TOKEN = 4
 
@@ -188,19 +190,19 @@ _KINDS: dict[str, tuple[Callable[[ToolSpec], Sequence[str]], Callable[[str, str]
 
 
 def find_size_problems(tools: Sequence[ToolSpec]) -> Iterator[Problem]:
-    """Yield a problem where there are more tools than providers take, or than half of a context window holds.
+    """Yield a problem where there are more tools than providers take, half of a window holds, or a prompt should show.
 
     With the extra `retrieval` there is none: the planner is shown those that fit.
     """
     if find_spec("bm25s") is not None:
         return
     tokens = len(json.dumps([[tool.name, tool.description, tool.parameters] for tool in tools])) // CHARS_PER_TOKEN
-    hint = "choose some with select (--only), or have them found: pip install 'gecko-graph[retrieval]'"
+    hint = f"choose some with select (--only), or have them found: {install('retrieval')}"
     if tags := Counter(tag for tool in tools for tag in tool.tags).most_common(5):
         hint += f": the largest tags are {', '.join(f'{tag} ({number})' for tag, number in tags)}"
     if len(tools) > MAX_TOOLS:
         yield Problem("all tools", "size", f"{len(tools)} tools, and providers take {MAX_TOOLS} at most; {hint}")
-    if tokens > WINDOW_TOKENS // 2:
+    if tokens > WINDOW_TOKENS // 2 or SHOWN_TOOLS < len(tools) <= MAX_TOOLS:
         share = f"{100 * tokens // WINDOW_TOKENS} % of a context window of {WINDOW_TOKENS // 1000}k"
         estimate = f"about {tokens // 1000}k tokens (estimated: characters / {CHARS_PER_TOKEN})"
         yield Problem("all tools", "size", f"their schemas take {estimate} of every planner prompt, {share}; {hint}")

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ..contracts.contract import Invariant
-from ..errors import ToolkitError
+from ..errors import ToolkitError, install
 from ..schemas.strict import check_schema
 from ..state import JsonObject
 from . import declaration
@@ -392,4 +392,4 @@ def _load_mcp() -> Any:
     try:
         return import_module(".mcp", __package__)
     except ImportError as error:
-        raise ToolkitError(f"MCP needs the official client, 2.x: pip install 'gecko-graph[mcp]' ({error})") from None
+        raise ToolkitError(f"MCP needs the official client, 2.x: {install('mcp')} ({error})") from None

@@ -1,4 +1,4 @@
-"""Calls and tools as data sets write them: as text between marks, as JSON text, with schemas of several kinds."""
+"""Calls and tools as data sets write them: as objects and JSON text, with schemas of several kinds."""
 
 from __future__ import annotations
 
@@ -11,30 +11,32 @@ from ..errors import ToolkitError
 from ..state import JsonObject
 from ..tools.function_dicts import spec_of_dict
 
-_CALL = re.compile(r"<tool_call>\s*(.*?)\s*</tool_call>", re.DOTALL)
+_NAMES = ("name", "api", "api_name", "tool_name", "function", "tool", "action")
+_ARGUMENTS = ("arguments", "parameters", "args", "input", "action_input", "tool_input", "kwargs")
+"""How data sets call a call's name, and its arguments."""
+
 _TYPE = re.compile(r"\s*(\w*)\s*(\[?)")
 _HOLDERS = {**dict.fromkeys(("list", "set", "tuple", "iterable", "sequence"), "array"), "dict": "object"}
 """What Python's `List[int]` is in a schema; all other types with brackets may be anything."""
 
 
-def read_call_texts(text: str) -> tuple[list[JsonObject], str]:
-    """Return the calls that a text has between `<tool_call>` marks, and what it says besides.
-
-    Raises:
-        ValueError: One of them is no call.
-    """
-    given = [read_json(found, what="a call") for found in _CALL.findall(text)]
-    made = [read_call(each) for some in given for each in (some if isinstance(some, list) else [some])]
-    return made, _CALL.sub("", text).strip() if made else text
+def call_parts(given: Any) -> tuple[str, Any] | None:
+    """Return the name and the arguments of a call, None where one of them is missing; data sets give them many keys."""
+    plain = given if isinstance(given, Mapping) else {}
+    plain = plain["function"] if isinstance(plain.get("function"), Mapping) else plain
+    name = next((plain[key] for key in _NAMES if isinstance(plain.get(key), str)), None)
+    key = next((key for key in _ARGUMENTS if key in plain), None)
+    return (name, plain[key]) if name and key else None
 
 
 def read_call(given: Any) -> JsonObject:
     """Return a call as `{"name", "arguments"}`, from OpenAI's form too. Raises ValueError."""
-    plain = given.get("function", given) if isinstance(given, Mapping) else {}
-    name = plain.get("name") if isinstance(plain, Mapping) else None
-    if not isinstance(name, str) or not name:
+    plain = given if isinstance(given, Mapping) else {}
+    plain = plain["function"] if isinstance(plain.get("function"), Mapping) else plain
+    parts = call_parts(plain) or call_parts({**plain, _ARGUMENTS[-1]: {}})
+    if parts is None:
         raise ValueError("a call without a name")
-    arguments = plain.get("arguments", plain.get("parameters", {}))
+    name, arguments = parts
     if isinstance(arguments, str):
         arguments = read_json(arguments or "{}", what=f"the arguments of {name}")
     if not isinstance(arguments, dict | None):

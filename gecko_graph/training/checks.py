@@ -5,6 +5,7 @@ Rules never take a label for wrong because they could not follow it: what cannot
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -54,6 +55,8 @@ Code = Literal[
 DROPPING = frozenset({"tool", "arguments", "refused", "result", "goal"})
 OPEN = frozenset({"undecided", "context", "chosen", "no_reply"})
 KNOBS = GeckoContext(semantic_validation=False)
+_TOLD = re.compile(r"""\b(?:parameters|api_name|api_list|input_?schema)["']?\s*[:=]""", re.IGNORECASE)
+"""What a prompt says that tells of tools."""
 _KEPT = 64
 """Tools of rows, and worlds of start states, that are kept."""
 
@@ -100,6 +103,8 @@ class Checker:
         """Return the rules' verdict; `later` are the samples that continue its conversation, for a goal at its end."""
         tools = _read_toolkit(pack(sample["tools"])) if sample["tools"] else self.toolkit
         reasons = [reason for at, call in enumerate(sample["label"]) for reason in _find_complaints(call, at, tools)]
+        if tools is None and (sample["label"] or any(_TOLD.search(str(one["content"])) for one in sample["messages"])):
+            reasons = [tell("undecided", ("tools",), "the row has no tools, or none that were read")]
         made = False
         if not reasons and self.toolkit is not None and sample.get("state") is not None:
             reasons, made = self._play(sample, later)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..errors import GeckoError
+from ..errors import GeckoError, install
 from ..models.answer import answer
 from ..models.ask import Ask, Where
 from ..models.factory import Models
@@ -149,7 +149,7 @@ class Near:
         try:
             from datasketch import MinHash, MinHashLSH  # type: ignore[import-untyped]
         except ImportError:
-            raise GeckoError("near-duplicates need datasketch: pip install 'gecko-graph[training]'") from None
+            raise GeckoError(f"near-duplicates need datasketch: {install('training')}") from None
         self._hash: Any = MinHash
         self._index: Any = MinHashLSH(threshold=NEAR, num_perm=_PERMUTATIONS)
         self._signs: list[Any] = []

@@ -8,7 +8,8 @@ from typing import Any
 
 from ..state import Json, JsonObject
 from ..values.patch import same_value
-from .calls import read_call, read_call_texts
+from .call_texts import read_call_texts, read_said
+from .calls import read_call
 
 LEFT_OUT = ""
 """Among BFCL's allowed values: the argument may be left out."""
@@ -46,29 +47,29 @@ def tool_match_reward(
 ) -> list[float]:
     """Return equation 1's reward for each completion, 1 or 0, as a function of TRL's `reward_funcs`.
 
-    A completion is a text with `<tool_call>` marks, or its messages; columns may be JSON text. One whose calls cannot
-    be read has 0.
+    A completion is a text, with calls as model families write them, or its messages; columns may be JSON text. Calls in
+    thoughts do not count. One with a call that is cut off, or cannot be read, has 0.
     """
     rewards: list[float] = []
     also = columns.get("also") or [None] * len(completions)
     for said, right, known, allowed in zip(completions, label, tools or [[]] * len(completions), also, strict=True):
         try:
-            made, wanted = read_completion(said), [read_call(each) for each in _load(right)]
-            rewards.append(float(tool_match(made, wanted, _load(known) or [], _load(allowed))))
+            given = _load(known) or []
+            made, wanted = read_completion(said, given), [read_call(each) for each in _load(right)]
+            rewards.append(float(tool_match(made, wanted, given, _load(allowed))))
         except ValueError:
             rewards.append(0.0)
     return rewards
 
 
-def read_completion(said: Any) -> list[JsonObject]:
+def read_completion(said: Any, tools: Sequence[Mapping[str, Any]] = ()) -> list[JsonObject]:
     """Return the calls of a completion: a text, or its messages up to the first that calls. Raises ValueError."""
     if isinstance(said, str):
-        return read_call_texts(said)[0]
+        return read_call_texts(said, tools)[0]
     for message in said:
-        if message.get("tool_calls"):
-            return [read_call(each) for each in message["tool_calls"]]
-        if message.get("role") == "assistant" and (made := read_call_texts(str(message.get("content") or ""))[0]):
-            return made
+        is_said = message.get("tool_calls") or message.get("role", "assistant") == "assistant"
+        if is_said and (made := read_said(message, tools)[0]):
+            return [read_call(each) for each in made]
     return []
 
 

@@ -22,7 +22,8 @@ from ..models.ask import PlannerAsk, Where
 from ..models.client import bind_within
 from ..models.factory import Models, chat_model
 from ..state import JsonObject
-from .calls import read_call, read_call_texts
+from .call_texts import read_said, read_text
+from .calls import read_call
 from .checks import to_langchain
 from .match import tool_match
 from .rows import read_lines, write_rows
@@ -148,7 +149,7 @@ def find_perplexity(logprobs: Sequence[Any] | None, tokens: int | None = None) -
 def read_output(row: Mapping[str, Any]) -> Output:
     """Return the output of a row `{"id", "output", "logprobs"?, "tokens"?}`; calls that cannot be read are a problem.
 
-    `output` is text with `<tool_call>` marks, or a message in OpenAI's form.
+    `output` is text, with calls as model families write them, or a message in OpenAI's form.
 
     Raises:
         ValueError: The row is none of these.
@@ -157,14 +158,13 @@ def read_output(row: Mapping[str, Any]) -> Output:
     if not isinstance(row.get("id"), str) or not isinstance(said, str | Mapping):
         raise ValueError("expected id, and output: a text or a message")
     perplexity = find_perplexity(row.get("logprobs"), row.get("tokens"))
-    text = said if isinstance(said, str) else str(said.get("content") or "")
-    made: Output = {"id": row["id"], "calls": [], "text": text, "perplexity": perplexity}
+    message = {"content": said} if isinstance(said, str) else said
+    made: Output = {"id": row["id"], "calls": [], "text": read_text(message.get("content")), "perplexity": perplexity}
     try:
-        given = [] if isinstance(said, str) else said.get("tool_calls") or []
-        calls, text = ([read_call(each) for each in given], text) if given else read_call_texts(text)
+        calls, text = read_said(message)
     except ROW_ERRORS as error:
         return {**made, "problem": reason_of(error)}
-    return {**made, "calls": cast("list[LabelCall]", calls), "text": text}
+    return {**made, "calls": cast("list[LabelCall]", [read_call(each) for each in calls]), "text": text}
 
 
 def read_outputs(file: Path, ids: Iterable[str]) -> list[Output]:

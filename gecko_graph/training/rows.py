@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from ..errors import GeckoError
+from ..errors import GeckoError, install
 from ..state import Json, JsonObject
 from .calls import read_json
 
@@ -87,7 +87,7 @@ def _arrow() -> Any:
         import pyarrow as pa
         import pyarrow.parquet
     except ImportError:
-        raise GeckoError("Parquet needs pyarrow: pip install 'gecko-graph[training]'") from None
+        raise GeckoError(f"Parquet needs pyarrow: {install('training')}") from None
     return pa
 
 

@@ -11,17 +11,21 @@ from typing import Any, NamedTuple, cast
 from ..learning.readers import read_result
 from ..state import VERSION, Json, JsonObject
 from ..values.places import as_text
-from .calls import read_call, read_call_texts, read_json, read_tools
+from .call_texts import read_call_texts, read_said, read_text
+from .calls import read_call, read_json, read_tools
 from .rows import read_lines
 from .samples import Bad, Sample
 
 ROW_ERRORS = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError)
 """What reading a row may raise that is not of a known shape."""
 
+_CALLS = ("function_call", "tool_call", "function-call")
+"""Roles whose messages are calls."""
+
 _ROLES = {
     **dict.fromkeys(("human", "user"), "user"),
-    **dict.fromkeys(("gpt", "assistant", "model", "function_call"), "assistant"),
-    **dict.fromkeys(("observation", "tool", "function_response"), "tool"),
+    **dict.fromkeys(("gpt", "assistant", "model", "bot", *_CALLS), "assistant"),
+    **dict.fromkeys(("observation", "tool", "function_response", "tool_response", "function", "ipython"), "tool"),
     **{role: role for role in ("system", "developer")},
 }
 _TURN = re.compile(r"<\|im_start\|>(\w+)\s*(.*?)\s*(?:<\|im_end\|>|\Z)", re.DOTALL)
@@ -89,14 +93,11 @@ def _read_xlam(row: Mapping[str, Any], _: Any) -> Conversation:
 
 def _read_looptool(row: Mapping[str, Any], _: Any) -> Conversation:
     """Read `instruction` with the tools between marks, `input` in ChatML, and `output` as text with calls."""
-    found = _TOOLS.search(row["instruction"])
-    text = found[1] if found else "[]"
-    tools = [read_json(line, what="tools") for line in text.splitlines()] if text[:1] == "{" else text
     messages: list[Any] = [{"role": "system", "content": row["instruction"]}]
     for role, said in _TURN.findall(row["input"]) or [("user", row["input"])]:
         results = _RESPONSE.findall(said) if role in ("user", "tool") else []
         messages += [{"role": "tool", "content": each} for each in results] or [{"role": role, "content": said}]
-    return Conversation(tools, [*messages, {"role": "assistant", "content": row["output"]}], len(messages))
+    return Conversation(None, [*messages, {"role": "assistant", "content": row["output"]}], len(messages))
 
 
 def _read_bfcl(row: Mapping[str, Any], answers: Mapping[str, Any]) -> Conversation:
@@ -134,7 +135,7 @@ _SHAPES: dict[tuple[str, ...], Callable[[Mapping[str, Any], Mapping[str, Any]], 
 """What keys a shape has, and how it is read; the first that fits counts."""
 
 
-def _read_messages(given: Sequence[Any]) -> list[JsonObject]:
+def _read_messages(given: Sequence[Any], tools: Sequence[JsonObject]) -> list[JsonObject]:
     """Return messages in OpenAI's form, each call with an id and each result with that of its call."""
     messages: list[JsonObject] = []
     waiting: list[str] = []
@@ -142,9 +143,9 @@ def _read_messages(given: Sequence[Any]) -> list[JsonObject]:
         kind = str(each.get("role", each.get("from"))) if isinstance(each, Mapping) else ""
         if kind not in _ROLES:
             raise ValueError("unknown shape: a message without a known role")
-        message: JsonObject = {"role": _ROLES[kind], "content": _text(each.get("content", each.get("value")))}
+        message: JsonObject = {"role": _ROLES[kind], "content": read_text(each.get("content", each.get("value")))}
         if message["role"] == "assistant":
-            message |= _read_said(each, kind == "function_call", len(messages))
+            message |= _read_said(each, kind in _CALLS, len(messages), tools)
             waiting += [call["id"] for call in message.get("tool_calls", ())]
         elif message["role"] == "tool":
             id_ = str(each.get("tool_call_id") or (waiting[0] if waiting else ""))
@@ -156,18 +157,23 @@ def _read_messages(given: Sequence[Any]) -> list[JsonObject]:
     return messages
 
 
-def _read_said(given: Mapping[str, Any], is_calls: bool, at: int) -> JsonObject:
+def _read_said(given: Mapping[str, Any], is_calls: bool, at: int, tools: Sequence[JsonObject]) -> JsonObject:
     """Return what a message of the assistant says; its calls stand beside the text, in it, or are all of it."""
     said = given.get("content", given.get("value"))
-    calls, text = (_read_list(said), "") if is_calls else (given.get("tool_calls"), _text(said))
-    if not calls:
-        calls, text = read_call_texts(text)
+    calls, text = (_read_list(said, tools), "") if is_calls else read_said(given, tools)
     made = [_write_call(read_call(each), each.get("id") or f"call_{at}_{count}") for count, each in enumerate(calls)]
     return {"content": text, **({"tool_calls": made} if made else {})}
 
 
-def _read_list(given: Any) -> list[Any]:
-    value = read_json(given, what="calls") if isinstance(given, str) else given
+def _read_list(given: Any, tools: Sequence[JsonObject]) -> list[Any]:
+    value = given
+    if isinstance(given, str):
+        try:
+            value = read_json(given, what="calls")
+        except ValueError:
+            value = read_call_texts(given, tools)[0]
+            if not value:
+                raise
     if not isinstance(value, list | dict):
         raise ValueError("calls: no list")
     return value if isinstance(value, list) else [value]
@@ -178,15 +184,17 @@ def _write_call(call: JsonObject, id_: Any) -> JsonObject:
     return {"id": str(id_), "type": "function", "function": {"name": call["name"], "arguments": arguments}}
 
 
-def _text(content: Any) -> str:
-    if isinstance(content, list):
-        return "".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
-    return content if isinstance(content, str) else "" if content is None else json.dumps(content, ensure_ascii=False)
+def _find_tools(messages: Sequence[Any]) -> Any:
+    """Return the tools that a prompt has between marks, as Hermes, Qwen and LoopTool write them; None if none."""
+    prompts = (read_text(each.get("content", each.get("value"))) for each in messages[:1] if isinstance(each, Mapping))
+    text = next((one for prompt in prompts for one in reversed(_TOOLS.findall(prompt)) if one), "")
+    return [read_json(line, what="tools") for line in text.splitlines()] if text[:1] == "{" else text or None
 
 
 def _split(found: Conversation, name: str, kept: JsonObject, source: Json) -> Iterator[Sample]:
     """Yield a sample for each assistant message that is a label."""
-    tools, messages = read_tools(found.tools), _read_messages(found.messages)
+    tools = read_tools(found.tools or _find_tools(found.messages))
+    messages = _read_messages(found.messages, tools)
     steps = [at for at in range(found.first, len(messages)) if messages[at]["role"] == "assistant"]
     if not steps:
         raise ValueError("no message of the assistant")
@@ -212,7 +220,8 @@ def _read_own(row: Mapping[str, Any], name: str, source: Json) -> Sample:
         raise ValueError("the state is no object")
     known: JsonObject = {key: each for key, each in row.items() if each is not None}
     known |= {"v": VERSION, "id": str(row.get("id") or name), "from": row.get("from") or [source]}
-    known |= {"tools": read_tools(row["tools"]), "messages": _read_messages(row["messages"])}
+    known["tools"] = read_tools(row["tools"])
+    known["messages"] = _read_messages(row["messages"], known["tools"])
     known["label"] = [read_call(each) for each in row["label"]]
     if isinstance(known.get("results"), list):
         known["results"] = [read_result(each) for each in known["results"]]

@@ -161,18 +161,20 @@ def examine_contracts(toolkit: Toolkit, state: JsonObject, *, seed: int = 0) -> 
     unreached: list[str] = []
     for tool in toolkit:
         if tool.contract is not None:
-            lines, refused = _examine(tool, tool.contract, state, seed)
+            lines, refused = _examine(tool, tool.contract, state, StateRules.of(toolkit), seed)
             found += [f"{tool.name}: {line}" for line in lines]
             unreached += [f"{tool.name}: {refused}"] if refused else []
     return Examined(found, unreached)
 
 
-def _examine(tool: ToolSpec, contract: Contract, state: JsonObject, seed: int) -> tuple[list[str], str]:
-    """Return what of a contract cannot be evaluated, and the requirements that refuse all calls."""
+def _examine(
+    tool: ToolSpec, contract: Contract, state: JsonObject, rules: StateRules, seed: int
+) -> tuple[list[str], str]:
+    """Return what of a contract cannot be evaluated or breaks a schema, and the requirements that refuse all calls."""
     known: list[str] = []
     contract.fit(tool.parameters, state=Example([state]), report=lambda error: known.append(str(error)))
     known = list(dict.fromkeys(line.removeprefix(f"{contract.where}: ") for line in known))
-    runs = [_try_call(tool, contract, args, state) for args in _make_arguments(tool, state, seed)]
+    runs = [_try_call(tool, contract, args, state, rules) for args in _make_arguments(tool, state, seed)]
     lines = _find_common([run.unclear for run in runs])
     lines += _find_common([run.failed for run in runs if run.failed is not None])
     lines = [line for line in lines if not any(_place(one) == _place(line) for one in known)]
@@ -187,21 +189,30 @@ class _Tried(NamedTuple):
     refused: str = ""
 
 
-def _try_call(tool: ToolSpec, contract: Contract, args: JsonObject, state: JsonObject) -> _Tried:
+def _try_call(
+    tool: ToolSpec, contract: Contract, args: JsonObject, state: JsonObject, rules: StateRules | None = None
+) -> _Tried:
+    """Return what comes of one call; given the rules of the state, also what it answers or changes against a schema."""
     run = _open(tool, contract, args, state)
     if (refusal := run.refusal()) is not None or run.unclear:
         return _Tried(run.unclear, refused=refusal.violations[0]["clause"] if refusal else "what cannot be evaluated")
     try:
         answer = run.answer_known()
-        answer = None if answer is None or answer.holes else answer
         after = state if answer is None else apply_patch(state, answer.patch)
-        broken = [] if answer is None else run.violations(answer.result, after)
+        known = None if answer is None or answer.holes else answer
+        broken = [] if known is None else run.violations(known.result, after)
     except NotKnown:
         return _Tried([])
     except EvaluationFailed as failure:
         return _Tried([], [str(failure).removeprefix(f"{contract.where}: ")])
     why = f"a postcondition cannot be evaluated: {contract.where}: "
-    return _Tried([], [each["error"].removeprefix(why) for each in broken if each["error"].startswith(why)])
+    failed = [each["error"].removeprefix(why) for each in broken if each["error"].startswith(why)]
+    if rules is not None:
+        is_told = known is not None and tool.result is not None and "returns" in contract.data
+        wrong = _found(check(rules_of(tool.result or {}), known.result)) if known and is_told else []
+        failed += [f"its result breaks the tool's schema {line}" for line in _lines(wrong)]
+        failed += [f"its effects break the state's schema {line}" for line in rules._change_faults(state, after)]
+    return _Tried([], failed)
 
 
 def _place(line: str) -> str:

@@ -102,6 +102,8 @@ class UndoFinder:
         if named := [each for each in self._toolkit if each.contract and each.contract.compensates == call["name"]]:
             calls = [{"name": tool.name, "args": {}, "bindings": []} for tool in named]
             return {"call": call, "status": "compensated", "calls": calls}
+        if search.is_late and search.left < 0:
+            return {"call": call, "status": "none", "calls": [], "reason": f"{MOST_CALLS} calls were tried in vain"}
         return {"call": call, "status": "timeout" if search.is_late else "none", "calls": []}
 
     def without_journals(self, patch: Patch) -> Patch:
@@ -152,7 +154,7 @@ class _Search:
         self._goal, self._seen = finder.watched(target), [finder.watched(state)]
         self._given = [*named(result, 1, noun(call["name"])), *named(call["args"], 1)]
         self._until = time.thread_time() + limit_s, time.monotonic() + SLOWEST * limit_s
-        self._left, self.is_late = MOST_CALLS, False
+        self.left, self.is_late = MOST_CALLS, False
         gone = [each for each in make_patch(target, state, by_members=True) if each["op"] == "remove"]
         paths = [tokens(each["path"]) for each in gone]
         self._lost = {text for path in paths for text in (path[-1], *scalars_of(find(target, path), keys=True))}
@@ -181,7 +183,7 @@ class _Search:
         reached: list[_Way] = []
         moves = ((world, move) for world in worlds for move in self._moves(world, is_last=is_last))
         for world, (tool, args) in moves:
-            self._left -= 1
+            self.left -= 1
             if self._is_over():
                 break
             if (child := _try(world, tool, args)) is None:
@@ -195,7 +197,7 @@ class _Search:
         return ends, reached
 
     def _is_over(self) -> bool:
-        self.is_late = self._left < 0 or time.thread_time() > self._until[0] or time.monotonic() > self._until[1]
+        self.is_late = self.left < 0 or time.thread_time() > self._until[0] or time.monotonic() > self._until[1]
         return self.is_late
 
     def _is_goal(self, state: JsonObject, world: World) -> bool:

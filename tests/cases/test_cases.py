@@ -127,6 +127,8 @@ def test_augmentations_and_trials(folder, capsys):
     report = json.loads(capsys.readouterr().out)
     assert [one["held"] for one in report["augmentations"]] == [4] * 8
     assert report["pass_k"] == [1.0, 1.0]
+    held = [(one["file"], one["augmentation"], one["trial"]) for one in report["conversations"]]
+    assert held == sorted(held)
     assert main(["test", "cases", "--agent", "my_agents:good", "--augment", "al_tools"]) == 2
     assert "known are no_distraction_tools" in capsys.readouterr().err
 
@@ -184,7 +186,7 @@ def test_mistakes_are_named_before_the_first_conversation(folder, capsys, argume
 def test_without_the_extra_nothing_is_held(folder, capsys, monkeypatch):
     monkeypatch.setattr("gecko_graph.conversation.milestones.measures.find_spec", lambda name: None)
     assert main(["test", "cases", "--agent", "my_agents:good"]) == 2
-    assert "gecko-graph[milestones]" in capsys.readouterr().err
+    assert "pip install '.[milestones]'" in capsys.readouterr().err
 
 
 def test_pass_k_is_unbiased():

@@ -6,6 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,7 @@ from gecko_graph import GeckoContext
 from gecko_graph.cli.arguments import cli
 from tests.cli.command import ENVIRONMENT, SHOP, SHOP_API, as_id, mistake, parse
 
+PHONE = str(Path(SHOP).resolve().parents[1] / "phone")
 KNOBS = ("knob", "max_retries", "seed")
 NEEDS_PLANNER = ("a --task needs a model", "planner", "--model openai:gpt-5-mini")
 MISTAKES = {
@@ -49,6 +51,36 @@ def test_a_mistake_is_named_without_a_traceback(run, words, tmp_path, monkeypatc
     message = mistake(run(*words))
     assert message.startswith(MISTAKES[words][0])
     assert [part for part in MISTAKES[words] if part not in message] == []
+
+
+@pytest.mark.parametrize(
+    ("given", "written"),
+    [
+        ("her_tools.py", "her_tools:NAME"),
+        ("./her_tools.py", "her_tools:NAME"),
+        ("her_tools", "her_tools:NAME"),
+        ("her_tools.py:TOOLS", "her_tools:TOOLS"),
+        ("inner/more.py", "inner.more:NAME"),
+        ("inner.more", "inner.more:NAME"),
+    ],
+)
+def test_what_is_of_python_is_told_how_it_is_given(run, tmp_path, monkeypatch, given, written):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "inner").mkdir()
+    for file in ("her_tools.py", "inner/more.py"):
+        (tmp_path / file).write_text("def build(tools):\n    pass  # build: it\n", encoding="utf-8")
+    for words in (("tools", given), ("test", PHONE, "--agent", given)):
+        message = mistake(run(*words))
+        assert given in message
+        assert written in message
+        assert "YAML" not in message
+        assert "openai" not in message
+
+
+def test_an_agent_that_may_be_a_module_or_a_model_is_told_both(run):
+    message = mistake(run("test", PHONE, "--agent", "her_agent"))
+    assert "her_agent:NAME" in message
+    assert "provider:name" in message
 
 
 def test_no_command_at_all_is_answered_with_the_help(run):

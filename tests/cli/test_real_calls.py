@@ -131,6 +131,7 @@ def test_who_says_it_in_words_is_shown_another_plan(run, service, typed, tmp_pat
     code, out, _ = run(*real(service, file=file))
     assert (code, done(service)) == (0, ["place_order"]), out
     assert out.count("what would be done") == 2
+    assert "The plan, " not in out, "it stands above already"
 
 
 @pytest.mark.parametrize("after", [False, True])

@@ -182,6 +182,37 @@ def test_what_cannot_be_evaluated_is_named_by_tool_and_part(contract, line):
     assert found.startswith(line)
 
 
+PAID = {"type": "object", "properties": {"left": {"type": "integer"}}, "required": ["left"]}
+STATE = {"type": "object", "properties": {"left": {"type": "integer", "minimum": 0}, "log": {"type": "array"}}}
+LEFT = {"op": "replace", "path": ["left"], "value": "{{ state.left - 1 }}"}
+
+
+@pytest.mark.parametrize(
+    ("contract", "line"),
+    [
+        ({"returns": "paid"}, "its result breaks the tool's schema at $: expected an object"),
+        ({"returns": {}}, "its result breaks the tool's schema at $.left"),
+        ({"returns": {"left": "{{ args.id }}"}}, "its result breaks the tool's schema at $.left: expected an integer"),
+        ({"returns": {"left": "{{ state.left / 2 }}"}}, "its result breaks the tool's schema at $.left"),
+        (
+            {"returns": {"left": 1}, "effects": [{**LEFT, "value": -1}]},
+            "its effects break the state's schema at $.left",
+        ),
+        (
+            {"returns": {"left": {"cases": [{"pass": "unknown"}]}}, "effects": [{**LEFT, "value": -1}]},
+            "its effects break the state's schema at $.left",
+        ),
+        ({"effects": [{**LEFT, "value": -1}]}, "its effects break the state's schema at $.left"),
+        ({"returns": {"left": "{{ state.left - 1 }}"}, "effects": [LEFT]}, None),
+        ({"effects": [LEFT]}, None),
+    ],
+)
+def test_what_breaks_a_declared_schema_is_found(contract, line):
+    tools = [Tool(TOOL, result=PAID, contract=contract)]
+    found = examine_contracts(Toolkit.from_tools(tools, state_schema=STATE), {"left": 7, "log": []}).found
+    assert [each.startswith(f"pay: {line}") for each in found] == ([True] if line else [])
+
+
 def test_an_example_that_breaks_the_rules_is_named_and_what_was_never_run_too():
     contract = {"requires": [{"check": "false", "error": "x", "id": "never"}], "returns": 1}
     done = examined(contract, {"n": "x"}, invariants=[{"check": "state.m > 0", "error": "x"}])

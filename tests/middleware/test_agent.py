@@ -219,11 +219,20 @@ def note(text: str, runtime: ToolRuntime) -> Command:
 
 def test_a_command_of_a_real_tool_is_marked_and_booked(run):
     toolkit = Toolkit.from_tools([Tool(note, effect="write")])
-    gecko = GeckoMiddleware(toolkit, mode="guard")
+    with pytest.warns(UserWarning, match="no tool has a contract"):
+        gecko = GeckoMiddleware(toolkit, mode="guard")
     out = run(create_agent(chat(calls(("a", "note", {"text": "milk"}))), tools=[note], middleware=[gecko]), task())
     assert marks(answers(out)[0])["rung"] == "real"
     assert [entry["result"] for entry in out["gecko_journal"]] == ["milk"]
     assert out["gecko"]["state"] == {}, "what a tool returns is data: it does not change the world"
+
+
+@pytest.mark.parametrize(
+    "more", [{"mode": "guard", "learned": {"contracts": {}}}, {"mode": "simulate"}, {"mode": "preview"}]
+)
+def test_only_a_guard_that_has_nothing_to_guard_by_warns(more):
+    GeckoMiddleware(Toolkit.from_tools([Tool(note, effect="write")]), **more)
+    GeckoMiddleware(Toolkit.from_tools([Tool(note, effect="write", contract={"returns": "x"})]), mode="guard")
 
 
 def test_untouched_tools_run_in_every_mode(run):

@@ -142,10 +142,8 @@ def test_what_no_tool_takes_is_asked_again(run, edited):
     assert again.answer(APPROVE).bank.calls == [("transfer", "ann", 30)]
 
 
-def test_an_edit_that_a_contract_refuses_is_asked_again_and_never_made(run):
+def test_an_edit_that_a_contract_refuses_is_refused_and_never_made(run):
     again = Preview(run, pay("a", 30), interrupt_on="writes").answer(edit("transfer", to="ann", amount=101))
-    assert "only 100 left" in again.asked[0]["description"]
-    again.answer(APPROVE)
     assert (again.bank.calls, again.out["gecko"]["state"]) == ([], STATE)
     assert "only 100 left" in again.told[0]
 
@@ -153,9 +151,7 @@ def test_an_edit_that_a_contract_refuses_is_asked_again_and_never_made(run):
 def test_two_edits_that_break_a_contract_together(run):
     both = [edit("transfer", to="ann", amount=60), edit("transfer", to="bob", amount=60)]
     again = Preview(run, pay("a", 30), pay("b", 20), interrupt_on="writes").answer(*both)
-    (asked,) = again.asked
-    assert (asked["args"]["to"], "only 40 left" in asked["description"]) == ("bob", True)
-    again.answer(APPROVE)
+    assert any("only 40 left" in told for told in again.told)
     assert again.bank.calls == [("transfer", "ann", 60)]
     assert again.out["gecko"]["state"]["balance"] == again.bank.money == 40
 

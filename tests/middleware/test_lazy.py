@@ -20,4 +20,4 @@ def test_langchain_is_imported_for_its_middleware_only():
         "except ImportError as error: print(error)\n"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert "gecko-graph[langchain]" in out
+    assert "pip install '.[langchain]'" in out

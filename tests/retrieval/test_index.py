@@ -195,7 +195,7 @@ def test_a_cache_that_is_no_folder(tmp_path):
 
 def test_without_the_extra(monkeypatch):
     monkeypatch.setattr(index, "is_installed", lambda: False)
-    with pytest.raises(GeckoError, match=r"pip install 'gecko-graph\[retrieval\]'"):
+    with pytest.raises(GeckoError, match=r"pip install '.\[retrieval\]'"):
         ToolIndex.build(TOOLS)
 
 

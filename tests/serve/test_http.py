@@ -173,3 +173,20 @@ def test_paths_that_collide_with_ours_are_told():
     assert Operations(Toolkit.from_openapi(taken)).notes
     assert not Operations(Toolkit.from_openapi(taken), prefix="/api").notes
     assert not Operations(Toolkit.from_openapi(DOCUMENT)).notes
+
+
+async def test_the_page_can_name_what_is_served_and_each_call():
+    client = client_of(world_of(Toolkit.from_openapi(DOCUMENT)))
+    named = (await client.get("/_gecko/operations")).json()
+    assert named["title"] == "pets"
+    assert named["operations"]["getPet"] == "GET /pets/{name}"
+    page = (await client.get("/_gecko/")).text
+    assert "<h1" in page
+    assert "@media (max-width" in page
+
+    def look(at: str) -> str:
+        """Look."""
+        return at
+
+    named = (await client_of(world_of(Toolkit.from_tools([look]))).get("/_gecko/operations")).json()
+    assert named == {"title": "", "operations": {"look": "POST /look"}}

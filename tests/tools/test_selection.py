@@ -84,9 +84,13 @@ def test_more_tools_than_a_provider_takes_are_a_problem_with_numbers(without_ext
     many = [ToolSpec(name=f"t{number}", tags=("few",) if number < 3 else ("most",)) for number in range(129)]
     (message,) = sizes(Toolkit(many))
     assert message.startswith("129 tools, and providers take 128 at most")
-    assert "pip install 'gecko-graph[retrieval]'" in message
+    assert "pip install '.[retrieval]'" in message
     assert "most (126), few (3)" in message
-    assert sizes(Toolkit(many[1:])) == []
+    (message,) = sizes(Toolkit(many[1:]))
+    assert message.startswith("their schemas take about")
+    assert "pip install '.[retrieval]'" in message
+    assert sizes(Toolkit(many[:64])) == []
+    assert GeckoContext().max_tools == problems.SHOWN_TOOLS
 
 
 # augmentations -------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from gecko_graph import ContractError, GeckoContext, Tool, Toolkit, World
+from gecko_graph.real.preview import describe_undo
 from gecko_graph.testing import scripted
 from gecko_graph.world import undo
 from gecko_graph.world.undo import UndoFinder
@@ -85,7 +86,15 @@ def test_what_no_effect_can_do_is_said_without_a_search():
 def test_a_search_that_is_not_over_says_so():
     add = {"effects": [{"op": "replace", "path": ["count"], "value": "{{ state.count + 1 }}"}]}
     tools = kit(add=add, other={**add, "requires": [{"check": "args.name == 'nobody knows'", "error": "no"}]})
-    assert find(tools, "add", limit_s=0, name="x")["status"] == "timeout"
+    found = find(tools, "add", limit_s=0, name="x")
+    assert (found["status"], describe_undo(found)) == ("timeout", "No way back was found in time.")
+
+
+def test_a_search_that_has_tried_enough_says_so_however_long_it_may_take(monkeypatch):
+    monkeypatch.setattr(undo, "MOST_CALLS", 3)
+    add = {"effects": [{"op": "replace", "path": ["count"], "value": "{{ state.count + 1 }}"}]}
+    found = find(kit(add=add, other=add), "add", limit_s=600, name="x")
+    assert (found["status"], describe_undo(found)) == ("none", "No way back is known: 3 calls were tried in vain.")
 
 
 def test_a_counter_that_only_hides_the_effect_is_no_undo_and_a_compensation_is_named():

@@ -1,7 +1,7 @@
 """Tasks of `gecko-graph data tasks` as a taskset of verifiers 0.4.
 
     gecko-graph data tasks api.yaml --state state.json -n 200 -o tasks
-    pip install verifiers 'gecko-graph[training]'
+    pip install verifiers '.[training]'
     cd examples/training
     PYTHONPATH=. vf-validate gecko_tasks --taskset.folder TASKS --runtime.type subprocess
 

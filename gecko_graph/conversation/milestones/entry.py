@@ -50,7 +50,8 @@ def _format_reason(found: ErrorDetails) -> str:
     if found["type"] == "extra_forbidden":
         kinds: list[type[BaseModel]] = [GeckoContext, *Entry.__subclasses__()]
         known = {field.alias or name for kind in kinds for name, field in kind.model_fields.items()}
-        return f"unknown key{did_you_mean(str(found['loc'][-1]), sorted(known))}"
+        word = str(found["loc"][-1])  # one of another part of the file is no help here
+        return f"unknown key{did_you_mean(word, sorted(known - {word}))}"
     message = found["msg"].removeprefix("Value error, ").removeprefix("Input ")
     return _MESSAGES.get(found["type"], message[:1].lower() + message[1:])
 

@@ -9,7 +9,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any, TypeAlias
 
-from ...errors import GeckoError
+from ...errors import GeckoError, install
 from ...state import Json, JsonObject
 from ...values.digest import digest, pack
 from ...values.finding import Found, atoms_of, forms_of
@@ -28,7 +28,7 @@ ALIKE = 0.6
 COLUMN = ""
 """The name of the column's own tolerance."""
 
-INSTALL = "pip install 'gecko-graph[milestones]'"
+INSTALL = install("milestones")
 
 
 def check_installed() -> None:

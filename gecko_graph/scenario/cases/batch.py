@@ -19,7 +19,7 @@ from ...models.factory import PROVIDERS
 from ...state import VERSION, JsonObject
 from ...values.digest import digest
 from .. import Scenario
-from ..tools import load_name
+from ..tools import find_module, load_name
 from .result import describe_case
 
 Run = Callable[["Planned"], JsonObject]
@@ -51,9 +51,11 @@ def load_agent(name: str) -> AgentLike:
     `module` may be a file beside the caller: the working folder is searched first.
 
     Raises:
-        GeckoError: The module cannot be imported, or has no such attribute.
+        GeckoError: It is none of these; the module cannot be imported, or has no such attribute.
     """
     module, _, attribute = name.partition(":")
+    if written := find_module(name) or (f"{name}:NAME" if name.replace(".", "").isidentifier() else ""):
+        raise GeckoError(f"agent {name!r}: write {written}, a function from tools to an agent, or provider:name")
     if not attribute.isidentifier() or module in PROVIDERS:
         return name
     return load_name(name, what="agent")  # type: ignore[no-any-return]
