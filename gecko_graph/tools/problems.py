@@ -85,7 +85,8 @@ def _has_description(schema: Any, whole: JsonObject) -> bool:
 
 def _schema_problems(schema: JsonObject) -> Iterator[tuple[ProblemKind, str]]:
     if "default" in schema and isinstance(schema.get("enum"), list):
-        default, *choices = (json.dumps(one, sort_keys=True) for one in (schema["default"], *schema["enum"]))
+        values = (schema["default"], *schema["enum"])
+        default, *choices = (json.dumps(one, sort_keys=True, ensure_ascii=False) for one in values)
         if default not in choices:
             yield "default", f"the default {default[:60]} is outside its own enum: it is never filled in"
     named = schema.get("patternProperties")

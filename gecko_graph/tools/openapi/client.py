@@ -110,7 +110,7 @@ class HttpFunction:
         if in_doubt and not self._tool.trusted:
             raise InDoubt(f"{self._where} may have taken effect: {json.dumps(error, ensure_ascii=False)[:500]}")
         result = error["body"] if isinstance(error.get("body"), dict) else error
-        content: list[str | dict[Any, Any]] = [{"type": "text", "text": json.dumps(result)}]
+        content: list[str | dict[Any, Any]] = [{"type": "text", "text": json.dumps(result, ensure_ascii=False)}]
         more = {"http": error, **({} if in_doubt else REFUSED)}
         return ToolMessage(content, status="error", tool_call_id="", additional_kwargs=more)
 
