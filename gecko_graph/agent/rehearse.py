@@ -26,6 +26,7 @@ from ..real.policy import ReviewPolicy
 from ..real.preview import add_undo
 from ..state import VERSION, JsonObject, Rehearsal, Step
 from ..tools import Toolkit
+from ..tools.own_data import starting_state
 from ..tools.real import drive
 from ..values.difference import json_equal
 from ..values.digest import digest
@@ -55,7 +56,7 @@ MakePreview = Callable[[Rehearsal, JsonObject, list[Step], list[AnyMessage]], Pr
 """From the rehearsal, the state that its calls begin from, the steps really made and the conversation, what is left."""
 
 
-def open_turn(state: AgentState, scope: NodeScope) -> dict[str, Any]:
+def open_turn(state: AgentState, scope: NodeScope, *, toolkit: Toolkit) -> dict[str, Any]:
     """Open the turn, or go on with it where its message was sent again.
 
     A state that was given again as it was at the turn's start has none of its real calls: they are booked anew.
@@ -75,6 +76,8 @@ def open_turn(state: AgentState, scope: NodeScope) -> dict[str, Any]:
         update: dict[str, Any] = {"next_rehearsal_reason": "resumed", "journal": Overwrite(journal)}
     else:
         update = begin(state, None if is_anew else journal)
+        if state.get("turn_start_state") is None:  # the thread's first turn
+            update["turn_start_state"] = starting_state(toolkit, update["turn_start_state"])
     update |= {"lesson": None, "preview": None, "approval": None}
     return {**update, "turn": human_turns(messages), "turn_id": turn_id, "found": []}
 
