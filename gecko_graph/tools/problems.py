@@ -55,7 +55,19 @@ class Problem:
 
 def find_problems(tools: Iterable[ToolSpec]) -> list[Problem]:
     """Return all problems of all tools, tool by tool."""
-    return [Problem(tool.name, kind, message) for tool in tools for kind, message in _problems_of(tool)]
+    return [
+        Problem(tool.name, kind, message)
+        for tool in tools
+        for kind, message in (*_wire_problems(tool), *_problems_of(tool))
+    ]
+
+
+def _wire_problems(tool: ToolSpec) -> Iterator[tuple[ProblemKind, str]]:
+    if tool.binding is not None:
+        from .openapi.fields import find_unsendable  # here, because httpx is slow to import
+
+        if why := find_unsendable(tool):
+            yield "broken", why
 
 
 def _problems_of(tool: ToolSpec) -> Iterator[tuple[ProblemKind, str]]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import replace
 from functools import cache
@@ -23,11 +23,12 @@ from typing import Any, NamedTuple
 import httpx
 from langchain_core.messages import ToolMessage
 
-from ...errors import InDoubt, ToolkitError
+from ...errors import InDoubt, Refused, ToolkitError
 from ...models.failure import REFUSED, refuses
 from ...state import CallStatus, Json, JsonObject
 from ..spec import ToolSpec
 from .credentials import Auth, Credentials, Secrets, Server, resolve_server
+from .fields import find_unsendable
 from .request import build_request
 
 TIMEOUT_S = 30.0
@@ -156,10 +157,18 @@ def add_functions(
         raise ToolkitError(f"server: unknown variables {sorted(unknown)}; the document has {sorted(variables)}")
     credentials = Credentials(auth, given)
     bases = [resolve_server(tool.binding.server if tool.binding else None, server) for tool in given]
-    return [
+    made = [
         replace(tool, real=HttpFunction(tool, base, credentials, client)) if base else tool
         for tool, base in zip(given, bases, strict=True)
     ]
+    return [replace(tool, simulate=_never(why)) if (why := find_unsendable(tool)) else tool for tool in made]
+
+
+def _never(why: str) -> Callable[..., Any]:
+    def simulate(_: JsonObject, /, **args: Any) -> Any:
+        raise Refused(why)
+
+    return simulate
 
 
 def _send(client: httpx.Client, request: httpx.Request, deadline: float) -> _Answer:
