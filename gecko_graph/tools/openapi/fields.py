@@ -228,7 +228,9 @@ def read_pairs(
             found[one.name] = one.tree(node, decode)
         elif wire in named:
             found[one.name] = one.read_all(named.pop(wire), decode)
-        elif one.explodes and one.is_only("object"):  # its members stand among the others
+        elif (
+            one.explodes and one.style.get("style") != "deepObject" and one.is_only("object")
+        ):  # its members stand among the others
             exploded.append(one)
     is_open = [
         tool and all(each.get("additionalProperties") is not False for each in one.made_of()) for one in exploded

@@ -145,28 +145,29 @@ def _format_simple(name: str, value: Json, style: JsonObject, coder: Any = _quot
         named = named and not explode
     else:
         texts = [coder(one) for one in (value if isinstance(value, list) else [value])]
-    joined = _join(name, texts, separator if explode else ",") if isinstance(value, dict | list) else texts[0]
-    if coder is format_scalar and isinstance(value, dict | list) and any(text != text.strip(" \t") for text in texts):
-        raise CannotSend(f"{name!r}: a value in a list of a header must not begin or end in a space")
+    if isinstance(value, dict | list):
+        joined = _join(name, texts, separator if explode else ",", trims=coder is format_scalar)
+    else:
+        joined = texts[0]
     parts = texts if explode else [joined]
     return first + separator.join(f"{_quote(name)}={part}" if named else part for part in parts)
 
 
-def _join(name: str, texts: list[str], separator: str) -> str:
-    """Return texts as one that can be parted again. Raises CannotSend."""
+def _join(name: str, texts: list[str], separator: str, *, trims: bool = False) -> str:
+    """Return texts as one that can be parted again; a reader that `trims` loses spaces. Raises CannotSend."""
     joined = separator.join(texts)
     if texts and joined.split(separator) != texts:
         raise CannotSend(f"{name!r}: a value holds {unquote(separator)!r}, which parts the values of its style")
+    if trims and (texts == [""] or any(text != text.strip(" \t") for text in texts)):
+        raise CannotSend(f"{name!r}: a value in a list of a header must not be empty, nor begin or end in a space")
     return joined
 
 
 def _check_members(name: str, value: Json, style: JsonObject, taken: set[str]) -> None:
     """Raise CannotSend where a member of an object that is written apart would be read as another parameter."""
-    if (
-        isinstance(value, dict)
-        and style.get("style", "form") == "form"
-        and style.get("explode", "content" not in style)
-    ):
+    kind = style.get("style", "form")
+    is_apart = style.get("explode", kind == "form") and kind != "deepObject" and "content" not in style
+    if isinstance(value, dict) and is_apart:
         if clash := value.keys() & taken:
             raise CannotSend(f"{name!r}: its member {min(clash)!r} would be read as another parameter")
         taken |= value.keys()

@@ -33,16 +33,14 @@ class Node:
         return root
 
     def _add(self, tokens: list[str], text: str) -> None:
-        node = self
+        path = [self]
         for at, token in enumerate(tokens, 1):
-            if token:
-                node = node.members.setdefault(token, Node())
-                continue
-            if not node.items or at == len(tokens) or node.items[-1]._has(tokens[at:]):
+            node = path[-1]
+            if not token and (not node.items or at == len(tokens) or node.items[-1]._has(tokens[at:])):
                 node.items.append(Node())  # as Rails reads it: a member that is there already begins the next item
-            node = node.items[-1]
-        node.texts.append(text)
-        if len(tokens) > MAX_DEPTH or bool(node.texts) + bool(node.members) + bool(node.items) > 1:
+            path.append(node.members.setdefault(token, Node()) if token else node.items[-1])
+        path[-1].texts.append(text)
+        if len(tokens) > MAX_DEPTH or any(sum(map(bool, (one.texts, one.members, one.items))) > 1 for one in path):
             raise TwoWays
 
     def _has(self, tokens: Sequence[str]) -> bool:
