@@ -137,7 +137,7 @@ class Field(NamedTuple):
             with suppress(CannotRead):
                 return self.fit(load_json(text))
         found = [self.listed(texts) if self.explodes else _join([self.read(raw, decode) for raw in raws])]
-        if "array" in self.kinds and not self.fits(found[0]):
+        if ("," in text or text[:1] == "[") and "array" in self.kinds and not self.fits(found[0]):
             found += [self.listed([part.strip() for part in text.split(",")])]
             with suppress(CannotRead):
                 found += [self.fit(load_json(text))] if text[:1] == "[" else []
@@ -221,8 +221,9 @@ def read_pairs(
         named.pop(credential, None)
     found, wires, exploded = JsonObject(), {wire for wire, _ in parts}, list[Field]()
     for wire, one in sorted(parts, key=lambda pair: -len(pair[0])):
-        stem, may_hold = wire.removesuffix("[]"), one.kinds & {"array", "object"} or not one.kinds
-        below = [key for key in named if key not in wires and tokens_of(key, stem)] if may_hold else []
+        stem = wire.removesuffix("[]")
+        below = [key for key in named if key.startswith(stem) and key not in wires and tokens_of(key, stem)]
+        below = [] if below and one.kinds and not one.kinds & {"array", "object"} else below
         if below:
             node = Node.of(stem, [(key, named.pop(key)) for key in [*below, *({wire} & named.keys())]])
             found[one.name] = one.tree(node, decode)
