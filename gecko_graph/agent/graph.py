@@ -120,7 +120,7 @@ def _build_nodes(
     predict = partial(simulate_call, nodes=build_nodes(toolkit, rungs_of(rungs)))
     preview = partial(make_preview, toolkit=toolkit, policy=policy)
     return {
-        "open_turn": node(partial(open_turn, home=home)),
+        "open_turn": node(partial(open_turn, home=home, toolkit=toolkit)),
         "recover": node(partial(recover, toolkit=toolkit)),
         "rehearse": rehearse_node(
             gecko, preview, node(partial(find_missing, **deciding)), partial(observe_reads, **observed), finder, default

@@ -26,6 +26,7 @@ from ..real.policy import ReviewPolicy
 from ..real.preview import add_undo
 from ..state import VERSION, JsonObject, Rehearsal, Step
 from ..tools import Toolkit
+from ..tools.own_data import starting_state
 from ..tools.real import drive
 from ..values.difference import json_equal
 from ..values.digest import digest
@@ -55,7 +56,7 @@ MakePreview = Callable[[Rehearsal, JsonObject, list[Step], list[AnyMessage]], Pr
 """From the rehearsal, the state that its calls begin from, the steps really made and the conversation, what is left."""
 
 
-def open_turn(state: AgentState, scope: NodeScope, *, home: Home) -> dict[str, Any]:
+def open_turn(state: AgentState, scope: NodeScope, *, home: Home, toolkit: Toolkit) -> dict[str, Any]:
     """Open the turn, or go on with it where its message was sent again.
 
     A state that was given again as it was at the turn's start has none of its real calls: they are booked anew.
@@ -74,6 +75,8 @@ def open_turn(state: AgentState, scope: NodeScope, *, home: Home) -> dict[str, A
         update: dict[str, Any] = {"next_rehearsal_reason": "resumed", "journal": Overwrite(journal)}
     else:
         update = begin(state, None if is_anew else journal)
+        if state.get("turn_start_state") is None:  # the thread's first turn
+            update["turn_start_state"] = starting_state(toolkit, update["turn_start_state"])
     update |= {"lesson": None, "preview": None, "approval": None}
     own = {"turn_id": turn_id, "agent": mark, "is_over": is_answered(messages, turn_id, mark)}
     return {**update, **own, "turn": human_turns(messages), "found": []}

@@ -30,7 +30,6 @@ from ..scenario.recorder import check_target
 from ..scenario.tools import is_in_module
 from ..state import Json
 from ..tools import Toolkit
-from ..tools.own_data import OwnAnswer
 from ..world.world import World
 from .inputs import read_state, screen, write_text
 from .person import Person
@@ -68,14 +67,13 @@ def new_case(options: Options) -> int:
 
 def _hold(options: Options, toolkit: Toolkit, agent: Any, models: Models, console: Console) -> tuple[str, Conversation]:
     """Return what the user wants, and a conversation that is held now: of a model, a case's script, or a person."""
-    own = [tool.simulate.data for tool in toolkit if isinstance(tool.simulate, OwnAnswer)]
-    state = read_state(options.state) if options.state else {key: one for data in own for key, one in data.items()}
+    state = read_state(options.state) if options.state else {}
     goal, spec = options.goal or "", None
     if options.source:
         case = Scenario.load(options.source)
         if case.user is None or not case.user.script:
             raise GeckoError(f"{options.source}: it has no user with a script, whose lines could be said again")
-        spec, goal, state = case.user, goal or case.user.goal, state if options.state else {**state, **case.state}
+        spec, goal, state = case.user, goal or case.user.goal, state if options.state else case.state
     elif options.user_model and not goal:
         raise GeckoError("--goal is missing: what the user wants that --user-model plays")
     played: Any = (

@@ -262,13 +262,13 @@ def _opens_turn(snapshot: StateSnapshot) -> bool:
 
 def _build_turn(snapshots: Sequence[StateSnapshot], now: StateSnapshot | None) -> SavedTurn:
     """Return the turn of a rehearsal: `now` is its open end."""
-    newest, oldest = snapshots[0], snapshots[-1]
-    values = newest.values
+    newest, values = snapshots[0], snapshots[0].values
+    begun = next((each for each in reversed(snapshots) if not _opens_turn(each)), snapshots[-1])  # its state made whole
     attempts, rehearsal = values.get("attempts", []), values.get("rehearsal")
     is_over = rehearsal is not None and bool(attempts) and not newest.tasks and rehearsal["attempts"] == attempts
     record: Any = {**((rehearsal or {}) if is_over else {}), "attempts": [*attempts, *(_list_open(now) if now else [])]}
     resume = "" if is_over else "`gecko-graph run ... --resume` continues here"
-    return SavedTurn(record, task_of(values["messages"]), oldest.values.get("task_state"), _note(snapshots), resume)
+    return SavedTurn(record, task_of(values["messages"]), begun.values.get("task_state"), _note(snapshots), resume)
 
 
 def _build_agent_turn(snapshots: Sequence[StateSnapshot], now: StateSnapshot | None, number: int) -> SavedTurn:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shlex
+import socket
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager, closing, contextmanager, nullcontext
@@ -75,6 +76,7 @@ def serve(options: Options) -> int:
         writes = "also writes, those with an Idempotency-Key once" if options.allow_writes else "writes are refused"
         told.append(f"calls pass on to {options.upstream} for real; {writes}")
     sys.stderr.writelines(f"note: {note}\n" for note in [*operations.notes, *told])
+    _check_port(options.host, options.port)
     config = uvicorn.Config(guarded, host=options.host, port=options.port, log_level="warning", lifespan="on")
     asyncio.run(_run(uvicorn.Server(config), options, base))
     return 0
@@ -111,6 +113,16 @@ def _build_trainers(tasks: list[Scenario], options: Options) -> tuple[list[Any],
     episodes = Episodes(tasks, most=options.sessions)
     told = find_collisions([each["function"]["name"] for each in episodes.tools.as_openai()])
     return Trainers(episodes).routes(), [*told, f"{len(tasks)} tasks at {OPENENV} and {NEMO_GYM}"]
+
+
+def _check_port(host: str, port: int) -> None:
+    """Raise GeckoError where nothing can listen there: uvicorn would end the process with a traceback."""
+    try:
+        socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
+    except (OSError, OverflowError) as error:
+        raise GeckoError(
+            f"--port {port}: cannot listen on {host}: {getattr(error, 'strerror', None) or error}"
+        ) from None
 
 
 async def _run(server: Any, options: Options, base: World) -> None:

@@ -57,7 +57,7 @@ def check_built(made: object, desk: Desk) -> None:
     called = {name: tool for node in nodes for name, tool in node.tools_by_name.items() if name in desk.names}
     others = {name for name, tool in called.items() if not _leads_to(list(walk(tool)), desk)}
     if not others and not _leads_to(found, desk):
-        real = {id(tool.real): tool.name for tool in desk.world.toolkit if tool.real}
+        real = {id(inspect.unwrap(tool.real)): tool.name for tool in desk.world.toolkit if tool.real}
         others |= {each.name for each in found if isinstance(each, BaseTool)} & desk.names
         others |= {real[id(each)] for each in found if id(each) in real}
     if others:

@@ -34,6 +34,7 @@ from ..real.preview import predict
 from ..state import Call, JsonObject
 from ..tools import Toolkit
 from ..tools.check import Rejection
+from ..tools.own_data import starting_state
 from ..tools.real import drive
 from ..values.difference import json_equal
 from ..values.observation import Observe
@@ -161,7 +162,7 @@ class GeckoMiddleware(AgentMiddleware):
             done: Reply = await driver.do(perform, aperform, Work(function=self._state, args=(runtime,)))
             if done.failure:
                 raise StateError(f"state: the function that gives it failed: {done.failure}")
-            start = done.value
+            start = starting_state(self._toolkit, done.value)
         elif not known:
             start = self._state
             if self._mode not in SIMULATED:

@@ -22,6 +22,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from ..state import Call, Complaint, JsonObject, Outcome, Step
 from ..values.places import as_text, map_texts
+from .drawing import escape
 from .focus import focus_words
 from .formatting import clip_texts, cut, text_of
 from .reply import MAX_REPLY_CHARS, find_storage_problem
@@ -96,9 +97,10 @@ def _is_storable(message: AIMessage) -> bool:
 
 
 def _as_json(args: Any) -> str | None:
-    if args is not None and not isinstance(args, str):  # escaped as ASCII they can be kept, whatever is in them
+    if args is not None and not isinstance(args, str):
         with suppress(ValueError, RecursionError):
-            args = json.dumps(args, default=lambda each: type(each).__name__, skipkeys=True)
+            args = json.dumps(args, default=lambda each: type(each).__name__, skipkeys=True, ensure_ascii=False)
+            args = escape(args)
     return _text(args)
 
 

@@ -114,7 +114,7 @@ def _frames(error: BaseException) -> list[tuple[str, str]]:
 
 def _is_unbegun(frames: list[tuple[str, str]]) -> bool:
     """Return whether a LangChain tool was still reading its arguments: before that stands no function of a user's."""
-    own = (f"{__package__}.", "gecko_graph.tools.functions", "asyncio.")
+    own = (f"{__package__}.", "gecko_graph.tools.functions", "gecko_graph.tools.typed", "asyncio.")
     for module, name in frames:
         if (module, name) == ("langchain_core.tools.base", "_to_args_and_kwargs"):
             return True

@@ -19,6 +19,7 @@ from ..errors import PatchConflict
 from ..state import VERSION, CallStatus, JsonObject, Step, SupposedFact, Verdict
 from ..values.digest import digest
 from ..values.patch import find, tokens
+from ..values.places import as_text
 from .formatting import clip_texts, cut, format_json, text_of
 from .reply import find_storage_problem
 
@@ -135,7 +136,7 @@ def recall_calls(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
             name = re.sub(r"[^A-Za-z0-9_-]", "_", call["name"])[:64]
             made = ToolCall(name=name, args=call["args"], id=f"turn{index}_{number}")
             recalled.append(AIMessage("", tool_calls=[made], response_metadata={NAME: {"rung": ""}}))
-            content = call["result"] if isinstance(call["result"], str) else json.dumps(call["result"])
+            content = as_text(call["result"])
             status = "error" if call["status"] == "error" else "success"
             known = {NAME: {key: call[key] for key in ("rung", "made_up", "undecided") if key in call}}
             recalled.append(ToolMessage(content, tool_call_id=made["id"], status=status, response_metadata=known))

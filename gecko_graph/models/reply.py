@@ -15,6 +15,7 @@ from langchain_core.utils.json_schema import dereference_refs
 from pydantic import BaseModel, ValidationError
 
 from ..state import Json, JsonObject
+from .drawing import escape
 
 MAX_REPLY_CHARS = 1_000_000
 _MOST_VALUES = 64
@@ -173,9 +174,10 @@ def read_reply(message: Any, reply: type[BaseModel], *, ids: Sequence[str] = (),
 def raw_text(message: Any) -> str:
     """Return a model's reply as text that can be sent back: for the repair round only."""
     if not isinstance(message, AIMessage):
-        return json.dumps(message.model_dump() if isinstance(message, BaseModel) else message, default=str)
+        plain = message.model_dump() if isinstance(message, BaseModel) else message
+        return escape(json.dumps(plain, default=str, ensure_ascii=False))
     if calls := message.tool_calls:
-        return "\n".join(json.dumps(call["args"]) for call in calls)
+        return escape("\n".join(json.dumps(call["args"], ensure_ascii=False) for call in calls))
     text = message.invalid_tool_calls[0].get("args") if message.invalid_tool_calls else message.text
     return str(text or "").encode("utf-8", "replace").decode("utf-8")
 

@@ -22,6 +22,7 @@ from langchain_core.outputs import ChatGeneration, LLMResult
 from ..errors import GeckoError
 from ..masking import mask
 from ..state import RoleUsage, Usage
+from .drawing import escape
 from .failure import failure_of
 
 
@@ -83,7 +84,7 @@ class PromptLog(BaseCallbackHandler):
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         head = {"event": kind, "id": str(run_id), "time": now, **place}
         try:
-            line = json.dumps(_mask({**head, **fields}), default=str)
+            line = escape(json.dumps(_mask({**head, **fields}), default=str, ensure_ascii=False))
         except Exception as error:  # noqa: BLE001 - the boundary to models: a reply may hold anything, at any depth
             line = json.dumps({**head, "error": f"it cannot be written: {type(error).__name__}"})
         with self._lock, self._file.open("a", encoding="utf-8") as file:

@@ -33,6 +33,7 @@ from ..retrieval.search import ToolSearch
 from ..state import RUNTIME, ChecklistItem, JsonObject, SupposedState, Taught
 from ..tools import Toolkit, ToolSpec
 from ..tools.descriptions import member_names, pick_tools
+from ..tools.own_data import starting_state
 from ..values.digest import check_json, clone, digest
 from ..values.patch import pointer
 from ..world.channels import Bookkeeping, GeckoState
@@ -58,7 +59,8 @@ def bootstrapper(
     task, started_at = task_of(state.get("messages", [])), time.time()
     items, mark, used = given_checklist(state, embedded=scope.embedded)
     given, rules = read_state(state), StateRules.of(toolkit)
-    reads, is_missing = [tool for tool in toolkit if tool.reads], state.get("task_state") is None
+    given = given if state.get("bookkeeping") or state.get("continued") else starting_state(toolkit, given)
+    reads, is_missing = [tool for tool in toolkit if tool.reads], state.get("task_state") is None and not given
     real = bool(reads) and all(runs_for_real(tool, scope.context) for tool in reads)
     lacks = bool(given) or is_missing  # an empty one that is given lacks nothing
     asked = lacks and not real and not is_whole(given, toolkit) and scope.has_model("bootstrapper")

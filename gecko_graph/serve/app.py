@@ -25,7 +25,7 @@ from ..tools.spec import HttpBinding
 from ..training.env import score_world, words_of
 from ..values.difference import make_patch
 from .guard import TooLarge
-from .operations import Operations
+from .operations import Operations, refuse
 from .sessions import DEFAULT, Refused, Session, Sessions
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -87,7 +87,12 @@ class Server:
         if path == "/_gecko" or path.startswith("/_gecko/"):
             raise Refused(404, "there is no such route, or not with this method")
         request.scope["gecko_path"] = path
-        return await self.operations.answer(request, self.sessions, name_of(request))
+        try:
+            return await self.operations.answer(request, self.sessions, name_of(request))
+        except Refused as refused:
+            if one := request.scope.get("gecko_operation"):
+                return refuse(refused, one)
+            raise
 
     async def _name(self, request: Request) -> Response:
         toolkit = self.sessions.base.toolkit

@@ -16,7 +16,7 @@ from ..schemas.made_up import Impossible
 from ..state import Json, JsonObject, Step
 from ..tools import Toolkit
 from ..tools.openapi.credentials import resolve_server
-from ..tools.openapi.request import FORMS
+from ..tools.openapi.fields import find_unsendable
 from ..tools.openapi.request_reader import CannotRead, pattern_of, read_request
 from ..tools.spec import ToolSpec
 from .identity import READS, find_method, normal_path
@@ -66,6 +66,7 @@ class Operations:
                 raise Refused(404, "no operation has this path")
             allowed = ", ".join(sorted({one.method for one in near}))
             raise Refused(405, "no operation of this path has this method", {"allow": allowed})
+        request.scope["gecko_operation"] = one
         sent = await _read(request)
         _check_credentials(one, sent)
         if "prefer" in request.headers and (made := _prefer(one, request.headers["prefer"])):
@@ -134,6 +135,12 @@ def respond(step: Step, one: _Operation) -> Response:
     else:
         found, body = one.responses.error(outcome["result"], tool=one.tool.name)
     return _write(found.status, found.media, body, headers, is_empty=bool(one.responses.all) and not found.media)
+
+
+def refuse(refused: Refused, one: _Operation) -> Response:
+    """Return a refusal in the schema that the document has for errors, where it has one."""
+    found = one.responses.refusal(refused.status, str(refused), refused.more, tool=one.tool.name)
+    return _write(found[0].status, found[0].media, found[1], refused.headers or {}) if found else refused.respond()
 
 
 def _write(status: int, media: str, body: Json, headers: Mapping[str, str], *, is_empty: bool = False) -> Response:
@@ -220,9 +227,5 @@ def _find_notes(operations: list[_Operation], prefix: str) -> Iterator[str]:
         path = (one.tool.binding.path if one.tool.binding else f"/{one.tool.name}").rstrip("/")
         if not prefix and any(path == ours or path.startswith(f"{ours}/") for ours in OURS):
             yield f"{one.tool.name}: its path {path} is the server's own: mount the document elsewhere with --prefix"
-        media, places = (
-            (one.tool.binding.body.get("media", ""), one.tool.binding.places) if one.tool.binding else ("", {})
-        )
-        has_members = any(place == "body" and wire for place, wire in places.values())
-        if has_members and not ("json" in media or "*" in media or media.startswith(FORMS) or not media):
-            yield f"{one.tool.name}: a body of {media} is not read: call it by MCP"
+        if why := find_unsendable(one.tool):
+            yield f"{one.tool.name}: {why}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 
 from ..schemas.complaints import find_faults
@@ -76,6 +76,18 @@ class Responses:
             elif found and not found.media:  # documented, with no word on what it holds
                 return Response(status, PROBLEM), problem(status, text, result)
         return Response(wanted, PROBLEM), problem(wanted, text, result)
+
+    def refusal(self, status: int, text: str, more: JsonObject, *, tool: str) -> tuple[Response, Json] | None:
+        """Return how our own refusal goes out where the document has a schema of errors; with `more` where it fits."""
+        known = [self.find(each) for each in (status, *((400,) if status in (415, 422) else ()))]
+        errors = sorted((one for code, one in self.all.items() if code[0] in "45"), key=lambda one: one.status)
+        for found in (*known, *(replace(one, status=status) for one in errors)):
+            if found and "json" in found.media and found.schema is not None:
+                for body in _fill(found.schema, text, tool):
+                    for each in ({**body, **more} if isinstance(body, dict) else body, body):
+                        if not find_faults(found.schema, each):
+                            return found, each
+        return None
 
     def prefer(self, code: str | None, example: str | None, *, tool: str) -> tuple[Response, Json]:
         """Return a documented answer as it is asked for, or made up by its schema. Raises LookupError, Impossible."""

@@ -34,11 +34,11 @@ class Refused(GeckoError):
 
     def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None, **more: Json) -> None:
         super().__init__(message)
-        self.status, self._headers, self._more = status, headers, more
+        self.status, self.headers, self.more = status, headers, more
 
     def respond(self) -> Response:
         """Return it as an answer."""
-        return JSONResponse(problem(self.status, str(self), **self._more), self.status, self._headers, PROBLEM)
+        return JSONResponse(problem(self.status, str(self), **self.more), self.status, self.headers, PROBLEM)
 
 
 @dataclass(eq=False, slots=True)

@@ -17,6 +17,7 @@ from ..schemas.subschemas import rebuild
 from ..state import JsonObject
 from ..values.patch import pointer
 from .spec import Effect, ToolExample, ToolSpec, format_names
+from .typed import Types
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ def _apply(tool: ToolSpec, said: Tool) -> ToolSpec:
         given["examples"] = tuple(_read_example(tool.name, one) for one in said.examples)
     if said.simulate is not None:
         _check_simulation(said.simulate, tool)
-        given["simulate"] = said.simulate
+        given["simulate"] = Types(said.simulate, after=1).around(said.simulate)
     return replace(tool, **{key: value for key, value in given.items() if value is not None})
 
 

@@ -26,6 +26,7 @@ from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerati
 
 from ..errors import NotMade, ToolkitError
 from ..models.failure import REFUSED, is_in_doubt
+from ..schemas.findings import Finding
 from ..schemas.subschemas import MAPS, rebuild
 from ..state import JsonObject
 from .declaration import Tool
@@ -39,6 +40,7 @@ from .function_dicts import (
 )
 from .real import CALL_ID
 from .spec import ToolSpec, read_tags
+from .typed import Types, by_name, find_model_faults, hints_of, is_async, optional_of
 
 _NO_JSON = (PydanticUserError, PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUndefinedAnnotation)
 
@@ -101,12 +103,16 @@ def _spec_of_class(model: type[BaseModel], where: str) -> ToolSpec:
 
 
 def _spec_of_function(function: Callable[..., Any], where: str) -> ToolSpec:
-    name = getattr(function, "__name__", "")
-    if not name or name == "<lambda>" or not hasattr(function, "__qualname__"):
+    name = getattr(function, "__name__", type(function).__name__)
+    if name == "<lambda>" or isinstance(function, partial):
         raise ToolkitError(f"{where}: a tool needs a name: write the function with def")
-    shown = f"{where} ({name})"
-    hints = _hints(function)
+    said, shown = function.__doc__, f"{where} ({name})"
+    if not hasattr(function, "__qualname__"):  # an object that is called
+        function = type(function).__call__.__get__(function)
+        said = said or function.__doc__
+    hints = hints_of(function)
     injected = find_injected(hints)
+    types = Types(function).without(injected)
     try:
         for key, one in inspect.signature(function).parameters.items():
             if one.kind is one.POSITIONAL_ONLY:
@@ -114,14 +120,15 @@ def _spec_of_function(function: Callable[..., Any], where: str) -> ToolSpec:
         model = create_schema_from_function(name, function, filter_args=list(injected))
     except (TypeError, ValueError, NameError, *_NO_JSON) as error:
         raise ToolkitError(f"{shown}: its signature cannot be read: {error}") from None
-    docstring = read_docstring(function.__doc__)
+    docstring = read_docstring(said)
     result = _schema_of(hints.get("return", Any), where=shown)
     return ToolSpec(
         name=name,
         description=docstring.description,
         parameters=_add_descriptions(_open_for_kwargs(_parameters_of(model, where=shown), function), docstring),
         result={"description": docstring.returns, **result} if result and docstring.returns else result,
-        real=_as_real(function, name, injected),
+        real=_as_real(function, name, injected, types),
+        accepts=types.find_faults if types else None,
     )
 
 
@@ -146,26 +153,17 @@ def _open_for_kwargs(parameters: JsonObject, function: Callable[..., Any]) -> Js
     return parameters
 
 
-def _as_real(function: Callable[..., Any], name: str, injected: Mapping[str, Any]) -> Callable[..., Any] | None:
+def _as_real(
+    function: Callable[..., Any], name: str, injected: Mapping[str, Any], types: Types
+) -> Callable[..., Any] | None:
     """Return the function of a call's arguments alone; None where nothing here fills a parameter that it needs."""
-    known, optional = inspect.signature(function).parameters.keys() & injected, _optional(function)
+    known, optional = inspect.signature(function).parameters.keys() & injected, optional_of(function)
     if any(injected[key] is None for key in known - optional):
         return None
     sources = {key: one for key in known if (one := injected[key]) and (one.part != "config" or key not in optional)}
     given = partial(fill, name, sources, optional)
-    is_async = inspect.iscoroutinefunction(function)
-    return _by_name(lambda args: function(**given(args)), is_async=is_async) if sources else function
-
-
-def _by_name(function: Callable[[JsonObject], Any], *, is_async: bool) -> Callable[..., Any]:
-    async def arun(**args: Any) -> Any:
-        return await function(args)
-
-    return arun if is_async else lambda **args: function(args)
-
-
-def _optional(function: Callable[..., Any]) -> set[str]:
-    return {name for name, one in inspect.signature(function).parameters.items() if one.default is not one.empty}
+    typed = types.around(function)
+    return by_name(lambda args: typed(**given(args)), is_async=is_async(function)) if sources else typed
 
 
 def _spec_of_langchain(tool: BaseTool, where: str) -> ToolSpec:
@@ -184,6 +182,7 @@ def _spec_of_langchain(tool: BaseTool, where: str) -> ToolSpec:
         effect=effect_of_annotations(tool.metadata),
         tags=read_tags(tool.tags),
         real=_as_function(tool),
+        accepts=_find_acceptor(tool),
     )
 
 
@@ -194,26 +193,34 @@ def _as_function(tool: BaseTool) -> Callable[..., Any] | None:
     """
     function = getattr(tool, "func", None) or getattr(tool, "coroutine", None) or tool._run
     schema = None if isinstance(tool.args_schema, Mapping) else tool.get_input_schema()
-    injected = find_injected({**_hints(function), **(_hints(schema) if schema else {})})
+    injected = find_injected({**hints_of(function), **(hints_of(schema) if schema else {})})
     seen, fields = getattr(tool.tool_call_schema, "model_fields", {}), getattr(schema, "model_fields", {})
     required = {name for name, field in fields.items() if name not in seen and field.is_required()}
     if any(injected.get(name) is None for name in required):
         return None
     own = {one.part: name for name, one in injected.items() if one and one.part in ("config", "tool_call_id")}
     sources = {name: one for name, one in injected.items() if one and one.part not in own}  # LangChain fills its own
-    complete = partial(fill, tool.name, sources, (fields.keys() | _optional(function)) - required)
+    complete = partial(fill, tool.name, sources, (fields.keys() | optional_of(function)) - required)
     handlers = {name: _as_message(getattr(tool, name)) for name in ("handle_tool_error", "handle_validation_error")}
     tool = tool.model_copy(update={name: one for name, one in handlers.items() if one})
     as_call = tool.response_format == "content_and_artifact" or "tool_call_id" in own
-    is_async = getattr(tool, "func", True) is None
-    invoke = tool.ainvoke if is_async else tool.invoke
+    runs_async = getattr(tool, "func", True) is None
+    invoke = tool.ainvoke if runs_async else tool.invoke
 
     def run(args: JsonObject) -> Any:
         given = complete(args) if sources else args
         call = {"name": tool.name, "id": CALL_ID.get() or "rehearsal", "type": "tool_call", "args": given}
         return invoke(call if as_call else given)
 
-    return _by_name(run, is_async=is_async)
+    return by_name(run, is_async=runs_async)
+
+
+def _find_acceptor(tool: BaseTool) -> Callable[[JsonObject], list[Finding]] | None:
+    """Return what says which values the tool's own model does not take; None where the tool says it itself."""
+    model: Any = tool.args_schema
+    seen = getattr(tool.tool_call_schema, "model_fields", {})
+    is_model = isinstance(model, type) and issubclass(model, BaseModel) and not tool.handle_validation_error
+    return partial(find_model_faults, model, frozenset(seen)) if is_model else None
 
 
 def _as_message(handler: Any) -> Callable[[Exception], Any] | None:
@@ -229,18 +236,11 @@ def _as_message(handler: Any) -> Callable[[Exception], Any] | None:
 
 def _langchain_result(tool: BaseTool, *, where: str) -> JsonObject | None:
     function = getattr(tool, "func", None) or getattr(tool, "coroutine", None) or type(tool)._run
-    annotation = _hints(function).get("return", Any)
+    annotation = hints_of(function).get("return", Any)
     if tool.response_format == "content_and_artifact":
         parts = typing.get_args(annotation)
         return {"type": "string"} if parts and parts[0] is str else None  # content blocks count as their text
     return _schema_of(annotation, where=where)
-
-
-def _hints(function: Callable[..., Any]) -> dict[str, Any]:
-    try:
-        return typing.get_type_hints(function, include_extras=True)
-    except (NameError, TypeError, AttributeError, SyntaxError):
-        return {}
 
 
 def _schema_of(annotation: Any, *, where: str) -> JsonObject | None:

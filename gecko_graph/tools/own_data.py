@@ -12,6 +12,7 @@ from typing import Any
 from ..errors import ToolkitError
 from ..state import JsonObject
 from .declaration import Tool
+from .spec import ToolSpec
 
 _ONE_AT_A_TIME = RLock()
 
@@ -39,8 +40,8 @@ class OwnAnswer:
 def with_data(tools: Iterable[Any], data: MutableMapping[str, Any]) -> list[Tool]:
     """Return tools that are simulated by their own functions, for `Toolkit.from_tools`.
 
-    For a call the dict holds the task state, then again what it held. Only for tools that touch nothing but this dict:
-    whatever else they do is really done.
+    For a call the dict holds the task state, then again what it held. A world begins with what the dict holds, beneath
+    a state that is given. Only for tools that touch nothing but this dict: whatever else they do is really done.
 
     Args:
         tools: As `Toolkit.from_tools` takes them; each has a function.
@@ -59,6 +60,15 @@ def with_data(tools: Iterable[Any], data: MutableMapping[str, Any]) -> list[Tool
             )
         made.append(replace(said, source=spec, simulate=said.simulate or OwnAnswer(spec.real, data)))
     return made
+
+
+def starting_state(tools: Iterable[ToolSpec], given: Any) -> Any:
+    """Return the state that a world begins in: as given, with the data of tools that have their own beneath it."""
+    own = [tool.simulate.data for tool in tools if isinstance(tool.simulate, OwnAnswer)]
+    if not own or not isinstance(given, dict):
+        return given
+    with _ONE_AT_A_TIME:  # for a call the dict holds another state
+        return {**deepcopy({key: one for data in own for key, one in data.items()}), **given}
 
 
 def _fill(data: MutableMapping[str, Any], values: JsonObject) -> None:

@@ -57,7 +57,19 @@ class Problem:
 
 def find_problems(tools: Iterable[ToolSpec]) -> list[Problem]:
     """Return all problems of all tools, tool by tool."""
-    return [Problem(tool.name, kind, message) for tool in tools for kind, message in _problems_of(tool)]
+    return [
+        Problem(tool.name, kind, message)
+        for tool in tools
+        for kind, message in (*_wire_problems(tool), *_problems_of(tool))
+    ]
+
+
+def _wire_problems(tool: ToolSpec) -> Iterator[tuple[ProblemKind, str]]:
+    if tool.binding is not None:
+        from .openapi.fields import find_unsendable  # here, because httpx is slow to import
+
+        if why := find_unsendable(tool):
+            yield "broken", why
 
 
 def _problems_of(tool: ToolSpec) -> Iterator[tuple[ProblemKind, str]]:
@@ -87,7 +99,8 @@ def _has_description(schema: Any, whole: JsonObject) -> bool:
 
 def _schema_problems(schema: JsonObject) -> Iterator[tuple[ProblemKind, str]]:
     if "default" in schema and isinstance(schema.get("enum"), list):
-        default, *choices = (json.dumps(one, sort_keys=True) for one in (schema["default"], *schema["enum"]))
+        values = (schema["default"], *schema["enum"])
+        default, *choices = (json.dumps(one, sort_keys=True, ensure_ascii=False) for one in values)
         if default not in choices:
             yield "default", f"the default {default[:60]} is outside its own enum: it is never filled in"
     named = schema.get("patternProperties")

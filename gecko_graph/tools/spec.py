@@ -77,6 +77,7 @@ class ToolSpec:
         idempotency: The argument that takes an idempotency key, or `header:<name>` of an HTTP tool. The executor fills
             it; it is not among `parameters`.
         refuses: True where an error result of `real` says that nothing was done; of a write it else leaves that open.
+        accepts: What the real function's own types say of arguments that fit `parameters`: path, expected, got.
         source: The document that it was read from.
         lessons: What real calls have taught of it, while an agent runs.
     """
@@ -96,6 +97,9 @@ class ToolSpec:
     stated: bool = False
     idempotency: str | None = None
     refuses: bool = False
+    accepts: Callable[[JsonObject], Sequence[tuple[str, str, str]]] | None = field(
+        default=None, repr=False, compare=False
+    )
     source: Source | None = field(default=None, repr=False, compare=False)
     lessons: Lessons | None = field(default=None, repr=False, compare=False)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from ..errors import GeckoError, install
+from ..models.drawing import escape
 from ..state import Json, JsonObject
 from .calls import read_json
 
@@ -78,7 +79,7 @@ def _read_list(content: bytes) -> list[Line] | None:
     with suppress(ValueError, RecursionError):
         found = json.loads(content)
         if isinstance(found, list):
-            return [Line(at, json.dumps(each).encode()) for at, each in enumerate(found, 1)]
+            return [Line(at, escape(json.dumps(each, ensure_ascii=False)).encode()) for at, each in enumerate(found, 1)]
     return None
 
 

@@ -126,7 +126,7 @@ def _annotate(rule: JsonObject) -> Any:
 def _describe(rule: JsonObject, name: str) -> str:
     """Return one line on an argument: transformers reads the choices at its end."""
     text = " ".join(str(rule.get("description") or name).split())
-    return f"{text} (choices: {json.dumps(rule['enum'])})" if "enum" in rule else text
+    return f"{text} (choices: {json.dumps(rule['enum'], ensure_ascii=False)})" if "enum" in rule else text
 
 
 def _name_all(own: Any, taken: Sequence[str]) -> dict[str, str]:

@@ -22,6 +22,7 @@ from ..schemas.complaints import malformed
 from ..state import VERSION, Json, JsonObject, Origin, Outcome, Step, Usage
 from ..tools import Toolkit
 from ..tools.check import LONGEST_ID, Rejection, read_call
+from ..tools.own_data import starting_state
 from ..tools.real import is_undecided
 from ..values.digest import check_json, clone, digest
 from ..values.observation import Observe, Observer
@@ -82,10 +83,10 @@ class World:
         by_name = rungs_of(rungs)
         ladder_of(knobs, by_name)
         self._nodes = build_nodes(toolkit, by_name)
-        self._start = read_state({} if state is None else state)
+        self._start = starting_state(toolkit, read_state({} if state is None else state))
         self._usage: Usage = {}
         self._line, self._toolkit, self._observer = WaitingLine(), toolkit, Observer.of(observe)
-        if state is not None:
+        if state is not None or self._start:
             self._check_start()
         self._now = Point.first(self._start)
         self._taken: set[str] = set()
@@ -237,7 +238,7 @@ class World:
     def begin(self, state: JsonObject) -> World:
         """Return another world with this one's tools, models and knobs, that begins in a state; raises as a new one."""
         other = self.fork()
-        other._start = read_state(state)
+        other._start = starting_state(self._toolkit, read_state(state))
         other._check_start()
         other._go_to(Point.first(other._start))
         return other

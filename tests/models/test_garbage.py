@@ -21,6 +21,7 @@ from gecko_graph.models.answer import answer
 from gecko_graph.models.ask import PlannerAsk, Where
 from gecko_graph.models.conversation import sanitize_message
 from gecko_graph.models.failure import failure_of, is_refusal
+from gecko_graph.models.reply import raw_text
 from gecko_graph.models.usage import count, tokens_of
 from tests import desk
 
@@ -144,3 +145,15 @@ def test_what_no_rule_foresees_is_a_failure(error):
 
     (reply,) = answer([PlannerAsk([HumanMessage("x")], [], Where())], Models(Saying(said=Odd("x"))))
     assert type(error).__name__ in reply.failure
+
+
+ODD = {"city": "東京都", "half": "\ud800", "break": "a\u2028b"}
+
+
+def test_what_a_model_wrote_is_shown_to_it_in_its_own_letters():
+    broken = sanitize_message(AIMessage("", tool_calls=[{"name": "look", "args": ODD, "id": "c"}])).invalid_tool_calls
+    as_call = AIMessage.model_construct(tool_calls=[{"args": ODD}], invalid_tool_calls=[], content="")
+    for text in (raw_text(ODD), raw_text(as_call), broken[0]["args"]):
+        assert "東京都" in text
+        assert len(text.splitlines()) == 1
+        assert json.loads(text.encode()) == ODD

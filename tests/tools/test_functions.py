@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import enum
+import inspect
 import json
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -95,7 +96,7 @@ def test_a_function_with_its_docstring():
         "description": "Title to number of copies.",
     }
     assert read.effect is None
-    assert read.real is search
+    assert inspect.unwrap(read.real) is search
     assert read.simulate is None
 
 

@@ -295,7 +295,7 @@ def test_a_function_takes_a_key_too():
 
     tool = Toolkit.from_tools([Tool(pay, idempotency="key")])["pay"]
     assert set(tool.parameters["properties"]) == {"amount"}
-    assert tool.real(amount=1, **{tool.key_argument: "k"}) == "1 k"
+    assert tool.real(amount=1.5, **{tool.key_argument: "k"}) == "1.5 k"
 
 
 def test_whose_word_an_effect_is():

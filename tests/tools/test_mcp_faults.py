@@ -66,7 +66,7 @@ def refuse(request, code=-32601, message="Method not found"):
 def wire(request):
     with http_server.serving() as here:
         wire = Wire(here, is_modern=request.param)
-        wire.url = f"{here.url}/mcp"
+        wire.url, wire.here = f"{here.url}/mcp", here
         yield wire
 
 
@@ -177,7 +177,11 @@ def test_a_server_that_is_gone_is_no_doubt():
 @pytest.mark.parametrize(
     ("tools", "match"),
     [
-        ({"tools": [{"description": "no name"}]}, "cannot be listed: ValidationError"),
+        ({"tools": [{"description": "no name"}]}, "none of its tools can be read: tool 0: "),
+        (
+            {"tools": [{**ORDER, "inputSchema": True}, {"name": "b"}]},
+            "tools can be read: order: inputSchema",
+        ),
         ({"tools": 3}, "cannot be listed: ValidationError"),
         ({"tools": [ORDER], "nextCursor": "again"}, "in a circle"),
     ],
@@ -195,6 +199,40 @@ def test_a_list_of_tools_that_is_none(tools, match):
         here.answer = listing
         with pytest.raises(GeckoError, match=match):
             Toolkit.from_mcp(here.url)
+
+
+BAD = {
+    "no type": {"inputSchema": {"properties": {"a": {}}}},
+    "another type": {"inputSchema": {"type": "string"}},
+    "no schema": {},
+    "schema true": {"inputSchema": True},
+    "schema is a text": {"inputSchema": "{}"},
+    "a name that is none": {"name": 7, "inputSchema": NOTHING},
+    "a result schema that is none": {"inputSchema": NOTHING, "outputSchema": []},
+    "annotations that are none": {"inputSchema": NOTHING, "annotations": "safe"},
+    "a description that is none": {"inputSchema": NOTHING, "description": ["odd"]},
+}
+
+
+@pytest.mark.parametrize("fault", BAD)
+def test_one_bad_tool_is_left_out_and_named_and_the_others_load(wire, fault):
+    respond = wire.respond
+    bad = {"name": "odd", **BAD[fault]}
+
+    def listing(asked):
+        request = json.loads(asked.body or b"{}")
+        if request.get("method") != "tools/list":
+            return respond(asked)
+        last = (request.get("params") or {}).get("cursor") == "2"
+        page = {"tools": [LOOK]} if last else {"tools": [ORDER, bad], "nextCursor": "2"}
+        return http_server.as_json(reply(request, {**page, **COMPLETE}))
+
+    wire.here.answer = listing
+    with Toolkit.from_mcp(wire.url, prefix="shop") as toolkit:
+        assert toolkit.names == ("shop_order", "shop_look")
+        named = [each.tool for each in toolkit.problems if each.kind == "broken"]
+        assert named == [f"shop_{bad['name']}"]
+        assert value(toolkit, "shop_look") == "fine"
 
 
 CONTENTS = [

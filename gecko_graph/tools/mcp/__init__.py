@@ -147,6 +147,8 @@ def _read_tools(listed: Iterable[tuple[str, McpFunction, list[JsonObject]]], *, 
                 continue
             stated = trust_hints and spec.effect is not None
             specs[name] = replace(spec, name=name, stated=stated, real=replace(function, name=tool["name"]))
+        for name, why in function.connection.left_out.items():
+            problems.append(Problem(f"{prefix}_{name}" if prefix else name, "broken", f"{where}: left out: {why}"))
     return list(specs.values()), problems
 
 

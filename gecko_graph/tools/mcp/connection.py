@@ -17,7 +17,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -31,7 +31,8 @@ from mcp import Client, ClientSession, MCPError, StdioServerParameters
 from mcp import types as protocol
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
-from pydantic import TypeAdapter
+from mcp_types.methods import validate_server_result
+from pydantic import TypeAdapter, ValidationError
 
 from ...errors import GeckoError, InDoubt, NotMade
 from ...models.failure import MCP_REFUSALS, REFUSED, refuses
@@ -112,10 +113,42 @@ class _WatchedStream:
         await self.aclose()
 
 
+class _ReadStream:
+    """The stream from a server: `read` is shown each message before the client, which would refuse a whole list."""
+
+    def __init__(self, stream: Any, read: Callable[[Any], None]) -> None:
+        self._stream, self._read = stream, read
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    async def receive(self) -> Any:
+        item = await self._stream.receive()
+        self._read(item)
+        return item
+
+    def __aiter__(self) -> _ReadStream:
+        return self
+
+    async def __anext__(self) -> Any:
+        item = await self._stream.__anext__()
+        self._read(item)
+        return item
+
+    async def __aenter__(self) -> _ReadStream:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: Any) -> Any:
+        return await self._stream.__aexit__(*error)
+
+
 @asynccontextmanager
-async def _watched(transport: AbstractAsyncContextManager[Any]) -> AsyncGenerator[Any, None]:
+async def _watched(
+    transport: AbstractAsyncContextManager[Any], read: Callable[[Any], None]
+) -> AsyncGenerator[Any, None]:
     async with transport as (reading, writing):
-        yield reading, _WatchedStream(writing)
+        yield _ReadStream(reading, read), _WatchedStream(writing)
 
 
 @dataclass(eq=False, repr=False)
@@ -130,6 +163,8 @@ class McpConnection:
     auth: Any = None
     """An `httpx2.Auth` that signs HTTP requests."""
     timeout_s: float = 30.0
+    left_out: dict[str, str] = field(default_factory=dict)
+    """Tools that break the protocol, by name, and how: the client would refuse the list that they stand in."""
     _held: asyncio.Task[None] | None = None
     _ready: asyncio.Future[ClientSession] | None = None
     _stop: asyncio.Event = field(default_factory=asyncio.Event)
@@ -140,7 +175,11 @@ class McpConnection:
         exchange = await self._start_exchange()
         try:
             async with asyncio.timeout(self.timeout_s):
-                return await _list_pages(await self._session())
+                found = await _list_pages(await self._session())
+            if self.left_out and not found:
+                name, why = next(iter(self.left_out.items()))
+                raise GeckoError(f"MCP server {self.label}: none of its tools can be read: {name}: {why}")
+            return found
         except GeckoError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever a client raises; its text may hold credentials
@@ -222,13 +261,36 @@ class McpConnection:
                 timeout = httpx2.Timeout(self.timeout_s, read=300.0)
                 http = httpx2.AsyncClient(transport=transport, auth=self.auth, timeout=timeout, trust_env=False)
                 await stack.enter_async_context(http)
-                target = _watched(streamable_http_client(target, http_client=http, max_sse_event_size=MAX_BYTES))
+                target = _watched(
+                    streamable_http_client(target, http_client=http, max_sse_event_size=MAX_BYTES), self._sift
+                )
             elif isinstance(target, StdioServerParameters):
                 target = target.model_copy(update={"env": {**(target.env or {}), **exchange.secrets}})
                 errors: Any = sys.__stderr__ or subprocess.DEVNULL  # a notebook's sys.stderr is no file
-                target = _watched(stdio_client(target, errlog=errors))
+                target = _watched(stdio_client(target, errlog=errors), self._sift)
             client = await stack.enter_async_context(Client(target, cache=None))
             yield client.session
+
+    def _sift(self, item: Any) -> None:
+        """Take the tools that break the protocol out of a list of tools."""
+        result = getattr(getattr(item, "message", None), "result", None)
+        session = self._ready.result() if self._ready is not None and self._ready.done() else None
+        if session is None or not isinstance(result, dict) or not isinstance(result.get("tools"), list):
+            return
+        version, tools, result["tools"] = (
+            session.protocol_version or protocol.LATEST_PROTOCOL_VERSION,
+            result["tools"],
+            [],
+        )
+        if _find_break(result, version):  # the list as such is broken, not a tool in it
+            result["tools"] = tools
+            return
+        for number, tool in enumerate(tools):
+            if why := _find_break({**result, "tools": [tool]}, version):
+                name = tool.get("name") if isinstance(tool, dict) else None
+                self.left_out[str(name or f"tool {number}")[:100]] = why
+            else:
+                result["tools"].append(tool)
 
     async def _start_exchange(self) -> _Exchange:
         exchange = _Exchange(await asyncio.to_thread(self._read_sources))
@@ -278,7 +340,8 @@ class McpConnection:
         code = error.code if isinstance(error, MCPError) else None
         is_refused = code in MCP_REFUSALS or (code == protocol.INVALID_REQUEST and exchange.status is None)
         if code is not None and (is_refused or refuses(exchange.status)):
-            content: list[Any] = [{"type": "text", "text": json.dumps({"error": why, "code": code})}]
+            said = json.dumps({"error": why, "code": code}, ensure_ascii=False)
+            content: list[Any] = [{"type": "text", "text": said}]
             more = {"http": {"http_status": exchange.status}, **REFUSED}
             return ToolMessage(content, name=name, status="error", tool_call_id="", additional_kwargs=more)
         raise InDoubt(f"{where} may have taken effect: {why}")
@@ -299,6 +362,18 @@ class McpConnection:
         message.status = "error" if read.get("isError") else "success"
         message.artifact = None if structured is None else {"structured_content": structured}
         return message
+
+
+def _find_break(result: JsonObject, version: str) -> str:
+    """Return how a list of tools breaks the protocol; nothing where it does not."""
+    try:
+        validate_server_result("tools/list", version, result)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        return f"{'.'.join(str(one) for one in first['loc'][2:])}: {first['msg']}"[:300].removeprefix(": ")
+    except (KeyError, ValueError):  # a version that the client does not know
+        return ""
+    return ""
 
 
 async def _list_pages(session: ClientSession) -> list[JsonObject]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import replace
 from functools import cache
@@ -24,11 +24,12 @@ from typing import Any, NamedTuple
 import httpx
 from langchain_core.messages import ToolMessage
 
-from ...errors import InDoubt, ToolkitError
+from ...errors import InDoubt, Refused, ToolkitError
 from ...models.failure import REFUSED, read_retry_after, refuses
 from ...state import CallStatus, Json, JsonObject
 from ..spec import ToolSpec
 from .credentials import Auth, Credentials, Secrets, Server, resolve_server
+from .fields import find_unsendable
 from .request import build_request
 
 TIMEOUT_S = 30.0
@@ -111,7 +112,7 @@ class HttpFunction:
         if in_doubt and not self._tool.trusted:
             raise InDoubt(f"{self._where} may have taken effect: {json.dumps(error, ensure_ascii=False)[:500]}")
         result = error["body"] if isinstance(error.get("body"), dict) else error
-        content: list[str | dict[Any, Any]] = [{"type": "text", "text": json.dumps(result)}]
+        content: list[str | dict[Any, Any]] = [{"type": "text", "text": json.dumps(result, ensure_ascii=False)}]
         more = {"http": error, **({} if in_doubt else REFUSED)}
         return ToolMessage(content, status="error", tool_call_id="", additional_kwargs=more)
 
@@ -157,10 +158,18 @@ def add_functions(
         raise ToolkitError(f"server: unknown variables {sorted(unknown)}; the document has {sorted(variables)}")
     credentials = Credentials(auth, given)
     bases = [resolve_server(tool.binding.server if tool.binding else None, server) for tool in given]
-    return [
+    made = [
         replace(tool, real=HttpFunction(tool, base, credentials, client)) if base else tool
         for tool, base in zip(given, bases, strict=True)
     ]
+    return [replace(tool, simulate=_never(why)) if (why := find_unsendable(tool)) else tool for tool in made]
+
+
+def _never(why: str) -> Callable[..., Any]:
+    def simulate(_: JsonObject, /, **args: Any) -> Any:
+        raise Refused(why)
+
+    return simulate
 
 
 def _send(client: httpx.Client, request: httpx.Request, deadline: float) -> _Answer:

@@ -7,7 +7,8 @@
 - Headers: `simple`; control characters are refused.
 - Bodies: JSON, forms, multipart, text, or a whole body as it is. A member with `format: binary` (or a content media
   type) is a file part: the bytes of a `data:...;base64,` address, else the text in UTF-8.
-- What a style cannot nest (a list in a list) is written as JSON.
+- What a style cannot nest (a list in a list, an object in a form) is written as JSON; what it could not part again
+  (a list of a header whose items hold commas) is refused.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ STYLES = {
 
 DELIMITERS = {"form": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C"}
 JSON_MEDIA = "application/json"
+LINES = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/json-lines")
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 VARIABLE = re.compile(r"\{([^{}]+)\}")
@@ -71,6 +73,9 @@ def build_request(tool: ToolSpec, base: str, args: Mapping[str, Any], *, extra: 
     headers = {"accept": f"{JSON_MEDIA}, */*;q=0.5", "accept-encoding": "identity", **extra}
     cookies: list[str] = []
     members: JsonObject = {}
+    taken = {
+        place: {wire for other, wire in binding.places.values() if other == place} for place in ("query", "cookie")
+    }
     for name, (place, wire, value) in values.items():
         style = binding.styles.get(name, {})
         if place == "body":
@@ -78,8 +83,9 @@ def build_request(tool: ToolSpec, base: str, args: Mapping[str, Any], *, extra: 
         elif place == "header" and wire.lower() in CLIENT_HEADERS:
             raise CannotSend(f"the header {wire!r} is set by the client")
         elif value is not None and place == "header":
-            headers[wire.lower()] = _format_simple("", value, style, format_scalar)
+            headers[wire.lower()] = _format_simple(wire.lower(), value, style, format_scalar)
         elif value is not None and place in ("query", "cookie"):
+            _check_members(name, value, style, taken[place])
             pairs = [f"{key}={text}" for key, text in format_pairs(wire, value, style)]
             (query if place == "query" else cookies).extend(pairs)
     headers |= {"cookie": "; ".join(cookies)} if cookies else {}
@@ -135,12 +141,36 @@ def _format_simple(name: str, value: Json, style: JsonObject, coder: Any = _quot
     explode = style.get("explode", False)
     if isinstance(value, dict):
         pairs = [(coder(key), coder(member)) for key, member in value.items()]
-        parts = [f"{key}={text}" for key, text in pairs] if explode else [",".join(chain.from_iterable(pairs))]
+        texts = [f"{key}={text}" for key, text in pairs] if explode else [*chain.from_iterable(pairs)]
         named = named and not explode
     else:
         texts = [coder(one) for one in (value if isinstance(value, list) else [value])]
-        parts = texts if explode else [",".join(texts)]
+    if isinstance(value, dict | list):
+        joined = _join(name, texts, separator if explode else ",", trims=coder is format_scalar)
+    else:
+        joined = texts[0]
+    parts = texts if explode else [joined]
     return first + separator.join(f"{_quote(name)}={part}" if named else part for part in parts)
+
+
+def _join(name: str, texts: list[str], separator: str, *, trims: bool = False) -> str:
+    """Return texts as one that can be parted again; a reader that `trims` loses spaces. Raises CannotSend."""
+    joined = separator.join(texts)
+    if texts and joined.split(separator) != texts:
+        raise CannotSend(f"{name!r}: a value holds {unquote(separator)!r}, which parts the values of its style")
+    if trims and (texts == [""] or any(text != text.strip(" \t") for text in texts)):
+        raise CannotSend(f"{name!r}: a value in a list of a header must not be empty, nor begin or end in a space")
+    return joined
+
+
+def _check_members(name: str, value: Json, style: JsonObject, taken: set[str]) -> None:
+    """Raise CannotSend where a member of an object that is written apart would be read as another parameter."""
+    kind = style.get("style", "form")
+    is_apart = style.get("explode", kind == "form") and kind != "deepObject" and "content" not in style
+    if isinstance(value, dict) and is_apart:
+        if clash := value.keys() & taken:
+            raise CannotSend(f"{name!r}: its member {min(clash)!r} would be read as another parameter")
+        taken |= value.keys()
 
 
 def format_pairs(name: str, value: Json, style: JsonObject) -> list[tuple[str, str]]:
@@ -158,10 +188,11 @@ def format_pairs(name: str, value: Json, style: JsonObject) -> list[tuple[str, s
             return pairs
         texts = list(chain.from_iterable(pairs))
     else:
+        safe = safe if explode else safe.replace(",", "")
         texts = [_quote(one, safe) for one in (value if isinstance(value, list) else [value])]
         if explode:
             return [(key, text) for text in texts]
-    return [(key, DELIMITERS.get(kind, ",").join(texts))] if texts else []
+    return [(key, _join(name, texts, DELIMITERS.get(kind, ",")))] if texts else []
 
 
 def _format_content(value: Json, style: JsonObject) -> str:
@@ -173,6 +204,8 @@ def _leaves(path: str, value: Json) -> Iterator[tuple[str, Json]]:
         yield from [] if value is None else [(path, value)]
         return
     for key, member in value.items() if isinstance(value, dict) else enumerate(value):
+        if not str(key) or {*"[]"} & {*str(key)}:
+            raise CannotSend(f"{path!r}: the name {key!r} of a member cannot be written in brackets")
         yield from _leaves(f"{path}[{key}]", member)
 
 
@@ -192,21 +225,33 @@ def _body(tool: ToolSpec, binding: HttpBinding, members: JsonObject) -> dict[str
     if kind == "multipart/form-data" and isinstance(value, dict):
         return {"files": [part for name, one in value.items() for part in _parts(tool, binding, name, one)]}
     if kind == "application/x-www-form-urlencoded" and isinstance(value, dict):
-        pairs = [pair for name, one in value.items() for pair in format_pairs(name, one, field_style(binding, name))]
+        taken, styles = {*value}, {name: field_style(binding, name, one) for name, one in value.items()}
+        for name, one in value.items():
+            _check_members(name, one, styles[name], taken)
+        pairs = [pair for name, one in value.items() for pair in format_pairs(name, one, styles[name])]
         return {"content": "&".join(f"{key}={text}" for key, text in pairs).encode(), "media": media}
     if kind == JSON_MEDIA or kind.endswith("+json") or ("*" in kind and not isinstance(value, str)):
         coded = json.dumps(value, ensure_ascii=False).encode()
         return {"content": coded, "media": JSON_MEDIA if "*" in kind else media}
-    if isinstance(value, dict | list) and not kind.startswith("text/"):
+    if kind in LINES:
+        rows = (json.dumps(one, ensure_ascii=False) for one in (value if isinstance(value, list) else [value]))
+        return {"content": "".join(f"{row}\n" for row in rows).encode(), "media": media}
+    if isinstance(value, dict | list) and not is_text(kind):
         raise CannotSend(f"a body of type {media} must be text, not an object or a list")
     return {"content": _octets(value)[0], "media": OCTETS if "*" in kind else media}
 
 
-def field_style(binding: HttpBinding, name: str) -> JsonObject:
-    """Return the style of a form's field: JSON where its encoding names only that content type."""
+def is_text(kind: str) -> bool:
+    """Return whether a media type takes any JSON value as text."""
+    return kind.startswith("text/") and "xml" not in kind
+
+
+def field_style(binding: HttpBinding, name: str, value: Json = None) -> JsonObject:
+    """Return the style of a form's field: JSON of an object, or where its encoding names only that content type."""
     rule: JsonObject = binding.body.get("encoding", {}).get(name, {})
-    is_json = not rule.keys() & {"style", "explode", "allowReserved"} and "json" in rule.get("contentType", "")
-    return {"content": JSON_MEDIA} if is_json else rule
+    has_style = rule.keys() & {"style", "explode", "allowReserved"}
+    is_json = isinstance(value, dict) or "json" in rule.get("contentType", "")
+    return {"content": JSON_MEDIA} if is_json and not has_style else rule
 
 
 def _octets(value: Json) -> tuple[bytes, str | None]:

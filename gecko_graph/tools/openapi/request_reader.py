@@ -8,38 +8,36 @@ that was learned without it could be wrong.
 from __future__ import annotations
 
 import base64
-import json
-import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from email import message_from_bytes
 from email.policy import HTTP
+from email.utils import collapse_rfc2231_value
 from functools import lru_cache
-from typing import Any, NamedTuple
-from urllib.parse import quote, unquote, unquote_plus, urlsplit
+from urllib.parse import urlsplit
 
 import httpx
 
-from ...schemas.subschemas import IN_PLACE, follow
 from ...state import Json, JsonObject
 from ..spec import HttpBinding, ToolSpec
 from .credentials import Server, resolve_server
-from .request import DELIMITERS, FORMS, JSON_MEDIA, OCTETS, PATH_STYLES, VARIABLE, field_style, format_scalar
+from .fields import (
+    CannotRead,
+    Decode,
+    Field,
+    Pairs,
+    as_it_is,
+    decode_path,
+    decode_query,
+    fields_of,
+    load_json,
+    read_pairs,
+)
+from .request import FORMS, JSON_MEDIA, LINES, OCTETS, VARIABLE, field_style, is_text
+from .spellings import TwoWays
 
-_SPLIT = {"%20": r"%20|\+", "%7C": r"%7[Cc]|\|"}
-_SCALARS = frozenset({"string", "number", "integer", "boolean"})
-_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", dict: "object", list: "array"}
-Pairs = list[tuple[str, str]]
-Decode = Callable[[str], str]
-
-
-class CannotRead(ValueError):
-    """A request that is no call of an operation; the message is the cause, and holds no value."""
-
-    def __init__(self, why: str, *, is_media: bool = False) -> None:
-        super().__init__(why)
-        self.is_media = is_media
+__all__ = ["CannotRead", "Operations", "pattern_of", "read_cookies", "read_request"]
 
 
 class Operations:
@@ -84,22 +82,32 @@ def read_request(tool: ToolSpec, base: str, request: httpx.Request, *, unnamed: 
     Raises:
         CannotRead: It is no request of this operation. Its `is_media` is True where the body's media type is not read.
     """
+    try:
+        return _read_request(tool, base, request, unnamed)
+    except UnicodeError:
+        raise CannotRead("it holds bytes that are not UTF-8") from None
+    except TwoWays:
+        raise CannotRead("a parameter or field is written in two ways, or has too many levels") from None
+
+
+def _read_request(tool: ToolSpec, base: str, request: httpx.Request, unnamed: list[str] | None) -> JsonObject:
     binding = tool.binding or HttpBinding("post", "/")
     path, _, query = request.url.raw_path.decode().partition("?")
     template, _, fixed = binding.path.partition("#")[0].partition("?")
-    texts = [path, *filter(None, query.split("&"))]
+    found, queries = pattern_of(urlsplit(base).path.rstrip("/") + template).fullmatch(path), query.split("&")
     variables: dict[str, str] = {}
-    for one in (urlsplit(base).path.rstrip("/") + template, *filter(None, fixed.split("&"))):
-        found = next((hit for hit in map(pattern_of(one).fullmatch, texts) if hit), None)
+    for one in (template, *filter(None, fixed.split("&"))):
+        found = found if one is template else next(filter(None, map(pattern_of(one, ".").fullmatch, queries)), None)
         if found is None or request.method != binding.method.upper():
             raise CannotRead("no operation has its path")
-        texts.remove(found[0])
+        queries = queries if one is template else [each for each in queries if each != found[0]]
         variables |= dict(zip(VARIABLE.findall(one), found.groups(), strict=True))
-    args = {each.name: each.read(variables[wire]) for wire, each in _parts(tool, "path") if wire in variables}
-    args |= _read_pairs(_pairs(texts), _parts(tool, "query"), unquote_plus, tool)
-    sent = request.headers
-    args |= {each.name: each.read(sent[wire], str) for wire, each in _parts(tool, "header") if wire in sent}
-    args |= _read_pairs(_pairs(read_cookies(request)), _parts(tool, "cookie"), unquote)
+    args = {each.name: each.read(variables[wire]) for wire, each in fields_of(tool, "path") if wire in variables}
+    named, left = read_pairs(_pairs(queries), fields_of(tool, "query"), decode_query, tool)
+    if left:
+        raise CannotRead(f"a parameter that {tool.name} does not have: {min(left)}"[:120])
+    args |= named | _read_headers(tool, request)
+    args |= read_pairs(_pairs(read_cookies(request)), fields_of(tool, "cookie"), decode_path)[0]
     body, others = _read_body(tool, request)
     if unnamed is not None and not (tool.binding and tool.binding.body.get("closed")):
         unnamed += others
@@ -115,168 +123,30 @@ def read_cookies(request: httpx.Request) -> list[str]:
 
 
 @lru_cache(maxsize=4096)
-def pattern_of(template: str) -> re.Pattern[str]:
-    """Return what an address of this template looks like; each variable is a group."""
-    texts = VARIABLE.split(template)[::2]  # every second one is a variable's name
-    return re.compile("([^/&]+?)".join(re.escape(quote(text, safe="/:@!$&'()*+,;=~%[]")) for text in texts))
+def pattern_of(template: str, one: str = "[^/]") -> re.Pattern[str]:
+    """Return what an address of this template looks like; each variable is a group, of characters such as `one`."""
+    texts = ["".join(map(_either, text)) for text in VARIABLE.split(template)[::2]]  # every second one is a name
+    return re.compile(f"({one}+?)".join(texts))
+
+
+def _either(character: str) -> str:
+    """Return what a character of an address looks like, as it is or percent-encoded."""
+    coded = "".join(f"%{byte:02x}" for byte in character.encode())
+    return character if character == "/" or character.isalnum() else f"(?:{re.escape(character)}|(?i:{coded}))"
+
+
+def _read_headers(tool: ToolSpec, request: httpx.Request) -> JsonObject:
+    found: JsonObject = {}
+    for wire, one in fields_of(tool, "header"):
+        given = request.headers.get_list(wire)
+        if len(given) > 1 and one.kinds and not one.kinds & {"array", "object"}:
+            raise CannotRead(f"the header {wire} is there twice"[:120])
+        found |= {one.name: one.read(", ".join(given), str)} if given else {}
+    return found
 
 
 def _pairs(texts: Iterable[str]) -> Pairs:
     return [(key, value) for key, _, value in (one.partition("=") for one in texts if one)]
-
-
-class _Part(NamedTuple):
-    """A schema within a tool's parameters, which hold what it refers to; of an argument with its name and style."""
-
-    schema: Any
-    root: JsonObject
-    name: str
-    style: JsonObject
-
-    def made_of(self) -> Iterator[JsonObject]:
-        """Yield the schema and those that apply to the same value."""
-        waiting = [self.schema]
-        for one in waiting:
-            if isinstance(one, dict) and len(waiting) < 100:
-                yield one
-                waiting += [follow(self.root, str(one["$ref"]))] if "$ref" in one else []
-                waiting += [each for key in IN_PLACE for each in one.get(key, ())]
-
-    @property
-    def kinds(self) -> frozenset[str]:
-        """The types that a value may have; none where the schema does not say."""
-        found = set[str]()
-        for one in self.made_of():
-            listed = [*one.get("enum", ()), *([one["const"]] if "const" in one else [])]
-            given = one.get("type") or [_TYPES.get(type(value), "null") for value in listed]
-            found |= {given} if isinstance(given, str) else {*given}
-            found |= {kind for key, kind in (("properties", "object"), ("items", "array")) if key in one}
-        return frozenset(found | ({"integer"} if "number" in found else set()))
-
-    def is_only(self, kind: str) -> bool:
-        """Return whether a value is a list (or an object), never a scalar."""
-        return kind in self.kinds and not self.kinds & (_SCALARS | ({"array", "object"} - {kind}))
-
-    def names(self) -> list[str]:
-        """Return the members that are named."""
-        return [key for one in self.made_of() for key in one.get("properties") or {}]
-
-    def inner(self, key: str | None, style: JsonObject | None = None) -> _Part:
-        """Return the schema of a member, of an item for None."""
-        found: Any = {}
-        for one in self.made_of():
-            more = one.get("items") if key is None else one.get("additionalProperties")
-            found = found or (one.get("properties") or {}).get(key) or (more if isinstance(more, dict) else {})
-        return _Part(found, self.root, key or "", style or {})
-
-    def scalar(self, text: str) -> Json:
-        """Return the value that a text stands for."""
-        kinds = self.kinds
-        with suppress(ValueError, RecursionError):
-            value: Json = json.loads(text, parse_int=_as_number) if kinds - {"string"} else text
-            is_kind = _TYPES.get(type(value), "null") in kinds or (type(value) is float and value.is_integer())
-            if is_kind and not isinstance(value, str) and ("string" not in kinds or format_scalar(value) == text):
-                return self.fit(value)
-        return text
-
-    def fit(self, value: Json) -> Json:
-        """Return a value of a body, its whole numbers without a fraction where only an integer may stand."""
-        if isinstance(value, dict):
-            return {key: self.inner(key).fit(each) for key, each in value.items()}
-        if isinstance(value, list):
-            return [self.inner(None).fit(each) for each in value]
-        if type(value) is not float or not value.is_integer():
-            return value
-        has_bits = any(str(one.get("format")) in ("int32", "int64") for one in self.made_of())
-        is_kept = (abs(value) < 1 << 63 or has_bits) and "integer" in self.kinds and "number" not in self.kinds
-        return int(value) if is_kept else value  # more than its bits: for the validator to refuse
-
-    def listed(self, texts: list[str]) -> Json:
-        """Return texts as a list, a single one as itself unless only a list may stand here."""
-        only = self.is_only("array")
-        return [self.inner(None).scalar(each) for each in texts] if only or len(texts) != 1 else self.scalar(texts[0])
-
-    def tree(self, node: Any) -> Json:
-        """Return what texts by their deepObject keys stand for."""
-        if isinstance(node, str):
-            return self.scalar(node)
-        if [*node] == list(map(str, range(len(node)))) and ("array" in self.kinds or not self.kinds):
-            return [self.inner(None).tree(each) for each in node.values()]
-        return {key: self.inner(key).tree(each) for key, each in node.items()}
-
-    def read(self, raw: str, decode: Decode = unquote) -> Json:
-        """Return the value of one text: of a path's variable, a header, or a parameter whose style does not explode."""
-        if "content" in self.style:
-            return load_json(decode(raw)) if "json" in str(self.style["content"]) else self.scalar(decode(raw))
-        style, explode, kinds = str(self.style.get("style")), self.style.get("explode", False), self.kinds
-        first, separator, named = PATH_STYLES.get(style, PATH_STYLES["simple"])
-        separator = separator if explode else DELIMITERS.get(style, ",")
-        raw = raw.removeprefix(first)
-        raw = raw.partition("=")[2] if named and not explode else raw
-        # where the schema does not say, a separator that is not escaped is one; in a header nothing is escaped
-        may_split = kinds & {"array", "object"} or not (kinds or decode is str or self.style.get("allowReserved"))
-        parts = re.split(_SPLIT.get(separator, re.escape(separator)), raw) if may_split else [raw]
-        if self.is_only("object"):
-            texts = [decode(text) for part in parts for text in (part.split("=", 1) if explode else [part])]
-            return {key: self.inner(key).scalar(text) for key, text in zip(texts[::2], texts[1::2], strict=False)}
-        texts = [decode(part.partition("=")[2] if named and explode else part) for part in parts]
-        return [] if texts == [""] and decode is str and self.is_only("array") else self.listed(texts)
-
-    @property
-    def explodes(self) -> bool:
-        """Whether each value of a query parameter has a name before it."""
-        style = self.style
-        return bool(style.get("explode", style.get("style", "form") == "form")) and "content" not in style
-
-
-def _parts(tool: ToolSpec, place: str) -> list[tuple[str, _Part]]:
-    """Return the arguments that travel in a place, by their names there."""
-    binding, found = tool.binding or HttpBinding("post", "/"), list[tuple[str, _Part]]()
-    for name, schema in tool.parameters.get("properties", {}).items():
-        where, wire = binding.places.get(name, ("body", name))
-        style = field_style(binding, wire) if place == "body" else binding.styles.get(name, {})
-        found += [(wire, _Part(schema, tool.parameters, name, style))] if where == place else []
-    return found
-
-
-def _read_pairs(
-    pairs: Pairs, parts: list[tuple[str, _Part]], decode: Decode, closed: ToolSpec | None = None
-) -> JsonObject:
-    """Return arguments from names and values. Raises CannotRead for one that a `closed` tool does not have."""
-    named: dict[str, list[str]] = {}
-    for key, raw in pairs:
-        named.setdefault(decode(key), []).append(raw)
-    options = closed.binding.security if closed and closed.binding else ()
-    for credential in {str(each.get("name")) for option in options for each in option.values()}:
-        named.pop(credential, None)
-    found: JsonObject = {}
-    for wire, one in sorted(parts, key=lambda pair: pair[1].explodes and pair[1].is_only("object")):
-        if one.style.get("style") == "deepObject":
-            own = {key: decode(named.pop(key)[0]) for key in [*named] if key == wire or key.startswith(f"{wire}[")}
-            found |= {one.name: one.tree(_nest(wire, own))} if own else {}
-        elif one.explodes and one.is_only("object"):  # its members stand among the others
-            is_open = closed and all(each.get("additionalProperties") is not False for each in one.made_of())
-            keys = [key for key in named if is_open or key in one.names()]
-            found |= {one.name: {key: one.inner(key).scalar(decode(named.pop(key)[0])) for key in keys}} if keys else {}
-        elif wire in named:
-            raws = named.pop(wire)
-            found[one.name] = one.listed([*map(decode, raws)]) if one.explodes else one.read(raws[0], decode)
-    if closed and named:
-        raise CannotRead(f"a parameter that {closed.name} does not have: {min(named)}"[:120])
-    return found
-
-
-def _nest(wire: str, flat: Mapping[str, str]) -> Any:
-    """Return texts under keys such as `a[b][0]` as a tree."""
-    tree: Any = {}
-    for key, text in flat.items():
-        node, tokens = tree, re.findall(r"\[([^\]]*)\]", key[len(wire) :])
-        for token in tokens[:-1]:
-            node = node.setdefault(token, {}) if isinstance(node, dict) else {}
-        if not tokens or not isinstance(node, dict):
-            return text
-        node[tokens[-1] or str(len(node))] = text
-    return tree
 
 
 def _read_body(tool: ToolSpec, request: httpx.Request) -> tuple[JsonObject, JsonObject]:
@@ -284,7 +154,7 @@ def _read_body(tool: ToolSpec, request: httpx.Request) -> tuple[JsonObject, Json
 
     Where no body is sent, nor demanded, what its schema requires has its defaults.
     """
-    content, parts, binding = request.read(), dict(_parts(tool, "body")), tool.binding or HttpBinding("post", "/")
+    content, parts, binding = request.read(), dict(fields_of(tool, "body")), tool.binding or HttpBinding("post", "/")
     media = request.headers.get("content-type") or str(binding.body.get("media", JSON_MEDIA))
     is_form = media.lower().startswith(FORMS[1])
     if is_form and "boundary=" not in media and (content or binding.body.get("media") != FORMS[1]):
@@ -304,55 +174,64 @@ def _read_body(tool: ToolSpec, request: httpx.Request) -> tuple[JsonObject, Json
     return own, {wire: each for wire, each in value.items() if wire not in parts}
 
 
-def _decode(tool: ToolSpec, content: bytes, media: str, parts: Mapping[str, _Part]) -> Json:
+def _decode(tool: ToolSpec, content: bytes, media: str, parts: Mapping[str, Field]) -> Json:
     kind, whole = media.partition(";")[0].strip().lower(), parts.get("")
     if kind in FORMS and (whole is None or whole.is_only("object")):
         return _read_form(tool, content, media, parts)
-    if kind.endswith("json"):
-        return load_json(content.decode(errors="replace"))
+    if kind in LINES:
+        rows = [load_json(line) for line in _text(content, media).split("\n") if line.strip()]
+        return rows if len(rows) != 1 or (whole is not None and not whole.is_only("object")) else rows[0]
+    as_json = is_text(kind) and (whole is None or whole.is_only("object") or whole.is_only("array"))
+    if kind.endswith("json") or as_json:
+        return load_json(_text(content, media))
     if whole is None:
         raise CannotRead(f"a body of {kind}"[:120], is_media=True)
     return _as_text(content, kind)
 
 
-def _read_form(tool: ToolSpec, content: bytes, media: str, parts: Mapping[str, _Part]) -> JsonObject:
+def _read_form(tool: ToolSpec, content: bytes, media: str, parts: Mapping[str, Field]) -> JsonObject:
     """Return a form's fields by their names on the wire, those that the tool does not have as texts."""
     binding, whole = tool.binding or HttpBinding("post", "/"), parts.get("")
-    if media.lower().startswith(FORMS[1]):
-        return _read_multipart(content, media, whole, parts)
-    pairs = _pairs(content.decode(errors="replace").split("&"))
     names = {key: whole.inner(key, field_style(binding, key)) for key in whole.names()} if whole else {**parts}
     names = {key: one._replace(name=key) for key, one in names.items()}
-    for key in {unquote_plus(key) for key, _ in pairs}:
-        if not any(key == name or key.startswith(f"{name}[") for name in names):
-            names[key] = whole.inner(key) if whole else _Part({}, {}, key, {})
-    return _read_pairs(pairs, [*names.items()], unquote_plus)
+    if media.lower().startswith(FORMS[1]):
+        names = {key: one._replace(style={}) for key, one in names.items()}
+        found, left = read_pairs(_read_parts(content, media), [*names.items()], as_it_is)
+        decode: Decode = as_it_is
+    else:
+        decode = decode_query
+        found, left = read_pairs(_pairs(_text(content, media).split("&")), [*names.items()], decode)
+    more = {key: whole.inner(key) if whole else Field({}, {}, key, {}) for key in left}
+    return found | {key: one.listed([*map(decode, left[key])]) for key, one in more.items()}
 
 
-def _read_multipart(content: bytes, media: str, whole: _Part | None, parts: Mapping[str, _Part]) -> JsonObject:
-    """Return the parts of a multipart form; a file is a text or a `data:` address, as `build_request` takes it."""
+def _read_parts(content: bytes, media: str) -> list[tuple[str, Json]]:
+    """Return a multipart form's names and values; a file is a text or a `data:` address, as for `build_request`."""
     message = message_from_bytes(f"content-type: {media}\r\n\r\n".encode() + content, policy=HTTP)
-    found: JsonObject = {}
-    lists = dict[str, list[Json]]()
+    found = list[tuple[str, Json]]()
     for each in message.iter_parts() if message.is_multipart() else ():
         name = each.get_param("name", header="content-disposition")
-        if not isinstance(name, str):
+        if name is None:
             raise CannotRead("its multipart body is broken")
         payload, kind = bytes(each.get_payload(decode=True) or b""), each.get_content_type()
-        one = (whole.inner(name) if whole else parts.get(name)) or _Part({}, {}, name, {})
         if each.get_filename() is not None:
             value: Json = _as_text(payload, kind)
-        elif kind.endswith("json"):
-            value = load_json(payload.decode(errors="replace"))
         else:
-            value = (one.inner(None) if one.is_only("array") else one).scalar(payload.decode(errors="replace"))
-        lists.setdefault(name, []).append(value)
-        found[name] = (
-            lists[name] if len(lists[name]) > 1 or (one.is_only("array") and type(value) is not list) else value
-        )
+            text = _text(payload, str(each.get("content-type", "")))
+            value = load_json(text) if kind.endswith("json") else text
+        found.append((collapse_rfc2231_value(name), value))
     if not found and not content.rstrip().endswith(b"--"):  # which ends one, also of no parts
         raise CannotRead("its multipart body is broken")
     return found
+
+
+def _text(content: bytes, media: str) -> str:
+    """Return bytes as text, in the charset that a media type names. Raises UnicodeError."""
+    named = re.search(r"(?i)charset=\"?([\w.:-]+)", media)
+    try:
+        return content.decode(named[1] if named and named[1].lower() not in ("utf-8", "utf8") else "utf-8-sig")
+    except LookupError:
+        raise CannotRead("a body in an unknown charset", is_media=True) from None
 
 
 def _as_text(content: bytes, media: str) -> str:
@@ -361,18 +240,3 @@ def _as_text(content: bytes, media: str) -> str:
         if media in ("", OCTETS) or media.startswith("text/"):
             return content.decode()
     return f"data:{media or OCTETS};base64,{base64.b64encode(content).decode()}"
-
-
-def load_json(text: str) -> Json:
-    """Return what JSON says; a whole number beyond 64 bits as the nearest one that JSON's readers keep."""
-    try:
-        value: Json = json.loads(text, parse_int=_as_number)
-    except (ValueError, RecursionError):
-        raise CannotRead("its JSON is broken") from None
-    return value
-
-
-def _as_number(digits: str) -> int | float:
-    number = float(digits)
-    is_beyond = math.isfinite(number) and not -(1 << 63) <= number < 1 << 64
-    return number if is_beyond else int(digits)

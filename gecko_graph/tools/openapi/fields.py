@@ -1,0 +1,274 @@
+"""The named values of a request, by their schemas: the inverse of `request`'s styles, and what other clients write.
+
+A list may also stand under its name again and again, under `name[]` or `name[0]`, as a comma list where its items are
+no texts with commas, or as JSON; an object under `name[key]`, `name.key` or as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from typing import Any, NamedTuple
+from urllib.parse import unquote, unquote_plus
+
+from ...schemas.complaints import find_faults
+from ...schemas.subschemas import IN_PLACE, follow
+from ...state import Json, JsonObject
+from ..spec import HttpBinding, ToolSpec
+from .request import DELIMITERS, FORMS, JSON_MEDIA, LINES, PATH_STYLES, field_style, format_scalar, is_text
+from .spellings import Node, tokens_of
+
+_SPLIT = {"%20": r"%20|\+", "%7C": r"%7[Cc]|\|"}
+_SCALARS = frozenset({"string", "number", "integer", "boolean"})
+_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", dict: "object", list: "array"}
+Pairs = list[tuple[str, str]]
+Decode = Callable[[Any], Any]
+
+decode_path: Decode = partial(unquote, errors="strict")
+decode_query: Decode = partial(unquote_plus, errors="strict")
+_BOOLEANS = {**dict.fromkeys(("true", "1", "yes", "on"), True), **dict.fromkeys(("false", "0", "no", "off"), False)}
+"""What clients write for them: Python's `True`, PHP's 1, a form's `on`."""
+
+
+def as_it_is(value: Any) -> Any:
+    """Return a value that is decoded already."""
+    return value
+
+
+class CannotRead(ValueError):
+    """A request that is no call of an operation; the message is the cause, and holds no value."""
+
+    def __init__(self, why: str, *, is_media: bool = False) -> None:
+        super().__init__(why)
+        self.is_media = is_media
+
+
+class Field(NamedTuple):
+    """A schema within a tool's parameters, which hold what it refers to; of an argument with its name and style."""
+
+    schema: Any
+    root: JsonObject
+    name: str
+    style: JsonObject
+
+    def made_of(self) -> Iterator[JsonObject]:
+        """Yield the schema and those that apply to the same value."""
+        waiting = [self.schema]
+        for one in waiting:
+            if isinstance(one, dict) and len(waiting) < 100:
+                yield one
+                waiting += [follow(self.root, str(one["$ref"]))] if "$ref" in one else []
+                waiting += [each for key in IN_PLACE for each in one.get(key, ())]
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The types that a value may have; none where the schema does not say."""
+        found = set[str]()
+        for one in self.made_of():
+            listed = [*one.get("enum", ()), *([one["const"]] if "const" in one else [])]
+            given = one.get("type") or [_TYPES.get(type(value), "null") for value in listed]
+            found |= {given} if isinstance(given, str) else {*given}
+            found |= {kind for key, kind in (("properties", "object"), ("items", "array")) if key in one}
+        return frozenset(found | ({"integer"} if "number" in found else set()))
+
+    def is_only(self, kind: str) -> bool:
+        """Return whether a value is a list (or an object), never a scalar."""
+        return kind in self.kinds and not self.kinds & (_SCALARS | ({"array", "object"} - {kind}))
+
+    def names(self) -> list[str]:
+        """Return the members that are named."""
+        return [key for one in self.made_of() for key in one.get("properties") or {}]
+
+    def inner(self, key: str | None, style: JsonObject | None = None) -> Field:
+        """Return the schema of a member, of an item for None."""
+        found: Any = {}
+        for one in self.made_of():
+            more = one.get("items") if key is None else one.get("additionalProperties")
+            found = found or (one.get("properties") or {}).get(key) or (more if isinstance(more, dict) else {})
+        return Field(found, self.root, key or "", style or {})
+
+    def scalar(self, text: Json) -> Json:
+        """Return the value that a text stands for; what is read already fits."""
+        if not isinstance(text, str):
+            return self.fit(text)
+        kinds = self.kinds
+        if "boolean" in kinds and not kinds & {"string", "number", "integer"} and text.lower() in _BOOLEANS:
+            return _BOOLEANS[text.lower()]
+        with suppress(ValueError, RecursionError):
+            value: Json = json.loads(text, parse_int=_as_number) if kinds - {"string"} else text
+            is_kind = _TYPES.get(type(value), "null") in kinds or (type(value) is float and value.is_integer())
+            is_text = "string" in kinds and (value is None or format_scalar(value) != text)
+            if is_kind and not isinstance(value, str) and not is_text:
+                return self.fit(value)
+        return text
+
+    def fit(self, value: Json) -> Json:
+        """Return a value of a body, its whole numbers without a fraction where only an integer may stand."""
+        if isinstance(value, dict):
+            return {key: self.inner(key).fit(each) for key, each in value.items()}
+        if isinstance(value, list):
+            return [self.inner(None).fit(each) for each in value]
+        if type(value) is not float or not value.is_integer():
+            return value
+        has_bits = any(str(one.get("format")) in ("int32", "int64") for one in self.made_of())
+        is_kept = (abs(value) < 1 << 63 or has_bits) and "integer" in self.kinds and "number" not in self.kinds
+        return int(value) if is_kept else value  # more than its bits: for the validator to refuse
+
+    def listed(self, texts: list[Any]) -> Json:
+        """Return texts as a list, a single one as itself unless only a list may stand here."""
+        if len(texts) == 1 and (isinstance(texts[0], list) or not self.is_only("array")):
+            return self.scalar(texts[0])
+        return [self.inner(None).scalar(each) for each in texts]
+
+    def fits(self, value: Json) -> bool:
+        """Return whether the schema takes a value."""
+        defs = {"$defs": self.root.get("$defs", {})}
+        return not isinstance(self.schema, dict) or not find_faults({**self.schema, **defs}, value)
+
+    def read_all(self, raws: list[Any], decode: Decode) -> Json:
+        """Return the value of all texts under one name: as the style says, else as others write lists and objects."""
+        texts = [decode(raw) for raw in raws]
+        text = texts[0] if len(texts) == 1 and isinstance(texts[0], str) else ""
+        if text[:1] == "{" and self.is_only("object") and "content" not in self.style:
+            with suppress(CannotRead):
+                return self.fit(load_json(text))
+        found = [self.listed(texts) if self.explodes else _join([self.read(raw, decode) for raw in raws])]
+        if ("," in text or text[:1] == "[") and "array" in self.kinds and not self.fits(found[0]):
+            found += [self.listed([part.strip() for part in text.split(",")])]
+            with suppress(CannotRead):
+                found += [self.fit(load_json(text))] if text[:1] == "[" else []
+        return next(filter(self.fits, found[1:]), found[0])
+
+    def tree(self, node: Node, decode: Decode) -> Json:
+        """Return what the texts below a name stand for."""
+        if node.texts:
+            return self.read_all(node.texts, decode)
+        if node.items:
+            return [self.inner(None).tree(each, decode) for each in node.items]
+        order = sorted(node.members, key=lambda key: (len(key), key))
+        if order == [*map(str, range(len(order)))] and ("array" in self.kinds or not self.kinds):
+            return [self.inner(None).tree(node.members[key], decode) for key in order]
+        return {key: self.inner(key).tree(each, decode) for key, each in node.members.items()}
+
+    def read(self, raw: str, decode: Decode | None = None) -> Json:
+        """Return the value of one text: of a path's variable, a header, or a parameter whose style does not explode."""
+        decode = decode or decode_path
+        if "content" in self.style:
+            return load_json(decode(raw)) if "json" in str(self.style["content"]) else self.scalar(decode(raw))
+        style, explode, kinds = str(self.style.get("style")), self.style.get("explode", False), self.kinds
+        first, separator, named = PATH_STYLES.get(style, PATH_STYLES["simple"])
+        separator = separator if explode else DELIMITERS.get(style, ",")
+        if not raw.startswith(first) or (named and "=" not in raw):
+            raise CannotRead(f"{self.name} is not written in the style {style}: it begins with {first}"[:120])
+        raw = raw.removeprefix(first)
+        raw = raw.partition("=")[2] if named and not explode else raw
+        # where the schema does not say, a separator that is not escaped is one; in a header nothing is escaped
+        may_split = kinds & {"array", "object"} or not (kinds or decode is str or self.style.get("allowReserved"))
+        parts = re.split(_SPLIT.get(separator, re.escape(separator)), raw) if may_split else [raw]
+        parts = [part.strip() for part in parts] if decode is str and may_split else parts
+        if self.is_only("object"):
+            texts = [decode(text) for part in parts for text in (part.split("=", 1) if explode else [part])]
+            found = {key: self.inner(key).scalar(text) for key, text in zip(texts[::2], texts[1::2], strict=False)}
+            if 2 * len(found) != len(texts) or (explode and len(found) != len(parts)):
+                raise CannotRead(f"{self.name} is not written as names and values, each name once"[:120])
+            return found
+        texts = [decode(part.partition("=")[2] if named and explode else part) for part in parts]
+        return [] if texts == [""] and decode is str and self.is_only("array") else self.listed(texts)
+
+    @property
+    def explodes(self) -> bool:
+        """Whether each value of a query parameter has a name before it."""
+        style = self.style
+        return (
+            bool(style.get("explode", style.get("style", "form") in ("form", "deepObject"))) and "content" not in style
+        )
+
+
+def fields_of(tool: ToolSpec, place: str) -> list[tuple[str, Field]]:
+    """Return the arguments that travel in a place, by their names there."""
+    binding, found = tool.binding or HttpBinding("post", "/"), list[tuple[str, Field]]()
+    for name, schema in tool.parameters.get("properties", {}).items():
+        where, wire = binding.places.get(name, ("body", name))
+        style = field_style(binding, wire) if place == "body" else binding.styles.get(name, {})
+        found += [(wire, Field(schema, tool.parameters, name, style))] if where == place else []
+    return found
+
+
+def find_unsendable(tool: ToolSpec) -> str:
+    """Return why no request can carry a tool's body; nothing where one can."""
+    body = tool.binding.body if tool.binding else {}
+    media, fields = str(body.get("media", JSON_MEDIA)), fields_of(tool, "body")
+    kind = media.partition(";")[0].strip().lower()
+    if kind == JSON_MEDIA or kind.endswith("+json") or "*" in kind or kind in (*FORMS, *LINES) or is_text(kind):
+        return ""
+    held = any(wire or one.is_only("object") or one.is_only("array") for wire, one in fields)
+    return f"its body can never be sent: {media} takes a text, not an object or a list" if held else ""
+
+
+def read_pairs(
+    pairs: list[tuple[str, Any]], parts: list[tuple[str, Field]], decode: Decode, tool: ToolSpec | None = None
+) -> tuple[JsonObject, dict[str, list[Any]]]:
+    """Return arguments from names and values, and what is left; of a query without the `tool`'s credentials."""
+    named: dict[str, list[Any]] = {}
+    for key, raw in pairs:
+        named.setdefault(decode(key), []).append(raw)
+    options = tool.binding.security if tool and tool.binding else ()
+    for credential in {str(each.get("name")) for option in options for each in option.values()}:
+        named.pop(credential, None)
+    found, wires, exploded = JsonObject(), {wire for wire, _ in parts}, list[Field]()
+    for wire, one in sorted(parts, key=lambda pair: -len(pair[0])):
+        stem = wire.removesuffix("[]")
+        below = [key for key in named if key.startswith(stem) and key not in wires and tokens_of(key, stem)]
+        below = [] if below and one.kinds and not one.kinds & {"array", "object"} else below
+        if below:
+            node = Node.of(stem, [(key, named.pop(key)) for key in [*below, *({wire} & named.keys())]])
+            found[one.name] = one.tree(node, decode)
+        elif wire in named:
+            found[one.name] = one.read_all(named.pop(wire), decode)
+        elif (
+            one.explodes and one.style.get("style") != "deepObject" and one.is_only("object")
+        ):  # its members stand among the others
+            exploded.append(one)
+    is_open = [
+        tool and all(each.get("additionalProperties") is not False for each in one.made_of()) for one in exploded
+    ]
+    for one, takes_all in zip(exploded, is_open, strict=True):
+        keys = [key for key in named if key in one.names() or (takes_all and sum(map(bool, is_open)) == 1)]
+        members = {key: [decode(raw) for raw in named.pop(key)] for key in keys}
+        found |= {one.name: {key: one.inner(key).listed(texts) for key, texts in members.items()}} if keys else {}
+    return {one.name: found[one.name] for _, one in parts if one.name in found}, named
+
+
+def _join(values: list[Json]) -> Json:
+    """Return a value that may be given more than once: the items of all."""
+    return (
+        values[0]
+        if len(values) == 1
+        else [one for each in values for one in (each if isinstance(each, list) else [each])]
+    )
+
+
+def load_json(text: str) -> Json:
+    """Return what JSON says; a whole number beyond 64 bits as the nearest one that JSON's readers keep."""
+    try:
+        value: Json = json.loads(text, parse_int=_as_number, object_pairs_hook=_as_object)
+    except (ValueError, RecursionError) as error:
+        raise error if isinstance(error, CannotRead) else CannotRead("its JSON is broken") from None
+    return value
+
+
+def _as_object(members: list[tuple[str, Json]]) -> JsonObject:
+    found = dict(members)
+    if len(found) != len(members):
+        raise CannotRead("its JSON has a member twice")
+    return found
+
+
+def _as_number(digits: str) -> int | float:
+    number = float(digits)
+    is_beyond = math.isfinite(number) and not -(1 << 63) <= number < 1 << 64
+    return number if is_beyond else int(digits)

@@ -1,0 +1,96 @@
+"""What clients of a served document meet: its own error schema, booleans as they write them, a used port."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from gecko_graph import Toolkit
+from gecko_graph.cli import main
+from tests.serve.conftest import client_of, world_of
+from tests.tools.small_documents import body, document
+
+ERROR = {"type": "object", "required": ["message"], "properties": {"message": {"type": "string"}}}
+CLOSED = {**ERROR, "additionalProperties": False}
+FLAG = {"name": "all", "in": "query", "schema": {"type": "boolean"}}
+LIMIT = {"name": "limit", "in": "query", "schema": {"type": "integer"}}
+
+
+def answer(schema):
+    return {"description": "", "content": {"application/json": {"schema": schema}}}
+
+
+def client(responses, **more):
+    listing = {
+        "operationId": "list",
+        "parameters": [FLAG, LIMIT],
+        "responses": {"200": answer({}), **responses},
+        **more,
+    }
+    making = {"operationId": "make", "responses": {"201": answer({}), **responses}, **body(CLOSED)}
+    paths = {"/things": {"get": listing, "post": making}}
+    return client_of(world_of(Toolkit.from_openapi(document(paths))))
+
+
+@pytest.mark.parametrize("word", ["0", "1", "true", "True", "false", "False"])
+async def test_booleans_as_clients_write_them(word):
+    assert (await client({}).get("/things", params={"all": word})).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("responses", "status"),
+    [
+        ({"400": answer(ERROR), "500": answer(ERROR)}, 400),
+        ({"422": answer(CLOSED), "400": answer({"type": "string"})}, 422),
+        ({"4XX": answer(CLOSED)}, 422),
+        ({"default": answer(ERROR)}, 422),
+        ({"500": answer(CLOSED)}, 422),
+    ],
+)
+async def test_a_refusal_has_the_documents_error_schema(responses, status):
+    web = client(responses)
+    sent = [
+        await web.get("/things", params={"limit": "many"}),
+        await web.get("/things", params={"nosuch": 1}),
+        await web.post("/things", content=b"{", headers={"content-type": "application/json"}),
+        await web.post("/things", json={"message": 3}),
+    ]
+    for one in sent:
+        assert one.status_code == status
+        assert one.headers["content-type"] == "application/json"
+        assert isinstance(one.json()["message"], str)
+    assert "limit" in sent[0].json()["message"]
+    assert "nosuch" in sent[1].json()["message"]
+
+
+async def test_where_the_document_has_no_error_schema_it_is_a_problem():
+    refused = await client({"404": {"description": ""}}).get("/things", params={"limit": "many"})
+    assert (refused.status_code, refused.headers["content-type"]) == (422, "application/problem+json")
+    assert refused.json()["complaints"]
+
+
+async def test_a_missing_credential_is_refused_in_the_documents_schema():
+    paths = {"/x": {"get": {"operationId": "x", "security": [{"key": []}], "responses": {"401": answer(CLOSED)}}}}
+    schemes = {"key": {"type": "apiKey", "in": "header", "name": "X-Key"}}
+    toolkit = Toolkit.from_openapi(document(paths, components={"securitySchemes": schemes}))
+    refused = await client_of(world_of(toolkit)).get("/x")
+    assert (refused.status_code, [*refused.json()]) == (401, ["message"])
+    assert refused.headers["www-authenticate"]
+
+
+async def test_invalid_utf8_is_refused():
+    web = client({"400": answer(ERROR)})
+    sent = await web.post("/things", content=b'{"message": "caf\xe9"}', headers={"content-type": "application/json"})
+    assert (sent.status_code, sent.json()["message"]) == (400, "it holds bytes that are not UTF-8")
+
+
+def test_a_used_port_is_one_line(tmp_path, capsys):
+    (tmp_path / "api.json").write_text('{"openapi": "3.0.3", "info": {"title": "t", "version": "1"}, "paths": '
+                                       '{"/x": {"get": {"operationId": "x", "responses": {}}}}}')  # fmt: skip
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert main(["serve", str(tmp_path / "api.json"), "--port", str(port)]) != 0
+    said = capsys.readouterr().err.strip().splitlines()
+    assert [line for line in said if not line.startswith("note:")] == said[-1:]
+    assert f"--port {port}" in said[-1]
