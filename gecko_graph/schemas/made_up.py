@@ -74,15 +74,22 @@ def _groups(
     for key in ("anyOf", "oneOf"):
         if key in schema:
             yield _order(schema[key], root, dice), seen
+    yield from (([one, True], seen) for one in schema.get("dependentSchemas", {}).values())
     if "if" in schema:
         yield [{"allOf": [schema["if"], schema.get("then", True)]}, schema.get("else", True)], seen
 
 
 def _order(options: Sequence[Any], root: Any, dice: Dice) -> list[Any]:
-    """Return the branches, starting at a random one; null comes last, error bodies after it."""
+    """Return the branches, starting at a random one; null comes last, error bodies after it.
+
+    So does what holds where no name of a discriminator does.
+    """
 
     def rank(branch: Any) -> int:
-        return 2 if is_error_branch(branch, root) else isinstance(branch, Mapping) and branch.get("type") == "null"
+        rules = branch.get("properties") if isinstance(branch, Mapping) else None
+        is_rest = isinstance(rules, Mapping) and any(isinstance(one, dict) and "not" in one for one in rules.values())
+        is_null = isinstance(branch, Mapping) and branch.get("type") == "null"
+        return 2 if is_error_branch(branch, root) else is_null or is_rest
 
     start = dice.below(len(options))
     return sorted([*options[start:], *options[:start]], key=rank)

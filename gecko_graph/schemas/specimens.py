@@ -263,7 +263,7 @@ def _likely(flat: JsonObject, name: str) -> tuple[Fraction, Fraction]:
     return (Fraction(str(shown)), Fraction(str(shown))) if shown else (Fraction(1), Fraction(100))
 
 
-COMPOSED = vocabulary("$ref $dynamicRef allOf anyOf oneOf")
+COMPOSED = vocabulary("$ref $dynamicRef allOf anyOf oneOf dependentSchemas")
 
 _HINTS: Mapping[str, frozenset[str]] = {
     "object": vocabulary("properties required additionalProperties patternProperties minProperties"),
@@ -272,8 +272,7 @@ _HINTS: Mapping[str, frozenset[str]] = {
     "number": vocabulary("minimum maximum exclusiveMinimum exclusiveMaximum multipleOf"),
 }
 _CHECKED_AFTERWARDS = COMPOSED | vocabulary(
-    "not if contains propertyNames dependentRequired dependentSchemas unevaluatedItems unevaluatedProperties "
-    "patternProperties"
+    "not if contains propertyNames dependentRequired unevaluatedItems unevaluatedProperties patternProperties"
 )
 
 

@@ -1,0 +1,70 @@
+"""What a schema says of a value and of its members: through references and all that is composed in place.
+
+Schemas that hold of the same value are `$ref`, `$dynamicRef` and `allOf`; those that may hold are `anyOf`, `oneOf`,
+`if`, `then`, `else` and `dependentSchemas`, which is also how a discriminator's children are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from ..state import JsonObject
+from .subschemas import follow
+
+At = TypeVar("At")
+Follow = Callable[[str, At], tuple[Any, At]]
+"""A function from a reference, and where it is, to its target, and where that is. None is a target that is unknown."""
+
+REFERENCES = ("$ref", "$dynamicRef")
+_CONDITIONS = ("if", "then", "else")
+
+
+def follow_inside(reference: str, root: Any) -> tuple[Any, Any]:
+    """Resolve a reference in a schema that holds all that it refers to."""
+    return follow(root, reference), root
+
+
+def applying(
+    schema: Any, at: At, follow: Follow[At], *, perhaps: Callable[[Any], bool] | bool = True
+) -> Iterator[tuple[JsonObject, At]]:
+    """Yield a schema object, and those that apply to the same value, each once, with where it is.
+
+    Args:
+        schema: The schema.
+        at: Where it is, for `follow`.
+        follow: What resolves a reference.
+        perhaps: Whether those count that need not hold: all, none, or the alternatives of which this is true.
+    """
+    waiting, seen = [(schema, at)], set[int]()
+    while waiting:
+        one, here = waiting.pop()
+        if not isinstance(one, dict) or id(one) in seen:
+            continue
+        seen.add(id(one))
+        yield one, here
+        found = [follow(one[key], here) for key in REFERENCES if isinstance(one.get(key), str)]
+        found += [(each, here) for each in _listed(one, "allOf")]
+        if perhaps:
+            choices = [each for key in ("anyOf", "oneOf") for each in _listed(one, key)]
+            if perhaps is True:
+                choices += [one[key] for key in _CONDITIONS if key in one]
+                depending = one.get("dependentSchemas")
+                choices += depending.values() if isinstance(depending, dict) else ()
+            found += [(each, here) for each in choices if perhaps is True or perhaps(each)]
+        waiting += reversed(found)
+
+
+def _listed(schema: JsonObject, key: str) -> Sequence[Any]:
+    return schema[key] if isinstance(schema.get(key), list) else ()
+
+
+class Said(NamedTuple):
+    """A schema with the root that its references point into."""
+
+    schema: Any
+    root: Any
+
+    def parts(self, *, sure: bool = False) -> list[JsonObject]:
+        """Return the schema object and those that apply, or may apply, to the same value; only the `sure` ones."""
+        return [part for part, _ in applying(self.schema, self.root, follow_inside, perhaps=not sure)]
