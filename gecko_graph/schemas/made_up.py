@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice, product
 from typing import Any
@@ -20,6 +20,7 @@ from .specimens import (
     find_member_schema,
     is_composed,
     is_own_identifier,
+    list_examples,
     list_types,
     make_names,
     make_numbers,
@@ -145,6 +146,10 @@ MAX_ECHOED = 2_000
 MAX_ROUNDS = 2
 """How often a recursive reference is followed."""
 TRIES = 3
+_WRAPPERS = vocabulary("data result response payload body")
+"""Members that hold the thing itself, and so do not name it."""
+_ITEM = "try "
+"""What begins the last token of an item's trail."""
 
 _BAD = vocabulary(
     "error errors failure failed exception warning warnings invalid deleted blocked expired cancelled canceled more"
@@ -161,7 +166,13 @@ class TooLarge(RunFailure):
 
 
 def make_value(
-    schema: JsonObject, *, seed: int, key: str, hints: Mapping[str, Json] | None = None, subject: str = ""
+    schema: JsonObject,
+    *,
+    seed: int,
+    key: str,
+    hints: Mapping[str, Json] | None = None,
+    subject: str = "",
+    examples: Sequence[Json] = (),
 ) -> Json:
     """Make up a value that fits a schema.
 
@@ -171,6 +182,7 @@ def make_value(
         key: Identity of the value; equal keys and seeds give equal values, different keys different identifiers.
         hints: A call's arguments, repeated where the schema has fields of the same names.
         subject: Name of the tool, for identifiers.
+        examples: Whole values that are known; what the call says of a member is said of theirs.
 
     Raises:
         Impossible: No fitting value was found.
@@ -178,7 +190,7 @@ def make_value(
     reason, rules = "it allows nothing", rules_of(schema)
     # at last without the arguments: an echoed number may be larger than a result may hold
     for turn, (tight, args) in enumerate(((False, hints), (True, hints), (True, None))):
-        maker = _Maker(rules, key=f"{seed}\0{key}\0{turn}", args=args or {})
+        maker = _Maker(rules, key=f"{seed}\0{key}\0{turn}", args=args or {}, examples=examples)
         try:
             value = maker.make(rules.schema, Position(owner=noun(subject), tight=tight))
         except (Impossible, TooLarge) as failure:
@@ -201,18 +213,41 @@ class Position:
     refs: tuple[str, ...] = ()
     """References that led here, with repetitions."""
     listed: bool = False
+    again: bool = False
+    """Whether it is in an item that is not the first of its list."""
     tight: bool = False
     """Whether only required parts are made."""
+    above: frozenset[tuple[str, ...]] = frozenset()
+    """Names in the objects around the one here: what a call says of one of them, it does not say of a part."""
+    beside: frozenset[tuple[str, ...]] = frozenset()
+    """Names in the object here."""
+    is_thing: bool = False
+    """Whether an object around has an identifier of its own."""
+    is_other: bool = False
+    """Whether this is in a thing of another thing, of which a call says nothing."""
+
+    def inside(self, names: Iterable[str]) -> Position:
+        """Return the position inside an object whose members have these names."""
+        is_item = bool(self.trail) and str(self.trail[-1]).startswith(_ITEM)
+        is_thing = any(is_own_identifier(name, self.name or self.owner) for name in names)
+        return replace(
+            self,
+            above=self.above | self.beside,
+            beside=frozenset(map(words, names)),
+            is_thing=self.is_thing or is_thing,
+            is_other=self.is_other or (self.is_thing and (is_thing or is_item)),
+        )
 
     def member(self, name: str) -> Position:
         """Return the position of a member of the object here."""
-        return replace(self, trail=(*self.trail, name), name=name, owner=self.name or self.owner)
+        owner = self.owner if self.name in _WRAPPERS else self.name or self.owner
+        return replace(self, trail=(*self.trail, name), name=name, owner=owner)
 
 
 class _Maker:
-    def __init__(self, rules: Validator, *, key: str, args: Mapping[str, Json]) -> None:
+    def __init__(self, rules: Validator, *, key: str, args: Mapping[str, Json], examples: Sequence[Json] = ()) -> None:
         self._rules = rules
-        self._key = key
+        self._key, self._examples = key, examples
         self._args = {words(name): value for name, value in args.items() if len(json.dumps(value)) <= MAX_ECHOED}
         self._left = MAX_VALUES
 
@@ -250,11 +285,10 @@ class _Maker:
     def _flat(self, flat: JsonObject, position: Position, turn: int) -> Json:
         if "const" in flat:
             return flat["const"]
-        asked, dice = words(position.name), self._dice(position, f"field {turn}")
-        own = is_own_identifier(position.name, position.owner)
-        for name in () if own and position.listed else (asked, (*words(position.owner), *asked) if own else ()):
-            if name in self._args and self._fits(flat, self._args[name]):
-                return self._args[name]
+        dice = self._dice(position, f"field {turn}")
+        for value in chain(self._said(position), self._shown(flat, position)):
+            if self._fits(flat, value):
+                return value
         if "enum" in flat:
             return self._listed(flat, dice)
         for kind in list_types(flat):
@@ -263,6 +297,36 @@ class _Maker:
             except Impossible:
                 continue
         raise Impossible("no kind of value fits")
+
+    def _said(self, position: Position) -> Iterator[Json]:
+        """Yield what the call says of a field."""
+        asked, own = words(position.name), is_own_identifier(position.name, position.owner)
+        if position.is_other or asked in position.above or (own and position.listed):
+            return
+        for name in (asked, (*words(position.owner), *asked) if own else ()):
+            if name in self._args:
+                yield self._args[name]
+
+    def _shown(self, flat: JsonObject, position: Position) -> Iterator[Json]:
+        """Yield the schema's own examples and default, where they are no texts; of those each field has its own way."""
+        if position.tight or position.again:
+            return
+        whole = [] if position.trail else self._examples
+        for value in chain(whole, list_examples(flat)):
+            if value in whole or not isinstance(value, str | None):
+                yield self._with_said(value, flat, position)
+
+    def _with_said(self, value: Json, flat: JsonObject, position: Position) -> Json:
+        """Return an example with what the call says of its members."""
+        if not isinstance(value, dict):
+            return value
+        made, inside = JsonObject(), position.inside([*value])
+        for name, each in value.items():
+            rule, there = find_member_schema(flat, name), inside.member(name)
+            inner = next((one for one, _ in flatten(rule, self._rules.schema, self._dice(there, "shown"))), {})
+            said = (one for one in self._said(there) if self._fits(rule, one))
+            made[name] = next(said, self._with_said(each, inner, there))
+        return made
 
     def _of_kind(self, kind: str, flat: JsonObject, position: Position, dice: Dice) -> Json:
         if kind == "object":
@@ -305,7 +369,15 @@ class _Maker:
         item: Json = None
         seen = set(map(canonical, value))
         for salt in range(2 * TRIES):
-            item = self.make(rule, replace(position, trail=(*position.trail, len(value), f"try {salt}"), listed=True))
+            item = self.make(
+                rule,
+                replace(
+                    position,
+                    trail=(*position.trail, len(value), f"{_ITEM}{salt}"),
+                    listed=True,
+                    again=bool(value or salt),
+                ),
+            )
             if canonical(item) not in seen:
                 return item
         if unique or not needed:
@@ -318,6 +390,7 @@ class _Maker:
             rules.setdefault(name, find_member_schema(flat, name))
         room = flat.get("maxProperties", len(rules)) - len(required)
         value: JsonObject = {}
+        position = position.inside([*rules])
         for name, rule in rules.items():
             wanted = name in required
             if not wanted and (
@@ -352,6 +425,7 @@ def _scalars(kind: str, flat: JsonObject, position: Position, dice: Dice) -> Ite
     if kind == "null":
         yield None
     elif kind == "boolean":
+        yield from (one for one in list_examples(flat) if isinstance(one, bool))
         yield from (not _is_bad(position.name), _is_bad(position.name))
     elif kind == "string":
         yield from make_texts(flat, dice, name=position.name, owner=position.owner)

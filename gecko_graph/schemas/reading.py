@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from ..state import JsonObject
+from .rules import member_rules
 from .subschemas import follow
 
 At = TypeVar("At")
@@ -68,3 +69,22 @@ class Said(NamedTuple):
     def parts(self, *, sure: bool = False) -> list[JsonObject]:
         """Return the schema object and those that apply, or may apply, to the same value; only the `sure` ones."""
         return [part for part, _ in applying(self.schema, self.root, follow_inside, perhaps=not sure)]
+
+    def names(self) -> list[str]:
+        """Return the members that are named."""
+        found = (part["properties"] for part in self.parts() if isinstance(part.get("properties"), dict))
+        return list(dict.fromkeys(name for properties in found for name in properties))
+
+    def member(self, key: str | int | None) -> Said:
+        """Return what is said of a member by its name, or of an item by its index; of any item for None."""
+        found = [rule for part in self.parts() for rule in member_schemas(part, key)]
+        return Said(found[0] if len(found) == 1 else {"allOf": found} if found else True, self.root)
+
+
+def member_schemas(part: JsonObject, key: str | int | None) -> Iterator[Any]:
+    """Yield the schemas that one schema object itself has for a member, or for an item; none for any value."""
+    if isinstance(key, str):
+        yield from (rule for _, rule in member_rules([key], part))
+    else:
+        first = part.get("prefixItems", ())
+        yield first[key] if key is not None and key < len(first) else part.get("items", True)

@@ -228,6 +228,10 @@ def _vary(example: Json, dice: Dice) -> Json:
 
 def make_numbers(flat: JsonObject, dice: Dice, *, name: str, whole: bool) -> Iterator[int | float]:
     """Yield numbers within the bounds and on the step of a flat schema, the likeliest first; a few may miss it."""
+    shown = [value for value in list_examples(flat) if type(value) in (int, float)]
+    if is_identifier(name):  # that of another thing: as the example, with other digits
+        yield from (int(str(_vary(str(value), dice))) for value in shown if isinstance(value, int))
+    yield from shown
     low, high = _bounds(flat, whole=whole)
     start, stop = _likely(flat, name)
     if stop < low or start > high:  # beside the nearer bound
@@ -259,8 +263,7 @@ def _bounds(flat: JsonObject, *, whole: bool) -> tuple[Fraction, Fraction]:
 def _likely(flat: JsonObject, name: str) -> tuple[Fraction, Fraction]:
     if is_identifier(name):
         return Fraction(100_000), Fraction(999_999)
-    shown = next((value for value in list_examples(flat) if type(value) in (int, float)), 0)
-    return (Fraction(str(shown)), Fraction(str(shown))) if shown else (Fraction(1), Fraction(100))
+    return Fraction(1), Fraction(100)
 
 
 COMPOSED = vocabulary("$ref $dynamicRef allOf anyOf oneOf dependentSchemas")

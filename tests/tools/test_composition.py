@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gecko_graph import Toolkit
+from gecko_graph import Toolkit, World
 from gecko_graph.schemas.complaints import find_faults
 from gecko_graph.schemas.made_up import make_value
 
@@ -253,3 +253,22 @@ def test_a_list_of_items_and_what_follows_it():
     toolkit = corner({"items": [{"type": "string"}], "additionalItems": {"type": "integer"}})
     assert not is_refused(toolkit, {"deep": ["a", 1]})
     assert is_refused(toolkit, {"deep": ["a", "b"]})
+
+
+# what a document shows of a result --------------------------------------------------------------------------------
+
+
+def test_a_simulated_result_has_the_ids_of_its_call_and_what_the_document_shows():
+    schema = {"type": "object", "properties": {"id": {"type": "integer"}, "name": {"type": "string"}}}
+    media = {"application/json": {"schema": schema, "example": {"id": 9, "name": "Van"}}}
+    operation = {
+        "operationId": "put",
+        "parameters": [{"name": "id", "in": "path", "required": True, "schema": {"type": "integer"}}],
+        "requestBody": {"content": {"application/json": {"schema": schema}}},
+        "responses": {"200": {"description": "ok", "content": media}},
+    }
+    document = {"openapi": "3.0.0", "info": {"title": "t", "version": "1"}, "paths": {"/d/{id}": {"put": operation}}}
+    world = World(Toolkit.from_openapi(document), state={})
+    made = world.call({"name": "put", "args": {"id_path": 4, "name": "Lorry"}})["outcome"]
+    assert made["result"] == {"id": 4, "name": "Lorry"}
+    assert world.call({"name": "put", "args": {"id_path": 5}})["outcome"]["result"] == {"id": 5, "name": "Van"}
