@@ -77,7 +77,7 @@ class Said(NamedTuple):
 
     def member(self, key: str | int | None) -> Said:
         """Return what is said of a member by its name, or of an item by its index; of any item for None."""
-        found = [rule for part in self.parts() for rule in member_schemas(part, key)]
+        found = [rule for part in self.parts() for rule in member_schemas(part, key) if isinstance(rule, dict)]
         return Said(found[0] if len(found) == 1 else {"allOf": found} if found else True, self.root)
 
 

@@ -113,8 +113,9 @@ class ArgumentReader:
         name, where = parameter.get("name"), parameter.get("in")
         if not isinstance(name, str) or not name:
             raise error_at(place, "a parameter must have a name")
-        if not isinstance(where, str) or where not in STYLES:
-            raise error_at(place / "in", f"must be one of {', '.join(STYLES)}, not {where!r}")
+        places = [*STYLES, "querystring"] if "content" in parameter else [*STYLES]
+        if not isinstance(where, str) or where not in places:
+            raise error_at(place / "in", f"must be one of {', '.join(places)}, not {where!r}")
         if media := self.media(parameter, place):
             schema, examples, style = dict(media.schema or {}), media.examples, JsonObject(content=media.kind)
         else:

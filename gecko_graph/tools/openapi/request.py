@@ -38,6 +38,9 @@ STYLES = {
 }
 """The styles of each place, the default first."""
 
+SEQUENCES = ("application/jsonl", "application/x-ndjson", "application/json-seq")
+"""Media types of one JSON value after another, which are a list here."""
+
 DELIMITERS = {"form": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C"}
 JSON_MEDIA = "application/json"
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
@@ -82,6 +85,8 @@ def build_request(tool: ToolSpec, base: str, args: Mapping[str, Any], *, extra: 
         elif value is not None and place in ("query", "cookie"):
             pairs = [f"{key}={text}" for key, text in format_pairs(wire, value, style)]
             (query if place == "query" else cookies).extend(pairs)
+        elif value is not None and place == "querystring":
+            query.append(_format_querystring(value, style))
     headers |= {"cookie": "; ".join(cookies)} if cookies else {}
     body = _body(tool, binding, members)
     headers |= {"content-type": body.pop("media")} if "media" in body else {}
@@ -164,6 +169,13 @@ def format_pairs(name: str, value: Json, style: JsonObject) -> list[tuple[str, s
     return [(key, DELIMITERS.get(kind, ",").join(texts))] if texts else []
 
 
+def _format_querystring(value: Json, style: JsonObject) -> str:
+    """Return the value that is the whole query: a form, or one text of its media type."""
+    if style.get("content") == FORMS[0] and isinstance(value, dict):
+        return "&".join(f"{key}={text}" for name, one in value.items() for key, text in format_pairs(name, one, {}))
+    return _quote(_format_content(value, style))
+
+
 def _format_content(value: Json, style: JsonObject) -> str:
     return json.dumps(value, ensure_ascii=False) if "json" in str(style["content"]) else format_scalar(value)
 
@@ -194,6 +206,10 @@ def _body(tool: ToolSpec, binding: HttpBinding, members: JsonObject) -> dict[str
     if kind == "application/x-www-form-urlencoded" and isinstance(value, dict):
         pairs = [pair for name, one in value.items() for pair in format_pairs(name, one, field_style(binding, name))]
         return {"content": "&".join(f"{key}={text}" for key, text in pairs).encode(), "media": media}
+    if kind in SEQUENCES and isinstance(value, list):
+        begin = "\x1e" if kind.endswith("seq") else ""
+        coded = "".join(f"{begin}{json.dumps(one, ensure_ascii=False)}\n" for one in value).encode()
+        return {"content": coded, "media": media}
     if kind == JSON_MEDIA or kind.endswith("+json") or ("*" in kind and not isinstance(value, str)):
         coded = json.dumps(value, ensure_ascii=False).encode()
         return {"content": coded, "media": JSON_MEDIA if "*" in kind else media}

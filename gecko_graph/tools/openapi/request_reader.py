@@ -11,7 +11,7 @@ import base64
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from email import message_from_bytes
 from email.policy import HTTP
@@ -21,11 +21,11 @@ from urllib.parse import quote, unquote, unquote_plus, urlsplit
 
 import httpx
 
-from ...schemas.subschemas import IN_PLACE, follow
+from ...schemas.reading import Said
 from ...state import Json, JsonObject
 from ..spec import HttpBinding, ToolSpec
 from .credentials import Server, resolve_server
-from .request import DELIMITERS, FORMS, JSON_MEDIA, OCTETS, PATH_STYLES, VARIABLE, field_style, format_scalar
+from .request import DELIMITERS, FORMS, JSON_MEDIA, OCTETS, PATH_STYLES, SEQUENCES, VARIABLE, field_style, format_scalar
 
 _SPLIT = {"%20": r"%20|\+", "%7C": r"%7[Cc]|\|"}
 _SCALARS = frozenset({"string", "number", "integer", "boolean"})
@@ -96,7 +96,10 @@ def read_request(tool: ToolSpec, base: str, request: httpx.Request, *, unnamed: 
         texts.remove(found[0])
         variables |= dict(zip(VARIABLE.findall(one), found.groups(), strict=True))
     args = {each.name: each.read(variables[wire]) for wire, each in _parts(tool, "path") if wire in variables}
-    args |= _read_pairs(_pairs(texts), _parts(tool, "query"), unquote_plus, tool)
+    if whole := _parts(tool, "querystring"):
+        args |= {each.name: each.read_query("&".join(texts)) for _, each in whole if texts}
+    else:
+        args |= _read_pairs(_pairs(texts), _parts(tool, "query"), unquote_plus, tool)
     sent = request.headers
     args |= {each.name: each.read(sent[wire], str) for wire, each in _parts(tool, "header") if wire in sent}
     args |= _read_pairs(_pairs(read_cookies(request)), _parts(tool, "cookie"), unquote)
@@ -133,14 +136,9 @@ class _Part(NamedTuple):
     name: str
     style: JsonObject
 
-    def made_of(self) -> Iterator[JsonObject]:
-        """Yield the schema and those that apply to the same value."""
-        waiting = [self.schema]
-        for one in waiting:
-            if isinstance(one, dict) and len(waiting) < 100:
-                yield one
-                waiting += [follow(self.root, str(one["$ref"]))] if "$ref" in one else []
-                waiting += [each for key in IN_PLACE for each in one.get(key, ())]
+    def made_of(self) -> list[JsonObject]:
+        """Return the schema and those that apply to the same value."""
+        return Said(self.schema, self.root).parts()
 
     @property
     def kinds(self) -> frozenset[str]:
@@ -159,15 +157,11 @@ class _Part(NamedTuple):
 
     def names(self) -> list[str]:
         """Return the members that are named."""
-        return [key for one in self.made_of() for key in one.get("properties") or {}]
+        return Said(self.schema, self.root).names()
 
     def inner(self, key: str | None, style: JsonObject | None = None) -> _Part:
         """Return the schema of a member, of an item for None."""
-        found: Any = {}
-        for one in self.made_of():
-            more = one.get("items") if key is None else one.get("additionalProperties")
-            found = found or (one.get("properties") or {}).get(key) or (more if isinstance(more, dict) else {})
-        return _Part(found, self.root, key or "", style or {})
+        return _Part(Said(self.schema, self.root).member(key).schema, self.root, key or "", style or {})
 
     def scalar(self, text: str) -> Json:
         """Return the value that a text stands for."""
@@ -221,6 +215,14 @@ class _Part(NamedTuple):
             return {key: self.inner(key).scalar(text) for key, text in zip(texts[::2], texts[1::2], strict=False)}
         texts = [decode(part.partition("=")[2] if named and explode else part) for part in parts]
         return [] if texts == [""] and decode is str and self.is_only("array") else self.listed(texts)
+
+    def read_query(self, raw: str) -> Json:
+        """Return the value that a whole query stands for."""
+        if self.style.get("content") != FORMS[0]:
+            return self.read(raw)
+        pairs = _pairs(raw.split("&"))
+        names = dict.fromkeys([*self.names(), *(unquote_plus(key) for key, _ in pairs)])
+        return _read_pairs(pairs, [(key, self.inner(key)) for key in names], unquote_plus)
 
     @property
     def explodes(self) -> bool:
@@ -308,6 +310,8 @@ def _decode(tool: ToolSpec, content: bytes, media: str, parts: Mapping[str, _Par
     kind, whole = media.partition(";")[0].strip().lower(), parts.get("")
     if kind in FORMS and (whole is None or whole.is_only("object")):
         return _read_form(tool, content, media, parts)
+    if kind in SEQUENCES:
+        return [load_json(one) for one in re.split("[\n\x1e]", content.decode(errors="replace")) if one.strip()]
     if kind.endswith("json"):
         return load_json(content.decode(errors="replace"))
     if whole is None:
