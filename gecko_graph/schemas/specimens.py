@@ -213,8 +213,8 @@ def make_texts(flat: JsonObject, dice: Dice, *, name: str, owner: str) -> Iterat
 
 
 def _sized(value: str, dice: Dice, least: int, most: int | None) -> str:
-    value += dice.letters(max(0, least - len(value)))
-    return value if most is None else value[max(0, len(value) - most) :].strip() or dice.letters(most)
+    value = value if most is None else value[max(0, len(value) - most) :].strip() or dice.letters(most)
+    return value + dice.letters(max(0, least - len(value)))
 
 
 def _vary(example: Json, dice: Dice) -> Json:

@@ -153,6 +153,7 @@ class ArgumentReader:
         required = request.get("required") is True
         if _is_plain(schema, taken):
             arguments = _members(schema, media.examples)
+            schema |= _allow_shown(arguments, schema, media.examples, taken)
             if required != any(one.required for one in arguments):  # what its members say goes without saying
                 form["required"] = required
             return arguments, schema, form | ({"closed": True} if schema.get("additionalProperties") is False else {})
@@ -277,6 +278,22 @@ def _members(schema: JsonObject, examples: dict[str, Json]) -> list[Argument]:
     return arguments
 
 
+def _allow_shown(
+    arguments: list[Argument], schema: JsonObject, examples: dict[str, Json], taken: Collection[str]
+) -> JsonObject:
+    """Return what lets a body have the members of its own examples that are no arguments: read-only and unnamed ones.
+
+    One that has the name of another argument becomes an argument of its own.
+    """
+    opened = [open_json(value) for value in examples.values()]
+    shown = dict.fromkeys(name for value in opened if isinstance(value, dict) for name in value)
+    known = {one.wire for one in arguments}
+    others = [] if schema.get("additionalProperties") is False else [name for name in shown if name not in known]
+    arguments += [Argument("body", name, {}, False) for name in others if name in taken]
+    free = "|".join(re.escape(name) for name in others if name not in taken)
+    return {"patternProperties": {f"^(?:{free})$": True}} if free else {}
+
+
 def _with_defs_of(part: Any, whole: JsonObject) -> Any:
     """Return a part of a schema with the definitions of the whole that it needs."""
     return {**part, "$defs": whole.get("$defs", {})} if isinstance(part, dict) and defs_of(part) else part
@@ -291,6 +308,8 @@ def _merge_arguments(named: dict[str, Argument], body: JsonObject) -> JsonObject
         parameters["required"] = required
     more = _with_defs_of(body.get("additionalProperties", False), body)
     parameters["additionalProperties"] = _take_defs(more, defs)
+    if "patternProperties" in body:
+        parameters["patternProperties"] = body["patternProperties"]
     if "dependentSchemas" in body:
         parameters |= {"dependentSchemas": body["dependentSchemas"]}
         defs |= body.get("$defs", {})
