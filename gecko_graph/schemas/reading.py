@@ -70,15 +70,29 @@ class Said(NamedTuple):
         """Return the schema object and those that apply, or may apply, to the same value; only the `sure` ones."""
         return [part for part, _ in applying(self.schema, self.root, follow_inside, perhaps=not sure)]
 
+    def parts_for(self, accepts: Callable[[Any], bool]) -> Iterator[JsonObject]:
+        """Yield the schema object and those that apply to a value, which says which alternatives accept it."""
+        return (part for part, _ in applying(self.schema, self.root, follow_inside, perhaps=accepts))
+
     def names(self) -> list[str]:
         """Return the members that are named."""
         found = (part["properties"] for part in self.parts() if isinstance(part.get("properties"), dict))
         return list(dict.fromkeys(name for properties in found for name in properties))
 
+    def required(self) -> list[str]:
+        """Return the members that every value must have."""
+        listed = (part["required"] for part in self.parts(sure=True) if isinstance(part.get("required"), list))
+        return list(dict.fromkeys(name for names in listed for name in names))
+
     def member(self, key: str | int | None) -> Said:
         """Return what is said of a member by its name, or of an item by its index; of any item for None."""
         found = [rule for part in self.parts() for rule in member_schemas(part, key) if isinstance(rule, dict)]
         return Said(found[0] if len(found) == 1 else {"allOf": found} if found else True, self.root)
+
+
+def leads_nowhere(part: JsonObject, root: Any) -> bool:
+    """Return whether a schema object refers to what is not there, so that not all that applies is known."""
+    return any(follow(root, part[key]) is None for key in REFERENCES if isinstance(part.get(key), str))
 
 
 def member_schemas(part: JsonObject, key: str | int | None) -> Iterator[Any]:
