@@ -19,6 +19,8 @@ Follow = Callable[[str, At], tuple[Any, At]]
 
 REFERENCES = ("$ref", "$dynamicRef")
 _CONDITIONS = ("if", "then", "else")
+COMPOSED = frozenset({*REFERENCES, *_CONDITIONS, "allOf", "anyOf", "oneOf", "dependentSchemas"})
+"""Keywords whose schemas apply to the very value that the schema applies to."""
 
 
 def follow_inside(reference: str, root: Any) -> tuple[Any, Any]:
@@ -44,6 +46,8 @@ def applying(
             continue
         seen.add(id(one))
         yield one, here
+        if COMPOSED.isdisjoint(one):
+            continue
         found = [follow(one[key], here) for key in REFERENCES if isinstance(one.get(key), str)]
         found += [(each, here) for each in _listed(one, "allOf")]
         if perhaps:
