@@ -15,7 +15,7 @@ from ..state import Call, Complaint, Json, JsonObject
 from ..values.places import excerpt, json_path
 from .findings import Finding, find_unstorable, findings
 from .formats import FORMATS
-from .reading import Said, leads_nowhere, member_schemas
+from .reading import Said, applying, follow_inside, leads_nowhere, member_schemas
 from .rules import Same, accepts, canonical, check, extra_names, rules_of
 from .subschemas import follow
 
@@ -193,7 +193,11 @@ def leads_into(place: str, outer: str) -> bool:
 
 def _find_open(rules: Validator, value: Json, path: tuple[str | int, ...], schemas: list[Any]) -> list[str]:
     """Return the undecided paths in `value`, to which `schemas` apply; where they are many, the path of the whole."""
-    parts = list(Said({"allOf": schemas}, rules.schema).parts_for(lambda one: accepts(rules.evolve(schema=one), value)))
+
+    def fits(option: Any) -> bool:
+        return accepts(rules.evolve(schema=option), value)
+
+    parts = [part for part, _ in applying(schemas, rules.schema, follow_inside, perhaps=fits)]
     if any(_decides(part, value) for part in parts) or value is None or isinstance(value, bool):
         return []
     if not isinstance(value, dict | list):

@@ -29,17 +29,17 @@ def follow_inside(reference: str, root: Any) -> tuple[Any, Any]:
 
 
 def applying(
-    schema: Any, at: At, follow: Follow[At], *, perhaps: Callable[[Any], bool] | bool = True
+    schemas: Sequence[Any], at: At, follow: Follow[At], *, perhaps: Callable[[Any], bool] | bool = True
 ) -> Iterator[tuple[JsonObject, At]]:
-    """Yield a schema object, and those that apply to the same value, each once, with where it is.
+    """Yield schema objects, and those that apply to the same value, each once, with where it is.
 
     Args:
-        schema: The schema.
-        at: Where it is, for `follow`.
+        schemas: Schemas that apply to the value.
+        at: Where they are, for `follow`.
         follow: What resolves a reference.
         perhaps: Whether those count that need not hold: all, none, or the alternatives of which this is true.
     """
-    waiting, seen = [(schema, at)], set[int]()
+    waiting, seen = [(one, at) for one in reversed(schemas)], set[int]()
     while waiting:
         one, here = waiting.pop()
         if not isinstance(one, dict) or id(one) in seen:
@@ -72,11 +72,7 @@ class Said(NamedTuple):
 
     def parts(self, *, sure: bool = False) -> list[JsonObject]:
         """Return the schema object and those that apply, or may apply, to the same value; only the `sure` ones."""
-        return [part for part, _ in applying(self.schema, self.root, follow_inside, perhaps=not sure)]
-
-    def parts_for(self, accepts: Callable[[Any], bool]) -> Iterator[JsonObject]:
-        """Yield the schema object and those that apply to a value, which says which alternatives accept it."""
-        return (part for part, _ in applying(self.schema, self.root, follow_inside, perhaps=accepts))
+        return [part for part, _ in applying([self.schema], self.root, follow_inside, perhaps=not sure)]
 
     def names(self) -> list[str]:
         """Return the members that are named."""

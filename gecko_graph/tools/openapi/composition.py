@@ -75,12 +75,12 @@ class Composition:
     def _is_hidden(self, schema: Any, place: Place, key: str) -> bool:
         if not isinstance(schema, dict) or schema.get(key) is True or not ("$ref" in schema or "allOf" in schema):
             return isinstance(schema, dict) and schema.get(key) is True
-        return any(part.get(key) is True for part, _ in applying(schema, place, self.follow, perhaps=False))
+        return any(part.get(key) is True for part, _ in applying([schema], place, self.follow, perhaps=False))
 
     def named(self, place: Place) -> frozenset[str]:
         """Return the members that the schema at a place names or requires."""
         if place not in self._named:
-            parts = [part for part, _ in applying(self._documents.at(place), place, self.follow)]
+            parts = [part for part, _ in applying([self._documents.at(place)], place, self.follow)]
             listed = [part.get(key) for part in parts for key in ("properties", "required")]
             self._named[place] = frozenset(str(name) for one in listed if isinstance(one, dict | list) for name in one)
         return self._named[place]
@@ -89,7 +89,7 @@ class Composition:
         """Return the schemas that the one at a place extends by `allOf`, or by a `$ref`, directly or by others."""
         if place not in self._parents:
             self._parents[place] = frozenset()
-            found = [at for _, at in applying(self._documents.at(place), place, self.follow, perhaps=False)]
+            found = [at for _, at in applying([self._documents.at(place)], place, self.follow, perhaps=False)]
             self._parents[place] = frozenset(found) - {place}
         return self._parents[place]
 
@@ -172,7 +172,7 @@ class Composition:
         if not isinstance(schema, dict) or not depth:
             return None
         members = schema.get("properties")
-        for part, _ in applying(members.get(name) if isinstance(members, dict) else None, place, self.follow):
+        for part, _ in applying([members.get(name) if isinstance(members, dict) else None], place, self.follow):
             if "const" in part or isinstance(part.get("enum"), list):
                 return part["enum"] if "enum" in part else [part["const"]]
         parts = [("$ref", [schema])] if isinstance(schema.get("$ref"), str) else []
