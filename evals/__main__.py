@@ -33,6 +33,7 @@ SUITES = {
     "learn": "contracts learned from recorded calls, held beside calls of other tasks",
     "policy": "an airline's written policy as contracts: which clause stops which wrong write",
     "serve": "the server: what kill -9 leaves, forks a second, CPU a request beside a bare echo",
+    "wild": "documents and data of others as published: what is read, what is accepted",
     "retrieval": "the tools that a task needs, found among many: recall beside plain bm25s, and speed",
 }
 """What each suite measures. Its module, imported when it is asked for, holds it as `SUITE`."""

@@ -23,6 +23,7 @@ from gecko_graph.tools.function_dicts import spec_of_dict
 from gecko_graph.values.places import value_at
 from gecko_graph.world.check import validator
 
+from ..bfcl.strict import find_floats
 from ..harness.figures import Case, Cell, Measured, Published, Record, Table, rate, share
 from ..harness.options import find, read_jsonl
 from ..harness.suite import Expectation, Suite, Summary, by_group
@@ -109,7 +110,8 @@ class Rules:
             return [unknown_tool({"id": "", "name": call["name"], "args": call["arguments"]})]
         key = (id(tool), json.dumps(call["arguments"]))
         if key not in self._complaints:
-            self._complaints[key] = find_complaints(tool, call["arguments"])
+            args = call["arguments"]
+            self._complaints[key] = find_complaints(tool, args) or find_floats(tool, args)
         return self._complaints[key]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import Any, Protocol
@@ -15,7 +15,8 @@ from ..state import Call, Complaint, Json, JsonObject
 from ..values.places import excerpt, json_path
 from .findings import Finding, find_unstorable, findings
 from .formats import FORMATS
-from .rules import Same, accepts, canonical, check, extra_names, member_rules, rules_of
+from .reading import Said, applying, follow_inside, leads_nowhere, member_schemas
+from .rules import Same, accepts, canonical, check, extra_names, rules_of
 from .subschemas import follow
 
 MAX_COMPLAINTS = 20
@@ -101,30 +102,11 @@ def _close(key: Same) -> JsonObject | None:
     says = ("additionalProperties", "unevaluatedProperties")
     if not isinstance(root, dict) or any(key in root for key in says):
         return None
-    parts: list[JsonObject] = []
-    for part in _parts(root, root, set()):
-        if part is None or any(part.get(key, False) is not False for key in says):
-            return None
-        parts.append(part)
+    parts = Said(root, root).parts()
+    if any(leads_nowhere(part, root) or any(part.get(key, False) is not False for key in says) for part in parts):
+        return None
     names = {key: {name: True for part in parts for name in part.get(key, ())} for key in _NAMING}
     return names if any(names.values()) or any(part.get("type") == "object" for part in parts) else None
-
-
-def _parts(root: JsonObject, schema: Any, seen: set[int]) -> Iterator[JsonObject | None]:
-    """Yield every schema that may apply to the same object; None for a reference that cannot be resolved."""
-    if not isinstance(schema, dict) or id(schema) in seen:
-        return
-    seen.add(id(schema))
-    yield schema
-    for key in ("$ref", "$dynamicRef"):
-        if key in schema:
-            target = follow(root, schema[key])
-            yield from [None] if target is None else _parts(root, target, seen)
-    inner = [branch for key in ("allOf", "anyOf", "oneOf") for branch in schema.get(key, ())]
-    inner += [schema[key] for key in ("if", "then", "else") if key in schema]
-    inner += schema.get("dependentSchemas", {}).values()
-    for branch in inner:
-        yield from _parts(root, branch, seen)
 
 
 ERROR_NAMES = ("error", "errors")
@@ -213,7 +195,11 @@ def leads_into(place: str, outer: str) -> bool:
 
 def _find_open(rules: Validator, value: Json, path: tuple[str | int, ...], schemas: list[Any]) -> list[str]:
     """Return the undecided paths in `value`, to which `schemas` apply; where they are many, the path of the whole."""
-    parts = list(_applying(rules, schemas, value))
+
+    def fits(option: Any) -> bool:
+        return accepts(rules.evolve(schema=option), value)
+
+    parts = [part for part, _ in applying(schemas, rules.schema, follow_inside, perhaps=fits)]
     if any(_decides(part, value) for part in parts) or value is None or isinstance(value, bool):
         return []
     if not isinstance(value, dict | list):
@@ -221,24 +207,9 @@ def _find_open(rules: Validator, value: Json, path: tuple[str | int, ...], schem
     found: list[str] = []
     members: Iterable[tuple[str | int, Json]] = value.items() if isinstance(value, dict) else enumerate(value)
     for token, item in members:
-        inside = [inner for part in parts for inner in _member_schemas(part, token)]
+        inside = [inner for part in parts for inner in member_schemas(part, token)]
         found += _find_open(rules, item, (*path, token), inside)
     return found if len(found) <= MAX_LISTED or not path else [json_path(path)]
-
-
-def _applying(rules: Validator, schemas: list[Any], value: Json) -> Iterator[JsonObject]:
-    """Yield the schemas with their references, allOf, and those alternatives that accept the value."""
-    stack, seen = list(reversed(schemas)), set[int]()
-    while stack:
-        schema = stack.pop()
-        if not isinstance(schema, dict) or id(schema) in seen:
-            continue
-        seen.add(id(schema))
-        yield schema
-        stack += schema.get("allOf", ())
-        stack += (follow(rules.schema, schema[key]) for key in ("$ref", "$dynamicRef") if key in schema)
-        options = [option for key in ("anyOf", "oneOf") for option in schema.get(key, ())]
-        stack += (option for option in options if accepts(rules.evolve(schema=option), value))
 
 
 def _decides(schema: JsonObject, value: Json) -> bool:
@@ -264,14 +235,6 @@ def _options(description: str) -> frozenset[str]:
 def _bounded(schemas: list[JsonObject]) -> bool:
     below = any(key in schema for schema in schemas for key in ("minimum", "exclusiveMinimum"))
     return below and any(key in schema for schema in schemas for key in ("maximum", "exclusiveMaximum"))
-
-
-def _member_schemas(schema: JsonObject, token: str | int) -> Iterator[Any]:
-    if isinstance(token, int):
-        prefix = schema.get("prefixItems", [])
-        yield prefix[token] if token < len(prefix) else schema.get("items", True)
-    else:
-        yield from (rule for _, rule in member_rules([token], schema))
 
 
 MAX_CHARS = 300

@@ -72,7 +72,7 @@ def _wrong_kind(branch: list[ValidationError]) -> bool:
 
 def _distance(branch: list[ValidationError]) -> tuple[bool, int, int]:
     """Return a branch's distance from fitting: another kind of value, a tag that differs, more errors."""
-    tags = sum(len(error.relative_path) <= 1 and error.validator in ("const", "enum") for error in branch)
+    tags = sum(len(error.relative_path) <= 1 and error.validator in ("const", "enum", "not") for error in branch)
     return _wrong_kind(branch), tags, len(branch)
 
 

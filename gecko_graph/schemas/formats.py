@@ -94,7 +94,7 @@ def fits_format(name: str, value: object) -> bool:
     """Return whether the value has the format; True if the format is unknown or does not apply to such values."""
     if isinstance(value, str) and name in FORMATS:
         return FORMATS[name](value)
-    if isinstance(value, int) and not isinstance(value, bool) and name in INTEGER_BITS:
+    if isinstance(value, int | float) and not isinstance(value, bool) and name in INTEGER_BITS:
         half = 1 << (INTEGER_BITS[name] - 1)
         return -half <= value < half
     return True

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice, product
+from itertools import chain
 from typing import Any
 
 from jsonschema.protocols import Validator
 
 from ..errors import RunFailure
 from ..state import Json, JsonObject
-from .complaints import find_faults, is_error_branch
+from .complaints import find_faults
+from .flat import flatten
 from .rules import accepts, canonical, rules_of
 from .specimens import (
-    COMPOSED,
     Dice,
     find_member_schema,
     is_composed,
     is_own_identifier,
+    list_examples,
     list_types,
     make_names,
     make_numbers,
@@ -28,108 +29,6 @@ from .specimens import (
     vocabulary,
     words,
 )
-from .subschemas import follow
-
-MAX_ALTERNATIVES = 24
-
-_LARGER = vocabulary("minimum exclusiveMinimum minLength minItems minProperties minContains")
-_SMALLER = vocabulary("maximum exclusiveMaximum maxLength maxItems maxProperties maxContains")
-
-
-def flatten(schema: Any, root: Any, dice: Dice) -> Iterator[tuple[JsonObject, frozenset[str]]]:
-    """Yield the flat schemas that a schema reduces to, the likeliest first, each with the references that led to it.
-
-    A value of one of them is likely, not certain, to fit the schema: `oneOf` and `not` have to be checked afterwards.
-    """
-    return islice(_flat(schema, root, dice, frozenset()), MAX_ALTERNATIVES)
-
-
-def _flat(schema: Any, root: Any, dice: Dice, seen: frozenset[str]) -> Iterator[tuple[JsonObject, frozenset[str]]]:
-    if schema is True:
-        yield {}, seen
-    if not isinstance(schema, dict):
-        return
-    base = {key: value for key, value in schema.items() if key not in COMPOSED}
-    parts: list[list[tuple[JsonObject, frozenset[str]]]] = []
-    for options, followed in _groups(schema, root, dice, seen):
-        found = (flat for option in options for flat in _flat(option, root, dice, followed))
-        parts.append(list(islice(found, MAX_ALTERNATIVES)))
-    for combination in product(*parts):
-        merged: JsonObject | None = base
-        for flat, _ in combination:
-            merged = merge(merged, flat) if merged is not None else None
-        if merged is not None:
-            yield merged, seen.union(*(refs for _, refs in combination))
-
-
-def _groups(
-    schema: JsonObject, root: Any, dice: Dice, seen: frozenset[str]
-) -> Iterator[tuple[Sequence[Any], frozenset[str]]]:
-    """Yield groups of options: the target of a reference, a member of allOf, the branches of anyOf or oneOf."""
-    for key in ("$ref", "$dynamicRef"):
-        if isinstance(reference := schema.get(key), str) and reference not in seen:
-            target = follow(root, reference)
-            yield [True if target is None else target], seen | {reference}
-    yield from (([member], seen) for member in schema.get("allOf", ()))
-    for key in ("anyOf", "oneOf"):
-        if key in schema:
-            yield _order(schema[key], root, dice), seen
-    if "if" in schema:
-        yield [{"allOf": [schema["if"], schema.get("then", True)]}, schema.get("else", True)], seen
-
-
-def _order(options: Sequence[Any], root: Any, dice: Dice) -> list[Any]:
-    """Return the branches, starting at a random one; null comes last, error bodies after it."""
-
-    def rank(branch: Any) -> int:
-        return 2 if is_error_branch(branch, root) else isinstance(branch, Mapping) and branch.get("type") == "null"
-
-    start = dice.below(len(options))
-    return sorted([*options[start:], *options[:start]], key=rank)
-
-
-def merge(one: JsonObject, other: JsonObject) -> JsonObject | None:
-    """Return one schema for both; None where no value can fit both."""
-    merged = {**one, **other}
-    for key in one.keys() & other.keys():
-        both = _merge_value(key, one[key], other[key])
-        if both is None:
-            return None
-        merged[key] = both
-    return merged
-
-
-def _merge_value(key: str, one: Any, other: Any) -> Any:
-    if key in _LARGER or key in _SMALLER:
-        return max(one, other) if key in _LARGER else min(one, other)
-    if key == "type":
-        return _common_types(one, other)
-    if key == "enum":
-        listed = {canonical(value) for value in other}
-        return [value for value in one if canonical(value) in listed] or None
-    if key == "required":
-        return [*one, *(name for name in other if name not in one)]
-    if key in ("properties", "patternProperties"):
-        names = {**one, **other}
-        return {name: _both(one.get(name, True), other.get(name, True)) for name in names}
-    if key in ("items", "additionalProperties", "contains", "propertyNames"):
-        return _both(one, other) if one is not False and other is not False else False
-    return other
-
-
-def _both(one: Any, other: Any) -> Any:
-    if one is True or one == other:
-        return other
-    return one if other is True else {"allOf": [one, other]}
-
-
-def _common_types(one: Json, other: Json) -> list[str] | None:
-    first, second = ([types] if isinstance(types, str) else types for types in (one, other))
-    common = [kind for kind in first if kind in second]
-    if "integer" not in common and {"integer", "number"} <= {*first, *second}:
-        common.append("integer")
-    return common or None
-
 
 MAX_DEPTH = 24
 MAX_VALUES = 4_000
@@ -138,6 +37,10 @@ MAX_ECHOED = 2_000
 MAX_ROUNDS = 2
 """How often a recursive reference is followed."""
 TRIES = 3
+_WRAPPERS = vocabulary("data result response payload body")
+"""Members that hold the thing itself, and so do not name it."""
+_ITEM = "try "
+"""What begins the last token of an item's trail."""
 
 _BAD = vocabulary(
     "error errors failure failed exception warning warnings invalid deleted blocked expired cancelled canceled more"
@@ -154,7 +57,13 @@ class TooLarge(RunFailure):
 
 
 def make_value(
-    schema: JsonObject, *, seed: int, key: str, hints: Mapping[str, Json] | None = None, subject: str = ""
+    schema: JsonObject,
+    *,
+    seed: int,
+    key: str,
+    hints: Mapping[str, Json] | None = None,
+    subject: str = "",
+    examples: Sequence[Json] = (),
 ) -> Json:
     """Make up a value that fits a schema.
 
@@ -164,6 +73,7 @@ def make_value(
         key: Identity of the value; equal keys and seeds give equal values, different keys different identifiers.
         hints: A call's arguments, repeated where the schema has fields of the same names.
         subject: Name of the tool, for identifiers.
+        examples: Whole values that are known; what the call says of a member is said of theirs.
 
     Raises:
         Impossible: No fitting value was found.
@@ -171,7 +81,7 @@ def make_value(
     reason, rules = "it allows nothing", rules_of(schema)
     # at last without the arguments: an echoed number may be larger than a result may hold
     for turn, (tight, args) in enumerate(((False, hints), (True, hints), (True, None))):
-        maker = _Maker(rules, key=f"{seed}\0{key}\0{turn}", args=args or {})
+        maker = _Maker(rules, key=f"{seed}\0{key}\0{turn}", args=args or {}, examples=examples)
         try:
             value = maker.make(rules.schema, Position(owner=noun(subject), tight=tight))
         except (Impossible, TooLarge) as failure:
@@ -194,18 +104,41 @@ class Position:
     refs: tuple[str, ...] = ()
     """References that led here, with repetitions."""
     listed: bool = False
+    again: bool = False
+    """Whether it is in an item that is not the first of its list."""
     tight: bool = False
     """Whether only required parts are made."""
+    above: frozenset[tuple[str, ...]] = frozenset()
+    """Names in the objects around the one here: what a call says of one of them, it does not say of a part."""
+    beside: frozenset[tuple[str, ...]] = frozenset()
+    """Names in the object here."""
+    is_thing: bool = False
+    """Whether an object around has an identifier of its own."""
+    is_other: bool = False
+    """Whether this is in a thing of another thing, of which a call says nothing."""
+
+    def inside(self, names: Iterable[str]) -> Position:
+        """Return the position inside an object whose members have these names."""
+        is_item = bool(self.trail) and str(self.trail[-1]).startswith(_ITEM)
+        is_thing = any(is_own_identifier(name, self.name or self.owner) for name in names)
+        return replace(
+            self,
+            above=self.above | self.beside,
+            beside=frozenset(map(words, names)),
+            is_thing=self.is_thing or is_thing,
+            is_other=self.is_other or (self.is_thing and (is_thing or is_item)),
+        )
 
     def member(self, name: str) -> Position:
         """Return the position of a member of the object here."""
-        return replace(self, trail=(*self.trail, name), name=name, owner=self.name or self.owner)
+        owner = self.owner if self.name in _WRAPPERS else self.name or self.owner
+        return replace(self, trail=(*self.trail, name), name=name, owner=owner)
 
 
 class _Maker:
-    def __init__(self, rules: Validator, *, key: str, args: Mapping[str, Json]) -> None:
+    def __init__(self, rules: Validator, *, key: str, args: Mapping[str, Json], examples: Sequence[Json] = ()) -> None:
         self._rules = rules
-        self._key = key
+        self._key, self._examples = key, examples
         self._args = {words(name): value for name, value in args.items() if len(json.dumps(value)) <= MAX_ECHOED}
         self._left = MAX_VALUES
 
@@ -243,11 +176,10 @@ class _Maker:
     def _flat(self, flat: JsonObject, position: Position, turn: int) -> Json:
         if "const" in flat:
             return flat["const"]
-        asked, dice = words(position.name), self._dice(position, f"field {turn}")
-        own = is_own_identifier(position.name, position.owner)
-        for name in () if own and position.listed else (asked, (*words(position.owner), *asked) if own else ()):
-            if name in self._args and self._fits(flat, self._args[name]):
-                return self._args[name]
+        dice = self._dice(position, f"field {turn}")
+        for value in chain(self._said(position), self._shown(flat, position)):
+            if self._fits(flat, value):
+                return value
         if "enum" in flat:
             return self._listed(flat, dice)
         for kind in list_types(flat):
@@ -256,6 +188,36 @@ class _Maker:
             except Impossible:
                 continue
         raise Impossible("no kind of value fits")
+
+    def _said(self, position: Position) -> Iterator[Json]:
+        """Yield what the call says of a field."""
+        asked, own = words(position.name), is_own_identifier(position.name, position.owner)
+        if position.is_other or asked in position.above or (own and position.listed):
+            return
+        for name in (asked, (*words(position.owner), *asked) if own else ()):
+            if name in self._args:
+                yield self._args[name]
+
+    def _shown(self, flat: JsonObject, position: Position) -> Iterator[Json]:
+        """Yield the schema's own examples and default, where they are no texts; of those each field has its own way."""
+        if position.tight or position.again:
+            return
+        whole = [] if position.trail else self._examples
+        for value in chain(whole, list_examples(flat)):
+            if value in whole or not isinstance(value, str | None):
+                yield self._with_said(value, flat, position)
+
+    def _with_said(self, value: Json, flat: JsonObject, position: Position) -> Json:
+        """Return an example with what the call says of its members."""
+        if not isinstance(value, dict):
+            return value
+        made, inside = JsonObject(), position.inside([*value])
+        for name, each in value.items():
+            rule, there = find_member_schema(flat, name), inside.member(name)
+            inner = next((one for one, _ in flatten(rule, self._rules.schema, self._dice(there, "shown"))), {})
+            said = (one for one in self._said(there) if self._fits(rule, one))
+            made[name] = next(said, self._with_said(each, inner, there))
+        return made
 
     def _of_kind(self, kind: str, flat: JsonObject, position: Position, dice: Dice) -> Json:
         if kind == "object":
@@ -298,7 +260,15 @@ class _Maker:
         item: Json = None
         seen = set(map(canonical, value))
         for salt in range(2 * TRIES):
-            item = self.make(rule, replace(position, trail=(*position.trail, len(value), f"try {salt}"), listed=True))
+            item = self.make(
+                rule,
+                replace(
+                    position,
+                    trail=(*position.trail, len(value), f"{_ITEM}{salt}"),
+                    listed=True,
+                    again=bool(value or salt),
+                ),
+            )
             if canonical(item) not in seen:
                 return item
         if unique or not needed:
@@ -311,6 +281,7 @@ class _Maker:
             rules.setdefault(name, find_member_schema(flat, name))
         room = flat.get("maxProperties", len(rules)) - len(required)
         value: JsonObject = {}
+        position = position.inside([*rules])
         for name, rule in rules.items():
             wanted = name in required
             if not wanted and (
@@ -345,6 +316,7 @@ def _scalars(kind: str, flat: JsonObject, position: Position, dice: Dice) -> Ite
     if kind == "null":
         yield None
     elif kind == "boolean":
+        yield from (one for one in list_examples(flat) if isinstance(one, bool))
         yield from (not _is_bad(position.name), _is_bad(position.name))
     elif kind == "string":
         yield from make_texts(flat, dice, name=position.name, owner=position.owner)

@@ -19,9 +19,9 @@ Test = Callable[[Json], bool]
 
 
 def is_integer(value: Json) -> bool:
-    """Return whether a value is an integer; one of more than 64 bits can only be kept as a float."""
+    """Return whether a value is an integer, as JSON Schema has it: 2.0 is one."""
     if isinstance(value, float):
-        return abs(value) >= 1 << 63 and value.is_integer()
+        return value.is_integer()
     return isinstance(value, int) and not isinstance(value, bool)
 
 

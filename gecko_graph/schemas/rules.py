@@ -1,6 +1,6 @@
 """JSON Schema 2020-12 validation: `jsonschema`, adapted to calls from models.
 
-Integers are strict, multiples are computed in decimal, patterns are stopped when they take long, formats are our
+Multiples are computed in decimal, patterns are stopped when they take long, formats are our
 own, references stay inside the document. Malformed parts of a schema are ignored. One check does a bounded amount of
 work; a value that was not checked to the end gets the error `UNFINISHED` and never passes.
 """

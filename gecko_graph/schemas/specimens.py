@@ -213,8 +213,8 @@ def make_texts(flat: JsonObject, dice: Dice, *, name: str, owner: str) -> Iterat
 
 
 def _sized(value: str, dice: Dice, least: int, most: int | None) -> str:
-    value += dice.letters(max(0, least - len(value)))
-    return value if most is None else value[max(0, len(value) - most) :].strip() or dice.letters(most)
+    value = value if most is None else value[max(0, len(value) - most) :].strip() or dice.letters(most)
+    return value + dice.letters(max(0, least - len(value)))
 
 
 def _vary(example: Json, dice: Dice) -> Json:
@@ -228,6 +228,10 @@ def _vary(example: Json, dice: Dice) -> Json:
 
 def make_numbers(flat: JsonObject, dice: Dice, *, name: str, whole: bool) -> Iterator[int | float]:
     """Yield numbers within the bounds and on the step of a flat schema, the likeliest first; a few may miss it."""
+    shown = [value for value in list_examples(flat) if type(value) in (int, float)]
+    if is_identifier(name):  # that of another thing: as the example, with other digits
+        yield from (int(str(_vary(str(value), dice))) for value in shown if isinstance(value, int))
+    yield from shown
     low, high = _bounds(flat, whole=whole)
     start, stop = _likely(flat, name)
     if stop < low or start > high:  # beside the nearer bound
@@ -259,11 +263,10 @@ def _bounds(flat: JsonObject, *, whole: bool) -> tuple[Fraction, Fraction]:
 def _likely(flat: JsonObject, name: str) -> tuple[Fraction, Fraction]:
     if is_identifier(name):
         return Fraction(100_000), Fraction(999_999)
-    shown = next((value for value in list_examples(flat) if type(value) in (int, float)), 0)
-    return (Fraction(str(shown)), Fraction(str(shown))) if shown else (Fraction(1), Fraction(100))
+    return Fraction(1), Fraction(100)
 
 
-COMPOSED = vocabulary("$ref $dynamicRef allOf anyOf oneOf")
+COMPOSED = vocabulary("$ref $dynamicRef allOf anyOf oneOf dependentSchemas")
 
 _HINTS: Mapping[str, frozenset[str]] = {
     "object": vocabulary("properties required additionalProperties patternProperties minProperties"),
@@ -272,8 +275,7 @@ _HINTS: Mapping[str, frozenset[str]] = {
     "number": vocabulary("minimum maximum exclusiveMinimum exclusiveMaximum multipleOf"),
 }
 _CHECKED_AFTERWARDS = COMPOSED | vocabulary(
-    "not if contains propertyNames dependentRequired dependentSchemas unevaluatedItems unevaluatedProperties "
-    "patternProperties"
+    "not if contains propertyNames dependentRequired unevaluatedItems unevaluatedProperties patternProperties"
 )
 
 

@@ -97,9 +97,10 @@ COUNTS = (
     "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains",
 )  # fmt: skip
 
-_DATA = frozenset({"enum", "const", "default", "example", "examples"})
+DATA = frozenset({"enum", "const", "default", "example", "examples"})
+"""Keywords whose values are no schemas."""
 
-_TURNING = frozenset({"not", "oneOf", "if", "contains"})
+TURNING = frozenset({"not", "oneOf", "if", "contains"})
 """Keywords where a weaker rule inside can mean a stronger one outside: they are kept whole or removed."""
 
 
@@ -150,7 +151,7 @@ def tidy(schema: Any) -> Any:
     clean = {key: _tidy_value(key, value) for key, value in schema.items() if is_well_formed(key, value)}
     if "format" in clean and contradicts_format(clean):
         del clean["format"]  # its own values contradict it, so that validation ignores it
-    return {key: value for key, value in clean.items() if key not in _TURNING or value == schema[key]}
+    return {key: value for key, value in clean.items() if key not in TURNING or value == schema[key]}
 
 
 def is_well_formed(key: object, value: Any) -> bool:
@@ -168,7 +169,7 @@ def is_well_formed(key: object, value: Any) -> bool:
 
 
 def _tidy_value(key: str, value: Any) -> Any:
-    if key in _DATA:
+    if key in DATA:
         return value
     if key in COUNTS:
         return int(value)

@@ -29,7 +29,7 @@ from .operations import Operations, refuse
 from .sessions import DEFAULT, Refused, Session, Sessions
 
 Handler = Callable[[Request], Awaitable[Response]]
-METHODS = ("GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE")
+METHODS = ("GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE", "QUERY")
 _BEAT_S = 15.0
 _PAGE = (Path(__file__).parent / "page.html").read_text(encoding="utf-8")
 
@@ -77,7 +77,8 @@ class Server:
         ]
         routes: list[BaseRoute] = [Route(path, safe(handler), methods=[method]) for method, path, handler in own]
         paths = ("/s/{session}/{rest:path}", "/{rest:path}")
-        anything = [Route(path, safe(self._answer), methods=METHODS) for path in paths]
+        methods = sorted({*METHODS, *self.operations.methods})
+        anything = [Route(path, safe(self._answer), methods=methods) for path in paths]
         return Starlette(routes=[*routes, *more, *anything], lifespan=lifespan)
 
     async def _answer(self, request: Request) -> Response:

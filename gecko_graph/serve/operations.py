@@ -54,6 +54,11 @@ class Operations:
         self._writes_by_read = [re.compile(pattern, re.IGNORECASE) for pattern in alike]
         self.notes = [*_find_notes(self._all, prefix)]
 
+    @property
+    def methods(self) -> set[str]:
+        """The methods of all operations."""
+        return {one.method for one in self._all}
+
     async def answer(self, request: Request, sessions: Sessions, name: str) -> Response:
         """Answer a request as the session's world does. Raises Refused."""
         path = request.scope["raw_path"].decode("latin-1").partition("?")[0]

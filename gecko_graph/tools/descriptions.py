@@ -12,7 +12,7 @@ from collections.abc import Collection, Generator, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from math import log
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import pydantic
 from jsonschema import Draft202012Validator, FormatChecker, SchemaError
@@ -24,7 +24,8 @@ from ..models.focus import split_term
 from ..models.formatting import cut, one_line
 from ..models.view import view
 from ..schemas.made_up import Impossible, make_value
-from ..schemas.subschemas import ANNOTATIONS, follow, walk
+from ..schemas.reading import Said
+from ..schemas.subschemas import ANNOTATIONS, walk
 from ..state import Json, JsonObject
 from ..values.finding import canonical, forms_of
 from ..values.places import Place
@@ -99,12 +100,12 @@ def format_parameters(tool: ToolSpec) -> str:
 
 def member_names(schema: JsonObject | None) -> list[str]:
     """Return the names in an object, or in the items of a list, of which a schema speaks, also by reference."""
-    part: Any = schema
-    for _ in range(8):  # references and lists that lead to an object
-        if not isinstance(part, dict) or "properties" in part:
-            break
-        part = follow(schema, str(part["$ref"])) if "$ref" in part else part.get("items")
-    return [*part.get("properties", ())] if isinstance(part, dict) else []
+    said = Said(schema, schema)
+    for _ in range(8):  # lists that lead to an object
+        if names := said.names():
+            return names
+        said = said.member(None)
+    return []
 
 
 def strip_boilerplate(descriptions: Sequence[str]) -> list[str]:
@@ -154,15 +155,15 @@ class Offered:
         self._parameters = parameters
 
     def field(self, place: Place) -> Field:
-        """Return what is said of an argument, as far as properties and items lead to it."""
-        rule, must = self._parameters, False
+        """Return what is said of an argument."""
+        said, must = Said(self._parameters, self._parameters), False
         for token in place:
-            must = token in (rule.get("required") or ())
-            inner = rule.get("items") if isinstance(token, int) else (rule.get("properties") or {}).get(token)
-            rule = inner if isinstance(inner, dict) else {}
+            must, said = token in said.required(), said.member(token)
         name = next((each for each in reversed(place) if isinstance(each, str)), "")
-        about = f"{rule.get('type', '')} {rule.get('description', '')}"
-        return Field(name, about, rule.get("default"), must and "default" not in rule)
+        parts = said.parts()
+        about = " ".join(str(part[key]) for part in parts for key in ("type", "description") if key in part)
+        default = next((part for part in parts if "default" in part), {})
+        return Field(name, about, default.get("default"), must and not default)
 
     def holds(self, value: Json) -> bool:
         """Return whether a value is named: in an enum, a const, a default, also one that is described."""

@@ -32,7 +32,8 @@ class HttpBinding:
     method: str
     path: str
     places: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """Argument name to (`path`, `query`, `header`, `cookie` or `body`, name on the wire); no name for a whole body."""
+    """Argument name to (`path`, `query`, `querystring`, `header`, `cookie` or `body`, name on the wire); no name for a
+    whole body."""
     styles: dict[str, JsonObject] = field(default_factory=dict)
     """Argument name to `style`, `explode`, `allowReserved` and `content` (a media type), where they are not default."""
     body: JsonObject = field(default_factory=dict)

@@ -7,6 +7,7 @@ with line and column.
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 import re
@@ -201,7 +202,8 @@ def _members(value: Json) -> Collection[Json]:
 
 
 def _parse_yaml(text: str, where: str) -> Json:
-    reader = _YamlReader(text)
+    reader, collects = _YamlReader(text), gc.isenabled()
+    gc.disable()  # 170,000 nodes of a large document make it look through them again and again: two thirds of the time
     try:
         node = reader.get_single_node()
         if node is None:
@@ -216,6 +218,9 @@ def _parse_yaml(text: str, where: str) -> Json:
         raise ToolkitError(f"{place}: {'' if isinstance(error, _Refused) else 'not YAML: '}{why}{hint}") from None
     except yaml.YAMLError as error:
         raise ToolkitError(f"{where}: not YAML: {error}".replace("\n", " ")) from None
+    finally:
+        if collects:
+            gc.enable()
 
 
 class _YamlReader(_LOADER):  # type: ignore[misc]

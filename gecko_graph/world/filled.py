@@ -9,8 +9,8 @@ from typing import Any
 from ..contracts.language.sandbox import Hole
 from ..contracts.run import ContractAnswer, find_holes
 from ..schemas.complaints import find_faults
+from ..schemas.reading import Said
 from ..schemas.rules import accepts, rules_of
-from ..schemas.subschemas import follow
 from ..state import Filled, Json, JsonObject, Outcome, Patch
 from ..values.patch import apply_patch, tokens
 from .rung import Answer, Pass, RungRequest, standing
@@ -82,15 +82,15 @@ def fill_really(answer: ContractAnswer, real: Json, root: JsonObject) -> Contrac
             return {key: pick(each, key) for key, each in value.items()} if is_object else pick(value, name)
         if not find_holes(known):
             return known
-        rule = _resolve(schema, root)
+        said = Said(schema, root)
         if isinstance(known, list):
             others = chain(value if isinstance(value, list) else (), repeat(NOWHERE))
-            pairs = zip(known, others, strict=False)
-            items = [part(each, other, rule.get("items", True)) for each, other in pairs]
+            pairs = enumerate(zip(known, others, strict=False))
+            items = [part(each, other, said.member(index).schema) for index, (each, other) in pairs]
             return [each for each in items if not isinstance(each, Hole)]
         there = value if isinstance(value, dict) else {}
-        wanted, below = {**dict.fromkeys(rule.get("required", ()), NOWHERE), **known}, rule.get("properties", {})
-        inner = {key: part(each, there.get(key, NOWHERE), below.get(key, True), key) for key, each in wanted.items()}
+        wanted = {**dict.fromkeys(said.required(), NOWHERE), **known}
+        inner = {key: part(each, there.get(key, NOWHERE), said.member(key).schema, key) for key, each in wanted.items()}
         return {key: each for key, each in inner.items() if not isinstance(each, Hole)}
 
     return answer._replace(result=part(answer.result, real, root), holes={})
@@ -101,8 +101,8 @@ def _narrow(root: JsonObject, known: Json, written: JsonObject) -> Any:
     rules = rules_of(root)
 
     def part(schema: Any, value: Any, name: str, depth: int) -> Any:
-        rule = _resolve(schema, root)
-        below, required = rule.get("properties", {}), rule.get("required", ())
+        said = Said(schema, root)
+        below, required = {name: said.member(name).schema for name in said.names()}, said.required()
         if isinstance(value, Hole):
             if name in written and accepts(rules.evolve(schema=schema), written[name]):
                 return {"const": written[name]}
@@ -114,7 +114,7 @@ def _narrow(root: JsonObject, known: Json, written: JsonObject) -> Any:
             inner = {key: part(below.get(key, True), each, key, depth) for key, each in wanted.items()}
             more = {"type": "object", "properties": inner, "required": [*value]}
         elif isinstance(value, list) and find_holes(value):
-            items = [part(rule.get("items", True), each, "", depth) for each in value]
+            items = [part(said.member(index).schema, each, "", depth) for index, each in enumerate(value)]
             more = {"type": "array", "prefixItems": items, "minItems": len(value), "maxItems": len(value)}
         else:
             more = {"const": value}
@@ -129,15 +129,10 @@ def _trim(made: Json, known: Json, schema: Any, root: JsonObject) -> Json:
     """Return a value without the keys that neither the contract names nor the schema requires."""
     if not isinstance(known, dict) or not isinstance(made, dict):
         return made
-    rules = _resolve(schema, root)
-    kept = {key: each for key, each in made.items() if key in known or key in rules.get("required", ())}
-    below = rules.get("properties", {})
-    return {key: _trim(each, known.get(key), below.get(key, True), root) for key, each in kept.items()}
-
-
-def _resolve(schema: Any, root: JsonObject) -> JsonObject:
-    found = follow(root, schema["$ref"]) if isinstance(schema, dict) and "$ref" in schema else schema
-    return found if isinstance(found, dict) else {}
+    said = Said(schema, root)
+    required = said.required()
+    kept = {key: each for key, each in made.items() if key in known or key in required}
+    return {key: _trim(each, known.get(key), said.member(key).schema, root) for key, each in kept.items()}
 
 
 def _written(patch: Patch) -> JsonObject:

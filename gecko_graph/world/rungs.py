@@ -24,6 +24,7 @@ from ..schemas.made_up import Impossible, make_value
 from ..state import Json, JsonObject, PassedRung, Patch
 from ..tools import Toolkit
 from ..tools.real import as_answer, as_json, run_real
+from ..tools.spec import ToolSpec
 from ..values.difference import json_equal, make_patch
 from ..values.digest import check_json, clone, pack, unpack
 from ..values.patch import apply_patch, overlap, tokens
@@ -152,10 +153,27 @@ def schema_rung(request: RungRequest) -> RungResult:
     key = f"{tool.name}\0{json.dumps(args, sort_keys=True, ensure_ascii=False)}"
     schema = {"const": {"status": "ok"}} if tool.result is None else tool.result
     try:
-        result = make_value(schema, seed=request.context.seed, key=key, hints=args, subject=tool.name)
+        some: Any = {"seed": request.context.seed, "key": key, "subject": tool.name}
+        result = make_value(schema, hints=_hints(tool, args), examples=_shown_results(tool), **some)
     except Impossible as reason:
         return Pass(f"no made-up result fits the result schema: {reason}")
     return Answer("ok", result, [] if tool.reads else None)
+
+
+def _hints(tool: ToolSpec, args: JsonObject) -> JsonObject:
+    """Return a call's arguments by their names, and by those on the wire: `id_path` of a path is also an `id`."""
+    places = tool.binding.places if tool.binding else {}
+    given = [(places.get(name, ("body", name)), each) for name, each in args.items()]
+    sent = {wire: each for kind in ("body", "path") for (place, wire), each in given if place == kind}
+    left = {name for name, (place, _) in places.items() if place in ("header", "cookie")}
+    return {**sent, **{name: each for name, each in args.items() if name not in left}}
+
+
+def _shown_results(tool: ToolSpec) -> list[Json]:
+    """Return the examples that a document has of a tool's success."""
+    responses = tool.binding.responses if tool.binding else {}
+    first = next((responses[code] for code in sorted(responses) if code[0] == "2" and responses[code]), {})
+    return [*first.get("examples", {}).values()]
 
 
 def real_rung(request: RungRequest) -> RungResult | RungGenerator:

@@ -27,7 +27,7 @@ def told(spec, args):
 @pytest.mark.parametrize(
     ("rule", "value", "expected"),
     [
-        ({"type": "integer"}, 10.0, "an integer"),
+        ({"type": "integer"}, 10.5, "an integer"),
         ({"type": "number"}, True, "a number"),
         ({"type": ["string", "null"]}, 3, "a string or null"),
         ({"type": "string", "enum": ["a", "b"]}, "A", "one of the 2 values that the schema lists"),
@@ -56,6 +56,8 @@ def test_a_rule_says_what_it_expects(rule, value, expected):
     ("rule", "value"),
     [
         ({"type": "number"}, 10),
+        ({"type": "integer"}, 10.0),
+        ({"type": "integer", "format": "int64"}, -2.0),
         ({"multipleOf": 0.1}, 1e308),
         ({"multipleOf": 1e-300}, 1e300),
         ({"format": "unheard-of"}, "whatever"),

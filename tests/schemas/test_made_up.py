@@ -219,3 +219,46 @@ def test_examples_and_defaults_are_used():
     assert (one["title"], one["size"]) == ("Tea", 7)
     assert one["flight_number"].startswith("HAT")
     assert one["flight_number"] != other["flight_number"]
+
+
+def test_examples_and_defaults_are_used_whatever_their_kind():
+    schema = obj(
+        running={"type": "boolean", "examples": [False]},
+        paused={"type": "boolean", "default": False},
+        exit_code={**WHOLE, "examples": [0]},
+        price={"type": "number", "examples": [0.0]},
+        id={**WHOLE, "examples": [7]},
+        device_id={**WHOLE, "examples": [42]},
+        tags={"type": "array", "items": TEXT, "examples": [["a", "b"]]},
+        owner={**obj(name=TEXT), "examples": [{"name": "Ann"}]},
+        either={"anyOf": [{"type": "null"}, {"type": "boolean", "default": False}]},
+        wrong={**WHOLE, "examples": ["no number"]},
+    )
+    made = result("get_device", schema, {})
+    assert isinstance(made.pop("wrong"), int)
+    assert made == {
+        "running": False, "paused": False, "exit_code": 0, "price": 0.0, "id": 7, "device_id": 42,
+        "tags": ["a", "b"], "owner": {"name": "Ann"}, "either": False,
+    }  # fmt: skip
+    items = result("list_devices", {"type": "array", "minItems": 3, "items": obj(id={**WHOLE, "examples": [42]})}, {})
+    assert items[0] == {"id": 42}
+    assert len({item["id"] for item in items}) == 3
+
+
+def test_what_a_call_says_of_an_id_wins_over_an_example():
+    schema = {**obj(id=WHOLE, name=TEXT), "examples": [{"id": 7, "name": "Lorry"}]}
+    assert result("get_device", schema, {"id": 4}) == {"id": 4, "name": "Lorry"}
+    assert result("get_device", obj(data=schema), {"device_id": 4}) == {"data": {"id": 4, "name": "Lorry"}}
+    assert result("get_device", schema, {}) == {"id": 7, "name": "Lorry"}
+
+
+def test_an_argument_is_not_repeated_in_what_belongs_to_another_thing():
+    lists = {"type": "array", "items": obj(id=WHOLE, name=TEXT)}
+    made = result("create_user", obj(data=obj(id=WHOLE, name=TEXT, lists=lists)), {"name": "Ann", "id": 3})["data"]
+    assert (made["id"], made["name"]) == (3, "Ann")
+    assert all(item["name"] != "Ann" and item["id"] != 3 for item in made["lists"])
+    order = result(
+        "get_order", obj(id=WHOLE, customer=obj(id=WHOLE), address=obj(city=TEXT)), {"id": 3, "city": "Bonn"}
+    )
+    assert order["id"] == 3 != order["customer"]["id"]
+    assert order["address"] == {"city": "Bonn"}

@@ -35,7 +35,7 @@ USER = {
         ([], False),
         ({"name": "Ann", "age": True}, False),
         ({"name": "Ann", "age": 151}, False),
-        ({"name": "Ann", "age": 3.0}, False),
+        ({"name": "Ann", "age": 3.0}, True),
         ({"name": "Ann", "role": "boss"}, False),
         ({"name": "Ann", "tags": [True]}, False),
         ({"name": "Ann", "other": 1}, False),

@@ -167,7 +167,7 @@ def test_a_broken_contract_names_document_tool_and_place():
     ("broken", "message"),
     [
         ({}, "no key 'openapi'"),
-        ({"openapi": "3.2.0", "paths": {}}, "#/openapi: unsupported version '3.2.0'"),
+        ({"openapi": "4.0.0", "paths": {}}, "#/openapi: unsupported version '4.0.0'"),
         ({"openapi": "3.0.0"}, "#/paths: is missing"),
         (document({"/x": {"get": 1}}), "#/paths/~1x/get: must be an object, not a number"),
         (document({"/x": {}, "x": {}}), "/x is given twice"),
@@ -266,9 +266,11 @@ def broken(toolkit):
 @pytest.mark.parametrize(
     ("operation", "kept", "message"),
     [
-        (answering(NOWHERE), True, "any JSON passes as its result, which is broken: the document#/paths/~1x/post/resp"),
-        (body(NOWHERE), False, "left out: the document#/paths/~1x/post/requestBody"),
-        ({"parameters": [NOWHERE]}, False, "left out: the document#/paths/~1x/post/parameters/0"),
+        (answering(NOWHERE), True, "open, as it cannot be read: the document#/paths/~1x/post/resp"),
+        (body(NOWHERE), True, "open, as it cannot be read: the document#/paths/~1x/post/requestBody"),
+        ({"requestBody": NOWHERE}, True, "open, as it cannot be read: the document#/paths/~1x/post/requestBody"),
+        ({"responses": {"200": NOWHERE}}, True, "any JSON passes as its result, which is broken: the document#/paths"),
+        ({"parameters": [NOWHERE]}, True, "open, as it cannot be read: the document#/paths/~1x/post/parameters/0"),
         (NOWHERE, False, "left out: the document#/paths/~1x/post: $ref"),
         (7, False, "left out: the document#/paths/~1x/post: must be an object, not a number"),
     ],

@@ -58,7 +58,6 @@ def test_files_beside_and_below_and_back(tmp_path):
         ("https://host/secret.json", "allow_remote=True"),
         ("nul\x00.json", "out of the document's folder"),
         ("missing.json", "no such file"),
-        ("#/nowhere", "leads nowhere"),
     ],
 )
 def test_references_that_lead_astray(tmp_path, reference, why):
@@ -79,8 +78,9 @@ def test_references_that_lead_astray(tmp_path, reference, why):
 
 def test_references_in_a_circle_of_nothing_but_references():
     schemas = {"A": {"$ref": "#/components/schemas/B"}, "B": {"$ref": "#/components/schemas/A"}}
-    with pytest.raises(ToolkitError, match="leads back to itself"):
-        Toolkit.from_openapi(referring({"$ref": "#/components/schemas/A"}, components={"schemas": schemas}))
+    toolkit = Toolkit.from_openapi(referring({"$ref": "#/components/schemas/A"}, components={"schemas": schemas}))
+    assert [tool.result for tool in toolkit] == [{}]
+    assert "leads back to itself" in toolkit.broken[0].message
 
 
 # the web, played by a table ------------------------------------------------------------------------------------------

@@ -16,10 +16,13 @@ from gecko_graph.tools.openapi.simplify import Simplifier
 from tests.tools.small_documents import answering, document
 
 
+def reader_of(schema, *, version="3.0", **schemas):
+    return SchemaReader(Documents({"schema": schema, "components": {"schemas": schemas}}), version=version)
+
+
 def read(schema, *, version="3.0", direction="response", **schemas):
-    documents = Documents({"schema": schema, "components": {"schemas": schemas}})
-    reader = SchemaReader(documents, version=version)
-    return reader.read(schema, documents.root / "schema", direction=direction)
+    reader = reader_of(schema, version=version, **schemas)
+    return reader.read(schema, Documents({}).root / "schema", direction=direction)
 
 
 def ref(name):
@@ -179,16 +182,20 @@ def test_what_a_branch_takes(own, mapped, value):
         ({"properties": {"a/b": {"type": ["string", 3]}}}, "schema/properties/a~1b/type/1: 3 is not a type"),
         ({"properties": []}, "schema/properties: must be an object, not a list"),
         ({"minLength": -1}, "schema/minLength: "),
-        ({"$dynamicRef": "#node"}, "schema/$dynamicRef: "),
+        ({"$dynamicRef": "#node"}, "schema: $ref '#node' leads nowhere"),
         ({"items": {"dependencies": {"a": ["b"]}}}, "schema/items/dependencies: "),
-        ({"oneOf": [], "discriminator": {}}, "schema/discriminator: must have a propertyName"),
         ({"allOf": [{"$ref": "#/schema"}]}, "schema: this schema refers to itself without a property or item"),
     ],
 )
-def test_broken_schemas_name_the_place(schema, message):
+def test_what_cannot_be_read_is_an_error_in_plain_json_schema_and_open_in_a_document(schema, message):
     with pytest.raises(ToolkitError) as failure:
-        read(schema)
+        read(schema, version="json")
     assert str(failure.value).startswith(f"the document#/{message}")
+    reader = reader_of(schema)
+    made = reader.read(schema, Documents({}).root / "schema", direction="response")
+    assert [text for text in reader.take_corners() if text.startswith(f"the document#/{message}")]
+    assert find_faults(made, {"a/b": {}}) == []
+    assert reader.take_corners() == {}
 
 
 # simplifying changes no meaning --------------------------------------------------------------------------------------

@@ -10,8 +10,8 @@ from jinja2 import nodes
 from typing_extensions import override
 
 from ...errors import did_you_mean
+from ...schemas.reading import COMPOSED, Said, leads_nowhere
 from ...schemas.strict import leave_room
-from ...schemas.subschemas import follow
 from ...state import Json, JsonObject
 from .operators import QUANTIFIERS
 from .sandbox import kind
@@ -137,21 +137,15 @@ def of_state(schema: JsonObject | None) -> Shape:
 def of_schema(schema: Any, root: Any = None) -> Shape:
     """Return the shape of what fits a JSON Schema; what it says of the whole by `allOf` may stand in any part."""
     root = schema if root is None else root
-    waiting, found = [schema], list[Schema]()
-    for _ in range(_MOST_STEPS):
-        if not waiting:
-            return either(found)
-        one = waiting.pop()
-        if not isinstance(one, Mapping):
+    parts, found = Said(schema, root).parts(), list[Schema]()
+    if not parts or len(parts) > _MOST_STEPS:
+        return ANY
+    for one in parts:
+        choices = [part for key in ("anyOf", "oneOf", "allOf") if isinstance(one.get(key), list) for part in one[key]]
+        if leads_nowhere(one, root) or not all(isinstance(part, Mapping) for part in choices):
             return ANY
-        if isinstance(one.get("$ref"), str):
-            found_there = follow(root, one["$ref"])
-            waiting.append(True if found_there is None else found_there)
-            continue
-        parts = [part for key in ("anyOf", "oneOf", "allOf") if isinstance(one.get(key), list) for part in one[key]]
-        waiting += parts
-        found += [] if parts and not one.keys() & {"properties", "items"} else [Schema(one, root)]
-    return ANY
+        found += [] if one.keys() & COMPOSED and not one.keys() & {"properties", "items"} else [Schema(one, root)]
+    return either(found) if found else ANY
 
 
 class Example(Shape):

@@ -14,17 +14,19 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ...errors import ToolkitError
+from ...schemas.reading import Said
 from ...schemas.subschemas import ANNOTATIONS, rebuild
 from ...state import Json, JsonObject
 from ..spec import ToolExample, path_variables, unique_name
+from .composition import Direction
 from .documents import Documents, Place, error_at, expect_object, list_items, member
 from .request import CLIENT_HEADERS, FORMS, JSON_MEDIA, STYLES
-from .schema_reader import Direction, SchemaReader
+from .schema_reader import SchemaReader
 from .simplify import PREFIX, defs_of
 
 _NOT_ARGUMENTS = CLIENT_HEADERS | {"accept", "content-type", "authorization"}
@@ -90,7 +92,7 @@ class ArgumentReader:
         given = [one for (where, name), one in found.items() if (where, name.lower()) not in self._left_out]
         headers = [one.wire for one in given if one.place == "header" and _KEY_HEADER.fullmatch(one.wire)]
         given = [one for one in given if one.place != "header" or one.wire not in headers]
-        body, whole, form = self._body(operation, place)
+        body, whole, form = self._body(operation, place, {one.wire for one in given})
         named = _name_arguments([*given, *body])
         parameters = self._schemas.simplify(_merge_arguments(named, whole))
         return Arguments(parameters, named, form, headers[0] if headers else None)
@@ -98,7 +100,11 @@ class ArgumentReader:
     def _parameters(self, holder: JsonObject, place: Place) -> dict[tuple[str, str], Argument]:
         found: dict[tuple[str, str], Argument] = {}
         for one, there in list_items(member(holder, "parameters", []), place / "parameters"):
-            argument = self._parameter(*self._documents.follow(one, there))
+            try:
+                argument = self._parameter(*self._documents.follow(one, there))
+            except ToolkitError as error:
+                self._schemas.note(error)
+                continue
             found[argument.place, argument.wire] = argument
         return found
 
@@ -107,8 +113,9 @@ class ArgumentReader:
         name, where = parameter.get("name"), parameter.get("in")
         if not isinstance(name, str) or not name:
             raise error_at(place, "a parameter must have a name")
-        if not isinstance(where, str) or where not in STYLES:
-            raise error_at(place / "in", f"must be one of {', '.join(STYLES)}, not {where!r}")
+        places = [*STYLES, "querystring"] if "content" in parameter else [*STYLES]
+        if not isinstance(where, str) or where not in places:
+            raise error_at(place / "in", f"must be one of {', '.join(places)}, not {where!r}")
         if media := self.media(parameter, place):
             schema, examples, style = dict(media.schema or {}), media.examples, JsonObject(content=media.kind)
         else:
@@ -124,19 +131,29 @@ class ArgumentReader:
         required = where == "path" or parameter.get("required") is True
         return Argument(where, name, schema, required, examples, style)
 
-    def _body(self, operation: JsonObject, place: Place) -> tuple[list[Argument], JsonObject, JsonObject]:
-        """Return the body's arguments, its schema where each is a member of it, and how it is written."""
-        value, here = self._documents.follow(member(operation, "requestBody", {}), place / "requestBody")
-        request = expect_object(value, here)
-        media = self.media(request, here)
+    def _body(
+        self, operation: JsonObject, place: Place, taken: Collection[str]
+    ) -> tuple[list[Argument], JsonObject, JsonObject]:
+        """Return the body's arguments, its schema where each is a member of it, and how it is written.
+
+        `taken` are the names of the other arguments.
+        """
+        try:
+            value, here = self._documents.follow(member(operation, "requestBody", {}), place / "requestBody")
+            request = expect_object(value, here)
+            media = self.media(request, here)
+        except ToolkitError as error:
+            self._schemas.note(error)
+            return [Argument("body", "", {}, False)], {}, {}
         if media is None:
             return [], {}, {}
         form: JsonObject = {"media": media.kind} if media.kind != JSON_MEDIA else {}
         form |= {"encoding": media.encoding} if media.encoding else {}
         schema = _inline_root_ref(media.schema or {})
         required = request.get("required") is True
-        if _is_plain(schema):
+        if _is_plain(schema, taken):
             arguments = _members(schema, media.examples)
+            schema |= _allow_shown(arguments, schema, media.examples, taken)
             if required != any(one.required for one in arguments):  # what its members say goes without saying
                 form["required"] = required
             return arguments, schema, form | ({"closed": True} if schema.get("additionalProperties") is False else {})
@@ -151,20 +168,32 @@ class ArgumentReader:
             return None
         kind = min(content, key=_preference)
         here = place / "content" / kind
-        media = expect_object(member(content, kind, {}), here)
-        schema = None
-        if "schema" in media:
+        value, here = self._documents.follow(member(content, kind, {}), here)
+        media, schema = expect_object(value, here), None
+        if "itemSchema" in media:  # of each value in a sequence, which is read as a list
+            items = {"type": "array", "items": media["itemSchema"]}
+            schema = self._schemas.read(items, here / "itemSchema", direction=direction)
+        elif "schema" in media:
             schema = self._schemas.read(media["schema"], here / "schema", direction=direction)
         return Media(kind, schema, self._examples(media, here), _read_encoding(media))
 
     def _examples(self, holder: JsonObject, place: Place) -> dict[str, Json]:
         found: dict[str, Json] = {"": self._example_value(holder["example"], place)} if "example" in holder else {}
-        examples, here = self._documents.follow(holder.get("examples"), place / "examples")
+        examples, here = self._follow(holder.get("examples"), place / "examples")
         for name, one in examples.items() if isinstance(examples, dict) else ():
-            example, where = self._documents.follow(one, here / name)
-            if isinstance(example, dict) and "value" in example:
-                found[name] = self._example_value(example["value"], where / "value")
+            example, where = self._follow(one, here / name)
+            for key in ("dataValue", "value", "serializedValue") if isinstance(example, dict) else ():
+                if key in example and name not in found:
+                    found[name] = self._example_value(example[key], where / key)
         return found
+
+    def _follow(self, value: Any, place: Place) -> tuple[Any, Place]:
+        """Return what a reference to examples leads to; nothing, and a note, where it leads nowhere."""
+        try:
+            return self._documents.follow(value, place)
+        except ToolkitError as error:
+            self._schemas.note(error)
+            return None, place
 
     def _example_value(self, value: Json, place: Place) -> Json:
         # some documents keep example values in files of their own; a lone `$ref` that leads somewhere is meant so
@@ -214,8 +243,16 @@ def _inline_root_ref(schema: JsonObject) -> JsonObject:
     return {**defs[name], **{key: schema[key] for key in beside}, "$defs": defs}
 
 
-def _is_plain(schema: JsonObject) -> bool:
-    return schema.keys() <= _PLAIN_BODY and schema.get("type", "object") == "object" and bool(schema.get("properties"))
+def _is_plain(schema: JsonObject, taken: Collection[str]) -> bool:
+    """Return whether each member of a body can be an argument, beside those that are taken."""
+    if schema.get("type", "object") != "object" or not schema.get("properties"):
+        return False
+    if not schema.keys() - _PLAIN_BODY:
+        return True
+    parts = Said(schema, schema).parts()
+    names = {name for part in parts for name in part.get("properties", ())}
+    is_open = any(part.keys() & {"additionalProperties", "unevaluatedProperties"} for part in parts[1:])
+    return schema.keys() <= _PLAIN_BODY | {"dependentSchemas"} and not (is_open and taken) and not names & {*taken}
 
 
 def _without_values(schema: Any) -> Any:
@@ -227,14 +264,34 @@ def _without_values(schema: Any) -> Any:
 
 
 def _members(schema: JsonObject, examples: dict[str, Json]) -> list[Argument]:
-    """Return an argument for each member of a plain body."""
-    names, listed = schema.get("required", []), schema["properties"]
+    """Return an argument for each member of a plain body, and of its branches."""
+    names, listed = schema.get("required", []), dict(schema["properties"])
+    for part in Said(schema, schema).parts()[1:]:
+        for name, one in part.get("properties", {}).items():
+            if name not in schema["properties"]:  # where branches differ, which of them hold decides
+                listed[name] = one if listed.get(name, one) == one else {}
     opened = {key: open_json(value) for key, value in examples.items()}
     arguments: list[Argument] = []
     for name in dict.fromkeys([*listed, *names]):
         own = {key: value[name] for key, value in opened.items() if isinstance(value, dict) and name in value}
         arguments.append(Argument("body", name, _with_defs_of(listed.get(name, {}), schema), name in names, own))
     return arguments
+
+
+def _allow_shown(
+    arguments: list[Argument], schema: JsonObject, examples: dict[str, Json], taken: Collection[str]
+) -> JsonObject:
+    """Return what lets a body have the members of its own examples that are no arguments: read-only and unnamed ones.
+
+    One that has the name of another argument becomes an argument of its own.
+    """
+    opened = [open_json(value) for value in examples.values()]
+    shown = dict.fromkeys(name for value in opened if isinstance(value, dict) for name in value)
+    known = {one.wire for one in arguments}
+    others = [] if schema.get("additionalProperties") is False else [name for name in shown if name not in known]
+    arguments += [Argument("body", name, {}, False) for name in others if name in taken]
+    free = "|".join(re.escape(name) for name in others if name not in taken)
+    return {"patternProperties": {f"^(?:{free})$": True}} if free else {}
 
 
 def _with_defs_of(part: Any, whole: JsonObject) -> Any:
@@ -250,7 +307,15 @@ def _merge_arguments(named: dict[str, Argument], body: JsonObject) -> JsonObject
     if required or "required" in body:  # an empty list is kept, so that the tool reads back as it was written
         parameters["required"] = required
     more = _with_defs_of(body.get("additionalProperties", False), body)
-    return {**parameters, "additionalProperties": _take_defs(more, defs), "$defs": defs}
+    parameters["additionalProperties"] = _take_defs(more, defs)
+    if "patternProperties" in body:
+        parameters["patternProperties"] = body["patternProperties"]
+    if "dependentSchemas" in body:
+        parameters |= {"dependentSchemas": body["dependentSchemas"]}
+        defs |= body.get("$defs", {})
+        is_open = any(part.get("additionalProperties") for part in Said(body, body).parts())
+        parameters["additionalProperties"] = parameters["additionalProperties"] or is_open
+    return {**parameters, "$defs": defs}
 
 
 def _take_defs(schema: Any, defs: JsonObject) -> Any:

@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
@@ -30,7 +31,7 @@ from ...state import CallStatus, Json, JsonObject
 from ..spec import ToolSpec
 from .credentials import Auth, Credentials, Secrets, Server, resolve_server
 from .fields import find_unsendable
-from .request import build_request
+from .request import SEQUENCES, build_request
 
 TIMEOUT_S = 30.0
 MAX_BYTES = 5_000_000
@@ -218,6 +219,10 @@ def _read_value(answer: _Answer) -> Json:
     media, is_latin = media.strip(), "latin-1" in options or "iso-8859-1" in options
     try:
         text = answer.content.decode("latin-1" if is_latin else "utf-8-sig")
+        if media in SEQUENCES:
+            return [
+                json.loads(one, parse_constant=_refuse_constant) for one in re.split("[\n\x1e]", text) if one.strip()
+            ]
         if media.endswith("json") or not media:
             return json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):

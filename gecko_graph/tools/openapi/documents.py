@@ -5,8 +5,6 @@ A document is untrusted text, and what a reference brings in ends up in prompts.
 unless the user allowed it, and then it is `https` only, with a time and a size limit. A document that the user names
 at plain `http` on this machine is read, and may refer to others of that server.
 
-Swagger 2.0 is read as OpenAPI 3.0: where the API lives, what its calls take and give, its credentials.
-
 A document that `to_openapi` wrote holds the others that it refers to in its `x-gecko`: `documents` by the paths that
 references lead to, and the `address` that it was read from on the web.
 """
@@ -29,9 +27,9 @@ from ...errors import ToolkitError
 from ...state import Json, JsonObject
 from ...values.documents import parse_document, read_document
 from ...values.patch import pointer
-from .request import FORMS
+from .addresses import Addresses, find_base, find_recursive
 
-METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
+METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
 SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 MAX_REMOTE = 100
 MAX_BYTES = 10_000_000
@@ -41,20 +39,6 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _WEB = ("https://", "http://")
 MISSING = object()
 _KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
-_STYLES: dict[str, JsonObject] = {
-    "csv": {"explode": False},
-    "multi": {"explode": True},
-    "ssv": {"style": "spaceDelimited", "explode": False},
-    "pipes": {"style": "pipeDelimited", "explode": False},
-}
-_MOVED = {"definitions": '"#/components/schemas/', "responses": '"#/components/responses/'}
-_OLD = frozenset(
-    {"swagger", "schemes", "host", "basePath", "consumes", "produces"}
-    | {"parameters", "definitions", "responses", "securityDefinitions"}
-)
-_NO_SCHEMA = frozenset({"name", "in", "description", "required", "collectionFormat", "allowEmptyValue"})
-_VALUES = frozenset({"default", "enum", "example", "examples"})
-_URL_FORM, _PARTS_FORM = FORMS
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +55,17 @@ class Place:
         return f"{self.document}#{pointer(self.tokens)}" if self.tokens else self.document
 
 
+class OutsideError(ToolkitError):
+    """Another document, that this one refers to, cannot be read."""
+
+
 def error_at(place: Place, why: str) -> ToolkitError:
     """Return the error for something wrong at a place."""
     return ToolkitError(f"{place}: {why}")
+
+
+def _outside(place: Place, why: str) -> OutsideError:
+    return OutsideError(f"{place}: {why}")
 
 
 def json_type(value: Any) -> str:
@@ -137,6 +129,7 @@ class Documents:
         self._origin = ""
         self._folder: Path | None = None
         self._values: dict[str, Json] = {}
+        self._found: dict[str, Addresses] = {}
         if isinstance(source, Mapping):
             self.root = Place(label)
             self._values[label] = to_json(source, label)
@@ -174,6 +167,7 @@ class Documents:
     def replace_root(self, value: JsonObject) -> None:
         """Put another value in the place of the user's document."""
         self._values[self.root.document] = value
+        self._found.pop(self.root.document, None)
 
     def follow(self, value: Any, place: Place) -> tuple[Any, Place]:
         """Return the value, or what it refers to, directly or by other references. Raises ToolkitError as `resolve`."""
@@ -189,12 +183,46 @@ class Documents:
     def resolve(self, reference: str, at: Place) -> Place:
         """Return the place that a reference means. Raises ToolkitError where it stands, `at`, if it leads astray."""
         address, _, fragment = reference.partition("#")
-        document = self._load(address, at) if address else at.document
-        tokens = tuple(unquote(one).replace("~1", "/").replace("~0", "~") for one in fragment.split("/")[1:])
-        target = Place(document, tokens)
-        if (fragment and not fragment.startswith("/")) or self.at(target) is MISSING:
-            raise error_at(at, f"$ref {reference!r} leads nowhere: {document} has no such place")
-        return target
+        base, tokens = find_base(self._values[at.document], at.tokens)
+        resource = self._find_resource(address, base, at) if address else Place(at.document, tokens)
+        inner = tuple(unquote(one).replace("~1", "/").replace("~0", "~") for one in fragment.split("/")[1:])
+        near = [Place(resource.document, (*resource.tokens, *inner)), Place(resource.document, inner)]
+        if fragment and not fragment.startswith("/"):
+            anchors = self._addresses(resource.document).anchors.get(unquote(fragment), [])
+            inside = [one for one in anchors if one[: len(resource.tokens)] == resource.tokens]
+            near = [Place(resource.document, one) for one in (inside or anchors)[:1]]
+        for target in near:
+            if self.at(target) is not MISSING:
+                return target
+        raise error_at(at, f"$ref {reference!r} leads nowhere: {resource.document} has no such place")
+
+    def resolve_schema(self, key: str, reference: str, at: Place) -> Place:
+        """Return the place that a `$ref`, `$dynamicRef` or `$recursiveRef` of a schema means. Raises ToolkitError."""
+        if key == "$ref":
+            self.follow({"$ref": reference}, at)
+            return self.resolve(reference, at)
+        if key == "$recursiveRef":
+            tokens = find_recursive(self._values[at.document], at.tokens) if reference == "#" else None
+            if tokens is None:
+                raise error_at(at / key, f"cannot be read: {reference[:60]}")
+            return Place(at.document, tokens)
+        name = unquote(reference.partition("#")[2])
+        if sum(len(self._addresses(document).dynamic.get(name, ())) for document in self._values) > 1:
+            raise error_at(at / key, f"{reference[:60]!r} has more than one $dynamicAnchor")
+        return self.resolve(reference, at)
+
+    def _find_resource(self, address: str, base: str, at: Place) -> Place:
+        """Return the document of an address, or the schema in one that has it as its `$id`."""
+        uri = urljoin(base, address)
+        for document in self._values:
+            if uri in (found := self._addresses(document).ids):
+                return Place(document, found[uri])
+        return Place(self._load(address, at))
+
+    def _addresses(self, document: str) -> Addresses:
+        if document not in self._found:
+            self._found[document] = Addresses(self._values[document])
+        return self._found[document]
 
     def at(self, place: Place) -> Any:
         """Return the value at a place; `MISSING` where there is none."""
@@ -225,20 +253,20 @@ class Documents:
         if shown in self._values:
             return shown
         if self._folder is None:
-            raise error_at(at, f"$ref {address!r}: a document given as a dict has no folder; give its path")
+            raise _outside(at, f"$ref {address!r}: a document given as a dict has no folder; give its path")
         try:
             path = Path(shown).resolve()
             is_inside = path.is_relative_to(self._folder)
         except (OSError, ValueError):
             is_inside = False
         if not is_inside:
-            raise error_at(at, f"$ref {address!r} leads out of the document's folder; only files inside it are read")
+            raise _outside(at, f"$ref {address!r} leads out of the document's folder; only files inside it are read")
         if path.suffix.lower() not in SUFFIXES:
-            raise error_at(at, f"$ref {address!r} must name a .yaml, .yml or .json file")
+            raise _outside(at, f"$ref {address!r} must name a .yaml, .yml or .json file")
         try:
             self._values[shown] = read_document(shown)
         except ToolkitError as error:
-            raise error_at(at, f"$ref {address!r}: {error}") from None
+            raise _outside(at, f"$ref {address!r}: {error}") from None
         return shown
 
     def _remote(self, address: str, at: Place) -> str:
@@ -247,15 +275,15 @@ class Documents:
             return url
         is_local = self._origin and _local_origin(url) == self._origin and not at.document.startswith("https://")
         if not is_local and not url.lower().startswith("https://"):
-            raise error_at(at, f"cannot read {url!r}: only files inside the document's folder and https addresses")
+            raise _outside(at, f"cannot read {url!r}: only files inside the document's folder and https addresses")
         if not is_local and not self._allow_remote:
-            raise error_at(at, f"{url!r} is on the web: not read without allow_remote=True (--allow-remote)")
+            raise _outside(at, f"{url!r} is on the web: not read without allow_remote=True (--allow-remote)")
         if sum(one.startswith(_WEB) for one in self._values) >= MAX_REMOTE:
-            raise error_at(at, f"more than {MAX_REMOTE} documents on the web refer to each other")
+            raise _outside(at, f"more than {MAX_REMOTE} documents on the web refer to each other")
         try:
             self._values[url] = fetch_document(url)
         except ToolkitError as error:
-            raise error_at(at, str(error)) from None
+            raise _outside(at, str(error)) from None
         return url
 
 
@@ -291,106 +319,3 @@ def fetch_document(url: str) -> Json:
         raise ToolkitError(f"{url}: not UTF-8") from None
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise ToolkitError(f"{url}: cannot be fetched: {str(error).partition(chr(10))[0]}") from None
-
-
-# Swagger 2.0 ---------------------------------------------------------------------------------------------------------
-
-
-def upgrade(root: JsonObject, documents: Documents) -> tuple[JsonObject, list[tuple[ToolkitError, str]]]:
-    """Put it as OpenAPI 3.0 in its place; return it, and the operations that it cannot say, each with its error."""
-    place, broken = documents.root, list[tuple[ToolkitError, str]]()
-    moved = re.sub(r'"#/(definitions|responses)/', lambda found: _MOVED[found[1]], json.dumps(root))
-    given: JsonObject = _modern(json.loads(moved))
-
-    def part(name: str) -> JsonObject:
-        return expect_object(member(given, name, {}), place / name)
-
-    schemes = [str(each) for each in member(given, "schemes", [])]
-    scheme = "https" if "https" in schemes or not schemes else schemes[0]
-    base = str(given.get("basePath") or "/").rstrip("/")
-    url = f"{scheme}://{given['host']}{base}" if given.get("host") else base
-    components = {
-        "schemas": part("definitions"),
-        "responses": {name: _response(one, given) for name, one in part("responses").items()},
-        "securitySchemes": part("securityDefinitions"),
-    }
-    new = {key: value for key, value in given.items() if key not in _OLD}
-    new |= {"openapi": "3.0.3", "servers": [{"url": url}] if url else [], "components": components}
-    documents.replace_root({**new, "parameters": part("parameters")})
-    for path, item in [(path, one) for path, one in part("paths").items() if isinstance(one, dict)]:
-        for method in [key for key in item if key in METHODS]:
-            here, old = place / "paths" / path / method, item.pop(method)
-            try:
-                item[method] = _operation(expect_object(old, here), item, given, documents, here)
-            except ToolkitError as error:
-                named = old.get("operationId") if isinstance(old, dict) else None
-                broken.append((error, str(named or f"{method} {path}")))
-        item.pop("parameters", None)
-    documents.replace_root(new)
-    return new, broken
-
-
-def _modern(value: Json) -> Any:
-    """Return a copy with what 2.0 writes otherwise: files, discriminators, null, basic authentication."""
-    if isinstance(value, list):
-        return [_modern(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    new = {key: each if key in _VALUES else _modern(each) for key, each in value.items()}
-    if new.get("type") == "file":
-        new |= {"type": "string", "format": "binary"}
-    if new.get("type") == "basic":
-        new |= {"type": "http", "scheme": "basic"}
-    if isinstance(name := new.get("discriminator"), str) and ("properties" in new or "allOf" in new):
-        new["discriminator"] = {"propertyName": name}
-    return {**new, "nullable": True} if new.get("x-nullable") is True else new
-
-
-def _operation(given: JsonObject, item: JsonObject, root: JsonObject, documents: Documents, place: Place) -> JsonObject:
-    own = dict[tuple[Any, Any], JsonObject]()
-    for listed in (item, given):
-        for one, there in list_items(member(listed, "parameters", []), place / "parameters"):
-            read = expect_object(documents.follow(one, there)[0], there)
-            own[read.get("name"), read.get("in")] = read
-    takes = [str(one) for one, _ in list_items(member({**root, **given}, "consumes", []), place / "consumes")]
-    new = {key: value for key, value in given.items() if key not in ("consumes", "produces", "schemes")}
-    new["parameters"] = []
-    names, styles, required = JsonObject(), JsonObject(), list[str]()
-    for (name, where), one in own.items():
-        schema = {key: each for key, each in one.items() if key not in _NO_SCHEMA and not key.startswith("x-")}
-        if where == "body":
-            types = [each for each in takes if each not in FORMS] or ["application/json"]
-            about = {key: one[key] for key in ("description", "required") if key in one}
-            new["requestBody"] = about | {"content": {each: {"schema": one.get("schema", {})} for each in types}}
-        elif where == "formData":
-            names[name], styles[name] = {**schema, "description": str(one.get("description", ""))}, _style(one, place)
-            required += [name] if one.get("required") is True else []
-        else:
-            kept = {key: one[key] for key in ("name", "in", "description", "required") if key in one}
-            new["parameters"].append(kept | {"schema": schema} | _style(one, place))
-    if names:
-        in_parts = takes == [_PARTS_FORM] or any(each.get("format") == "binary" for each in names.values())
-        form: JsonObject = {"schema": {"type": "object", "properties": names, "required": required}, "encoding": styles}
-        new["requestBody"] = {"content": {_PARTS_FORM if in_parts else _URL_FORM: form}}
-    answers = expect_object(member(given, "responses", {}), place / "responses")
-    return {**new, "responses": {code: _response(one, {**root, **given}) for code, one in answers.items()}}
-
-
-def _style(parameter: JsonObject, place: Place) -> JsonObject:
-    kind, where = parameter.get("collectionFormat", "csv"), parameter.get("in")
-    if parameter.get("type") != "array" or (kind == "csv" and where in ("path", "header")):
-        return {}
-    if kind not in _STYLES or where in ("path", "header"):
-        raise error_at(place, f"{parameter.get('name')!r}: the collectionFormat {kind!r} in {where} cannot be sent")
-    return _STYLES[kind]
-
-
-def _response(given: Any, holder: JsonObject) -> Any:
-    if not isinstance(given, dict) or "$ref" in given:
-        return given
-    examples = given["examples"] if isinstance(given.get("examples"), dict) else {}
-    types = [*map(str, member(holder, "produces", []))] or [*examples] or ["application/json"]
-    schema = {"schema": given["schema"]} if "schema" in given else {}
-    content = {each: schema | ({"example": examples[each]} if each in examples else {}) for each in types}
-    rest = {key: one for key, one in given.items() if key not in ("schema", "examples")}
-    return {**rest, "content": content} if schema or examples else rest

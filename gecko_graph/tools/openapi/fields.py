@@ -9,17 +9,17 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 from urllib.parse import unquote, unquote_plus
 
 from ...schemas.complaints import find_faults
-from ...schemas.subschemas import IN_PLACE, follow
+from ...schemas.reading import Said
 from ...state import Json, JsonObject
 from ..spec import HttpBinding, ToolSpec
-from .request import DELIMITERS, FORMS, JSON_MEDIA, LINES, PATH_STYLES, field_style, format_scalar, is_text
+from .request import DELIMITERS, FORMS, JSON_MEDIA, PATH_STYLES, SEQUENCES, field_style, format_scalar, is_text
 from .spellings import Node, tokens_of
 
 _SPLIT = {"%20": r"%20|\+", "%7C": r"%7[Cc]|\|"}
@@ -55,14 +55,9 @@ class Field(NamedTuple):
     name: str
     style: JsonObject
 
-    def made_of(self) -> Iterator[JsonObject]:
-        """Yield the schema and those that apply to the same value."""
-        waiting = [self.schema]
-        for one in waiting:
-            if isinstance(one, dict) and len(waiting) < 100:
-                yield one
-                waiting += [follow(self.root, str(one["$ref"]))] if "$ref" in one else []
-                waiting += [each for key in IN_PLACE for each in one.get(key, ())]
+    def made_of(self) -> list[JsonObject]:
+        """Return the schema and those that apply to the same value."""
+        return Said(self.schema, self.root).parts()
 
     @property
     def kinds(self) -> frozenset[str]:
@@ -81,15 +76,11 @@ class Field(NamedTuple):
 
     def names(self) -> list[str]:
         """Return the members that are named."""
-        return [key for one in self.made_of() for key in one.get("properties") or {}]
+        return Said(self.schema, self.root).names()
 
     def inner(self, key: str | None, style: JsonObject | None = None) -> Field:
         """Return the schema of a member, of an item for None."""
-        found: Any = {}
-        for one in self.made_of():
-            more = one.get("items") if key is None else one.get("additionalProperties")
-            found = found or (one.get("properties") or {}).get(key) or (more if isinstance(more, dict) else {})
-        return Field(found, self.root, key or "", style or {})
+        return Field(Said(self.schema, self.root).member(key).schema, self.root, key or "", style or {})
 
     def scalar(self, text: Json) -> Json:
         """Return the value that a text stands for; what is read already fits."""
@@ -179,6 +170,16 @@ class Field(NamedTuple):
         texts = [decode(part.partition("=")[2] if named and explode else part) for part in parts]
         return [] if texts == [""] and decode is str and self.is_only("array") else self.listed(texts)
 
+    def read_query(self, raw: str) -> Json:
+        """Return the value that a whole query stands for."""
+        if self.style.get("content") != FORMS[0]:
+            return self.read(raw)
+        pairs: list[tuple[str, Any]] = [
+            (key, value) for key, _, value in (one.partition("=") for one in raw.split("&"))
+        ]
+        names = dict.fromkeys([*self.names(), *(decode_query(key) for key, _ in pairs)])
+        return read_pairs(pairs, [(key, self.inner(key)) for key in names], decode_query)[0]
+
     @property
     def explodes(self) -> bool:
         """Whether each value of a query parameter has a name before it."""
@@ -203,14 +204,14 @@ def find_unsendable(tool: ToolSpec) -> str:
     body = tool.binding.body if tool.binding else {}
     media, fields = str(body.get("media", JSON_MEDIA)), fields_of(tool, "body")
     kind = media.partition(";")[0].strip().lower()
-    if kind == JSON_MEDIA or kind.endswith("+json") or "*" in kind or kind in (*FORMS, *LINES) or is_text(kind):
+    if kind == JSON_MEDIA or kind.endswith("+json") or "*" in kind or kind in (*FORMS, *SEQUENCES) or is_text(kind):
         return ""
     held = any(wire or one.is_only("object") or one.is_only("array") for wire, one in fields)
     return f"its body can never be sent: {media} takes a text, not an object or a list" if held else ""
 
 
 def read_pairs(
-    pairs: list[tuple[str, Any]], parts: list[tuple[str, Field]], decode: Decode, tool: ToolSpec | None = None
+    pairs: Sequence[tuple[str, Any]], parts: list[tuple[str, Field]], decode: Decode, tool: ToolSpec | None = None
 ) -> tuple[JsonObject, dict[str, list[Any]]]:
     """Return arguments from names and values, and what is left; of a query without the `tool`'s credentials."""
     named: dict[str, list[Any]] = {}

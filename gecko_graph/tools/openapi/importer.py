@@ -1,17 +1,19 @@
-"""Tools from an OpenAPI 3.0 or 3.1 document, or Swagger 2.0: every operation under `paths` is one tool.
+"""Tools from an OpenAPI document (3.0, 3.1, 3.2), or Swagger 2.0: every operation under `paths` is one tool.
 
 - Name: the `operationId`; made valid where a provider would refuse it, unique where it is given twice, made from
   method and path where there is none (`get_pets_by_petId`).
 - Result: the schema of the lowest 2xx response that has one; `default` only where no 2xx is described; a lone 204 or
   205 is null.
-- Effect: `x-effect` (`read`, `write` or `unknown`); else GET, HEAD, OPTIONS read and POST, PUT, PATCH, DELETE write.
+- Effect: `x-effect` (`read`, `write` or `unknown`); else GET, HEAD, OPTIONS, QUERY read and POST, PUT, PATCH, DELETE
+  write.
 - Contracts: `x-contract` of the operation; at the root `x-contract-let`, `x-contract-requires`, `x-contract-invariants`
   and `x-state`, the JSON Schema of the task state.
 - `x-gecko` of an operation: what `Toolkit.to_openapi` could not write otherwise; it overrides the rest.
 
-One broken part does not lose the rest: an operation with broken arguments is left out, a broken result is open, and
-`problems` lists both. A document is refused where no operation can be read whole, or an `x-contract` or `x-gecko` is
-broken. The document is kept with the operations that were read, as their tools' `source`.
+One broken part does not lose the rest: what of an operation's arguments and results cannot be read is open, an
+operation that is none is left out, and `problems` lists both. A document is refused where no operation can be read, or
+each needs another document that cannot be, or an `x-contract` or `x-gecko` is broken. The document is kept with the
+operations that were read, as their tools' `source`.
 
 Webhooks and callbacks are calls that the API makes, so they are left out.
 """
@@ -22,13 +24,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import reduce
-from operator import truediv
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
-
-from pydantic import ConfigDict, TypeAdapter, ValidationError
-from typing_extensions import TypedDict
+from typing import Any, NamedTuple, get_args
 
 from ...contracts.contract import Contract, Invariant
 from ...contracts.language.examine import of_state
@@ -43,7 +40,6 @@ from ..spec import (
     Effect,
     HttpBinding,
     Source,
-    ToolExample,
     ToolSpec,
     operation_name,
     read_tags,
@@ -52,18 +48,20 @@ from ..spec import (
 )
 from .arguments import ArgumentReader, Media, pair_examples
 from .credentials import ServerReader
-from .documents import METHODS, Documents, Place, error_at, expect_object, list_items, member, upgrade
+from .documents import METHODS, Documents, OutsideError, Place, error_at, expect_object, list_items, member
+from .own_keys import apply_own_keys
 from .schema_reader import SchemaReader, Version
+from .swagger import upgrade
 
 _EFFECTS: dict[str, Effect] = {
-    **dict.fromkeys(("get", "head", "options"), "read"),
+    **dict.fromkeys(("get", "head", "options", "query"), "read"),
     **dict.fromkeys(("post", "put", "patch", "delete"), "write"),
 }
 _NO_CONTENT = frozenset({"204", "205"})
 _KEYS = {
-    "document": "openapi info servers paths webhooks components security tags externalDocs jsonSchemaDialect "
+    "document": "openapi $self info servers paths webhooks components security tags externalDocs jsonSchemaDialect "
     "x-contract-let x-contract-requires x-contract-invariants x-state x-gecko",
-    "path": f"$ref summary description servers parameters {' '.join(METHODS)}",
+    "path": f"$ref summary description servers parameters additionalOperations {' '.join(METHODS)}",
     "operation": "tags summary description externalDocs operationId parameters requestBody responses callbacks "
     "deprecated security servers x-effect x-contract x-gecko",
 }
@@ -89,6 +87,9 @@ class _Operation(NamedTuple):
     item: JsonObject
     place: Place
     """Of the path item."""
+    value: Any
+    here: Place
+    """Of the operation."""
 
 
 def read_openapi(
@@ -114,13 +115,13 @@ def read_openapi(
 
 def _version(root: JsonObject, place: Place) -> Version:
     if "swagger" in root:
-        raise error_at(place / "swagger", f"this is Swagger {str(root['swagger'])[:10]}: 2.0, 3.0 and 3.1 are read")
+        raise error_at(place / "swagger", f"this is Swagger {str(root['swagger'])[:10]}: 2.0 and 3.0 to 3.2 are read")
     if "openapi" not in root:
         raise error_at(place, "not an OpenAPI document: it has no key 'openapi'; it may be a part of one")
     version = str(root["openapi"])
-    if not re.match(r"3\.[01](\.|$)", version):
-        raise error_at(place / "openapi", f"unsupported version {version[:20]!r}; expected 3.0 or 3.1")
-    return "3.0" if version.startswith("3.0") else "3.1"
+    if not re.match(r"3\.\d+(\.|$)", version):
+        raise error_at(place / "openapi", f"unsupported version {version[:20]!r}; expected 3.0, 3.1 or 3.2")
+    return "3.0" if version.startswith("3.0") else "3.1"  # a later one is read as far as it says the same
 
 
 class _DocumentReader:
@@ -138,6 +139,8 @@ class _DocumentReader:
         for error, name in self._servers.broken:
             self.leave_out(error, name)
         self._arguments = ArgumentReader(documents, self._schemas, keys=self._servers.keys)
+        listed = [one for one in root.get("tags") or () if isinstance(one, dict)]
+        self._parents = {str(one.get("name")): one["parent"] for one in listed if isinstance(one.get("parent"), str)}
         self._lets = self._own("x-contract-let")
         self._requires = self._own("x-contract-requires")
         self._state_schema = self._read_state_schema()
@@ -158,7 +161,7 @@ class _DocumentReader:
         """Return every operation of every path."""
         self._note(self._place.document, *_find_misspelt(self._root, self._place, "document"))
         operations = list(self._operations())
-        tools = [self._tool(one, name) for one, name in zip(operations, _assign_names(operations), strict=True)]
+        tools = [self._read(one, name) for one, name in zip(operations, _assign_names(operations), strict=True)]
         if self._broken is not None and not self._is_any_whole:
             raise self._broken
         if bundled := self._documents.bundle():
@@ -195,14 +198,28 @@ class _DocumentReader:
                 continue
             seen.add(absolute)
             self._note(path, *_find_misspelt(whole, place, "path"))
-            yield from (_Operation(absolute, method, whole, place) for method in whole if method in METHODS)
+            others, there = whole.get("additionalOperations"), place / "additionalOperations"
+            found = [(method, one, place / method) for method, one in whole.items() if method in METHODS]
+            found += [(name, one, there / name) for name, one in others.items()] if isinstance(others, dict) else []
+            yield from (_Operation(absolute, method, whole, place, one, at) for method, one, at in found)
+
+    def _read(self, one: _Operation, name: str) -> ToolSpec | None:
+        """Return an operation's tool, and note which corners of it are open."""
+        broken, self._broken = self._broken, None
+        tool, corners = self._tool(one, name), self._schemas.take_corners()
+        self._note(name, *(f"open, as it cannot be read: {text}" for text in corners))
+        outside = (error for error in corners.values() if isinstance(error, OutsideError))
+        self._broken = self._broken or next(outside, None)
+        self._is_any_whole = self._is_any_whole or self._broken is None
+        self._broken = broken or self._broken
+        return tool
 
     def _tool(self, one: _Operation, name: str) -> ToolSpec | None:
         """Return an operation's tool; None where it is broken. A broken contract or `x-gecko` raises."""
-        path, method, item, place = one
+        path, method, item, place, *_ = one
         try:
             # OpenAPI has no references here, but documents in several files are written so
-            given, here = self._documents.follow(item[method], place / method)
+            given, here = self._documents.follow(one.value, one.here)
             operation = expect_object(given, here)
             self._note(name, *_find_misspelt(operation, here, "operation"))
             arguments = self._arguments.read(operation, here, item=item, item_place=place, path=path)
@@ -212,7 +229,6 @@ class _DocumentReader:
         response, kept = None, operation
         try:
             response = self._response(operation, here)
-            self._is_any_whole = True
         except ToolkitError as error:
             self._broken = self._broken or error
             self._note(name, f"any JSON passes as its result, which is broken: {error}")
@@ -235,18 +251,28 @@ class _DocumentReader:
             parameters=arguments.parameters,
             result=response.schema if response else None,
             effect=effect,
-            tags=read_tags(operation.get("tags")),
+            tags=self._tags(operation),
             examples=pair_examples(named, response) if effect == "read" and response else (),
             binding=binding,
             stated=effect is not None and ("x-effect" in operation or effect == "read" or "x-contract" in operation),
             idempotency=f"header:{arguments.key_header}" if arguments.key_header else None,
-            source=self._keep(one, kept) if {here.document, place.document} == {self._place.document} else None,
+            source=self._keep(one, kept) if self._is_kept(one, here) else None,
         )
-        tool = _apply_own_keys(tool, operation, here)
+        tool = apply_own_keys(tool, operation, here)
         return replace(tool, contract=self._contract(operation, here, tool))
 
+    def _is_kept(self, one: _Operation, here: Place) -> bool:
+        return one.method in METHODS and {here.document, one.place.document} == {self._place.document}
+
+    def _tags(self, operation: JsonObject) -> tuple[str, ...]:
+        """Return an operation's tags, and those that they belong to."""
+        found = list(read_tags(operation.get("tags")))
+        for name in found:
+            found += [self._parents[name]] if self._parents.get(name, name) not in found else []
+        return tuple(found)
+
     def _keep(self, one: _Operation, operation: JsonObject) -> Source:
-        others = {key: value for key, value in one.item.items() if key not in METHODS}
+        others = {key: value for key, value in one.item.items() if key not in (*METHODS, "additionalOperations")}
         self._source["paths"].setdefault(one.path, others)[one.method] = operation
         return Source(self._source, (one.path, one.method))
 
@@ -342,7 +368,7 @@ def _assign_names(operations: Sequence[_Operation]) -> list[str]:
     """Return one name for each operation: those that were kept, then valid operationIds, then the others."""
     names, ids, taken = dict[int, str](), list[str](), set[str]()
     for index, one in enumerate(operations):
-        given = one.item[one.method] if isinstance(one.item[one.method], dict) else {}
+        given = one.value if isinstance(one.value, dict) else {}
         kept = given["x-gecko"].get("name") if isinstance(given.get("x-gecko"), dict) else None
         names |= {index: kept} if isinstance(kept, str) else {}
         ids.append(given["operationId"] if isinstance(given.get("operationId"), str) else "")
@@ -357,41 +383,3 @@ def _assign_names(operations: Sequence[_Operation]) -> list[str]:
             names[index] = unique_name(plain, taken)
             taken.add(names[index])
     return [names[index] for index in range(len(operations))]
-
-
-class _Parameters(TypedDict, total=False):
-    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
-    type: Literal["object"]
-    properties: dict[str, JsonObject | bool]
-    required: list[str]
-
-
-class _OwnKeys(TypedDict, total=False):
-    """The key `x-gecko` of an operation: what `Toolkit.to_openapi` could not write as plain OpenAPI."""
-
-    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
-    name: str
-    description: str
-    parameters: _Parameters
-    result: JsonObject | None
-    examples: tuple[ToolExample, ...]
-    binding: HttpBinding | None
-    idempotency: str | None
-    lets: JsonObject
-
-
-_OWN_KEYS = TypeAdapter(_OwnKeys)
-
-
-def _apply_own_keys(tool: ToolSpec, operation: JsonObject, place: Place) -> ToolSpec:
-    """Return the tool with what the `x-gecko` of its operation says of it. Raises ToolkitError with the place."""
-    given = operation.get("x-gecko", {})
-    try:
-        read = _OWN_KEYS.validate_python(given)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise error_at(reduce(truediv, first["loc"], place / "x-gecko"), first["msg"]) from None
-    own: JsonObject = {key: one for key, one in read.items() if key not in ("name", "lets")}
-    if own.get("binding") and tool.binding:
-        own["binding"] = replace(own["binding"], responses=tool.binding.responses)
-    return replace(tool, **own | ({"parameters": given["parameters"]} if "parameters" in own else {}))

@@ -39,9 +39,11 @@ STYLES = {
 }
 """The styles of each place, the default first."""
 
+SEQUENCES = tuple(f"application/{name}" for name in ("jsonl", "x-ndjson", "ndjson", "json-lines", "json-seq"))
+"""Media types of one JSON value after another, which are a list here."""
+
 DELIMITERS = {"form": ",", "spaceDelimited": "%20", "pipeDelimited": "%7C"}
 JSON_MEDIA = "application/json"
-LINES = ("application/x-ndjson", "application/ndjson", "application/jsonl", "application/json-lines")
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 VARIABLE = re.compile(r"\{([^{}]+)\}")
@@ -88,6 +90,8 @@ def build_request(tool: ToolSpec, base: str, args: Mapping[str, Any], *, extra: 
             _check_members(name, value, style, taken[place])
             pairs = [f"{key}={text}" for key, text in format_pairs(wire, value, style)]
             (query if place == "query" else cookies).extend(pairs)
+        elif value is not None and place == "querystring":
+            query.append(_format_querystring(value, style))
     headers |= {"cookie": "; ".join(cookies)} if cookies else {}
     body = _body(tool, binding, members)
     headers |= {"content-type": body.pop("media")} if "media" in body else {}
@@ -195,6 +199,13 @@ def format_pairs(name: str, value: Json, style: JsonObject) -> list[tuple[str, s
     return [(key, _join(name, texts, DELIMITERS.get(kind, ",")))] if texts else []
 
 
+def _format_querystring(value: Json, style: JsonObject) -> str:
+    """Return the value that is the whole query: a form, or one text of its media type."""
+    if style.get("content") == FORMS[0] and isinstance(value, dict):
+        return "&".join(f"{key}={text}" for name, one in value.items() for key, text in format_pairs(name, one, {}))
+    return _quote(_format_content(value, style))
+
+
 def _format_content(value: Json, style: JsonObject) -> str:
     return json.dumps(value, ensure_ascii=False) if "json" in str(style["content"]) else format_scalar(value)
 
@@ -230,12 +241,13 @@ def _body(tool: ToolSpec, binding: HttpBinding, members: JsonObject) -> dict[str
             _check_members(name, one, styles[name], taken)
         pairs = [pair for name, one in value.items() for pair in format_pairs(name, one, styles[name])]
         return {"content": "&".join(f"{key}={text}" for key, text in pairs).encode(), "media": media}
+    if kind in SEQUENCES:
+        begin = "\x1e" if kind.endswith("seq") else ""
+        rows = (json.dumps(one, ensure_ascii=False) for one in (value if isinstance(value, list) else [value]))
+        return {"content": "".join(f"{begin}{row}\n" for row in rows).encode(), "media": media}
     if kind == JSON_MEDIA or kind.endswith("+json") or ("*" in kind and not isinstance(value, str)):
         coded = json.dumps(value, ensure_ascii=False).encode()
         return {"content": coded, "media": JSON_MEDIA if "*" in kind else media}
-    if kind in LINES:
-        rows = (json.dumps(one, ensure_ascii=False) for one in (value if isinstance(value, list) else [value]))
-        return {"content": "".join(f"{row}\n" for row in rows).encode(), "media": media}
     if isinstance(value, dict | list) and not is_text(kind):
         raise CannotSend(f"a body of type {media} must be text, not an object or a list")
     return {"content": _octets(value)[0], "media": OCTETS if "*" in kind else media}

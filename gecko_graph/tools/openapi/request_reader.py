@@ -34,7 +34,7 @@ from .fields import (
     load_json,
     read_pairs,
 )
-from .request import FORMS, JSON_MEDIA, LINES, OCTETS, VARIABLE, field_style, is_text
+from .request import FORMS, JSON_MEDIA, OCTETS, SEQUENCES, VARIABLE, field_style, is_text
 from .spellings import TwoWays
 
 __all__ = ["CannotRead", "Operations", "pattern_of", "read_cookies", "read_request"]
@@ -103,10 +103,15 @@ def _read_request(tool: ToolSpec, base: str, request: httpx.Request, unnamed: li
         queries = queries if one is template else [each for each in queries if each != found[0]]
         variables |= dict(zip(VARIABLE.findall(one), found.groups(), strict=True))
     args = {each.name: each.read(variables[wire]) for wire, each in fields_of(tool, "path") if wire in variables}
-    named, left = read_pairs(_pairs(queries), fields_of(tool, "query"), decode_query, tool)
-    if left:
-        raise CannotRead(f"a parameter that {tool.name} does not have: {min(left)}"[:120])
-    args |= named | _read_headers(tool, request)
+    if whole := fields_of(tool, "querystring"):
+        sent = "&".join(filter(None, queries))
+        args |= {each.name: each.read_query(sent) for _, each in whole if sent}
+    else:
+        named, left = read_pairs(_pairs(queries), fields_of(tool, "query"), decode_query, tool)
+        if left:
+            raise CannotRead(f"a parameter that {tool.name} does not have: {min(left)}"[:120])
+        args |= named
+    args |= _read_headers(tool, request)
     args |= read_pairs(_pairs(read_cookies(request)), fields_of(tool, "cookie"), decode_path)[0]
     body, others = _read_body(tool, request)
     if unnamed is not None and not (tool.binding and tool.binding.body.get("closed")):
@@ -178,8 +183,8 @@ def _decode(tool: ToolSpec, content: bytes, media: str, parts: Mapping[str, Fiel
     kind, whole = media.partition(";")[0].strip().lower(), parts.get("")
     if kind in FORMS and (whole is None or whole.is_only("object")):
         return _read_form(tool, content, media, parts)
-    if kind in LINES:
-        rows = [load_json(line) for line in _text(content, media).split("\n") if line.strip()]
+    if kind in SEQUENCES:
+        rows = [load_json(line) for line in re.split("[\n\x1e]", _text(content, media)) if line.strip()]
         return rows if len(rows) != 1 or (whole is not None and not whole.is_only("object")) else rows[0]
     as_json = is_text(kind) and (whole is None or whole.is_only("object") or whole.is_only("array"))
     if kind.endswith("json") or as_json:

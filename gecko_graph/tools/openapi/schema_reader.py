@@ -9,27 +9,31 @@ What changes on the way:
 - Older drafts: a list in `items` becomes `prefixItems`; `required: true` of a property becomes the object's `required`.
 - A `discriminator` beside `oneOf` or `anyOf` becomes a condition on each of its branches: the property is required and
   has the branch's names. Where the branch itself lists other values for the property, the branch counts. Without
-  branches it decides nothing and is dropped. A child that extends such a parent by `allOf` extends it without its
-  branches, or it would contain itself.
-- `readOnly` properties are left out of arguments, `writeOnly` ones out of results.
-- What only documents (`xml`, `externalDocs`, `x-...`) is dropped, and `$id` with it: a reference is a JSON Pointer from
-  the document's root.
+  branches the children count that extend the schema by `allOf`, or that the mapping names, each where the property has
+  one of its names (`dependentSchemas`); of another value only the schema itself holds. A child extends its parent
+  without branches and children, or it would contain itself.
+- `readOnly` properties are left out of arguments, `writeOnly` ones out of results, whichever part of a composed schema
+  says so.
+- What only documents (`xml`, `externalDocs`, `x-...`) is dropped; `$id` and anchors with it, once they are followed.
 """
 
 from __future__ import annotations
 
 import re
 from collections import deque
+from collections.abc import Collection
 from graphlib import CycleError, TopologicalSorter
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-from ...schemas.subschemas import ANNOTATIONS, BOUNDS, COUNTS, IN_PLACE, LISTS, MAPS, SINGLES, TYPES, is_well_formed
+from ...errors import ToolkitError
+from ...schemas.subschemas import ANNOTATIONS, BOUNDS, COUNTS, LISTS, MAPS, SINGLES, TYPES, is_well_formed
 from ...state import JsonObject
 from ..spec import unique_name
-from .documents import Documents, Place, error_at, expect_object, json_type, list_items, member
+from .composition import Composition, Direction
+from .corners import CORNER, find_corners, open_corners
+from .documents import Documents, Place, error_at, expect_object, json_type, list_items
 from .simplify import PREFIX, Simplifier, as_object, defs_of, in_place_defs
 
-Direction = Literal["request", "response"]
 Version = Literal["3.0", "3.1", "json"]
 
 ANY = "any"
@@ -43,127 +47,187 @@ _OPENAPI_ONLY = frozenset(
     {"xml", "externalDocs", "discriminator", "nullable", "readOnly", "writeOnly", "example", "$comment"}
 )
 _BESIDE_3_0 = ANNOTATIONS | {"$ref", "nullable", "example"}
-_BRANCHES = frozenset({"oneOf", "anyOf"})
-_NOT_READ = frozenset({"$dynamicRef", "$recursiveRef", "dependencies"})
-"""Keywords that would change what a schema means."""
-_HIDDEN: dict[Direction, str] = {"request": "readOnly", "response": "writeOnly"}
+_BRANCHES = frozenset({"oneOf", "anyOf", "discriminator"})
+_REFERENCES = frozenset({"$ref", "$dynamicRef", "$recursiveRef"})
+_SAME_VALUE = _REFERENCES | {"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"}
+_NOT_READ = frozenset({"dependencies", "extends", "disallow", "divisibleBy"})
+"""Keywords of older drafts that would change what a schema means."""
 _ANNOTATION_TYPES = {"title": str, "description": str, "examples": list}
-_DEEPEST_LISTED = 5
+
+
+class _Use(NamedTuple):
+    """A definition: its place, the members that the schemas around it hide, whether its branches are left out."""
+
+    place: Place
+    hidden: frozenset[str]
+    is_bare: bool
+
+
+class _Around(NamedTuple):
+    """What holds of a schema because of those around it that apply to the same value."""
+
+    direction: Direction
+    hidden: frozenset[str] = frozenset()
+    child: Place | None = None
+    """The definition that extends others here, by `allOf`."""
 
 
 class SchemaReader:
     """Reads the schemas of a document and of those that it refers to.
 
     The version `json` is plain JSON Schema, of which nothing is dropped; `types` is what other names for types mean.
+    What cannot be read of a document's schema is left out, and `take_corners` names it; in plain JSON Schema it is an
+    error.
     """
 
     def __init__(self, documents: Documents, *, version: Version, types: dict[str, str | None] | None = None) -> None:
         self._documents = documents
+        self._composition = Composition(documents)
         self._version = version
         self._types: dict[str, str | None] = {**{name: name for name in TYPES}, **(types or {})}
-        self._names: dict[tuple[Place, bool], str] = {}
-        """Names of the definitions, by place and whether its branches are left out."""
-        self._places: dict[str, tuple[Place, bool]] = {}
+        self._names: dict[_Use, str] = {}
+        self._uses: dict[str, _Use] = {}
         self._definitions: dict[tuple[str, Direction], tuple[Any, list[str]]] = {}
         """Definitions with the names of those that they refer to."""
         self._finite: set[tuple[str, Direction]] = set()
+        self._read: dict[tuple[Place, Direction], tuple[JsonObject, dict[str, ToolkitError]]] = {}
+        self._has_corners = False
+        self._corners: dict[str, ToolkitError] = {}
         self.simplify = Simplifier().simplify
 
     def read(self, schema: Any, place: Place, *, direction: Direction) -> JsonObject:
         """Return one schema, self-contained.
 
         Raises:
-            ToolkitError: It is not a schema, or a reference in it leads nowhere; the message names the place.
+            ToolkitError: Of plain JSON Schema: a part cannot be read; the message names the place.
         """
-        body = as_object(self._read_schema(schema, place, direction))
+        at = self._composition.follow(schema["$ref"], place)[1] if _is_reference(schema) else place
+        if (at, direction) not in self._read:
+            self._read[at, direction] = self._read_whole(schema, place, direction)
+        read, corners = self._read[at, direction]
+        self._corners |= corners
+        return read
+
+    def _read_whole(
+        self, schema: Any, place: Place, direction: Direction
+    ) -> tuple[JsonObject, dict[str, ToolkitError]]:
+        read = as_object(self._read_schema(schema, place, _Around(direction)))
         defs: JsonObject = {}
-        waiting = deque(defs_of(body))
+        waiting = deque(defs_of(read))
         while waiting:
             name = waiting.popleft()
             if name not in defs:
                 defs[name], referred = self._definition(name, direction)
                 waiting.extend(referred)
         self._check_ends(defs, direction)
-        return self.simplify({**body, "$defs": defs} if defs else body)
+        read = {**read, "$defs": defs} if defs else read
+        corners = find_corners(read) if self._has_corners else {}
+        return self.simplify(open_corners(read) if corners else read), corners
+
+    def note(self, error: ToolkitError) -> None:
+        """Note a part of an operation that cannot be read, for `take_corners`."""
+        self._corners[str(error)] = error
+
+    def take_corners(self) -> dict[str, ToolkitError]:
+        """Return what could not be read since the last time, by its message."""
+        corners, self._corners = self._corners, {}
+        return corners
 
     def _definition(self, name: str, direction: Direction) -> tuple[Any, list[str]]:
         if (name, direction) not in self._definitions:
-            place, is_bare = self._places[name]
+            place, hidden, is_bare = self._uses[name]
             schema: Any = self._documents.at(place)
             if is_bare:
                 schema = {key: one for key, one in schema.items() if key not in _BRANCHES}
-            body = self._read_schema(schema, place, direction)
+            child = None if _is_reference(schema, beside=_BESIDE_3_0) else place
+            body = self._read_schema(schema, place, _Around(direction, hidden, child))
             self._definitions[name, direction] = (body, defs_of(body))
         return self._definitions[name, direction]
 
     def _check_ends(self, defs: JsonObject, direction: Direction) -> None:
-        """Raise ToolkitError for a schema whose validation would never end."""
+        """Open each schema whose validation would never end; in plain JSON Schema it is an error."""
         fresh = {name: one for name, one in defs.items() if (name, direction) not in self._finite}
-        needs = {name: sorted(in_place_defs(one) & fresh.keys()) for name, one in fresh.items()}
-        try:
-            TopologicalSorter(needs).prepare()
-        except CycleError as error:
+        while cycle := _find_cycle(fresh):
             why = "this schema refers to itself without a property or item between"
-            raise error_at(self._places[error.args[1][0]][0], why) from None
+            fresh[cycle] = defs[cycle] = self._open({}, error_at(self._uses[cycle].place, why))
+            self._definitions[cycle, direction] = (defs[cycle], [])
         self._finite.update((name, direction) for name in fresh)
 
-    def _read_schema(self, schema: Any, place: Place, direction: Direction) -> Any:
+    def _open(self, read: JsonObject, error: ToolkitError) -> JsonObject:
+        """Mark a schema that lacks what cannot be read of it."""
+        if self._version == "json":
+            raise error
+        self._has_corners = True
+        read[CORNER] = {**read.get(CORNER, {}), str(error): error}
+        return read
+
+    def _read_schema(self, schema: Any, place: Place, around: _Around) -> Any:
         if isinstance(schema, bool):
             return schema
         if not isinstance(schema, dict):
-            raise error_at(place, f"a schema must be an object, not {json_type(schema)}")
+            return self._open({}, error_at(place, f"a schema must be an object, not {json_type(schema)}"))
+        if self._version == "json":
+            return self._read_keywords(schema, place, around)
         if self._version == "3.0" and "$ref" in schema:
             schema = {key: value for key, value in schema.items() if key in _BESIDE_3_0}
-        upgraded = _upgrade(schema, self._version)
-        read = {key: self._read_keyword(key, value, place, direction) for key, value in upgraded.items()}
-        if read.get("type") == ANY:
-            del read["type"]
-        self._require_members(schema, read)
-        if self._version == "json":
-            return read
-        self._drop_hidden(schema, read, place / "properties", direction)
+        own = self._composition.hidden(schema, place, around.direction)
+        around = around._replace(hidden=around.hidden | own) if own else around
+        read = self._read_keywords(schema, place, around)
+        if around.hidden:
+            _drop_hidden(read, around.hidden)
         if "discriminator" in schema:
-            self._apply_discriminator(schema, read, place)
+            self._apply_discriminator(schema, read, place, around)
         return make_nullable(read) if schema.get("nullable") is True else read
 
-    def _read_keyword(self, key: str, value: Any, place: Place, direction: Direction) -> Any:
+    def _read_keywords(self, schema: JsonObject, place: Place, around: _Around) -> JsonObject:
+        read: JsonObject = {}
+        for key, value in _upgrade(schema, self._version).items():
+            try:
+                read["$ref" if key in _REFERENCES else key] = self._read_keyword(key, value, place, around)
+            except ToolkitError as error:
+                self._open(read, error)
+        if read.get("type") == ANY:
+            del read["type"]
+        _require_members(schema, read)
+        return read
+
+    def _read_keyword(self, key: str, value: Any, place: Place, around: _Around) -> Any:
         here = place / key
-        if key in MAPS:
-            items = expect_object(value, here).items()
-            return {name: self._read_schema(one, here / name, direction) for name, one in items}
-        if key in LISTS:
-            return [self._read_schema(one, there, direction) for one, there in list_items(value, here)]
-        if key in SINGLES:
-            return self._read_schema(value, here, direction)
+        if key in MAPS or key in LISTS or key in SINGLES:
+            return self._read_inner(key, value, here, around)
         if key == "type":
             return self._read_type(value, here)
         if key in _NOT_READ or (key != "pattern" and not is_well_formed(key, value)):
             raise error_at(here, f"cannot be read: {str(value)[:60]}")
-        if key == "$ref":
-            return self._read_reference(value, place)
+        if key in _REFERENCES:
+            return self._refer(self._documents.resolve_schema(key, value, place), around)
         return int(value) if key in COUNTS else value
 
-    def _read_reference(self, reference: str, place: Place) -> str:
-        """Return the reference to the definition of what it leads to."""
-        self._documents.follow({"$ref": reference}, place)
-        target = self._documents.resolve(reference, place)
-        key = (target, self._is_parent(target, place))
-        if key not in self._names:
+    def _read_inner(self, key: str, value: Any, place: Place, around: _Around) -> Any:
+        inner = around if key == "allOf" else around._replace(child=None)
+        if key not in _SAME_VALUE:
+            inner = _Around(around.direction)
+        if key in SINGLES:
+            return self._read_schema(value, place, inner)
+        if key in LISTS:
+            return [self._read_schema(one, there, inner) for one, there in list_items(value, place)]
+        if isinstance(expect_object(value, place).get("$ref"), str):
+            raise error_at(place, f"a $ref cannot take the place of {key}")
+        return {name: self._read_schema(one, place / name, inner) for name, one in value.items()}
+
+    def _refer(self, target: Place, around: _Around) -> str:
+        """Return the reference to the definition of what is at a place."""
+        hidden = around.hidden
+        if hidden:
+            own = self._composition.hidden(self._documents.at(target), target, around.direction)
+            hidden = (hidden - own) & self._composition.named(target) if hidden - own else frozenset()
+        use = _Use(target, hidden, self._composition.is_parent(target, around.child))
+        if use not in self._names:
             stem = target.document.replace("\\", "/").rpartition("/")[2].partition(".")[0]
             wanted = re.sub(r"[^A-Za-z0-9_.-]", "_", target.tokens[-1] if target.tokens else stem) or "schema"
-            self._names[key] = unique_name(f"{wanted}_base" if key[1] else wanted, self._places)
-            self._places[self._names[key]] = key
-        return PREFIX + self._names[key]
-
-    def _is_parent(self, target: Place, place: Place) -> bool:
-        """Return whether a reference in an `allOf` names a parent whose branches lead back here."""
-        parent = self._documents.at(target)
-        if place.tokens[-2:-1] != ("allOf",) or not isinstance(parent, dict):
-            return False
-        listed = [one for key in _BRANCHES & parent.keys() if isinstance(parent[key], list) for one in parent[key]]
-        references = [one["$ref"] for one in listed if isinstance(one, dict) and isinstance(one.get("$ref"), str)]
-        child = Place(place.document, place.tokens[:-2])
-        return any(self._documents.resolve(one, target) == child for one in references)
+            self._names[use] = unique_name(f"{wanted}_base" if use.is_bare else wanted, self._uses)
+            self._uses[self._names[use]] = use
+        return PREFIX + self._names[use]
 
     def _read_type(self, value: Any, place: Place) -> Any:
         if isinstance(value, list):
@@ -174,63 +238,70 @@ class SchemaReader:
             raise error_at(place, f"{value!r} is not a type; use one of {', '.join(TYPES)}")
         return self._types[name] or ANY
 
-    @staticmethod
-    def _require_members(schema: JsonObject, read: JsonObject) -> None:
-        """Require what says so of itself, as older drafts have it."""
-        members = schema.get("properties") or {}
-        needed = [name for name, one in members.items() if isinstance(one, dict) and one.get("required") is True]
-        if needed or "required" in read:
-            read["required"] = list(dict.fromkeys([*read.get("required", []), *needed]))
-
-    def _drop_hidden(self, schema: JsonObject, read: JsonObject, place: Place, direction: Direction) -> None:
-        """Remove the properties that this direction does not carry."""
-        for name, one in schema.get("properties", {}).items():
-            target = self._documents.follow(one, place / name)[0]
-            if any(isinstance(each, dict) and each.get(_HIDDEN[direction]) is True for each in (one, target)):
-                del read["properties"][name]
-                if "required" in read:
-                    read["required"] = [other for other in read["required"] if other != name]
-
-    def _apply_discriminator(self, schema: JsonObject, read: JsonObject, place: Place) -> None:
-        key = next((one for one in ("oneOf", "anyOf") if one in schema), None)
-        if key is None:
+    def _apply_discriminator(self, schema: JsonObject, read: JsonObject, place: Place, around: _Around) -> None:
+        """Let each branch, or each child, hold where the property has one of its names."""
+        try:
+            given = self._composition.discriminator(schema["discriminator"], place / "discriminator")
+        except ToolkitError as error:
+            self._open(read, error)
             return
-        here = place / "discriminator"
-        given = expect_object(schema["discriminator"], here)
-        name = given.get("propertyName")
-        if not isinstance(name, str):
-            raise error_at(here, "must have a propertyName, which is text")
-        mapped: dict[Place, list[str]] = {}
-        for value, reference in expect_object(member(given, "mapping", {}), here / "mapping").items():
-            is_name = re.fullmatch(r"[\w.-]+", str(reference)) and not str(reference).endswith((".yaml", ".json"))
-            written = f"#/components/schemas/{reference}" if is_name else str(reference)
-            mapped.setdefault(self._documents.resolve(written, here / "mapping" / value), []).append(value)
-        for index, branch in enumerate(schema[key]):
-            if not isinstance(branch, dict) or "$ref" not in branch:
-                continue
-            target = self._documents.resolve(branch["$ref"], place / key / index)
-            names = mapped.get(target) or [*target.tokens[-1:]]
-            own = self._listed_values(branch, place / key / index, name)
-            if fitting := names if own is None else [one for one in names if one in own]:
-                condition = {"properties": {name: {"enum": fitting}}, "required": [name]}
+        for wrong in given.errors:
+            self._open(read, wrong)
+        key = next((one for one in ("oneOf", "anyOf") if isinstance(read.get(one), list)), None)
+        if key:
+            listed = zip(schema[key], read[key], strict=True)
+            targets = {
+                index: self._documents.resolve(branch["$ref"], place / key / index)
+                for index, (branch, one) in enumerate(listed)
+                if isinstance(branch, dict) and isinstance(one, dict) and "$ref" in branch and "$ref" in one
+            }
+            for index, condition in self._composition.conditions(given, targets).items():
                 read[key][index] = {**read[key][index], **condition}
+        elif given.name not in around.hidden:
+            targets = dict(enumerate(self._composition.children(place, given)))
+            conditions = self._composition.conditions(given, targets, parent=place)
+            if conditions:
+                plain = _Around(around.direction)
+                branches = [{"$ref": self._refer(targets[index], plain), **one} for index, one in conditions.items()]
+                taken = [
+                    value for one in conditions.values() for value in one["properties"][given.name].get("enum", ())
+                ]
+                others: JsonObject = {"properties": {given.name: {"not": {"enum": taken}}}}
+                if given.default not in (None, place):
+                    others = {"$ref": self._refer(given.default, plain), **others}
+                    read["if"], read["else"] = {"required": [given.name]}, {"$ref": others["$ref"]}
+                more = {given.name: {"anyOf": [*branches, others]}}
+                read["dependentSchemas"] = {**read.get("dependentSchemas", {}), **more}
 
-    def _listed_values(self, schema: Any, place: Place, name: str, depth: int = _DEEPEST_LISTED) -> list[Any] | None:
-        """Return the values that a schema itself lists for a property; None where it lists none."""
-        schema, place = self._documents.follow(schema, place)
-        if not isinstance(schema, dict) or not depth:
-            return None
-        members = schema.get("properties")
-        listed = members.get(name) if isinstance(members, dict) else None
-        value, _ = self._documents.follow(listed, place / "properties" / name)
-        if isinstance(value, dict) and ("const" in value or isinstance(value.get("enum"), list)):
-            return value["enum"] if "enum" in value else [value["const"]]
-        for key in IN_PLACE & schema.keys():
-            parts = [self._listed_values(one, at, name, depth - 1) for one, at in list_items(schema[key], place / key)]
-            known = [one for one in parts if one is not None]
-            if known and (key == "allOf" or len(known) == len(parts)):
-                return known[0] if key == "allOf" else [value for values in known for value in values]
-        return None
+
+def _is_reference(schema: Any, *, beside: Collection[str] = ("$ref",)) -> bool:
+    """Return whether a schema is a reference, with nothing but these keywords beside it."""
+    return isinstance(schema, dict) and isinstance(schema.get("$ref"), str) and schema.keys() <= {*beside}
+
+
+def _find_cycle(defs: JsonObject) -> str | None:
+    """Return a definition that a value must fit because it must fit it."""
+    try:
+        TopologicalSorter({name: sorted(in_place_defs(one) & defs.keys()) for name, one in defs.items()}).prepare()
+    except CycleError as error:
+        return str(error.args[1][0])
+    return None
+
+
+def _require_members(schema: JsonObject, read: JsonObject) -> None:
+    """Require what says so of itself, as older drafts have it."""
+    members = schema["properties"] if isinstance(schema.get("properties"), dict) else {}
+    needed = [name for name, one in members.items() if isinstance(one, dict) and one.get("required") is True]
+    if needed or "required" in read:
+        read["required"] = list(dict.fromkeys([*read.get("required", []), *needed]))
+
+
+def _drop_hidden(read: JsonObject, hidden: frozenset[str]) -> None:
+    """Remove the members that this direction does not carry."""
+    if "properties" in read:
+        read["properties"] = {name: one for name, one in read["properties"].items() if name not in hidden}
+    if "required" in read:
+        read["required"] = [name for name in read["required"] if name not in hidden]
 
 
 def _upgrade(schema: JsonObject, version: Version) -> JsonObject:
@@ -242,6 +313,7 @@ def _upgrade(schema: JsonObject, version: Version) -> JsonObject:
     }
     if isinstance(new.get("items"), list):
         new["prefixItems"] = new.pop("items")
+        new |= {"items": schema["additionalItems"]} if "additionalItems" in schema else {}
     if isinstance(new.get("required", ()), bool | None):
         del new["required"]
     if version == "json":
