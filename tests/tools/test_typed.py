@@ -152,6 +152,7 @@ def test_a_real_function_receives_what_its_annotation_says(case):
         assert same(got[0], plain[0])
 
 
+@pytest.mark.filterwarnings("ignore:guard")  # without a contract
 @pytest.mark.parametrize("case", ["model", "models", "date", "enum", "decimal", "set", "dataclass"])
 def test_rehearsed_and_real_it_receives_the_same(case):
     hint, sent, wanted = VALUES[case]

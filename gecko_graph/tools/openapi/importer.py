@@ -308,7 +308,7 @@ class _DocumentReader:
     def _responses(self, operation: JsonObject, place: Place) -> dict[str, JsonObject]:
         """Return what the document says of each answer, as an `HttpBinding` has it; a broken one is left out."""
         found: dict[str, JsonObject] = {}
-        for code, given in operation.get("responses", {}).items():
+        for code, given in expect_object(member(operation, "responses", {}), place / "responses").items():
             if not re.fullmatch(r"[1-5](\d\d|XX|xx)|default", code):
                 continue
             with suppress(ToolkitError):

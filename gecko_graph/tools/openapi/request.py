@@ -260,9 +260,11 @@ def is_text(kind: str) -> bool:
 
 def field_style(binding: HttpBinding, name: str, value: Json = None) -> JsonObject:
     """Return the style of a form's field: JSON of an object, or where its encoding names only that content type."""
-    rule: JsonObject = binding.body.get("encoding", {}).get(name, {})
+    encoding = binding.body.get("encoding")
+    given = encoding.get(name) if isinstance(encoding, dict) else None
+    rule: JsonObject = given if isinstance(given, dict) else {}
     has_style = rule.keys() & {"style", "explode", "allowReserved"}
-    is_json = isinstance(value, dict) or "json" in rule.get("contentType", "")
+    is_json = isinstance(value, dict) or "json" in str(rule.get("contentType"))
     return {"content": JSON_MEDIA} if is_json and not has_style else rule
 
 
