@@ -322,11 +322,10 @@ def round_trips(toolkit: Toolkit) -> JsonObject:
             except CannotRead as error:
                 wrong.append(f"{tool.name}: cannot be read: {error}")
                 continue
-            for name in (
-                [one for one, (place, _) in tool.binding.places.items() if place != "body"] if tool.binding else []
-            ):
-                if args.get(name, True) is None:  # is not sent
-                    args.pop(name)
+            for name, (place, wire) in (tool.binding.places if tool.binding else {}).items():
+                is_lost = place == "path" and f"{{{wire}}}" not in (tool.binding.path if tool.binding else "")
+                if is_lost or (place != "body" and args.get(name, True) is None):  # is not sent; the former is listed
+                    args.pop(name, None)
             args |= {name: back[name] for name, value in args.items() if is_same_file(back.get(name), value)}
             if not json_equal(back, args):
                 differ = sorted(name for name in {*back, *args} if not json_equal(back.get(name), args.get(name)))
