@@ -137,7 +137,7 @@ def test_killed_at_any_write_and_gone_on_with_nothing_is_lost_or_doubled(mode, e
         while ended < 2:
             try:
                 agent = agent_of(bank, saver, model=Goes(ids=IDS[ids]), mode=mode, embedded=embedded)
-                out = agent.invoke(given, THREAD)
+                out = agent.invoke(given, THREAD, durability="sync")
             except (Killed, GeckoError):
                 fate.kill_at = 0
                 given = task() if again or saver.get_tuple(THREAD) is None else None
