@@ -23,6 +23,7 @@ from ..values.finding import Found
 from ..values.origins import is_supposed
 from ..values.patch import booked_patch
 from ..values.places import json_path, scalars
+from ..world.derived import list_lengths
 from ..world.provenance import Sources, is_planned, trace
 from .changed import UNWATCHED, Rerun, TableChange, attribute, compare_table, find_differences, find_tables
 from .channels import find_user_texts, is_answer, read_envelope
@@ -36,6 +37,7 @@ from .user import CLOCK
 
 SHORTEST = 2
 _CONDITION = re.compile(r"\b(?:if|unless|whether|when|in case|depending|otherwise)\b", re.I)
+_TITLE = re.compile(r"^(?:dr|mrs?|ms|prof)\b\.? ", re.I)
 SUCCESS = 1.0 - 1e-9
 """A conversation has succeeded where a derived goal scores it so: each milestone is met whole or not at all."""
 
@@ -118,6 +120,8 @@ class _Derivation:
             if is_planned(step) and booked_patch(step["outcome"]) and step["call"]["name"] != CLOCK
         ]
         self._read = dict(self._find_results())
+        called = {self._log[number - 1]["call"]["name"] for number in self._read}
+        self._readers = [tool.name for tool in toolkit if tool.reads or tool.name in called]
         self._user_texts = find_user_texts(self._messages)
         said = [message for message in self._messages if read_envelope(message)["sender"] == "user"]
         sources = Sources(conversation=said, state={}, reading=toolkit.names)
@@ -213,7 +217,7 @@ class _Derivation:
     def _find_answers(self, writes: Mapping[int, Json]) -> Iterator[tuple[JsonObject, set[int]]]:
         """Yield what the answers need, and the calls that gave it.
 
-        Of a turn that only reads the answer must rest on a read; the last answer always stands.
+        Of a turn that only reads the answer must rest on a read, whichever it is; the last answer always stands.
         """
         known: list[Json] = [*writes.values(), *(self._log[number - 1]["call"]["args"] for number in sorted(writes))]
         mentioned: list[Json] = []
@@ -232,10 +236,10 @@ class _Derivation:
                 calls = [number for number in self._read if begun < number <= until]
                 if not (writes or wanted.keys() - {"claims"}) and self._is_seen(message, turn.stop):
                     wanted = {**wanted, "unseen": []}
+                if calls and not wrote and "seen" not in wanted:
+                    yield {"call": [{"name": name} for name in self._readers]}, {calls[-1]}
                 if is_told:
                     yield {"message": {"sender": "agent", "recipient": "user", **wanted}}, used
-                if calls and not wrote and "seen" not in wanted:
-                    yield {"call": {"name": self._log[calls[-1] - 1]["call"]["name"]}}, {calls[-1]}
         if wanted is not None and not is_told:
             yield {"message": {"sender": "agent", "recipient": "user", **wanted}}, set()
 
@@ -260,7 +264,7 @@ class _Derivation:
         real = self._read_until(turn.stop, grounded=True).values()
         seen = [value for value in needed if mentions([*real], value, {}) == 1.0]
         used = {at for at, result in self._read.items() if any(mentions(result, value, {}) == 1.0 for value in seen)}
-        told = needed if asks_to_know(asked) else []
+        told = [_drop_title(value) for value in needed] if asks_to_know(asked) else []
         kind = "agrees" if told else "answers"
         claims = [{kind: text.strip()}] if any(map(str.isalnum, text)) else []
         parts = (("mentions", told), ("seen", seen if told or not self._writes_in(turn) else []), ("claims", claims))
@@ -272,7 +276,8 @@ class _Derivation:
         A conversation whose own calls rest on guesses cannot ask others for better ones.
         """
         real = self._read_until(until, grounded=True).values()
-        computed = find_computed(find_statements(text_of(message)), [*self._user_texts, *real])
+        counted = [number for result in real for number in list_lengths(result)]
+        computed = find_computed(find_statements(text_of(message)), [*self._user_texts, *real, *counted])
         return len(self._grounded) == len(self._log) and not computed
 
     def _writes_in(self, turn: range) -> bool:
@@ -330,6 +335,10 @@ class _Derivation:
             state.append({"at": change.at, kind: rows, **_used(self._choose_measures(change), rows)})
         rest = REST + ", ".join([*(change.at for change in changes), *sorted(free), *UNWATCHED])
         return {"id": "end", "after": [], "last": True, "state": state, "unchanged": [rest]}
+
+
+def _drop_title(value: Json) -> Json:
+    return _TITLE.sub("", value) if isinstance(value, str) else value
 
 
 def _is_elsewhere(one: Step, other: Step) -> bool:

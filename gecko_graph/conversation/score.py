@@ -23,6 +23,7 @@ from ..values.patch import booked_patch, fold_patches
 from ..values.places import clock, scalars
 from ..values.quantities import find_figures
 from ..values.words import WORDS, phrase, topic_of
+from ..world.derived import list_lengths
 from ..world.provenance import Sources, is_planned, trace
 from .channels import ConversationState, End, JudgedClaim, Leak, Status, read_calls, read_envelope, select_view
 from .milestones.constraints import is_reached
@@ -237,7 +238,8 @@ class _Fold:
         self._seen = [*self._seen, *texts, *real]
         self._guessed = [*self._guessed, *(call["name"] for call, _ in ran if call["id"] not in grounded)]
         figures = find_statements(message["content"]) if message["recipient"] == "user" else ""
-        return {"texts": self._seen, "unseen": [*self._guessed, *find_computed(figures, self._seen)]}
+        counted = [number for result in self._seen for number in list_lengths(result)]
+        return {"texts": self._seen, "unseen": [*self._guessed, *find_computed(figures, [*self._seen, *counted])]}
 
     def _find_attempts(self, message: AnyMessage, later: Sequence[AnyMessage]) -> list[JsonObject]:
         """Return the calls that a message makes, under the tools' own names where they were answered."""

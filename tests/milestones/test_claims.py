@@ -238,6 +238,47 @@ def test_a_later_message_agrees_unless_it_contradicts(answer, verdict):
     assert judge_answer({"agrees": "the wifi is off"}, cell).verdict == verdict
 
 
+MOVED, MOVE = "The visit is moved to Friday at 10:00. It costs 12 euros.", "Move my visit to Friday at 10:00."
+
+
+@pytest.mark.parametrize(
+    ("good", "asked", "answer", "verdict"),
+    [
+        (MOVED, MOVE, "Done!", "holds"),
+        (MOVED, MOVE, f"{MOVED} Anything else?", "holds"),
+        (MOVED, MOVE, "I could neither move nor change anything.", "broken"),
+        (MOVED, MOVE, "An error occurred.", "broken"),
+        (MOVED, MOVE, "The visit is moved to Friday at 11:00.", "broken"),
+        (MOVED, MOVE, "I'll move it.", "unsure"),
+        (MOVED, MOVE, "It's Friday at ten, but the visit could not be moved.", "broken"),
+        (MOVED, MOVE, "It's Friday at ten, but the visit to Ann was not possible.", "unsure"),
+        (MOVED, MOVE, "It's Friday at ten. No other visit was touched, no worries.", "holds"),
+        (MOVED, "What does it cost?", "It costs a bit.", "broken"),
+        (MOVED, "What does it cost?", "12 euros.", "holds"),
+        ("That's not possible: we are closed.", MOVE, "Sorry, I can't do that.", "holds"),
+        ("That's not possible.", MOVE, "Sorry, I can't do that.", "holds"),
+        ("That's not possible.", MOVE, "It is moved.", "unsure"),
+        (MOVED, MOVE, "?", "broken"),
+    ],
+)
+def test_an_answer_may_leave_out_what_nobody_asked_for_but_not_deny_it(good, asked, answer, verdict):
+    cell = {"answer": answer, "asked": [asked], "decided": {}}
+    assert judge_answer({"answers": good}, cell).verdict == verdict
+
+
+@settings(max_examples=100, deadline=None)
+@given(claim=TEXTS, answer=TEXTS, asked=TEXTS)
+def test_what_an_answer_says_holds_of_itself_and_any_text_is_judged(claim, answer, asked):
+    cell = {"answer": answer, "asked": [asked], "decided": {}}
+    assert {judge_answer({kind: claim}, cell).verdict for kind in ("agrees", "answers")} <= {
+        "holds",
+        "broken",
+        "unsure",
+    }
+    own = judge_answer({"answers": answer}, cell).verdict if any(map(str.isalpha, answer.replace("?", ""))) else "holds"
+    assert own != "broken" or "?" in answer
+
+
 @settings(max_examples=150, deadline=None)
 @given(claim=TEXTS, answer=TEXTS, asked=TEXTS)
 def test_no_answer_both_says_and_denies(claim, answer, asked):

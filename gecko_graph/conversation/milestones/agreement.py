@@ -44,31 +44,33 @@ def judge_agreement(kind: Kind, claim: str, answer: str, asked: Sequence[str]) -
     """
     if not any(map(str.isalnum, answer)):
         return Judged("broken", "", "the answer is empty")
-    if {*split_sentences(claim)} <= {*split_sentences(answer)}:
-        return Judged("holds", claim)
-    said = [judge_claim("says", each, answer, asked) for each in split_sentences(claim)] or [Judged("unsure")]
-    if contradicted := next((each for each in said if each.verdict == "broken" and each.contradicts), None):
+    stated = [each for each in split_sentences(answer) if not each.endswith("?")]
+    if stated and stated == [each for each in split_sentences(claim) if not each.endswith("?")]:
+        return Judged("holds", stated[0])
+    sentences = split_sentences(claim)
+    said = [judge_claim("says", each, answer, asked) for each in sentences] or [Judged("unsure")]
+    pairs = zip(sentences, said, strict=False)
+    if contradicted := next((each for own, each in pairs if each.contradicts and _is_about(own, each.sentence)), None):
         return contradicted
     if (beside := _find_other_code(claim, answer, asked)) or all(each.verdict == "holds" for each in said):
         return beside or Judged("holds", said[0].sentence)
-    told, denied, opened = _split_parts(answer)
-    if kind == "answers" and (lacking := _judge_wanted(claim, answer, asked)):
-        return lacking
-    if not any(_split_parts(claim)[1]):
-        about = _topics(" ".join([claim, *asked]))
-        own = [each for each in denied if not (words := _topics(each)) or words & about]
-        return _judge_denials(told, own or (denied if kind == "answers" and not told else []), opened)
-    if denied or (kind == "agrees" and not told):
-        return Judged("unsure", (denied or [answer])[0])
-    return Judged("unsure", told[0] if told else answer[:80])  # the good one denies something, this one does not
+    lacking = _judge_wanted(claim, answer, asked) if kind == "answers" else None
+    return lacking or _judge_denials(kind, claim, answer, asked)
 
 
-def _judge_denials(told: list[str], denied: list[str], opened: list[str]) -> Judged:
-    """Judge an answer by its parts, where the good one denies nothing."""
-    if denied and not told:
-        return Judged("broken", denied[0], "it is denied", contradicts=True)
-    if denied or (opened and not told):
-        return Judged("unsure", (denied or opened)[0])
+def _judge_denials(kind: Kind, claim: str, answer: str, asked: Sequence[str]) -> Judged:
+    """Judge an answer by what it denies of what the good one or the user speaks of, and what it tells beside that."""
+    (told, denied, opened), (good, goods, _) = _split_parts(answer), _split_parts(claim)
+    if goods:  # the good answer denies something too
+        alike = denied and not (told or good)
+        return Judged("holds" if alike else "unsure", (denied or told or [answer])[0])
+    about = _topics(" ".join([claim, *asked]))
+    own = [each for each in denied if not (words := _topics(each)) or words & about]
+    own = own or (denied if kind == "answers" and not told else [])
+    if own and not told:
+        return Judged("broken", own[0], "it is denied", contradicts=True)
+    if own or (opened and not told):
+        return Judged("unsure", (own or opened)[0])
     return Judged("holds", told[0] if told else "")
 
 
@@ -85,7 +87,11 @@ def find_wanted_figures(claim: str, asked: Sequence[str]) -> list[Figure]:
     """Return the figures of a good answer that the user has not given, where he asks for something to be told."""
     if not asked or not asks_to_know(asked[-1]):
         return []
-    return [each for each in find_figures(claim) if not any(is_given(each, text) for text in asked)]
+    found = [each for each in find_figures(claim) if not any(is_given(each, text) for text in asked)]
+    kinds = {
+        kind for words, named in WORDS["asked_kinds"].items() if phrase([words]).search(asked[-1]) for kind in named
+    }
+    return [each for each in found if each.kind in kinds] or found
 
 
 def asks_to_know(text: str) -> bool:
@@ -124,6 +130,12 @@ def _find_other_code(claim: str, answer: str, asked: Sequence[str]) -> Judged | 
 def find_codes(text: str) -> list[str]:
     """Return identifiers and telephone numbers in a text, without what groups their digits."""
     return ["".join(filter(str.isalnum, each.text)).casefold() for each in find_figures(text) if each.kind in CODES]
+
+
+def _is_about(claim: str, sentence: str) -> bool:
+    """Return whether a sentence speaks of a claim's things: not of an hour, where the claim names a price."""
+    kinds = ({each.kind for each in find_figures(text)} - {"number"} for text in (claim, sentence))
+    return bool(_topics(claim) & _topics(sentence) or set.intersection(*kinds))
 
 
 def _topics(text: str) -> set[str]:

@@ -124,7 +124,8 @@ def explain(entry: JsonObject) -> str:
     """Return one sentence on what a milestone wants, as a file has it."""
     begin = "At the end" if entry.get("last") else f"After {' and '.join(entry['after'])}" if entry.get("after") else ""
     message = entry.get("message") or {}
-    parts = [f"the agent calls {call['name']}{_show(call.get('args', {}))}" for call in _list(entry.get("call"))]
+    calls = [f"{call['name']}{_show(call.get('args', {}))}" for call in _list(entry.get("call"))]
+    parts = [f"the agent calls {cut(' or '.join(calls), budget=LONGEST_VALUE)}"] if calls else []
     for table in _list(entry.get("state")):
         kind = next(kind for kind in KINDS if kind in table)
         parts.append(_CHANGES[kind].format(at=f"the table {table['at']}", rows=_show(table[kind])))
