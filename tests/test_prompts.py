@@ -104,7 +104,7 @@ CASES = {
     "user": "goal",
     "user-whole": "goal knows must_not_say demonstration",
     "auditor": "goal conversation",
-    "claim_judge": "claim answer asked",
+    "claim_judge": "claim answer asked now policy",
     "contract_writer": "tool errors mined",
     "contract_writer-again": "tool errors mined state counter",
     "label_judge": "tools conversation label doubts",
