@@ -24,7 +24,7 @@ from ..tools.descriptions import pick_tools
 from ..tools.lessons import REFUSED
 from ..tools.real import Answer, Pass
 from ..tools.spec import ToolSpec
-from ..values.digest import clone
+from ..values.digest import clone, digest
 from ..values.origins import Untrusted, find_untrusted
 from ..values.patch import apply_patch, booked_patch
 from ..values.places import clock
@@ -70,7 +70,7 @@ class RungRequest:
         reality: Of a read that runs for real, what is known without the attempt's own changes; None where it has none.
         steps: The turn's steps before the call.
         untrusted: Returns the places of the state that are only supposed.
-        writes: Names of the turn's tools that may change something.
+        writes: Names of the turn's tools that are known to change something.
         earlier: What real calls of earlier turns have shown.
         before: The task state before the steps; not to be changed.
         warned: Refusals that the call may meet, of which none is certain.
@@ -113,6 +113,7 @@ def request_of(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolk
     is_real, shown = runs_for_real(tool, scope.context), state.get("offered_tools")
     asked = not tool.reads and not tool.contract and scope.has_model("simulator")
     others = (toolkit if shown is None else pick_tools(toolkit, shown)) if asked else ()
+    reads = {each.name for each in toolkit if each.reads} if asked else ()
     return RungRequest(
         tool=tool,
         call=call,
@@ -124,12 +125,18 @@ def request_of(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolk
         reality=find_reality(state["before"], steps, toolkit) if is_real else None,
         steps=steps,
         untrusted=untrusted_of(state),
-        writes=[each.name for each in others if not each.reads],
-        earlier=real_results(state.get("conversation", ())) if asked else (),
+        writes=find_writes(others, steps),
+        earlier=real_results(state.get("conversation", ()), reads=reads, now=digest(state["before"])) if asked else (),
         before=state["before"],
         unread=_find_unread(state["task_state"], toolkit, scope.context),
         warned=[] if tool.reads else find_warnings(call, state, tool, toolkit),
     )
+
+
+def find_writes(tools: Iterable[ToolSpec], steps: Sequence[Step]) -> list[str]:
+    """Return the names of the tools that are known to write: it is stated, or they have changed something."""
+    changed = {step["call"]["name"] for step in steps if "outcome" in step and step["outcome"]["patch"]}
+    return [tool.name for tool in tools if tool.effect == "write" or (not tool.reads and tool.name in changed)]
 
 
 def find_warnings(call: Call, state: AttemptState, tool: ToolSpec, toolkit: Toolkit) -> list[str]:

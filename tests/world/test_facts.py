@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, ToolMessage
 
 from gecko_graph import GeckoContext, Tool, Toolkit
+from gecko_graph.models.memory import real_results
 from gecko_graph.values.digest import digest
-from gecko_graph.world.model import fact_key, format_facts, real_facts
+from gecko_graph.world.commit import commit
+from gecko_graph.world.model import fact_key, format_facts, is_touched, real_facts
 from gecko_graph.world.reducers import gather_facts
 from tests import desk
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=3), lambda each: st.lists(each, max_size=2)
 )
+EMPTY = digest({})
 RATE = {"id": "9", "name": "rate", "args": {}}
 ARGS = st.dictionaries(st.text(max_size=3), JSON, max_size=3)
 
 
-def fact(tool="rate", args=None, result=1):
-    return {"tool": tool, "args": args or {}, "status": "ok", "result": result, "rung": "model", "digest": digest({})}
+def fact(tool="rate", args=None, result=1, where=EMPTY):
+    return {"tool": tool, "args": args or {}, "status": "ok", "result": result, "rung": "model", "digest": where}
 
 
 @given(ARGS, ARGS)
@@ -86,10 +92,80 @@ def test_what_real_calls_have_shown_is_a_fact_of_the_state_they_left_and_what_is
         outcome = {"result": result, "simulated": simulated, "patch": list(patch), "status": "ok"}
         return {"call": RATE | {"args": {"n": result}}, "outcome": outcome}
 
-    steps = [step(1), step(2, patch=[{"op": "add", "path": "/a", "value": 1}]), step(3), step(4, simulated=True)]
-    found = real_facts(SimpleNamespace(state={"a": 1}, steps=steps, earlier=[]))
-    assert [(each["result"], each["digest"]) for each in found] == [
-        (1, ""),
-        (2, digest({"a": 1})),
-        (3, digest({"a": 1})),
+    change = [{"op": "add", "path": "/rates", "value": 1}]
+    steps = [step(1), step(2, patch=change), step(3), step(4, simulated=True)]
+    old = fact("rate", result=0)
+    found = real_facts(SimpleNamespace(before={}, state={"rates": 1}, steps=steps, earlier=[old]))
+    now = digest({"rates": 1})
+    assert [(each["result"], each["digest"]) for each in found] == [(0, ""), (1, ""), (2, now), (3, now)]
+    harmless = [{"op": "add", "path": "/walls", "value": "red"}]
+    found = real_facts(
+        SimpleNamespace(before={}, state={"walls": "red"}, steps=[step(1), step(2, patch=harmless)], earlier=[])
+    )
+    assert [each["digest"] for each in found] == [digest({"walls": "red"})] * 2
+
+
+PARKED = {
+    "car": {"fuelLevel": 10.5, "doors": {"driver": "unlocked"}},
+    "cwd": "temp",
+    "orders": {"12": {"status": "open"}},
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "touched"),
+    [
+        ("/car/fuelLevel", {"displayCarStatus", "pwd_with_level"}),
+        ("/car/doors/driver", {"displayCarStatus", "list_doors"}),
+        ("/cwd", {"pwd"}),
+        ("/orders/12/status", {"displayCarStatus", "get_order", "order_count"}),
+        ("/colour", set()),
+    ],
+)
+def test_a_change_touches_what_names_it_or_holds_the_value_that_goes_and_nothing_else(change, touched):
+    """Zip codes were told as of before a change when the tank was filled."""
+    facts = [
+        fact("displayCarStatus", {"option": "fuel"}, {"status": {"level_now": 3.0}}),
+        fact("pwd_with_level", result={"at": "home"}),
+        fact("list_doors", result=["front"]),
+        fact("pwd", result={"current": "/alex/temp"}),
+        fact("get_order", {"id": 12}, {"total": 9.5}),
+        fact("order_count", result={"count": 1}),
+        fact("get_zipcode", {"city": "Rivermist"}, {"zipcode": "83214"}),
     ]
+    patch = [{"op": "replace", "path": change, "value": "new"}]
+    assert {each["tool"] for each in facts if is_touched(each, patch, PARKED)} == touched
+    assert is_touched(fact("can_drive", result={"can": False}), patch, PARKED), "it may be worked out from anything"
+
+
+def test_what_a_change_does_not_touch_is_told_without_a_mark_and_asked_again(question, told):
+    """By rule only the very same state answers: what a read was worked out from is not known."""
+    more = {"effect": "read", "has_simulator": True, "args": {"city": "Rivermist"}, "given": PARKED}
+    zip_code, level = fact("zip", {"city": "Rivermist"}, {"code": "83214"}), fact("level", result={"fuel": 10.5})
+    held = {each["tool"]: {**each, "digest": digest(PARKED)} for each in (zip_code, level)}
+    write = question(**more | {"effect": "write", "facts": held})
+    patch = [{"op": "replace", "path": "/car/fuelLevel", "value": 50.0}]
+    outcome = {"status": "ok", "result": None, "patch": patch, "rung": "model", "simulated": True, "passed": []}
+    done = commit(write, outcome)
+    facts = gather_facts(held, [done.facts])
+    lines = map(json.loads, format_facts(facts.values(), call=RATE, state=done.state, budget=1_000).splitlines())
+    assert {each["call"]["name"]: each.get("before_a_change") for each in lines} == {"zip": None, "level": True}
+    assert not any(
+        key == fact_key({"id": "", "name": "zip", "args": zip_code["args"]}, digest(done.state)) for key in facts
+    )
+    back = list(map(json.loads, format_facts(facts.values(), call=RATE, state=PARKED, budget=1_000).splitlines()))
+    assert not any("before_a_change" in each for each in back), "the next attempt begins from the same state"
+    nobody = commit(replace(write, has_simulator=False), outcome)
+    assert nobody.facts == {}, "where no model is asked nothing is stored again"
+
+
+def test_real_results_of_earlier_turns_hold_until_another_call_than_a_read():
+    def turn(number, name):
+        call = {"id": f"c{number}", "name": name, "args": {}}
+        made = {"gecko": {"rung": "real"}}
+        return [AIMessage("", tool_calls=[call]), ToolMessage("7", tool_call_id=f"c{number}", response_metadata=made)]
+
+    messages = [*turn(1, "look"), *turn(2, "pay"), *turn(3, "look")]
+    found = real_results(messages, reads={"look"}, now="now")
+    assert [(each["tool"], each["digest"]) for each in found] == [("look", ""), ("pay", "now"), ("look", "now")]
+    assert {each["digest"] for each in real_results(messages)} == {""}
