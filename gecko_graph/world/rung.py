@@ -6,7 +6,10 @@ A contract gates every rung (ToolGate, sections 3.2 and 3.4); without arguments 
 from __future__ import annotations
 
 import inspect
+import json
+import re
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias, cast
 
@@ -27,7 +30,7 @@ from ..tools.spec import ToolSpec
 from ..values.digest import clone, digest
 from ..values.origins import Untrusted, find_untrusted
 from ..values.patch import apply_patch, booked_patch
-from ..values.places import clock
+from ..values.places import clock, scalars_of
 from .channels import AttemptState
 from .refusals import find_refusal, is_same_call
 
@@ -38,6 +41,8 @@ DECIDING = ("contract", "python")
 
 REASON_CHARS = 300
 """Of one reason why tools are closed."""
+
+_KEY_ERROR = re.compile(r"(?:KeyError[:(] ?)?(?P<key>'[^']{1,60}')\)?")
 
 AGAIN = "Only where the user wants it all the same, make the same call again: a person decides about it."
 
@@ -324,10 +329,21 @@ def format_closed(closed: Mapping[str, Admissibility], *, budget: int) -> str:
     reasons: dict[str, list[str]] = {}
     for name, found in closed.items():
         if found.word == "no":
-            why = "; ".join(dict.fromkeys(map(one_line, (found.reason, *found.more))))
+            why = "; ".join(dict.fromkeys(one_line(in_words(each)) for each in (found.reason, *found.more)))
             reasons.setdefault(why, []).append(name)
     lines = (f"{', '.join(names)}: {cut(reason, budget=REASON_CHARS)}" for reason, names in reasons.items())
     return join_lines(lines, budget=budget)
+
+
+def in_words(error: str) -> str:
+    """Return a tool's error as words: a JSON object's texts, and of a bare `'id'`, a KeyError's text, what it means."""
+    with suppress(ValueError, RecursionError):
+        fields = json.loads(error)
+        if isinstance(fields, dict) and fields:
+            texts = [each for each in scalars_of(fields) if isinstance(each, str)]
+            error = "; ".join(texts) or ", ".join(f"{key} {value}" for key, value in fields.items())
+    key = _KEY_ERROR.fullmatch(error.strip())
+    return f"an entry {key['key']} that it needs is missing" if key else error
 
 
 RungResult: TypeAlias = Answer | Pass
