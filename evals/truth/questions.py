@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
@@ -96,7 +97,7 @@ def _known_before(replies: Replies, at: int, call: list[Any], task: str, steps: 
 
 def _known_by(text: str, shown: Sequence[str]) -> JsonObject:
     """Return what the question itself shows."""
-    kinds: Any = {"user": HumanMessage, "assistant": AIMessage, "tool": lambda said: ToolMessage(said, tool_call_id="t")}
+    kinds: Any = {"user": HumanMessage, "assistant": AIMessage, "tool": partial(ToolMessage, tool_call_id="t")}
     turns = re.split(r"(?m)^(user|assistant|tool): ", read_block(text, "conversation"))[1:]
     conversation = [kinds[role](said) for role, said in zip(turns[::2], turns[1::2], strict=True)]
     steps = [_step(line.partition(" -> ok: ")[2]) for line in shown if " -> ok: " in line]

@@ -1,4 +1,4 @@
-"""Which parts of simulated results nothing known holds: a result that repeats the state is not made up."""
+"""What texts and results give: of a simulated result, and of a call's arguments, which values nothing known holds."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from langchain_core.messages import AIMessage, AnyMessage
 from ..models.formatting import text_of
 from ..models.memory import is_made_up
 from ..state import Json, JsonObject, Step
-from ..values.finding import atoms_of, forms_of
+from ..tools.descriptions import Field, Offered
+from ..values.finding import Found, atoms_of, forms_of
+from ..values.origins import Mark
 from ..values.patch import pointer
 from ..values.places import Place, scalars
+from .derived import Knowledge
 from .provenance import search_state
 
 MOST_VALUES = 500
@@ -66,3 +69,31 @@ def _needs(value: Json) -> list[tuple[str, ...]]:
 
 def _is_known(value: Json, known: Collection[str]) -> bool:
     return all(any(form in known for form in forms) for forms in _needs(value))
+
+
+class Sourced:
+    """What texts and results give: a value in any spelling, or what follows from them by one operation."""
+
+    def __init__(self, said: Sequence[str], results: Sequence[Json], now: str) -> None:
+        mark = Mark("stated", "conversation")
+        forms = {form for text in said for form in forms_of(text)}
+        self._found = Found([*said, *results])
+        self._forms = forms.union(*map(_forms, results))
+        self._known = Knowledge(
+            {form: [mark] for form in self._forms},
+            said=[(text, mark) for text in said],
+            results=[(result, lambda _: mark) for result in results],
+            now=now,
+        )
+
+    def gives(self, args: JsonObject, parameters: JsonObject) -> bool:
+        """Return whether every value of arguments, and every name inside them, stands somewhere or follows."""
+        offered = Offered(parameters)
+        leaves = (((name, *place), leaf) for name, inner in args.items() for place, leaf in scalars(inner, keys=True))
+        return all(self._gives(value, offered.field(place), args) for place, value in leaves)
+
+    def _gives(self, value: Json, field: Field, args: JsonObject) -> bool:
+        if value is None or isinstance(value, bool) or self._found.holds(value, "verbatim"):
+            return True
+        new = [atom for atom in atoms_of(value) if not any(form in self._forms for form in atom.wholes)]
+        return all(self._known.derive(atom, value, field.name, field.about, args) is not None for atom in new)
