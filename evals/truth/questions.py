@@ -18,6 +18,9 @@ from gecko_graph.values.places import path_tokens, value_at
 from gecko_graph.world.check import SHOWN_STEPS, validator
 
 SCOPE = NodeScope(GeckoContext(), lambda event: None, lambda role: True)
+OURS = r"\(A note|Carry out the user's latest request"
+"""Where in a message of the planner's what we have added begins."""
+
 Replies = Sequence[Mapping[str, Any]]
 
 
@@ -110,7 +113,7 @@ def _read_messages(messages: Sequence[Mapping[str, Any]], task: str) -> JsonObje
     steps: list[JsonObject] = []
     is_now = False
     for each in messages:
-        content = str(each["content"] or "").partition("(A note")[0].strip()
+        content = re.split(OURS, str(each["content"] or ""))[0].strip()
         is_now = is_now or (each["role"] == "user" and content.startswith(task[:60]))
         if each["role"] == "tool":
             if is_now:
