@@ -197,7 +197,7 @@ def needs_model(evidence: Evidence) -> bool:
 
 
 def build_ask(evidence: Evidence, scope: NodeScope, *, toolkit: Iterable[ToolSpec], question: int) -> Ask:
-    """Build the question: the items that no rule has found to hold, and the evidence.
+    """Build the question: the items that no rule has found to hold, what the planner saw, and the evidence.
 
     Where nothing has changed the final state is the one from the start: a quarter of the view then shows what items of
     the kind "the file is there" need, or as much as shows all that the items name.
@@ -218,7 +218,7 @@ def build_ask(evidence: Evidence, scope: NodeScope, *, toolkit: Iterable[ToolSpe
             "items": "\n".join(format_item(item, evidence.ruled) for item in items),
             "task": task,
             "tools": format_tools(toolkit, called=called, focus=words),
-            "conversation": format_conversation(earlier(messages), budget=budget // 2),
+            "conversation": format_conversation(earlier(messages), budget=budget),
             "policy": format_policy(messages, budget=budget // 2),
             "steps": format_steps(attempt["steps"], budget=budget, sources=True, unknown=unknown),
             "answer": format_answer(attempt),

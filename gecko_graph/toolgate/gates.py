@@ -60,7 +60,7 @@ def category_of_refusal(proposal: Proposal, state: ForwardState, toolkit: Toolki
             return "state_dependency"
     said = [state["task"], *map(text_of, state["conversation"])]
     done = [step["outcome"]["result"] for step in state.get("steps", []) if is_planned(step)]
-    values = Sourced(said, [*done, state["task_state"]], now or day_of(said))
+    values = Sourced(said, done, now or day_of(said), state=state["task_state"])
     given = values.gives(call["args"], tool.parameters)
     return "state_dependency" if given else "hallucinated_value"
 

@@ -74,11 +74,11 @@ def _is_known(value: Json, known: Collection[str]) -> bool:
 class Sourced:
     """What texts and results give: a value in any spelling, or what follows from them by one operation."""
 
-    def __init__(self, said: Sequence[str], results: Sequence[Json], now: str) -> None:
+    def __init__(self, said: Sequence[str], results: Sequence[Json], now: str, *, state: Json = None) -> None:
         mark = Mark("stated", "conversation")
         forms = {form for text in said for form in forms_of(text)}
-        self._found = Found([*said, *results])
-        self._forms = forms.union(*map(_forms, results))
+        self._found = Found([*said, *results, state])
+        self._forms = forms.union(*map(_forms, [*results, state]))
         self._known = Knowledge(
             {form: [mark] for form in self._forms},
             said=[(text, mark) for text in said],
