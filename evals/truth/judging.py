@@ -78,8 +78,8 @@ def measure_validator(folder: Path) -> JsonObject:
         if row.is_semantic:
             total += 1
             wrong = {*_WRONG.findall(str(row.answer["official"]["error"]))}
-            asked = {re.split(r"[.\[]", each[2:])[0] for each in _asked_of(row)}
-            found += bool(rules.against(row)) or not wrong.isdisjoint(asked)
+            names = {re.split(r"[.\[]", each[2:])[0] for each in _asked_of(row)}
+            found += bool(rules.against(row)) or not wrong.isdisjoint(names)
     return {
         "questions": len(questions),
         "left": [f"{each.number} {each.tool.name}: {', '.join(asked)}" for each, asked in left],

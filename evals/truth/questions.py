@@ -137,9 +137,9 @@ def _step(content: str) -> JsonObject:
 
 def replaced(args: JsonObject, place: str, value: Any) -> JsonObject:
     """Return arguments with another value at a JSON path."""
-    changed = json.loads(json.dumps(args))
+    changed: JsonObject = json.loads(json.dumps(args))
     *way, last = path_tokens(place)
-    inner = changed
+    inner: Any = changed
     for token in way:
         inner = inner[token]
     assert value_at(args, place) != value, f"{place}: the twin is the value itself"

@@ -52,6 +52,7 @@ _MOST_KEPT = 20
 _MOST_OLD = 200
 """Values that a change takes away which are looked for in a fact."""
 _SHORT = 200
+_CODE = re.compile(r"(?=\S*\d|[A-Z]{3})[\w.:#-]{2,40}")
 _BREAK = re.compile(r"\n *")
 
 
@@ -260,14 +261,22 @@ def suppose(request: RungRequest, outcome: Outcome) -> dict[str, SupposedFact]:
 def keep_facts(request: RungRequest, patch: Patch, after: JsonObject) -> dict[str, SupposedFact]:
     """Return the facts of the state before a change that it does not touch, as facts of the state behind it.
 
-    They are for later prompts: a call is answered by rule only from what was supposed in its very state.
+    An equal call is answered by rule from those that hold codes alone, such as a zip code: figures, truth values and
+    words may have been worked out from anything, so they are for later prompts, and the call is asked about.
     """
     if not patch or not request.facts or not request.has_simulator:
         return {}
     now, then = digest(request.state), digest(after)
     held = [each for each in request.facts.values() if each["digest"] == now]
     kept = [each for each in held if not is_touched(each, patch, request.state)][-_MOST_KEPT:]
-    return {f"{fact_key(_call_of(each), then)} kept": {**each, "digest": then} for each in kept}
+    ends = ("" if _is_code(each["result"]) else " kept" for each in kept)
+    keys = [fact_key(_call_of(each), then) + end for each, end in zip(kept, ends, strict=True)]
+    return {key: {**each, "digest": then} for key, each in zip(keys, kept, strict=True)}
+
+
+def _is_code(result: Json) -> bool:
+    """Return whether a result holds nothing but codes: texts with a digit, or in capitals."""
+    return all(isinstance(each, str) and _CODE.fullmatch(each) is not None for each in scalars_of(result) or [None])
 
 
 def is_touched(fact: SupposedFact, patch: Patch, state: JsonObject) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, ToolMessage
+from langgraph.checkpoint.memory import InMemorySaver
 
 from gecko_graph import GeckoContext, Tool, Toolkit
 from gecko_graph.models.memory import real_results
@@ -87,6 +87,29 @@ def test_the_next_round_meets_the_same_invented_world():
     assert "rate" not in str(run["task_state"]), "what was supposed never enters the task state"
 
 
+def test_a_later_turn_is_answered_from_what_its_changes_have_not_touched():
+    look = desk.function("zip_of", "Zip code of a city.", "city")
+    paint = desk.function("paint", "Paint the wall.", "colour")
+    tools = Toolkit.from_tools([Tool(look, effect="read"), Tool(paint, effect="write")])
+    read, write = {"call": "zip_of", "args": {"city": "Rivermist"}}, {"call": "paint", "args": {"colour": "red"}}
+    painted = {"status": "ok", "result": None, "patch": [{"op": "add", "path": "/wall", "value": "red"}]}
+    first = {
+        "planner": [[read, write, {"say": "Done."}]],
+        "simulator": [{"status": "ok", "result": {"code": "83214"}}, painted],
+    }
+    gecko = desk.gecko(
+        tools=tools, turns=[first, {"planner": [[read, {"say": "83214."}]]}], checkpointer=InMemorySaver()
+    )
+    config = {"configurable": {"thread_id": "1"}}
+    red = {"id": "red", "description": "the wall is red", "check": "state.wall == 'red'"}
+    given = {"messages": [("user", "Paint the wall red.")], "task_state": {"doors": 2}, "checklist": [red]}
+    assert gecko.invoke(given, config)["task_state"]["wall"] == "red"
+    out = gecko.invoke({"messages": [("user", "The zip code of Rivermist?")]}, config)
+    (step,) = out["rehearsal"]["attempts"][0]["steps"]
+    assert step["outcome"]["result"] == {"code": "83214"}
+    assert "simulator" not in out["rehearsal"]["attempts"][0]["usage"]
+
+
 def test_what_real_calls_have_shown_is_a_fact_of_the_state_they_left_and_what_is_simulated_is_none():
     def step(result, *, simulated=False, patch=()):
         outcome = {"result": result, "simulated": simulated, "patch": list(patch), "status": "ok"}
@@ -138,25 +161,34 @@ def test_a_change_touches_what_names_it_or_holds_the_value_that_goes_and_nothing
     assert is_touched(fact("can_drive", result={"can": False}), patch, PARKED), "it may be worked out from anything"
 
 
-def test_what_a_change_does_not_touch_is_told_without_a_mark_and_asked_again(question, told):
-    """By rule only the very same state answers: what a read was worked out from is not known."""
-    more = {"effect": "read", "has_simulator": True, "args": {"city": "Rivermist"}, "given": PARKED}
-    zip_code, level = fact("zip", {"city": "Rivermist"}, {"code": "83214"}), fact("level", result={"fuel": 10.5})
-    held = {each["tool"]: {**each, "digest": digest(PARKED)} for each in (zip_code, level)}
-    write = question(**more | {"effect": "write", "facts": held})
+def test_what_a_change_does_not_touch_is_told_without_a_mark_and_only_codes_answer_an_equal_call(question):
+    """By rule: a zip code is none that may have been worked out from the state, as a price or a word may."""
+    results = {
+        "zip": {"code": "83214"},
+        "fuel": {"litres": 10.5},
+        "price": {"eur": 4.5},
+        "mood": "good",
+        "stops": ["OSL", "B-7"],
+    }
+    held = {
+        tool: {**fact(tool, {"city": "Oslo"}, result), "digest": digest(PARKED)} for tool, result in results.items()
+    }
+    more = {"effect": "write", "has_simulator": True, "args": {}, "given": PARKED, "facts": held}
     patch = [{"op": "replace", "path": "/car/fuelLevel", "value": 50.0}]
     outcome = {"status": "ok", "result": None, "patch": patch, "rung": "model", "simulated": True, "passed": []}
-    done = commit(write, outcome)
+    done = commit(question(**more), outcome)
     facts = gather_facts(held, [done.facts])
     lines = map(json.loads, format_facts(facts.values(), call=RATE, state=done.state, budget=1_000).splitlines())
-    assert {each["call"]["name"]: each.get("before_a_change") for each in lines} == {"zip": None, "level": True}
-    assert not any(
-        key == fact_key({"id": "", "name": "zip", "args": zip_code["args"]}, digest(done.state)) for key in facts
-    )
-    back = list(map(json.loads, format_facts(facts.values(), call=RATE, state=PARKED, budget=1_000).splitlines()))
+    assert {each["call"]["name"] for each in lines if each.get("before_a_change")} == {"fuel"}
+    by_rule = {
+        tool
+        for tool in held
+        if fact_key({"id": "", "name": tool, "args": {"city": "Oslo"}}, digest(done.state)) in facts
+    }
+    assert by_rule == {"zip", "stops"}
+    back = map(json.loads, format_facts(facts.values(), call=RATE, state=PARKED, budget=1_000).splitlines())
     assert not any("before_a_change" in each for each in back), "the next attempt begins from the same state"
-    nobody = commit(replace(write, has_simulator=False), outcome)
-    assert nobody.facts == {}, "where no model is asked nothing is stored again"
+    assert commit(question(**more | {"has_simulator": False}), outcome).facts == {}, "nothing where no model is asked"
 
 
 def test_real_results_of_earlier_turns_hold_until_another_call_than_a_read():
