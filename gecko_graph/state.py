@@ -291,6 +291,8 @@ class SupposedFact(TypedDict):
     """Digest of the task state in which it was supposed."""
     undecided: NotRequired[bool]
     """As an outcome's: of what is real."""
+    may_refuse: NotRequired[list[str]]
+    """As an outcome's: of a tool of unknown effect."""
 
 
 class SupposedState(TypedDict):

@@ -87,7 +87,7 @@ CASES = {
     "planner-gated": "gated",
     "planner-need": "need",
     "validator": "tool arguments undecided task",
-    "validator-later": "tool arguments undecided task conversation results now",
+    "validator-later": "tool arguments undecided task policy conversation results now",
     "simulator-effect": "tool call state rules wants",
     "simulator-response-again": "tool call state facts real problems",
     "state_updater": "tool call result state",

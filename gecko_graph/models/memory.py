@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from itertools import takewhile
 from typing import Any
@@ -196,23 +196,26 @@ def rung_of(message: AnyMessage) -> str | None:
     return rung if isinstance(rung, str) else None
 
 
-def real_results(recalled: Sequence[AnyMessage]) -> list[SupposedFact]:
+def real_results(recalled: Sequence[AnyMessage], *, reads: Collection[str] = (), now: str = "") -> list[SupposedFact]:
     """Return what real calls of earlier turns have shown, from a conversation with recalled calls.
 
-    Each is of another state than now, as far as is known.
+    Those after which only tools among `reads` were called are of the state with the digest `now`; each other is of
+    another one, as far as is known.
     """
     calls = {call["id"]: call for each in recalled if isinstance(each, AIMessage) for call in each.tool_calls}
     found: list[SupposedFact] = []
     for message in recalled:
-        if isinstance(message, ToolMessage) and rung_of(message) == "real" and message.tool_call_id in calls:
-            call = calls[message.tool_call_id]
+        call = calls.get(message.tool_call_id) if isinstance(message, ToolMessage) else None
+        if call and call["name"] not in reads:
+            found = [{**each, "digest": ""} for each in found]
+        if call and isinstance(message, ToolMessage) and rung_of(message) == "real":
             result: Any = text_of(message)
             with suppress(ValueError, RecursionError):
                 result = json.loads(result)
             status: CallStatus = "error" if message.status == "error" else "ok"
             shown = {"tool": call["name"], "args": call["args"], "status": status, "result": result}
             marks = {"undecided": True} if _metadata(message).get("undecided") else {}
-            found.append({**shown, **marks, "rung": "real", "digest": ""})  # type: ignore[typeddict-item]
+            found.append({**shown, **marks, "rung": "real", "digest": now})  # type: ignore[typeddict-item]
     return found
 
 

@@ -315,3 +315,8 @@ def list_lengths(result: Json) -> set[str]:
     """Return how many items the lists of a result have."""
     items = {place[: at + 1] for place, _ in scalars(result) for at, token in enumerate(place) if type(token) is int}
     return set(map(str, Counter(item[:-1] for item in items).values()))
+
+
+def days_meant(text: str, base: date) -> set[date]:
+    """Return the days that the relative words of a text may mean, counted from a day."""
+    return {day for found in _RELATIVE.finditer(text) for day in _meant(base, found)}

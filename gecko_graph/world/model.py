@@ -12,13 +12,14 @@ from collections.abc import Collection, Generator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 from pydantic import BaseModel
 
 from ..errors import PatchConflict, StateError
 from ..models.ask import Ask, Reply
-from ..models.focus import focus_words
+from ..models.focus import focus_words, split_term
 from ..models.formatting import cut, format_json
 from ..models.reply import schema_of
 from ..models.roles import SimulatedEffect, SimulatedResponse, SimulatedWrite, StateChange
@@ -28,6 +29,7 @@ from ..schemas.rules import Same
 from ..state import Call, Json, JsonObject, Outcome, Patch, SupposedFact
 from ..tools.spec import ToolSpec
 from ..values.digest import check_json, digest
+from ..values.patch import apply_patch, booked_patch, find, tokens
 from ..values.places import scalars_of
 from .model_patch import read_patch, view_for
 from .rung import NO_ANSWER, Answer, Pass, RungRequest, RungResult, refuse
@@ -45,6 +47,12 @@ _UNKNOWN = ("$ref", "allOf", "not", "if", "patternProperties")
 _TEXT: JsonObject = {"type": "string"}
 _SHARES = 3
 """Facts among which a budget is shared, at most: what is left over is for shorter ones."""
+_MOST_KEPT = 20
+"""Facts that are kept over one change, the latest: each is stored again."""
+_MOST_OLD = 200
+"""Values that a change takes away which are looked for in a fact."""
+_SHORT = 200
+_CODE = re.compile(r"(?=\S*\d|[A-Z]{3})[\w.:#-]{2,40}")
 _BREAK = re.compile(r"\n *")
 
 
@@ -228,8 +236,7 @@ def fact_key(call: Call, digest: str) -> str:
 def suppose(request: RungRequest, outcome: Outcome) -> dict[str, SupposedFact]:
     """Return the fact that a committed answer leaves behind, if a rung made it up for a read.
 
-    A tool of unknown effect whose success changed nothing leaves one for later prompts as well (else its next answer
-    would contradict this one), but is never answered from it.
+    So does a tool of unknown effect whose success changed nothing: an equal call in the same state changes as little.
     """
     unchanged = request.tool.effect is None and outcome["status"] == "ok" and outcome["patch"] == []
     filled = outcome.get("filled", {})
@@ -248,27 +255,81 @@ def suppose(request: RungRequest, outcome: Outcome) -> dict[str, SupposedFact]:
         "rung": filled.get("rung", outcome["rung"]),
         "digest": now,
     }
-    return {key: fact}
+    return {key: {**fact, "may_refuse": [*rules]} if (rules := outcome.get("may_refuse")) else fact}
+
+
+def keep_facts(request: RungRequest, patch: Patch, after: JsonObject) -> dict[str, SupposedFact]:
+    """Return the facts of the state before a change that it does not touch, as facts of the state behind it.
+
+    An equal call is answered by rule from those that hold codes alone, such as a zip code: figures, truth values and
+    words may have been worked out from anything, so they are for later prompts, and the call is asked about.
+    """
+    if not patch or not request.facts or not request.has_simulator:
+        return {}
+    now, then = digest(request.state), digest(after)
+    held = [each for each in request.facts.values() if each["digest"] == now]
+    kept = [each for each in held if not is_touched(each, patch, request.state)][-_MOST_KEPT:]
+    ends = ("" if _is_code(each["result"]) else " kept" for each in kept)
+    keys = [fact_key(_call_of(each), then) + end for each, end in zip(kept, ends, strict=True)]
+    return {key: {**each, "digest": then} for key, each in zip(keys, kept, strict=True)}
+
+
+def _is_code(result: Json) -> bool:
+    """Return whether a result holds nothing but codes: texts with a digit, or in capitals."""
+    return all(isinstance(each, str) and _CODE.fullmatch(each) is not None for each in scalars_of(result) or [None])
+
+
+def is_touched(fact: SupposedFact, patch: Patch, state: JsonObject) -> bool:
+    """Return whether a change of a state may concern what a read has shown: both hold a name, or a value that goes.
+
+    What holds nothing but truth values may have been worked out from anything.
+    """
+    if all(isinstance(each, bool) for each in scalars_of(fact["result"])):
+        return True
+    text = json.dumps([fact["args"], fact["result"]], ensure_ascii=False).casefold()
+    shown = scalars_of([fact["tool"], fact["args"], fact["result"]], keys=True)
+    words = {word for each in shown for word in split_term(str(each)[:_SHORT])}
+    for operation in patch:
+        ways = [tokens(operation[key]) for key in ("path", "from") if key in operation]
+        if any(word in words for way in ways for token in way for word in split_term(token)):
+            return True
+        gone = [each for way in ways for each in islice(scalars_of(_old(state, way)), _MOST_OLD)]
+        named = [str(each).casefold() for each in (*gone, *(token for way in ways for token in way))]
+        if any(each in text for each in named if len(each) > 1 and each != "none"):
+            return True
+    return False
+
+
+def _old(state: JsonObject, way: list[str]) -> Json:
+    with suppress(PatchConflict):
+        return find(state, way)
+    return None
+
+
+def _call_of(fact: SupposedFact) -> Call:
+    return {"id": "", "name": fact["tool"], "args": fact["args"]}
 
 
 def real_facts(request: RungRequest) -> list[SupposedFact]:
-    """Return what real calls have shown, as facts; those before a change are of another state than now."""
-    found: list[Any] = []
-    now = digest(request.state) if request.steps else ""
-    for step in reversed(request.steps):
+    """Return what real calls have shown, as facts; those that a change has touched since are of another state."""
+    found: list[Any] = [*request.earlier]
+    state, now = request.before, digest(request.state) if request.steps else ""
+    for step in request.steps:
         call, outcome = step["call"], step.get("outcome")
+        if outcome and (patch := outcome["patch"]):
+            found = [{**each, "digest": ""} if is_touched(each, patch, state) else each for each in found]
         if outcome and not outcome["simulated"]:
-            found.insert(0, {**outcome, "tool": call["name"], "args": call["args"], "digest": now})
-        now = "" if outcome and outcome["patch"] else now
-    return [*request.earlier, *found]
+            found.append({**outcome, "tool": call["name"], "args": call["args"], "digest": now})
+        state = apply_patch(state, booked_patch(outcome)) if outcome else state
+    return found
 
 
 def format_facts(facts: Collection[SupposedFact], *, call: Call, state: JsonObject, budget: int) -> str:
     """Return the facts as lines of JSON for a prompt, as many as `budget` characters hold.
 
     Those that hold the call's arguments come first, then those of its tool. A fact that is too long for its share is
-    shown as a view: of a list of fifty flights, the one that is being booked. Of equal calls the latest counts;
-    what was supposed in another state than this one is marked: a write may have changed it.
+    shown as a view: of a list of fifty flights, the one that is being booked. Of equal calls that of this state counts,
+    else the latest; what was supposed in another one is marked: a write may have changed it.
     """
     scalars = (each for each in scalars_of(call["args"]) if each is not None and not isinstance(each, bool))
     wanted = [text for text in (str(each).lower() for each in scalars) if len(text) > 1]
@@ -278,7 +339,7 @@ def format_facts(facts: Collection[SupposedFact], *, call: Call, state: JsonObje
         text = json.dumps([fact["args"], fact["result"]], ensure_ascii=False).lower()
         return not any(each in text for each in wanted), fact["tool"] != call["name"], fact["digest"] != now
 
-    latest = {fact_key({"id": "", "name": fact["tool"], "args": fact["args"]}, ""): fact for fact in facts}
+    latest = {fact_key(_call_of(fact), ""): fact for fact in sorted(facts, key=lambda fact: fact["digest"] == now)}
     focus = focus_words(call["args"], call["name"])
     share = budget // min(max(len(latest), 1), _SHARES)
     lines: list[str] = []
