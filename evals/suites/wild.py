@@ -8,11 +8,11 @@ from gecko_graph.state import JsonObject
 
 from ..harness.figures import Case, Record
 from ..harness.suite import Suite, Summary, by_group
-from ..wild import documents
+from ..wild import data, documents
 from ..wild.part import Part
 
-PARTS: Sequence[Part] = (documents.PART,)
-"""A kind of input is a line here and a module in `evals/wild`."""
+PARTS: Sequence[Part] = (documents.PART, *data.PARTS)
+"""The kinds of input; a new one is a `Part` of a module in `evals/wild`."""
 
 
 class Wild(Suite):

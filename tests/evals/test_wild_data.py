@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evals.harness.figures import Record
-from evals.wild_data import PARTS
+from evals.wild.data import PARTS
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 

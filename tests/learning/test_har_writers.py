@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from evals.wild_har import ANSWERS, JSON, REQUESTS, TOOLKIT, entry
+from evals.wild.har import ANSWERS, JSON, REQUESTS, TOOLKIT, entry
 from gecko_graph.learning.har import read_har
 from gecko_graph.values.observation import BadRows
 

@@ -23,6 +23,7 @@ from gecko_graph.models.failure import read_retry_after, retry_after_of_error
 from gecko_graph.real import claims
 from tests.middleware.bank import calls, chat
 
+pytestmark = pytest.mark.filterwarnings("ignore:guard")  # its tools have no contract
 THREAD: Any = {"configurable": {"thread_id": "1"}}
 SENT = httpx.Request("POST", "http://bank.invalid/pay")
 

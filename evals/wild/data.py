@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
 from jsonschema import Draft202012Validator
 
@@ -21,21 +21,13 @@ from gecko_graph.schemas.made_up import make_value
 from gecko_graph.state import JsonObject
 from gecko_graph.values.observation import BadRows
 
-from .harness.figures import Case, Record, Table
-from .harness.options import Options
-from .harness.suite import Expectation, Summary
-from .wild_har import ANSWERS, REQUESTS, TOOLKIT, entry
+from ..harness.figures import Case, Record, Table
+from ..harness.options import Options
+from ..harness.suite import Expectation, Summary
+from .har import ANSWERS, REQUESTS, TOOLKIT, entry
+from .part import Part
 
 MCP, SEAL = "github_mcp_tools.json.gz", "seal_tools_50.json.gz"
-
-
-class Part(NamedTuple):
-    """One kind of input: the group of its cases, how they are made, run, and summarised."""
-
-    name: str
-    cases: Callable[[Options], Iterator[Case]]
-    run: Callable[[Case], JsonObject]
-    summarise: Callable[[Sequence[Record]], Summary]
 
 
 def _read(path: Path) -> Any:
