@@ -200,7 +200,8 @@ def test_after_a_rejection_the_log_has_the_calls_that_were_not_made_and_no_read_
     agent, model = agent_of(desk, turn([LOOK, ORDER, {"say": "Ordered."}], [{"say": "Then not."}]))
     agent.invoke(say("Order two pens."), THREAD)
     out = decide(agent, {"type": "reject", "message": "too dear"})
-    assert out["messages"][-1].text == "Then not."
+    assert out["messages"][-1].text.splitlines()[0] == "Then not."
+    assert "rejected by the user: too dear" in out["messages"][-1].text
     lesson = [text for role, text in model.seen if role == "planner"][-1]
     assert "too dear" in lesson
     assert "order(" in lesson

@@ -130,15 +130,16 @@ def test_what_is_rejected_is_a_lesson_and_the_new_plan_is_asked_about(shop):
 
 
 def test_after_two_new_rehearsals_a_reject_ends_the_turn(shop):
-    agent = agent_of(shop, PLAN, PLAN, PLAN)
+    plans = [[{**INK[0], "args": {"item": "ink", "quantity": each}}, INK[1]] for each in (1, 2, 3)]
+    agent = agent_of(shop, *plans)
     ask(agent)
-    ask(agent, Command(resume={"decisions": [REJECT, APPROVE, APPROVE]}))
-    ask(agent, Command(resume={"decisions": [REJECT, APPROVE, APPROVE]}))
-    out = decide(agent, REJECT, APPROVE, APPROVE)
+    ask(agent, Command(resume={"decisions": [REJECT]}))
+    ask(agent, Command(resume={"decisions": [REJECT]}))
+    out = decide(agent, REJECT)
     assert not shop.calls
-    assert words(out) == ["order refused"]
+    assert words(out) == ["order refused"] * 3
     assert out["execution"]["status"] == "nothing"
-    assert "rejected by the user: no pens" in out["messages"][-1].text
+    assert out["messages"][-1].text.count("rejected by the user: no pens") == 3
 
 
 def test_all_rejected_without_a_word_ends_the_turn_at_once(shop):

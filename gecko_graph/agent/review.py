@@ -16,11 +16,13 @@ from ..real.decisions import Decision, ask_person, read_words
 from ..real.home import Home
 from ..real.policy import ReviewPolicy
 from ..real.preview import add_undo, apply_prediction, describe_calls, fence, finish_preview, predict, preview_digest
-from ..state import VERSION, Call, Json, Step
+from ..state import VERSION, Call, Json, Patch, Step
 from ..tools import Toolkit
 from ..values.difference import json_equal
-from ..values.places import value_at
+from ..values.patch import apply_fitting, pointer
+from ..values.places import path_tokens, value_at
 from ..world.records import Ambiguous, Effect, PlannedCall
+from ..world.refusals import OTHER_PLAN, REJECTED, is_same_call, rejected_step
 from ..world.turn import asks_undo
 from ..world.undo import UndoFinder
 from .channels import AgentState, calls_left, has_moved
@@ -58,6 +60,8 @@ def review(
         is_bounded = state["rehearsals"].get("stale", 0) < MOST_STALE
         return {"approval": None, "next_rehearsal_reason": "stale" if is_bounded else "", "lesson": None}
     left = calls_left(state)
+    if known := find_rejected(state, left):
+        return reject(state, known, "", scope)
     if refused := [each for each in left if each["review"] == "refuse"]:
         return reject(state, {each["call"]["id"]: f"not allowed: {each['reason']}" for each in refused}, "", scope)
     asked = [each for each in left if each["review"] == "ask" and "answered" not in each]
@@ -169,10 +173,13 @@ def renew(
 def reject_by_person(state: AgentState, decided: Mapping[str, Decision], scope: NodeScope) -> dict[str, Any]:
     """Return the update after a person has rejected a part of the plan.
 
-    What else was decided is a wish for the next plan. Who rejects all without a word is not asked again.
+    What else was decided is a wish for the next plan. Who rejects all without a word is not asked again; who rejects
+    all with the same words, as one does at a terminal, speaks of the plan: a call of it may stand in the next one.
     """
     rejected = {id_: each for id_, each in decided.items() if each["type"] == "reject"}
-    reasons = {id_: f"rejected by the user: {each.get('message', 'no reason')}" for id_, each in rejected.items()}
+    is_whole = len(rejected) == len(decided) > 1 and len({each.get("message") for each in rejected.values()}) == 1
+    word = OTHER_PLAN if is_whole and any(each.get("message") for each in rejected.values()) else REJECTED
+    reasons = {id_: f"{word}{each.get('message', 'no reason')}" for id_, each in rejected.items()}
     wishes = [
         f"Instead of {format_call(planned['call'])}: {format_json(decided[planned['call']['id']])}"
         for planned in calls_left(state)
@@ -183,15 +190,48 @@ def reject_by_person(state: AgentState, decided: Mapping[str, Decision], scope: 
     return reject(state, reasons, "\n".join(wishes), scope, is_final=is_final)
 
 
+def find_rejected(state: AgentState, left: Sequence[PlannedCall]) -> dict[str, str]:
+    """Return the calls that a person has rejected before in this turn, by their ids, each with the reason.
+
+    Of a plan that was rejected as a whole, where all of its calls are there again.
+    """
+    known: dict[str, list[Call]] = {}
+    for entry in state["journal"]:
+        if entry["status"] == "refused" and "departure" in entry:
+            known.setdefault(entry["departure"]["message"], []).append(entry["call"])
+    found: dict[str, str] = {}
+    for reason, calls in known.items():
+        again = [each["call"]["id"] for each in left if any(_is_same(each, call) for call in calls)]
+        if reason.startswith(REJECTED) or (reason.startswith(OTHER_PLAN) and len(again) >= len(calls)):
+            found |= dict.fromkeys(again, reason)
+    return found
+
+
+def _is_same(planned: PlannedCall, call: Call) -> bool:
+    """Return whether a plan's call is one of a plan before; a value that an earlier call gives may be another one."""
+    args, holes = planned["call"]["args"], [each["argument"] for each in planned["bindings"] if "starts" not in each]
+    filled: Patch = [
+        {"op": "replace", "path": pointer(path_tokens(place)), "value": value_at(args, place)} for place in holes
+    ]
+    return is_same_call(planned["call"], {**call, "args": apply_fitting(call["args"], filled)})
+
+
 def reject(
     state: AgentState, reasons: Mapping[str, str], wishes: str, scope: NodeScope, *, is_final: bool = False
 ) -> dict[str, Any]:
-    """Return the update after calls of the plan were rejected: it is rehearsed again, a bounded number of times."""
+    """Return the update after calls of the plan were rejected: it is rehearsed again, a bounded number of times.
+
+    They are steps of the turn from now on, with the reason: whoever plans, checks a call or judges sees them.
+    """
     rejected = [each["call"] for each in calls_left(state) if each["call"]["id"] in reasons]
+    why = {id_: {"code": "policy", "message": reason} for id_, reason in reasons.items()}
+    update: dict[str, Any] = {
+        "approval": None,
+        "journal": [unmade_entry(call, status="refused", departure=why[call["id"]]) for call in rejected],
+        "steps": [*state["steps"], *(rejected_step(call, reasons[call["id"]]) for call in rejected)],
+    }
     if is_final or state["rehearsals"].get("rejected", 0) >= MOST_REJECTS:
-        why = {id_: {"code": "policy", "message": reason} for id_, reason in reasons.items()}
-        journal = [unmade_entry(call, status="refused", departure=why[call["id"]]) for call in rejected]
-        return {"approval": None, "next_rehearsal_reason": "", "journal": journal}
+        return {**update, "next_rehearsal_reason": ""}
     lines = [f"{format_call(call)}: {reasons[call['id']]}" for call in rejected]
     feedback = (
         "This plan was not approved. It must not have these calls, nor what depends on them:\n"
@@ -203,4 +243,4 @@ def reject(
     new = [step for step in chosen["steps"] if step not in state["steps"]]
     log = format_steps(new, budget=scope.context.view_chars)
     lesson = {"number": 0, "attempt_log": log, "feedback": cut(feedback, budget=MESSAGE_CHARS)}
-    return {"approval": None, "next_rehearsal_reason": "rejected", "lesson": lesson}
+    return {**update, "next_rehearsal_reason": "rejected", "lesson": lesson}

@@ -141,7 +141,8 @@ def source_of(outcome: Outcome) -> str:
     rest = (
         f", made up: {', '.join(each or 'the result' for each in filled['places'])}" if filled.get("invented") else ""
     )
-    return "made up" if outcome.get("invented") else f"by {outcome['rung']}{rest}" if outcome["simulated"] else "real"
+    by = "the user" if outcome["rung"] == "person" else outcome["rung"]
+    return "made up" if outcome.get("invented") else f"by {by}{rest}" if outcome["simulated"] else "real"
 
 
 def format_call(call: Mapping[str, Any], *, share: int = RESULT_CHARS) -> str:

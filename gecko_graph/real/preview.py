@@ -38,7 +38,7 @@ def make_preview(
     toolkit: Toolkit,
     policy: ReviewPolicy,
 ) -> Preview | None:
-    """Return what an accepted plan has left to do; None where that is nothing."""
+    """Return what a plan has left to do; None where that is nothing, or reads alone of one that asks the user."""
     attempt = next(each for each in rehearsal["attempts"] if each["number"] == rehearsal["chosen"])
     made = {step["call"]["id"] for step in done}
     steps = {step["call"]["id"]: step for step in attempt["steps"]}
@@ -59,6 +59,8 @@ def make_preview(
         calls.append({**planned, "made_up": left, "may_refuse": rules, "derived": derived})
     for each in calls:
         each["rehearse_after"] = each["call"]["id"] in reads
+    if rehearsal["verdict"]["status"] != "accepted" and all(toolkit.is_read(each["call"]["name"]) for each in calls):
+        return None
     return finish_preview(calls, state, toolkit=toolkit, policy=policy) if calls else None
 
 
