@@ -171,4 +171,4 @@ def report(execution: Execution, state: AgentState) -> list[str]:
         lesson = None if execution["calls"] else state.get("lesson")
         why = "\n".join([verdict["feedback"], *([lesson["feedback"]] if lesson else [])])
         lines.append(f"{'Not finished' if done else 'Nothing was done'}: {cut(why, budget=2 * LONGEST_RESULT)}")
-    return lines
+    return [*dict.fromkeys(lines)]

@@ -15,13 +15,14 @@ from ..real.claims import find_claims, tell_calls, unmade_entry
 from ..real.decisions import Decision, ask_person, read_words
 from ..real.home import Home
 from ..real.policy import ReviewPolicy
-from ..real.preview import add_undo, apply_prediction, describe_calls, fence, finish_preview, predict, preview_digest
+from ..real.preview import add_undo, apply_prediction, fence, finish_preview, predict, preview_digest, tell_tool
+from ..real.question import describe_calls
 from ..state import VERSION, Call, Json, Patch, Step
 from ..tools import Toolkit
 from ..values.difference import json_equal
 from ..values.patch import apply_fitting, pointer
 from ..values.places import path_tokens, value_at
-from ..world.records import Ambiguous, Effect, PlannedCall
+from ..world.records import Ambiguous, PlannedCall
 from ..world.refusals import OTHER_PLAN, REJECTED, is_same_call, rejected_step
 from ..world.turn import asks_undo
 from ..world.undo import UndoFinder
@@ -68,11 +69,15 @@ def review(
     calls, decisions = [each["call"] for each in asked], list[Decision]()
     if asked:
         names = [call["name"] for call in calls]
-        texts = describe_calls(preview, left, state["task_state"])
+        texts, data = describe_calls(preview, left, state["task_state"], state["steps"])
         first, *others = (texts[call["id"]] for call in calls)
+        own = {"gecko": {"calls": [data[call["id"]] for call in calls]}}
         claims = yield from find_claims(state["messages"], home)
-        told, allowed = [done_before(state) + first + unsupported(state), *others], [*map(policy.allowed, names)]
-        decisions = yield from ask_person(calls, told, toolkit, claims, allowed=allowed, needs_id=policy.needs_id)
+        body, _, last = first.rpartition("\n")
+        first = f"{done_before(state)}{body}{unsupported(state)}\n{last}"
+        told, allowed = [first, *others], [*map(policy.allowed, names)]
+        needs_id = policy.needs_id
+        decisions = yield from ask_person(calls, told, toolkit, claims, allowed=allowed, needs_id=needs_id, more=own)
     decided = {call["id"]: decision for call, decision in zip(calls, decisions, strict=True)}
     if any(each["type"] == "reject" for each in decisions):
         return reject_by_person(state, decided, scope)
@@ -120,8 +125,8 @@ def apply_decision(planned: PlannedCall, decision: Decision | None, toolkit: Too
         return json_equal(value_at(call["args"], argument), value_at(old["args"], argument))
 
     kept: Any = {key: [each for each in records.get(key, ()) if same(each["argument"])] for key in RESTS}
-    effect: Effect = toolkit[call["name"]].effect or "unknown"
-    return planned if call == old else {**planned, **kept, "call": call, "effect": effect}
+    new: Any = {"call": call, "sources": [], **tell_tool(toolkit[call["name"]])}
+    return planned if call == old else {**planned, **kept, **new}
 
 
 def replay(
@@ -221,16 +226,20 @@ def reject(
 ) -> dict[str, Any]:
     """Return the update after calls of the plan were rejected: it is rehearsed again, a bounded number of times.
 
-    They are steps of the turn from now on, with the reason: whoever plans, checks a call or judges sees them.
+    Those that a person rejected are steps of the turn from now on, with the reason: whoever plans, checks a call or
+    judges sees them. What a rule says is none: it may name the very values that nothing supports.
     """
     rejected = [each["call"] for each in calls_left(state) if each["call"]["id"] in reasons]
-    why = {id_: {"code": "policy", "message": reason} for id_, reason in reasons.items()}
+    is_final = is_final or state["rehearsals"].get("rejected", 0) >= MOST_REJECTS
+    why: Any = {id_: {"code": "policy", "message": reason} for id_, reason in reasons.items()}
+    own = [call for call in rejected if reasons[call["id"]].startswith((REJECTED, OTHER_PLAN))]
+    told = rejected if is_final else own
     update: dict[str, Any] = {
         "approval": None,
-        "journal": [unmade_entry(call, status="refused", departure=why[call["id"]]) for call in rejected],
-        "steps": [*state["steps"], *(rejected_step(call, reasons[call["id"]]) for call in rejected)],
+        "journal": [unmade_entry(call, status="refused", departure=why[call["id"]]) for call in told],
+        "steps": [*state["steps"], *(rejected_step(call, reasons[call["id"]]) for call in own)],
     }
-    if is_final or state["rehearsals"].get("rejected", 0) >= MOST_REJECTS:
+    if is_final:
         return {**update, "next_rehearsal_reason": ""}
     lines = [f"{format_call(call)}: {reasons[call['id']]}" for call in rejected]
     feedback = (

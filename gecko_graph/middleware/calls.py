@@ -73,11 +73,17 @@ class Claimed(NamedTuple):
         return claims
 
     async def ask(
-        self, state: Any, calls: Sequence[Call], texts: Sequence[str], policy: ReviewPolicy, driver: Driver, **more: Any
+        self,
+        state: Any,
+        calls: Sequence[Call],
+        texts: Sequence[str],
+        policy: ReviewPolicy,
+        driver: Driver,
+        more: JsonObject,
     ) -> Any:
         """Ask a person about calls, as `ask_person`."""
         claims, allowed = await self.find(state, driver), [policy.allowed(call["name"]) for call in calls]
-        asking = ask_person(calls, texts, self.toolkit, claims, allowed=allowed, needs_id=policy.needs_id, **more)
+        asking = ask_person(calls, texts, self.toolkit, claims, allowed=allowed, needs_id=policy.needs_id, more=more)
         return await drive(asking, driver)
 
     async def make(

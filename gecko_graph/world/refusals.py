@@ -35,7 +35,7 @@ def is_same_call(one: Any, other: Any) -> bool:
 
 
 def rejected_step(call: Call, reason: str) -> Step:
-    """Return a call that a person, or a rule of the review, has rejected, as a step: nobody has made it."""
+    """Return a call that a person has rejected as a step: nobody has made it."""
     outcome: Outcome = {
         "status": "error", "result": reason, "patch": [], "rung": PERSON, "simulated": True, "passed": [],
     }  # fmt: skip

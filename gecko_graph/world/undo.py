@@ -83,7 +83,7 @@ class UndoFinder:
             limit_s: Seconds for the search.
         """
         if not is_known(outcome):
-            return {"call": call, "status": "none", "calls": [], "reason": "its effect is not known here"}
+            return {"call": call, "status": "none", "calls": [], "reason": "no rule says what it changes"}
         undo = self.restore(call, outcome["result"], before, after, limit_s=limit_s)
         return bind(undo, outcome["result"], before) if undo["status"] == "found" else undo
 
