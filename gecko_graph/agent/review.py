@@ -13,10 +13,10 @@ from ..models.node import NodeScope
 from ..real.bindings import fill
 from ..real.claims import find_claims, tell_calls, unmade_entry
 from ..real.decisions import Decision, ask_person, read_words
+from ..real.description import describe_calls
 from ..real.home import Home
 from ..real.policy import ReviewPolicy
 from ..real.preview import add_undo, apply_prediction, fence, finish_preview, predict, preview_digest, tell_tool
-from ..real.question import describe_calls
 from ..state import VERSION, Call, Json, Patch, Step
 from ..tools import Toolkit
 from ..values.difference import json_equal

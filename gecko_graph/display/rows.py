@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ..errors import PatchConflict
+from ..real.description import APPROVE, PLAN
 from ..real.preview import describe_undo
-from ..real.question import APPROVE, PLAN
 from ..state import Json
 from ..values.difference import Change, net_changes
 from ..values.digest import digest

@@ -11,9 +11,9 @@ from langchain_core.messages import ToolCall, ToolMessage
 from ..models.answer import Driver
 from ..models.usage import add_usage
 from ..real.decisions import find_edited
+from ..real.description import describe_calls
 from ..real.policy import ReviewPolicy
 from ..real.preview import add_undo
-from ..real.question import describe_calls
 from ..state import Call, JsonObject, Step
 from ..tools.real import drive
 from ..world.as_tools import name_call

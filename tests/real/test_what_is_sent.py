@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage
 
 from gecko_graph.real.bindings import PlanResults, find_difference, resolve, template
-from gecko_graph.real.question import describe_dependencies
+from gecko_graph.real.description import describe_dependencies
 from gecko_graph.values.places import as_text, scalars, value_at
 from gecko_graph.world.provenance import Sources, trace
 from tests.real.test_bindings import ANY, bound, planned, step, toolkit

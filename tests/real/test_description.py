@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from gecko_graph import Tool, Toolkit
+from gecko_graph.real.description import describe_calls
 from gecko_graph.real.names import Names
 from gecko_graph.real.policy import ReviewPolicy
 from gecko_graph.real.preview import finish_preview, plan_call
-from gecko_graph.real.question import describe_calls
 
 STATE = {"pets": {"P7": {"name": "Flocke", "owner_id": "O4"}}, "owners": {"4": {"name": "Tom"}}}
 BY = {"by contract": {"rung": "contract"}, "seen in real calls": {"rung": "contract", "evidence": "established"}}

@@ -24,7 +24,7 @@ RUNGS = {"contract": "by contract", "python": "by its own simulation", "example"
 MOST_NAMED = 5
 
 
-class Question(NamedTuple):
+class Descriptions(NamedTuple):
     """What a person is told of the calls of a plan, by their ids."""
 
     texts: dict[str, str]
@@ -45,7 +45,7 @@ def basis_of(predicted: Prediction) -> tuple[str, str]:
 
 def describe_calls(
     preview: Preview, left: Sequence[PlannedCall], state: JsonObject, done: Iterable[Step] = ()
-) -> Question:
+) -> Descriptions:
     """Return what a person should know of each call; what tools returned is cut, and fenced as data.
 
     What is said of the first call that is asked about holds the whole plan: some front ends show nothing else. `done`
@@ -58,7 +58,7 @@ def describe_calls(
     real = [(name, outcome["result"]) for name, outcome in ran if outcome["rung"] == "real"]
     names = Names(state, real)
     plan = [f"{n}. {format_call(each['call'])}, {each['review']}" for n, each in enumerate(preview["calls"], 1)]
-    question, asked = Question({}, {}), False
+    question, asked = Descriptions({}, {}), False
     for planned, before, after in with_states(left, state):
         call = planned["call"]
         is_first = len(plan) > 1 and planned["review"] == "ask" and "answered" not in planned and not asked
