@@ -157,7 +157,8 @@ def source_of(outcome: Outcome, unknown: Sequence[str] | None = None) -> str:
         if "" in places or (places and len(places) == len(list(scalars(outcome["result"])))):
             return "made up"
     else:
-        by, places = f"by {outcome['rung']}", list(filled["places"]) if filled.get("invented") else []
+        who = "the user" if outcome["rung"] == "person" else outcome["rung"]
+        by, places = f"by {who}", list(filled["places"]) if filled.get("invented") else []
     named = ", ".join(each or "the result" for each in places[:MOST_PLACES])
     return f"{by}, made up: {named}{', …' if len(places) > MOST_PLACES else ''}" if places else by
 

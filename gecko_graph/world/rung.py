@@ -32,7 +32,7 @@ from ..values.origins import Untrusted, find_untrusted
 from ..values.patch import apply_patch, booked_patch
 from ..values.places import clock, scalars_of
 from .channels import AttemptState
-from .refusals import find_refusal, is_same_call
+from .refusals import REJECTED, find_refusal, is_same_call
 
 __all__ = ["NO_ANSWER", "Answer", "Pass", "Reality", "Rung", "RungGenerator", "RungRequest", "RungResult", "clock"]
 
@@ -147,7 +147,7 @@ def find_writes(tools: Iterable[ToolSpec], steps: Sequence[Step]) -> list[str]:
 def find_warnings(call: Call, state: AttemptState, tool: ToolSpec, toolkit: Toolkit) -> list[str]:
     """Return refusals that a write may meet, as real calls have met them, here or in other threads."""
     known = find_refusal(call, state, toolkit.get)
-    told = [REFUSED + known[0]] if known else []
+    told = [REFUSED + known[0]] if known and not known[0].startswith(REJECTED) else []
     return list(dict.fromkeys([*told, *(tool.lessons.warnings(call["args"]) if tool.lessons else ())]))
 
 
