@@ -87,7 +87,7 @@ def _ask_simulator(request: RungRequest, shown: View, problem: str) -> Ask:
     variables = _variables(request, shown, problem) | {
         "tool": format_tool(tool, focus=list(request.call["args"]), writes=request.writes, warned=request.warned),
         "wants": "effect" if fused else "response",
-        "rules": "" if tool.reads or tool.contract else "ask",
+        "rules": "ask" if _may_be_refused(request) else "",
     }
     return Ask("simulator", variables, reply, request.where, schema=reply_schema(reply, tool.result))
 
@@ -129,7 +129,7 @@ def _answer_of(request: RungRequest, reply: Any, shown: View) -> tuple[Answer, s
     if request.tool.reads or reply.status == "error":
         return Answer(reply.status, result, []), wrong, ""
     more: JsonObject = {}
-    if reply.may_refuse and not request.tool.contract and (request.tool.effect or getattr(reply, "patch", True)):
+    if reply.may_refuse and _may_be_refused(request):
         more["may_refuse"] = [reply.may_refuse]
     if not isinstance(reply, SimulatedEffect):
         return Answer(reply.status, result, more=more), wrong, ""
@@ -137,6 +137,15 @@ def _answer_of(request: RungRequest, reply: Any, shown: View) -> tuple[Answer, s
         return Answer(reply.status, result, read_patch(reply, request, shown), more=more), wrong, ""
     except (PatchConflict, StateError) as problem:
         return Answer(reply.status, result, reply.patch, more=more), wrong, str(problem)
+
+
+def _may_be_refused(request: RungRequest) -> bool:
+    """Return whether a write may break rules that nobody has written: no contract states its conditions in this case."""
+    tool, run = request.tool, request.contract
+    rules = tool.contract.data.get("requires", ()) if tool.contract and not tool.is_learned else ()
+    is_ruled = run is not None and run.unknown is None and any("evidence" not in each for each in rules)
+    return not tool.reads and not is_ruled
+
 
 
 def read_result(tool: ToolSpec, reply: Any) -> tuple[Json, str]:
