@@ -140,7 +140,7 @@ def _answer_of(request: RungRequest, reply: Any, shown: View) -> tuple[Answer, s
 
 
 def _may_be_refused(request: RungRequest) -> bool:
-    """Return whether a write may break rules that nobody has written: no contract states its conditions in this case."""
+    """Return whether a write may break rules that are not written: no contract states its conditions in this case."""
     tool, run = request.tool, request.contract
     rules = tool.contract.data.get("requires", ()) if tool.contract and not tool.is_learned else ()
     is_ruled = run is not None and run.unknown is None and any("evidence" not in each for each in rules)
