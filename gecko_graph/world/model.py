@@ -147,7 +147,6 @@ def _may_be_refused(request: RungRequest) -> bool:
     return not tool.reads and not is_ruled
 
 
-
 def read_result(tool: ToolSpec, reply: Any) -> tuple[Json, str]:
     """Return the reply's result, also where it is JSON written as a text, with what is wrong with it."""
     wrong = result_problem(tool, reply.status, reply.result)

@@ -30,6 +30,7 @@ from ..values.origins import Ledger, Mark, is_supposed
 from ..values.patch import find, pointer, tokens
 from ..values.places import Place, json_path, scalars
 from .derived import TWO_WAYS, Knowledge, Number, list_lengths
+from .given import numbers_made_up, search_state, tallies_of
 from .rung import DECIDING, clock
 
 MOST_ORIGINS = 4
@@ -39,7 +40,6 @@ MOST_VALUES = 100_000
 _NAMES = re.compile(r"(?<![.!?:;\n\"'(\u2022*-])[^\S\n]([A-Z][a-z]{2,}(?: [A-Z][a-z]+)*)")
 _SPOKEN = re.compile(r"(?i)\b(?:(?:zero|oh|one|two|three|four|five|six|seven|eight|nine)(?:[ ,-]{1,2}|\b)){2,}")
 _MOMENTS = re.compile(r"(?i)(jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)[a-z]*|\w{3,6}day")
-_RUNS = re.compile(r"[^\W\d_]+|\d+")
 _CLOCKS = {"", "/now", "/runtime_state", "/runtime_state/now"}
 _IDENTIFYING = re.compile(r"\d\d|@")
 """What a key holds that no schema names and that is looked up: it stands for a thing, not for a field."""
@@ -57,6 +57,7 @@ class Sources:
         lesson: The failed attempt that the planner was shown.
         reads: By tool the root keys of the state that its contract computes the result from, "" for the whole.
         reading: Names of the tools that only read: plain words and flags of their calls need no source.
+        about: By tool what its description says.
         answer: The planner's last words, which are traced as an argument is.
     """
 
@@ -66,6 +67,7 @@ class Sources:
     lesson: UnjudgedAttempt | None = None
     reads: Mapping[str, Collection[str]] = field(default_factory=dict)
     reading: Collection[str] = ()
+    about: Mapping[str, str] = field(default_factory=dict)
     answer: str = ""
 
 
@@ -81,17 +83,22 @@ class Traced(NamedTuple):
 def trace(steps: Sequence[Step], sources: Sources, parameters_of: Callable[[str], JsonObject]) -> Traced:
     """Return where the arguments of the plan, and what the answer states, come from.
 
-    The state is searched only for what stands nowhere else. `parameters_of` is from a tool's name to its arguments'
-    schema.
+    The state is searched only for what stands nowhere else; with it for what simulated results repeat of it.
+    `parameters_of` is from a tool's name to its arguments' schema.
     """
     traced = _Trace(sources, parameters_of).run(steps)
     if (traced.made_up or traced.unsupported) and "" not in sources.supposed:
         values = [*(each["value"] for each in traced.made_up), *(each["text"] for each in traced.unsupported)]
-        wanted = {
-            form for value in values for atom in atoms_of(value) for form in (*atom.forms, whole_form(str(value)))
-        }
-        if hits := dict(search_state(sources.state, wanted, {*sources.supposed})):
-            return _Trace(sources, parameters_of, {form: [mark] for form, mark in hits.items()}).run(steps)
+        parts = {form for value in values for atom in atoms_of(value) for form in (*atom.forms, whole_form(str(value)))}
+        wanted = parts | {f"{sign}{form}" for form in parts if form[:1].isdigit() for sign in "-±"}
+        groups = {form[1:] for form in parts if form[0] == "#"} - parts
+        found = [*search_state(sources.state, wanted | groups | numbers_made_up(steps), {*sources.supposed})]
+        known = {form: [mark] for form, mark in found if form in wanted}
+        known |= {f"#{form}": [mark] for form, mark in found if form in groups}
+        repeated = {(form, mark.place[-1]): mark for form, mark in found if mark.place}
+        trace = _Trace(sources, parameters_of, known, repeated=repeated)
+        trace.known.counters = [*tallies_of(sources.state, {*sources.supposed})]
+        return trace.run(steps)
     return traced
 
 
@@ -100,17 +107,13 @@ def trace_with(toolkit: Iterable[ToolSpec], steps: Sequence[Step], **begin: Any)
     schemas = {tool.name: tool.parameters for tool in toolkit}
     reads = {tool.name: tool.contract.result_keys for tool in toolkit if tool.contract is not None}
     begin["reading"] = [tool.name for tool in toolkit if tool.reads]
+    begin["about"] = {tool.name: tool.about for tool in toolkit}
     return trace(steps, Sources(**begin, reads=reads), lambda name: schemas.get(name, {}))
 
 
 def is_planned(step: Step) -> bool:
     """Return whether a call's outcome is ok: it stands in the plan."""
     return "outcome" in step and step["outcome"]["status"] == "ok"
-
-
-def _parents(path: str) -> list[str]:
-    names = path.split("/")
-    return ["/".join(names[:end]) for end in range(1, len(names) + 1)]
 
 
 def _at(value: Json, path: str) -> Json:
@@ -125,21 +128,6 @@ _Argument: TypeAlias = tuple[str, Json, list[Mark]]
 """An argument's JSON path, its value, and where it comes from."""
 
 
-def search_state(state: JsonObject, wanted: set[str], supposed: set[str]) -> Iterator[tuple[str, Mark]]:
-    """Yield the wanted forms that the state holds outside of what was made up; a large state is read once."""
-    moments = any("~" in form or ":" in form for form in wanted)
-    for place, value in scalars(state, keys=True):
-        if value is None or isinstance(value, bool):
-            continue
-        if isinstance(value, str):
-            low = whole_form(value)
-            near = low in wanted or not wanted.isdisjoint(_RUNS.findall(low)) or (moments and low[1:2].isdigit())
-        else:
-            near = canonical(value) in wanted
-        if near and not supposed & {*_parents(pointer(place))}:
-            yield from ((form, Mark("stated", "state", place)) for form in forms_of(value) if form in wanted)
-
-
 @dataclass(slots=True)
 class _Trace:
     """What is known before each call, by form: what is real, and what was made up."""
@@ -148,6 +136,8 @@ class _Trace:
     parameters_of: Callable[[str], JsonObject]
     real: dict[str, list[Mark]] = field(default_factory=dict)
     made: dict[str, list[Mark]] = field(default_factory=dict)
+    repeated: Mapping[tuple[str, str | int], Mark] = field(default_factory=dict)
+    """From a number of a simulated result, with its key, to the place of the given state that it repeats."""
     texts: list[tuple[str, Mark]] = field(default_factory=list)
     """Real texts of several words."""
     ledger: Ledger = field(init=False)
@@ -246,6 +236,7 @@ class _Trace:
             made = any(f"{pointer(place)}/".startswith(f"{hole}/") for hole in holes)
             mark = at._replace(place=place, rung=filled["rung"] if made else rung)
             self._add(value, basis if basis and computed else mark, invented=invented or computed or made)
+        self._read_repeated(outcome["result"] if invented else None)
         for operation in (outcome["patch"] or ()) if is_supposed(outcome) else ():
             for _, value in scalars(operation.get("value"), keys=True):
                 mark = Mark("chosen", "state", operation["path"], number, rung if invented else "model", attempt)
@@ -257,6 +248,13 @@ class _Trace:
                     self.ledger.book([each], first=at_step, attempt=at_attempt)
             self._unbooked.clear()
         return arguments
+
+    def _read_repeated(self, result: Json) -> None:
+        """Make known the numbers of a simulated result that repeat the given state under the same key."""
+        keyed = ((place[-1], each) for place, each in scalars(result) if place and type(each) in (int, float))
+        known = {key: each for key, each in keyed if (canonical(each), key) in self.repeated}
+        if known:
+            self.known.results.append((known, lambda place: self.repeated[canonical(known[place[-1]]), place[-1]]))
 
     def _basis(self, tool: str, rung: str) -> Mark | None:
         """Return a made-up place of the state that a rule has computed a result from, as far as is known."""
@@ -287,6 +285,8 @@ class _Trace:
     def _look(self, tool: str, args: JsonObject) -> list[_Argument]:
         """Return where each argument comes from, and make known as made up what stands nowhere."""
         arguments: list[_Argument] = []
+        limits = (form for form in forms_of(self.sources.about.get(tool, "")) if form.replace(".", "", 1).isdecimal())
+        self.known.limits = [Number(float(form), form, None) for form in limits]
         members = [(place[:-1], key) for place, key in scalars(args, keys=True) if place[-1:] == (key,)]
         for place, value in [*scalars(args), *(each for each in members if _IDENTIFYING.search(str(each[1])))]:
             marks = self._origins(tool, args, place, value)
@@ -332,9 +332,9 @@ class _Trace:
     def _source(self, atom: Atom, value: Json, about: Field, args: JsonObject) -> list[Mark] | None:
         """Return where a part of a value is stated, or else what it is derived from."""
         stated = next((self.real[form] for form in atom.wholes if form in self.real), None)
-        if stated is not None or any(form in self.made for form in atom.wholes):
-            return stated
-        return self.known.derive(atom, value, about.name, about.about, args)
+        if stated is None and any(form in self.made for form in atom.wholes):
+            return self.known.repeat(atom.wholes[0], about.name)
+        return stated or self.known.derive(atom, value, about.name, about.about, args)
 
     def _needs_source(self, atom: Atom, value: Json, parts: int, about: Field | None) -> bool:
         """Return whether a part that stands nowhere had to: a figure or identifier, or a word of what is not prose.
@@ -374,6 +374,8 @@ class _Trace:
                 continue
             seen.add(whole)
             if any(form in self.real for form in atom.wholes) or self.known.derive(atom, text, "", "", args):
+                continue
+            if self.known.repeat(whole, ""):
                 continue
             marks = next((self.made[form] for form in atom.wholes if form in self.made), [_NOWHERE])
             yield {"text": atom.text, "origin": marks[0].origin()}
