@@ -26,6 +26,7 @@ SUITES = {
     "tau": "real airline calls of gpt-4o through validator and state; --live: tau2-bench with rehearsals",
     "view": "what a prompt's view of a padded state still holds of what a call is about",
     "misled": "rehearsals that could be fooled, and legitimate ones that differ by one step",
+    "truth": "recorded turns of a strong model: marks on right and wrong ones, planted values (--only PART,...)",
     "origins": "where the values of ground truths come from, by kind",
     "reality": "an agent on a real service with faults, killed at random: is all done, and done once?",
     "milestones": "milestones derived from one conversation: successes accepted, failures caught",

@@ -21,8 +21,8 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 from ..errors import PatchConflict
 from ..models.formatting import text_of
-from ..models.memory import NAME, is_made_up, rung_of
-from ..state import RUNTIME, Json, JsonObject, MadeUp, Origins, Step, UnjudgedAttempt, Unsupported
+from ..models.memory import NAME, is_made_up, is_written, rung_of
+from ..state import RUNTIME, Json, JsonObject, MadeUp, Origins, SimulatedSentence, Step, UnjudgedAttempt, Unsupported
 from ..tools.descriptions import PROSE_WORDS, Field, Offered, content_words
 from ..tools.spec import ToolSpec
 from ..values.finding import NUMBERING, TEXT_CHARS, Atom, atoms_of, canonical, fold, forms_of, holds_words, whole_form
@@ -32,6 +32,7 @@ from ..values.places import Place, json_path, scalars
 from .derived import TWO_WAYS, Knowledge, Number, list_lengths
 from .given import numbers_made_up, search_state, tallies_of
 from .rung import DECIDING, clock
+from .sentences import find_simulated
 
 MOST_ORIGINS = 4
 MOST_VALUES = 100_000
@@ -72,12 +73,13 @@ class Sources:
 
 
 class Traced(NamedTuple):
-    """Call id to an argument's JSON path to its origins; what is chosen of plan and answer; dates of two meanings."""
+    """Origins by call id and JSON path of an argument; what is chosen of plan and answer; what else marks a verdict."""
 
     origins: Origins
     made_up: list[MadeUp]
     unsupported: list[Unsupported]
     ambiguous: list[str]
+    simulated_sentences: list[SimulatedSentence]
 
 
 def trace(steps: Sequence[Step], sources: Sources, parameters_of: Callable[[str], JsonObject]) -> Traced:
@@ -144,6 +146,8 @@ class _Trace:
     """The task state with what of it is made up."""
     _unbooked: list[tuple[Step, int, int]] = field(init=False)
     """Steps with their numbers and attempts that the ledger does not have yet."""
+    predicted: set[str] = field(default_factory=set)
+    """Forms that a simulated write was the first to give: an id that the real one will draw, a status."""
     claimed: dict[str, list[Mark]] = field(default_factory=dict)
     """What other models say, which proves nothing."""
     offered: dict[str, Offered] = field(default_factory=dict)
@@ -157,7 +161,7 @@ class _Trace:
     def run(self, steps: Sequence[Step]) -> Traced:
         """Read everything in the order in which it became known."""
         self._begin()
-        traced = Traced({}, [], [], [])
+        traced = Traced({}, [], [], [], find_simulated(steps, self.sources.answer))
         for number, step in enumerate(steps, 1):
             call, arguments = step["call"], self._book(step, number)
             if not is_planned(step):
@@ -209,6 +213,8 @@ class _Trace:
                 result = json.loads(text)
         elif trusted:
             self.known.said.append((text, mark))
+        if is_written(message):
+            self._predict(result)
         self._read(text if result is None else result, lambda _: mark, invented, trusted)
 
     def _read(self, result: Json, mark_at: Callable[[Place], Mark], invented: bool, trusted: bool = False) -> None:
@@ -218,13 +224,18 @@ class _Trace:
         if not invented and isinstance(result, dict | list | int | float):
             self.known.results.append((result, mark_at))
 
+    def _predict(self, result: Json) -> None:
+        forms = {form for _, value in scalars(result, keys=True) for form in forms_of(value)}
+        self.predicted |= {form for form in forms if all(mark.source == "state" for mark in self.made.get(form, ()))}
+
     def _book(self, step: Step, number: int, attempt: int = 0) -> list[_Argument]:
         """Return where a step's arguments come from, then make its result known."""
         if "outcome" not in step:
             return []
         arguments, outcome = self._look(step["call"]["name"], step["call"]["args"]), step["outcome"]
-        rung = outcome["rung"]
-        invented = outcome.get("invented", False)
+        rung, invented = outcome["rung"], outcome.get("invented", False)
+        written = [each.get("value") for each in outcome["patch"] or ()] if is_supposed(outcome) else []
+        self._predict([outcome["result"], *written] if written else [])
         basis = self._basis(step["call"]["name"], rung)
         at = Mark("stated", "result", "", number, rung, attempt)
         filled = outcome.get("filled", {})
@@ -237,7 +248,7 @@ class _Trace:
             mark = at._replace(place=place, rung=filled["rung"] if made else rung)
             self._add(value, basis if basis and computed else mark, invented=invented or computed or made)
         self._read_repeated(outcome["result"] if invented else None)
-        for operation in (outcome["patch"] or ()) if is_supposed(outcome) else ():
+        for operation in (outcome["patch"] or ()) if written else ():
             for _, value in scalars(operation.get("value"), keys=True):
                 mark = Mark("chosen", "state", operation["path"], number, rung if invented else "model", attempt)
                 self._add(value, mark, invented=True)
@@ -252,8 +263,7 @@ class _Trace:
     def _read_repeated(self, result: Json) -> None:
         """Make known the numbers of a simulated result that repeat the given state under the same key."""
         keyed = ((place[-1], each) for place, each in scalars(result) if place and type(each) in (int, float))
-        known = {key: each for key, each in keyed if (canonical(each), key) in self.repeated}
-        if known:
+        if known := {key: each for key, each in keyed if (canonical(each), key) in self.repeated}:
             self.known.results.append((known, lambda place: self.repeated[canonical(known[place[-1]]), place[-1]]))
 
     def _basis(self, tool: str, rung: str) -> Mark | None:
@@ -373,15 +383,16 @@ class _Trace:
             if not atom.is_specific or len(whole) == 1 or whole in lengths or whole in seen:
                 continue
             seen.add(whole)
-            if any(form in self.real for form in atom.wholes) or self.known.derive(atom, text, "", "", args):
-                continue
-            if self.known.repeat(whole, ""):
+            known = self.predicted.intersection(atom.wholes) or any(form in self.real for form in atom.wholes)
+            if known or self.known.derive(atom, text, "", "", args) or self.known.repeat(whole, ""):
                 continue
             marks = next((self.made[form] for form in atom.wholes if form in self.made), [_NOWHERE])
             yield {"text": atom.text, "origin": marks[0].origin()}
         for name in self._unknown_names(text):
-            marks = next((self.made[word] for word in name.casefold().split() if word in self.made), [_NOWHERE])
-            yield {"text": name, "origin": marks[0].origin()}
+            words = name.casefold().split()
+            marks = next((self.made[word] for word in words if word in self.made), [_NOWHERE])
+            if not self.predicted.intersection(words):
+                yield {"text": name, "origin": marks[0].origin()}
 
 
 def _is_specific(form: str) -> bool:
