@@ -28,7 +28,7 @@ from ..schemas.rules import Same
 from ..state import Call, Json, JsonObject, Outcome, Patch, SupposedFact
 from ..tools.spec import ToolSpec
 from ..values.digest import check_json, digest
-from ..values.places import scalars_of
+from ..values.places import as_text, scalars_of
 from .model_patch import read_patch, view_for
 from .rung import NO_ANSWER, Answer, Pass, RungRequest, RungResult, refuse
 
@@ -39,6 +39,10 @@ NAMES_CHARS = 600
 ABOUT_CHARS = 4_000
 MOST_SCHEMA_CHARS = 6_000
 """A result schema that is longer is not part of the reply's schema; the result is checked against it all the same."""
+
+NOT_KNOWN = "not known in this rehearsal"
+NOT_GUESSED = "Do not guess it: ask the user, or go on without it."
+ONLY_READS = "the status of a write is ok or error"
 
 _KEPT = ("type", "required", "enum", "const")
 _UNKNOWN = ("$ref", "allOf", "not", "if", "patternProperties")
@@ -125,6 +129,10 @@ def _answer_of(request: RungRequest, reply: Any, shown: View) -> tuple[Answer, s
 
     A read and an error change nothing; a separate reply leaves the change to the state updater.
     """
+    if reply.status == "unknown":
+        why = as_text(reply.result)
+        answer = Answer("error", f"{NOT_KNOWN}{f': {why}' if why else ''}. {NOT_GUESSED}", [])
+        return answer, ONLY_READS if request.tool.effect == "write" else "", ""
     result, wrong = read_result(request.tool, reply)
     if request.tool.reads or reply.status == "error":
         return Answer(reply.status, result, []), wrong, ""
