@@ -25,7 +25,7 @@ from ..models.roles import SimulatedEffect, SimulatedResponse, SimulatedWrite, S
 from ..models.view import View, view
 from ..schemas.complaints import find_faults
 from ..schemas.rules import Same
-from ..state import Call, Json, JsonObject, Outcome, Patch, SupposedFact
+from ..state import Call, CallStatus, Json, JsonObject, Outcome, Patch, SupposedFact
 from ..tools.spec import ToolSpec
 from ..values.digest import check_json, digest
 from ..values.places import as_text, scalars_of
@@ -133,18 +133,19 @@ def _answer_of(request: RungRequest, reply: Any, shown: View) -> tuple[Answer, s
         why = as_text(reply.result)
         answer = Answer("error", f"{NOT_KNOWN}{f': {why}' if why else ''}. {NOT_GUESSED}", [])
         return answer, ONLY_READS if request.tool.effect == "write" else "", ""
+    status: CallStatus = "error" if reply.status == "error" else "ok"
     result, wrong = read_result(request.tool, reply)
     if request.tool.reads or reply.status == "error":
-        return Answer(reply.status, result, []), wrong, ""
+        return Answer(status, result, []), wrong, ""
     more: JsonObject = {}
     if reply.may_refuse and _may_be_refused(request):
         more["may_refuse"] = [reply.may_refuse]
     if not isinstance(reply, SimulatedEffect):
-        return Answer(reply.status, result, more=more), wrong, ""
+        return Answer(status, result, more=more), wrong, ""
     try:
-        return Answer(reply.status, result, read_patch(reply, request, shown), more=more), wrong, ""
+        return Answer(status, result, read_patch(reply, request, shown), more=more), wrong, ""
     except (PatchConflict, StateError) as problem:
-        return Answer(reply.status, result, reply.patch, more=more), wrong, str(problem)
+        return Answer(status, result, reply.patch, more=more), wrong, str(problem)
 
 
 def _may_be_refused(request: RungRequest) -> bool:
