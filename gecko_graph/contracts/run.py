@@ -309,7 +309,7 @@ class ContractRun:
         """
         scope = self._begin(self._before, result=result)
         scope.unread, scope.partial = frozenset(), {}
-        given = {name: each for name, each in scope.values["args"].items() if each is not None}
+        given = {name: each for name, each in scope.values["args"].items() if each not in (None, "", [])}
         found: dict[tuple[str, ...], JsonObject | None] = {}
         for effect in (each for each in self._parts.observes if each.applies(scope)):
             for root in effect.roots:

@@ -34,8 +34,10 @@ def note_shown(before: JsonObject, patch: Patch, found: Mapping[Place, JsonObjec
     marks: dict[str, Any] = {**(part_of(before, (RUNTIME, SHOWN)) or {})}
     for place, part in found.items():
         key, there = pointer(place), _at(before, place)
-        listed = {path[len(place)] for path in map(_path, patch) if path[: len(place)] == place and path[len(place) :]}
-        gone = [name for name in _sharing(there, part) if name not in listed]
+        paths = [*map(_path, patch)]
+        listed = {path[len(place)] for path in paths if path[: len(place)] == place and path[len(place) :]}
+        is_written = any(path == place[: len(path)] for path in paths)  # as a whole
+        gone = [] if is_written else [name for name in _sharing(there, part) if name not in listed]
         after = apply_patch(after, [*_opening(after, place), *_removing(after, place, gone)])
         if part == {} or (there is not None and key not in marks):
             marks.pop(key, None)
@@ -48,10 +50,8 @@ def note_shown(before: JsonObject, patch: Patch, found: Mapping[Place, JsonObjec
 def forget_shown(state: JsonObject) -> JsonObject:
     """Return a state of which no part is known any more: of its collections only what they still hold."""
     marks = part_of(state, (RUNTIME, SHOWN))
-    kept: JsonObject = (
-        {key: [] for key in marks if _at(state, tuple(tokens(key))) is not None} if isinstance(marks, dict) else {}
-    )
-    return _with_marks(state, kept)
+    known = marks if isinstance(marks, dict) else {}
+    return _with_marks(state, {key: [] for key in known if _at(state, tuple(tokens(key))) is not None})
 
 
 def _with_marks(state: JsonObject, marks: JsonObject) -> JsonObject:

@@ -64,6 +64,8 @@ def _is_shown(use: Use, scope: Scope) -> bool:
 
 
 def _uses(node: nodes.Node, loops: Loops = ()) -> Iterator[Use]:
+    if isinstance(node, nodes.Test) and node.name in ("defined", "undefined") and _root_of(node.node) is not None:
+        return
     if (root := _root_of(node)) is not None:
         yield Use(root)
         return
@@ -86,6 +88,8 @@ def _uses(node: nodes.Node, loops: Loops = ()) -> Iterator[Use]:
 
 def _root_of(node: nodes.Node | None) -> str | None:
     """Return the key of `state.key`."""
+    if isinstance(node, nodes.Filter) and node.name == "default":
+        return _root_of(node.node)
     if isinstance(node, nodes.Getattr | nodes.Getitem) and getattr(node.node, "name", None) in _STATES:
         key = node.attr if isinstance(node, nodes.Getattr) else getattr(node.arg, "value", None)
         return key if isinstance(key, str) else None
