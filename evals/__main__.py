@@ -27,6 +27,7 @@ SUITES = {
     "view": "what a prompt's view of a padded state still holds of what a call is about",
     "truth": "recorded turns of a strong model: questions, repeated reads, prompts, requests (--only PART)",
     "misled": "rehearsals that could be fooled, and legitimate ones that differ by one step",
+    "truth": "recorded turns of a strong model: marks on right and wrong ones, planted values (--only PART,...)",
     "origins": "where the values of ground truths come from, by kind",
     "reality": "an agent on a real service with faults, killed at random: is all done, and done once?",
     "milestones": "milestones derived from one conversation: successes accepted, failures caught",

@@ -8,9 +8,9 @@ from gecko_graph.state import JsonObject
 
 from ..harness.figures import Case, Record
 from ..harness.suite import Suite, Summary
-from ..truth import judging
+from ..truth import judging, marks
 
-PARTS: Sequence[judging.Part] = (*judging.PARTS,)
+PARTS: Sequence[judging.Part] = (*judging.PARTS, *marks.PARTS)
 
 
 class Truth(Suite):

@@ -127,6 +127,7 @@ def remember_calls(steps: Sequence[Step], *, budget: int) -> JsonObject:
         if text is None or budget < 0:
             break
         made_up = {"made_up": True} if outcome.get("invented") else {}
+        made_up |= {"wrote": True} if made_up and outcome["patch"] else {}
         made_up |= {"undecided": True} if outcome.get("undecided") else {}
         calls.append({**json.loads(text), "status": outcome["status"], "rung": outcome["rung"], **made_up})
     kept = [(call["args"], call["result"]) for call in reversed(calls)]
@@ -145,7 +146,7 @@ def recall_calls(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
             recalled.append(AIMessage("", tool_calls=[made], response_metadata={NAME: {"rung": ""}}))
             content = as_text(call["result"])
             status = "error" if call["status"] == "error" else "success"
-            known = {NAME: {key: call[key] for key in ("rung", "made_up", "undecided") if key in call}}
+            known = {NAME: {key: call[key] for key in ("rung", "made_up", "wrote", "undecided") if key in call}}
             recalled.append(ToolMessage(content, tool_call_id=made["id"], status=status, response_metadata=known))
         if calls:
             kept = {key: value for key, value in _metadata(message).items() if key != "calls"}
@@ -243,6 +244,11 @@ def is_made_up(message: AnyMessage) -> bool:
         return any(isinstance(each, dict) and bool(each.get("made_up")) for each in (marks, _metadata(message)))
     is_note = isinstance(message, HumanMessage) and message.name == NAME
     return is_note or _metadata(message).get("whole") is True
+
+
+def is_written(message: AnyMessage) -> bool:
+    """Return whether a message is the made-up result of a write of an earlier turn."""
+    return isinstance(message, ToolMessage) and _metadata(message).get("wrote") is True
 
 
 def _metadata(message: AnyMessage) -> JsonObject:

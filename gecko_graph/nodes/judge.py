@@ -158,7 +158,7 @@ def attach_verdict(evidence: Evidence, reply: Reply | None, traced: Traced) -> A
         usage = add_usage(usage, {"judge": reply.usage})
     verdict = build_verdict(evidence, judgement, failure)
     verdict["made_up"] = traced.made_up
-    for key in ("unsupported", "ambiguous"):
+    for key in ("unsupported", "ambiguous", "simulated_sentences"):
         if found := getattr(traced, key):
             verdict[key] = found
     if evidence.items_failure or (reply is not None and judgement is None and not reply.absent):

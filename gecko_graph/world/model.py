@@ -26,11 +26,11 @@ from ..models.roles import SimulatedEffect, SimulatedResponse, SimulatedWrite, S
 from ..models.view import View, view
 from ..schemas.complaints import find_faults
 from ..schemas.rules import Same
-from ..state import Call, Json, JsonObject, Outcome, Patch, SupposedFact
+from ..state import Call, CallStatus, Json, JsonObject, Outcome, Patch, SupposedFact
 from ..tools.spec import ToolSpec
 from ..values.digest import check_json, digest
 from ..values.patch import apply_patch, booked_patch, find, tokens
-from ..values.places import scalars_of
+from ..values.places import as_text, scalars_of
 from .model_patch import read_patch, view_for
 from .rung import NO_ANSWER, Answer, Pass, RungRequest, RungResult, refuse
 
@@ -41,6 +41,10 @@ NAMES_CHARS = 600
 ABOUT_CHARS = 4_000
 MOST_SCHEMA_CHARS = 6_000
 """A result schema that is longer is not part of the reply's schema; the result is checked against it all the same."""
+
+NOT_KNOWN = "not known in this rehearsal"
+NOT_GUESSED = "Do not guess it: ask the user, or go on without it."
+ONLY_READS = "the status of a write is ok or error"
 
 _KEPT = ("type", "required", "enum", "const")
 _UNKNOWN = ("$ref", "allOf", "not", "if", "patternProperties")
@@ -95,7 +99,7 @@ def _ask_simulator(request: RungRequest, shown: View, problem: str) -> Ask:
     variables = _variables(request, shown, problem) | {
         "tool": format_tool(tool, focus=list(request.call["args"]), writes=request.writes, warned=request.warned),
         "wants": "effect" if fused else "response",
-        "rules": "" if tool.reads or tool.contract else "ask",
+        "rules": "ask" if _may_be_refused(request) else "",
     }
     return Ask("simulator", variables, reply, request.where, schema=reply_schema(reply, tool.result))
 
@@ -133,18 +137,31 @@ def _answer_of(request: RungRequest, reply: Any, shown: View) -> tuple[Answer, s
 
     A read and an error change nothing; a separate reply leaves the change to the state updater.
     """
+    if reply.status == "unknown":
+        why = as_text(reply.result)
+        answer = Answer("error", f"{NOT_KNOWN}{f': {why}' if why else ''}. {NOT_GUESSED}", [])
+        return answer, ONLY_READS if request.tool.effect == "write" else "", ""
+    status: CallStatus = "error" if reply.status == "error" else "ok"
     result, wrong = read_result(request.tool, reply)
     if request.tool.reads or reply.status == "error":
-        return Answer(reply.status, result, []), wrong, ""
+        return Answer(status, result, []), wrong, ""
     more: JsonObject = {}
-    if reply.may_refuse and not request.tool.contract and (request.tool.effect or getattr(reply, "patch", True)):
+    if reply.may_refuse and _may_be_refused(request):
         more["may_refuse"] = [reply.may_refuse]
     if not isinstance(reply, SimulatedEffect):
-        return Answer(reply.status, result, more=more), wrong, ""
+        return Answer(status, result, more=more), wrong, ""
     try:
-        return Answer(reply.status, result, read_patch(reply, request, shown), more=more), wrong, ""
+        return Answer(status, result, read_patch(reply, request, shown), more=more), wrong, ""
     except (PatchConflict, StateError) as problem:
-        return Answer(reply.status, result, reply.patch, more=more), wrong, str(problem)
+        return Answer(status, result, reply.patch, more=more), wrong, str(problem)
+
+
+def _may_be_refused(request: RungRequest) -> bool:
+    """Return whether a write may break rules that are not written: no contract states its conditions in this case."""
+    tool, run = request.tool, request.contract
+    rules = tool.contract.data.get("requires", ()) if tool.contract and not tool.is_learned else ()
+    is_ruled = run is not None and run.unknown is None and any("evidence" not in each for each in rules)
+    return not tool.reads and not is_ruled
 
 
 def read_result(tool: ToolSpec, reply: Any) -> tuple[Json, str]:

@@ -82,6 +82,7 @@ class RungRequest:
         overruled: Learned rules that refuse it, and that it is made in spite of.
         told: What else the rung must know, for a model.
         unread: Places of the state that reads which run for real would show, and that are not there.
+        shows: From places that reads show to the names of these reads.
         made: What the call has really come to: it fills what the contract leaves open. None before it is made.
     """
 
@@ -104,6 +105,7 @@ class RungRequest:
     overruled: Sequence[str] = ()
     told: str = ""
     unread: Sequence[tuple[str, ...]] = ()
+    shows: Mapping[tuple[str, ...], str] = field(default_factory=dict)
     made: Answer | None = None
 
     @property
@@ -134,6 +136,7 @@ def request_of(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolk
         earlier=real_results(state.get("conversation", ()), reads=reads, now=digest(state["before"])) if asked else (),
         before=state["before"],
         unread=_find_unread(state["task_state"], toolkit, scope.context),
+        shows=_find_shows(toolkit),
         warned=[] if tool.reads else find_warnings(call, state, tool, toolkit),
     )
 
@@ -159,6 +162,14 @@ def _find_unread(state: JsonObject, toolkit: Toolkit, context: GeckoContext) -> 
     places = {place for tool in observing if tool.contract for place in tool.contract.observed}
     parts = ((place, part_of(state, place[:-1])) for place in sorted(places))
     return [place for place, part in parts if isinstance(part, dict) and place[-1] not in part]
+
+
+def _find_shows(toolkit: Toolkit) -> dict[tuple[str, ...], str]:
+    found: dict[tuple[str, ...], str] = {}
+    for tool in toolkit.observing:
+        for place in tool.contract.observed if tool.contract else ():
+            found[place] = f"{found[place]} or {tool.name}" if place in found else tool.name
+    return found
 
 
 def find_reality(before: JsonObject, steps: Iterable[Step], toolkit: Toolkit) -> Reality | None:
@@ -229,7 +240,7 @@ def open_contract(request: RungRequest) -> ContractRun:
         seed=request.context.seed,
         calls=answered_calls(request.steps) if contract.reads_calls else (),
     )
-    return run.trust(request.untrusted).without(request.unread)
+    return run.trust(request.untrusted).without(request.unread, request.shows)
 
 
 def gate(request: RungRequest, *, overruled: bool = False) -> tuple[RungRequest, Answer | None]:
