@@ -16,7 +16,7 @@ from ..values.origins import Mark
 from ..values.patch import pointer
 from ..values.places import Place, scalars
 from .derived import Knowledge
-from .provenance import search_state
+from .given import search_state
 
 MOST_VALUES = 500
 PROSE_ATOMS = 3
