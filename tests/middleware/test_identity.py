@@ -27,6 +27,7 @@ from gecko_graph import GeckoError
 from gecko_graph.errors import StateError
 from gecko_graph.middleware import GeckoMiddleware
 from gecko_graph.middleware.turns import open_turn
+from gecko_graph.real.ledger import MemoryLedger
 from tests.middleware.bank import STATE, Bank, calls, chat, pay
 
 THREAD: Any = {"configurable": {"thread_id": "1"}}
@@ -172,17 +173,18 @@ class Goes(BaseChatModel):
 
 
 def decide(out: Any, bank: Bank, saver: Any) -> Any:
-    """Return the answer of a person who looks into the bank's log: what the thread does not know of took effect."""
+    """Return the answer of a person who looks into the bank's log: what thread and ledger do not know took effect."""
     (asked,) = out["__interrupt__"]
     saved = [(each.checkpoint, each.pending_writes or ()) for each in saver.list(THREAD)]
     known = str([(kept, [write for write in writes if write[1] != "__resume__"]) for kept, writes in saved])
+    known += str([value for key, value in saver.blobs.items() if MemoryLedger.NAMESPACE in key])
     left = [number for number in range(1, len(bank.calls) + 1) if f"real-{number}" not in known]
-    decision = {"type": "make_now"}
-    if left:
-        decision = {"type": "happened", "message": json.dumps({"id": f"real-{left[0]}", "left": 100 - 10 * left[0]})}
+    results = [json.dumps({"id": f"real-{number}", "left": 100 - 10 * number}) for number in left]
+    happened, others = [{"type": "happened", "message": result} for result in results], {"type": "make_now"}
     if "approve" in asked.value["review_configs"][0]["allowed_decisions"]:
-        decision = {"type": "approve"}
-    decisions = [decision] * len(asked.value["action_requests"])
+        happened, others = [], {"type": "approve"}
+    wanted = len(asked.value["action_requests"])
+    decisions = [*happened, *[others] * wanted][:wanted]
     return Command(resume={"id": asked.value["id"], "decisions": decisions})
 
 
