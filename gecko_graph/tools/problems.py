@@ -70,6 +70,9 @@ def _wire_problems(tool: ToolSpec) -> Iterator[tuple[ProblemKind, str]]:
 
         if why := find_unsendable(tool):
             yield "broken", why
+        for name, (place, wire) in tool.binding.places.items():
+            if place == "path" and f"{{{wire}}}" not in tool.binding.path:
+                yield "parameter", f"the parameter {name!r} is never sent: its path does not have {{{wire}}}"
 
 
 def _problems_of(tool: ToolSpec) -> Iterator[tuple[ProblemKind, str]]:

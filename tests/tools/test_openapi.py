@@ -311,3 +311,11 @@ def test_one_broken_reference_leaves_all_other_tools_as_they_are(shared_data, da
 def test_a_broken_contract_is_refused_and_not_left_out():
     with pytest.raises(GeckoError, match="x-contract"):
         Toolkit.from_openapi(document({"/x": {"get": FINE, "post": {"x-contract": {"requires": 3}}}}))
+
+
+def test_a_parameter_of_a_path_that_does_not_have_it_is_told():
+    given = {"name": "alive", "in": "path", "required": True, "schema": {"type": "boolean"}}
+    paths = {"/queen": {"get": {"operationId": "queen", "parameters": [given], "responses": {}}}}
+    document = {"openapi": "3.1.0", "info": {"title": "t", "version": "1"}, "paths": paths}
+    told = [each.message for each in Toolkit.from_openapi(document).problems if each.kind == "parameter"]
+    assert any("never sent" in message for message in told)

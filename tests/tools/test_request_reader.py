@@ -123,6 +123,8 @@ def test_bodies_are_read_back(media, args):
     [
         ("text/plain", {"type": "string"}, "hé"),
         ("application/octet-stream", {"type": "string"}, "data:application/octet-stream;base64,/wA="),
+        ("application/secevent+jwt", {"type": "string"}, "eyJhbGciOiJub25lIn0.e30."),  # a text in a format of its own
+        ("application/pdf", {"type": "string", "format": "binary"}, "data:application/pdf;base64,JVBERg=="),
         ("application/json", {"type": "array"}, [1, {"a": None}]),
     ],
 )

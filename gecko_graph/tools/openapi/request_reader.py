@@ -191,7 +191,8 @@ def _decode(tool: ToolSpec, content: bytes, media: str, parts: Mapping[str, Fiel
         return load_json(_text(content, media))
     if whole is None:
         raise CannotRead(f"a body of {kind}"[:120], is_media=True)
-    return _as_text(content, kind)
+    is_file = any("format" in one for one in whole.made_of())
+    return _as_text(content, kind if is_file else "")
 
 
 def _read_form(tool: ToolSpec, content: bytes, media: str, parts: Mapping[str, Field]) -> JsonObject:
