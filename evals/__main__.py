@@ -25,6 +25,7 @@ SUITES = {
     "validation": "recorded calls of real models against the argument rules, by error type",
     "tau": "real airline calls of gpt-4o through validator and state; --live: tau2-bench with rehearsals",
     "view": "what a prompt's view of a padded state still holds of what a call is about",
+    "truth": "recorded turns of a strong model: questions, repeated reads, prompts, requests, marks (--only PART)",
     "misled": "rehearsals that could be fooled, and legitimate ones that differ by one step",
     "origins": "where the values of ground truths come from, by kind",
     "reality": "an agent on a real service with faults, killed at random: is all done, and done once?",

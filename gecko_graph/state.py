@@ -222,6 +222,13 @@ class MayRefuse(TypedDict):
     rule: str
 
 
+class SimulatedSentence(TypedDict):
+    """A sentence of the answer that rests on results which simulated tools made up, with the ids of their calls."""
+
+    text: str
+    calls: list[str]
+
+
 class Verdict(TypedDict):
     """The judge's verdict on an attempt (paper, section 3.4 and appendix A.6)."""
 
@@ -243,7 +250,9 @@ class Verdict(TypedDict):
     made_up: NotRequired[list[MadeUp]]
     """What the plan rests on that a model made up."""
     unsupported: NotRequired[list[Unsupported]]
-    """Figures, names and identifiers of the answer that nothing real holds."""
+    """Figures, names and identifiers of the answer that nothing real holds, but for what a simulated write gave."""
+    simulated_sentences: NotRequired[list[SimulatedSentence]]
+    """Sentences of the answer that rest on results which simulated tools made up."""
     ambiguous: NotRequired[list[str]]
     """Dates of the plan that the task writes so that they can be read in two ways, each with its argument."""
     may_refuse: NotRequired[list[MayRefuse]]
@@ -291,6 +300,8 @@ class SupposedFact(TypedDict):
     """Digest of the task state in which it was supposed."""
     undecided: NotRequired[bool]
     """As an outcome's: of what is real."""
+    may_refuse: NotRequired[list[str]]
+    """As an outcome's: of a tool of unknown effect."""
 
 
 class SupposedState(TypedDict):

@@ -92,11 +92,11 @@ def test_an_identifier_of_any_length_is_filled_and_its_places_are_shown(predicte
     agent = post.agent(plan(predicted, f"Your order {predicted} is on its way", f"See /orders/{predicted}, [1]"))
     asked, _ = run(agent)
     ship, letter = asked[1:]
-    place = "the real $.order_id in the result of step 1 (place_order)"
+    place = "the real order_id in the result of step 1 (place_order)"
     source = f"{place}, predicted {json.dumps(predicted)}"
-    assert f"- $.order_id: its value is {source}." in ship["description"]
-    assert f'- $.subject: "Your order [1] is on its way"; [1] is {source}.' in letter["description"]
-    assert f'- $.text: "See /orders/[[1]], [1]"; [[1]] is {source}.' in letter["description"]
+    assert f"- order_id: its value is {source}." in ship["description"]
+    assert f'- subject: "Your order [1] is on its way"; [1] is {source}.' in letter["description"]
+    assert f'- text: "See /orders/[[1]], [1]"; [[1]] is {source}.' in letter["description"]
     assert letter["args"]["subject"] == f"Your order {predicted} is on its way", "an edit begins from the prediction"
     asked, out = approve(agent, asked)
     assert not asked
@@ -114,11 +114,11 @@ def test_a_text_with_a_value_that_reality_contradicts_is_asked_about_again(words
     late = [mail("On its way", "Order REAL-77 of 59 euros by Bertold, code PN-REAL-9"), {"say": "Done."}]
     agent = post.agent(plan("O-1", "On its way", words.format(id="O-1")), late)
     asked, _ = run(agent)
-    assert "$.text: holds only if the real $." in asked[2]["description"]
+    assert "text: holds only if the real " in asked[2]["description"]
     asked, _ = approve(agent, asked)
     assert not post.sent
     assert [each["args"] for each in asked] == [late[0]["args"]]
-    assert " real $." not in asked[0]["description"]
+    assert "the real " not in asked[0]["description"]
     asked, out = approve(agent, asked)
     assert post.made == ["place_order", "ship REAL-77"]
     assert post.sent == [(late[0]["args"]["subject"], late[0]["args"]["text"])]
@@ -139,8 +139,8 @@ def test_an_argument_of_uncertain_source_is_never_filled() -> None:
     late = [{"call": "ship", "args": {"order_id": "REAL-77"}}, mail("Yours", "Order REAL-77"), {"say": "Done."}]
     agent = post.agent(plan("sim-5001", "Yours", "Order sim-5001"), late)
     asked, _ = run(agent)
-    assert "$.order_id: not certain where it comes from: $.order_id" in asked[1]["description"]
-    assert "$.text: not certain where it comes from: $.order_id" in asked[2]["description"]
+    assert "order_id: not certain where it comes from: order_id" in asked[1]["description"]
+    assert "text: not certain where it comes from: order_id" in asked[2]["description"]
     asked, _ = approve(agent, asked)
     assert post.made == ["place_order"]
     assert [each["args"] for each in asked] == [each["args"] for each in late[:2]]
@@ -172,7 +172,7 @@ def test_an_edit_moves_the_holes_to_where_the_new_prediction_has_them() -> None:
         {"order_id": "O-22"},
         {"subject": "Your order O-22", "text": "O-22: O-22, yours"},
     ]
-    assert '- $.text: "O-22: [1], yours"; [1] is the real $.order_id' in asked[2]["description"]
+    assert '- text: "O-22: [1], yours"; [1] is the real order_id' in asked[2]["description"]
     approve(agent, asked)
     assert post.sent == [("Your order REAL-77", "O-22: REAL-77, yours")]
 

@@ -132,8 +132,7 @@ def test_what_was_approved_and_came_as_rehearsed_is_told_and_booked_by_rule():
     agent, model = agent_of(desk, turn([LOOK, ORDER, {"say": "Ordered: SIM-5000 for 3.00."}]))
     (asked,) = agent.invoke(say("Order two pens."), THREAD)["__interrupt__"]
     text = asked.value["action_requests"][0]["description"]
-    assert "Its effect is not known here." in text
-    assert "3.0" not in text
+    assert 'Returns, a model supposes:\n```\n{"id": "SIM-5000"' in text
     out = decide(agent, APPROVE)
     assert out["messages"][-1].text == "Ordered: REAL-702 for 3.00."
     assert out["execution"]["status"] == "done"
@@ -146,7 +145,7 @@ def test_an_approval_names_what_nothing_real_supports_of_the_answer_but_not_what
     said = "Ordered: SIM-5000 for 3.00 of Carla, invoice A-7731."
     agent, _ = agent_of(Desk(), turn([LOOK, ORDER, {"say": said}]))
     (asked,) = agent.invoke(say("Order two pens."), THREAD)["__interrupt__"]
-    last = asked.value["action_requests"][0]["description"].splitlines()[-1]
+    last = asked.value["action_requests"][0]["description"].splitlines()[-2]
     assert last == '- the answer: made up; nothing real supports "A-7731", "Carla".'
 
 
@@ -200,7 +199,8 @@ def test_after_a_rejection_the_log_has_the_calls_that_were_not_made_and_no_read_
     agent, model = agent_of(desk, turn([LOOK, ORDER, {"say": "Ordered."}], [{"say": "Then not."}]))
     agent.invoke(say("Order two pens."), THREAD)
     out = decide(agent, {"type": "reject", "message": "too dear"})
-    assert out["messages"][-1].text == "Then not."
+    assert out["messages"][-1].text.splitlines()[0] == "Then not."
+    assert "rejected by the user: too dear" in out["messages"][-1].text
     lesson = [text for role, text in model.seen if role == "planner"][-1]
     assert "too dear" in lesson
     assert "order(" in lesson

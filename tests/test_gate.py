@@ -6,6 +6,9 @@ import pytest
 from pydantic import Field
 
 from gecko_graph import GeckoContext, Models, Toolkit, create_gecko
+from gecko_graph.nodes.planner import is_spoken_of
+from gecko_graph.retrieval.index import split_words
+from gecko_graph.world.rung import in_words
 from tests import desk
 from tests.test_prompts_in_runs import Listener
 
@@ -102,3 +105,40 @@ def test_a_masked_tool_answers_its_own_error_also_where_its_arguments_could_not_
     assert shown[1][1].startswith("the desk has no trays")
     attempt, _ = rehearse(state, call, {"say": "-"}, gate="note")
     assert attempt["steps"][0]["complaints"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "task", "concerned"),
+    [
+        ("startEngine", "let's ignite the engine and see", True),
+        ("setCruiseControl", "let's ignite the engine and see", False),
+        ("startEngine", "I filled my car up with 13.2 gallons of fuel", False),
+        ("delete_message", "send an inquiry to customer support on my behalf", False),
+        ("send_message", "send an inquiry to customer support on my behalf", False),
+        ("send_message", "the message to send is 'Update'", True),
+        ("edit_ticket", "an unexpected charge is on the invoice, contact support", False),
+        ("getUserID", "show me this user's id please", True),
+        ("", "anything", False),
+    ],
+)
+def test_a_note_concerns_only_tools_that_the_task_speaks_of(tool, task, concerned):
+    assert is_spoken_of(tool, {*split_words(task)}) is concerned
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        ("'id'", "an entry 'id' that it needs is missing"),
+        ("KeyError: 'id'", "an entry 'id' that it needs is missing"),
+        ("KeyError('id')", "an entry 'id' that it needs is missing"),
+        ('{"error": "No user is logged in."}', "No user is logged in."),
+        ('{"error": "\'id\'"}', "an entry 'id' that it needs is missing"),
+        ('{"error": 404}', "error 404"),
+        ("it is dark", "it is dark"),
+        ("'Ann' cannot do this", "'Ann' cannot do this"),
+        ("{}", "{}"),
+        ("[1]", "[1]"),
+    ],
+)
+def test_an_error_is_told_in_words(error, words):
+    assert in_words(error) == words

@@ -95,6 +95,30 @@ def test_only_a_write_that_succeeds_without_a_contract_may_be_refused(effect, co
     assert ("may_refuse: " in prompt_of(seen, "You stand in for a tool")) is (status == "error")
 
 
+NOTHING_KNOWN = {"requires": [{"id": "forms-1", "check": "false", "pass": "outside of what was seen"}]}
+ONE_RULE = [{"check": "true", "error": "e"}]
+
+
+@pytest.mark.parametrize(
+    ("effect", "contract", "patch"),
+    [
+        (None, None, []),  # of unknown effect, and it changes nothing
+        ("write", None, []),
+        ("write", NOTHING_KNOWN, None),
+        ("write", {"requires": [*ONE_RULE, {"check": "false", "pass": "who knows"}]}, None),
+        ("write", {"ensures": ONE_RULE}, None),
+        ("write", {"requires": [{**ONE_RULE[0], "evidence": {"status": "established"}}]}, None),
+    ],
+)
+def test_a_rule_is_kept_where_no_contract_states_the_conditions_of_the_call(effect, contract, patch):
+    spec = {"name": "start_engine", "description": "Start.", "parameters": SCHEMA}
+    tools = Toolkit.from_tools([Tool(spec, effect=effect, contract=contract)])
+    more = {} if patch is None else {"patch": patch, "unchanged": True}
+    out, seen = run({**starts(), **more}, tools=tools)
+    assert "may_refuse: " in prompt_of(seen, "You stand in for a tool")
+    assert [each["rule"] for each in out["rehearsal"]["verdict"]["may_refuse"]] == [RULE]
+
+
 def test_it_stays_with_the_thread_until_a_real_call_settles_it():
     first, _ = run(starts())
     again, _ = run(starts(""), messages=[*first["messages"], ("user", "Start the engine again")])

@@ -104,7 +104,7 @@ def test_the_agent_s_notebook_shows_preview_execution_and_drift_in_a_real_kernel
     preview = Part(asked[0]["text/html"]).text
     assert "accepted, 3 of 3" in preview
     assert "Waiting for a decision on 3 calls" in preview
-    assert "$.order_id: its value is the real $.order_id" in preview
+    assert "order_id: its value is the real order_id" in preview
     done = Part(acted[0]["text/html"]).text
     assert "Carried out done: 5 real calls, no drift" in done
     assert "A-1001" in done

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gecko_graph import GeckoContext, Tool, Toolkit
+from gecko_graph.toolgate.gates import category_of_refusal
 from tests import shop
 from tests.shop import SELL, act, by_rank, one_need
 
@@ -351,3 +352,39 @@ def test_a_write_that_says_it_is_done_and_changed_nothing_is_an_inconsistent_upd
         "open_shop", tools=shop.toolkit(open_shop=lost), state=state, planner=[{"call": "open_shop", "args": {}}]
     )
     assert out["record"]["rejected"] == {"state_update": 1}
+
+
+OPEN_BILLS = {"check": "state.open <= 100 or args.pet == 'x'", "error": "open bills of more than 100"}
+
+
+@pytest.mark.parametrize(
+    ("said", "start", "category"),
+    [
+        ("tomorrow at 14:00", "2026-12-02T14:00", "state_dependency"),
+        ("on Friday at 2 pm", "2026-12-04T14:00", "state_dependency"),
+        ("on the 4th of December at 9:30", "2026-12-04T09:30", "state_dependency"),
+        ("in three days, at noon", "2026-12-04T12:00", "state_dependency"),
+        ("on 2026-12-02T14:00", "2026-12-02T14:00", "state_dependency"),
+        ("tomorrow at 14:00", "2026-12-03T14:00", "hallucinated_value"),
+        ("tomorrow at 14:00", "2026-12-02T15:30", "hallucinated_value"),
+        ("soon", "2026-12-02T14:00", "hallucinated_value"),
+    ],
+)
+def test_a_value_that_is_said_in_other_words_is_no_hallucinated_one(said, start, category):
+    contract = {"requires": [OPEN_BILLS], "returns": {"start": "{{ args.start }}"}}
+    tools = Toolkit.from_tools(
+        [Tool(shop.function("book", "Book.", pet=shop.TEXT, start=shop.TEXT), effect="write", contract=contract)]
+    )
+    proposal = {
+        "call": {"id": "c", "name": "book", "args": {"pet": "Rex", "start": start}},
+        "outcome": {"violations": [{"kind": "tool"}]},
+    }
+    state = {"task": f"Book Rex {said}.", "conversation": [], "task_state": {"open": 132.5, "now": "2026-12-01T09:00"}}
+    assert category_of_refusal(proposal, state, tools) == category
+
+
+def test_what_the_state_refuses_whatever_is_given_is_no_fault_of_the_values():
+    closed = {**shop.CONTRACTS["gift"], "requires": [shop.OPEN]}
+    gift = {"call": "gift", "args": {"item": "a golden harp"}}
+    out, _ = one("gift", tools=shop.toolkit(gift=closed), state=shop.start(open=False), planner=[gift])
+    assert "hallucinated_value" not in out["record"]["rejected"]

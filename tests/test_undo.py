@@ -136,7 +136,7 @@ PLAN = [
 def test_the_approval_says_what_takes_each_write_back(desk):
     agent = agent_of(desk, [*PLAN[:3], {"call": "send", "args": {"text": "hello"}}, PLAN[-1]])
     _, texts = run(agent)
-    assert "Undone by delete(id=<the real $.id of its result>)." in texts[0]
+    assert "Undone by delete(id=<the real id of its result>)." in texts[0]
     assert 'Undone by change(id="n1", text="milk").' in texts[1]
     assert 'Undone by write(text="oat milk").' in texts[2]
     assert "No way back is known." in texts[3]
@@ -297,7 +297,7 @@ def test_the_middlewares_preview_says_it_too_and_the_question_stays_the_same(des
     agent = create_agent(model, kit.as_tools(), middleware=[guarded], checkpointer=InMemorySaver())
     out = agent.invoke({"messages": [("user", "note tea")]}, THREAD)
     (asked,) = out["__interrupt__"]
-    assert "Undone by delete(id=<the real $.id of its result>)." in asked.value["action_requests"][0]["description"]
+    assert "Undone by delete(id=<the real id of its result>)." in asked.value["action_requests"][0]["description"]
     agent.invoke(Command(resume={"id": asked.value["id"], "decisions": [APPROVE]}), THREAD)
     assert "tea" in desk.notes.values()
 

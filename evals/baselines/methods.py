@@ -1,6 +1,7 @@
 """The methods that the rehearsal is compared with: the rehearsal's graph with other nodes, over the same tools.
 
-They take what `create_gecko` takes and give what it gives, so that one loop plays all of them (`suites/compare.py`). A
+They take what `create_gecko` takes and give what it gives, so that one loop plays all of them (`suites/compare.py`).
+Each keeps its own history over turns: the calls, results and answer of its chosen trial, as any agent has them. A
 tool's own argument rules hold for every method, as a real tool refuses what it cannot take; the questions that a
 rehearsal asks a model about arguments, its checklist and its judge are the rehearsal's alone. Between two attempts a
 critic is asked: the model that plans, unless the role `judge` has one of its own.
@@ -44,6 +45,8 @@ from gecko_graph.world.commit import state_updater
 from gecko_graph.world.turn import human_turns, task_of
 
 from ..bfcl.rehearse import unseeing
+from .history import keep_history, numbered, unjudged
+from .langchain import create_langchain
 
 REMEMBERED = 3
 TEMPERATURE = 0.7
@@ -93,7 +96,10 @@ def trials(
 ) -> Gecko:
     """Return the rehearsal without checklist, judge and questions about arguments, with these nodes and knobs."""
     context = default.model_copy(update={"semantic_validation": False, **knobs})
-    nothing = {"checklist": no_checklist, "judge": unjudged, "start_round": keep_lesson}
+    nothing: dict[str, NodeFunction] = {"checklist": no_checklist, "judge": unjudged, "start_round": keep_lesson}
+    shown: Any = {"tools": toolkit.as_openai(), "resolve": toolkit.resolve, "prompts": models.prompts}
+    ungated: NodeFunction = partial(planner, **shown)  # what the state admits is a rehearsal's own knowledge
+    nothing |= {"planner": ungated, "validator": partial(numbered, toolkit=toolkit), "finish": keep_history}
     replace = {**nothing, **nodes}
     return compose(toolkit, models=models, default=context, checkpointer=checkpointer, replace=replace)
 
@@ -101,12 +107,6 @@ def trials(
 def no_checklist(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
     """Ask for nothing."""
     return {"items": [], "bookkeeping": {"items_failure": ""}}
-
-
-def unjudged(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
-    """Return the trials with an empty verdict: no baseline has a judge of the task state."""
-    nothing: Verdict = {"status": "failed", "score": 0.0, "items": [], "feedback": ""}
-    return {"attempts": [{**each, "verdict": nothing} for each in state["bookkeeping"]["attempts_to_judge"]]}
 
 
 def keep_lesson(state: GeckoState, scope: NodeScope) -> dict[str, Any]:
@@ -281,12 +281,13 @@ def merged(
 
 BASELINES: Mapping[str, Create] = {
     "plain": without_judge(),
+    "create_agent": create_langchain,
     "reflexion": without_judge(reflect),
     "self-refine": without_judge(criticise),
     "best-of-n": create_best_of_n,
     "merge-to-one": create_merged,
 }
-"""From a baseline's name to what builds its graph; `plain` is the planner alone, one attempt."""
+"""From a baseline's name to what builds its graph; `plain` is the planner alone in one attempt, as is LangChain's."""
 
 CRITICAL = frozenset({"reflexion", "self-refine", "best-of-n"})
 """Those that ask a critic as well as the planner."""

@@ -36,14 +36,15 @@ KINDS = (
 LEAST_KINDS = 4
 PLACE = re.compile(r" \(message \d+\)")
 """What differs where a call is repeated."""
-MOST_UNKNOWN, BY_RULE = 0.05, 0.8
+MOST_UNKNOWN = 0.05
 
 
 class Fair(Suite):
     """Whether tests of agents are fair, without a model.
 
     A case is a conversation's file under one augmentation: two good agents by different routes must pass, all bad ones
-    fail. Or a pair of answers to the same claims: the honest one must hold, the lie be broken.
+    fail. Or a pair of answers to the same claims, an honest one and a lie: what rules decide of them is only reported,
+    since the role `claim_judge` decides the rest.
     """
 
     name = "fair"
@@ -93,7 +94,7 @@ class Fair(Suite):
         held = [record for record in done if "agents" in record.values]
         pairs = [record for record in done if "honest" in record.values]
         tables = ([*_by_agents(held)] if held else []) + ([_by_pairs(pairs)] if pairs else [])
-        expected = [*(_expect_of_agents(held) if held else ()), *(_expect_of_pairs(pairs) if pairs else ())]
+        expected = [*_expect_of_agents(held)] if held else []
         return Summary(tables, expected, [*_notes(done)][: self.options.own.differences])
 
 
@@ -201,14 +202,6 @@ def _by_pairs(records: Sequence[Record]) -> Table:
         cells += [counts["lie"][word] for word in ("broken", "holds", "unsure")]
         table.add(name, len(some), *cells, share(2 * len(some) - cells[2] - cells[5], 2 * len(some), tools="simulated"))
     return table
-
-
-def _expect_of_pairs(records: Sequence[Record]) -> Iterator[Expectation]:
-    verdicts = [(record.values["honest"], record.values["lie"]) for record in records]
-    decided = sum((honest != "unsure") + (lie != "unsure") for honest, lie in verdicts)
-    yield Expectation("no lie passed", all(lie != "holds" for _, lie in verdicts))
-    yield Expectation("no honest answer failed", all(honest != "broken" for honest, _ in verdicts))
-    yield Expectation(f"at least {BY_RULE:.0%} decided by rule", decided >= BY_RULE * 2 * len(verdicts))
 
 
 def _notes(records: Sequence[Record]) -> Iterator[str]:

@@ -86,7 +86,7 @@ class Compare(Suite):
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
-        mute = set() if is_live(options) else {*CRITICAL, "merge-to-one"}
+        mute = set() if is_live(options) else {*CRITICAL, "merge-to-one", "create_agent"}
         named = arms_of(options.own.arms, options.own.retries)
         self._arms = [arm for arm in named if arm.name not in mute]
         self._unmeasured = [arm.name for arm in named if arm.name in mute]

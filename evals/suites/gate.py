@@ -271,7 +271,7 @@ def lenient(state: ForwardState, scope: NodeScope, *, toolkit: Toolkit, p: bool,
         outcome: Outcome = after["outcome"]
         is_refusal = before["outcome"]["status"] == "error" and before["outcome"]["rung"] == "contract"
         if is_refusal and not p:
-            error, category = str(outcome["result"]), category_of_refusal(before, state)
+            error, category = str(outcome["result"]), category_of_refusal(before, state, toolkit)
             outcome = refuse(outcome, error, category) if q else _as_result(outcome)
         elif not q and not is_refusal:
             outcome = _as_result(outcome) if before["outcome"]["status"] == "error" else before["outcome"]

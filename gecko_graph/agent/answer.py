@@ -25,6 +25,7 @@ from ..real.claims import (
 )
 from ..real.home import Home
 from ..state import VERSION, Call, Json, JsonObject
+from ..tools import Toolkit
 from ..world.booking import in_reality
 from ..world.records import ExecutedCall, Execution, ExecutionWord
 from ..world.turn import task_of
@@ -42,7 +43,7 @@ def answer(
 
     What was not done, and what is in doubt, is added by rule: no model can leave it out.
     """
-    execution = execution_of(state)
+    execution = execution_of(state, finder.toolkit)
     if scope.context.undo_s and not state.get("undoes") and (writes := list_writes(state)):
         work = Work(function=find_way_back, args=(finder, writes, state["task_state"], scope.context.undo_s))
         (reply,) = yield [work]
@@ -63,10 +64,14 @@ def answer(
 
 
 def own_answer(state: AgentState, execution: Execution) -> str | None:
-    """Return the planner's own answer, with real values, where all that it speaks of was done as rehearsed, or None."""
+    """Return the planner's own answer, with real values, where all that it speaks of was done as rehearsed, or None.
+
+    Where no call was made, and some should have been, no words of its are true: nothing is left of them.
+    """
     rehearsal, preview, calls = state["rehearsal"], state.get("preview"), execution["calls"]
     planned = {each["call"]["id"]: each for each in preview["calls"]} if preview else {}
-    given_up = any(entry["status"] in ("in_doubt", "refused", "answered") for entry in calls)
+    given_up = any(entry["status"] in ("in_doubt", "answered") for entry in calls)
+    given_up = given_up or any(entry["status"] == "refused" and entry["call"]["id"] in planned for entry in calls)
     given_up = given_up or rehearsal["verdict"]["status"] == "failed"
     is_edited = any(each["call"] not in rehearsal["plan"] for each in planned.values())
     results: list[tuple[Json, Json]] = []
@@ -75,6 +80,8 @@ def own_answer(state: AgentState, execution: Execution) -> str | None:
         results.append((planned[entry["call"]["id"]]["predicted"]["result"], entry.get("result")))
     made = {step["call"]["id"] for step in state["steps"]}
     given_up = given_up or any(call["id"] not in made for call in rehearsal["plan"])  # it speaks of what was simulated
+    if not calls and execution["left"]:
+        return ""
     if calls and (is_edited or given_up or not rehearsal["answer"]):
         return None
     return in_reality(rehearsal["answer"], results)
@@ -110,14 +117,20 @@ def ask_answer(state: AgentState, scope: NodeScope, prompts: Prompts, facts: Seq
     return PlannerAsk(messages=messages, tools=[], where=Where(turn=state["turn"] - 1, attempt=0))
 
 
-def execution_of(state: AgentState) -> Execution:
+def execution_of(state: AgentState, toolkit: Toolkit) -> Execution:
     """Return the turn's record."""
     calls, preview = list(state.get("journal") or []), state.get("preview")
     left: list[Call] = [each["call"] for each in calls_left(state)]
+    if preview is None:  # it was not to be carried out
+        made = {step["call"]["id"] for step in state["steps"]}
+        plan = state["rehearsal"]["plan"]
+        left = [call for call in plan if call["id"] not in made and not toolkit.is_read(call["name"])]
+    planned = {each["call"]["id"] for each in preview["calls"]} if preview else set[str]()
+    known = [each for each in calls if each["status"] != "refused" or each["call"]["id"] in planned]  # of the last plan
     return {
         "v": VERSION,
         "turn": state["turn"],
-        "status": word_of(calls, left, accepted=state["rehearsal"]["verdict"]["status"] == "accepted"),
+        "status": word_of(known, left, accepted=state["rehearsal"]["verdict"]["status"] == "accepted"),
         "digest": preview["digest"] if preview and state.get("approval") else "",
         "calls": calls,
         "left": left,
@@ -143,7 +156,7 @@ def report(execution: Execution, state: AgentState) -> list[str]:
     before = tell_calls(made_of(state["unreported"]))
     lines = ["Before, in a turn that was not finished:", *before] if before else []
     for entry in [*state["unreported"], *execution["calls"]]:
-        if entry["status"] == "error" and (entry["call"]["name"], entry["call"]["args"]) in made:
+        if entry["status"] in ("error", "refused") and (entry["call"]["name"], entry["call"]["args"]) in made:
             continue
         lines += tell_calls([entry]) if entry["status"] == "in_doubt" else []
         named = format_call(entry["call"])
@@ -158,4 +171,4 @@ def report(execution: Execution, state: AgentState) -> list[str]:
         lesson = None if execution["calls"] else state.get("lesson")
         why = "\n".join([verdict["feedback"], *([lesson["feedback"]] if lesson else [])])
         lines.append(f"{'Not finished' if done else 'Nothing was done'}: {cut(why, budget=2 * LONGEST_RESULT)}")
-    return lines
+    return [*dict.fromkeys(lines)]

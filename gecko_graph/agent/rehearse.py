@@ -295,7 +295,7 @@ def update_of(state: AgentState, out: dict[str, Any], preview: MakePreview) -> d
         update = {"supposed": supposed["paths"] if supposed else [], "task_state": now}
     now, steps = book_reads(rehearsal, now, steps)
     update |= {"task_state": now} if len(steps) > len(state["steps"]) else {}
-    accepted = rehearsal["verdict"]["status"] == "accepted"
+    verdict = rehearsal["verdict"]["status"]
     ledger: Ledger = {"turn": state["turn"], "usage": rehearsal["usage"], "asked": {}}
     return {
         **update,
@@ -305,8 +305,8 @@ def update_of(state: AgentState, out: dict[str, Any], preview: MakePreview) -> d
         "rehearsal": rehearsal,
         "rehearsals": {**state["rehearsals"], why: state["rehearsals"].get(why, 0) + 1},
         "next_rehearsal_reason": "",
-        "lesson": None if accepted else state["lesson"],
-        "preview": preview(rehearsal, now, steps, state["messages"]) if accepted else None,
+        "lesson": None if verdict == "accepted" else state["lesson"],
+        "preview": preview(rehearsal, now, steps, state["messages"]) if verdict != "failed" else None,
         "approval": None,
         "ledger": {**ledger, "started_at": time.time()},
         **({"undoable": out["undoable"]} if "undoable" in out else {}),

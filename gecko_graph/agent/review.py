@@ -13,14 +13,17 @@ from ..models.node import NodeScope
 from ..real.bindings import fill
 from ..real.claims import find_claims, tell_calls, unmade_entry
 from ..real.decisions import Decision, ask_person, read_words
+from ..real.description import describe_calls
 from ..real.home import Home
 from ..real.policy import ReviewPolicy
-from ..real.preview import add_undo, apply_prediction, describe_calls, fence, finish_preview, predict, preview_digest
-from ..state import VERSION, Call, Json, Step
+from ..real.preview import add_undo, apply_prediction, fence, finish_preview, predict, preview_digest, tell_tool
+from ..state import VERSION, Call, Json, Patch, Step
 from ..tools import Toolkit
 from ..values.difference import json_equal
-from ..values.places import value_at
-from ..world.records import Ambiguous, Effect, PlannedCall
+from ..values.patch import apply_fitting, pointer
+from ..values.places import path_tokens, value_at
+from ..world.records import Ambiguous, PlannedCall
+from ..world.refusals import OTHER_PLAN, REJECTED, is_same_call, rejected_step
 from ..world.turn import asks_undo
 from ..world.undo import UndoFinder
 from .channels import AgentState, calls_left, has_moved
@@ -58,17 +61,23 @@ def review(
         is_bounded = state["rehearsals"].get("stale", 0) < MOST_STALE
         return {"approval": None, "next_rehearsal_reason": "stale" if is_bounded else "", "lesson": None}
     left = calls_left(state)
+    if known := find_rejected(state, left):
+        return reject(state, known, "", scope)
     if refused := [each for each in left if each["review"] == "refuse"]:
         return reject(state, {each["call"]["id"]: f"not allowed: {each['reason']}" for each in refused}, "", scope)
     asked = [each for each in left if each["review"] == "ask" and "answered" not in each]
     calls, decisions = [each["call"] for each in asked], list[Decision]()
     if asked:
         names = [call["name"] for call in calls]
-        texts = describe_calls(preview, left, state["task_state"])
+        texts, data = describe_calls(preview, left, state["task_state"], state["steps"])
         first, *others = (texts[call["id"]] for call in calls)
+        own = {"gecko": {"calls": [data[call["id"]] for call in calls]}}
         claims = yield from find_claims(state["messages"], home)
-        told, allowed = [done_before(state) + first + unsupported(state), *others], [*map(policy.allowed, names)]
-        decisions = yield from ask_person(calls, told, toolkit, claims, allowed=allowed, needs_id=policy.needs_id)
+        body, _, last = first.rpartition("\n")
+        first = f"{done_before(state)}{body}{unsupported(state)}\n{last}"
+        told, allowed = [first, *others], [*map(policy.allowed, names)]
+        needs_id = policy.needs_id
+        decisions = yield from ask_person(calls, told, toolkit, claims, allowed=allowed, needs_id=needs_id, more=own)
     decided = {call["id"]: decision for call, decision in zip(calls, decisions, strict=True)}
     if any(each["type"] == "reject" for each in decisions):
         return reject_by_person(state, decided, scope)
@@ -116,8 +125,8 @@ def apply_decision(planned: PlannedCall, decision: Decision | None, toolkit: Too
         return json_equal(value_at(call["args"], argument), value_at(old["args"], argument))
 
     kept: Any = {key: [each for each in records.get(key, ()) if same(each["argument"])] for key in RESTS}
-    effect: Effect = toolkit[call["name"]].effect or "unknown"
-    return planned if call == old else {**planned, **kept, "call": call, "effect": effect}
+    new: Any = {"call": call, "sources": [], **tell_tool(toolkit[call["name"]])}
+    return planned if call == old else {**planned, **kept, **new}
 
 
 def replay(
@@ -169,10 +178,13 @@ def renew(
 def reject_by_person(state: AgentState, decided: Mapping[str, Decision], scope: NodeScope) -> dict[str, Any]:
     """Return the update after a person has rejected a part of the plan.
 
-    What else was decided is a wish for the next plan. Who rejects all without a word is not asked again.
+    What else was decided is a wish for the next plan. Who rejects all without a word is not asked again; who rejects
+    all with the same words, as one does at a terminal, speaks of the plan: a call of it may stand in the next one.
     """
     rejected = {id_: each for id_, each in decided.items() if each["type"] == "reject"}
-    reasons = {id_: f"rejected by the user: {each.get('message', 'no reason')}" for id_, each in rejected.items()}
+    is_whole = len(rejected) == len(decided) > 1 and len({each.get("message") for each in rejected.values()}) == 1
+    word = OTHER_PLAN if is_whole and any(each.get("message") for each in rejected.values()) else REJECTED
+    reasons = {id_: f"{word}{each.get('message', 'no reason')}" for id_, each in rejected.items()}
     wishes = [
         f"Instead of {format_call(planned['call'])}: {format_json(decided[planned['call']['id']])}"
         for planned in calls_left(state)
@@ -183,15 +195,52 @@ def reject_by_person(state: AgentState, decided: Mapping[str, Decision], scope: 
     return reject(state, reasons, "\n".join(wishes), scope, is_final=is_final)
 
 
+def find_rejected(state: AgentState, left: Sequence[PlannedCall]) -> dict[str, str]:
+    """Return the calls that a person has rejected before in this turn, by their ids, each with the reason.
+
+    Of a plan that was rejected as a whole, where all of its calls are there again.
+    """
+    known: dict[str, list[Call]] = {}
+    for entry in state["journal"]:
+        if entry["status"] == "refused" and "departure" in entry:
+            known.setdefault(entry["departure"]["message"], []).append(entry["call"])
+    found: dict[str, str] = {}
+    for reason, calls in known.items():
+        again = [each["call"]["id"] for each in left if any(_is_same(each, call) for call in calls)]
+        if reason.startswith(REJECTED) or (reason.startswith(OTHER_PLAN) and len(again) >= len(calls)):
+            found |= dict.fromkeys(again, reason)
+    return found
+
+
+def _is_same(planned: PlannedCall, call: Call) -> bool:
+    """Return whether a plan's call is one of a plan before; a value that an earlier call gives may be another one."""
+    args, holes = planned["call"]["args"], [each["argument"] for each in planned["bindings"] if "starts" not in each]
+    filled: Patch = [
+        {"op": "replace", "path": pointer(path_tokens(place)), "value": value_at(args, place)} for place in holes
+    ]
+    return is_same_call(planned["call"], {**call, "args": apply_fitting(call["args"], filled)})
+
+
 def reject(
     state: AgentState, reasons: Mapping[str, str], wishes: str, scope: NodeScope, *, is_final: bool = False
 ) -> dict[str, Any]:
-    """Return the update after calls of the plan were rejected: it is rehearsed again, a bounded number of times."""
+    """Return the update after calls of the plan were rejected: it is rehearsed again, a bounded number of times.
+
+    Those that a person rejected are steps of the turn from now on, with the reason: whoever plans, checks a call or
+    judges sees them. What a rule says is none: it may name the very values that nothing supports.
+    """
     rejected = [each["call"] for each in calls_left(state) if each["call"]["id"] in reasons]
-    if is_final or state["rehearsals"].get("rejected", 0) >= MOST_REJECTS:
-        why = {id_: {"code": "policy", "message": reason} for id_, reason in reasons.items()}
-        journal = [unmade_entry(call, status="refused", departure=why[call["id"]]) for call in rejected]
-        return {"approval": None, "next_rehearsal_reason": "", "journal": journal}
+    is_final = is_final or state["rehearsals"].get("rejected", 0) >= MOST_REJECTS
+    why: Any = {id_: {"code": "policy", "message": reason} for id_, reason in reasons.items()}
+    own = [call for call in rejected if reasons[call["id"]].startswith((REJECTED, OTHER_PLAN))]
+    told = rejected if is_final else own
+    update: dict[str, Any] = {
+        "approval": None,
+        "journal": [unmade_entry(call, status="refused", departure=why[call["id"]]) for call in told],
+        "steps": [*state["steps"], *(rejected_step(call, reasons[call["id"]]) for call in own)],
+    }
+    if is_final:
+        return {**update, "next_rehearsal_reason": ""}
     lines = [f"{format_call(call)}: {reasons[call['id']]}" for call in rejected]
     feedback = (
         "This plan was not approved. It must not have these calls, nor what depends on them:\n"
@@ -203,4 +252,4 @@ def reject(
     new = [step for step in chosen["steps"] if step not in state["steps"]]
     log = format_steps(new, budget=scope.context.view_chars)
     lesson = {"number": 0, "attempt_log": log, "feedback": cut(feedback, budget=MESSAGE_CHARS)}
-    return {"approval": None, "next_rehearsal_reason": "rejected", "lesson": lesson}
+    return {**update, "next_rehearsal_reason": "rejected", "lesson": lesson}

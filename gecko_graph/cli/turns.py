@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ..display.live import progress, show
-from ..display.rows import describe_action
+from ..display.rows import describe
 from ..display.words import clean, format_call, prose
 from ..graph import Gecko
 from ..real.decisions import DOUBT_DECISIONS
@@ -142,9 +142,12 @@ def decide(asked: JsonObject, console: Console, *, yes: bool) -> JsonObject | No
     console.print(Text("in doubt" if is_doubt else "what would be done", "bold"))
     for action in actions:
         console.print(Text(format_call(action), "yellow"))
-        for line in describe_action(action).splitlines():
-            if line:
+        for line in (prose(action["description"]) if is_doubt else describe(action)).splitlines():
+            if line and not line.startswith("```"):
                 console.print(Text(f"   {clean(line)}", "dim"))
+    if not is_doubt:
+        names = ", ".join(clean(action["name"]) for action in actions)
+        console.print(Text(f"Nothing of this is done yet; yes calls {names} for real, in this order.", "bold"))
     decision = {"type": "approve"} if yes and not is_doubt else _ask(console, is_doubt=is_doubt)
     return decision and {"id": asked["id"], "decisions": [decision] * len(actions)}
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from ..errors import EvaluationFailed, PatchConflict, did_you_mean
-from ..state import Json, Operation, Patch, Violation
+from ..state import Json, JsonObject, Operation, Patch, Violation
 from ..values.patch import apply_patch, pointer, tokens
 from ..values.places import as_text
 from .language.examine import ANY, Shape
@@ -31,7 +31,7 @@ STATUSES = ("written", "established", "proposed", "refuted", "unknown")
 
 Part = Literal["requires", "ensures", "invariant"]
 
-_GUARDS = ("when", "for_each", "as")
+_GUARDS = ("when", "for_each", "as", "part")
 
 
 def status_of(evidence: Any, place: Location) -> str:
@@ -149,14 +149,31 @@ class Change:
 class Effect:
     """One operation, or several under one guard (`do`), optionally for each item of a list."""
 
-    __slots__ = ("_do", "_from", "_loop", "_op", "_path", "_value", "_when", "_where", "expressions", "roots", "whole")
+    __slots__ = (
+        "_do",
+        "_from",
+        "_is_whole_list",
+        "_loop",
+        "_op",
+        "_part",
+        "_path",
+        "_value",
+        "_when",
+        "_where",
+        "expressions",
+        "roots",
+        "whole",
+    )
 
     def __init__(self, data: Any, place: Location) -> None:
         self._where = place.where
         self._op, needed = _read_operation(data, place)
         self._loop = Loop(data, place) if "for_each" in data else None
-        if "as" in data and self._loop is None:
-            raise place.at("as").error("only with `for_each`")
+        for key in ("as", "part"):
+            if key in data and self._loop is None:
+                raise place.at(key).error("only with `for_each`")
+        self._part = Template.load(data["part"], place.at("part")) if "part" in data else None
+        self._is_whole_list = self._loop is not None and "when" not in data
         inner = self._loop.inner if self._loop else place
         self._when = place.at("when").compile(data["when"]) if "when" in data and self._loop is None else None
         self._do = load_effects(data["do"], inner.at("do")) if "do" in needed else []
@@ -181,13 +198,29 @@ class Effect:
             if part is not None:
                 yield from part.expressions
 
+    def part(self, scope: Scope, args: JsonObject) -> JsonObject | None:
+        """Return what the things that a read has listed have in common: its `part`, else its arguments.
+
+        {} is all of the collection; None where it was no list, or things were left out of it. Raises EvaluationFailed.
+        """
+        if self._part is not None:
+            written = self._part.fill(scope)
+            return (
+                {key: each for key, each in written.items() if each is not None} if isinstance(written, dict) else None
+            )
+        return args if self._is_whole_list else None
+
     def apply(self, change: Change) -> None:
         """Add the operations to a change, on the state so far. Raises EvaluationFailed."""
         if self._loop is not None:
             for _ in self._loop.rounds(change.scope):
                 self._apply_once(change)
-        elif self._when is None or self._when.test(change.scope):
+        elif self.applies(change.scope):
             self._apply_once(change)
+
+    def applies(self, scope: Scope) -> bool:
+        """Return whether its own guard holds; what a loop leaves out does not count. Raises EvaluationFailed."""
+        return self._when is None or self._when.test(scope)
 
     def _apply_once(self, change: Change) -> None:
         for effect in self._do:

@@ -21,7 +21,7 @@ from .language.expression import Location, Missing, Origin, Scope, raise_error
 from .language.sandbox import Fault
 from .language.syntax import StatePath
 from .lets import LazyLets, Lets, find_used_lets, load_lets
-from .run import BASE, Admissibility, ContractRun, Parts, Shared, part_of, read_mount
+from .run import BASE, Admissibility, ContractRun, Parts, Shared, part_of, partly_shown, read_mount
 
 _NOTHING = object()
 _ANSWERED = ("effects", "returns", "evidence")
@@ -227,9 +227,9 @@ class Contract:
         """
         values = {"args": {**_defaults(parameters), **args}, "call": call, **self._names(state, now, calls)}
         # not the id alone: models do reuse the identifiers of calls
-        return ContractRun(
-            self._parts, Scope(values, seed=seed, call_id=lambda: f"{call['id']} {call['name']} {call['args']}")
-        )
+        scope = Scope(values, seed=seed, call_id=lambda: f"{call['id']} {call['name']} {call['args']}")
+        scope.partial = partly_shown(state, self._parts.at)
+        return ContractRun(self._parts, scope)
 
     @property
     def is_gated(self) -> bool:
@@ -252,6 +252,7 @@ class Contract:
         if not self._parts.free:
             return Admissibility("yes")
         scope = Scope(self._names(state, now, calls), seed=seed, call_id=_refuse_identity)
+        scope.partial = partly_shown(state, self._parts.at)
         return ContractRun(self._parts, scope).trust(untrusted).judge()
 
     def _names(self, state: Json, now: str | None, calls: Sequence[JsonObject]) -> JsonObject:

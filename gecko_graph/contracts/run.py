@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ..errors import EvaluationFailed, NotKnown, NotRead, did_you_mean
-from ..state import Json, Operation, Patch, Violation
+from ..state import RUNTIME, Json, JsonObject, Operation, Patch, Violation
 from ..values.origins import Untrusted, is_doubtful
-from ..values.patch import pointer
+from ..values.patch import pointer, tokens
 from ..values.places import as_text, scalars
 from .clauses import STATUSES, Change, Clause, Effect, load_effects, load_list, status_of
 from .language.examine import ANY
@@ -21,6 +21,8 @@ BASE = frozenset(("args", "call", "before", "now", "state", "calls", "facts"))
 """Names available to every expression of a contract."""
 
 NEEDS_CALL = frozenset(("args", "call"))
+SHOWN = "shown"
+"""Key of the runtime state: by collections that reads have shown in part, what the things of each part share."""
 FAILED = "a condition of this tool does not hold"
 _FIELDS = ("at", "let", "requires", "effects", "returns", "ensures", "observes", "evidence", "fact", "compensates")
 
@@ -170,10 +172,11 @@ class ContractRun:
         self._scope.trusts = lambda path: not is_doubtful([*at, *path], untrusted())
         return self
 
-    def without(self, unread: Collection[tuple[str, ...]]) -> ContractRun:
-        """Leave open what needs these places, which no read has shown, and return the run."""
-        depth = len(self._parts.at)
-        self._scope.unread = frozenset(path[depth] for path in unread if path[:depth] == self._parts.at)
+    def without(self, unread: Collection[tuple[str, ...]], shows: Mapping[tuple[str, ...], str]) -> ContractRun:
+        """Leave open what needs these places, which no read has shown, and return the run; `shows` names the reads."""
+        depth, at = len(self._parts.at), self._parts.at
+        self._scope.unread = frozenset(path[depth] for path in unread if path[:depth] == at)
+        self._scope.shows = {path[depth]: names for path, names in shows.items() if path[:depth] == at}
         return self
 
     def refusal(self, *, learned: bool = True) -> Refusal | None:
@@ -294,8 +297,26 @@ class ContractRun:
         Raises:
             EvaluationFailed: It cannot be evaluated on this state, or the patch does not apply to it.
         """
-        self._begin(self._before, result=result).unread = frozenset()
+        scope = self._begin(self._before, result=result)
+        scope.unread, scope.partial = frozenset(), {}
         return self._change(self._parts.observes, grows=True)
+
+    def shown(self, result: Json) -> dict[tuple[str, ...], JsonObject | None]:
+        """Return what a real result has shown of collections: the part that it is, {} for all; None for single things.
+
+        Raises:
+            EvaluationFailed: It cannot be evaluated on this state.
+        """
+        scope = self._begin(self._before, result=result)
+        scope.unread, scope.partial = frozenset(), {}
+        given = {name: each for name, each in scope.values["args"].items() if each not in (None, "", [])}
+        found: dict[tuple[str, ...], JsonObject | None] = {}
+        for effect in (each for each in self._parts.observes if each.applies(scope)):
+            for root in effect.roots:
+                part = {} if root in effect.whole else effect.part(scope, given)
+                place = (*self._parts.at, root)
+                found[place] = part if part is not None else found.get(place)
+        return found
 
     def _begin(self, state: Json, **more: Json) -> Scope:
         self._scope.start()
@@ -325,6 +346,13 @@ def read_mount(at: Any, place: Location) -> tuple[str, ...]:
     if keys is None or not all(isinstance(key, str) and key for key in keys):
         raise place.error(f"expected a key of the task state, or a list of keys, got {at!r}")
     return keys
+
+
+def partly_shown(state: Json, at: tuple[str, ...] = ()) -> dict[str, list[JsonObject]]:
+    """Return the collections below `at` of which reads have shown a part, each with what the parts have in common."""
+    marks, above = part_of(state, (RUNTIME, SHOWN)), pointer(at) + "/"
+    found = marks.items() if isinstance(marks, dict) else ()
+    return {tokens(path)[-1]: parts for path, parts in found if path.rpartition("/")[0] + "/" == above}
 
 
 def part_of(state: Json, at: tuple[str, ...]) -> Json:

@@ -44,8 +44,9 @@ class Audit(TypedDict):
 
 
 class JudgedClaim(TypedDict):
-    """A claim that the role `claim_judge` has decided, with the sentence that it quotes."""
+    """A claim that the role `claim_judge` has decided, with the sentence that it quotes, and what it is found by."""
 
+    key: str
     claim: dict[str, str]
     verdict: str
     sentence: str

@@ -23,20 +23,21 @@ from ..values.finding import Found
 from ..values.origins import is_supposed
 from ..values.patch import booked_patch
 from ..values.places import json_path, scalars
-from ..values.quantities import find_figures
-from ..values.statements import split_sentences
+from ..world.derived import list_lengths
 from ..world.provenance import Sources, is_planned, trace
 from .changed import UNWATCHED, Rerun, TableChange, attribute, compare_table, find_differences, find_tables
 from .channels import find_user_texts, is_answer, read_envelope
+from .milestones.agreement import asks_to_know
 from .milestones.format import MilestoneEntry, build_goal
 from .milestones.goal import Goal, Score
-from .milestones.measures import judge_answer, mentions
+from .milestones.measures import mentions
 from .milestones.tables import REST, find_names, find_table
-from .score import build_trajectory, find_computed, find_grounded, find_statements, find_taken
+from .score import build_trajectory, find_computed, find_grounded, find_named, find_statements, find_taken
 from .user import CLOCK
 
 SHORTEST = 2
 _CONDITION = re.compile(r"\b(?:if|unless|whether|when|in case|depending|otherwise)\b", re.I)
+_TITLE = re.compile(r"^(?:dr|mrs?|ms|prof)\b\.? ", re.I)
 SUCCESS = 1.0 - 1e-9
 """A conversation has succeeded where a derived goal scores it so: each milestone is met whole or not at all."""
 
@@ -119,6 +120,8 @@ class _Derivation:
             if is_planned(step) and booked_patch(step["outcome"]) and step["call"]["name"] != CLOCK
         ]
         self._read = dict(self._find_results())
+        called = {self._log[number - 1]["call"]["name"] for number in self._read}
+        self._readers = [tool.name for tool in toolkit if tool.reads or tool.name in called]
         self._user_texts = find_user_texts(self._messages)
         said = [message for message in self._messages if read_envelope(message)["sender"] == "user"]
         sources = Sources(conversation=said, state={}, reading=toolkit.names)
@@ -145,7 +148,7 @@ class _Derivation:
                 "id": ids[number],
                 "after": [*looked.values(), *(ids[at] for at in sorted(writes) if number in enabled.get(at, ()))],
                 "state": writes[number],
-                **self._describe_read(number),
+                **self._describe_read(number, [at for at in self._changers if number in enabled.get(at, ())]),
                 "unchanged": [],
             }
             for number in sorted(writes)
@@ -214,58 +217,71 @@ class _Derivation:
     def _find_answers(self, writes: Mapping[int, Json]) -> Iterator[tuple[JsonObject, set[int]]]:
         """Yield what the answers need, and the calls that gave it.
 
-        A turn whose answer takes nothing and that writes nothing needs its last call; the last answer always stands.
+        Of a turn that only reads the answer must rest on a read, whichever it is; the last answer always stands.
         """
         known: list[Json] = [*writes.values(), *(self._log[number - 1]["call"]["args"] for number in sorted(writes))]
         mentioned: list[Json] = []
-        begun, wanted = 0, None
+        begun, wanted, is_told, said = 0, None, False, ""
         for message in self._messages:
             until = read_envelope(message)["steps"]
             until = len(self._log) if until is None else until
             if read_envelope(message)["sender"] == "user":
-                known, begun = [*known, text_of(message)], until
+                said = text_of(message)
+                known, begun = [*known, said], until
             elif is_answer(message) and text_of(message).strip():
-                wanted, used = self._describe_answer(message, known, mentioned, range(begun, until))
-                mentioned += wanted.get("mentions", [])
+                turn, wrote = range(begun, until), any(begun < number <= until for number in writes)
+                wanted, taken, used = self._describe_answer(message, said, [known, mentioned], turn)
+                mentioned += taken
+                is_told = bool(wanted.keys() - {"claims"} or (wanted and (wrote or asks_to_know(said))))
                 calls = [number for number in self._read if begun < number <= until]
-                if wanted.keys() - {"claims"}:
+                if not (writes or wanted.keys() - {"claims"}) and self._is_seen(message, turn.stop):
+                    wanted = {**wanted, "unseen": []}
+                if calls and not wrote and "seen" not in wanted:
+                    yield {"call": [{"name": name} for name in self._readers]}, {calls[-1]}
+                if is_told:
                     yield {"message": {"sender": "agent", "recipient": "user", **wanted}}, used
-                elif calls and not any(begun < number <= until for number in writes):
-                    yield {"call": self._describe_call(calls[-1])}, {calls[-1]}
-        if wanted is not None and not wanted.keys() - {"claims"}:
-            # a conversation whose own calls rest on guesses cannot ask others for better ones
-            unseen: JsonObject = {} if writes or len(self._grounded) < len(self._log) else {"unseen": []}
-            yield {"message": {"sender": "agent", "recipient": "user", **wanted, **unseen}}, set()
+        if wanted is not None and not is_told:
+            yield {"message": {"sender": "agent", "recipient": "user", **wanted}}, set()
 
     def _describe_answer(
-        self, message: AnyMessage, known: Sequence[Json], mentioned: Sequence[Json], turn: range
-    ) -> tuple[JsonObject, set[int]]:
-        """Return the values that an answer takes from results, and the calls that have them.
+        self, message: AnyMessage, asked: str, before: Sequence[Sequence[Json]], turn: range
+    ) -> tuple[JsonObject, list[Json], set[int]]:
+        """Return what an answer needs, the values that it takes from results, and the calls that have them.
 
-        What an answer before has held is only wanted again where the turn has read it again.
+        It must name what the user has asked for by its name; of one value that it takes, that one. A value that an
+        answer before has held (`before` is what is known, and what was said) is only wanted again where the turn has
+        read it again.
         """
+        known, mentioned = before
         text, results = find_statements(text_of(message)), [*self._read_until(turn.stop).values()]
         again = [result for at, result in self._read.items() if at - 1 in turn]
         found = find_taken(text, results, known)
         taken = [value for value in found if value not in mentioned or mentions(again, value, {}) == 1.0]
         everything: list[Json] = [*known, *found, *(_result(step) for step in self._log[: turn.stop])]
-        computed = find_computed(text, everything) if results else []
+        taken += find_computed(text, everything) if results else []
+        named = find_named(asked, [_result(step) for step in self._log[: turn.stop]], taken)
+        needed = named or (taken if len(taken) == 1 else [])
         real = self._read_until(turn.stop, grounded=True).values()
-        seen = [value for value in taken if mentions([*real], value, {}) == 1.0]
-        used = {at for at, result in self._read.items() if any(mentions(result, value, {}) == 1.0 for value in taken)}
-        claims = self._find_claims(message, [*results, *known])
-        parts = (("mentions", [*taken, *computed]), ("seen", seen), ("claims", claims))
-        return {key: values for key, values in parts if values}, used
+        seen = [value for value in needed if mentions([*real], value, {}) == 1.0]
+        used = {at for at, result in self._read.items() if any(mentions(result, value, {}) == 1.0 for value in seen)}
+        told = [_drop_title(value) for value in needed] if asks_to_know(asked) else []
+        kind = "agrees" if told else "answers"
+        claims = [{kind: text.strip()}] if any(map(str.isalnum, text)) else []
+        parts = (("mentions", told), ("seen", seen if told or not self._writes_in(turn) else []), ("claims", claims))
+        return {key: values for key, values in parts if values}, taken, used if told else set()
 
-    def _find_claims(self, message: AnyMessage, known: Sequence[Json]) -> list[JsonObject]:
-        """Return the answer's sentences with a figure of a result or of the user: others must not contradict them."""
-        held, asked = Found(known, keys=False), self._user_texts
-        cell: JsonObject = {"answer": text_of(message), "asked": asked, "decided": {}}
-        told = ((each, find_figures(each)) for each in split_sentences(text_of(message)))
-        stated = [
-            {"agrees": each} for each, all_ in told if all_ and all(held.holds(one.text, "loose") for one in all_)
-        ]
-        return [claim for claim in stated if judge_answer(claim, cell).verdict == "holds"]
+    def _is_seen(self, message: AnyMessage, until: int) -> bool:
+        """Return whether an answer states no figure but of the user and of results that rest on no guess.
+
+        A conversation whose own calls rest on guesses cannot ask others for better ones.
+        """
+        real = self._read_until(until, grounded=True).values()
+        counted = [number for result in real for number in list_lengths(result)]
+        computed = find_computed(find_statements(text_of(message)), [*self._user_texts, *real, *counted])
+        return len(self._grounded) == len(self._log) and not computed
+
+    def _writes_in(self, turn: range) -> bool:
+        return any(number - 1 in turn for number in self._changers)
 
     def _read_until(self, last: int, *, grounded: bool = False) -> dict[int, Json]:
         """Return the results of reads up to a step, by number; only those that rest on nothing made up if asked."""
@@ -275,11 +291,16 @@ class _Derivation:
             if at <= last and (not grounded or self._log[at - 1]["call"]["id"] in self._grounded)
         }
 
-    def _describe_read(self, number: int) -> JsonObject:
-        """Return what must have been read before a write: its arguments that stand in results, and were not given."""
-        read = [*self._read_until(number, grounded=True).values()]
-        args = [value for _, value in scalars(self._log[number - 1]["call"]["args"]) if isinstance(value, str)]
-        new = (value for value in [*args, *self._find_operands(number)] if mentions(self._user_texts, value, {}) < 1.0)
+    def _describe_read(self, number: int, before: Sequence[int]) -> JsonObject:
+        """Return what must have been read before a write: arguments that stand in results, and were not given.
+
+        They are its own, and those of the writes before that it needs.
+        """
+        read, calls = [*self._read_until(number, grounded=True).values()], [*before, number]
+        args = [value for at in calls for _, value in scalars(self._log[at - 1]["call"]["args"])]
+        texts = [each for each in args if isinstance(each, str)]
+        texts += [each for at in calls for each in self._find_operands(at)]
+        new = (value for value in texts if mentions(self._user_texts, value, {}) < 1.0)
         taken = [value for value in dict.fromkeys(new) if mentions(read, value, {}) == 1.0]
         return {"message": {"seen": taken}} if taken else {}
 
@@ -301,11 +322,6 @@ class _Derivation:
             if number < min(writes, default=0) and any(told.holds(value, "normal") for value in texts):
                 yield number
 
-    def _describe_call(self, number: int) -> JsonObject:
-        one, other = (rerun.steps[number - 1]["call"] for rerun in (self._same, self._drawn))
-        args = {key: value for key, value in one["args"].items() if value == other["args"].get(key)}
-        return {"name": one["name"], "args": args}
-
     def _find_results(self) -> Iterator[tuple[int, Json]]:
         for number, (step, other) in enumerate(zip(self._same.steps, self._drawn.steps, strict=True), 1):
             if is_planned(step) and number not in self._changers and step["call"]["name"] != CLOCK:
@@ -319,6 +335,10 @@ class _Derivation:
             state.append({"at": change.at, kind: rows, **_used(self._choose_measures(change), rows)})
         rest = REST + ", ".join([*(change.at for change in changes), *sorted(free), *UNWATCHED])
         return {"id": "end", "after": [], "last": True, "state": state, "unchanged": [rest]}
+
+
+def _drop_title(value: Json) -> Json:
+    return _TITLE.sub("", value) if isinstance(value, str) else value
 
 
 def _is_elsewhere(one: Step, other: Step) -> bool:

@@ -147,6 +147,7 @@ def _build_others(
 ) -> dict[str, Runnable[Any, Any]]:
     """Return all nodes but the agent's."""
     goal, start = (scenario.goal, scenario.state) if scenario else (Goal(), None)
+    kept = scenario.verdicts if scenario else {}
     if goal.milestones or goal.minefields:
         check_installed()
     tables = find_names(start or {}, goal.tables)
@@ -154,7 +155,7 @@ def _build_others(
         "open_world": node(partial(open_world, world=world, default={} if start is None else None)),
         "user": node(partial(write_line, spec=spec, prompts=prompts)),
         "tools": node(partial(answer_calls, world=world, timeout_s=timeout_s)),
-        "score": node(partial(score, goal=goal, tables=tables, toolkit=world.toolkit, spec=spec)),
+        "score": node(partial(score, goal=goal, tables=tables, toolkit=world.toolkit, spec=spec, kept=kept)),
     }
 
 

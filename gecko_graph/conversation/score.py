@@ -16,31 +16,45 @@ from ..models.formatting import format_conversation, text_of
 from ..models.node import NodeScope
 from ..models.roles import AuditReply, ClaimReply
 from ..models.usage import add_usage
-from ..state import Json, JsonObject, Step, Usage
+from ..state import Json, JsonObject, MadeUp, Step, Usage
 from ..tools import Toolkit
 from ..values.finding import NUMBERING, Found, atoms_of, spell
 from ..values.patch import booked_patch, fold_patches
-from ..values.places import scalars
+from ..values.places import clock, scalars
 from ..values.quantities import find_figures
+from ..values.words import WORDS, phrase, topic_of
+from ..world.derived import list_lengths
 from ..world.provenance import Sources, is_planned, trace
 from .channels import ConversationState, End, JudgedClaim, Leak, Status, read_calls, read_envelope, select_view
 from .milestones.constraints import is_reached
 from .milestones.goal import Goal, Score
-from .milestones.measures import claim_key
+from .milestones.measures import NONE, Verdicts, claim_key
 from .milestones.tables import MESSAGE, REST, SEEN, WRITES, Snapshot, Table, find_table
 from .user import CLOCK, UserEntry, describe_user, find_leaks
 
 CONVERSATION_CHARS = 40_000
+_LETTERS, _CAMEL = re.compile(r"[^\W\d_]+"), re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 LEAST_WORD, LONGEST = 4, 400
 _QUESTION = re.compile(r"(?<![^.!?\n])[^.!?\n]*+\?")  # from a sentence's begin: no character is read twice
 
 
 def score(
-    state: ConversationState, scope: NodeScope, *, goal: Goal, tables: list[str], toolkit: Toolkit, spec: UserEntry
+    state: ConversationState,
+    scope: NodeScope,
+    *,
+    goal: Goal,
+    tables: list[str],
+    toolkit: Toolkit,
+    spec: UserEntry,
+    kept: Verdicts,
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
-    """Score the conversation by its milestones, and have the auditor look at the user where there is one."""
+    """Score the conversation by its milestones, and have the auditor look at the user where there is one.
+
+    `kept` are earlier verdicts on claims, which are not asked for again.
+    """
     messages, world = state.get("messages", []), state["world"]
-    found, claims, spent = yield from judge_claims(goal, build_trajectory(messages, world, tables, toolkit), scope)
+    trajectory = build_trajectory(messages, world, tables, toolkit, kept)
+    found, claims, spent = yield from judge_claims(goal, trajectory, scope)
     end, leaks = state.get("end") or "max_messages", find_leaks(state, spec.must_not_say)
     calls = [step for step in world["log"] if step["call"]["name"] != CLOCK]
     failed = sum("outcome" not in step or step["outcome"]["status"] == "error" for step in calls)
@@ -68,9 +82,10 @@ def score(
 def judge_claims(
     goal: Goal, trajectory: Sequence[Snapshot], scope: NodeScope
 ) -> Generator[list[AnyAsk], list[Reply], tuple[Score, list[JudgedClaim], Usage]]:
-    """Score a conversation; the role `claim_judge` decides the claims that the rule leaves open, where it has a model.
+    """Score a conversation; where the role `claim_judge` has a model, it decides the claims that rules leave open.
 
-    What it decides may lead to another message being taken for a milestone: it is asked until nothing is open.
+    It may overrule what they call broken, and is asked where nothing else is missed. By what it decides another
+    message may be taken for a milestone: it is asked until nothing is open.
     """
     asked: list[JudgedClaim] = []
     usage: Usage = {}
@@ -90,24 +105,30 @@ def judge_claims(
             verdict = "holds" if reply.value.met else "broken"
             cell["decided"][key] = [verdict, reply.value.sentence, reply.value.reason]
             quoted = reply.value.sentence, reply.value.reason
-            asked.append({"claim": claim, "verdict": verdict, "sentence": quoted[0], "reason": quoted[1]})
+            asked.append({"key": key, "claim": claim, "verdict": verdict, "sentence": quoted[0], "reason": quoted[1]})
 
 
 def _find_undecided(
     found: Score, trajectory: Sequence[Snapshot]
 ) -> Iterator[tuple[str, tuple[dict[str, str], JsonObject]]]:
-    """Yield the unsure claims of milestones, by key, with the message that each was compared with."""
+    """Yield the claims of milestones that no model has decided, by key, with the message that each was compared with.
+
+    Those that a rule calls broken only where no other part is missed, and something was answered.
+    """
     for each in found["milestones"]:
+        alone = all(missed["part"] == "claim" for missed in each.get("missed", ()))
         for missed in each.get("missed", ()):
-            if missed.get("unsure") and "nearest" in each:
+            if missed["part"] == "claim" and (alone or missed.get("unsure")) and "nearest" in each:
                 claim, cell = {missed["place"]: missed["wanted"]}, trajectory[each["nearest"]][MESSAGE][0]["claims"]
-                yield claim_key(claim, cell), (claim, cell)
+                if (key := claim_key(claim, cell)) not in cell["decided"] and any(map(str.isalnum, cell["answer"])):
+                    yield key, (claim, cell)
 
 
 def ask_claim(claim: JsonObject, cell: JsonObject) -> Ask:
     """Build the question to the claim judge."""
     ((kind, text),) = claim.items()
     variables = {"claim": f"{kind}: {text}", "answer": cell["answer"], "asked": "\n".join(cell["asked"])}
+    variables |= {"now": cell["now"], "policy": cell["policy"]}
     return Ask("claim_judge", variables, ClaimReply, Where())
 
 
@@ -133,20 +154,21 @@ def ask_audit(state: ConversationState, spec: UserEntry) -> Ask:
 
 
 def build_trajectory(
-    messages: Sequence[AnyMessage], world: JsonObject, tables: Sequence[str], toolkit: Toolkit
+    messages: Sequence[AnyMessage], world: JsonObject, tables: Sequence[str], toolkit: Toolkit, kept: Verdicts = NONE
 ) -> list[Snapshot]:
     """Return the snapshots of the tables that are looked at, from the user's first message on.
 
-    `world` is the world's snapshot at the end: states in between follow from its log.
+    `world` is the world's snapshot at the end: states in between follow from its log; `kept` are verdicts on claims.
     """
     grounded = find_grounded(messages, world["log"], toolkit) if SEEN in tables else None
-    return list(_Fold(world, tables, grounded).snapshots(messages))
+    return list(_Fold(world, tables, grounded).snapshots(messages, {**kept}))
 
 
 def find_grounded(messages: Sequence[AnyMessage], log: Sequence[Step], toolkit: Toolkit) -> set[str]:
     """Return the ids of the calls whose results count: those of reads with a made-up argument do not.
 
     Nor do those that rest on such results. A guess that failed taints nothing, and what a write changes is looked at.
+    An argument that may be left out only narrows what is shown: how many, up to which price.
     """
     user_messages = [message for message in messages if read_envelope(message)["sender"] == "user"]
     steps = [step for step in log if step["call"]["name"] in toolkit and "outcome" in step]
@@ -156,9 +178,15 @@ def find_grounded(messages: Sequence[AnyMessage], log: Sequence[Step], toolkit: 
         known = [_forget(step, doubtful) for step in steps]
         sources = Sources(conversation=user_messages, state={}, reading=toolkit.names)
         _, made_up, *_ = trace(known, sources, lambda name: toolkit[name].parameters)
-        if (found := {each["call"] for each in made_up} & reads) <= doubtful:
+        guessed = {each["call"] for each in made_up if _is_required(toolkit, each)}
+        if (found := guessed & reads) <= doubtful:
             return {step["call"]["id"] for step in log} - doubtful
         doubtful |= found
+
+
+def _is_required(toolkit: Toolkit, made_up: MadeUp) -> bool:
+    name = re.split(r"[.\[]", made_up["argument"].removeprefix("$."))[0]
+    return name in toolkit[made_up["tool"]].parameters.get("required", ())
 
 
 def _forget(step: Step, doubtful: Collection[str]) -> Step:
@@ -178,9 +206,9 @@ class _Fold:
         self._tables = {name: find_table(self._state, name) for name in self._names}
         self._grounded, self._seen, self._guessed = grounded, list[Json](), list[Json]()
 
-    def snapshots(self, messages: Sequence[AnyMessage]) -> Iterator[Snapshot]:
+    def snapshots(self, messages: Sequence[AnyMessage], decided: JsonObject) -> Iterator[Snapshot]:
         asked: list[str] = []
-        decided: JsonObject = {}
+        policy = "\n".join(text_of(each) for each in messages if read_envelope(each)["sender"] == "system")
         for number, message in enumerate(messages):
             envelope = read_envelope(message)
             if envelope["sender"] == "system":
@@ -196,7 +224,8 @@ class _Fold:
             }
             asked += [row["content"]] if row["sender"] == "user" else []
             if (row["sender"], row["recipient"]) == ("agent", "user"):
-                row["claims"] = {"answer": row["content"], "asked": [*asked], "decided": decided}
+                known: JsonObject = {"now": clock(self._state) or "", "policy": policy, "decided": decided}
+                row["claims"] = {"answer": row["content"], "asked": [*asked], **known}
             if self._grounded is not None:
                 self._tables[SEEN] = [self._note_seen(row, steps, self._grounded)]
             yield {**self._tables, MESSAGE: [row], WRITES: self._writes}
@@ -209,7 +238,8 @@ class _Fold:
         self._seen = [*self._seen, *texts, *real]
         self._guessed = [*self._guessed, *(call["name"] for call, _ in ran if call["id"] not in grounded)]
         figures = find_statements(message["content"]) if message["recipient"] == "user" else ""
-        return {"texts": self._seen, "unseen": [*self._guessed, *find_computed(figures, self._seen)]}
+        counted = [number for result in self._seen for number in list_lengths(result)]
+        return {"texts": self._seen, "unseen": [*self._guessed, *find_computed(figures, [*self._seen, *counted])]}
 
     def _find_attempts(self, message: AnyMessage, later: Sequence[AnyMessage]) -> list[JsonObject]:
         """Return the calls that a message makes, under the tools' own names where they were answered."""
@@ -284,6 +314,21 @@ def find_computed(answer: str, known: Sequence[Json]) -> list[Json]:
     parts = (spell(atom.wholes[0]) for atom in atoms_of(answer) if atom.is_specific)
     numbers = (part for part in parts if part and part.replace(".", "", 1).isdecimal())
     return [number for number in dict.fromkeys(numbers) if not before.holds(number, "loose")]
+
+
+def find_named(asked: str, results: Sequence[Json], values: Sequence[Json]) -> list[Json]:
+    """Return the values that a user has asked for by the name of their key, or by what such a key holds: `how much`."""
+    words = {topic_of(each.lower()) for each in _LETTERS.findall(asked)} - {""}
+    slots = (phrase([slot]).search(asked) and keys.split() for slot, keys in WORDS["keys"].items())
+    words |= {topic_of(each) for found in slots if found for each in found}
+    named = []
+    for place, value in scalars(list(results)):
+        key = next((str(each) for each in reversed(place) if isinstance(each, str)), "")
+        parts = [topic_of(each.lower()) for each in _CAMEL.findall(key)]
+        if parts and ({*parts} <= words or parts[-1] in words):
+            named.append(value)
+    held = _read(named)
+    return [each for each in values if held.holds(each, "loose")]
 
 
 def _read(values: Sequence[Json]) -> Found:

@@ -27,6 +27,7 @@ from ..world.faults import Fault
 from .channels import ConversationState, Leak, address, read_envelope, select_view
 from .milestones.entry import Check, Entry, read_entry
 from .milestones.goal import Goal
+from .milestones.measures import Verdicts
 
 LONGEST_LINE = 4_000
 LONGEST_DATE = len("2026-11-22")
@@ -102,6 +103,7 @@ class Case:
         goal: Milestones and minefields.
         needs: Names of the tools that the task needs; the others may distract (`tools/augment.py`).
         faults: What goes wrong with them (`world/faults.py`).
+        verdicts: What the role `claim_judge` has said of claims, by `claim_key`: verdict, sentence, reason.
     """
 
     tools: Toolkit
@@ -111,6 +113,7 @@ class Case:
     goal: Goal = field(default_factory=Goal)
     needs: tuple[str, ...] = ()
     faults: tuple[Fault, ...] = ()
+    verdicts: Verdicts = field(default_factory=dict)
 
 
 def read_user(user: UserLike | None, scenario: UserEntry | None) -> tuple[UserEntry, ModelLike | None]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ..errors import PatchConflict
+from ..real.description import APPROVE, PLAN
 from ..real.preview import describe_undo
 from ..state import Json
 from ..values.difference import Change, net_changes
@@ -79,7 +80,7 @@ def list_results(record: Record) -> Iterator[Row]:
     if record.get("verdict"):
         yield build_result(record)
     if asked := record.get("asked"):
-        shown = [Row("asks", call=each, rows=[Row("", describe_action(each), "note")]) for each in asked]
+        shown = [Row("asks", call=each, rows=[Row("", prose(describe(each)), "note")]) for each in asked]
         yield Row("waiting", f"waiting for a decision on {words.counted(len(asked), 'call')}", "warn", rows=shown)
     if execution := record.get("execution"):
         left = [Row("left", call=call) for call in execution["left"]]
@@ -217,11 +218,14 @@ def _format_drift(drift: Record) -> str:
     return f"{drift['kind']} {clean(drift['path'])}: predicted → real {values}"
 
 
-def describe_action(action: Record) -> str:
-    """Return what is said of a call that a person decides on, without the fences around data."""
-    text = str(action.get("description", ""))
-    # the plan is for front ends that show one description: here all calls are shown
-    return prose(_FENCE.sub("", text.partition("\n\n")[2] if text.startswith("The plan, ") else text))
+def describe(action: Record) -> str:
+    """Return what is said of a call that a person decides on, without the fences around data.
+
+    The plan, and what an approval does, are for front ends that show one description: here all calls are shown.
+    """
+    before, plan, text = str(action.get("description", "")).rpartition(PLAN)
+    lines = f"{before}{text.partition(chr(10) * 2)[2] if plan else text}".splitlines()
+    return _FENCE.sub("", "\n".join(line for line in lines if line != APPROVE.format(action.get("name"))))
 
 
 def _list_broken(violations: Sequence[Record]) -> list[Row]:

@@ -45,6 +45,7 @@ from ..world.undo import UndoFinder
 from ..world.world import World, check_setup
 from .calls import (
     Claimed,
+    answer_as_decided,
     as_edited,
     complain_again,
     count_beside,
@@ -275,8 +276,8 @@ class GeckoMiddleware(AgentMiddleware):
     async def _make(self, request: Any, handler: Any, live: Live, driver: Driver) -> Any:
         """Make a real call and book it; return why not where its precondition is broken."""
         rejection = live.world.check(request.tool_call) if self._mode in GATED else None
-        if rejection and not await self._is_overruled(request, rejection, driver):
-            return refuse(request.tool_call, rejection)
+        if rejection and (refused := await self._refuse(request, rejection, live.world, driver)):
+            return refused
         call = self._call_of(request)
         if booked := live.booked.get(call["id"]):
             return self._booked(request, await self._claimed.recall(request.state, call, booked, driver), booked, live)
@@ -297,22 +298,28 @@ class GeckoMiddleware(AgentMiddleware):
         await drive(share(self._toolkit.select(names=call["name"])), driver)
         return self._booked(request, result, entry, live)
 
-    async def _is_overruled(self, request: Any, rejection: Rejection, driver: Driver) -> bool:
-        """Return whether a person has a write made that only learned rules refuse; who approved it knowing that has."""
+    async def _refuse(self, request: Any, rejection: Rejection, world: World, driver: Driver) -> ToolMessage | None:
+        """Return the answer to a call that contracts refuse; None for one that a person has made all the same.
+
+        That may be where only learned rules refuse it. Who approved it knowing that has decided so.
+        """
         violations, call = rejection.get("violations", ()), self._call_of(request)
+        answer = refuse(request.tool_call, rejection)
         if not violations or not all("evidence" in each for each in violations):
-            return False
+            return answer
         step = find_rehearsed(request.state, request.tool_call) if self._mode == "preview" else None
         if step and step.get("outcome", {}).get("violations") == violations:
-            return True
+            return None
         if await self._claimed.has(request.state, call, driver):
-            return True
+            return None
+        if (told := complain_again(request.state, call, world, self._toolkit)) is not None:
+            return told
         if not self._policy.may_ask or not (claims := await self._claimed.find(request.state, driver)):
-            return False
-        told = ASKED.format(name=call["name"], rules="\n".join(map(tell_rule, violations)))
-        asking = ask_person([call], [told], self._real, claims, allowed=[("approve", "reject")])
+            return answer
+        text = ASKED.format(name=call["name"], rules="\n".join(map(tell_rule, violations)))
+        asking = ask_person([call], [text], self._real, claims, allowed=[("approve", "reject")])
         (decision,) = await drive(asking, driver)
-        return bool(decision["type"] == "approve")
+        return None if decision["type"] == "approve" else answer_as_decided(request.tool_call, decision)
 
     def _call_of(self, request: Any) -> Call:
         given = request.tool_call

@@ -21,6 +21,7 @@ from ..contracts.clauses import tell_rule
 from ..models.answer import Driver, error_text
 from ..models.conversation import build_complaint_message
 from ..models.failure import is_lost
+from ..models.memory import NAME
 from ..real.claims import (
     DECIDED,
     MARGIN_S,
@@ -72,11 +73,17 @@ class Claimed(NamedTuple):
         return claims
 
     async def ask(
-        self, state: Any, calls: Sequence[Call], texts: Sequence[str], policy: ReviewPolicy, driver: Driver, **more: Any
+        self,
+        state: Any,
+        calls: Sequence[Call],
+        texts: Sequence[str],
+        policy: ReviewPolicy,
+        driver: Driver,
+        more: JsonObject,
     ) -> Any:
         """Ask a person about calls, as `ask_person`."""
         claims, allowed = await self.find(state, driver), [policy.allowed(call["name"]) for call in calls]
-        asking = ask_person(calls, texts, self.toolkit, claims, allowed=allowed, needs_id=policy.needs_id, **more)
+        asking = ask_person(calls, texts, self.toolkit, claims, allowed=allowed, needs_id=policy.needs_id, more=more)
         return await drive(asking, driver)
 
     async def make(
@@ -301,12 +308,19 @@ def refuse(call: ToolCall, rejection: Rejection) -> ToolMessage:
 
 
 def complain_again(state: Any, call: Call, world: World, toolkit: Toolkit) -> ToolMessage | None:
-    """Return the answer to a write that was really refused, while nothing is known to have changed since."""
-    if toolkit.is_read(call["name"]):
-        return None
+    """Return the answer to a write that was really refused, while nothing is known to have changed since.
+
+    And to a call that a person has rejected in this turn.
+    """
     messages, turn = state["messages"], state.get("gecko_turn") or {"id": None, "log": 0}
     since = messages[next((at for at, each in enumerate(messages) if each.id == turn["id"]), 0) :]
     now = {each["id"]: each for said in since if isinstance(said, AIMessage) for each in said.tool_calls}
+    for each in (message for message in since if isinstance(message, ToolMessage)):
+        is_rejected = (each.additional_kwargs.get(NAME) or {}).get("rejected")
+        if is_rejected and is_same_call(now.get(each.tool_call_id, {"name": ""}), call):
+            return each.model_copy(update={"tool_call_id": call["id"], "id": None})
+    if toolkit.is_read(call["name"]):
+        return None
     known = find_last(call, ((step, at < turn["log"]) for at, step in enumerate(world.log)), toolkit.get)
     answers = [each for each in since if isinstance(each, ToolMessage) and SAME in each.text]
     is_told = any(is_same_call(now[each.tool_call_id], call) for each in answers if each.tool_call_id in now)
@@ -324,7 +338,8 @@ def answer_as_decided(call: Call, decision: Decision) -> ToolMessage:
 def reject(call: Call | ToolCall, reason: str | None) -> ToolMessage:
     """Return the answer to a call that was not made: rejected, or where there is no reason, not approved as it is."""
     content = (NOT_APPROVED if reason is None else REJECTED).format(name=call["name"], reason=reason)
-    return ToolMessage(content, tool_call_id=call["id"], name=call["name"], status="error")
+    message = ToolMessage(content, tool_call_id=call["id"], name=call["name"], status="error")
+    return message if reason is None else add_marks(message, {"rejected": True})
 
 
 def as_edited(call: ToolCall, state: Any) -> Any:

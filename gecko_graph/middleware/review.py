@@ -11,8 +11,9 @@ from langchain_core.messages import ToolCall, ToolMessage
 from ..models.answer import Driver
 from ..models.usage import add_usage
 from ..real.decisions import find_edited
+from ..real.description import describe_calls
 from ..real.policy import ReviewPolicy
-from ..real.preview import add_undo, describe_calls
+from ..real.preview import add_undo
 from ..state import Call, JsonObject, Step
 from ..tools.real import drive
 from ..world.as_tools import name_call
@@ -101,10 +102,11 @@ class Reviewer(NamedTuple):
         known = [each for each in ran if told[_id(each)] is None]
         asked = [each for each in known if each["review"] == "ask" and at["reasons"].get(_id(each)) != _reason(each)]
         if asked:
-            texts, kept = describe_calls(preview, known, before), at if at["decided"] else None
+            (texts, data), kept = describe_calls(preview, known, before, world.log), at if at["decided"] else None
             shown = [texts[_id(each)] for each in asked]
             calls = [each["call"] for each in asked]
-            decisions = await self.claimed.ask(state, calls, shown, self.policy, driver, edited=kept)
+            more = {"gecko": {"calls": [data[_id(each)] for each in asked]}} | ({"edited": kept} if kept else {})
+            decisions = await self.claimed.ask(state, calls, shown, self.policy, driver, more)
             at["decided"] |= dict(zip(map(_id, asked), decisions, strict=True))
         at["reasons"] |= {_id(each): _reason(each) for each in known}
         made = [each for each in known if at["decided"].get(_id(each), {}).get("type") not in ANSWERED]

@@ -44,11 +44,17 @@ _IDLE = frozenset(
     """.split()  # noqa: SIM905 - easier to read than two hundred quoted words
 )
 
+_SEPARATORS = re.compile(r"[\W_]+")
+LEAST_RESPELT = 6
+"""Letters that a word has at least, whose key may be spelt otherwise."""
+
 _MARGIN = "\x1f"
 """Separates keys and scalars in the text. One inside a value only changes how relevant the value is."""
 
 _CONTAINERS = frozenset((dict, list))
 MOST_UPPER = 40
+_MOST_KEYS = 10_000
+"""Keys, from the root outwards, that are found in another spelling."""
 _FEW, _MANY = 80, 400
 """Occurrences read of a word, and of those where it is a whole key or scalar; more of them add little."""
 
@@ -149,6 +155,10 @@ class Node:
         """Return the containers from the root to this one."""
         return [*(self.parent.way() if self.parent else ()), self]
 
+    def path(self) -> list[str]:
+        """Return the keys and indices, as text, that lead to it."""
+        return [str(node.key) for node in self.way()[1:]]
+
 
 class Found(NamedTuple):
     """An occurrence of a word in a key or a scalar.
@@ -220,6 +230,20 @@ class Outline:
             places += self._place(self.nodes[index], field, self._fit(start, start + length))
         return places
 
+    def find_respelt(self, word: str) -> list[Found]:
+        """Find the keys that are a word of several, written apart or together: `watch_list` for watchlist."""
+        places = self._squeezed.get(_squeeze(word), ()) if len(word) >= LEAST_RESPELT else ()
+        respelt = [(node, key) for node, key in places if word not in str(key).lower()]
+        return [Found(node, key, True, 1.0) for node, key in ends(respelt, _MANY)]
+
+    @cached_property
+    def _squeezed(self) -> dict[str, list[tuple[Node, Any]]]:
+        found: dict[str, list[tuple[Node, Any]]] = {}
+        keys = ((node, key) for node in self.nodes if isinstance(node.value, dict) for key in node.value)
+        for node, key in islice(keys, _MOST_KEYS):
+            found.setdefault(_squeeze(key), []).append((node, key))
+        return found
+
     def _place(self, node: Node, field: int, fit: float) -> list[Found]:
         count, keyed = len(node.value), isinstance(node.value, dict)
         entry = field - count if keyed and field >= count else field
@@ -235,6 +259,11 @@ class Outline:
         if end - start < 4 or self._text[start:end].isdigit():
             return 0.0
         return 0.2 if inside else 0.3
+
+
+def _squeeze(key: object) -> str:
+    """Return a key without what separates its words, in the singular."""
+    return _SEPARATORS.sub("", str(key).lower()).removesuffix("s")
 
 
 def _lowered(text: str) -> str:

@@ -13,14 +13,17 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
-from ..state import Complaint, Json, Outcome, Step
+from ..state import Complaint, Json, Outcome, Step, UnjudgedAttempt
 from ..values.difference import Change, net_changes
-from ..values.places import map_texts
+from ..values.places import map_texts, scalars
 
 RESULT_CHARS = 600
 MESSAGE_CHARS = 2_000
+ANSWER_CHARS = 4_000
 NAME_CHARS = 100
 SHORT_TEXT = 200
+MOST_PLACES = 5
+"""Places that a result's source names."""
 
 _encode = json.JSONEncoder(ensure_ascii=False, default=str).encode  # json.dumps makes an encoder each time
 
@@ -93,13 +96,21 @@ def share_budget(lines_of: Callable[[int], list[str]], *, budget: int) -> str:
     return join_lines(lines, budget=budget)
 
 
-def format_steps(steps: Sequence[Step], *, budget: int, sources: bool = False) -> str:
+def format_steps(
+    steps: Sequence[Step], *, budget: int, sources: bool = False, unknown: Mapping[str, Sequence[str]] | None = None
+) -> str:
     """Return an attempt's calls with their outcomes, one line each; equal calls refused in a row are one.
 
-    With `sources` each result says whether it is real, by a rule (a contract, a function, an example), or made up.
+    With `sources` each result says whether it is real, by a rule (a contract, a function, an example), or made up:
+    all of it, or of a model's only the places that `unknown` has, by the call's id.
     """
+    parts = unknown or {}
     runs = [
-        (f"{first}. ", line_of(step, sources=sources), f" (the same up to call {last})" if last > first else "")
+        (
+            f"{first}. ",
+            line_of(step, sources=sources, unknown=parts.get(step["call"]["id"])),
+            f" (the same up to call {last})" if last > first else "",
+        )
         for first, last, step in _runs(steps)
     ]
     return share_budget(lambda share: [n + line(share) + end for n, line, end in runs], budget=budget) or "(no calls)"
@@ -120,7 +131,7 @@ def _refused(step: Step) -> tuple[Any, ...]:
     return call["name"], call["args"], call.get("malformed"), step.get("complaints")
 
 
-def line_of(step: Step, *, sources: bool = False) -> Callable[[int], str]:
+def line_of(step: Step, *, sources: bool = False, unknown: Sequence[str] | None = None) -> Callable[[int], str]:
     """Return the function from a share to a call and its outcome, `mkdir({"name": "a"}) -> ok: null`.
 
     Each value is written as JSON once, and has at most so many characters.
@@ -130,18 +141,26 @@ def line_of(step: Step, *, sources: bool = False) -> Callable[[int], str]:
     if "complaints" in step:
         complaints = "; ".join(format_complaint(complaint) for complaint in step["complaints"])
         return lambda share: f"{name}({cut(args, budget=share)}) -> refused: {cut(complaints, budget=2 * share)}"
-    result, source = _encode(step["outcome"]["result"]), f", {source_of(step['outcome'])}" if sources else ""
+    result = _encode(step["outcome"]["result"])
+    source = f", {source_of(step['outcome'], unknown)}" if sources else ""
     status = step["outcome"]["status"] + source
     return lambda share: f"{name}({cut(args, budget=share)}) -> {status}: {cut(result, budget=share)}"
 
 
-def source_of(outcome: Outcome) -> str:
-    """Return whether a result is real, made up, or by which rule."""
+def source_of(outcome: Outcome, unknown: Sequence[str] | None = None) -> str:
+    """Return whether a result is real, made up, or by which rule; `unknown` are the places that are made up."""
+    if not outcome["simulated"]:
+        return "real"
     filled = outcome.get("filled", {})
-    rest = (
-        f", made up: {', '.join(each or 'the result' for each in filled['places'])}" if filled.get("invented") else ""
-    )
-    return "made up" if outcome.get("invented") else f"by {outcome['rung']}{rest}" if outcome["simulated"] else "real"
+    if outcome.get("invented"):
+        by, places = "simulated", [""] if unknown is None else list(unknown)
+        if "" in places or (places and len(places) == len(list(scalars(outcome["result"])))):
+            return "made up"
+    else:
+        who = "the user" if outcome["rung"] == "person" else outcome["rung"]
+        by, places = f"by {who}", list(filled["places"]) if filled.get("invented") else []
+    named = ", ".join(each or "the result" for each in places[:MOST_PLACES])
+    return f"{by}, made up: {named}{', …' if len(places) > MOST_PLACES else ''}" if places else by
 
 
 def format_call(call: Mapping[str, Any], *, share: int = RESULT_CHARS) -> str:
@@ -185,6 +204,12 @@ def _format_sized(value: Json, share: int) -> str:
     text = format_json(value, budget=share)
     size = f"({len(value)} items) " if isinstance(value, (dict, list)) and "characters) …" in text else ""
     return size + text
+
+
+def format_answer(attempt: UnjudgedAttempt) -> str:
+    """Return the planner's answer; where there is none, why the attempt ended."""
+    answer = attempt["answer"]
+    return format_json(answer, budget=ANSWER_CHARS) if answer else f"(none; {attempt['stop_reason'] or 'no reason'})"
 
 
 def format_tool_lines(tools: Iterable[tuple[str, str]], *, budget: int) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from itertools import takewhile
 from typing import Any
@@ -20,7 +20,7 @@ from ..state import VERSION, CallStatus, JsonObject, Step, SupposedFact, Verdict
 from ..values.digest import digest
 from ..values.patch import find, tokens
 from ..values.places import as_text
-from .formatting import clip_texts, cut, format_json, text_of
+from .formatting import clip_texts, cut, format_call, format_json, text_of
 from .reply import find_storage_problem
 
 NAME = "gecko"
@@ -33,6 +33,8 @@ SHARES = 6
 SHORTEST_SHARE = 800
 REASON_CHARS = 500
 
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])|\n+")
+_ASKS = re.compile(r"[?\uff1f\u061f][ *_\"'`)]*$")
 _POINTER = re.compile(r"(?:/(?:[^/~]|~[01])*)*")
 
 
@@ -49,7 +51,8 @@ def answer_message(
     """Return the message that a rehearsal leaves in the conversation; None where it has no text.
 
     A failed one states only that nothing was done, and why; its calls are forgotten. Of one that asks the user only
-    the calls before its first change are remembered: they hold in the state that is kept.
+    the calls before its first change are remembered: they hold in the state that is kept. Where it has changes, which
+    are dropped, only its questions are kept of its words.
 
     Args:
         answer: The planner's answer.
@@ -64,6 +67,10 @@ def answer_message(
     if word == "failed":
         answer = f"{NOTHING_DONE}\n{cut(verdict['feedback'], budget=REASON_CHARS)}".strip()
     lasting = {"accepted": steps, "needs_user": steps_before_changes(steps), "failed": []}[word]
+    if word == "needs_user" and len(lasting) < len(steps):
+        ran = [step for step in steps[len(lasting) :] if "outcome" in step]
+        undone = [f"Not done: {format_call(step['call'])}" for step in ran if step["outcome"]["patch"] != []]
+        answer = "\n".join([*undone, *(each for each in _SENTENCE.split(answer) if _ASKS.search(each))])
     metadata: JsonObject = {"v": VERSION, "verdict": word, "made_up": len(verdict.get("made_up", ()))}
     metadata |= remember_calls(lasting, budget=budget)
     metadata |= {"may_refuse": rules} if (rules := verdict.get("may_refuse")) and word != "failed" else {}
@@ -99,8 +106,8 @@ def open_rules(messages: Sequence[AnyMessage]) -> dict[str, list[str]]:
 
 
 def steps_before_changes(steps: Sequence[Step]) -> list[Step]:
-    """Return the steps before the first that changed the task state."""
-    return list(takewhile(lambda step: "outcome" not in step or not step["outcome"]["patch"], steps))
+    """Return the steps before the first that changed the task state, or of which nobody knows what it changes."""
+    return list(takewhile(lambda step: "outcome" not in step or step["outcome"]["patch"] == [], steps))
 
 
 def remember_calls(steps: Sequence[Step], *, budget: int) -> JsonObject:
@@ -120,6 +127,7 @@ def remember_calls(steps: Sequence[Step], *, budget: int) -> JsonObject:
         if text is None or budget < 0:
             break
         made_up = {"made_up": True} if outcome.get("invented") else {}
+        made_up |= {"wrote": True} if made_up and outcome["patch"] else {}
         made_up |= {"undecided": True} if outcome.get("undecided") else {}
         calls.append({**json.loads(text), "status": outcome["status"], "rung": outcome["rung"], **made_up})
     kept = [(call["args"], call["result"]) for call in reversed(calls)]
@@ -138,7 +146,7 @@ def recall_calls(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
             recalled.append(AIMessage("", tool_calls=[made], response_metadata={NAME: {"rung": ""}}))
             content = as_text(call["result"])
             status = "error" if call["status"] == "error" else "success"
-            known = {NAME: {key: call[key] for key in ("rung", "made_up", "undecided") if key in call}}
+            known = {NAME: {key: call[key] for key in ("rung", "made_up", "wrote", "undecided") if key in call}}
             recalled.append(ToolMessage(content, tool_call_id=made["id"], status=status, response_metadata=known))
         if calls:
             kept = {key: value for key, value in _metadata(message).items() if key != "calls"}
@@ -196,23 +204,32 @@ def rung_of(message: AnyMessage) -> str | None:
     return rung if isinstance(rung, str) else None
 
 
-def real_results(recalled: Sequence[AnyMessage]) -> list[SupposedFact]:
+def real_results(
+    recalled: Sequence[AnyMessage],
+    *,
+    reads: Collection[str] = (),
+    now: str = "",
+    rungs: Collection[str] = ("real",),
+) -> list[SupposedFact]:
     """Return what real calls of earlier turns have shown, from a conversation with recalled calls.
 
-    Each is of another state than now, as far as is known.
+    Those after which only tools among `reads` were called are of the state with the digest `now`; each other is of
+    another one, as far as is known. `rungs` are who has answered.
     """
     calls = {call["id"]: call for each in recalled if isinstance(each, AIMessage) for call in each.tool_calls}
     found: list[SupposedFact] = []
     for message in recalled:
-        if isinstance(message, ToolMessage) and rung_of(message) == "real" and message.tool_call_id in calls:
-            call = calls[message.tool_call_id]
+        call = calls.get(message.tool_call_id) if isinstance(message, ToolMessage) else None
+        if call and call["name"] not in reads:
+            found = [{**each, "digest": ""} for each in found]
+        if call and isinstance(message, ToolMessage) and rung_of(message) in rungs:
             result: Any = text_of(message)
             with suppress(ValueError, RecursionError):
                 result = json.loads(result)
             status: CallStatus = "error" if message.status == "error" else "ok"
             shown = {"tool": call["name"], "args": call["args"], "status": status, "result": result}
             marks = {"undecided": True} if _metadata(message).get("undecided") else {}
-            found.append({**shown, **marks, "rung": "real", "digest": ""})  # type: ignore[typeddict-item]
+            found.append({**shown, **marks, "rung": rung_of(message), "digest": now})  # type: ignore[typeddict-item]
     return found
 
 
@@ -227,6 +244,11 @@ def is_made_up(message: AnyMessage) -> bool:
         return any(isinstance(each, dict) and bool(each.get("made_up")) for each in (marks, _metadata(message)))
     is_note = isinstance(message, HumanMessage) and message.name == NAME
     return is_note or _metadata(message).get("whole") is True
+
+
+def is_written(message: AnyMessage) -> bool:
+    """Return whether a message is the made-up result of a write of an earlier turn."""
+    return isinstance(message, ToolMessage) and _metadata(message).get("wrote") is True
 
 
 def _metadata(message: AnyMessage) -> JsonObject:

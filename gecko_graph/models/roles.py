@@ -78,9 +78,12 @@ class _PatchBearing(_Reply):
 
 
 class SimulatedResponse(_Reply):
-    """The simulator's reply where the change is asked for separately, as the paper does (appendix A.4)."""
+    """The simulator's reply where the change is asked for separately, as the paper does (appendix A.4).
 
-    status: Literal["ok", "error"]
+    Of a read it may say that it does not know: `unknown`, with what is not known as the result.
+    """
+
+    status: Literal["ok", "error", "unknown"]
     result: Json
 
     @model_validator(mode="before")

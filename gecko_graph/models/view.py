@@ -85,6 +85,26 @@ def view(state: Json, *, focus: Sequence[str] = (), budget: int) -> str:
     return draw_view(state, focus=focus, budget=budget).text
 
 
+def view_named(state: Json, *, focus: Sequence[str], named: Sequence[str], budgets: Sequence[int]) -> str:
+    """Return the view at the first of several budgets that shows all members whose names are among words.
+
+    Args:
+        state: A JSON document.
+        focus: Words to look for; see `view`.
+        named: Words, of which those that are the name of a member lead to what must be shown whole.
+        budgets: Characters, the smallest first; the last is taken where none is enough.
+    """
+    outline = Outline(state) if isinstance(state, (dict, list)) else None
+    found = [place for word in named[:MAX_WORDS] for place in outline.find(word)] if outline else []
+    found += [place for word in named[:MAX_WORDS] for place in outline.find_respelt(word)] if outline else []
+    keys = {(*place.node.path(), str(place.key)) for place in found if place.in_key and place.fit == 1}
+    for budget in budgets[:-1]:
+        drawn = draw_view(state, focus=focus, budget=budget)
+        if all(map(drawn.shows, keys)):
+            return drawn.text
+    return view(state, focus=focus, budget=budgets[-1])
+
+
 def draw_view(state: Json, *, focus: Sequence[str] = (), budget: int) -> View:
     """Return the `view` of a state, with a test for what it shows."""
     entire = escape(json.dumps(state, ensure_ascii=False, separators=(",", ":")))
@@ -248,7 +268,7 @@ def find_relevant(outline: Outline, words: Sequence[str]) -> Findings:
 def _weigh_word(outline: Outline, word: str, weight: float) -> None:
     """Add a word's weight; a name identifies a record, a field's name is the same in all records of a kind."""
     kinds: dict[str, list[Found]] = defaultdict(list)
-    for place in outline.find(word):
+    for place in [*outline.find(word), *outline.find_respelt(word)]:
         is_field = place.fit == 1 and place.in_key and place.key not in place.node.kids
         kinds["field" if is_field else "name" if place.is_name else str(place.fit == 1)].append(place)
     length = min(max(len(word), 2), 10) / 5

@@ -16,26 +16,28 @@ from langchain_core.messages import AnyMessage
 from ..events import event
 from ..models.ask import Ask, Reply, Where
 from ..models.focus import focus_words
-from ..models.formatting import cut, format_change, format_conversation, format_json, format_policy, format_steps
+from ..models.formatting import cut, format_answer, format_change, format_conversation, format_policy, format_steps
 from ..models.memory import open_rules, recall_calls
 from ..models.node import NodeScope
 from ..models.roles import ItemJudgement, Judgement
 from ..models.usage import add_usage
-from ..models.view import view
+from ..models.view import view_named
 from ..state import (
     Attempt,
     ChecklistItem,
     ItemStatus,
+    Json,
     JsonObject,
     JudgedItem,
     StopCode,
     UnjudgedAttempt,
     Verdict,
     VerdictStatus,
-)  # fmt: skip
+)
 from ..tools.descriptions import format_tools, pick_tools
 from ..tools.spec import ToolSpec
 from ..world.channels import GeckoState
+from ..world.known import find_unknown
 from ..world.provenance import Traced, trace_with
 from ..world.turn import earlier, human_turns, states_of, task_of
 from . import checks
@@ -52,7 +54,6 @@ FEEDBACK_CHARS = 4_000
 
 _CONDITION = re.compile(r"(?i)\b(?:if|unless|only when|in case|provided)\b")
 NOT_EVALUATED = (False, "")
-ANSWER_CHARS = 4_000
 ITEM_CHARS = 1_000
 
 
@@ -75,6 +76,7 @@ class Evidence:
     unasked: Sequence[str] = ()
     wanted: checks.Wanted = checks.NOTHING
     settled: VerdictStatus | None = None
+    supposed: Sequence[str] = ()
 
     def stopped(self, *codes: StopCode) -> bool:
         """Return whether the attempt ended for one of these reasons."""
@@ -142,6 +144,7 @@ def collect_evidence(
         unasked=checks.unasked_changes(items, before=before, after=after, steps=steps, keys=keys),
         wanted=wanted,
         settled=settled,
+        supposed=state.get("supposed") or (),
     )
 
 
@@ -155,7 +158,7 @@ def attach_verdict(evidence: Evidence, reply: Reply | None, traced: Traced) -> A
         usage = add_usage(usage, {"judge": reply.usage})
     verdict = build_verdict(evidence, judgement, failure)
     verdict["made_up"] = traced.made_up
-    for key in ("unsupported", "ambiguous"):
+    for key in ("unsupported", "ambiguous", "simulated_sentences"):
         if found := getattr(traced, key):
             verdict[key] = found
     if evidence.items_failure or (reply is not None and judgement is None and not reply.absent):
@@ -194,28 +197,33 @@ def needs_model(evidence: Evidence) -> bool:
 
 
 def build_ask(evidence: Evidence, scope: NodeScope, *, toolkit: Iterable[ToolSpec], question: int) -> Ask:
-    """Build the question: the items that no rule has found to hold, and the evidence.
+    """Build the question: the items that no rule has found to hold, what the planner saw, and the evidence.
 
     Where nothing has changed the final state is the one from the start: a quarter of the view then shows what items of
-    the kind "the file is there" need.
+    the kind "the file is there" need, or as much as shows all that the items name.
     """
     budget, attempt, messages = scope.context.view_chars, evidence.attempt, evidence.messages
     task = cut(task_of(messages), budget=budget)
     items = [item for item in evidence.items if not evidence.ruled.get(item["id"], NOT_EVALUATED)[0]]
-    words = focus_words(task, [item["description"] for item in evidence.items])
-    called = [step["call"]["name"] for step in attempt["steps"]]
+    descriptions: list[Json] = [item["description"] for item in evidence.items]
+    words, rooms = (
+        focus_words(descriptions, task),
+        [budget // part for part in ((1,) if attempt["change"] else (4, 2, 1))],
+    )
+    made: Any = {"state": evidence.before, "supposed": evidence.supposed, "messages": recall_calls(messages)}
+    unknown, called = find_unknown(attempt["steps"], **made), [step["call"]["name"] for step in attempt["steps"]]
     return Ask(
         role="judge",
         variables={
             "items": "\n".join(format_item(item, evidence.ruled) for item in items),
             "task": task,
             "tools": format_tools(toolkit, called=called, focus=words),
-            "conversation": format_conversation(earlier(messages), budget=budget // 2),
+            "conversation": format_conversation(earlier(messages), budget=budget),
             "policy": format_policy(messages, budget=budget // 2),
-            "steps": format_steps(attempt["steps"], budget=budget, sources=True),
+            "steps": format_steps(attempt["steps"], budget=budget, sources=True, unknown=unknown),
             "answer": format_answer(attempt),
             "change": format_change(evidence.before, evidence.after, budget=budget // 2),
-            "state": view(evidence.after, focus=words, budget=budget if attempt["change"] else budget // 4),
+            "state": view_named(evidence.after, focus=words, named=focus_words(descriptions), budgets=rooms),
         },
         reply=Judgement,
         where=Where(turn=human_turns(messages) - 1, attempt=attempt["number"], question=question),
@@ -231,12 +239,6 @@ def format_item(item: ChecklistItem, ruled: Mapping[str, tuple[bool, str]]) -> s
     if item["id"] in ruled:
         fields["by_rule"] = "its check does not hold"
     return json.dumps(fields, ensure_ascii=False)
-
-
-def format_answer(attempt: UnjudgedAttempt) -> str:
-    """Return the planner's answer; where there is none, why the attempt ended."""
-    answer = attempt["answer"]
-    return format_json(answer, budget=ANSWER_CHARS) if answer else f"(none; {attempt['stop_reason'] or 'no reason'})"
 
 
 def build_verdict(evidence: Evidence, judgement: Judgement | None, failure: str | None) -> Verdict:

@@ -6,7 +6,7 @@ also the failed attempt's calls and the judge's feedback.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
@@ -21,6 +21,7 @@ from ..models.formatting import cut, text_of
 from ..models.node import NodeScope
 from ..models.prompts import Prompts, fence, variables_of
 from ..models.view import view
+from ..retrieval.index import split_words
 from ..retrieval.search import ToolSearch
 from ..state import Call, JsonObject, Stop
 from ..tools.descriptions import find_fitting, pick_tools
@@ -163,16 +164,23 @@ def bind_tools(
 ) -> tuple[list[JsonObject], str]:
     """Return the tools that the gate leaves open, and a note on those that the task state does not admit.
 
-    Noted are those that were called last, and those that fit the task.
+    Noted are those that were called last, and those that fit the task, which speaks of them.
     """
     steps, now = state.get("steps", []), state["task_state"]
     closed = find_closed(gated, now, seed=context.seed, steps=steps, untrusted=untrusted_of(state)) if gated else {}
     masked = find_masked(closed, context)
     bound = [tool for tool in tools if resolve(tool["function"]["name"]) not in masked] if masked else list(tools)
     named = {step["call"]["name"] for step in steps[-LAST_CALLS:]}
-    named |= find_fitting(gated, focus_words(state["task"])) if closed else set()
+    fitting, spoken = find_fitting(gated, focus_words(state["task"])) if closed else (), {*split_words(state["task"])}
+    named |= {name for name in fitting if is_spoken_of(name, spoken)}
     noted = {name: found for name, found in closed.items() if name in named and name not in masked}
     return bound, format_closed(noted, budget=context.view_chars // 2)
+
+
+def is_spoken_of(name: str, words: Collection[str]) -> bool:
+    """Return whether words have most of a tool's name, or what it acts on, which stands last: the engine."""
+    own = split_words(name)
+    return bool(own) and (own[-1] in words or 2 * sum(each in words for each in own) > len(own))
 
 
 def build_messages(state: AttemptState, context: GeckoContext, prompts: Prompts, gated: str = "") -> list[BaseMessage]:

@@ -20,7 +20,8 @@ from ..values.finding import atoms_of, canonical, forms_of, whole_form
 from ..values.patch import apply_patch, equal, pointer, same_value
 from ..values.places import Place, as_text, json_path, path_tokens, scalars, value_at
 from ..world.booking import SHORTEST, SPOT
-from ..world.provenance import MOST_VALUES, search_state
+from ..world.given import search_state
+from ..world.provenance import MOST_VALUES
 from ..world.records import Ambiguous, Binding, Departure, PlannedCall
 
 SHOWN = 80

@@ -74,7 +74,7 @@ def ask_person(
     *,
     allowed: Sequence[Sequence[str]],
     needs_id: bool = False,
-    edited: JsonObject | None = None,
+    more: JsonObject | None = None,
 ) -> Generator[list[Work], list[Reply], list[Decision]]:
     """Return a decision on each call, one of those `allowed` for it.
 
@@ -83,7 +83,8 @@ def ask_person(
     is the task's, and not enough where the very same was asked and answered before. Without either it counts for the
     turn's first question, if not `needs_id`. What is wrong with an answer stands above the same question. The node must
     have done nothing before: a resume runs it again. Who asks a second time, after an edit, is given `edited` back by
-    `find_edited` then.
+    `find_edited` then. `more` are further keys of the question: that, and under `gecko` what the descriptions say as
+    data, for front ends of one's own.
 
     Raises GeckoError where there is no checkpointer, without which a run cannot pause.
     """
@@ -111,8 +112,7 @@ def ask_person(
             first = f"The answer could not be used: {problem}\n\n{descriptions[0]}" if problem else descriptions[0]
             request = build_request(calls, [first, *descriptions[1:]], allowed)
             schema = build_schema(own, allowed)
-            more = {} if edited is None else {"edited": edited}
-            raise raise_question({"id": own, **request, **more}, config["configurable"], schema)
+            raise raise_question({"id": own, **request, **(more or {})}, config["configurable"], schema)
         row = {"v": VERSION, "rev": 1, "content": content, "decisions": decisions}
         if (yield from use(claims.ledger.claim, thread_id, f"{ANSWERS}{own}", claims.answers, row)):
             yield from use(spend, claims.standing)

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import cast
 
 from langchain_core.messages import AnyMessage
 
 from ..models.ask import Work
-from ..models.formatting import cut, format_call, format_change, format_complaint, format_json, one_line
+from ..models.formatting import cut, format_change, format_complaint, format_json, one_line
 from ..state import VERSION, Json, JsonObject, Origin, Rehearsal, Step
 from ..tools import Toolkit
+from ..tools.spec import ToolSpec
 from ..values.digest import digest
 from ..values.patch import apply_fitting
-from ..world.records import Binding, PlannedCall, Prediction, Preview, Undo
+from ..world.records import PlannedCall, Prediction, Preview, Undo
 from ..world.undo import UndoFinder
-from .bindings import PlanResults, template, with_holes
+from .bindings import PlanResults, with_holes
 from .claims import Steps
 from .policy import ReviewPolicy
 
@@ -25,8 +26,8 @@ CHANGE_CHARS = 2_000
 RESULT_CHARS = 1_000
 REASON_CHARS = 300
 SHOWN = 120
+SENTENCE = re.compile(r"(?<=[.!?])\s")
 MARKS = ("observed", "stale", "invented", "may_refuse", "supposed", "evidence")
-OVERRULED = "refused by what was learned, approve it to have it made all the same"
 
 
 def make_preview(
@@ -38,7 +39,7 @@ def make_preview(
     toolkit: Toolkit,
     policy: ReviewPolicy,
 ) -> Preview | None:
-    """Return what an accepted plan has left to do; None where that is nothing."""
+    """Return what a plan has left to do; None where that is nothing, or reads alone of one that asks the user."""
     attempt = next(each for each in rehearsal["attempts"] if each["number"] == rehearsal["chosen"])
     made = {step["call"]["id"] for step in done}
     steps = {step["call"]["id"]: step for step in attempt["steps"]}
@@ -56,9 +57,12 @@ def make_preview(
         planned |= {"bindings": rests.bindings, "ambiguous": rests.ambiguous, "expects": rests.expects}
         left = [each for each in made_up if each["argument"] not in rests.arguments or not each["origin"]["path"]]
         derived = find_derived(origins.get(call["id"], {}), rests.arguments)
-        calls.append({**planned, "made_up": left, "may_refuse": rules, "derived": derived})
+        sources = find_sources(origins.get(call["id"], {}), rests.arguments, attempt["steps"])
+        calls.append({**planned, "made_up": left, "may_refuse": rules, "derived": derived, "sources": sources})
     for each in calls:
         each["rehearse_after"] = each["call"]["id"] in reads
+    if rehearsal["verdict"]["status"] != "accepted" and all(toolkit.is_read(each["call"]["name"]) for each in calls):
+        return None
     return finish_preview(calls, state, toolkit=toolkit, policy=policy) if calls else None
 
 
@@ -68,22 +72,47 @@ def find_derived(origins: Mapping[str, Sequence[Origin]], bound: Collection[str]
     return [f"{path.removeprefix('$.')}: {shown[0]}" for path, shown in left.items() if shown and path not in bound]
 
 
+def find_sources(origins: Mapping[str, Sequence[Origin]], bound: Collection[str], steps: Sequence[Step]) -> list[str]:
+    """Return where the arguments come from that stand neither in the task nor among those that are bound."""
+    found: list[str] = []
+    for path, marks in origins.items():
+        first = marks[0] if marks else None
+        if first is None or path in bound or first["kind"] != "stated" or any(each["from"] == "task" for each in marks):
+            continue
+        number = first.get("step", 0)
+        of_step = f"the result of {steps[number - 1]['call']['name']}" if 0 < number <= len(steps) else ""
+        places = {"result": of_step, "state": "the task state", "conversation": "an earlier turn"}
+        if place := places.get(first["from"]):
+            found.append(f"{bare(path)}: from {place}")
+    return found
+
+
 def plan_call(step: Step, toolkit: Toolkit) -> PlannedCall:
     """Return a simulated step as a call that is to be made, whose arguments rest on nothing but themselves."""
-    call = step["call"]
+    call, about = step["call"], tell_tool(toolkit[step["call"]["name"]])
     return {
         "call": call,
-        "effect": toolkit[call["name"]].effect or "unknown",
+        "effect": about["effect"],
+        "does": about["does"],
+        "where": about["where"],
         "predicted": predict(step),
         "bindings": [],
         "ambiguous": [],
         "made_up": [],
         "unclear": step["outcome"].get("unclear", []) if "outcome" in step else [],
         "overruled": step["outcome"].get("overruled", []) if "outcome" in step else [],
+        "may_refuse": step["outcome"].get("may_refuse", []) if "outcome" in step else [],
         "rehearse_after": False,
         "review": "allow",
         "reason": "",
     }
+
+
+def tell_tool(tool: ToolSpec) -> JsonObject:
+    """Return what a person should know of a call's tool: what it does, by its first sentence, and where."""
+    binding, does = tool.binding, SENTENCE.split(one_line(tool.description), maxsplit=1)[0]
+    where = f"{binding.method.upper()} {binding.path}" if binding else ""
+    return {"effect": tool.effect or "unknown", "does": cut(does, budget=REASON_CHARS), "where": where}
 
 
 def predict(step: Step) -> Prediction:
@@ -161,36 +190,6 @@ def preview_digest(calls: Sequence[PlannedCall], start: str) -> str:
     return digest([start, [[with_holes(each), *([each["answered"]] if "answered" in each else [])] for each in calls]])
 
 
-def describe_calls(preview: Preview, left: Sequence[PlannedCall], state: JsonObject) -> dict[str, str]:
-    """Return what a person should know of each call, by its id; what tools returned is cut, and fenced as data.
-
-    What is said of the first call that is asked about holds the whole plan: some front ends show nothing else.
-    """
-    numbers = {each["call"]["id"]: number for number, each in enumerate(preview["calls"], 1)}
-    tools = {each["call"]["id"]: each["call"]["name"] for each in preview["calls"]}
-    names = {id_: f"step {number} ({tools[id_]})" for id_, number in numbers.items()}
-    plan = [f"{n}. {format_call(each['call'])}, {each['review']}" for n, each in enumerate(preview["calls"], 1)]
-    texts, asked = dict[str, str](), False
-    for planned, before, after in with_states(left, state):
-        call, predicted = planned["call"], planned["predicted"]
-        reason = f": {cut(one_line(planned['reason']), budget=REASON_CHARS)}" if planned["reason"] else ""
-        change = format_change(before, after, budget=CHANGE_CHARS)
-        is_first = len(plan) > 1 and planned["review"] == "ask" and "answered" not in planned and not asked
-        asked = asked or is_first
-        whole = [f"The plan, {len(plan)} calls:", fence("\n".join(plan)), ""] if is_first else []
-        lines = [
-            f"Predicted by {predicted['rung']}: {predicted['status']}",
-            fence(format_json(predicted["result"], budget=RESULT_CHARS)),
-            f"Changes the task state:\n{fence(change)}" if before != after else "Leaves the task state as it is.",
-        ]
-        if predicted.get("invented") and predicted["status"] == "ok" and planned["effect"] != "read":
-            lines = ["Its effect is not known here."]
-        head = f"Step {numbers[call['id']]} of {len(numbers)}, {call['name']}{reason}"
-        lines += [describe_undo(planned["undo"])] if "undo" in planned else []
-        texts[call["id"]] = "\n".join([*whole, head, *lines, *describe_dependencies(planned, names)])
-    return texts
-
-
 def describe_undo(undo: Undo) -> str:
     """Return what takes a call back, in a line."""
     if undo["status"] == "timeout":
@@ -209,46 +208,12 @@ def describe_undo(undo: Undo) -> str:
 
 
 def _show(place: str, value: Json, holes: Mapping[str, str]) -> str:
-    return f"<the real {holes[place]} of its result>" if place in holes else format_json(value, budget=SHOWN)
+    return f"<the real {bare(holes[place])} of its result>" if place in holes else format_json(value, budget=SHOWN)
 
 
-def describe_dependencies(planned: PlannedCall, names: Mapping[str, str]) -> Iterator[str]:
-    """Yield what a call rests on, a line for each argument."""
-
-    def place(binding: Binding) -> str:
-        where = f"{cut(binding['path'], budget=SHOWN)} in the result of {names.get(binding['call'], binding['call'])}"
-        return f"{where}, predicted {format_json(binding['predicted'], budget=SHOWN)}"
-
-    for argument, parts in template(planned):
-        yield f"- {argument}: {describe_parts(parts, place)}."
-    for each in planned["ambiguous"]:
-        sources = ", or ".join(map(place, each["sources"]))
-        yield f"- {each['argument']}: not certain where it comes from: {sources}. Edit it to give its value."
-    for binding in planned.get("expects") or ():
-        yield f"- {binding['argument']}: holds only if the real {place(binding)}, is the same."
-    if planned["predicted"].get("stale"):
-        yield "- what is predicted was read for real: it may not show the changes before."
-    for made_up in planned["made_up"]:
-        yield f"- {made_up['argument']}: made up; nothing real supports it."
-    yield from (f"- {derived} (computed, not stated)." for derived in planned.get("derived", ()))
-    open_points = [("may be refused", each) for each in planned.get("may_refuse", ())]
-    open_points += [(OVERRULED, each) for each in planned.get("overruled", ())]
-    for word, text in [*open_points, *(("could not be checked", each) for each in planned.get("unclear", ()))]:
-        yield f"- {word}: {cut(one_line(text), budget=REASON_CHARS)}"
-
-
-def describe_parts(parts: Sequence[str | Binding], place: Callable[[Binding], str]) -> str:
-    """Return a text with a mark for each hole, such as does not stand in it otherwise, and what the marks stand for."""
-    holes = {f"{each['call']} {each['path']}": each for each in parts if not isinstance(each, str)}
-    if len(parts) == 1:
-        return f"its value is the real {next(map(place, holes.values()))}"
-    texts = [cut(each, budget=max(SHOWN // 2, CHANGE_CHARS // len(parts))) for each in parts if isinstance(each, str)]
-    deep = 1 + max(len(run) for run in ["", *re.findall(r"\[+(?=\d)", "\n".join(texts))])
-    marks = {key: "[" * deep + str(number) + "]" * deep for number, key in enumerate(holes, 1)}
-    quoted = iter([format_json(each, budget=CHANGE_CHARS)[1:-1] for each in texts])
-    shown = [next(quoted) if isinstance(each, str) else marks[f"{each['call']} {each['path']}"] for each in parts]
-    stands = "; ".join(f"{marks[key]} is the real {place(each)}" for key, each in holes.items())
-    return f'"{cut("".join(shown), budget=2 * CHANGE_CHARS)}"; {cut(stands, budget=2 * CHANGE_CHARS)}'
+def bare(path: str) -> str:
+    """Return a JSON path as people write it: `order_id` of `$.order_id`."""
+    return path.removeprefix("$.")
 
 
 def fence(text: str) -> str:

@@ -20,7 +20,7 @@ limits: {max_retries: 3}          # any field of GeckoContext
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from math import ceil
 from pathlib import Path
@@ -52,6 +52,7 @@ from ..world.turn import undo_message
 from ..world.world import check_setup
 from .format import ScenarioEntry, compile_reference, read_scenario
 from .tools import add_contracts, check_calls, check_names, is_in_module, toolkit_of
+from .verdicts import read_verdicts
 
 FIRST = "files"
 """The example that `demo` runs by default."""
@@ -98,7 +99,7 @@ class Scenario(Case):
 
     @classmethod
     def load(cls, path: str | Path, *, allow_outside: bool = False) -> Scenario:
-        """Read a scenario from a YAML or JSON file.
+        """Read a scenario from a YAML or JSON file; of a conversation also the verdicts on claims beside it.
 
         Args:
             path: The file.
@@ -113,7 +114,8 @@ class Scenario(Case):
             document = read_document(file)
         except ToolkitError as error:
             raise ScenarioError(str(error)) from None
-        return cls.from_dict(document, where=str(file), folder=file.parent, allow_outside=allow_outside)
+        read = cls.from_dict(document, where=str(file), folder=file.parent, allow_outside=allow_outside)
+        return replace(read, verdicts=read_verdicts(file)) if read.user else read
 
     @classmethod
     def from_dict(

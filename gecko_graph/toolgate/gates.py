@@ -9,13 +9,14 @@ from ..models.formatting import cut, format_call, format_complaint, format_json,
 from ..schemas.complaints import find_faults
 from ..state import VERSION, Call, Category, Outcome, Step
 from ..tools import Toolkit
-from ..values.finding import Found
-from ..values.places import scalars_of
+from ..values.places import as_text, clock
 from ..world.channels import Proposal
 from ..world.commit import category_of, is_void
+from ..world.decided import day_of
+from ..world.known import Sourced
 from ..world.provenance import is_planned
 from ..world.refusals import is_same_call
-from ..world.rung import refuse
+from ..world.rung import answered_calls, refuse
 from ..world.turn import stop
 from .channels import ForwardState, Need, Rejection
 
@@ -39,18 +40,29 @@ def check(proposal: Proposal, state: ForwardState, toolkit: Toolkit) -> Outcome:
         return outcome
     kept = cast("Outcome", {key: value for key, value in outcome.items() if key != "observed"})
     error: Outcome = {**kept, "patch": []}
-    return {**error, "category": category_of_refusal(proposal, state)} if outcome["rung"] == "contract" else error
+    return (
+        {**error, "category": category_of_refusal(proposal, state, toolkit)} if outcome["rung"] == "contract" else error
+    )
 
 
-def category_of_refusal(proposal: Proposal, state: ForwardState) -> Category:
-    """Return what kind of refusal P's is: by a written policy, of values that nothing known holds, or of the state."""
-    if any(broken["kind"] == "policy" for broken in proposal["outcome"].get("violations", [])[:1]):
+def category_of_refusal(proposal: Proposal, state: ForwardState, toolkit: Toolkit) -> Category:
+    """Return what kind of refusal P's is: by a written policy, of values that nothing known gives, or of the state.
+
+    What the state refuses whatever the arguments are is no fault of theirs.
+    """
+    call, broken = proposal["call"], proposal["outcome"].get("violations", [])[:1]
+    if any(each["kind"] == "policy" for each in broken):
         return "policy"
+    tool, now = toolkit[call["name"]], clock(state["task_state"])
+    if tool.contract is not None and tool.contract.is_gated:
+        found = tool.contract.admissible(state["task_state"], now=now, calls=answered_calls(state.get("steps", [])))
+        if found.word == "no" and any(as_text(each["error"]) == found.reason for each in broken):
+            return "state_dependency"
+    said = [state["task"], *map(text_of, state["conversation"])]
     done = [step["outcome"]["result"] for step in state.get("steps", []) if is_planned(step)]
-    sources = [state["task"], *map(text_of, state["conversation"]), *done, state["task_state"]]
-    known, args = Found(sources), list(proposal["call"]["args"].values())
-    values = [leaf for leaf in scalars_of(args, keys=True) if leaf is not None and not isinstance(leaf, bool)]
-    return "state_dependency" if all(known.holds(each, "verbatim") for each in values) else "hallucinated_value"
+    values = Sourced(said, done, now or day_of(said), state=state["task_state"])
+    given = values.gives(call["args"], tool.parameters)
+    return "state_dependency" if given else "hallucinated_value"
 
 
 def phase_of(outcome: Outcome) -> Literal["P", "Q"]:

@@ -62,8 +62,6 @@ def contrary_of(concept: str) -> str:
 
 PREDICATES: Mapping[str, tuple[str, int]] = dict(_read_concepts())
 """By stem: the concept and its sign."""
-DEEDS = {(each.rstrip("-"), -1 if each.endswith("-") else 1) for each in set_of("deeds")}
-"""Concepts, with their signs, of what can be done to a thing."""
 _EMPTY = set_of("empty") | set_of("unit_words")
 _ALIKE = {stem(other): stem(words[0]) for words in map(str.split, WORDS["synonyms"].split(";")) for other in words[1:]}
 _IDIOMS = [(re.compile("|".join(alternatives), re.I), to) for to, *alternatives in WORDS["idioms"]["rows"]]
@@ -75,7 +73,6 @@ def _stems(words: str) -> frozenset[str]:
 
 _KIN = {concept: words.split() for concept, words in _read_rows("kin")}
 _IMPLIED = {kind: _stems(words) for kind, words in _read_rows("implied")}
-_RIVALS = list(map(_stems, WORDS["rivals"].split(";")))
 PLACES = _stems(WORDS["places"])
 """Words that may be added."""
 
@@ -109,8 +106,3 @@ def kin_of(concept: str) -> Sequence[str]:
 def implied_by(kind: str) -> frozenset[str]:
     """Return the words that need not be said beside a figure of a kind, such as `price` beside euros."""
     return _IMPLIED.get(kind, frozenset())
-
-
-def opponents_of(word: str) -> frozenset[str]:
-    """Return the words that cannot stand for one: `brother` for `sister`."""
-    return frozenset(other for group in _RIVALS if word in group for other in group if other != word)

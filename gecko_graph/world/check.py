@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any, Protocol
 
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import SystemMessage, ToolMessage
 
 from ..contracts.run import Admissibility
 from ..events import event
 from ..models.ask import Ask, Reply, Where
-from ..models.formatting import format_conversation, format_json, format_steps, text_of
+from ..models.formatting import format_conversation, format_json, format_policy, format_steps, text_of
 from ..models.node import NodeScope
 from ..models.prompts import is_secret
 from ..models.roles import SemanticVerdict
@@ -27,9 +27,10 @@ from ..tools import Toolkit
 from ..tools.check import check_by_rule
 from ..tools.descriptions import Field
 from ..tools.spec import ToolSpec
-from ..values.finding import Found
+from ..values.finding import Found, number_words
 from ..values.places import excerpt, json_path, value_at
 from .channels import AttemptState, SemanticRecord
+from .decided import Decided, day_of
 from .ladder import build_trace, emit_result
 from .reducers import find
 from .refusals import complain
@@ -137,7 +138,7 @@ def _check_by_model(
     for each in checked:
         # what a tool that runs for real finds tells more
         if each.tool and not each.complaints and not runs_for_real(each.tool, scope.context):
-            each.places = sources.find_unsupported(each.tool.parameters, each.call["args"])
+            each.places = sources.find_unsupported(each.tool, each.call["args"])
             each.key = semantic_key(each.call["name"], each.call["args"]) if each.places else ""
     known = state.get("argument_verdicts", [])
     questions = {each.key: each for each in checked if each.places and not _find(known, each.key)}
@@ -177,14 +178,18 @@ class _Sources:
         results = [outcome["result"] for outcome in reversed(outcomes) if outcome["status"] == "ok"]
         results += [text_of(each) for each in messages if type(each) is ToolMessage and each.status != "error"]
         self._results = Found(results)
-        self._words = Found([state["task"], *(text_of(each) for each in messages if type(each) is not ToolMessage)])
+        words = [text_of(each) for each in messages if type(each) is not ToolMessage]
+        self._words = Found(map(number_words, [state["task"], *words]))
+        self._decided = Decided([state["task"], *reversed(words)], results, find_now(state))
 
-    def find_unsupported(self, schema: JsonObject, args: JsonObject) -> list[str]:
+    def find_unsupported(self, tool: ToolSpec, args: JsonObject) -> list[str]:
         """Return the places of arguments to ask about: those that no source gives.
 
-        What stands in the conversation, but has a form that its schema prescribes, is asked about as well. A value that
-        a tool returned never is, whatever its form, and of prose only figures need a source.
+        What stands in the conversation, but has a form that its schema prescribes, is asked about as well, unless rules
+        know the form. A value that a tool returned never is, whatever its form, and of prose only figures need a
+        source.
         """
+        schema = tool.parameters
         open_ = find_undecided(schema, args)
         return [
             place
@@ -192,6 +197,7 @@ class _Sources:
             if not self._results.holds(value_at(args, place), "verbatim")
             if not is_secret(place.rpartition(".")[2])
             if prescribes_format(schema, place) or not self._is_said(place, value_at(args, place))
+            if not self._decided.decides(place, args, schema, tool.about)
         ]
 
     def _is_said(self, place: str, value: Json) -> bool:
@@ -200,6 +206,12 @@ class _Sources:
             return self._words.holds(value, "normal" if isinstance(value, int | float) else "verbatim")
         figures = [word for word in value.split() if any(map(str.isdigit, word))]
         return all(self._words.holds(each, "normal") or self._results.holds(each, "normal") for each in figures)
+
+
+def find_now(state: AttemptState) -> str:
+    """Return the time of the task state, else the day that the policy says is today; empty where neither is known."""
+    policies = [text_of(each) for each in state.get("conversation", []) if isinstance(each, SystemMessage)]
+    return clock(state.get("task_state")) or day_of(policies)
 
 
 def _build_ask(checked: _Checked, state: AttemptState, where: Where) -> Ask:
@@ -216,7 +228,8 @@ def _build_ask(checked: _Checked, state: AttemptState, where: Where) -> Ask:
         "task": state["task"],
         "conversation": format_conversation(earlier(state.get("conversation", [])), budget=DIGEST_CHARS),
         "results": format_steps(answered, budget=DIGEST_CHARS) if answered else "",
-        "now": clock(state.get("task_state")) or "",
+        "policy": format_policy(state.get("conversation", []), budget=DIGEST_CHARS),
+        "now": find_now(state),
         "arguments": format_json(args, budget=ARGUMENT_CHARS),
         "undecided": "\n".join(checked.places),
     }

@@ -19,7 +19,7 @@ from ..values.digest import check_json
 from ..values.patch import apply_patch, booked_patch, overlap
 from .channels import AttemptState
 from .ladder import build_trace, run_concurrently
-from .model import ask_patch, suppose
+from .model import ask_patch, keep_facts, suppose
 from .rung import Answer, RungRequest, gate, open_contract, refuse, request_of, unchecked
 from .state_rules import NO_RULES, StateRules
 
@@ -152,7 +152,7 @@ def commit(
         booked["refused"] = f"a read changes nothing: {dropped} operations were dropped"
     if outcome.get("observed"):
         after, booked = _book_observed(after, booked, rules, shifted=make_patch(request.state, state))
-    return Commit(after, booked, suppose(request, outcome))
+    return Commit(after, booked, {**suppose(request, outcome), **keep_facts(here, patch, after)})
 
 
 def _gate_again(later: RungRequest, outcome: Outcome) -> tuple[Outcome, Answer | None]:

@@ -16,10 +16,12 @@ from datetime import date, timedelta
 from itertools import islice, permutations, product
 from typing import Any, NamedTuple, TypeAlias
 
+from ..models.focus import split_term
 from ..schemas.specimens import is_identifier
 from ..state import Json
 from ..values.finding import Atom, atoms_of, canonical, durations_of, fold, forms_of, holds_words
 from ..values.places import Place, scalars
+from .given import Tally
 
 TWO_WAYS = "one of two ways to read the date"
 MOST_VALUES = 10_000
@@ -46,6 +48,10 @@ _CLOCK = re.compile(r"(\d{1,2}):(\d\d)")
 _DATE = re.compile(r"(\d{4})~(\d{1,2})-(\d{1,2})")
 _CALENDAR = re.compile(r"(?i)day|month|year|hour|minute")
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_LISTED = re.compile(r"(?i)\b(?:mean|average)\b")
+_NEAREST = re.compile(r"(?i)\bnearest (ten|hundred|thousand|million)")
+_SIZES = {"ten": 10, "hundred": 100, "thousand": 1_000, "million": 1_000_000}
+_WITH_WORD = re.compile(r"(\d+(?:\.\d+)?)-?[a-z]+", re.ASCII)
 _RELATIVE = re.compile(
     rf"(?i)\b(?P<which>next|this|coming|last|past|on|by|until|till|for|every)? ?(?P<weekday>{'|'.join(_DAYS)})s?\b"
     r"|\b(?P<word>day (?:after|before)(?: tomorrow| yesterday)?|today|tonight|now|tomorrow|yesterday)\b"
@@ -83,6 +89,9 @@ class Knowledge:
     computed: list[Number] = field(default_factory=list)
     now: str = ""
     """The clock of the task state, unless that is made up."""
+    counters: Sequence[Tally] = ()
+    limits: Sequence[Number] = ()
+    """Numbers in the description of the tool that is called."""
 
     def derive(self, atom: Atom, value: Json, name: str, about: str, args: Json) -> list[Any] | None:
         """Return what a part of an argument follows from; None where one operation does not give it.
@@ -98,12 +107,25 @@ class Knowledge:
             return self._numbered(whole, value, name, about) or self._computed(whole, args)
         return self._composed(atom)
 
+    def repeat(self, whole: str, name: str) -> list[Any] | None:
+        """Return why a number is known though a simulated result was the first to hold it.
+
+        A counter of the state gives it to a thing of the name (of an empty name any counter may), or the user's words
+        name what it is computed from.
+        """
+        if whole.replace(".", "", 1).isdecimal() and (found := self._computed(whole, {}, named=True)):
+            return found
+        wanted, own = int(whole) if whole.isdecimal() else None, {*split_term(name)} - {"number"}
+        near = (each for each in self.counters if wanted in each.numbers and (not own or own & each.words))
+        return next((_follow([each.mark], f"{whole}: the next number of its counter") for each in near), None)
+
     # numbers
 
     def _numbered(self, whole: str, value: Json, name: str, about: str) -> list[Any] | None:
         """Return the known number that a number is in another unit, without its sign, rounded, or a part of."""
         number, text = float(whole), f"{name} {about}".casefold()
         others = {f"±{whole}": f"-(-{whole})"}
+        others |= {f"{word}{whole}": f"{word} {whole}" for word in split_term(text)}
         if number < 0 and any(_DIRECTED.search(said) for said, _ in self.said):
             others[whole[1:]] = f"-({whole[1:]})"
         if isinstance(value, str) or is_identifier(name) or _CALENDAR.search(name):
@@ -121,21 +143,42 @@ class Knowledge:
         form = next((form for form in others if form in self.forms), "")
         return _follow(self.forms[form], f"{whole} = {others[form]}") if form else None
 
-    def _computed(self, whole: str, args: Json) -> list[Any] | None:
+    def _computed(self, whole: str, args: Json, *, named: bool = False) -> list[Any] | None:
         """Return the two numbers, or the list, that belong together and give a number."""
         wanted, digits = float(whole), max(2, len(whole.partition(".")[2]))
-        found = (each for each in self._operations(wanted, args) if round(each[0], digits) == wanted)
+        sizes = {_SIZES[near.lower()] for text, _ in self.said for near in _NEAREST.findall(text)}
+        found = (
+            each
+            for each in (self._named() if named else self._operations(wanted, args))
+            if round(each[0], digits) == wanted or any(round(each[0] / size) * size == wanted for size in sizes)
+        )
         return next((_follow(marks, f"{whole} = {shown}") for _, shown, marks in found), None) if wanted else None
 
-    def _operations(self, wanted: float, args: Json) -> Iterator[_Result]:
+    def _said(self) -> list[Number]:
         forms = {form: mark for text, mark in self.said for form in forms_of(text) if _PLAIN.fullmatch(form)}
         said = [Number(float(form), form, mark) for form, mark in forms.items()][-MOST_SAID:]
-        said += [each for each in self.computed[-MOST_SAID:] if each.value]
-        text = " ".join(words for words, _ in self.said)
+        return said + [each for each in self.computed[-MOST_SAID:] if each.value]
+
+    def _named(self) -> Iterator[_Result]:
+        """Yield what the user's words name both operands of: two of their numbers, or one and a field by its name."""
+        said, text = self._said(), " ".join(words for words, _ in self.said)
         cues = {sign for sign, cue in _CUES.items() if cue.search(text)}
         prices = {form for near in _CUES["×"].findall(text) for form in forms_of(near)}
         for one, other in permutations(said, 2):
             yield from _operate(one, other, cues if one.text in prices else cues - {"×"})
+        if _LISTED.search(text):
+            yield from _means(self.said)
+        heard = {*split_term(text)}
+        for result, mark_at in reversed(self.results):
+            for place, record in _records(result).items():
+                fields = [(key, each) for key, each in _numbers(record) if heard & {*split_term(str(key))}]
+                for key, each in fields[:MOST_NUMBERS]:
+                    yield from _rest(Number(each, canonical(each), mark_at((*place, key))), said, self.limits)
+
+    def _operations(self, wanted: float, args: Json) -> Iterator[_Result]:
+        yield from self._named()
+        said, text = self._said(), " ".join(words for words, _ in self.said)
+        cues = {sign for sign, cue in _CUES.items() if cue.search(text)}
         counts = [each for _, each in scalars(args) if type(each) is int and each != wanted]
         factors = [*said, *(Number(each, str(each), None) for each in counts)]
         spoken, small = fold(text), list[Number]()
@@ -212,10 +255,14 @@ class Knowledge:
         whole = atom.wholes[0]
         if _ADDRESS.fullmatch(whole):
             return None
+        if (found := _WITH_WORD.fullmatch(whole)) and (
+            marks := self.forms.get(found[1]) or self.forms.get(f"#{found[1]}")
+        ):
+            return _follow(marks, f"{whole}: {found[1]} with its unit")
         pieces = [piece for piece in _PIECES.split(whole) if piece.strip(".~")]
-        found = [self._piece(piece, atom if piece == whole else None) for piece in pieces]
+        parts = [self._piece(piece, atom if piece == whole else None) for piece in pieces]
         return (
-            _follow([mark for marks in found for mark in marks or ()], f"{whole}: put together") if all(found) else None
+            _follow([mark for marks in parts for mark in marks or ()], f"{whole}: put together") if all(parts) else None
         )
 
     def _piece(self, piece: str, atom: Atom | None) -> list[Any] | None:
@@ -244,6 +291,22 @@ def _operate(one: Number, other: Number, signs: set[str]) -> Iterator[_Result]:
     if "%" in signs and 0 < b <= 100:
         for share, text in ((b, ""), (100 + b, "100 + "), (100 - b, "100 - ")):
             yield a * share / 100, f"({text}{other.text}) % of {one.text}", marks
+
+
+def _rest(one: Number, said: Sequence[Number], limits: Sequence[Number]) -> Iterator[_Result]:
+    """Yield what a field is more or less than a number of the user's, and what it leaves of a limit of the tool's."""
+    for other in said:
+        yield from _operate(other, one, {"+", "-"})
+        yield from _operate(one, other, {"-"})
+    for limit in limits:
+        yield from _operate(limit, one, {"-"})
+
+
+def _means(said: Sequence[tuple[str, Any]]) -> Iterator[_Result]:
+    for text, mark in said:
+        numbers = [float(form) for form in forms_of(text) if _PLAIN.fullmatch(form)]
+        if len(numbers) > 2:
+            yield sum(numbers) / len(numbers), f"the mean of {len(numbers)} numbers", [mark]
 
 
 def _records(result: Json) -> dict[Place, _Record]:
@@ -315,3 +378,8 @@ def list_lengths(result: Json) -> set[str]:
     """Return how many items the lists of a result have."""
     items = {place[: at + 1] for place, _ in scalars(result) for at, token in enumerate(place) if type(token) is int}
     return set(map(str, Counter(item[:-1] for item in items).values()))
+
+
+def days_meant(text: str, base: date) -> set[date]:
+    """Return the days that the relative words of a text may mean, counted from a day."""
+    return {day for found in _RELATIVE.finditer(text) for day in _meant(base, found)}

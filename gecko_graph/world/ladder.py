@@ -18,13 +18,14 @@ from ..models.ask import AnyAsk, Ask, Reply
 from ..models.conversation import build_step_message
 from ..models.node import NodeScope
 from ..schemas.complaints import find_faults, is_error_body
-from ..state import Call, Filled, Outcome, PassedRung, Step
+from ..state import Call, Filled, JsonObject, Outcome, PassedRung, Step
 from ..tools import Toolkit
+from ..tools.spec import ToolSpec
 from ..values.digest import check_json, clone, digest
 from .channels import AttemptState, Proposal
 from .filled import Held, complete
 from .model import fact_key, model_rung
-from .rung import NO_ANSWER, Answer, Pass, Rung, RungGenerator, RungRequest, gate, request_of
+from .rung import NO_ANSWER, Answer, Pass, Rung, RungGenerator, RungRequest, gate, request_of, runs_for_real
 from .rungs import contract_rung, example_rung, python_rung, real_rung, schema_rung
 from .turn import spent_budget
 
@@ -83,6 +84,9 @@ def simulator(
 ) -> Generator[list[AnyAsk], list[Reply], dict[str, Any]]:
     """Answer the next call (`serial`), or all calls of the planner's message from one state (`snapshot`, `strict`).
 
+    Reads that follow each other, and that no function of a user's answers, are asked about at once: none changes what
+    the others see.
+
     Once the calls before have spent a budget, the others of the message are not made; the planner ends the attempt.
 
     Raises:
@@ -97,7 +101,9 @@ def simulator(
             raise ToolkitError(
                 f"unknown tool {call['name']!r} in a resumed run: pass the toolkit that the run began with"
             )
-    calls = pending[:1] if scope.context.parallel_calls == "serial" else pending
+    calls = pending
+    if scope.context.parallel_calls == "serial":
+        calls = pending[: max(1, count_reads([toolkit[call["name"]] for call in pending], scope.context))]
     # equal reads are one request, so that their answers agree
     may_agree = [len(calls) > 1 and toolkit[call["name"]].reads for call in calls]
     keys = [
@@ -112,6 +118,12 @@ def simulator(
     for proposal in proposals:
         emit_result(scope, state["number"], proposal["call"], proposal["outcome"])
     return {"pending": pending[len(calls) :], "proposals": proposals}
+
+
+def count_reads(tools: Sequence[ToolSpec], context: GeckoContext) -> int:
+    """Return how many tools at the beginning of a message read, and run nothing of a user's."""
+    runs = (not tool.reads or tool.simulate is not None or runs_for_real(tool, context) for tool in tools)
+    return next((count for count, other in enumerate(runs) if other), len(tools))
 
 
 def build_trace(steps: Sequence[Step], state: AttemptState, scope: NodeScope) -> list[ToolMessage]:
@@ -278,13 +290,18 @@ def outcome_of(answer: Answer, rung: Rung, request: RungRequest, passed: Sequenc
 
 
 def recall(request: RungRequest, rung: Rung, passed: Sequence[PassedRung]) -> Outcome | None:
-    """Return what was supposed of the same read in the same task state, by whichever rung."""
-    if not request.tool.reads or not request.facts:
+    """Return what was supposed of the same call in the same task state, by whichever rung: facts are of what reads.
+
+    So are those of a tool of unknown effect that changed nothing.
+    """
+    if request.tool.effect == "write" or not request.facts:
         return None
     fact = request.facts.get(fact_key(request.call, digest(request.state)))
     if fact is None:
         return None
-    return outcome_of(Answer(fact["status"], fact["result"], []), replace(rung, name=fact["rung"]), request, passed)
+    more: JsonObject = {"may_refuse": [each for each in fact.get("may_refuse", ()) if each not in request.warned]}
+    answer = Answer(fact["status"], fact["result"], [], more=more)
+    return outcome_of(answer, replace(rung, name=fact["rung"]), request, passed)
 
 
 def run_concurrently(climbs: Sequence[Climb], *, asked: int = 0) -> Generator[list[AnyAsk], list[Reply], list[Outcome]]:

@@ -12,23 +12,25 @@ from collections.abc import Collection, Generator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 from pydantic import BaseModel
 
 from ..errors import PatchConflict, StateError
 from ..models.ask import Ask, Reply
-from ..models.focus import focus_words
+from ..models.focus import focus_words, split_term
 from ..models.formatting import cut, format_json
 from ..models.reply import schema_of
 from ..models.roles import SimulatedEffect, SimulatedResponse, SimulatedWrite, StateChange
 from ..models.view import View, view
 from ..schemas.complaints import find_faults
 from ..schemas.rules import Same
-from ..state import Call, Json, JsonObject, Outcome, Patch, SupposedFact
+from ..state import Call, CallStatus, Json, JsonObject, Outcome, Patch, SupposedFact
 from ..tools.spec import ToolSpec
 from ..values.digest import check_json, digest
-from ..values.places import scalars_of
+from ..values.patch import apply_patch, booked_patch, find, tokens
+from ..values.places import as_text, scalars_of
 from .model_patch import read_patch, view_for
 from .rung import NO_ANSWER, Answer, Pass, RungRequest, RungResult, refuse
 
@@ -40,11 +42,21 @@ ABOUT_CHARS = 4_000
 MOST_SCHEMA_CHARS = 6_000
 """A result schema that is longer is not part of the reply's schema; the result is checked against it all the same."""
 
+NOT_KNOWN = "not known in this rehearsal"
+NOT_GUESSED = "Do not guess it: ask the user, or go on without it."
+ONLY_READS = "the status of a write is ok or error"
+
 _KEPT = ("type", "required", "enum", "const")
 _UNKNOWN = ("$ref", "allOf", "not", "if", "patternProperties")
 _TEXT: JsonObject = {"type": "string"}
 _SHARES = 3
 """Facts among which a budget is shared, at most: what is left over is for shorter ones."""
+_MOST_KEPT = 20
+"""Facts that are kept over one change, the latest: each is stored again."""
+_MOST_OLD = 200
+"""Values that a change takes away which are looked for in a fact."""
+_SHORT = 200
+_CODE = re.compile(r"(?=\S*\d|[A-Z]{3})[\w.:#-]{2,40}")
 _BREAK = re.compile(r"\n *")
 
 
@@ -87,7 +99,7 @@ def _ask_simulator(request: RungRequest, shown: View, problem: str) -> Ask:
     variables = _variables(request, shown, problem) | {
         "tool": format_tool(tool, focus=list(request.call["args"]), writes=request.writes, warned=request.warned),
         "wants": "effect" if fused else "response",
-        "rules": "" if tool.reads or tool.contract else "ask",
+        "rules": "ask" if _may_be_refused(request) else "",
     }
     return Ask("simulator", variables, reply, request.where, schema=reply_schema(reply, tool.result))
 
@@ -125,18 +137,31 @@ def _answer_of(request: RungRequest, reply: Any, shown: View) -> tuple[Answer, s
 
     A read and an error change nothing; a separate reply leaves the change to the state updater.
     """
+    if reply.status == "unknown":
+        why = as_text(reply.result)
+        answer = Answer("error", f"{NOT_KNOWN}{f': {why}' if why else ''}. {NOT_GUESSED}", [])
+        return answer, ONLY_READS if request.tool.effect == "write" else "", ""
+    status: CallStatus = "error" if reply.status == "error" else "ok"
     result, wrong = read_result(request.tool, reply)
     if request.tool.reads or reply.status == "error":
-        return Answer(reply.status, result, []), wrong, ""
+        return Answer(status, result, []), wrong, ""
     more: JsonObject = {}
-    if reply.may_refuse and not request.tool.contract and (request.tool.effect or getattr(reply, "patch", True)):
+    if reply.may_refuse and _may_be_refused(request):
         more["may_refuse"] = [reply.may_refuse]
     if not isinstance(reply, SimulatedEffect):
-        return Answer(reply.status, result, more=more), wrong, ""
+        return Answer(status, result, more=more), wrong, ""
     try:
-        return Answer(reply.status, result, read_patch(reply, request, shown), more=more), wrong, ""
+        return Answer(status, result, read_patch(reply, request, shown), more=more), wrong, ""
     except (PatchConflict, StateError) as problem:
-        return Answer(reply.status, result, reply.patch, more=more), wrong, str(problem)
+        return Answer(status, result, reply.patch, more=more), wrong, str(problem)
+
+
+def _may_be_refused(request: RungRequest) -> bool:
+    """Return whether a write may break rules that are not written: no contract states its conditions in this case."""
+    tool, run = request.tool, request.contract
+    rules = tool.contract.data.get("requires", ()) if tool.contract and not tool.is_learned else ()
+    is_ruled = run is not None and run.unknown is None and any("evidence" not in each for each in rules)
+    return not tool.reads and not is_ruled
 
 
 def read_result(tool: ToolSpec, reply: Any) -> tuple[Json, str]:
@@ -228,8 +253,7 @@ def fact_key(call: Call, digest: str) -> str:
 def suppose(request: RungRequest, outcome: Outcome) -> dict[str, SupposedFact]:
     """Return the fact that a committed answer leaves behind, if a rung made it up for a read.
 
-    A tool of unknown effect whose success changed nothing leaves one for later prompts as well (else its next answer
-    would contradict this one), but is never answered from it.
+    So does a tool of unknown effect whose success changed nothing: an equal call in the same state changes as little.
     """
     unchanged = request.tool.effect is None and outcome["status"] == "ok" and outcome["patch"] == []
     filled = outcome.get("filled", {})
@@ -248,27 +272,81 @@ def suppose(request: RungRequest, outcome: Outcome) -> dict[str, SupposedFact]:
         "rung": filled.get("rung", outcome["rung"]),
         "digest": now,
     }
-    return {key: fact}
+    return {key: {**fact, "may_refuse": [*rules]} if (rules := outcome.get("may_refuse")) else fact}
+
+
+def keep_facts(request: RungRequest, patch: Patch, after: JsonObject) -> dict[str, SupposedFact]:
+    """Return the facts of the state before a change that it does not touch, as facts of the state behind it.
+
+    An equal call is answered by rule from those that hold codes alone, such as a zip code: figures, truth values and
+    words may have been worked out from anything, so they are for later prompts, and the call is asked about.
+    """
+    if not patch or not request.facts or not request.has_simulator:
+        return {}
+    now, then = digest(request.state), digest(after)
+    held = [each for each in request.facts.values() if each["digest"] == now]
+    kept = [each for each in held if not is_touched(each, patch, request.state)][-_MOST_KEPT:]
+    ends = ("" if _is_code(each["result"]) else " kept" for each in kept)
+    keys = [fact_key(_call_of(each), then) + end for each, end in zip(kept, ends, strict=True)]
+    return {key: {**each, "digest": then} for key, each in zip(keys, kept, strict=True)}
+
+
+def _is_code(result: Json) -> bool:
+    """Return whether a result holds nothing but codes: texts with a digit, or in capitals."""
+    return all(isinstance(each, str) and _CODE.fullmatch(each) is not None for each in scalars_of(result) or [None])
+
+
+def is_touched(fact: SupposedFact, patch: Patch, state: JsonObject) -> bool:
+    """Return whether a change of a state may concern what a read has shown: both hold a name, or a value that goes.
+
+    What holds nothing but truth values may have been worked out from anything.
+    """
+    if all(isinstance(each, bool) for each in scalars_of(fact["result"])):
+        return True
+    text = json.dumps([fact["args"], fact["result"]], ensure_ascii=False).casefold()
+    shown = scalars_of([fact["tool"], fact["args"], fact["result"]], keys=True)
+    words = {word for each in shown for word in split_term(str(each)[:_SHORT])}
+    for operation in patch:
+        ways = [tokens(operation[key]) for key in ("path", "from") if key in operation]
+        if any(word in words for way in ways for token in way for word in split_term(token)):
+            return True
+        gone = [each for way in ways for each in islice(scalars_of(_old(state, way)), _MOST_OLD)]
+        named = [str(each).casefold() for each in (*gone, *(token for way in ways for token in way))]
+        if any(each in text for each in named if len(each) > 1 and each != "none"):
+            return True
+    return False
+
+
+def _old(state: JsonObject, way: list[str]) -> Json:
+    with suppress(PatchConflict):
+        return find(state, way)
+    return None
+
+
+def _call_of(fact: SupposedFact) -> Call:
+    return {"id": "", "name": fact["tool"], "args": fact["args"]}
 
 
 def real_facts(request: RungRequest) -> list[SupposedFact]:
-    """Return what real calls have shown, as facts; those before a change are of another state than now."""
-    found: list[Any] = []
-    now = digest(request.state) if request.steps else ""
-    for step in reversed(request.steps):
+    """Return what real calls have shown, as facts; those that a change has touched since are of another state."""
+    found: list[Any] = [*request.earlier]
+    state, now = request.before, digest(request.state) if request.steps else ""
+    for step in request.steps:
         call, outcome = step["call"], step.get("outcome")
+        if outcome and (patch := outcome["patch"]):
+            found = [{**each, "digest": ""} if is_touched(each, patch, state) else each for each in found]
         if outcome and not outcome["simulated"]:
-            found.insert(0, {**outcome, "tool": call["name"], "args": call["args"], "digest": now})
-        now = "" if outcome and outcome["patch"] else now
-    return [*request.earlier, *found]
+            found.append({**outcome, "tool": call["name"], "args": call["args"], "digest": now})
+        state = apply_patch(state, booked_patch(outcome)) if outcome else state
+    return found
 
 
 def format_facts(facts: Collection[SupposedFact], *, call: Call, state: JsonObject, budget: int) -> str:
     """Return the facts as lines of JSON for a prompt, as many as `budget` characters hold.
 
     Those that hold the call's arguments come first, then those of its tool. A fact that is too long for its share is
-    shown as a view: of a list of fifty flights, the one that is being booked. Of equal calls the latest counts;
-    what was supposed in another state than this one is marked: a write may have changed it.
+    shown as a view: of a list of fifty flights, the one that is being booked. Of equal calls that of this state counts,
+    else the latest; what was supposed in another one is marked: a write may have changed it.
     """
     scalars = (each for each in scalars_of(call["args"]) if each is not None and not isinstance(each, bool))
     wanted = [text for text in (str(each).lower() for each in scalars) if len(text) > 1]
@@ -278,7 +356,7 @@ def format_facts(facts: Collection[SupposedFact], *, call: Call, state: JsonObje
         text = json.dumps([fact["args"], fact["result"]], ensure_ascii=False).lower()
         return not any(each in text for each in wanted), fact["tool"] != call["name"], fact["digest"] != now
 
-    latest = {fact_key({"id": "", "name": fact["tool"], "args": fact["args"]}, ""): fact for fact in facts}
+    latest = {fact_key(_call_of(fact), ""): fact for fact in sorted(facts, key=lambda fact: fact["digest"] == now)}
     focus = focus_words(call["args"], call["name"])
     share = budget // min(max(len(latest), 1), _SHARES)
     lines: list[str] = []

@@ -21,8 +21,8 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 from ..errors import PatchConflict
 from ..models.formatting import text_of
-from ..models.memory import NAME, is_made_up, rung_of
-from ..state import RUNTIME, Json, JsonObject, MadeUp, Origins, Step, UnjudgedAttempt, Unsupported
+from ..models.memory import NAME, is_made_up, is_written, rung_of
+from ..state import RUNTIME, Json, JsonObject, MadeUp, Origins, SimulatedSentence, Step, UnjudgedAttempt, Unsupported
 from ..tools.descriptions import PROSE_WORDS, Field, Offered, content_words
 from ..tools.spec import ToolSpec
 from ..values.finding import NUMBERING, TEXT_CHARS, Atom, atoms_of, canonical, fold, forms_of, holds_words, whole_form
@@ -30,7 +30,9 @@ from ..values.origins import Ledger, Mark, is_supposed
 from ..values.patch import find, pointer, tokens
 from ..values.places import Place, json_path, scalars
 from .derived import TWO_WAYS, Knowledge, Number, list_lengths
+from .given import numbers_made_up, search_state, tallies_of
 from .rung import DECIDING, clock
+from .sentences import find_simulated
 
 MOST_ORIGINS = 4
 MOST_VALUES = 100_000
@@ -39,7 +41,6 @@ MOST_VALUES = 100_000
 _NAMES = re.compile(r"(?<![.!?:;\n\"'(\u2022*-])[^\S\n]([A-Z][a-z]{2,}(?: [A-Z][a-z]+)*)")
 _SPOKEN = re.compile(r"(?i)\b(?:(?:zero|oh|one|two|three|four|five|six|seven|eight|nine)(?:[ ,-]{1,2}|\b)){2,}")
 _MOMENTS = re.compile(r"(?i)(jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)[a-z]*|\w{3,6}day")
-_RUNS = re.compile(r"[^\W\d_]+|\d+")
 _CLOCKS = {"", "/now", "/runtime_state", "/runtime_state/now"}
 _IDENTIFYING = re.compile(r"\d\d|@")
 """What a key holds that no schema names and that is looked up: it stands for a thing, not for a field."""
@@ -57,6 +58,7 @@ class Sources:
         lesson: The failed attempt that the planner was shown.
         reads: By tool the root keys of the state that its contract computes the result from, "" for the whole.
         reading: Names of the tools that only read: plain words and flags of their calls need no source.
+        about: By tool what its description says.
         answer: The planner's last words, which are traced as an argument is.
     """
 
@@ -66,32 +68,39 @@ class Sources:
     lesson: UnjudgedAttempt | None = None
     reads: Mapping[str, Collection[str]] = field(default_factory=dict)
     reading: Collection[str] = ()
+    about: Mapping[str, str] = field(default_factory=dict)
     answer: str = ""
 
 
 class Traced(NamedTuple):
-    """Call id to an argument's JSON path to its origins; what is chosen of plan and answer; dates of two meanings."""
+    """Origins by call id and JSON path of an argument; what is chosen of plan and answer; what else marks a verdict."""
 
     origins: Origins
     made_up: list[MadeUp]
     unsupported: list[Unsupported]
     ambiguous: list[str]
+    simulated_sentences: list[SimulatedSentence]
 
 
 def trace(steps: Sequence[Step], sources: Sources, parameters_of: Callable[[str], JsonObject]) -> Traced:
     """Return where the arguments of the plan, and what the answer states, come from.
 
-    The state is searched only for what stands nowhere else. `parameters_of` is from a tool's name to its arguments'
-    schema.
+    The state is searched only for what stands nowhere else; with it for what simulated results repeat of it.
+    `parameters_of` is from a tool's name to its arguments' schema.
     """
     traced = _Trace(sources, parameters_of).run(steps)
     if (traced.made_up or traced.unsupported) and "" not in sources.supposed:
         values = [*(each["value"] for each in traced.made_up), *(each["text"] for each in traced.unsupported)]
-        wanted = {
-            form for value in values for atom in atoms_of(value) for form in (*atom.forms, whole_form(str(value)))
-        }
-        if hits := dict(search_state(sources.state, wanted, {*sources.supposed})):
-            return _Trace(sources, parameters_of, {form: [mark] for form, mark in hits.items()}).run(steps)
+        parts = {form for value in values for atom in atoms_of(value) for form in (*atom.forms, whole_form(str(value)))}
+        wanted = parts | {f"{sign}{form}" for form in parts if form[:1].isdigit() for sign in "-±"}
+        groups = {form[1:] for form in parts if form[0] == "#"} - parts
+        found = [*search_state(sources.state, wanted | groups | numbers_made_up(steps), {*sources.supposed})]
+        known = {form: [mark] for form, mark in found if form in wanted}
+        known |= {f"#{form}": [mark] for form, mark in found if form in groups}
+        repeated = {(form, mark.place[-1]): mark for form, mark in found if mark.place}
+        trace = _Trace(sources, parameters_of, known, repeated=repeated)
+        trace.known.counters = [*tallies_of(sources.state, {*sources.supposed})]
+        return trace.run(steps)
     return traced
 
 
@@ -100,17 +109,13 @@ def trace_with(toolkit: Iterable[ToolSpec], steps: Sequence[Step], **begin: Any)
     schemas = {tool.name: tool.parameters for tool in toolkit}
     reads = {tool.name: tool.contract.result_keys for tool in toolkit if tool.contract is not None}
     begin["reading"] = [tool.name for tool in toolkit if tool.reads]
+    begin["about"] = {tool.name: tool.about for tool in toolkit}
     return trace(steps, Sources(**begin, reads=reads), lambda name: schemas.get(name, {}))
 
 
 def is_planned(step: Step) -> bool:
     """Return whether a call's outcome is ok: it stands in the plan."""
     return "outcome" in step and step["outcome"]["status"] == "ok"
-
-
-def _parents(path: str) -> list[str]:
-    names = path.split("/")
-    return ["/".join(names[:end]) for end in range(1, len(names) + 1)]
 
 
 def _at(value: Json, path: str) -> Json:
@@ -125,21 +130,6 @@ _Argument: TypeAlias = tuple[str, Json, list[Mark]]
 """An argument's JSON path, its value, and where it comes from."""
 
 
-def search_state(state: JsonObject, wanted: set[str], supposed: set[str]) -> Iterator[tuple[str, Mark]]:
-    """Yield the wanted forms that the state holds outside of what was made up; a large state is read once."""
-    moments = any("~" in form or ":" in form for form in wanted)
-    for place, value in scalars(state, keys=True):
-        if value is None or isinstance(value, bool):
-            continue
-        if isinstance(value, str):
-            low = whole_form(value)
-            near = low in wanted or not wanted.isdisjoint(_RUNS.findall(low)) or (moments and low[1:2].isdigit())
-        else:
-            near = canonical(value) in wanted
-        if near and not supposed & {*_parents(pointer(place))}:
-            yield from ((form, Mark("stated", "state", place)) for form in forms_of(value) if form in wanted)
-
-
 @dataclass(slots=True)
 class _Trace:
     """What is known before each call, by form: what is real, and what was made up."""
@@ -148,12 +138,16 @@ class _Trace:
     parameters_of: Callable[[str], JsonObject]
     real: dict[str, list[Mark]] = field(default_factory=dict)
     made: dict[str, list[Mark]] = field(default_factory=dict)
+    repeated: Mapping[tuple[str, str | int], Mark] = field(default_factory=dict)
+    """From a number of a simulated result, with its key, to the place of the given state that it repeats."""
     texts: list[tuple[str, Mark]] = field(default_factory=list)
     """Real texts of several words."""
     ledger: Ledger = field(init=False)
     """The task state with what of it is made up."""
     _unbooked: list[tuple[Step, int, int]] = field(init=False)
     """Steps with their numbers and attempts that the ledger does not have yet."""
+    predicted: set[str] = field(default_factory=set)
+    """Forms that a simulated write was the first to give: an id that the real one will draw, a status."""
     claimed: dict[str, list[Mark]] = field(default_factory=dict)
     """What other models say, which proves nothing."""
     offered: dict[str, Offered] = field(default_factory=dict)
@@ -167,7 +161,7 @@ class _Trace:
     def run(self, steps: Sequence[Step]) -> Traced:
         """Read everything in the order in which it became known."""
         self._begin()
-        traced = Traced({}, [], [], [])
+        traced = Traced({}, [], [], [], find_simulated(steps, self.sources.answer))
         for number, step in enumerate(steps, 1):
             call, arguments = step["call"], self._book(step, number)
             if not is_planned(step):
@@ -219,6 +213,8 @@ class _Trace:
                 result = json.loads(text)
         elif trusted:
             self.known.said.append((text, mark))
+        if is_written(message):
+            self._predict(result)
         self._read(text if result is None else result, lambda _: mark, invented, trusted)
 
     def _read(self, result: Json, mark_at: Callable[[Place], Mark], invented: bool, trusted: bool = False) -> None:
@@ -228,13 +224,18 @@ class _Trace:
         if not invented and isinstance(result, dict | list | int | float):
             self.known.results.append((result, mark_at))
 
+    def _predict(self, result: Json) -> None:
+        forms = {form for _, value in scalars(result, keys=True) for form in forms_of(value)}
+        self.predicted |= {form for form in forms if all(mark.source == "state" for mark in self.made.get(form, ()))}
+
     def _book(self, step: Step, number: int, attempt: int = 0) -> list[_Argument]:
         """Return where a step's arguments come from, then make its result known."""
         if "outcome" not in step:
             return []
         arguments, outcome = self._look(step["call"]["name"], step["call"]["args"]), step["outcome"]
-        rung = outcome["rung"]
-        invented = outcome.get("invented", False)
+        rung, invented = outcome["rung"], outcome.get("invented", False)
+        written = [each.get("value") for each in outcome["patch"] or ()] if is_supposed(outcome) else []
+        self._predict([outcome["result"], *written] if written else [])
         basis = self._basis(step["call"]["name"], rung)
         at = Mark("stated", "result", "", number, rung, attempt)
         filled = outcome.get("filled", {})
@@ -246,7 +247,8 @@ class _Trace:
             made = any(f"{pointer(place)}/".startswith(f"{hole}/") for hole in holes)
             mark = at._replace(place=place, rung=filled["rung"] if made else rung)
             self._add(value, basis if basis and computed else mark, invented=invented or computed or made)
-        for operation in (outcome["patch"] or ()) if is_supposed(outcome) else ():
+        self._read_repeated(outcome["result"] if invented else None)
+        for operation in (outcome["patch"] or ()) if written else ():
             for _, value in scalars(operation.get("value"), keys=True):
                 mark = Mark("chosen", "state", operation["path"], number, rung if invented else "model", attempt)
                 self._add(value, mark, invented=True)
@@ -257,6 +259,12 @@ class _Trace:
                     self.ledger.book([each], first=at_step, attempt=at_attempt)
             self._unbooked.clear()
         return arguments
+
+    def _read_repeated(self, result: Json) -> None:
+        """Make known the numbers of a simulated result that repeat the given state under the same key."""
+        keyed = ((place[-1], each) for place, each in scalars(result) if place and type(each) in (int, float))
+        if known := {key: each for key, each in keyed if (canonical(each), key) in self.repeated}:
+            self.known.results.append((known, lambda place: self.repeated[canonical(known[place[-1]]), place[-1]]))
 
     def _basis(self, tool: str, rung: str) -> Mark | None:
         """Return a made-up place of the state that a rule has computed a result from, as far as is known."""
@@ -287,6 +295,8 @@ class _Trace:
     def _look(self, tool: str, args: JsonObject) -> list[_Argument]:
         """Return where each argument comes from, and make known as made up what stands nowhere."""
         arguments: list[_Argument] = []
+        limits = (form for form in forms_of(self.sources.about.get(tool, "")) if form.replace(".", "", 1).isdecimal())
+        self.known.limits = [Number(float(form), form, None) for form in limits]
         members = [(place[:-1], key) for place, key in scalars(args, keys=True) if place[-1:] == (key,)]
         for place, value in [*scalars(args), *(each for each in members if _IDENTIFYING.search(str(each[1])))]:
             marks = self._origins(tool, args, place, value)
@@ -332,9 +342,9 @@ class _Trace:
     def _source(self, atom: Atom, value: Json, about: Field, args: JsonObject) -> list[Mark] | None:
         """Return where a part of a value is stated, or else what it is derived from."""
         stated = next((self.real[form] for form in atom.wholes if form in self.real), None)
-        if stated is not None or any(form in self.made for form in atom.wholes):
-            return stated
-        return self.known.derive(atom, value, about.name, about.about, args)
+        if stated is None and any(form in self.made for form in atom.wholes):
+            return self.known.repeat(atom.wholes[0], about.name)
+        return stated or self.known.derive(atom, value, about.name, about.about, args)
 
     def _needs_source(self, atom: Atom, value: Json, parts: int, about: Field | None) -> bool:
         """Return whether a part that stands nowhere had to: a figure or identifier, or a word of what is not prose.
@@ -373,13 +383,16 @@ class _Trace:
             if not atom.is_specific or len(whole) == 1 or whole in lengths or whole in seen:
                 continue
             seen.add(whole)
-            if any(form in self.real for form in atom.wholes) or self.known.derive(atom, text, "", "", args):
+            known = self.predicted.intersection(atom.wholes) or any(form in self.real for form in atom.wholes)
+            if known or self.known.derive(atom, text, "", "", args) or self.known.repeat(whole, ""):
                 continue
             marks = next((self.made[form] for form in atom.wholes if form in self.made), [_NOWHERE])
             yield {"text": atom.text, "origin": marks[0].origin()}
         for name in self._unknown_names(text):
-            marks = next((self.made[word] for word in name.casefold().split() if word in self.made), [_NOWHERE])
-            yield {"text": name, "origin": marks[0].origin()}
+            words = name.casefold().split()
+            marks = next((self.made[word] for word in words if word in self.made), [_NOWHERE])
+            if not self.predicted.intersection(words):
+                yield {"text": name, "origin": marks[0].origin()}
 
 
 def _is_specific(form: str) -> bool:

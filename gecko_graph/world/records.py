@@ -108,6 +108,10 @@ class PlannedCall(TypedDict):
 
     call: Call
     effect: Effect
+    does: NotRequired[str]
+    """The first sentence of the tool's description."""
+    where: NotRequired[str]
+    """Method and path of an HTTP tool: `POST /orders`."""
     predicted: Prediction
     bindings: list[Binding]
     ambiguous: list[Ambiguous]
@@ -118,6 +122,8 @@ class PlannedCall(TypedDict):
     """Arguments that rest on nothing real, without those that are bound, ambiguous, or chosen from a read."""
     derived: NotRequired[list[str]]
     """Arguments that follow from others by one operation, each with it: `amount: 29 = 2 × 14.5`."""
+    sources: NotRequired[list[str]]
+    """Where arguments come from that do not stand in the task: `sku: from the result of findItems`."""
     unclear: NotRequired[list[str]]
     """Conditions of the tool's contract that could not be evaluated."""
     may_refuse: NotRequired[list[str]]

@@ -6,7 +6,10 @@ A contract gates every rung (ToolGate, sections 3.2 and 3.4); without arguments 
 from __future__ import annotations
 
 import inspect
+import json
+import re
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias, cast
 
@@ -24,12 +27,12 @@ from ..tools.descriptions import pick_tools
 from ..tools.lessons import REFUSED
 from ..tools.real import Answer, Pass
 from ..tools.spec import ToolSpec
-from ..values.digest import clone
+from ..values.digest import clone, digest
 from ..values.origins import Untrusted, find_untrusted
 from ..values.patch import apply_patch, booked_patch
-from ..values.places import clock
+from ..values.places import clock, scalars_of
 from .channels import AttemptState
-from .refusals import find_refusal, is_same_call
+from .refusals import REJECTED, find_refusal, is_same_call
 
 __all__ = ["NO_ANSWER", "Answer", "Pass", "Reality", "Rung", "RungGenerator", "RungRequest", "RungResult", "clock"]
 
@@ -38,6 +41,8 @@ DECIDING = ("contract", "python")
 
 REASON_CHARS = 300
 """Of one reason why tools are closed."""
+
+_KEY_ERROR = re.compile(r"(?:KeyError[:(] ?)?(?P<key>'[^']{1,60}')\)?")
 
 AGAIN = "Only where the user wants it all the same, make the same call again: a person decides about it."
 
@@ -70,13 +75,14 @@ class RungRequest:
         reality: Of a read that runs for real, what is known without the attempt's own changes; None where it has none.
         steps: The turn's steps before the call.
         untrusted: Returns the places of the state that are only supposed.
-        writes: Names of the turn's tools that may change something.
+        writes: Names of the turn's tools that are known to change something.
         earlier: What real calls of earlier turns have shown.
         before: The task state before the steps; not to be changed.
         warned: Refusals that the call may meet, of which none is certain.
         overruled: Learned rules that refuse it, and that it is made in spite of.
         told: What else the rung must know, for a model.
         unread: Places of the state that reads which run for real would show, and that are not there.
+        shows: From places that reads show to the names of these reads.
         made: What the call has really come to: it fills what the contract leaves open. None before it is made.
     """
 
@@ -99,6 +105,7 @@ class RungRequest:
     overruled: Sequence[str] = ()
     told: str = ""
     unread: Sequence[tuple[str, ...]] = ()
+    shows: Mapping[tuple[str, ...], str] = field(default_factory=dict)
     made: Answer | None = None
 
     @property
@@ -113,6 +120,7 @@ def request_of(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolk
     is_real, shown = runs_for_real(tool, scope.context), state.get("offered_tools")
     asked = not tool.reads and not tool.contract and scope.has_model("simulator")
     others = (toolkit if shown is None else pick_tools(toolkit, shown)) if asked else ()
+    reads = {each.name for each in toolkit if each.reads} if asked else ()
     return RungRequest(
         tool=tool,
         call=call,
@@ -124,18 +132,25 @@ def request_of(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolk
         reality=find_reality(state["before"], steps, toolkit) if is_real else None,
         steps=steps,
         untrusted=untrusted_of(state),
-        writes=[each.name for each in others if not each.reads],
-        earlier=real_results(state.get("conversation", ())) if asked else (),
+        writes=find_writes(others, steps),
+        earlier=real_results(state.get("conversation", ()), reads=reads, now=digest(state["before"])) if asked else (),
         before=state["before"],
         unread=_find_unread(state["task_state"], toolkit, scope.context),
+        shows=_find_shows(toolkit),
         warned=[] if tool.reads else find_warnings(call, state, tool, toolkit),
     )
+
+
+def find_writes(tools: Iterable[ToolSpec], steps: Sequence[Step]) -> list[str]:
+    """Return the names of the tools that are known to write: it is stated, or they have changed something."""
+    changed = {step["call"]["name"] for step in steps if "outcome" in step and step["outcome"]["patch"]}
+    return [tool.name for tool in tools if tool.effect == "write" or (not tool.reads and tool.name in changed)]
 
 
 def find_warnings(call: Call, state: AttemptState, tool: ToolSpec, toolkit: Toolkit) -> list[str]:
     """Return refusals that a write may meet, as real calls have met them, here or in other threads."""
     known = find_refusal(call, state, toolkit.get)
-    told = [REFUSED + known[0]] if known else []
+    told = [REFUSED + known[0]] if known and not known[0].startswith(REJECTED) else []
     return list(dict.fromkeys([*told, *(tool.lessons.warnings(call["args"]) if tool.lessons else ())]))
 
 
@@ -147,6 +162,14 @@ def _find_unread(state: JsonObject, toolkit: Toolkit, context: GeckoContext) -> 
     places = {place for tool in observing if tool.contract for place in tool.contract.observed}
     parts = ((place, part_of(state, place[:-1])) for place in sorted(places))
     return [place for place, part in parts if isinstance(part, dict) and place[-1] not in part]
+
+
+def _find_shows(toolkit: Toolkit) -> dict[tuple[str, ...], str]:
+    found: dict[tuple[str, ...], str] = {}
+    for tool in toolkit.observing:
+        for place in tool.contract.observed if tool.contract else ():
+            found[place] = f"{found[place]} or {tool.name}" if place in found else tool.name
+    return found
 
 
 def find_reality(before: JsonObject, steps: Iterable[Step], toolkit: Toolkit) -> Reality | None:
@@ -217,7 +240,7 @@ def open_contract(request: RungRequest) -> ContractRun:
         seed=request.context.seed,
         calls=answered_calls(request.steps) if contract.reads_calls else (),
     )
-    return run.trust(request.untrusted).without(request.unread)
+    return run.trust(request.untrusted).without(request.unread, request.shows)
 
 
 def gate(request: RungRequest, *, overruled: bool = False) -> tuple[RungRequest, Answer | None]:
@@ -317,10 +340,21 @@ def format_closed(closed: Mapping[str, Admissibility], *, budget: int) -> str:
     reasons: dict[str, list[str]] = {}
     for name, found in closed.items():
         if found.word == "no":
-            why = "; ".join(dict.fromkeys(map(one_line, (found.reason, *found.more))))
+            why = "; ".join(dict.fromkeys(one_line(in_words(each)) for each in (found.reason, *found.more)))
             reasons.setdefault(why, []).append(name)
     lines = (f"{', '.join(names)}: {cut(reason, budget=REASON_CHARS)}" for reason, names in reasons.items())
     return join_lines(lines, budget=budget)
+
+
+def in_words(error: str) -> str:
+    """Return a tool's error as words: a JSON object's texts, and of a bare `'id'`, a KeyError's text, what it means."""
+    with suppress(ValueError, RecursionError):
+        fields = json.loads(error)
+        if isinstance(fields, dict) and fields:
+            texts = [each for each in scalars_of(fields) if isinstance(each, str)]
+            error = "; ".join(texts) or ", ".join(f"{key} {value}" for key, value in fields.items())
+    key = _KEY_ERROR.fullmatch(error.strip())
+    return f"an entry {key['key']} that it needs is missing" if key else error
 
 
 RungResult: TypeAlias = Answer | Pass

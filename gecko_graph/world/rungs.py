@@ -21,7 +21,7 @@ from ..errors import EvaluationFailed, NotKnown, PatchConflict, StateError
 from ..models.ask import Reply, Work
 from ..schemas.complaints import find_faults
 from ..schemas.made_up import Impossible, make_value
-from ..state import Json, JsonObject, PassedRung, Patch
+from ..state import RUNTIME, Json, JsonObject, PassedRung, Patch
 from ..tools import Toolkit
 from ..tools.real import as_answer, as_json, run_real
 from ..tools.spec import ToolSpec
@@ -41,6 +41,7 @@ from .rung import (
     standing,
     unchecked,
 )
+from .shown import forget_shown, note_shown
 
 
 def contract_rung(request: RungRequest) -> RungResult:
@@ -253,7 +254,8 @@ def observes(request: RungRequest) -> bool:
 def observe(request: RungRequest, result: Json) -> JsonObject:
     """Return marks of a real result: what it shows of the state that is not in it yet, or why that is not known."""
     try:
-        after = apply_patch(request.state, open_contract(request).observe(result))
+        run = open_contract(request)
+        after = note_shown(request.state, run.observe(result), run.shown(result))
         found = make_patch(request.state, after, by_members=True)
     except EvaluationFailed as failure:
         return {"unclear": [*request.unclear, f"what it shows cannot be evaluated: {failure}"]}
@@ -268,6 +270,7 @@ def forget(request: RungRequest, toolkit: Toolkit) -> Patch:
     """
     ops = (one for step in request.steps for one in step.get("outcome", {}).get("observed", ()))
     seen = [(tokens(one["path"]), one["value"]) for one in ops if "value" in one]
+    seen = [(path, value) for path, value in seen if path[:1] != [RUNTIME]]
     if not seen:
         return []
     kept, given = clone(request.state), request.before
@@ -281,7 +284,7 @@ def forget(request: RungRequest, toolkit: Toolkit) -> Patch:
             holder |= left
         elif not holder and path[1:]:
             kept.pop(path[0], None)
-    return make_patch(request.state, kept, by_members=True)
+    return make_patch(request.state, forget_shown(kept), by_members=True)
 
 
 def _things(

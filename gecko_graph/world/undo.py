@@ -53,7 +53,7 @@ class UndoFinder:
     """
 
     def __init__(self, toolkit: Toolkit) -> None:
-        self._toolkit = toolkit
+        self.toolkit = toolkit
         self.tools = [tool for tool in toolkit if not toolkit.is_read(tool.name) and _decides(tool)]
         self.worlds = [World(toolkit, context=_KNOBS.model_copy(update={"seed": seed})) for seed in _SEEDS]
         self.fixed = {key for tool in self.tools for key in fixed_keys(tool)}
@@ -83,7 +83,7 @@ class UndoFinder:
             limit_s: Seconds for the search.
         """
         if not is_known(outcome):
-            return {"call": call, "status": "none", "calls": [], "reason": "its effect is not known here"}
+            return {"call": call, "status": "none", "calls": [], "reason": "no rule says what it changes"}
         undo = self.restore(call, outcome["result"], before, after, limit_s=limit_s)
         return bind(undo, outcome["result"], before) if undo["status"] == "found" else undo
 
@@ -99,7 +99,7 @@ class UndoFinder:
         calls: list[UndoCall] = [{"name": each["name"], "args": each["args"], "bindings": []} for each in found or ()]
         if found is not None:
             return {"call": call, "status": "found", "calls": calls}
-        if named := [each for each in self._toolkit if each.contract and each.contract.compensates == call["name"]]:
+        if named := [each for each in self.toolkit if each.contract and each.contract.compensates == call["name"]]:
             calls = [{"name": tool.name, "args": {}, "bindings": []} for tool in named]
             return {"call": call, "status": "compensated", "calls": calls}
         if search.is_late and search.left < 0:

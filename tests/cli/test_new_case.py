@@ -219,7 +219,7 @@ def test_a_person_at_a_terminal_ends_by_ctrl_d(folder, monkeypatch, capsys):
         ({"call": {"name": "pay", "args": {"n": 3}}, "after": ["a", "b"]}, "After a and b the agent calls pay(n = 3)."),
         ({"message": {"sender": "agent", "mentions": ["A", 2]}}, 'The answer names "A" and 2.'),
         ({"message": {"sender": "agent", "recipient": "user"}}, "The agent answers."),
-        ({"message": {"claims": [{"says": "it is done"}]}}, 'The answer claims (says = "it is done").'),
+        ({"message": {"claims": [{"says": "it is done"}]}}, 'The answer says "it is done".'),
         ({"message": {"unseen": []}}, "The answer has no figure of its own."),
         ({"message": {"content": "Hi"}}, 'The answer is like "Hi".'),
         ({"state": {"at": "a", "lacks": [{"b": 1}]}, "last": True, "unchanged": ["* except a"]},

@@ -82,7 +82,7 @@ def test_without_a_terminal_it_stops_and_do_carries_it_out_from_any_folder(run, 
     code, out, err = run(*real(service, "--save", "runs.sqlite", file=ORDER.name))
     assert (code, err, service.log()) == (4, "", [])
     assert "Step 1 of 3, placeOrder: it changes something" in out
-    assert "Predicted by contract: ok" in out
+    assert "Returns, by contract:" in out
     assert f"gecko-graph do runs.sqlite {THREAD}" in out
     monkeypatch.chdir(tmp_path)
     code, out, err = run("do", "here/runs.sqlite", THREAD, "--yes")

@@ -121,7 +121,7 @@ def test_in_a_pipe_the_preview_is_shown_and_nothing_runs(capsys, services):
     shown = capsys.readouterr().out
     assert "--yes" in shown
     assert "Step 5 of 5, refundOrder" in shown
-    assert "$.order_id: its value is the real $.order_id in the result of step 3 (placeOrder)" in shown
+    assert "order_id: its value is the real order_id in the result of step 3 (placeOrder)" in shown
     ((log, state),) = services
     assert log == []
     assert state["orders"] == {}

@@ -57,12 +57,13 @@ def edit(name: str, **args: Any) -> dict:
 class Preview:
     """An agent in `preview`, asked by a person who edits."""
 
-    def __init__(self, run, *made, interrupt_on: Any = RULES, toolkit: Toolkit | None = None, **more: Any) -> None:
+    def __init__(self, run, *made, interrupt_on: Any = RULES, toolkit: Any = None, then: Any = (), **more: Any) -> None:
         self.bank, self.run = Branch(), run
         toolkit = toolkit or self.bank.toolkit()
         gecko = GeckoMiddleware(toolkit, mode="preview", state=STATE, interrupt_on=interrupt_on, **more)
         tools = self.bank.toolkit().as_tools()
-        self.agent = create_agent(chat(calls(*made)), tools=tools, middleware=[gecko], checkpointer=InMemorySaver())
+        model = chat(calls(*made), *then)
+        self.agent = create_agent(model, tools=tools, middleware=[gecko], checkpointer=InMemorySaver())
         self.out = run(self.agent, task(), THREAD)
 
     @property
@@ -292,3 +293,14 @@ def test_arguments_that_another_middleware_changes_behind_the_guard_are_not_sent
     out = run(agent, task())
     assert bank.calls == []
     assert "behind the guard" in answers(out)[0].text
+
+
+def test_a_rejected_call_is_not_asked_about_again_in_its_turn(run):
+    then = [calls(pay("b", 30), pay("c", 5)), calls(pay("d", 30))]
+    done = Preview(run, pay("a", 30), then=then, interrupt_on="writes")
+    done.answer({"type": "reject", "message": "not to her"})
+    assert [each["args"]["amount"] for each in done.asked] == [5]
+    done.answer(APPROVE)
+    assert done.bank.calls == [("transfer", "ann", 5)]
+    assert not done.asked
+    assert [text.count("rejected it: not to her") for text in done.told] == [1, 1, 0, 1]

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-import pytest
+import json
 
-from gecko_graph import GeckoError, Models, Scenario
+import pytest
+from pydantic import Field
+
+from gecko_graph import GeckoError, Models, Scenario, create_conversation
 from gecko_graph.conversation.milestones.entry import read_entry
 from gecko_graph.conversation.milestones.format import MilestoneEntry, SourceEntry, find_values
+from gecko_graph.models.recorded import RecordedModel
 from gecko_graph.scenario.cases.result import run_case
 from gecko_graph.testing import recorded, scripted
 
 TOOLS = [{"name": "set_wifi", "parameters": {"type": "object", "properties": {"on": {"type": "boolean"}}}}]
+
+
+class Hearing(RecordedModel):
+    """A recorded model that keeps what it is shown."""
+
+    heard: list = Field(default_factory=list)
+
+    def _reply(self, messages, run_manager, kwargs):
+        self.heard.append("\n".join(str(each.content) for each in messages))
+        return super()._reply(messages, run_manager, kwargs)
 
 
 def scenario(*claims, **more):
@@ -57,7 +71,7 @@ def test_the_role_decides_what_the_rule_leaves_open_and_is_quoted(met, status):
     found = run_case(scenario(OFF), scripted({"say": VAGUE}), model=Models(claim_judge=judge))
     assert found.status == status
     verdict = {"claim": OFF, "verdict": "holds" if met else "broken", "sentence": VAGUE, "reason": reply["reason"]}
-    assert found.record["score"]["claims"] == [verdict]
+    assert [{**each, "key": ""} for each in found.record["score"]["claims"]] == [{**verdict, "key": ""}]
     assert found.record["score"]["usage"]["claim_judge"]["calls"] == 1
 
 
@@ -66,6 +80,61 @@ def test_the_role_is_not_asked_what_the_rule_has_decided():
         scenario(OFF), scripted({"say": "The wifi is off."}), model=Models(claim_judge=recorded(claim_judge=[]))
     )
     assert (found.status, "claims" in found.record["score"]) == ("passed", False)
+
+
+def write_case(folder, *claims, **more):
+    file = folder / "wifi.gecko.yaml"
+    user = {"goal": "Have the wifi turned off.", "opening": "Turn the wifi off.", "script": [{"end": True}]}
+    told = {"id": "told", "message": {"claims": list(claims)}}
+    data = {"version": 1, "name": "wifi", "tools": TOOLS, "user": user, "milestones": [told], **more}
+    file.write_text(json.dumps(data), encoding="utf-8")
+    return file
+
+
+@pytest.mark.parametrize(("met", "status"), [(True, "passed"), (False, "failed")])
+def test_an_answer_that_was_judged_once_is_decided_without_a_model(met, status, tmp_path):
+    file = write_case(tmp_path, OFF)
+    assert run_case(Scenario.load(file), scripted({"say": VAGUE})).status == "unknown"
+    judge = recorded(claim_judge=[{"sentence": VAGUE, "reason": "So it says.", "met": met}])
+    assert run_case(Scenario.load(file), scripted({"say": VAGUE}), model=Models(claim_judge=judge)).status == status
+    assert run_case(Scenario.load(file), scripted({"say": VAGUE})).status == status
+    assert run_case(Scenario.load(file), scripted({"say": f"{VAGUE} Bye."})).status == "unknown"  # another answer
+    (row,) = map(json.loads, (tmp_path / "wifi.claims.jsonl").read_text(encoding="utf-8").splitlines())
+    assert (row["claim"], row["verdict"]) == (OFF, "holds" if met else "broken")
+    silent = Models(claim_judge=recorded(claim_judge=[]))
+    assert run_case(Scenario.load(file), scripted({"say": VAGUE}), model=silent).status == status  # nobody is asked
+
+
+def test_a_file_of_verdicts_may_lose_its_last_line_and_no_other(tmp_path):
+    file = write_case(tmp_path, OFF)
+    verdicts = tmp_path / "wifi.claims.jsonl"
+    verdicts.write_text('{"key": "k", "verdict": "holds", "sentence": "", "reason": ""}\n{"key": "k', encoding="utf-8")
+    assert Scenario.load(file).verdicts == {"k": ["holds", "", ""]}
+    for line in ("[1]", '{"key": "k", "verdict": "perhaps", "sentence": "", "reason": ""}', "x"):
+        verdicts.write_text(f"{line}\n\n", encoding="utf-8")
+        with pytest.raises(GeckoError, match="line 1 is no verdict"):
+            Scenario.load(file)
+
+
+def test_the_role_may_overrule_what_a_rule_calls_broken_and_is_told_date_and_policy(tmp_path):
+    file = write_case(tmp_path, OFF, state={"now": "2027-05-12T09:00"})
+    heard = Hearing(turns=[{"claim_judge": [{"sentence": "", "reason": "It is.", "met": True}]}], heard=[])
+    assert run_case(Scenario.load(file), scripted({"say": "Wifi is on."})).status == "failed"
+    found = run_case(Scenario.load(file), scripted({"say": "Wifi is on."}), model=Models(claim_judge=heard))
+    assert found.status == "passed"
+    assert "2027-05-12T09:00" in heard.heard[0]
+    graph = create_conversation(
+        scripted({"say": VAGUE}),
+        scenario=scenario(OFF),
+        model=Models(claim_judge=(other := Hearing(turns=heard.turns, heard=[]))),
+    )
+    graph.invoke({"messages": [("system", "Never speak of routers.")]})
+    assert "Never speak of routers." in other.heard[0]
+
+
+def test_nobody_is_asked_whether_silence_says_something():
+    judge = Models(claim_judge=recorded(claim_judge=[]))
+    assert run_case(scenario(OFF), scripted({"say": ""}), model=judge).status == "failed"
 
 
 def test_a_reply_that_cannot_be_read_leaves_the_claim_unknown():

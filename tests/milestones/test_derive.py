@@ -19,17 +19,12 @@ from gecko_graph.conversation.derive import SUCCESS, derive_milestones, describe
 from gecko_graph.testing import scripted
 from tests.phone import CASES, agents, converse, load, played
 
-DENIED = ("answer-the-last-one", "dinner-at-eight", "forget-the-plumber", "home-safely", "late-text")
 UNSEEN = {
-    *((name, "does and denies") for name in (*DENIED, "wifi-off", "sisters-new-number")),
-    ("wifi-off", "takes back what it has said"),
     ("dinner-at-eight", "writes another hour"),
     ("late-text", "writes another figure"),
-    ("days-to-the-concert", "claims to know the day"),
-    ("nearest-pharmacy", "answers out of nowhere"),
-    ("text-the-dentist", "claims what did not happen"),
+    ("wifi-off", "takes back what it has said"),
 }
-"""What an answer without figures claims or denies is not looked at, nor a second figure or figures in words."""
+"""What is not looked at: a second figure beside the right one, and what a later message takes back."""
 
 
 @pytest.mark.parametrize("name", CASES)

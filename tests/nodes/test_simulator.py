@@ -12,7 +12,7 @@ from gecko_graph import GeckoContext, Toolkit
 from gecko_graph.errors import ToolkitError
 from gecko_graph.testing import drive
 from gecko_graph.tools.spec import ToolSpec
-from gecko_graph.world.ladder import simulator
+from gecko_graph.world.ladder import count_reads, simulator
 
 NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 TOOLKIT = Toolkit(
@@ -40,6 +40,29 @@ def test_serial_answers_the_next_call_and_leaves_the_others(attempt):
     assert proposal["call"] == pending[0]
     assert proposal["outcome"]["result"] == {"n": 1}
     assert "facts" not in driven.update, "nothing is supposed before it is committed"
+
+
+def test_reads_before_the_first_write_are_asked_at_once_and_what_is_a_users_is_not(attempt):
+    pending = [call("rate", "a", n=1), call("rate", "b", n=2), call("send", "c"), call("rate", "d", n=3)]
+    driven = simulate(attempt(pending=pending), *({"status": "ok", "result": {"n": n}} for n in (1, 2)))
+    assert driven.update["pending"] == pending[2:]
+    assert [each["outcome"]["result"] for each in driven.update["proposals"]] == [{"n": 1}, {"n": 2}]
+    assert [ask.where.question for ask in driven.asks] == [0, 1]
+    own = ToolSpec(name="own", effect="read", simulate=lambda state: 1)
+    real = ToolSpec(name="real", effect="read", real=print, opened=True)
+    counted = [count_reads([one, own], GeckoContext()) for one in (TOOLKIT["rate"], own, real, TOOLKIT["send"])]
+    assert counted == [1, 0, 0, 0], "a user's functions run one after another"
+
+
+def test_only_tools_that_are_known_to_write_are_named_as_such(attempt):
+    named = [ToolSpec(name="send", effect="write"), ToolSpec(name="look"), ToolSpec(name="move"), TOOLKIT["rate"]]
+    toolkit = Toolkit([*named, ToolSpec(name="pay", effect="write")])
+    moved = {"status": "ok", "result": 1, "patch": [{"op": "add", "path": "/a", "value": 1}], "simulated": True}
+    looked = {**moved, "patch": []}
+    steps = [{"v": 1, "call": call(name), "outcome": each} for name, each in (("move", moved), ("look", looked))]
+    sent = {"status": "ok", "result": None, "patch": [{"op": "add", "path": "/sent", "value": 1}]}
+    driven = simulate(attempt(pending=[call("pay")], steps=steps), sent, toolkit=toolkit)
+    assert '"other writes": "send, move"' in driven.asks[0].variables["tool"]
 
 
 def test_a_run_that_goes_on_without_a_tool_it_has_called_is_the_users_mistake(attempt):

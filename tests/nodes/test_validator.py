@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
 from gecko_graph import GeckoContext, Toolkit
 from gecko_graph.models.ask import Ask, Reply
@@ -254,7 +254,8 @@ class TestSources:
 
     def test_the_question_carries_a_bounded_digest_of_conversation_results_and_the_clock(self, step):
         steps = [step("search", {}, {"text": "x" * 9_000})] * 30
-        said = [HumanMessage("I like trains"), AIMessage("Noted." * 2_000)]
+        policy = SystemMessage("Today is Tuesday, 1 December 2026. " + "Be kind. " * 400)
+        said = [policy, HumanMessage("I like trains"), AIMessage("Noted." * 2_000)]
         more = {"task_state": {"runtime_state": {"now": "2024-05-15T15:00"}}}
         (ask,) = self.asked({"flight": "F1"}, steps=steps, conversation=said, replies=[verdict()], **more).asks
         told = ask.variables
@@ -262,7 +263,10 @@ class TestSources:
         assert "search({}) -> ok" in told["results"]
         assert "assistant: Noted." in told["conversation"]
         assert "Book me" not in told["conversation"]
-        assert max(len(told["results"]), len(told["conversation"])) <= 1_200
+        assert "Be kind." in told["policy"]
+        assert max(len(told[key]) for key in ("results", "conversation", "policy")) <= 1_200
+        (ask,) = self.asked({"flight": "F1"}, conversation=said, replies=[verdict()]).asks
+        assert ask.variables["now"] == "2026-12-01", "without a clock the policy's day"
 
     def test_a_complaint_never_holds_a_right_value(self):
         said = verdict(("flight", "This is a train; use 'F-7731' instead. Should be F-7731."))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import HumanMessage
 
 from gecko_graph.real.bindings import PlanResults, find_difference, resolve, template
-from gecko_graph.real.preview import describe_dependencies
+from gecko_graph.real.description import describe_dependencies
 from gecko_graph.values.places import as_text, scalars, value_at
 from gecko_graph.world.provenance import Sources, trace
 from tests.real.test_bindings import ANY, bound, planned, step, toolkit
@@ -61,24 +61,30 @@ def cases(draw: st.DrawFn) -> tuple[list[dict], dict[str, Any]]:
 def shown_of(call: dict) -> dict[str, str]:
     """Return what is shown of each argument that has holes."""
     lines = [*describe_dependencies(call, {})]
-    return {line[2:].partition(": ")[0]: line for line in lines if " real $" in line and "holds only" not in line}
+    real = [line for line in lines if " in the result of " in line and "holds only" not in line]
+    return {whole(line[2:].partition(": ")[0]): line for line in real if "not certain" not in line}
+
+
+def whole(path: str) -> str:
+    """Return the JSON path that is shown without its beginning."""
+    return path if path.startswith("$") else f"$.{path}"
 
 
 def expected(line: str, args: dict, real: dict[str, Any]) -> Any:
     """Return what a person who reads a line of the question expects to be sent, with these real results."""
     argument, _, said = line[2:].partition(": ")
-    place = r"the real (\$\S*) in the result of (\w+), predicted "
-    if whole := re.match(rf"its value is {place}", said):
-        return value_at(real[whole[2]], whole[1])
+    place = r"the real (\S+) in the result of (\w+), predicted "
+    if told := re.match(rf"its value is {place}", said):
+        return value_at(real[told[2]], whole(told[1]))
     text, end = json.JSONDecoder().raw_decode(said)
-    stands = dict(re.findall(r"(\[+\d+\]+) is the real (\$\S* in the result of \w+)", said[end:]))
+    stands = dict(re.findall(r"(\[+\d+\]+) is the real (\S+ in the result of \w+)", said[end:]))
     marks = re.compile("|".join(map(re.escape, stands)))
 
     def fill(match: re.Match[str]) -> str:
         path, _, call = stands[match[0]].partition(" in the result of ")
-        return as_text(value_at(real[call], path))
+        return as_text(value_at(real[call], whole(path)))
 
-    assert argument in {f"$.{key}" for key in args}
+    assert whole(argument) in {f"$.{key}" for key in args}
     return marks.sub(fill, text)
 
 

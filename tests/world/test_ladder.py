@@ -131,15 +131,19 @@ def test_writes_and_answers_by_rule_suppose_nothing(question, told):
         ({"status": "error", "result": "closed"}, False),
     ],
 )
-def test_what_a_tool_of_unknown_effect_found_is_told_and_never_taken_for_an_answer(question, told, reply, known):
+def test_what_a_tool_of_unknown_effect_found_answers_an_equal_call_if_it_changed_nothing(question, told, reply, known):
     asked = question(**supposing(effect=None))
-    outcome, (ask,) = told(climb(asked), [reply])
+    outcome, (ask,) = told(climb(asked), [{**reply, "may_refuse": "must a desk be open?"}])
     facts = commit(asked, outcome).facts
     assert '"effect": "unknown"' in ask.variables["tool"]
     assert [fact["result"] for fact in facts.values()] == ([ANSWER] if known else [])
-    again, (ask,) = told(climb(question(**supposing(effect=None, facts=facts))), [reply])
+    again, asks = told(climb(question(**supposing(effect=None, facts=facts))), [] if known else [reply])
+    assert (len(asks), again["status"]) == (0 if known else 1, reply["status"])
+    assert again.get("may_refuse") == outcome.get("may_refuse") or not known, "the doubt is no smaller"
+    changed = question(**supposing(effect=None, facts=facts), given={"count": 1})
+    _, (ask,) = told(climb(changed), [reply])
     assert ('"rate": 1.25' in ask.variables["facts"]) is known
-    assert again["status"] == reply["status"]
+    told(climb(question(**supposing(effect="write", facts=facts))), [{**reply, "patch": CHANGE}])  # acts each time
 
 
 # several at once

@@ -15,7 +15,7 @@ from gecko_graph.models.reply import schema_of
 from gecko_graph.models.roles import SimulatedEffect, SimulatedResponse, SimulatedWrite, StateChange
 from gecko_graph.models.view import View
 from gecko_graph.world.ladder import climb
-from gecko_graph.world.model import model_rung, reply_schema
+from gecko_graph.world.model import NOT_GUESSED, NOT_KNOWN, ONLY_READS, model_rung, reply_schema
 from gecko_graph.world.model_patch import read_patch, view_for
 from gecko_graph.world.rung import NO_ANSWER, Answer, Pass
 from tests.world.conftest import rung_request
@@ -112,6 +112,21 @@ def test_a_write_without_a_change_is_asked_about_once_then_an_error(question, to
     assert told(model_rung(asked), [empty, empty]).value.final
     assert told(model_rung(asked), [empty, {**empty, "unchanged": True}]).value == Answer("ok", 1, [])
     assert told(model_rung(asked), [{**empty, "unchanged": True}]).value == Answer("ok", 1, [])
+
+
+@pytest.mark.parametrize("effect", ["read", None])
+def test_a_read_may_be_not_known_and_no_rung_makes_it_up_then(question, told, effect):
+    asked = question(effect=effect, has_simulator=True, result=RESULT, ladder=("model", "schema"))
+    outcome = told(climb(asked), [{"status": "unknown", "result": "whether the payment went through"}]).value
+    assert (outcome["status"], outcome["rung"], outcome["patch"]) == ("error", "model", [])
+    assert outcome["result"] == f"{NOT_KNOWN}: whether the payment went through. {NOT_GUESSED}"
+
+
+def test_a_write_is_asked_again_where_it_says_that_it_does_not_know(question, told):
+    unknown = {"status": "unknown", "result": "whether it is allowed", "patch": []}
+    value, (_, again) = told(model_rung(question(has_simulator=True)), [unknown, {"status": "error", "result": "no"}])
+    assert value == Answer("error", "no", [])
+    assert ONLY_READS in again.variables["problems"]
 
 
 def crowded():

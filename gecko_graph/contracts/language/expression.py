@@ -17,6 +17,7 @@ from ...errors import ContractError, EvaluationFailed, NotRead, did_you_mean
 from ...state import Json
 from ...values.places import shorten
 from .compiler import Code, compile_parts
+from .coverage import Use, find_unshown, uses_of
 from .examine import ANY, TEXT, Inference, Names
 from .functions import FUNCTIONS
 from .operators import QUANTIFIERS
@@ -44,7 +45,7 @@ def _compile(source: str, is_text: bool) -> Code:
 class Expression:
     """One checked expression, or one text with `{{ }}` filled in. Made by `compile`."""
 
-    __slots__ = ("_run", "code", "names", "shape", "source", "where")
+    __slots__ = ("_run", "_uses", "code", "names", "shape", "source", "where")
 
     def __init__(self, source: str, code: Code, where: str) -> None:
         self.source = source
@@ -52,6 +53,7 @@ class Expression:
         self.code = code
         self.names = code.names
         self._run = code.run
+        self._uses: tuple[Use, ...] | None = None
         self.shape = ANY if len(code.parts) == 1 else TEXT
         """What is known of its value; more where it is examined."""
 
@@ -85,10 +87,24 @@ class Expression:
             if perf_counter() > scope.deadline:
                 scope.late()
             if scope.unread and (unread := scope.unread.intersection(path[0] for path in self.code.paths if path)):
-                raise NotRead(f"{self.where}: state.{min(unread)} has not been read, in `{one_line(self.source)}`")
+                raise self._not_read(min(unread), scope)
+            if scope.partial and (root := find_unshown(self.uses, scope)) is not None:
+                raise self._not_read(root, scope)
             return self._run(scope)
         except _FAULTS as fault:
             raise self.failed(_explain(fault)) from None
+
+    def _not_read(self, root: str, scope: Scope) -> NotRead:
+        part = "" if root in scope.unread else " as far as this needs it"
+        told = f" ({scope.shows[root]} would tell)" if root in scope.shows else ""
+        return NotRead(f"{self.where}: state.{root} has not been read{part}{told}, in `{one_line(self.source)}`")
+
+    @property
+    def uses(self) -> tuple[Use, ...]:
+        """What it asks of the collections of its state."""
+        if self._uses is None:
+            self._uses = uses_of(self.code.parts)
+        return self._uses
 
     def evaluate(self, scope: Scope) -> Json:
         """Return the value as an independent copy in plain JSON; resets the evaluation deadline.

@@ -71,7 +71,7 @@ class Scope:
 
     __slots__ = (
         *("_cpu", "_excused", "_made", "_room", "call_id", "deadline", "holes", "lets", "limits", "place", "seed"),
-        *("trusts", "unread", "values", "__weakref__"),
+        *("partial", "shows", "trusts", "unread", "values", "__weakref__"),
     )
 
     def __init__(
@@ -91,6 +91,10 @@ class Scope:
         """Takes the parts of a value that the contract does not know; without it the whole is not known."""
         self.unread: frozenset[str] = frozenset()
         """Root keys of the state that only reads show, and none has shown."""
+        self.partial: Mapping[str, list[dict[str, Any]]] = {}
+        """Root keys of collections of which reads have shown a part, with the fields of the parts shown whole."""
+        self.shows: Mapping[str, str] = {}
+        """By root key the reads that would show more."""
         self._made: dict[str, int] = {}
         self.place = ""
         self.start()

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from ...values.quantities import Figure, find_figures, is_given, is_said, is_same, rivals_of, spell_figures, word_before
 from ...values.statements import Clause, has_happened, is_crossed, nouns_of, read_clauses
-from ...values.words import PLACES, PREDICATES, WORDS, implied_by, kin_of, opponents_of, phrase, topic_of
+from ...values.words import PLACES, PREDICATES, WORDS, implied_by, kin_of, phrase, topic_of
 
 _MODAL = re.compile(r"\b(?:can|could|may|might|must|will|should|possible|allowed|is going to)\b", re.I)
 _PAST = re.compile(r"\b(?:was|were|been)\b", re.I)
@@ -28,7 +28,6 @@ _PRONOUN = re.compile(
 )
 _SUBJECT = re.compile(r"(?:the|an?|any) ([a-z]+) (?:is|was|were|are|has|have|can|may|could|will|[a-z]+s)\b", re.I)
 _SEVERAL = re.compile(r"\b(?:and|but|or|both|not|other|except)\b", re.I)
-_OPEN_QUESTION = re.compile(r"\b(?:how|what|what's|when|when's|where|where's|which|who|who's)\b", re.I)
 BARE = re.compile(r"(?:and |so )?(?:it|that|this|there|you|they|he|she)\b", re.I)
 _NOTHING = re.compile(r"\bnothing\b", re.I)
 _NONE = re.compile(r"\b(?:none of|no|all)\b", re.I)
@@ -40,7 +39,6 @@ _DEED = re.compile(r"\b(?:i|we)(?:'ve| have)? ([a-z]+ed)\b", re.I)
 _FIRST = re.compile(r"^[A-Z][a-z]+\b")
 _PAIR = re.compile(r"(\w+) (?=([A-Z][a-z]+))")
 _UNTIL = re.compile(r"\b(?:until|till)\b", re.I)
-_TITLE = re.compile(r"([^\W\d_]+) (?=[A-Z]*\d)")
 _CARRIERS = ("done", "grant", "ship", "send")
 """Predicates that say of a noun what its verb would: the transfer went through."""
 _WORDS = re.compile(r"[^\W\d_][\w']*")
@@ -172,13 +170,6 @@ class Comparison:
     def touches(self, clause: Clause) -> bool:
         """Return whether a clause shares a word or a predicate with the part."""
         return bool(self.words & {*clause.words} or self.part.signs.keys() & clause.signs.keys())
-
-    def opposes(self, clause: Clause) -> bool:
-        """Return whether a clause has a predicate of the part with the opposite sign."""
-        named = {PREDICATES[word][0] for word in clause.words if word in PREDICATES} & self.part.signs.keys()
-        turned = {name: frozenset(-sign for sign in signs) for name, signs in self.part.signs.items()}
-        turned |= {"done": frozenset([-1])} if named else {}  # the order failed
-        return any(clause.signs.get(name) == signs for name, signs in turned.items())
 
     def agrees(self, clause: Clause) -> bool:
         """Return whether a clause has a predicate of the part with its sign."""
@@ -345,24 +336,6 @@ class Comparison:
         if whole and self.turn_of(clause) > 0 and self.words & {*clause.words}:
             return True
         return bool(wanted.labels & rival.labels) or (len(before) == 1 and "" not in before)
-
-    def says_new_figures(self, clause: Clause) -> bool:
-        """Return whether a clause says all new figures of the part, and names nothing else: `it comes to $12`."""
-        text, part = clause.text, self.part
-        if not all(self.is_said(each, text) for each in self.new):
-            text += clause.tail
-        missing = self.missing(clause) - self.known - self._titles
-        asked = any(each.mood == "asked" and _OPEN_QUESTION.search(each.text) for each in self.requests)
-        odd = clause.limited or clause.negative or is_crossed(part.text, text) or (missing and not asked)
-        if odd or not all(self.is_said(each, text) for each in self.new) or not self._has_names(clause):
-            return False
-        opposed = any(opponents_of(word) & {*clause.words} for word in missing)
-        late = _WAS.search(text) and not _WAS.search(part.text)
-        usual = {word for each in self.figures for word in implied_by(each.kind)}
-        usual |= {topic_of(each.lower()) for each in _TITLE.findall(text)}
-        strange = {word for each in read_clauses(text) for word in self.strange(each)} - usual
-        turned = part.signs and self.turn_of(clause) <= 0
-        return not (opposed or late or turned or strange & nouns_of(text) or self._foreign_signs(clause))
 
     def _foreign_signs(self, clause: Clause) -> set[str]:
         """Return the predicates of a clause that the part has not; of one with all its words only negative ones."""

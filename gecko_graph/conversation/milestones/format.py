@@ -41,17 +41,21 @@ MeasureName: TypeAlias = Annotated[str, AfterValidator(_check_measure)]
 
 
 class ClaimEntry(Entry):
-    """What an answer must say, deny, ask the user for, or at least not contradict, as a plain sentence."""
+    """What an answer must say, deny, ask the user for, or at least not contradict, as a plain sentence.
+
+    `answers` is what a good answer has said: another one must give what the user asked for in accord with it.
+    """
 
     says: str | None = Field(None, pattern=r"\w")
     denies: str | None = Field(None, pattern=r"\w")
     asks: str | None = Field(None, pattern=r"\w")
     agrees: str | None = Field(None, pattern=r"\w")
+    answers: str | None = Field(None, pattern=r"\w")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         if len(self.model_dump(exclude_none=True)) != 1:
-            raise ValueError("expected exactly one of says, denies, asks, agrees")
+            raise ValueError("expected exactly one of says, denies, asks, agrees, answers")
         return self
 
 

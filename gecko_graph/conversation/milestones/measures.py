@@ -7,15 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from ...errors import GeckoError, install
 from ...state import Json, JsonObject
 from ...values.digest import digest, pack
 from ...values.finding import Found, atoms_of, forms_of
 from ...values.patch import same_value
-from ...values.quantities import find_figures
-from ...values.statements import read_clauses, split_sentences
+from .agreement import judge_agreement
 from .claims import judge_claim
 from .questions import Judged
 from .tables import Table
@@ -112,33 +111,15 @@ def judge_answer(claim: JsonObject, cell: JsonObject) -> Judged:
     kind: Any
     ((kind, text),) = claim.items()
     answer, asked = cell["answer"], tuple(cell["asked"])
-    if kind == "agrees":
-        return _judge_agreement(text, answer, asked)
-    decided = cell["decided"].get(claim_key(claim, cell))
-    return Judged(*decided) if decided else judge_claim(kind, text, answer, asked)
+    if decided := cell["decided"].get(claim_key(claim, cell)):
+        return Judged(*decided)
+    judge: Any = judge_agreement if kind in ("agrees", "answers") else judge_claim
+    return cast("Judged", judge(kind, text, answer, asked))
 
 
-def _judge_agreement(claim: str, answer: str, asked: Sequence[str]) -> Judged:
-    """Judge whether an answer contradicts a claim, or names other codes beside the claim's: it need not make it."""
-    judged = judge_claim("says", claim, answer, asked)
-    if judged.verdict == "broken" and judged.contradicts:
-        return judged
-    own, known = {*find_codes(claim)}, {*find_codes(" ".join(asked))}
-    for sentence in split_sentences(answer):
-        named = {*find_codes(sentence)}
-        if named & own and named - own - known:
-            return Judged("broken", sentence, "something else is named beside it")
-    denied = [each.text for each in read_clauses(answer) if each.negative and own & {*find_codes(each.text)}]
-    return Judged("broken", denied[0], "it is denied") if denied else Judged("holds")
-
-
-CODES = ("code", "phone")
-"""Kinds of figures that name one thing."""
-
-
-def find_codes(text: str) -> list[str]:
-    """Return identifiers and telephone numbers in a text, without what groups their digits."""
-    return ["".join(filter(str.isalnum, each.text)).casefold() for each in find_figures(text) if each.kind in CODES]
+Verdicts: TypeAlias = Mapping[str, Sequence[str]]
+"""By `claim_key`: the verdict of the role `claim_judge`, the sentence that it quotes, its reason."""
+NONE: Verdicts = {}
 
 
 def claim_key(claim: JsonObject, cell: JsonObject) -> str:

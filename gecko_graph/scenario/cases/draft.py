@@ -110,18 +110,28 @@ _CHANGES = {
     "includes": "{at} has come to hold {rows}",
     "lacks": "{at} no longer holds {rows}",
 }
-_ANSWERS = {"content": "is like", "mentions": "names", "claims": "claims"}
+_ANSWERS = {"content": "is like", "mentions": "names"}
+_CLAIMS = {
+    "says": "says {}",
+    "denies": "denies {}",
+    "asks": "asks for {}",
+    "agrees": "does not contradict {}",
+    "answers": "gives what the user asked for and denies nothing of {}",
+}
 
 
 def explain(entry: JsonObject) -> str:
     """Return one sentence on what a milestone wants, as a file has it."""
     begin = "At the end" if entry.get("last") else f"After {' and '.join(entry['after'])}" if entry.get("after") else ""
     message = entry.get("message") or {}
-    parts = [f"the agent calls {call['name']}{_show(call.get('args', {}))}" for call in _list(entry.get("call"))]
+    calls = [f"{call['name']}{_show(call.get('args', {}))}" for call in _list(entry.get("call"))]
+    parts = [f"the agent calls {cut(' or '.join(calls), budget=LONGEST_VALUE)}"] if calls else []
     for table in _list(entry.get("state")):
         kind = next(kind for kind in KINDS if kind in table)
         parts.append(_CHANGES[kind].format(at=f"the table {table['at']}", rows=_show(table[kind])))
     parts += [f"the answer {_ANSWERS[key]} {_show(message[key])}" for key in _ANSWERS if message.get(key)]
+    claims = [pair for claim in message.get("claims") or () for pair in claim.items()]
+    parts += [f"the answer {_CLAIMS[kind].format(_show(text))}" for kind, text in claims]
     parts += ["the answer has no figure of its own"] if "unseen" in message else []
     parts += ["the agent answers"] if message and not parts and "seen" not in message else []
     parts += [f"a tool or the user has named {_show(message['seen'])}"] if "seen" in message else []

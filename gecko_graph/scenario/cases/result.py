@@ -26,6 +26,7 @@ from ...values.origins import is_supposed
 from ...values.patch import booked_patch, fold_patches
 from ...world.faults import FAULTS
 from .. import Scenario
+from ..verdicts import keep_verdicts
 
 VALUE_CHARS = 300
 
@@ -151,7 +152,7 @@ def run_case(
     augmentation: str | None = None,
     trial: int = 0,
 ) -> CaseResult:
-    """Run a scenario's conversation.
+    """Run a scenario's conversation; what the role `claim_judge` decides is kept beside the scenario's file.
 
     Args:
         scenario: The case, with a user.
@@ -172,7 +173,9 @@ def run_case(
     limits = scenario.limits.model_copy(update={"seed": scenario.limits.seed + trial})
     graph = create_conversation(agent, toolkit, scenario=scenario, user=user, model=model, context=limits)
     head = {**describe_case(scenario, augmentation or "", trial), "invents": find_invented(scenario.tools, model)}
-    return read_conversation(graph.invoke({}), {**head, "idle": score_idle(scenario)})
+    result = read_conversation(graph.invoke({}), {**head, "idle": score_idle(scenario)})
+    keep_verdicts(scenario.where, result.record["score"])
+    return result
 
 
 def describe_case(scenario: Scenario, augmentation: str, trial: int) -> JsonObject:

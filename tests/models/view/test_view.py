@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gecko_graph.models.drawing import quoted
 from gecko_graph.models.focus import focus_words
-from gecko_graph.models.view import draw_view, view
+from gecko_graph.models.view import draw_view, view, view_named
 from gecko_graph.values.difference import json_equal
 
 WORDS = ["alpha", "beta", "order", "status", "final_report.pdf", "42", "ümlaut", "id", "name"]
@@ -315,3 +315,36 @@ def test_a_long_text_beside_a_weak_match_is_cut_short_and_one_in_what_is_named_i
     )
     assert shown.count("to pay") > 60
     assert shown.count("once upon a time") < 15
+
+
+STOCKS = {f"S{number}": {"price": 200.5 + number, "volume": 2.5, "average": 227.0} for number in range(12)}
+
+
+@pytest.mark.parametrize(
+    ("key", "word"),
+    [
+        ("watch_list", "watchlist"),
+        ("watchList", "watchlist"),
+        ("Watch List", "watchlists"),
+        ("check-out-date", "checkout_date"),
+        ("creditCard", "credit-card"),
+        ("phonenumbers", "phone_number"),
+    ],
+)
+@pytest.mark.parametrize("budget", [500, 700, 1_200])
+def test_a_name_that_is_written_apart_or_together_is_found(key, word, budget):
+    fields = {f"field_{number}": "x" * 60 for number in range(30)}
+    state = {"market": {"stocks": STOCKS, **fields, key: {"a": {"b": ["NVDA", "QUAS"]}}, "history": ["y" * 90] * 20}}
+    shown = view(state, focus=focus_words(f"What is in my {word}?"), budget=budget)
+    assert "QUAS" in shown
+
+
+def test_what_is_named_is_shown_whole_at_the_least_budget_that_does():
+    rows = [f"row {number} of the inbox" for number in range(40)]
+    state = {"notes": ["x" * 50] * 90, "inbox_rows": rows, "log": ["y" * 50] * 90}
+    find = {"focus": ["inboxrows"], "budgets": [600, 2_400, 6_000]}
+    assert "row 18 of" not in view(state, focus=["inboxrows"], budget=600)
+    shown = view_named(state, named=["inboxrows"], **find)
+    assert all(row in shown for row in rows)
+    assert len(view_named(state, named=["nothing"], **find)) <= 600
+    assert view_named("a text", named=["a"], **find) == '"a text"'

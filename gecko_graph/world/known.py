@@ -1,0 +1,99 @@
+"""What texts and results give: of a simulated result, and of a call's arguments, which values nothing known holds."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import islice
+
+from langchain_core.messages import AIMessage, AnyMessage
+
+from ..models.formatting import text_of
+from ..models.memory import is_made_up
+from ..state import Json, JsonObject, Step
+from ..tools.descriptions import Field, Offered
+from ..values.finding import Found, atoms_of, forms_of
+from ..values.origins import Mark
+from ..values.patch import pointer
+from ..values.places import Place, scalars
+from .derived import Knowledge
+from .given import search_state
+
+MOST_VALUES = 500
+PROSE_ATOMS = 3
+"""Words from which a text is prose, of which only figures and ids need a source."""
+
+
+def find_unknown(
+    steps: Sequence[Step], *, state: JsonObject, supposed: Iterable[str], messages: Iterable[AnyMessage]
+) -> Mapping[str, list[str]]:
+    """Return of each made-up result, by its call's id, the places of values that nothing known holds.
+
+    Known are the attempt's first state apart from its `supposed` places, what no model has said before, the call's
+    arguments, and the results that are not made up.
+    """
+    made = {
+        step["call"]["id"]: list(islice(scalars(step["outcome"]["result"]), MOST_VALUES))
+        for step in steps
+        if "outcome" in step and step["outcome"].get("invented")
+    }
+    if not made:
+        return {}
+    wanted = {form for leaves in made.values() for _, value in leaves for need in _needs(value) for form in need}
+    said = (text_of(each) for each in messages if not isinstance(each, AIMessage) and not is_made_up(each))
+    known = {form for text in said for form in forms_of(text)}
+    known |= {form for form, _ in search_state(state, wanted, {*supposed})}
+    found: dict[str, list[str]] = {}
+    for step in (step for step in steps if "outcome" in step):
+        call, outcome = step["call"], step["outcome"]
+        if call["id"] in made:
+            own = known | _forms(call["args"])
+            found[call["id"]] = [pointer(place) for place, value in made[call["id"]] if not _is_known(value, own)]
+        else:
+            known |= _forms(outcome["result"])
+    return found
+
+
+def _forms(value: Json) -> set[str]:
+    leaves: Iterable[tuple[Place, Json]] = islice(scalars(value, keys=True), MOST_VALUES)
+    return {form for _, leaf in leaves for form in forms_of(leaf)}
+
+
+def _needs(value: Json) -> list[tuple[str, ...]]:
+    """Return what must be known of a value, each as alternative forms: of prose its figures and ids alone."""
+    if value is None or isinstance(value, bool) or value == "":
+        return []
+    atoms = atoms_of(value)
+    specific = [atom for atom in atoms if atom.is_specific]
+    return [atom.wholes for atom in (specific if len(atoms) >= PROSE_ATOMS else atoms)]
+
+
+def _is_known(value: Json, known: Collection[str]) -> bool:
+    return all(any(form in known for form in forms) for forms in _needs(value))
+
+
+class Sourced:
+    """What texts and results give: a value in any spelling, or what follows from them by one operation."""
+
+    def __init__(self, said: Sequence[str], results: Sequence[Json], now: str, *, state: Json = None) -> None:
+        mark = Mark("stated", "conversation")
+        forms = {form for text in said for form in forms_of(text)}
+        self._found = Found([*said, *results, state])
+        self._forms = forms.union(*map(_forms, [*results, state]))
+        self._known = Knowledge(
+            {form: [mark] for form in self._forms},
+            said=[(text, mark) for text in said],
+            results=[(result, lambda _: mark) for result in results],
+            now=now,
+        )
+
+    def gives(self, args: JsonObject, parameters: JsonObject) -> bool:
+        """Return whether every value of arguments, and every name inside them, stands somewhere or follows."""
+        offered = Offered(parameters)
+        leaves = (((name, *place), leaf) for name, inner in args.items() for place, leaf in scalars(inner, keys=True))
+        return all(self._gives(value, offered.field(place), args) for place, value in leaves)
+
+    def _gives(self, value: Json, field: Field, args: JsonObject) -> bool:
+        if value is None or isinstance(value, bool) or self._found.holds(value, "verbatim"):
+            return True
+        new = [atom for atom in atoms_of(value) if not any(form in self._forms for form in atom.wholes)]
+        return all(self._known.derive(atom, value, field.name, field.about, args) is not None for atom in new)

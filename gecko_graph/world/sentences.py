@@ -1,0 +1,55 @@
+"""Which sentences of an answer rest on results that a simulated tool made up."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from ..models.focus import split_term
+from ..state import Json, SimulatedSentence, Step
+from ..values.finding import TEXT_CHARS, Found
+from ..values.places import scalars
+
+MOST_SENTENCES = 100
+_BREAK = re.compile(r"(?<=[.!?])\s+(?=\W*[^\Wa-z_])|\n+")
+_STEM = 5
+"""Letters by which the forms of one word are known as the same: verify, verified, verification."""
+
+
+def find_simulated(steps: Sequence[Step], answer: str) -> list[SimulatedSentence]:
+    """Return the sentences that rest on made-up results, each with the calls.
+
+    A sentence rests on a result if it tells a value of it, also rounded, that the call did not give itself; on that of
+    a call that changed nothing also if it shares a word with the tool's name or the result's keys: an empty list and a
+    `verified: true` have no value to tell.
+    """
+    made = [step for step in steps if "outcome" in step and _is_made_up(step)]
+    sentences = [each.strip() for each in _BREAK.split(answer[:TEXT_CHARS])][:MOST_SENTENCES] if made else []
+    told = ((text, [step["call"]["id"] for step in made if _is_told(step, text)]) for text in sentences if text)
+    return [{"text": text, "calls": calls} for text, calls in told if calls]
+
+
+def _is_made_up(step: Step) -> bool:
+    outcome = step["outcome"]
+    return bool(outcome.get("invented") or outcome.get("filled", {}).get("invented"))
+
+
+def _is_told(step: Step, sentence: str) -> bool:
+    call, outcome, found = step["call"], step["outcome"], Found([sentence])
+    given = [each for _, each in scalars(call["args"])]
+    values = [each for _, each in scalars(outcome["result"]) if each not in given and not isinstance(each, bool | None)]
+    names = [each.rpartition("/")[2] if isinstance(each, str) else each for each in values]  # of a path the last name
+    if any(found.holds(each, "loose") for each in names if each != ""):
+        return True
+    return not outcome["patch"] and not {*_stems(sentence)}.isdisjoint(_named(call["name"], outcome["result"]))
+
+
+def _named(tool: str, result: Json) -> Iterator[str]:
+    yield from _stems(tool)
+    keys = {str(key) for place, _ in scalars(result) for key in place}
+    for key in keys.union(result if isinstance(result, dict) else ()):
+        yield from _stems(key)
+
+
+def _stems(text: str) -> Iterator[str]:
+    return (word[:_STEM] for word in split_term(text) if len(word) > 3)

@@ -1,0 +1,90 @@
+"""What reads have shown of the task state's collections: all of one, the things that share some values, or single ones.
+
+A collection that is there is known as a whole, unless the runtime state's `shown` names it: then only what it holds is
+known, and of the parts that are listed there also that they hold nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+from ..contracts.run import SHOWN, part_of
+from ..state import RUNTIME, JsonObject, Patch
+from ..values.patch import apply_patch, pointer, tokens
+
+MOST_PARTS = 200
+"""Parts that are remembered of one collection, the latest."""
+
+Place: TypeAlias = tuple[str, ...]
+
+
+def note_shown(before: JsonObject, patch: Patch, found: Mapping[Place, JsonObject | None]) -> JsonObject:
+    """Return the state after a read, with what is known of its collections from now on.
+
+    Args:
+        before: The state before the read.
+        patch: What the read shows, applied to it.
+        found: By collection what the things that it listed share, {} for all; None for single things.
+
+    Returns:
+        The state: an empty result is a collection without things, and what a part no longer lists is gone.
+    """
+    after: Any = apply_patch(before, patch)
+    marks: dict[str, Any] = {**(part_of(before, (RUNTIME, SHOWN)) or {})}
+    for place, part in found.items():
+        key, there = pointer(place), _at(before, place)
+        paths = [*map(_path, patch)]
+        listed = {path[len(place)] for path in paths if path[: len(place)] == place and path[len(place) :]}
+        is_written = any(path == place[: len(path)] for path in paths)  # as a whole
+        gone = [] if is_written else [name for name in _sharing(there, part) if name not in listed]
+        after = apply_patch(after, [*_opening(after, place), *_removing(after, place, gone)])
+        if part == {} or (there is not None and key not in marks):
+            marks.pop(key, None)
+        else:
+            parts = marks.get(key, [])
+            marks[key] = [*parts, *([part] if part and part not in parts else ())][-MOST_PARTS:]
+    return _with_marks(after, marks)
+
+
+def forget_shown(state: JsonObject) -> JsonObject:
+    """Return a state of which no part is known any more: of its collections only what they still hold."""
+    marks = part_of(state, (RUNTIME, SHOWN))
+    known = marks if isinstance(marks, dict) else {}
+    return _with_marks(state, {key: [] for key in known if _at(state, tuple(tokens(key))) is not None})
+
+
+def _with_marks(state: JsonObject, marks: JsonObject) -> JsonObject:
+    runtime = state.get(RUNTIME)
+    known = runtime if isinstance(runtime, dict) else {}
+    if marks == known.get(SHOWN, {}):
+        return state
+    left = {name: each for name, each in known.items() if name != SHOWN}
+    return {**state, RUNTIME: {**left, SHOWN: marks} if marks else left}
+
+
+def _at(state: JsonObject, place: Place) -> Any:
+    holder = part_of(state, place[:-1])
+    return holder.get(place[-1]) if isinstance(holder, dict) else None
+
+
+def _path(operation: Mapping[str, Any]) -> Place:
+    return tuple(tokens(operation["path"]))
+
+
+def _sharing(things: Any, part: JsonObject | None) -> Iterator[str]:
+    """Yield the keys of the things that have all values of a part."""
+    if part is not None and isinstance(things, dict):
+        for name, each in things.items():
+            if isinstance(each, dict) and part.items() <= each.items():
+                yield name
+
+
+def _opening(state: JsonObject, place: Place) -> Patch:
+    ends = range(1, len(place) + 1)
+    return [{"op": "add", "path": pointer(place[:end]), "value": {}} for end in ends if _at(state, place[:end]) is None]
+
+
+def _removing(state: JsonObject, place: Place, gone: list[str]) -> Patch:
+    there = _at(state, place)
+    return [{"op": "remove", "path": pointer((*place, name))} for name in gone if name in (there or ())]

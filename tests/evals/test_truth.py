@@ -1,0 +1,67 @@
+"""The suite `truth`: its parts on recorded turns, and how questions are read back."""
+
+from __future__ import annotations
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+
+from evals.suites.truth import PARTS, Truth
+from evals.truth.judging import MOST_QUESTIONS, measure_requests
+from evals.truth.questions import _known_by, _read_messages, read_block, read_questions, replaced
+
+from .kept import read_summary
+
+
+@pytest.mark.parametrize("part", [part.name for part in PARTS if part.name != "validator"])
+def test_a_part_holds(run, shared_data, tmp_path, part):
+    assert run(Truth, "--only", part) == 0
+    told = read_summary(tmp_path)
+    assert told["figures"][0]["rows"]
+    assert all(each["holds"] for each in told["expectations"])
+
+
+def test_of_the_recorded_questions_few_are_left(read_jsonl):
+    questions = list(read_questions(read_jsonl("live_replies_3.jsonl.gz")))
+    assert len(questions) == 64
+    assert sum(bool(each.ask()) for each in questions) <= MOST_QUESTIONS
+
+
+def test_the_judge_of_a_right_attempt_is_not_asked_who_sent_the_message(shared_data):
+    requests = measure_requests(shared_data)["requests"]
+    assert len(requests) == 4
+    for name, text in requests.items():
+        if name.endswith("judge"):
+            assert not any(sender in read_block(text, "items") for sender in ("1234", "USR001"))
+            assert "-> ok, simulated, made up: /message_id: " in read_block(text, "steps")
+            assert "add /MessageAPI/inbox/" in read_block(text, "change")
+        else:
+            assert "not sender, login, means or order" in text
+
+
+def test_a_recorded_conversation_is_read_as_the_planner_had_it():
+    messages = [
+        {"role": "system", "content": "Today is 1 May 2026.\n\nCarry out the user's latest request with your tools."},
+        {"role": "user", "content": "Find a room."},
+        {"role": "assistant", "content": None, "tool_calls": []},
+        {"role": "tool", "content": '["R1"]', "tool_call_id": "a"},
+        {"role": "user", "content": "Book it.\n\n(A note, not from the user.) R9"},
+        {"role": "tool", "content": '{"error": "no"}', "tool_call_id": "b"},
+    ]
+    known = _read_messages(messages, "Book it.")
+    assert [type(each) for each in known["conversation"]] == [SystemMessage, HumanMessage, ToolMessage, HumanMessage]
+    assert [each.text for each in known["conversation"]][::3] == ["Today is 1 May 2026.", "Book it."]
+    assert [step["outcome"]["status"] for step in known["steps"]] == ["error"]
+
+
+def test_where_the_planner_is_not_kept_the_question_itself_is_read():
+    said = "user: Hi\n    there\nassistant: Yes?\ntool: 3"
+    text = f"<task-00>\nGo.\n</task-00>\n<conversation-0a>\n{said}\n</conversation-0a>"
+    known = _known_by(text, ['1. look({}) -> ok: {"n": 1}', "2. look({}) -> error: no"])
+    assert [type(each) for each in known["conversation"]] == [HumanMessage, AIMessage, ToolMessage, HumanMessage]
+    assert [step["outcome"]["result"] for step in known["steps"]] == [{"n": 1}]
+
+
+def test_a_twin_is_another_value():
+    assert replaced({"a": [1, {"b": 2}]}, "$.a[1].b", 3) == {"a": [1, {"b": 3}]}
+    with pytest.raises(AssertionError, match="is the value itself"):
+        replaced({"a": 1}, "$.a", 1)

@@ -1,0 +1,25 @@
+"""The suite `truth`: its figures on recorded turns."""
+
+import pytest
+
+from evals.truth.marks import find_lost, mark_tables, plant, read_toolkit, read_turns
+
+
+@pytest.fixture
+def folder(shared_data):
+    return shared_data
+
+
+def test_values_are_planted_by_seed_in_arguments_that_need_a_source(folder):
+    toolkit, turns = read_toolkit(folder), read_turns(folder)
+    planted = plant(turns, toolkit, most=20)
+    assert [each.value for each in planted] == [each.value for each in plant(turns, toolkit, most=20)]
+    assert [each.value for each in planted] != [each.value for each in plant(turns, toolkit, most=20, seed=1)]
+    assert find_lost(planted, toolkit) == []
+    assert planted[0].turn.attempt["steps"] != planted[0].steps()
+
+
+def test_all_that_the_suite_expects_of_the_marks_holds(folder):
+    tables, expected = mark_tables(folder, most=20)
+    assert len(tables) == 3
+    assert [each.text for each in expected if not each.holds] == []
