@@ -199,7 +199,7 @@ def hold(start: World, words: str, moves: Sequence[Move]) -> JsonObject:
     """Return the conversation in which moves are made, as `create_conversation` returns it."""
     world = start.fork()
     replay(world, moves)
-    return as_conversation(world, [HumanMessage(words)], ANSWER)
+    return as_conversation(world, [HumanMessage(words)], None)
 
 
 def accepts(task: Task, start: World, moves: Sequence[Move]) -> bool:
