@@ -15,10 +15,12 @@ from ..contracts.contract import Contract
 from ..errors import ContractError
 from ..state import Json, JsonObject
 from ..tools import ToolSpec
+from ..values.difference import make_patch
 from ..values.digest import digest
 from ..values.observation import HOLE, Observation, is_masked, without_masked
 from ..values.patch import tokens
 from ..values.places import as_text
+from ..world.shown import without_marks
 from .changes import Lawful, Program, cover, find_effects, shape_of
 from .conditions import MOST_SEEN, PROSE, Documented, build_conditions, forms_of, numbers_in, of_items, places
 from .explain import Explainer, richer
@@ -45,7 +47,7 @@ class _Rows:
 
     @classmethod
     def of(cls, tool: ToolSpec, found: Sequence[tuple[str, Observation]], documented: Documented) -> _Rows:
-        branches, rows = [branch for branch, _ in found], [row for _, row in found]
+        branches, rows = [branch for branch, _ in found], [_without_marks(row) for _, row in found]
         properties = tool.parameters.get("properties", {})
         defaults = {name: rule.get("default") if isinstance(rule, dict) else None for name, rule in properties.items()}
         args = [{**defaults, **{key: _known(each) for key, each in row.args.items()}} for row in rows]
@@ -95,6 +97,16 @@ class _Rows:
             if {*right} == {*words.values()} and len(right) >= (1 - EXCEPTIONS) * len(known):
                 return term
         return None
+
+
+def _without_marks(row: Observation) -> Observation:
+    """Return a row whose state holds what is known, and not which reads have shown it: no rule is about that."""
+    if row.before is None:
+        return row
+    before, was = without_marks(row.before), row.after
+    after = was if was is None else without_marks(was)
+    change = row.change if after is was else make_patch(before, after)
+    return replace(row, before=before, change=change)
 
 
 def _known(value: Json) -> Any:

@@ -54,6 +54,11 @@ def forget_shown(state: JsonObject) -> JsonObject:
     return _with_marks(state, {key: [] for key in known if _at(state, tuple(tokens(key))) is not None})
 
 
+def without_marks(state: JsonObject) -> JsonObject:
+    """Return a state without the record of what reads have shown of it."""
+    return _with_marks(state, {})
+
+
 def _with_marks(state: JsonObject, marks: JsonObject) -> JsonObject:
     runtime = state.get(RUNTIME)
     known = runtime if isinstance(runtime, dict) else {}

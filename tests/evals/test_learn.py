@@ -47,7 +47,8 @@ def test_rows_of_the_shop_know_what_reads_have_shown():
     service = shop(0, 4)
     rows = service.rows(service.held[0])
     assert rows[0].before is None
-    assert all(set(row.before or {}) <= {"customers", "products", "orders"} for row in rows)
+    assert all(set(row.before or {}) <= {"customers", "products", "orders", "runtime_state"} for row in rows)
+    assert any("shown" in (row.before or {}).get("runtime_state", {}) for row in rows)
     assert {row.status for row in rows} == {"ok", "error"}
     assert [row.args for row in service.rows(service.held[0])][:9] == [row.args for row in rows][:9]
 
