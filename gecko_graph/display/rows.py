@@ -317,6 +317,8 @@ def list_notes(verdict: Record) -> Iterator[Row]:
     for each in verdict.get("unsupported", ()):
         said = f"{words.format_value(each['text'])}: nothing real says so; {words.format_origin(each['origin'])}"
         yield Row("answer", said, "warn")
+    for each in verdict.get("simulated_sentences", ()):
+        yield Row("answer", f"rests on a simulated result: {prose(each['text'])}", "note")
     for key in (key for key in words.MARKS if key != "unsupported"):
         yield from (Row(key.partition("_")[0], prose(each)) for each in verdict.get(key, ()))
 

@@ -192,11 +192,15 @@ def format_change(before: Json, after: Json, *, budget: int) -> str:
 
 def format_single_change(change: Change, *, share: int = RESULT_CHARS) -> str:
     """Return one change on one line, each value within `share` characters."""
-    text = f"{change.kind} {format_json(change.path)[1:-1] or '(the root)'}"
+    return f"{change.kind} {format_json(change.path)[1:-1] or '(the root)'} {format_values(change, share=share)}"
+
+
+def format_values(change: Change, *, share: int = RESULT_CHARS) -> str:
+    """Return the values of a change, each within `share` characters: of a replaced one the old and the new."""
     if change.kind == "shrink":
-        return f"{text} {change.old} items → {change.new}, lost: {format_json(list(change.lost), budget=share)}"
+        return f"{change.old} items → {change.new}, lost: {format_json(list(change.lost), budget=share)}"
     values = {"add": [change.new], "remove": [change.old]}.get(change.kind, [change.old, change.new])
-    return f"{text} {' → '.join(_format_sized(value, share) for value in values)}"
+    return " → ".join(_format_sized(value, share) for value in values)
 
 
 def _format_sized(value: Json, share: int) -> str:

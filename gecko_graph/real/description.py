@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ..models.formatting import cut, format_call, format_json, format_single_change, one_line, share_budget
+from ..models.formatting import cut, format_call, format_json, format_values, one_line, share_budget
 from ..state import JsonObject, Step
 from ..values.difference import Change, net_changes
 from ..values.patch import tokens
@@ -117,18 +117,22 @@ def describe_effects(data: JsonObject, planned: PlannedCall) -> Iterator[str]:
 
 
 def list_changes(before: JsonObject, after: JsonObject, names: Names) -> list[str]:
-    """Return the changes between two states, a line each, with the names of what they are about."""
+    """Return the changes between two states, a line each: `items › Stoneware mug (MUG) › stock: 6 → 4`."""
 
-    def told(change: Change) -> str:
+    def format_change(change: Change, share: int) -> str:
         path = tokens(change.path)
-        pairs: list[JsonObject] = [{path[at - 1]: key} for at, key in enumerate(path) if at]
-        pairs.append({path[-1] if path else "": change.new if change.kind != "shrink" else None})
-        found = dict.fromkeys(name for pair in pairs for name, _ in names.list_in(pair))
-        return f" ({', '.join([*found][:MOST_NAMED])})" if found else ""
+        above = [names.of(path[at - 1], key) if at else "" for at, key in enumerate(path)]
+        keys = [cut(format_json(key)[1:-1], budget=SHOWN) for key in path]
+        place = [f"{name} ({key})" if name else key for name, key in zip(above, keys, strict=True)]
+        value = {path[-1] if path else "": change.new if change.kind != "shrink" else None}
+        found = [name for name in dict.fromkeys(name for name, _ in names.list_in(value)) if name not in above]
+        about = f" ({', '.join(found[:MOST_NAMED])})" if found else ""
+        word = {"add": "new ", "remove": "removed "}.get(change.kind, "")
+        return f"{' › '.join(place) or 'the whole state'}: {word}{format_values(change, share=share)}{about}"
 
-    changes = [(each, told(each)) for each in net_changes(before, after)]
+    changes = net_changes(before, after)
     return share_budget(
-        lambda share: [format_single_change(each, share=share) + about for each, about in changes], budget=CHANGE_CHARS
+        lambda share: [format_change(each, share) for each in changes], budget=CHANGE_CHARS
     ).splitlines()
 
 

@@ -145,8 +145,8 @@ def test_preview_asks_once_and_then_carries_out(run):
     (asked,) = paused["__interrupt__"]
     assert bank.calls == []
     assert [each["args"]["to"] for each in asked.value["action_requests"]] == ["ann", "bob"]
-    assert "replace /balance 100 → 70" in asked.value["action_requests"][0]["description"]
-    assert "replace /balance 70 → 50" in asked.value["action_requests"][1]["description"]
+    assert "balance: 100 → 70" in asked.value["action_requests"][0]["description"]
+    assert "balance: 70 → 50" in asked.value["action_requests"][1]["description"]
     out = run(agent, Command(resume={"decisions": [{"type": "approve"}, {"type": "approve"}]}), THREAD)
     assert sorted(bank.calls) == [("balance",), ("transfer", "ann", 30), ("transfer", "bob", 20)]
     assert out["gecko"]["state"]["balance"] == bank.money == 50

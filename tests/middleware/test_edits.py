@@ -99,7 +99,7 @@ def test_what_a_rule_refuses_is_refused(run, edited, words):
 @pytest.mark.parametrize(
     ("edited", "word", "words", "made"),
     [
-        (edit("refund", amount=5), "refund", "replace /balance 100 → 105", ("refund", 5)),
+        (edit("refund", amount=5), "refund", "balance: 100 → 105", ("refund", 5)),
         (edit("transfer", to="eve", amount=5), "transfer", "who is eve", ("transfer", "eve", 5)),
     ],
 )

@@ -58,7 +58,7 @@ def test_what_nothing_but_a_schema_has_made_up_is_not_shown_as_its_effect(outcom
 def test_it_speaks_of_things_by_the_names_that_state_and_real_reads_have():
     text, data = asked(rung="contract", may_refuse=["The vet may be away."])
     assert data["about"] == ["Flocke (pet_id P7)", "Dr. Lund (vet_id V1)"]
-    assert data["changes"] == ['add /visits {"A1": {"pet_id": "P7"}} (Flocke)']
+    assert data["changes"] == ['visits: new {"A1": {"pet_id": "P7"}} (Flocke)']
     lines = text.splitlines()
     assert lines[1] == "Book a visit."
     assert "- may be refused: The vet may be away." in lines
