@@ -350,9 +350,11 @@ def read_mount(at: Any, place: Location) -> tuple[str, ...]:
 
 def partly_shown(state: Json, at: tuple[str, ...] = ()) -> dict[str, list[JsonObject]]:
     """Return the collections below `at` of which reads have shown a part, each with what the parts have in common."""
-    marks, above = part_of(state, (RUNTIME, SHOWN)), pointer(at) + "/"
-    found = marks.items() if isinstance(marks, dict) else ()
-    return {tokens(path)[-1]: parts for path, parts in found if path.rpartition("/")[0] + "/" == above}
+    marks = part_of(state, (RUNTIME, SHOWN))
+    if not marks or not isinstance(marks, dict):
+        return {}
+    above = pointer(at)
+    return {tokens(path)[-1]: parts for path, parts in marks.items() if path.rpartition("/")[0] == above}
 
 
 def part_of(state: Json, at: tuple[str, ...]) -> Json:

@@ -113,7 +113,7 @@ NODE_STATE: ContextVar[Mapping[str, Any]] = ContextVar("gecko_node_state", defau
 def require_whole(state: Mapping[str, Any]) -> None:
     """Raise StateError where a value of a graph's state is lost: its thread's older checkpoints are missing."""
     for value in state.values():
-        if isinstance(value, dict) and LOST in value:
+        if type(value) is dict and LOST in value:
             raise StateError(
                 f"this thread has lost its {value[LOST]!r}: it was copied or pruned without the checkpoints that the "
                 "value is read from. Copy or keep all checkpoints and writes of a thread, or begin a new one"

@@ -168,10 +168,12 @@ def bind_tools(
     """
     steps, now = state.get("steps", []), state["task_state"]
     closed = find_closed(gated, now, seed=context.seed, steps=steps, untrusted=untrusted_of(state)) if gated else {}
+    if not closed:
+        return list(tools), ""
     masked = find_masked(closed, context)
     bound = [tool for tool in tools if resolve(tool["function"]["name"]) not in masked] if masked else list(tools)
     named = {step["call"]["name"] for step in steps[-LAST_CALLS:]}
-    fitting, spoken = find_fitting(gated, focus_words(state["task"])) if closed else (), {*split_words(state["task"])}
+    fitting, spoken = find_fitting(gated, focus_words(state["task"])), {*split_words(state["task"])}
     named |= {name for name in fitting if is_spoken_of(name, spoken)}
     noted = {name: found for name, found in closed.items() if name in named and name not in masked}
     return bound, format_closed(noted, budget=context.view_chars // 2)

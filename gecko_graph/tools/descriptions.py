@@ -153,9 +153,15 @@ class Offered:
 
     def __init__(self, parameters: JsonObject) -> None:
         self._parameters = parameters
+        self._fields: dict[Place, Field] = {}
 
     def field(self, place: Place) -> Field:
-        """Return what is said of an argument."""
+        """Return what is said of an argument; a long attempt asks about the same ones again and again."""
+        if place not in self._fields:
+            self._fields[place] = self._read_field(place)
+        return self._fields[place]
+
+    def _read_field(self, place: Place) -> Field:
         said, must = Said(self._parameters, self._parameters), False
         for token in place:
             must, said = token in said.required(), said.member(token)

@@ -80,11 +80,11 @@ class Decided:
 
         `about` is what is said of the whole tool.
         """
-        value, rule, outer = value_at(args, place), schema, ""
+        value, rule, outer, name = value_at(args, place), schema, "", ""
         for token in path_tokens(place):
             rule = _inner(rule, token)
-            outer = outer if isinstance(token, int) else str(rule.get("description", ""))[:ABOUT_CHARS]
-        name = next((str(each) for each in reversed(path_tokens(place)) if isinstance(each, str)), "")
+            if isinstance(token, str):
+                outer, name = str(rule.get("description", ""))[:ABOUT_CHARS], token
         if isinstance(value, int | float):
             return self._is_said_as(name, str(value)) or self._is_computed(float(value), f"{about} {outer}")
         if not isinstance(value, str):

@@ -151,6 +151,8 @@ class _Trace:
     claimed: dict[str, list[Mark]] = field(default_factory=dict)
     """What other models say, which proves nothing."""
     offered: dict[str, Offered] = field(default_factory=dict)
+    limits: dict[str, list[Number]] = field(default_factory=dict)
+    """By tool the numbers in its description."""
     known: Knowledge = field(init=False)
 
     def __post_init__(self) -> None:
@@ -225,6 +227,8 @@ class _Trace:
             self.known.results.append((result, mark_at))
 
     def _predict(self, result: Json) -> None:
+        if result is None:
+            return
         forms = {form for _, value in scalars(result, keys=True) for form in forms_of(value)}
         self.predicted |= {form for form in forms if all(mark.source == "state" for mark in self.made.get(form, ()))}
 
@@ -235,7 +239,7 @@ class _Trace:
         arguments, outcome = self._look(step["call"]["name"], step["call"]["args"]), step["outcome"]
         rung, invented = outcome["rung"], outcome.get("invented", False)
         written = [each.get("value") for each in outcome["patch"] or ()] if is_supposed(outcome) else []
-        self._predict([outcome["result"], *written] if written else [])
+        self._predict([outcome["result"], *written] if written else None)
         basis = self._basis(step["call"]["name"], rung)
         at = Mark("stated", "result", "", number, rung, attempt)
         filled = outcome.get("filled", {})
@@ -262,6 +266,8 @@ class _Trace:
 
     def _read_repeated(self, result: Json) -> None:
         """Make known the numbers of a simulated result that repeat the given state under the same key."""
+        if result is None or not self.repeated:
+            return
         keyed = ((place[-1], each) for place, each in scalars(result) if place and type(each) in (int, float))
         if known := {key: each for key, each in keyed if (canonical(each), key) in self.repeated}:
             self.known.results.append((known, lambda place: self.repeated[canonical(known[place[-1]]), place[-1]]))
@@ -295,8 +301,10 @@ class _Trace:
     def _look(self, tool: str, args: JsonObject) -> list[_Argument]:
         """Return where each argument comes from, and make known as made up what stands nowhere."""
         arguments: list[_Argument] = []
-        limits = (form for form in forms_of(self.sources.about.get(tool, "")) if form.replace(".", "", 1).isdecimal())
-        self.known.limits = [Number(float(form), form, None) for form in limits]
+        if tool not in self.limits:
+            said = (form for form in forms_of(self.sources.about.get(tool, "")) if form.replace(".", "", 1).isdecimal())
+            self.limits[tool] = [Number(float(form), form, None) for form in said]
+        self.known.limits = self.limits[tool]
         members = [(place[:-1], key) for place, key in scalars(args, keys=True) if place[-1:] == (key,)]
         for place, value in [*scalars(args), *(each for each in members if _IDENTIFYING.search(str(each[1])))]:
             marks = self._origins(tool, args, place, value)
