@@ -117,7 +117,7 @@ def describe_effects(data: JsonObject, planned: PlannedCall) -> Iterator[str]:
 
 
 def list_changes(before: JsonObject, after: JsonObject, names: Names) -> list[str]:
-    """Return the changes between two states, a line each: `items › Stoneware mug (MUG) › stock: 6 → 4`."""
+    """Return the changes between two states, a line each: `items > Stoneware mug (MUG) > stock: 6 → 4`."""
 
     def format_change(change: Change, share: int) -> str:
         path = tokens(change.path)
@@ -128,7 +128,7 @@ def list_changes(before: JsonObject, after: JsonObject, names: Names) -> list[st
         found = [name for name in dict.fromkeys(name for name, _ in names.list_in(value)) if name not in above]
         about = f" ({', '.join(found[:MOST_NAMED])})" if found else ""
         word = {"add": "new ", "remove": "removed "}.get(change.kind, "")
-        return f"{' › '.join(place) or 'the whole state'}: {word}{format_values(change, share=share)}{about}"
+        return f"{' > '.join(place) or 'the whole state'}: {word}{format_values(change, share=share)}{about}"
 
     changes = net_changes(before, after)
     return share_budget(
