@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gecko_graph import GeckoContext, Tool, Toolkit
+from gecko_graph.toolgate.channels import tell_undone
 from gecko_graph.toolgate.gates import category_of_refusal
 from tests import shop
 from tests.shop import SELL, act, by_rank, one_need
@@ -69,6 +70,16 @@ def test_no_model_is_asked_about_arguments_that_the_contract_refuses():
     assert out["record"]["rejected"] == {"hallucinated_value": 1}
     assert len(model.texts("validator")) == 1
     assert '"ink"' in model.texts("validator")[0]
+
+
+def test_an_answer_names_the_writes_that_were_refused_and_never_done():
+    out, _ = one("sell", planner=[{"call": "sell", "args": {"item": "pan", "price": 3}}, SELL])
+    refused, done = out["record"]["steps"]
+    assert out["record"]["answer"] == "Sold."
+    assert tell_undone([refused, done], shop.toolkit()) == []
+    assert tell_undone([refused], shop.toolkit()) == ['Not done: sell({"item": "pan", "price": 3})']
+    stock = {"call": {"id": "1", "name": "stock", "args": {}}, "complaints": []}
+    assert tell_undone([stock], Toolkit.from_tools([show("stock", "Show.")])) == []
 
 
 def show(name, about):

@@ -2,7 +2,7 @@
 
 # annotations are evaluated here: LangGraph evaluates those that are texts again at each compilation
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Literal, NotRequired
 
 from langchain_core.messages import AnyMessage
@@ -183,6 +183,14 @@ def gather_known(done: Iterable[Step], toolkit: Iterable[ToolSpec]) -> dict[str,
     return facts
 
 
+def tell_undone(steps: Sequence[Step], toolkit: Iterable[ToolSpec]) -> list[str]:
+    """Return a line for each tool that writes, was called and never committed: no answer can leave it out."""
+    writes = {tool.name for tool in toolkit if not tool.reads}
+    done = {step["call"]["name"] for step in steps if is_planned(step)}
+    last = {step["call"]["name"]: step["call"] for step in steps if step["call"]["name"] in writes - done}
+    return [f"Not done: {format_call(call)}" for call in last.values()]
+
+
 def build_record(
     state: ToolGateState, ran: UnjudgedAttempt, kept: list[Step], seen: JsonObject, toolkit: Iterable[ToolSpec]
 ) -> ToolGateRecord:
@@ -193,6 +201,7 @@ def build_record(
     origins, made_up, *_ = trace_with(toolkit, ran["steps"] if done else [], state=seen, **begin)
     calls = [f"- {format_call(step['call'])}" for step in done]
     why = [f"The request was not finished: {stopped['message']}", "Done until then:" if calls else "Nothing was done."]
+    said = [ran["answer"], *tell_undone(ran["steps"], toolkit)]
     categories = Counter[str](each["category"] for need in needs for each in need["rejections"] if "category" in each)
     return {
         "v": VERSION,
@@ -204,7 +213,7 @@ def build_record(
         "made_up": made_up,
         "unclear": find_noted(done, "unclear"),
         "unsimulated": find_unsimulated(done),
-        "answer": ran["answer"] if status == "answered" else "\n".join([*why, *calls]),
+        "answer": "\n".join(said if status == "answered" else [*why, *calls]),
         "needs": needs,
         "facts": gather_known(done, toolkit),
         "rejected": {**categories},
