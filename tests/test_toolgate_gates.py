@@ -75,7 +75,7 @@ def test_no_model_is_asked_about_arguments_that_the_contract_refuses():
 def test_an_answer_names_the_writes_that_were_refused_and_never_done():
     out, _ = one("sell", planner=[{"call": "sell", "args": {"item": "pan", "price": 3}}, SELL])
     refused, done = out["record"]["steps"]
-    assert out["record"]["answer"] == "Sold."
+    assert out["record"]["answer"] == "Done."
     assert tell_undone([refused, done], shop.toolkit()) == []
     assert tell_undone([refused], shop.toolkit()) == ['Not done: sell({"item": "pan", "price": 3})']
     stock = {"call": {"id": "1", "name": "stock", "args": {}}, "complaints": []}
