@@ -73,13 +73,12 @@ def test_no_model_is_asked_about_arguments_that_the_contract_refuses():
 
 
 def test_an_answer_names_the_writes_that_were_refused_and_never_done():
-    out, _ = one("sell", planner=[{"call": "sell", "args": {"item": "pan", "price": 3}}, SELL])
-    refused, done = out["record"]["steps"]
-    assert out["record"]["answer"] == "Done."
+    refused, done = one("sell", planner=[{"call": "sell", "args": {"item": "pan", "price": 3}}, SELL])[0]["record"][
+        "steps"
+    ]
     assert tell_undone([refused, done], shop.toolkit()) == []
     assert tell_undone([refused], shop.toolkit()) == ['Not done: sell({"item": "pan", "price": 3})']
-    stock = {"call": {"id": "1", "name": "stock", "args": {}}, "complaints": []}
-    assert tell_undone([stock], Toolkit.from_tools([show("stock", "Show.")])) == []
+    assert tell_undone([refused], Toolkit.from_tools([show("sell", "Show.")])) == []
 
 
 def show(name, about):

@@ -12,7 +12,8 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 from gecko_graph import Toolkit
 from gecko_graph.state import JsonObject, Step
 from gecko_graph.values.places import scalars
-from gecko_graph.world.provenance import Sources, trace
+from gecko_graph.world.given import Sources
+from gecko_graph.world.provenance import trace
 
 from ..harness.figures import Case, Record, Table
 from ..harness.options import read_jsonl

@@ -24,7 +24,8 @@ from ..values.origins import is_supposed
 from ..values.patch import booked_patch
 from ..values.places import json_path, scalars
 from ..world.derived import list_lengths
-from ..world.provenance import Sources, is_planned, trace
+from ..world.given import Sources
+from ..world.provenance import is_planned, trace
 from .changed import UNWATCHED, Rerun, TableChange, attribute, compare_table, find_differences, find_tables
 from .channels import find_user_texts, is_answer, read_envelope
 from .milestones.agreement import asks_to_know

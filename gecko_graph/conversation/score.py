@@ -24,7 +24,8 @@ from ..values.places import clock, scalars
 from ..values.quantities import find_figures
 from ..values.words import WORDS, phrase, topic_of
 from ..world.derived import list_lengths
-from ..world.provenance import Sources, is_planned, trace
+from ..world.given import Sources
+from ..world.provenance import is_planned, trace
 from .channels import ConversationState, End, JudgedClaim, Leak, Status, read_calls, read_envelope, select_view
 from .milestones.constraints import is_reached
 from .milestones.goal import Goal, Score

@@ -1,13 +1,16 @@
-"""What the given task state says of a plan's values: where it holds them, and which numbers its counters give next."""
+"""What an attempt began with: where the given state holds a plan's values, which numbers its counters give."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from langchain_core.messages import AnyMessage
+
 from ..models.focus import split_term
-from ..state import JsonObject, Step
+from ..state import JsonObject, Step, UnjudgedAttempt
 from ..values.finding import canonical, forms_of, whole_form
 from ..values.origins import Mark
 from ..values.patch import find, pointer
@@ -16,6 +19,31 @@ from ..values.places import scalars
 _RUNS = re.compile(r"[^\W\d_]+|\d+")
 _COUNTS = {"counter", "count", "sequence", "next", "last", "serial"}
 """Words of a key that holds the number of the next thing, or of the last one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """What an attempt began with.
+
+    Args:
+        conversation: Messages up to and with the task; earlier turns' results carry their rung (`models.memory`).
+        state: The task state at the attempt's start.
+        supposed: JSON Pointers to what a model made up of it.
+        lesson: The failed attempt that the planner was shown.
+        reads: By tool the root keys of the state that its contract computes the result from, "" for the whole.
+        reading: Names of the tools that only read: plain words and flags of their calls need no source.
+        about: By tool what its description says.
+        answer: The planner's last words, which are traced as an argument is.
+    """
+
+    conversation: Sequence[AnyMessage]
+    state: JsonObject
+    supposed: Sequence[str] = ()
+    lesson: UnjudgedAttempt | None = None
+    reads: Mapping[str, Collection[str]] = field(default_factory=dict)
+    reading: Collection[str] = ()
+    about: Mapping[str, str] = field(default_factory=dict)
+    answer: str = ""
 
 
 class Tally(NamedTuple):

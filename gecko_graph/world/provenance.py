@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -22,7 +22,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from ..errors import PatchConflict
 from ..models.formatting import text_of
 from ..models.memory import NAME, is_made_up, is_written, rung_of
-from ..state import RUNTIME, Json, JsonObject, MadeUp, Origins, SimulatedSentence, Step, UnjudgedAttempt, Unsupported
+from ..state import RUNTIME, Json, JsonObject, MadeUp, Origins, SimulatedSentence, Step, Unsupported
 from ..tools.descriptions import PROSE_WORDS, Field, Offered, content_words
 from ..tools.spec import ToolSpec
 from ..values.finding import NUMBERING, TEXT_CHARS, Atom, atoms_of, canonical, fold, forms_of, holds_words, whole_form
@@ -30,7 +30,7 @@ from ..values.origins import Ledger, Mark, is_supposed
 from ..values.patch import find, pointer, tokens
 from ..values.places import Place, json_path, scalars
 from .derived import TWO_WAYS, Knowledge, Number, list_lengths
-from .given import numbers_made_up, search_state, tallies_of
+from .given import Sources, numbers_made_up, search_state, tallies_of
 from .rung import DECIDING, clock
 from .sentences import find_simulated
 
@@ -45,31 +45,6 @@ _CLOCKS = {"", "/now", "/runtime_state", "/runtime_state/now"}
 _IDENTIFYING = re.compile(r"\d\d|@")
 """What a key holds that no schema names and that is looked up: it stands for a thing, not for a field."""
 _ENDS_OF_DAY = ("0:00", "00:00", "23:59")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sources:
-    """What an attempt began with.
-
-    Args:
-        conversation: Messages up to and with the task; earlier turns' results carry their rung (`models.memory`).
-        state: The task state at the attempt's start.
-        supposed: JSON Pointers to what a model made up of it.
-        lesson: The failed attempt that the planner was shown.
-        reads: By tool the root keys of the state that its contract computes the result from, "" for the whole.
-        reading: Names of the tools that only read: plain words and flags of their calls need no source.
-        about: By tool what its description says.
-        answer: The planner's last words, which are traced as an argument is.
-    """
-
-    conversation: Sequence[AnyMessage]
-    state: JsonObject
-    supposed: Sequence[str] = ()
-    lesson: UnjudgedAttempt | None = None
-    reads: Mapping[str, Collection[str]] = field(default_factory=dict)
-    reading: Collection[str] = ()
-    about: Mapping[str, str] = field(default_factory=dict)
-    answer: str = ""
 
 
 class Traced(NamedTuple):

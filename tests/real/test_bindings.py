@@ -12,7 +12,8 @@ from langchain_core.messages import HumanMessage
 from gecko_graph import Tool, Toolkit
 from gecko_graph.real.bindings import PlanResults, replaced, resolve, with_holes
 from gecko_graph.values.places import json_path, path_tokens, places, scalars, value_at
-from gecko_graph.world.provenance import Sources, trace
+from gecko_graph.world.given import Sources
+from gecko_graph.world.provenance import trace
 
 ANY = {"type": "object"}
 KINDS = {"type": "object", "properties": {"kind": {"enum": ["K-9000", "K-9001"]}}}

@@ -14,7 +14,8 @@ from langchain_core.messages import HumanMessage
 from gecko_graph.real.bindings import PlanResults, find_difference, resolve, template
 from gecko_graph.real.description import describe_dependencies
 from gecko_graph.values.places import as_text, scalars, value_at
-from gecko_graph.world.provenance import Sources, trace
+from gecko_graph.world.given import Sources
+from gecko_graph.world.provenance import trace
 from tests.real.test_bindings import ANY, bound, planned, step, toolkit
 
 TOOLS = toolkit({"make": "write", "find": "read"})

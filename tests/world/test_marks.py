@@ -5,7 +5,8 @@ import json
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
-from gecko_graph.world.provenance import Sources, trace
+from gecko_graph.world.given import Sources
+from gecko_graph.world.provenance import trace
 from gecko_graph.world.sentences import find_simulated
 
 ADD = "Please top up my car to end with 50 gallons of fuel."

@@ -7,7 +7,8 @@ import random
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 
-from gecko_graph.world.provenance import Sources, trace
+from gecko_graph.world.given import Sources
+from gecko_graph.world.provenance import trace
 from tests.world.test_provenance import marked, source, step, traced
 
 

@@ -10,7 +10,8 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from gecko_graph.middleware import rehearsal_message
 from gecko_graph.values.places import scalars
 from gecko_graph.world.as_tools import add_marks, marks_of
-from gecko_graph.world.provenance import Sources, trace
+from gecko_graph.world.given import Sources
+from gecko_graph.world.provenance import trace
 from tests.any_schema import JSON
 
 PARAMETERS = {
