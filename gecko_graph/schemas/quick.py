@@ -18,6 +18,7 @@ from referencing.exceptions import Unresolvable
 from ..state import Json
 from ..values.digest import find_non_json
 from .formats import FORMATS, INTEGER_BITS, compile_pattern
+from .subschemas import BOUNDS
 from .work import CHECKS_PER_PART, COSTS, MAX_CHECKS, BudgetSpent, begin, count_parts, is_multiple, matches
 
 Test = Callable[[Json], bool]
@@ -207,7 +208,7 @@ def _is_exact(schema: Mapping[str, Any]) -> bool:
     is_of_texts = isinstance(items, dict) and items.get("type") == "string" and "prefixItems" not in schema
     if schema.get("uniqueItems") and not is_of_texts:
         return False
-    return all(_is_small(schema[key]) for key in ("enum", "const") if key in schema)
+    return all(_is_small(schema[key]) for key in ("enum", "const", *BOUNDS) if key in schema)
 
 
 def _is_small(value: Json) -> bool:

@@ -25,6 +25,9 @@ from .quick import Test, compile_quick
 from .subschemas import is_number, mentions, tidy
 from .work import COSTS, IS_TYPE, BudgetSpent, begin, find_open, is_integer, is_multiple, matches, spend
 
+USES = 4
+"""From which use on rules have a quick test, which takes as long to make as some checks: many are used once."""
+
 UNFINISHED = "unfinished"
 """The `validator` of the error about a value that was not checked to the end."""
 
@@ -157,6 +160,8 @@ def member_rules(names: Collection[str], schema: Mapping[str, Any]) -> Iterator[
     """Yield each rule that a schema has for members of these names, with the name."""
     known = schema.get("properties", {})
     yield from ((name, known[name]) for name in names if name in known)
+    if "patternProperties" not in schema and "additionalProperties" not in schema:
+        return
     for source, rule in schema.get("patternProperties", {}).items():
         pattern = compile_pattern(source)
         yield from ((name, rule) for name in names if pattern and pattern.matches(name))
@@ -265,7 +270,9 @@ def rules_of(schema: Any) -> Validator:
 def _compile(key: Same) -> Validator:
     try:
         clean = tidy(key.schema)
-        kind = _kind(has_patterns=mentions(clean, "patternProperties"), has_ids=mentions(clean, "$id"))
+        text = repr(clean)  # nearly no schema has one of them
+        has = {key: key in text and mentions(clean, key) for key in ("patternProperties", "$id")}
+        kind = _kind(has_patterns=has["patternProperties"], has_ids=has["$id"])
         rules: Validator = kind(clean, registry=Registry())
     except (RecursionError, Unresolvable, ValueError, TypeError, AttributeError, LookupError):
         rules = StrictValidator(True)
@@ -284,7 +291,7 @@ def _compile_part(rules: Same, part: Same) -> Validator:
 
 
 class _Quick:
-    """The quick test of compiled rules, made when they are used again: many are used once."""
+    """The quick test of compiled rules, made once they have been used."""
 
     __slots__ = ("_rules", "_test", "_uses")
 
@@ -295,9 +302,9 @@ class _Quick:
     @property
     def fits(self) -> Test | None:
         """The test; None where there is none, or none yet."""
-        if self._uses < 2:
+        if self._uses < USES:
             self._uses += 1
-            if self._uses == 2:
+            if self._uses == USES:
                 resolver = self._rules._resolver
                 self._test = compile_quick(self._rules.schema, lambda reference: resolver.lookup(reference).contents)
         return self._test
