@@ -290,6 +290,11 @@ def _compile_part(rules: Same, part: Same) -> Validator:
     return made
 
 
+def quick_test(rules: Any) -> Test | None:
+    """Return a test of JSON values that holds only where `explain` finds no error; None where there is none."""
+    return compile_quick(rules.schema, lambda reference: rules._resolver.lookup(reference).contents)
+
+
 class _Quick:
     """The quick test of compiled rules, made once they have been used."""
 
@@ -305,8 +310,7 @@ class _Quick:
         if self._uses < USES:
             self._uses += 1
             if self._uses == USES:
-                resolver = self._rules._resolver
-                self._test = compile_quick(self._rules.schema, lambda reference: resolver.lookup(reference).contents)
+                self._test = quick_test(self._rules)
         return self._test
 
 
