@@ -8,9 +8,10 @@ value, there is no test, and the reference answers.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 
 from jsonschema_rs import Draft202012Validator
 from referencing.exceptions import Unresolvable
@@ -21,8 +22,8 @@ from .formats import FORMATS, INTEGER_BITS, compile_pattern
 from .subschemas import BOUNDS
 from .work import CHECKS_PER_PART, COSTS, MAX_CHECKS, BudgetSpent, begin, count_parts, is_multiple, matches
 
-Test = Callable[[Json], bool]
-
+MOST_FAULTS = 20
+_TOGETHER = {"minContains": "contains", "maxContains": "contains"}
 MOST_WORK = 2_000
 """Work that one part of a value may cost, in type checks."""
 MOST_GROUPS = 2_000
@@ -67,6 +68,64 @@ def compile_quick(schema: Any, follow: Callable[[str], Any]) -> Test | None:
         return None
 
 
+class Fault(NamedTuple):
+    """Where a value does not fit: the schema, its keyword, and the place."""
+
+    schema: Any
+    keyword: str
+    place: Sequence[str | int]
+    value: Json
+    """What stands there."""
+
+
+class Test:
+    """Whether JSON values fit a schema: a yes is certain."""
+
+    __test__ = False  # for pytest
+
+    def __init__(self, validator: Any, work: int, whole: Any, written: Mapping[int, tuple[Any, Any]]) -> None:
+        self._validator, self._work, self._whole, self._written = validator, work, whole, written
+
+    def __call__(self, value: Json) -> bool:
+        """Return True only where a value fits."""
+        if self._work > CHECKS_PER_PART and self._work * (1 + count_parts(value)) > MAX_CHECKS:
+            return False
+        begin(value)
+        try:
+            return bool(self._validator.is_valid(value))
+        except (ValueError, BudgetSpent):
+            return False
+
+    def find_fault(self, value: Json) -> Fault | None:
+        """Return the one place where a value that is refused may not fit; None where there are several, or none."""
+        try:
+            first, *more = {
+                (*error.schema_path, "", *error.instance_path): error for error in self._find(value)
+            }.values()
+        except (ValueError, BudgetSpent):
+            return None
+        place, schema = self._whole, None
+        for token in first.schema_path[:-1]:
+            place = place[str(token) if isinstance(place, dict) else token]  # `1` is told for "1"
+            _, schema = self._written.get(id(place), (None, schema))
+        keyword = _TOGETHER.get(first.schema_path[-1], first.schema_path[-1])
+        if more or not isinstance(schema, dict) or keyword not in schema or "propertyNames" in first.schema_path:
+            return None
+        found: list[str | int] = []
+        for token in first.instance_path:
+            found.append(str(token) if isinstance(value, dict) else token)
+            value = value[found[-1]]
+        if first.instance != value:  # an empty name in a place is not told
+            return None
+        return Fault(schema, keyword, found, value)
+
+    def _find(self, value: Json) -> Iterator[Any]:
+        if self._work > CHECKS_PER_PART and self._work * (1 + count_parts(value)) > MAX_CHECKS:
+            return iter(())
+        found: Iterator[Any] = islice(self._validator.iter_errors(value), MOST_FAULTS)
+        return found
+
+
 class _Step:
     """The multiples of a number, as `jsonschema-rs` asks for them."""
 
@@ -98,29 +157,21 @@ class _Translation:
         self._nodes: dict[int, _Node] = {}
         self._formats: dict[str, Callable[[str], bool]] = {}
         self._targets: dict[int, Any] = {}
+        self._written: dict[int, tuple[Any, Any]] = {}
         written, definitions = self._write(schema), dict[str, Any]()
         while len(definitions) < len(self._targets):
             target = [*self._targets.values()][len(definitions)]
-            definitions[str(id(target))] = self._write(target)
+            definitions[f"d{id(target)}"] = self._write(target)
         self._whole = {"allOf": [written], "$defs": definitions}
         self._root = [id(schema)] if isinstance(schema, dict) else []
 
     def compile(self) -> Test:
+        """Return the test. Raises Unsure, ValueError."""
         if find_non_json(self._whole):
             raise Unsure
         more: Any = {"formats": self._formats, "keywords": {"multipleOf": _Step}}
-        is_valid, work = Draft202012Validator(self._whole, validate_formats=True, **more).is_valid, self._find_work()
-
-        def fits(value: Json) -> bool:
-            if work > CHECKS_PER_PART and work * (1 + count_parts(value)) > MAX_CHECKS:
-                return False
-            begin(value)
-            try:
-                return bool(is_valid(value))
-            except (ValueError, BudgetSpent):
-                return False
-
-        return fits
+        validator = Draft202012Validator(self._whole, validate_formats=True, **more)
+        return Test(validator, self._find_work(), self._whole, self._written)
 
     def _write(self, schema: Any) -> Any:
         if not isinstance(schema, dict):
@@ -132,7 +183,7 @@ class _Translation:
         if "$ref" in schema:
             target = self._follow(schema["$ref"])
             self._targets.setdefault(id(target), target)
-            new["$ref"] = f"#/$defs/{id(target)}"
+            new["$ref"] = f"#/$defs/d{id(target)}"
             node.here += [id(target)] if isinstance(target, dict) else []
         for key, rule in schema.items():
             if key == "properties":
@@ -141,6 +192,7 @@ class _Translation:
                 place = node.here if key in _HERE else node.members.setdefault(_INSIDE[key], [])
                 new[key] = self._put_all(rule, place, is_map=key == "dependentSchemas")
         asked = [*self._ask(schema)]
+        self._written[id(new)] = new, schema
         return {"allOf": [new, *asked]} if asked else new
 
     def _put_all(self, rule: Any, place: list[int], *, is_map: bool) -> Any:

@@ -21,7 +21,7 @@ from ..state import Json
 from ..values.digest import find_non_json
 from ..values.places import map_scalars
 from .formats import compile_pattern, fits_format
-from .quick import Test, compile_quick
+from .quick import Fault, Test, compile_quick
 from .subschemas import is_number, mentions, tidy
 from .work import COSTS, IS_TYPE, BudgetSpent, begin, find_open, is_integer, is_multiple, matches, spend
 
@@ -42,9 +42,28 @@ def check(rules: Validator, value: Json, *, is_json: bool = False) -> Errors:
     `is_json` says that a value is known to be JSON that a checkpoint can store.
     """
     fits = _quick(Same(rules)).fits
-    if fits and (is_json or find_non_json(value) is None) and fits(value):
-        return
+    if fits and (is_json or find_non_json(value) is None):
+        if fits(value):
+            return
+        if (fault := fits.find_fault(value)) and (errors := _explain_at(rules, fault)):
+            yield from errors
+            return
     yield from explain(rules, value)
+
+
+def _explain_at(rules: Validator, fault: Fault) -> list[ValidationError]:
+    """Return the errors of one keyword on one part of a value, which are all; empty where they cannot be told."""
+    part: Any = rules_of_part(rules, fault.schema)
+    rule = fault.schema[fault.keyword]
+    try:
+        errors = [*(part.VALIDATORS[fault.keyword](part, rule, fault.value, fault.schema) or ())]
+    except (BudgetSpent, RecursionError, Unresolvable, ValueError, TypeError, AttributeError, LookupError):
+        return []
+    for error in errors:
+        known = {"validator": fault.keyword, "validator_value": rule, "instance": fault.value, "schema": fault.schema}
+        error._set(type_checker=part.TYPE_CHECKER, **known)
+        error.path.extendleft(reversed(fault.place))
+    return errors
 
 
 def explain(rules: Validator, value: Json) -> Errors:

@@ -8,6 +8,7 @@ import pytest
 
 from evals.engines.pairs import make_pair
 from gecko_graph.schemas import rules
+from gecko_graph.schemas.findings import findings
 from gecko_graph.schemas.rules import accepts, check, explain, rules_of
 
 
@@ -133,3 +134,16 @@ def test_a_schema_that_is_used_again_has_a_quick_test(monkeypatch):
     assert all(accepts(rules_of(schema), {"a": 1}) for _ in range(rules.USES))
     monkeypatch.setattr(rules, "explain", lambda *_: pytest.fail("the quick test has not told"))
     assert accepts(rules_of(schema), {"a": 1})
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_errors_are_those_of_the_whole_check(part):
+    alone = 0
+    for seed in range(200 * part, 200 * part + 200):
+        schema, value = make_pair(seed)
+        test, whole = quick(schema), rules_of(schema)
+        if test and not test(value) and (fault := test.find_fault(value)):
+            alone += 1
+            errors = [list(map(tuple, map(findings, rules._explain_at(whole, fault))))]
+            assert errors == [list(map(tuple, map(findings, explain(whole, value))))], (schema, value)
+    assert alone > 20
