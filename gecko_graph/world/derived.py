@@ -143,7 +143,6 @@ class Knowledge:
             yield from _means(self.said)
         named = (form for form in forms_of(self.about) if form.replace(".", "", 1).isdecimal())
         limits = [Number(float(form), form, None) for form in named]
-        limits = [Number(float(form), form, None) for form in named]
         for result in reversed(self.results):
             for place, record in result.records.items():
                 fields = [(key, each) for key, each in _numbers(record) if heard.words & {*split_term(str(key))}]
