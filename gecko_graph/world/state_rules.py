@@ -160,8 +160,8 @@ def _examine(tool: ToolSpec, contract: Contract, state: JsonObject, schema: Json
         place, said = [*contract.at, *effect["path"]], Said(schema, schema)
         for token in place:
             said = said.member(None if token == "-" else token)
-        wrong = _find_broken(said, effect["value"], tuple(place))
-        yield from (f"its effects break the state's schema {line}" for line in wrong)
+        broken = _find_broken(said, effect["value"], tuple(place))
+        yield from (f"its effects break the state's schema {line}" for line in broken)
 
 
 def _effects_of(effects: Sequence[Any]) -> Iterator[JsonObject]:
