@@ -35,6 +35,7 @@ SUITES = {
     "policy": "an airline's written policy as contracts: which clause stops which wrong write",
     "serve": "the server: what kill -9 leaves, forks a second, CPU a request beside a bare echo",
     "wild": "documents and data of others as published: what is read, what is accepted",
+    "engines": "schema checks: where jsonschema-rs tells at once, and that both engines say the same",
     "retrieval": "the tools that a task needs, found among many: recall beside plain bm25s, and speed",
 }
 """What each suite measures. Its module, imported when it is asked for, holds it as `SUITE`."""

@@ -91,7 +91,7 @@ _TOOLS = """\
 examples:
   gecko-graph tools api.yaml                       an OpenAPI 3.0 or 3.1 document
   gecko-graph tools functions.json                 OpenAI, MCP or BFCL function descriptions; .jsonl too
-  gecko-graph tools api.yaml --state state.json    try every contract on an example of the task state
+  gecko-graph tools api.yaml --state state.json    examine every contract on an example of the task state
 """
 
 _CONVERT = """\
@@ -261,7 +261,7 @@ def new_case(**given: Any) -> int:
 
 @cli.command(epilog=_TOOLS)
 @click.argument("spec", type=FILE)
-@click.option("--state", metavar="FILE", type=FILE, help="An example of the task state: try every contract on it.")
+@click.option("--state", metavar="FILE", type=FILE, help="An example of the task state: examine every contract on it.")
 @choice
 def tools(**given: Any) -> int:
     """Show tools, and what their source does not define.

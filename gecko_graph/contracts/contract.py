@@ -96,6 +96,11 @@ class Contract:
         Raises:
             ContractError: An argument, a key or a place that cannot be there, or operands of the wrong types.
         """
+        self.examine(parameters, state=state, report=report)
+        return self
+
+    def examine(self, parameters: JsonObject, *, state: Shape, report: Callable[[ContractError], None]) -> Shape | None:
+        """Return what is then known of its result before any call, as `returned`; the arguments are those of `fit`."""
         closed = {"additionalProperties": False} if isinstance(parameters.get("properties"), dict) else {}
         here = _shape_below(state, self._parts.at)
         text, call = Plain("a text"), {"name": Plain("a text"), "args": ANY}
@@ -103,8 +108,9 @@ class Contract:
         names = {"args": of_schema({**closed, **parameters}), "before": here, "state": here, "now": text}
         names |= {"call": Plain("an object", members={**call, "id": text}), "calls": Plain("a list", inner=seen)}
         names["facts"] = Plain("an object", inner=Plain("an object", members={"value": ANY, "type": ANY}))
-        Parts(self._written, self._shared, replace(self._place, names=names, report=report), self._parts.lets)
-        return self
+        place = replace(self._place, names=names, report=report)
+        parts = Parts(self._written, self._shared, place, self._parts.lets)
+        return parts.returns.shape if parts.answers else None
 
     @property
     def fact(self) -> str:

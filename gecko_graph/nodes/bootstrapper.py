@@ -38,7 +38,7 @@ from ..values.digest import check_json, clone, digest
 from ..values.patch import pointer
 from ..world.channels import Bookkeeping, GeckoState
 from ..world.rung import runs_for_real
-from ..world.state_rules import StateRules, try_contracts
+from ..world.state_rules import StateRules, examine_contracts
 from ..world.turn import earlier, human_turns, next_turn, read_checklist, task_of
 
 NEED_CHARS = 500
@@ -208,7 +208,7 @@ def complete_state(
         shown = {**ask.variables, **again} if question else ask.variables
         (reply,) = yield [replace(ask, variables=shown, where=replace(ask.where, question=question))]
         made = merge_reply(given, reply)
-        faults = find_faults(given, made, toolkit, rules, seed=scope.context.seed)
+        faults = find_faults(given, made, toolkit, rules)
         if not question or (made != given and len(faults) <= len(unclear)):
             whole, unclear = made, faults
         if not unclear:
@@ -218,13 +218,13 @@ def complete_state(
     return whole, unclear
 
 
-def find_faults(given: JsonObject, whole: JsonObject, toolkit: Toolkit, rules: StateRules, *, seed: int) -> list[str]:
+def find_faults(given: JsonObject, whole: JsonObject, toolkit: Toolkit, rules: StateRules) -> list[str]:
     """Return what is wrong with the state that a model has completed or made up."""
     if whole == given:
         return []
     if given:
         return rules.broken(whole) if rules.schema is not None else []
-    return [*rules.faults(whole), *try_contracts(toolkit, whole, seed=seed)]
+    return [*rules.faults(whole), *examine_contracts(toolkit, whole)]
 
 
 def carry_supposed(state: GeckoState, given: JsonObject) -> list[str]:

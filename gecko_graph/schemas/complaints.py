@@ -16,7 +16,7 @@ from ..values.places import excerpt, json_path
 from .findings import Finding, find_unstorable, findings
 from .formats import FORMATS
 from .reading import Said, applying, follow_inside, leads_nowhere, member_schemas
-from .rules import Same, accepts, canonical, check, extra_names, rules_of
+from .rules import Same, accepts, canonical, check, extra_names, rules_of, rules_of_part
 from .subschemas import follow
 
 MAX_COMPLAINTS = 20
@@ -85,7 +85,7 @@ def find_faults(schema: JsonObject, value: Json) -> list[str]:
 
 
 def _find_errors(schema: Any, value: Json) -> list[Finding]:
-    errors = islice(check(rules_of(schema), value), MAX_COMPLAINTS)
+    errors = islice(check(rules_of(schema), value, is_json=True), MAX_COMPLAINTS)
     return [finding for error in errors for finding in findings(error)]
 
 
@@ -131,7 +131,7 @@ def is_error_body(schema: JsonObject, value: Json) -> bool:
     covering = (branch for branch in plain if any(name in (branch.get("properties") or ()) for name in named))
     rules = rules_of(schema)
     return 0 < len(plain) < len(branches) and not any(
-        accepts(rules.evolve(schema=branch), value) for branch in covering
+        accepts(rules_of_part(rules, branch), value) for branch in covering
     )
 
 
@@ -197,7 +197,7 @@ def _find_open(rules: Validator, value: Json, path: tuple[str | int, ...], schem
     """Return the undecided paths in `value`, to which `schemas` apply; where they are many, the path of the whole."""
 
     def fits(option: Any) -> bool:
-        return accepts(rules.evolve(schema=option), value)
+        return accepts(rules_of_part(rules, option), value)
 
     parts = [part for part, _ in applying(schemas, rules.schema, follow_inside, perhaps=fits)]
     if any(_decides(part, value) for part in parts) or value is None or isinstance(value, bool):

@@ -72,6 +72,8 @@ class Said(NamedTuple):
 
     def parts(self, *, sure: bool = False) -> list[JsonObject]:
         """Return the schema object and those that apply, or may apply, to the same value; only the `sure` ones."""
+        if isinstance(self.schema, dict) and COMPOSED.isdisjoint(self.schema):
+            return [self.schema]
         return [part for part, _ in applying([self.schema], self.root, follow_inside, perhaps=not sure)]
 
     def names(self) -> list[str]:

@@ -8,10 +8,7 @@ work; a value that was not checked to the end gets the error `UNFINISHED` and ne
 from __future__ import annotations
 
 import json
-import threading
-import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from fractions import Fraction
 from functools import cache, lru_cache
 from typing import Any
 
@@ -21,24 +18,15 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from ..state import Json
+from ..values.digest import find_non_json
 from ..values.places import map_scalars
-from .formats import Pattern, compile_pattern, fits_format
-from .plain import IS_TYPE, Test, compile_plain, is_integer
+from .formats import compile_pattern, fits_format
+from .quick import Fault, Test, compile_quick
 from .subschemas import is_number, mentions, tidy
+from .work import COSTS, IS_TYPE, BudgetSpent, begin, find_open, is_integer, is_multiple, matches, spend
 
-MAX_CHECKS = 50_000
-"""Type checks that one value may cost, and `CHECKS_PER_PART` for each of its parts where it has many."""
-
-CHECKS_PER_PART = 20
-
-REFERENCE_COST = 3
-"""A reference takes about as long to follow as so many type checks."""
-
-VALUES_PER_CHECK = 20
-"""Values of an enum that take about as long to compare as a type check."""
-
-SECONDS_PER_CHECK = 2e-5
-"""Processor time of a pattern that counts as a type check."""
+USES = 4
+"""From which use on rules have a quick test, which takes as long to make as some checks: many are used once."""
 
 UNFINISHED = "unfinished"
 """The `validator` of the error about a value that was not checked to the end."""
@@ -46,43 +34,51 @@ UNFINISHED = "unfinished"
 Errors = Iterator[ValidationError]
 
 _STOCK = Draft202012Validator.VALIDATORS
-_work = threading.local()
 
 
-class BudgetSpent(Exception):
-    """A check has used up its budget."""
+def check(rules: Validator, value: Json, *, is_json: bool = False) -> Errors:
+    """Yield the errors of `value`; the last is `UNFINISHED` where it costs too much or nests too deep.
+
+    `is_json` says that a value is known to be JSON that a checkpoint can store.
+    """
+    fits = _quick(Same(rules)).fits
+    if fits and (is_json or find_non_json(value) is None):
+        if fits(value):
+            return
+        if (fault := fits.find_fault(value)) and (errors := _explain_at(rules, fault)):
+            yield from errors
+            return
+    yield from explain(rules, value)
 
 
-def _spend(checks: int = 1) -> None:
-    _work.left -= checks
-    if _work.left < 0:
-        _work.left, _work.value = _work.left + CHECKS_PER_PART * _parts(_work.value), None
-    if _work.left < 0:
-        raise BudgetSpent
+def _explain_at(rules: Validator, fault: Fault) -> list[ValidationError]:
+    """Return the errors of one keyword on one part of a value, which are all; empty where they cannot be told."""
+    part: Any = rules_of_part(rules, fault.schema)
+    rule = fault.schema[fault.keyword]
+    try:
+        errors = [*(part.VALIDATORS[fault.keyword](part, rule, fault.value, fault.schema) or ())]
+    except (BudgetSpent, RecursionError, Unresolvable, ValueError, TypeError, AttributeError, LookupError):
+        return []
+    for error in errors:
+        known = {"validator": fault.keyword, "validator_value": rule, "instance": fault.value, "schema": fault.schema}
+        error._set(type_checker=part.TYPE_CHECKER, **known)
+        error.path.extendleft(reversed(fault.place))
+    return errors
 
 
-def _parts(value: Json) -> int:
-    """Count the values inside a value."""
-    count, waiting = 0, [value]
-    while waiting:
-        inner = waiting.pop()
-        members = inner.values() if isinstance(inner, dict) else inner if isinstance(inner, list) else ()
-        count += len(members)
-        waiting += members
-    return count
-
-
-def check(rules: Validator, value: Json) -> Errors:
-    """Yield the errors of `value`; the last is `UNFINISHED` where it costs too much or nests too deep."""
-    if _plain(Same(rules))(value):
-        return
-    _work.left, _work.value, _work.open = MAX_CHECKS, value, set()
+def explain(rules: Validator, value: Json) -> Errors:
+    """Yield the errors of `value` as `check` does; what of it no keyword asks for is not read."""
+    begin(value)
     try:
         yield from rules.iter_errors(value)
     except (BudgetSpent, RecursionError):
         yield ValidationError(UNFINISHED, validator=UNFINISHED, instance=value)
     except (Unresolvable, ValueError, TypeError, AttributeError, LookupError):
         return  # a schema that is malformed in a way that `tidy` misses
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # of `rpds`, which was called with no depth left
+            raise
+        yield ValidationError(UNFINISHED, validator=UNFINISHED, instance=value)
 
 
 def accepts(rules: Validator, value: Json) -> bool:
@@ -91,23 +87,23 @@ def accepts(rules: Validator, value: Json) -> bool:
 
 
 def _type(validator: Any, types: Any, instance: Json, schema: Any) -> Errors:
-    _spend()
+    spend(1)
     if not any(IS_TYPE[kind](instance) for kind in ([types] if isinstance(types, str) else types)):
         yield ValidationError("type")
 
 
 def _ref(validator: Any, ref: str, instance: Json, schema: Any) -> Errors:
-    _spend(REFERENCE_COST)
-    here = (id(schema), id(instance))
-    if here in _work.open:
+    spend(COSTS["$ref"](ref))
+    here, open_ = (id(schema), id(instance)), find_open()
+    if here in open_:
         return  # it refers to itself on the same value, and so adds nothing
-    _work.open.add(here)
+    open_.add(here)
     try:
         yield from _STOCK["$ref"](validator, ref, instance, schema) or ()
     except Unresolvable:
         return
     finally:
-        _work.open.discard(here)
+        open_.discard(here)
 
 
 def _any_of(validator: Any, options: list[Any], instance: Json, schema: Any) -> Errors:
@@ -125,7 +121,7 @@ def _one_of(validator: Any, options: list[Any], instance: Json, schema: Any) -> 
 
 
 def _failures(validator: Any, options: list[Any], instance: Json) -> list[list[ValidationError]]:
-    _spend(len(options))
+    spend(len(options))
     tried = (list(validator.descend(instance, option, schema_path=index)) for index, option in enumerate(options))
     return [errors for errors in tried if errors]
 
@@ -144,17 +140,8 @@ def _dependent_required(validator: Any, wanted: Mapping[str, list[str]], instanc
 
 
 def _pattern(validator: Any, source: str, instance: Json, schema: Any) -> Errors:
-    if isinstance(instance, str) and (pattern := compile_pattern(source)) and not _matches(pattern, instance):
+    if isinstance(instance, str) and (pattern := compile_pattern(source)) and not matches(pattern, instance):
         yield ValidationError("pattern")
-
-
-def _matches(pattern: Pattern, text: str) -> bool:
-    begun = time.thread_time()
-    found = pattern.matches(text)
-    _spend(int((time.thread_time() - begun) / SECONDS_PER_CHECK))
-    if found is None:
-        raise BudgetSpent
-    return found
 
 
 def _pattern_properties(validator: Any, rules: Mapping[str, Any], instance: Json, schema: Any) -> Errors:
@@ -162,14 +149,14 @@ def _pattern_properties(validator: Any, rules: Mapping[str, Any], instance: Json
         return
     for source, rule in rules.items():
         for name in instance:
-            if (pattern := compile_pattern(source)) and _matches(pattern, name):
+            if (pattern := compile_pattern(source)) and matches(pattern, name):
                 yield from validator.descend(instance[name], rule, path=name, schema_path=source)
 
 
 def _additional_properties(validator: Any, rule: Any, instance: Json, schema: Any) -> Errors:
     if not isinstance(instance, dict):
         return
-    _spend(len(instance) * len(schema.get("patternProperties", ())))
+    spend(len(instance) * len(schema.get("patternProperties", ())))
     for name in extra_names(instance, schema):
         if rule is False:
             yield ValidationError("additionalProperties", path=[name], instance=instance[name])
@@ -192,6 +179,8 @@ def member_rules(names: Collection[str], schema: Mapping[str, Any]) -> Iterator[
     """Yield each rule that a schema has for members of these names, with the name."""
     known = schema.get("properties", {})
     yield from ((name, known[name]) for name in names if name in known)
+    if "patternProperties" not in schema and "additionalProperties" not in schema:
+        return
     for source, rule in schema.get("patternProperties", {}).items():
         pattern = compile_pattern(source)
         yield from ((name, rule) for name in names if pattern and pattern.matches(name))
@@ -204,15 +193,8 @@ def _multiple_of(validator: Any, step: float, instance: Json, schema: Any) -> Er
         yield ValidationError("multipleOf")
 
 
-def is_multiple(value: float, step: float) -> bool:
-    """Return True if `value` is a whole number of steps, by their decimal digits: 0.3 is three times 0.1."""
-    if isinstance(value, int) and isinstance(step, int):
-        return value % step == 0
-    return (Fraction(str(value)) / Fraction(str(step))).denominator == 1
-
-
 def _enum(validator: Any, values: list[Json], instance: Json, schema: Any) -> Errors:
-    _spend(len(values) // VALUES_PER_CHECK)
+    spend(COSTS["enum"](values))
     wrong = _STOCK["enum"](validator, values, _short(instance, values), schema)
     yield from (ValidationError("enum") for _ in wrong or ())
 
@@ -307,7 +289,9 @@ def rules_of(schema: Any) -> Validator:
 def _compile(key: Same) -> Validator:
     try:
         clean = tidy(key.schema)
-        kind = _kind(has_patterns=mentions(clean, "patternProperties"), has_ids=mentions(clean, "$id"))
+        text = repr(clean)  # nearly no schema has one of them
+        has = {key: key in text and mentions(clean, key) for key in ("patternProperties", "$id")}
+        kind = _kind(has_patterns=has["patternProperties"], has_ids=has["$id"])
         rules: Validator = kind(clean, registry=Registry())
     except (RecursionError, Unresolvable, ValueError, TypeError, AttributeError, LookupError):
         rules = StrictValidator(True)
@@ -325,9 +309,30 @@ def _compile_part(rules: Same, part: Same) -> Validator:
     return made
 
 
+def quick_test(rules: Any) -> Test | None:
+    """Return a test of JSON values that holds only where `explain` finds no error; None where there is none."""
+    return compile_quick(rules.schema, lambda reference: rules._resolver.lookup(reference).contents)
+
+
+class _Quick:
+    """The quick test of compiled rules, made once they have been used."""
+
+    __slots__ = ("_rules", "_test", "_uses")
+
+    def __init__(self, rules: Any) -> None:
+        self._rules, self._uses = rules, 0
+        self._test: Test | None = None
+
+    @property
+    def fits(self) -> Test | None:
+        """The test; None where there is none, or none yet."""
+        if self._uses < USES:
+            self._uses += 1
+            if self._uses == USES:
+                self._test = quick_test(self._rules)
+        return self._test
+
+
 @lru_cache(maxsize=16_384)
-def _plain(key: Same) -> Test:
-    try:
-        return compile_plain(key.schema.schema)
-    except RecursionError:
-        return lambda _: False
+def _quick(key: Same) -> _Quick:
+    return _Quick(key.schema)

@@ -23,7 +23,7 @@ from ..state import RUNTIME, Json, JsonObject
 from ..values.places import path_tokens
 from .findings import Finding, find_unstorable, findings
 from .formats import compile_pattern
-from .rules import Same, check, member_rules, rules_of_part
+from .rules import Same, check, explain, member_rules, rules_of_part
 from .subschemas import follow, mentions
 
 _META = Draft202012Validator(Draft202012Validator.META_SCHEMA)
@@ -133,7 +133,8 @@ def _check(
         return
     both = next((kind for kind in (dict, list) if isinstance(before, kind) and isinstance(after, kind)), None)
     rest = schema if both is None or not isinstance(schema, dict) else _whole_part(Same(schema))
-    for error in check(rules_of_part(rules, rest), after):
+    # of a whole level the quick test would read all that stands in it
+    for error in (check if rest is schema else explain)(rules_of_part(rules, rest), after):
         error.path.extendleft(reversed(place))
         yield error
     if rest is schema:

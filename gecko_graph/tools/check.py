@@ -20,6 +20,7 @@ Unclear: TypeAlias = Literal["pass", "refuse"]
 
 KEYS = ("name", "args", "arguments", "id", "call_id", "type", "index", "status", "error", "extras", "malformed")
 """Of a call as LangChain and OpenAI write it, and as a step keeps it."""
+_OURS = frozenset({"name", "args", "id", "type"})
 FORMS = 'a call as {"name", "args", "id"}: its arguments under `args`, or under `arguments` as OpenAI has them'
 
 LONGEST_ID = 100
@@ -102,6 +103,8 @@ def read_form(given: object) -> tuple[JsonObject, str]:
 
     A key that stands twice, such as `args` beside `arguments`, is such a key.
     """
+    if type(given) is dict and given.keys() <= _OURS:
+        return {key: given[key] for key in ("name", "args", "id") if key in given}, ""
     known = given if isinstance(given, Mapping) else {}
     inner = known.get("function")
     parts = [inner, {key: known[key] for key in known if key != "function"}] if isinstance(inner, Mapping) else [known]

@@ -183,7 +183,9 @@ class Offered:
             listed = enum if isinstance(enum, list) else ()
             for value in (*listed, schema.get("const"), schema.get("default"), *names):
                 values.add(value.casefold() if isinstance(value, str) else canonical(str(value)))
-            defaults: Iterable[str] = _DEFAULT.findall(text) if isinstance(text, str) else ()
+            defaults: Iterable[str] = (
+                _DEFAULT.findall(text) if isinstance(text, str) and "default" in text.lower() else ()
+            )
             values.update(form for default in defaults for form in forms_of(default))
         return frozenset(values)
 

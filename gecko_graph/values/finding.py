@@ -44,17 +44,21 @@ _TIMES = {"k": 1e3, "thousand": 1e3, "m": 1e6, "million": 1e6, "b": 1e9, "billio
 _MONTH = rf"(?P<month>{'|'.join(_MONTHS)})[a-z]{{0,6}}"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _YEAR = r"(?:[ ,]{1,2}(?:in |of )?(?P<year>\d{4}))?(?!\d)"
-_DATES = tuple(
-    re.compile(pattern, _PLAIN)
-    for pattern in (
-        r"(?<!\d)(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})(?!\d)",
-        r"(?<!\d)(?P<month>\d{1,2})[-/.](?P<day>\d{1,2})[-/.](?P<year>\d{4})(?!\d)",
-        r"(?<!\d)(?P<day>\d{1,2})[-/.](?P<month>\d{1,2})[-/.](?P<year>\d{4})(?!\d)",
-        rf"(?<!\d){_DAY}(?: day)?(?: of)?(?: this)?[ -]?{_MONTH}{_YEAR}",
-        rf"\b{_MONTH}[ .-]{{0,2}}(?:the )?{_DAY}{_YEAR}",
-        rf"\b{_MONTH} (?P<year>\d{{4}}),? (?:on )?the {_DAY}(?!\d)",
-    )
+_DATES_IN_FIGURES = (
+    r"(?<!\d)(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})(?!\d)",
+    r"(?<!\d)(?P<month>\d{1,2})[-/.](?P<day>\d{1,2})[-/.](?P<year>\d{4})(?!\d)",
+    r"(?<!\d)(?P<day>\d{1,2})[-/.](?P<month>\d{1,2})[-/.](?P<year>\d{4})(?!\d)",
 )
+_DATES_IN_WORDS = (
+    rf"(?<!\d){_DAY}(?: day)?(?: of)?(?: this)?[ -]?{_MONTH}{_YEAR}",
+    rf"\b{_MONTH}[ .-]{{0,2}}(?:the )?{_DAY}{_YEAR}",
+    rf"\b{_MONTH} (?P<year>\d{{4}}),? (?:on )?the {_DAY}(?!\d)",
+)
+_DATES = [
+    (re.compile(needed, _PLAIN), [re.compile(each, _PLAIN) for each in patterns])
+    for needed, patterns in ((r"\d[-/.]\d", _DATES_IN_FIGURES), ("|".join(_MONTHS), _DATES_IN_WORDS))
+]
+"""What a text holds that any date of a kind needs, and the dates of that kind."""
 _MONTH_NAME = re.compile(rf"\b{_MONTH}\b", _PLAIN)
 _TIME = re.compile(r"(?<![\d:.,])(?P<hour>\d{1,2})(?:[:.](?P<minute>\d\d)(?::\d\d)?)?(?P<half> ?[ap]\.?m\b)?", _PLAIN)
 _GROUPED = r"(?<![\d.\[(])\d{1,3}(?:,\d{3}){1,6}(?:\.\d+)?(?!\d)"
@@ -73,6 +77,7 @@ _FIGURE = re.compile(r"[-+]?\d+(?:\.\d+)?", re.ASCII)
 _WITH_LETTERS = re.compile(r"[\w@.+-]*[^\W\d_][\w@.+-]*")
 _WITH_UNIT = re.compile(r"\d+(?:\.\d+)?(?:[A-Za-z]{1,4}|-[a-z]+)|\D*", re.ASCII)
 _TOKEN = re.compile(r"[^\W_](?:[\w@.+\-/:#&']*[^\W_])?")
+_WORD = re.compile(r"[A-Za-z][a-z]*")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+|\d+")
 
 
@@ -211,6 +216,9 @@ def _forms_of_text(text: str) -> Iterator[str]:
     if len(text) > TEXT_CHARS:
         text = f"{text[: TEXT_CHARS // 2]} {text[-TEXT_CHARS // 2 :]}"
     for token in _TOKEN.findall(text):
+        if _WORD.fullmatch(token):  # as most are
+            yield from _forms_of_word(token.lower())
+            continue
         if _FIGURE.fullmatch(token):
             continue
         parts = [part.casefold() for part in _PART.findall(token)]
@@ -222,6 +230,10 @@ def _forms_of_text(text: str) -> Iterator[str]:
         yield from (_WORDS[part] for part in parts if part in _WORDS)
     if any(map(str.isdigit, text)):
         yield from _forms_of_figures(text)
+
+
+def _forms_of_word(word: str) -> Iterable[str]:
+    return (word, _WORDS[word]) if word in _WORDS else (word,)
 
 
 def _forms_of_figures(text: str) -> Iterator[str]:
@@ -256,7 +268,7 @@ def _forms_of_number(number: str) -> Iterator[str]:
 
 
 def _dates(text: str) -> Iterator[_Moment]:
-    for pattern in _DATES:
+    for pattern in (each for needed, patterns in _DATES if needed.search(text) for each in patterns):
         for found in pattern.finditer(text):
             named, day = found["month"].lower(), int(found["day"])
             month = int(named) if named.isdigit() else _MONTHS[named]

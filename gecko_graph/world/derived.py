@@ -13,67 +13,35 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, timedelta
-from itertools import islice, permutations, product
-from typing import Any, NamedTuple, TypeAlias
+from itertools import permutations, product
+from typing import Any, TypeAlias
 
 from ..models.focus import split_term
 from ..schemas.specimens import is_identifier
 from ..state import Json
-from ..values.finding import Atom, atoms_of, canonical, durations_of, fold, forms_of, holds_words
+from ..values.finding import Atom, atoms_of, canonical, fold, forms_of, holds_words
 from ..values.places import Place, scalars
 from .given import Tally
+from .heard import DATE, MOST_SAID, PLAIN, RELATIVE, WEEKDAYS, Heard, Number, Record, Result, days_in
 
 TWO_WAYS = "one of two ways to read the date"
-MOST_VALUES = 10_000
 MOST_NUMBERS = 8
 """Numbers of one record, or of small results together, that are computed with."""
-MOST_SAID = 12
 
-_SUMS = r"add|adds|added|adding|plus|and|more|another|extra|total|together|with|tip|came|in|increase\w*|rais\w+|up|both"
-_LESS = r"minus|less|off|discount|fewer|went|out|left|remain\w*|rest|reduc\w+|decreas\w+|lower\w*|drop|down|except|back"
-_CUES = {
-    "+": re.compile(rf"(?i)\b(?:{_SUMS}|sum|after|later)\b|\+"),
-    "-": re.compile(rf"(?i)\b(?:{_LESS}|subtract|before|earlier|difference|without|from)\b|\d ?- ?\d"),
-    "×": re.compile(r"(?i)(?:\b(?:at|times|x|twice)\b|[×*@]).{0,12}|.{0,20}\b(?:each|per|apiece|a piece|every)\b"),
-    "÷": re.compile(
-        r"(?i)\b(?:each|per|split|shar\w+|divid\w+|half|third|quarter|fourth|fifth|tenth|average|by)\b|[/÷]"
-    ),
-    "%": re.compile(r"(?i)%|\bper ?cent\b"),
-}
-_PLAIN = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
 _PIECES = re.compile(r"[/:@\\]+")
 _FILE = re.compile(r"(.+)\.[a-z]{1,5}\d?", re.IGNORECASE)
 _ADDRESS = re.compile(r"[^@:/]+@[^@:/]+")
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)")
-_DATE = re.compile(r"(\d{4})~(\d{1,2})-(\d{1,2})")
 _CALENDAR = re.compile(r"(?i)day|month|year|hour|minute")
-_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _LISTED = re.compile(r"(?i)\b(?:mean|average)\b")
-_NEAREST = re.compile(r"(?i)\bnearest (ten|hundred|thousand|million)")
-_SIZES = {"ten": 10, "hundred": 100, "thousand": 1_000, "million": 1_000_000}
 _WITH_WORD = re.compile(r"(\d+(?:\.\d+)?)-?[a-z]+", re.ASCII)
-_RELATIVE = re.compile(
-    rf"(?i)\b(?P<which>next|this|coming|last|past|on|by|until|till|for|every)? ?(?P<weekday>{'|'.join(_DAYS)})s?\b"
-    r"|\b(?P<word>day (?:after|before)(?: tomorrow| yesterday)?|today|tonight|now|tomorrow|yesterday)\b"
-    r"|\b(?P<number>\d{1,3}|an?|one|two|three|four|five|six|seven|ten|next|last) "
-    r"(?P<unit>day|night|week)s?(?P<back> (?:ago|before|earlier))?"
-)
 _WORDS = {"today": 0, "tonight": 0, "now": 0, "tomorrow": 1, "yesterday": -1, "day after": 1, "day before": -1}
 _WORDS |= {"day after tomorrow": 2, "day before yesterday": -2}
 _DIRECTED = re.compile(r"(?i)\b(?:minus|negative|below|west|south)\b|\d ?°? ?[ws]\b")
 
 
-_Record: TypeAlias = dict[str | int, Json]
 _Result: TypeAlias = tuple[float, str, list[Any]]
 """What an operation gives, how it is shown, and the marks of its operands."""
-
-
-class Number(NamedTuple):
-    """A known number, as it is shown, and its mark."""
-
-    value: float
-    text: str
-    mark: Any
 
 
 @dataclass(slots=True)
@@ -84,14 +52,20 @@ class Knowledge:
     """From a form to the marks of what holds it."""
     said: list[tuple[str, Any]] = field(default_factory=list)
     """Texts of the user, and of the system, with their marks."""
-    results: list[tuple[Json, Any]] = field(default_factory=list)
-    """Results of tools, each with a function from a place in it to its mark."""
+    results: list[Result] = field(default_factory=list)
     computed: list[Number] = field(default_factory=list)
     now: str = ""
     """The clock of the task state, unless that is made up."""
     counters: Sequence[Tally] = ()
-    limits: Sequence[Number] = ()
-    """Numbers in the description of the tool that is called."""
+    about: str = ""
+    """The description of the tool that is called, whose numbers may be limits."""
+    _read: Heard = field(default_factory=lambda: Heard(()))
+
+    @property
+    def _heard(self) -> Heard:
+        if len(self._read.said) != len(self.said):
+            self._read = Heard([*self.said])
+        return self._read
 
     def derive(self, atom: Atom, value: Json, name: str, about: str, args: Json) -> list[Any] | None:
         """Return what a part of an argument follows from; None where one operation does not give it.
@@ -133,12 +107,15 @@ class Knowledge:
         if not (whole.isdecimal() and "number" in about):
             places = len(whole.partition(".")[2])
             longer = (
-                form for form in self.forms if _PLAIN.fullmatch(form) and len(form.partition(".")[2]) > max(places, 1)
+                form
+                for form in self.forms
+                if "." in form and len(form.partition(".")[2]) > max(places, 1) and PLAIN.fullmatch(form)
             )
             others |= {form: f"{form}, rounded" for form in longer if round(float(form), places) == number}
-        for said, mark in self.said:
-            for unit, size in (("min", 1), ("sec", 60), ("hour", 1 / 60)):
-                if unit in text and round(number / size) in durations_of(said):
+        units = [(unit, size) for unit, size in (("min", 1), ("sec", 60), ("hour", 1 / 60)) if unit in text]
+        for durations, mark in self._heard.durations if units else ():
+            for unit, size in units:
+                if round(number / size) in durations:
                     return _follow([mark], f"{whole} {unit} = {round(number / size)} minutes")
         form = next((form for form in others if form in self.forms), "")
         return _follow(self.forms[form], f"{whole} = {others[form]}") if form else None
@@ -146,7 +123,7 @@ class Knowledge:
     def _computed(self, whole: str, args: Json, *, named: bool = False) -> list[Any] | None:
         """Return the two numbers, or the list, that belong together and give a number."""
         wanted, digits = float(whole), max(2, len(whole.partition(".")[2]))
-        sizes = {_SIZES[near.lower()] for text, _ in self.said for near in _NEAREST.findall(text)}
+        sizes = self._heard.sizes
         found = (
             each
             for each in (self._named() if named else self._operations(wanted, args))
@@ -155,35 +132,31 @@ class Knowledge:
         return next((_follow(marks, f"{whole} = {shown}") for _, shown, marks in found), None) if wanted else None
 
     def _said(self) -> list[Number]:
-        forms = {form: mark for text, mark in self.said for form in forms_of(text) if _PLAIN.fullmatch(form)}
-        said = [Number(float(form), form, mark) for form, mark in forms.items()][-MOST_SAID:]
-        return said + [each for each in self.computed[-MOST_SAID:] if each.value]
+        return self._heard.numbers + [each for each in self.computed[-MOST_SAID:] if each.value]
 
     def _named(self) -> Iterator[_Result]:
         """Yield what the user's words name both operands of: two of their numbers, or one and a field by its name."""
-        said, text = self._said(), " ".join(words for words, _ in self.said)
-        cues = {sign for sign, cue in _CUES.items() if cue.search(text)}
-        prices = {form for near in _CUES["×"].findall(text) for form in forms_of(near)}
+        said, heard = self._said(), self._heard
         for one, other in permutations(said, 2):
-            yield from _operate(one, other, cues if one.text in prices else cues - {"×"})
-        if _LISTED.search(text):
+            yield from _operate(one, other, heard.cues if one.text in heard.prices else heard.cues - {"×"})
+        if _LISTED.search(heard.text):
             yield from _means(self.said)
-        heard = {*split_term(text)}
-        for result, mark_at in reversed(self.results):
-            for place, record in _records(result).items():
-                fields = [(key, each) for key, each in _numbers(record) if heard & {*split_term(str(key))}]
+        named = (form for form in forms_of(self.about) if form.replace(".", "", 1).isdecimal())
+        limits = [Number(float(form), form, None) for form in named]
+        for result in reversed(self.results):
+            for place, record in result.records.items():
+                fields = [(key, each) for key, each in _numbers(record) if heard.words & {*split_term(str(key))}]
                 for key, each in fields[:MOST_NUMBERS]:
-                    yield from _rest(Number(each, canonical(each), mark_at((*place, key))), said, self.limits)
+                    yield from _rest(Number(each, canonical(each), result.mark_at((*place, key))), said, limits)
 
     def _operations(self, wanted: float, args: Json) -> Iterator[_Result]:
         yield from self._named()
-        said, text = self._said(), " ".join(words for words, _ in self.said)
-        cues = {sign for sign, cue in _CUES.items() if cue.search(text)}
+        said, heard = self._said(), self._heard
         counts = [each for _, each in scalars(args) if type(each) is int and each != wanted]
         factors = [*said, *(Number(each, str(each), None) for each in counts)]
-        spoken, small = fold(text), list[Number]()
-        for result, mark_at in reversed(self.results):
-            records = _records(result)
+        spoken, small = fold(heard.text), list[Number]()
+        for result in reversed(self.results):
+            records, mark_at = result.records, result.mark_at
             for place, record in records.items() if len(records) < 2 else _named(records, spoken, args):
                 own = [Number(each, canonical(each), mark_at((*place, key))) for key, each in _numbers(record)]
                 own = own[:MOST_NUMBERS]
@@ -191,8 +164,8 @@ class Knowledge:
                 for one, other in permutations(own, 2):
                     yield from _operate(one, other, {"+", "-", "×"})
                 for one, other in product(own, factors):
-                    yield from _operate(one, other, {"×", *(cues if other.mark else ())})
-                    yield from _operate(other, one, cues & {"-"})
+                    yield from _operate(one, other, {"×", *(heard.cues if other.mark else ())})
+                    yield from _operate(other, one, heard.cues & {"-"})
             yield from _sums(records, mark_at, _named(records, spoken, args))
         for one, other in permutations(small[:MOST_NUMBERS], 2):
             yield from _operate(one, other, {"+", "-", "×", "÷"})
@@ -203,7 +176,7 @@ class Knowledge:
         for whole in atom.wholes:
             if f"|{whole}" in self.forms:
                 return _follow(self.forms[f"|{whole}"], f"{_day(whole)}: {TWO_WAYS}")
-        if not (found := _DATE.fullmatch(atom.wholes[0])):
+        if not (found := DATE.fullmatch(atom.wholes[0])):
             return None
         with suppress(ValueError):
             day = date(int(found[1]), int(found[2]), int(found[3]))
@@ -222,17 +195,15 @@ class Knowledge:
 
     def _relative(self, wanted: date) -> list[Any] | None:
         """Return the words from which a day follows, counted from the clock, or else from a day that is spoken of."""
-        spoken = [day for text, _ in self.said for day in _days(forms_of(text))]
-        small = (fields for result, _ in self.results for fields in _records(result).values() if len(fields) < 4)
-        read = [day for fields in small for value in fields.values() for day in _days(forms_of(value))]
-        known = [*spoken, *_days(each.text for each in self.computed), *read]
-        for text, mark in self.said:
-            for found in _RELATIVE.finditer(text):
-                counted = (found["number"] and not found["back"]) or (found["word"] or "").startswith("day ")
-                bases = [self._clock] if self._clock else known
-                for base in {*bases, *(known if counted or found["back"] else ())} - {None}:
-                    if wanted in _meant(base, found):
-                        return _follow([mark], f"{wanted} = {found[0].strip()}, from {base}")
+        small = (fields for result in self.results for fields in result.records.values() if len(fields) < 4)
+        read = [day for fields in small for value in fields.values() for day in days_in(forms_of(value))]
+        known = [*self._heard.days, *days_in(each.text for each in self.computed), *read]
+        for found, mark in self._heard.relative:
+            counted = (found["number"] and not found["back"]) or (found["word"] or "").startswith("day ")
+            bases = [self._clock] if self._clock else known
+            for base in {*bases, *(known if counted or found["back"] else ())} - {None}:
+                if wanted in _meant(base, found):
+                    return _follow([mark], f"{wanted} = {found[0].strip()}, from {base}")
         return None
 
     def _timed(self, hour: int, minute: int, whole: str) -> list[Any] | None:
@@ -240,7 +211,7 @@ class Knowledge:
         for each in (str(hour), str(hour - 12)) if not minute else ():
             if each in self.forms:
                 return _follow(self.forms[each], f"{whole} = {each} o'clock")
-        durations = {minutes for text, _ in self.said for minutes in durations_of(text)}
+        durations = {minutes for each, _ in self._heard.durations for minutes in each}
         for form, marks in self.forms.items():
             if found := _CLOCK.fullmatch(form):
                 apart = abs(60 * (hour - int(found[1])) + minute - int(found[2]))
@@ -304,25 +275,16 @@ def _rest(one: Number, said: Sequence[Number], limits: Sequence[Number]) -> Iter
 
 def _means(said: Sequence[tuple[str, Any]]) -> Iterator[_Result]:
     for text, mark in said:
-        numbers = [float(form) for form in forms_of(text) if _PLAIN.fullmatch(form)]
+        numbers = [float(form) for form in forms_of(text) if PLAIN.fullmatch(form)]
         if len(numbers) > 2:
             yield sum(numbers) / len(numbers), f"the mean of {len(numbers)} numbers", [mark]
 
 
-def _records(result: Json) -> dict[Place, _Record]:
-    """Return the scalars of a result by the object that holds them."""
-    records: dict[Place, _Record] = {}
-    for place, value in islice(scalars(result), MOST_VALUES):
-        if value is not None and not isinstance(value, bool):
-            records.setdefault(place[:-1], {})[place[-1] if place else "$"] = value
-    return records
-
-
-def _numbers(record: _Record) -> list[tuple[str | int, float]]:
+def _numbers(record: Record) -> list[tuple[str | int, float]]:
     return [(key, value) for key, value in record.items() if isinstance(value, int | float)]
 
 
-def _named(records: Mapping[Place, _Record], spoken: str, args: Json) -> list[tuple[Place, _Record]]:
+def _named(records: Mapping[Place, Record], spoken: str, args: Json) -> list[tuple[Place, Record]]:
     """Return the objects of which the user, or the call itself, names one of the texts."""
     given = {fold(str(value)) for _, value in scalars(args)}
     return [
@@ -335,7 +297,7 @@ def _named(records: Mapping[Place, _Record], spoken: str, args: Json) -> list[tu
     ]
 
 
-def _sums(records: Mapping[Place, _Record], mark_at: Any, named: list[Any]) -> Iterator[_Result]:
+def _sums(records: Mapping[Place, Record], mark_at: Any, named: list[Any]) -> Iterator[_Result]:
     """Yield the sums of one field of a list's items: of all, and of those that are named."""
     for some in (list(records.items()), named):
         columns: dict[Place, list[tuple[Place, float]]] = {}
@@ -349,13 +311,6 @@ def _sums(records: Mapping[Place, _Record], mark_at: Any, named: list[Any]) -> I
                 yield sum(value for _, value in items), terms, [mark_at(items[0][0])]
 
 
-def _days(forms: Any) -> Iterator[date]:
-    for form in forms:
-        if found := _DATE.fullmatch(form):
-            with suppress(ValueError):
-                yield date(int(found[1]), int(found[2]), int(found[3]))
-
-
 def _day(whole: str) -> str:
     return "-".join(f"{int(part):02}" for part in re.findall(r"\d+", whole))
 
@@ -363,7 +318,7 @@ def _day(whole: str) -> str:
 def _meant(base: date, found: re.Match[str]) -> Iterator[date]:
     """Yield the days that relative words may mean."""
     if weekday := found["weekday"]:
-        ahead, which = (_DAYS.index(weekday.lower()) - base.weekday()) % 7, (found["which"] or "").lower()
+        ahead, which = (WEEKDAYS.index(weekday.lower()) - base.weekday()) % 7, (found["which"] or "").lower()
         weeks = (-7,) if which in ("last", "past") else (0, 7) if which == "next" or not ahead else (0,)
         yield from (base + timedelta(ahead + week) for week in weeks)
     elif word := found["word"]:
@@ -382,4 +337,4 @@ def list_lengths(result: Json) -> set[str]:
 
 def days_meant(text: str, base: date) -> set[date]:
     """Return the days that the relative words of a text may mean, counted from a day."""
-    return {day for found in _RELATIVE.finditer(text) for day in _meant(base, found)}
+    return {day for found in RELATIVE.finditer(text) for day in _meant(base, found)}

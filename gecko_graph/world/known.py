@@ -17,6 +17,7 @@ from ..values.patch import pointer
 from ..values.places import Place, scalars
 from .derived import Knowledge
 from .given import search_state
+from .heard import Result
 
 MOST_VALUES = 500
 PROSE_ATOMS = 3
@@ -82,7 +83,7 @@ class Sourced:
         self._known = Knowledge(
             {form: [mark] for form in self._forms},
             said=[(text, mark) for text in said],
-            results=[(result, lambda _: mark) for result in results],
+            results=[Result(result, lambda _: mark) for result in results],
             now=now,
         )
 

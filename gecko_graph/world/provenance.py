@@ -29,14 +29,14 @@ from ..values.finding import NUMBERING, TEXT_CHARS, Atom, atoms_of, canonical, f
 from ..values.origins import Ledger, Mark, is_supposed
 from ..values.patch import find, pointer, tokens
 from ..values.places import Place, json_path, scalars
-from .derived import TWO_WAYS, Knowledge, Number, list_lengths
+from .derived import TWO_WAYS, Knowledge, list_lengths
 from .given import Sources, numbers_made_up, search_state, tallies_of
+from .heard import Result
 from .rung import DECIDING, clock
 from .sentences import find_simulated
 
 MOST_ORIGINS = 4
-MOST_VALUES = 100_000
-"""Values of one result that are read; a planner is shown far fewer."""
+MOST_VALUES = 100_000  # of one result that are read; a planner is shown far fewer
 
 _NAMES = re.compile(r"(?<![.!?:;\n\"'(\u2022*-])[^\S\n]([A-Z][a-z]{2,}(?: [A-Z][a-z]+)*)")
 _SPOKEN = re.compile(r"(?i)\b(?:(?:zero|oh|one|two|three|four|five|six|seven|eight|nine)(?:[ ,-]{1,2}|\b)){2,}")
@@ -75,7 +75,7 @@ def trace(steps: Sequence[Step], sources: Sources, parameters_of: Callable[[str]
         repeated = {(form, mark.place[-1]): mark for form, mark in found if mark.place}
         trace = _Trace(sources, parameters_of, known, repeated=repeated)
         trace.known.counters = [*tallies_of(sources.state, {*sources.supposed})]
-        return trace.run(steps)
+        return trace.run(steps) if found or trace.known.counters else traced
     return traced
 
 
@@ -115,19 +115,13 @@ class _Trace:
     made: dict[str, list[Mark]] = field(default_factory=dict)
     repeated: Mapping[tuple[str, str | int], Mark] = field(default_factory=dict)
     """From a number of a simulated result, with its key, to the place of the given state that it repeats."""
-    texts: list[tuple[str, Mark]] = field(default_factory=list)
-    """Real texts of several words."""
-    ledger: Ledger = field(init=False)
-    """The task state with what of it is made up."""
-    _unbooked: list[tuple[Step, int, int]] = field(init=False)
-    """Steps with their numbers and attempts that the ledger does not have yet."""
+    texts: list[tuple[str, Mark]] = field(default_factory=list)  # real texts of several words
+    ledger: Ledger = field(init=False)  # the task state with what of it is made up
+    _unbooked: list[tuple[Step, int, int]] = field(init=False)  # (step, number, attempt): not in the ledger yet
     predicted: set[str] = field(default_factory=set)
     """Forms that a simulated write was the first to give: an id that the real one will draw, a status."""
-    claimed: dict[str, list[Mark]] = field(default_factory=dict)
-    """What other models say, which proves nothing."""
+    claimed: dict[str, list[Mark]] = field(default_factory=dict)  # what other models say, which proves nothing
     offered: dict[str, Offered] = field(default_factory=dict)
-    limits: dict[str, list[Number]] = field(default_factory=dict)
-    """By tool the numbers in its description."""
     known: Knowledge = field(init=False)
 
     def __post_init__(self) -> None:
@@ -199,7 +193,7 @@ class _Trace:
         for place, value in islice(scalars(result, keys=True), MOST_VALUES):
             self._add(value, mark_at(place), invented=invented, trusted=trusted)
         if not invented and isinstance(result, dict | list | int | float):
-            self.known.results.append((result, mark_at))
+            self.known.results.append(Result(result, mark_at))
 
     def _predict(self, result: Json) -> None:
         if result is None:
@@ -245,7 +239,8 @@ class _Trace:
             return
         keyed = ((place[-1], each) for place, each in scalars(result) if place and type(each) in (int, float))
         if known := {key: each for key, each in keyed if (canonical(each), key) in self.repeated}:
-            self.known.results.append((known, lambda place: self.repeated[canonical(known[place[-1]]), place[-1]]))
+            marks = {key: self.repeated[canonical(each), key] for key, each in known.items()}
+            self.known.results.append(Result(known, lambda place: marks[place[-1]]))
 
     def _basis(self, tool: str, rung: str) -> Mark | None:
         """Return a made-up place of the state that a rule has computed a result from, as far as is known."""
@@ -276,10 +271,7 @@ class _Trace:
     def _look(self, tool: str, args: JsonObject) -> list[_Argument]:
         """Return where each argument comes from, and make known as made up what stands nowhere."""
         arguments: list[_Argument] = []
-        if tool not in self.limits:
-            said = (form for form in forms_of(self.sources.about.get(tool, "")) if form.replace(".", "", 1).isdecimal())
-            self.limits[tool] = [Number(float(form), form, None) for form in said]
-        self.known.limits = self.limits[tool]
+        self.known.about = self.sources.about.get(tool, "")
         members = [(place[:-1], key) for place, key in scalars(args, keys=True) if place[-1:] == (key,)]
         for place, value in [*scalars(args), *(each for each in members if _IDENTIFYING.search(str(each[1])))]:
             marks = self._origins(tool, args, place, value)
@@ -297,8 +289,9 @@ class _Trace:
     def _origins(self, tool: str, args: JsonObject, place: Place, value: Json) -> list[Mark]:
         """Return where a value comes from; it is chosen where one part of it is that needs a source."""
         offered = self.offered.setdefault(tool, Offered(self.parameters_of(tool)))
-        about, writes = offered.field(place), tool not in self.sources.reading
+        writes = tool not in self.sources.reading
         if value is None or isinstance(value, bool):
+            about = offered.field(place)
             free = not value or not writes or about.must or about.default is value
             return [] if free or any(map(self._knows, about.words)) else [_NOWHERE]
         whole, atoms = whole_form(str(value)), atoms_of(value)
@@ -309,7 +302,8 @@ class _Trace:
             return [_NOWHERE]  # its end was not read
         if found := self._phrase(str(value)):
             return [found]
-        marks, is_prose = list[Mark](), about.is_prose(str(value))
+        about, marks = offered.field(place), list[Mark]()  # most values are stated, and need not be looked up there
+        is_prose = about.is_prose(str(value))
         for atom in atoms:
             stated = self._source(atom, value, about, args)
             if stated is None and self._needs_source(
@@ -360,7 +354,7 @@ class _Trace:
     def _unsupported(self, args: list[JsonObject]) -> Iterator[Unsupported]:
         """Yield figures, names and identifiers of the answer that nothing real holds, and that count no list."""
         text, seen = NUMBERING.sub(" ", self.sources.answer), set[str]()
-        lengths = {each for result, _ in self.known.results for each in list_lengths(result)} if text else ()
+        lengths = {each for result in self.known.results for each in list_lengths(result.value)} if text else ()
         for atom in atoms_of(text):
             whole = atom.wholes[0]
             if not atom.is_specific or len(whole) == 1 or whole in lengths or whole in seen:

@@ -11,14 +11,13 @@ from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from gecko_graph import GeckoContext, Toolkit, create_gecko
-from gecko_graph.contracts.contract import Contract
 from gecko_graph.errors import StateError
 from gecko_graph.models.ask import Reply
 from gecko_graph.models.roles import InitialState
 from gecko_graph.nodes.bootstrapper import bootstrapper
 from gecko_graph.testing import drive, recorded
 from gecko_graph.tools.spec import ToolSpec
-from gecko_graph.world.state_rules import try_contracts
+from gecko_graph.world.state_rules import examine_contracts
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SHOP = Toolkit.from_openapi(EXAMPLES / "shop" / "shop.openapi.yaml")
@@ -49,7 +48,7 @@ def test_a_live_model_s_state_of_the_shop_is_repaired_once_with_the_errors(live)
     assert "state.products | items" in first.variables["contracts"]
     assert (first.variables["previous"], first.variables["problems"], first.where.question) == ("", "", 0)
     assert "items needs an object, not a list, in `state.products | items`" in again.variables["problems"]
-    assert "showAccount: returns.name: state.customer is undefined" in again.variables["problems"]
+    assert "showAccount: returns.name: unknown key state.customer" in again.variables["problems"]
     assert '"sku": "LAMP-100"' in again.variables["previous"]
     assert again.where.question == 1
     assert update["task_state"] == {**FITTING, "runtime_state": {}}
@@ -60,7 +59,8 @@ def test_a_live_model_s_state_of_the_shop_is_repaired_once_with_the_errors(live)
 def test_a_state_that_fits_no_better_after_the_repair_is_taken_with_a_mark(live, second):
     update, _, (event,) = boot(live, live if second is None else second)
     assert update["task_state"]["products"] == live["domain"]["products"]
-    assert "findProducts: returns.products.for_each: items needs an object, not a list" in event["unclear"][1]
+    says = "findProducts: returns.products.for_each: items needs an object, not a list"
+    assert any(says in line for line in event["unclear"])
     assert update["bookkeeping"].value["supposed_state"]["unclear"] == event["unclear"]
 
 
@@ -72,38 +72,17 @@ def test_a_state_that_fits_no_better_after_the_repair_is_taken_with_a_mark(live,
         ({"orders": []}, "values needs an object"),
         ({"customer": None}, "state.customer.credit is undefined"),
         ({"products": {"LAMP-100": {"name": "x", "price": "29.90", "stock": 99}}}, "* needs a number, not a text"),
-        ({"products": {"LAMP-100": {"name": "x", "price": 29.90}}}, "product.stock is undefined"),
+        ({"products": {"LAMP-100": {"name": "x", "price": 29.90}}}, "unknown key product.stock"),
         ({"customer": {"name": "Alex", "credit": -1}}, "the credit would fall below zero"),
     ],
 )
 def test_a_state_of_another_shape_is_found(change, says):
-    assert says in "\n".join(try_contracts(SHOP, FITTING | change, seed=0))
-
-
-@pytest.mark.parametrize(
-    ("check", "is_misfit"),
-    [
-        ("args.sku in state.products", True),
-        ("args.sku in state.products and state.products[args.sku].stock > 0", True),
-        ("state.products | selectattr('sku', 'eq', args.sku) | list | length > 0", False),
-        ("state.products | selectattr('sku', 'eq', args.sku) | map(attribute='stock') | sum > 9", False),
-        ("args.sku in state.sold", False),
-    ],
-)
-def test_a_list_of_which_members_are_looked_up_by_name_is_found_though_the_condition_is_merely_false(check, is_misfit):
-    contract = Contract.load(
-        {"requires": [{"check": check, "error": "There is no such product"}], "returns": "ok"}, where="t"
-    )
-    parameters = {"type": "object", "properties": {"sku": {"type": "string"}}, "required": ["sku"]}
-    shop = Toolkit([ToolSpec(name="buy", effect="write", parameters=parameters, contract=contract)])
-    state = {"products": [{"sku": "LAMP", "stock": 3}], "sold": ["CHAIR"]}
-    says = ["buy: state.products is a list; its members are looked up by name: an object, {'LAMP': ...}"]
-    assert try_contracts(shop, state, seed=0) == (says if is_misfit else [])
+    assert says in "\n".join(examine_contracts(SHOP, FITTING | change))
 
 
 def test_conditions_that_are_merely_false_are_no_misfit():
-    assert try_contracts(SHOP, FITTING, seed=0) == []
-    assert try_contracts(SHOP, FITTING | {"products": {}, "customer": {"name": "", "credit": 0}}, seed=0) == []
+    assert examine_contracts(SHOP, FITTING) == []
+    assert examine_contracts(SHOP, FITTING | {"products": {}, "customer": {"name": "", "credit": 0}}) == []
 
 
 def test_no_real_file_system_is_a_misfit(read_jsonl):
@@ -112,7 +91,7 @@ def test_no_real_file_system_is_a_misfit(read_jsonl):
     starts = [row["initial_state"].get("GorillaFileSystem") for row in rows]
     starts = list({json.dumps(start): start for start in starts if start}.values())
     assert len(starts) > 30
-    assert [start for start in starts if try_contracts(files, start, seed=0)] == []
+    assert [start for start in starts if examine_contracts(files, start)] == []
 
 
 def test_what_was_made_up_is_streamed_and_recorded_by_place():

@@ -1,0 +1,1 @@
+"""Schema checks: values and schemas on which the two engines are compared."""

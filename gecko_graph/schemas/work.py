@@ -1,0 +1,105 @@
+"""The bounded work of one check, counted in type checks, and what is computed otherwise than by `jsonschema`."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from ..state import Json
+from .formats import Pattern
+from .subschemas import is_number
+
+MAX_CHECKS = 50_000
+"""Type checks that one value may cost, and `CHECKS_PER_PART` for each of its parts where it has many."""
+
+CHECKS_PER_PART = 20
+
+VALUES_PER_CHECK = 20
+"""Values of an enum that take about as long to compare as a type check."""
+
+SECONDS_PER_CHECK = 2e-5
+"""Processor time of a pattern that counts as a type check."""
+
+COSTS: Mapping[str, Callable[[Any], int]] = {
+    "type": lambda _: 1,
+    "$ref": lambda _: 3,  # a reference takes about as long to follow as so many type checks
+    "anyOf": len,
+    "oneOf": len,
+    "enum": lambda values: len(values) // VALUES_PER_CHECK,
+}
+"""Keyword to what it costs by itself."""
+
+_work = threading.local()
+
+
+class BudgetSpent(Exception):
+    """A check has used up its budget."""
+
+
+def begin(value: Json) -> None:
+    """Begin the check of a value."""
+    _work.left, _work.value, _work.open = MAX_CHECKS, value, set()
+
+
+def find_open() -> set[tuple[int, int]]:
+    """Return the references that are followed now, each with the value that it is followed on."""
+    followed: set[tuple[int, int]] = _work.open
+    return followed
+
+
+def spend(checks: int) -> None:
+    """Count work. Raises BudgetSpent."""
+    _work.left -= checks
+    if _work.left < 0:
+        _work.left, _work.value = _work.left + CHECKS_PER_PART * count_parts(_work.value), None
+    if _work.left < 0:
+        raise BudgetSpent
+
+
+def count_parts(value: Json) -> int:
+    """Count the values inside a value."""
+    count, waiting = 0, [value]
+    while waiting:
+        inner = waiting.pop()
+        members = inner.values() if isinstance(inner, dict) else inner if isinstance(inner, list) else ()
+        count += len(members)
+        waiting += members
+    return count
+
+
+def matches(pattern: Pattern, text: str) -> bool:
+    """Return whether a pattern occurs in a text; its time is counted. Raises BudgetSpent."""
+    begun = time.thread_time()
+    found = pattern.matches(text)
+    spend(int((time.thread_time() - begun) / SECONDS_PER_CHECK))
+    if found is None:
+        raise BudgetSpent
+    return found
+
+
+def is_multiple(value: float, step: float) -> bool:
+    """Return True if `value` is a whole number of steps, by their decimal digits: 0.3 is three times 0.1."""
+    if isinstance(value, int) and isinstance(step, int):
+        return value % step == 0
+    return (Fraction(str(value)) / Fraction(str(step))).denominator == 1
+
+
+def is_integer(value: Json) -> bool:
+    """Return whether a value is an integer, as JSON Schema has it: 2.0 is one."""
+    if isinstance(value, float):
+        return value.is_integer()
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+IS_TYPE: Mapping[str, Callable[[Json], bool]] = {
+    "string": lambda value: isinstance(value, str),
+    "number": is_number,
+    "integer": is_integer,
+    "boolean": lambda value: isinstance(value, bool),
+    "object": lambda value: isinstance(value, dict),
+    "array": lambda value: isinstance(value, list),
+    "null": lambda value: value is None,
+}
