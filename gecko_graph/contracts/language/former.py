@@ -11,104 +11,88 @@ NAMES: Final = {"true": "True", "false": "False", "none": "None"}
 _TESTS: Final = {
     "defined": "defined({})", "undefined": "not defined({})", "none": "{} is None", "string": "isinstance({}, str)",
     "number": "isinstance({}, (int, float))", "integer": "isinstance({}, int)", "mapping": "isinstance({}, dict)",
-    "sequence": "isinstance({}, (list, str, dict))", "odd": "{} % 2 == 1", "even": "{} % 2 == 0",
-    "containing": "VALUE in {}", "in": "{} in VALUE", "startingwith": "{}.startswith(VALUE)",
+    "sequence": "isinstance({}, list)", "odd": "{} % 2 == 1", "containing": "VALUE in {}", "in": "{} in VALUE",
+    "startingwith": "{}.startswith(VALUE)",
 }  # fmt: skip
+_METHODS: Final = ("keys", "values", "items", "lower", "upper", "replace", "split")
 _FILTERS: Final = {
-    "length": "len({})", "count": "len({})", "string": "str({})", "first": "{}[0]", "last": "{}[-1]", "d": "default({}, VALUE)",
-    "sort": "sorted({})", "tojson": "json({})", "lines": "{}.splitlines()", "bytes": "byte_count({})",
-    "join": "', '.join(str(one) for one in {})", "default": "default({}, VALUE)", "round": "round({}, 0)",
-    "int": "int({}, default=VALUE)", "interleave": "[part for one in {} for part in [VALUE, one]][1:]",
-    "map": "[one.FIELD for one in {}]", "select": "[one for one in {} if CONDITION]",
-    "reject": "[one for one in {} if not CONDITION]", "selectattr": "[one for one in {} if one.FIELD == VALUE]",
-    "rejectattr": "[one for one in {} if one.FIELD != VALUE]",
-    **{name: f"{{}}.{name}()" for name in ("keys", "values", "items", "lower", "upper", "replace", "split")},
+    "length": "len({x})", "string": "str({x})", "first": "{x}[0]", "last": "{x}[-1]", "sort": "sorted({x})",
+    "tojson": "json({x})", "lines": "{x}.splitlines()", "bytes": "byte_count({x})", "unique": "unique({x})",
+    "join": "{a}.join(str(one) for one in {x})", "int": "int({x}, default={a})", "float": "float({x}, default={a})",
+    "interleave": "[part for one in {x} for part in [{a}, one]][1:]", "map": "[one.{f} for one in {x}]",
+    "select": "[one for one in {x} if CONDITION]", "reject": "[one for one in {x} if not CONDITION]",
+    "selectattr": "[one for one in {x} if one.{f} == {a}]", "rejectattr": "[one for one in {x} if one.{f} != {a}]",
 }  # fmt: skip
-"""Filter to what is written here, where that is not a function of its name."""
+"""Filter to what is written here, where that is no function of its name: of a value, an argument and a field."""
 
 _LOOPS: Final = {
     "all": "all({1} for {0})", "any": "any({1} for {0})", "count": "sum(1 for {0} if {1})", "each": "[{1} for {0}]",
 }  # fmt: skip
-_KEYWORD = re.compile(rf"\.\s*({'|'.join(kwlist)})\b")
-_TEST = re.compile(r"\bis\s+(not\s+)?([a-z]\w*)")
+_SIGNS: Final = (
+    (re.compile(r"\{[%#]"), "{{% %}} and {{# #}} are not part of the language"),
+    (re.compile("~"), "`~` is not part of the language: write f'{{a}}{{b}}', or str(a) + str(b)"),
+    (re.compile(rf"\.\s*({'|'.join(kwlist)})\b"), "`{0}` is a word of Python's: write ['{0}'] in the place of .{0}"),
+    (re.compile(r"\bis\s+(?:not\s+)?(containing|in|startingwith)\b"), "`is {0}` is not part of the language: write {1}"),
+    (re.compile(r"\A\s*\Z"), "unexpected end"),
+)
 
 
 def explain_source(source: str, why: str) -> str:
     """Return why a source cannot be parsed."""
     plain = re.sub(r"""'[^'\n]*'|"[^"\n]*\"""", "''", source)
-    if "{{" in plain:
-        return "this is a bare expression: leave out {{ }}"
-    if "{%" in plain or "{#" in plain:
-        return "{% %} and {# #} are not part of the language"
-    if "~" in plain:
-        return "`~` is not part of the language: write f'{a}{b}', or str(a) + str(b)"
-    if found := _KEYWORD.search(plain):
-        return f"`{found[1]}` is a word of Python's: write ['{found[1]}'] in the place of .{found[1]}"
-    if (found := _TEST.search(plain)) and found[2] in _TESTS:
-        return _explain_test("VALUE", bool(found[1]), found[2])
-    if not plain.strip() or "EOF" in why:
-        return "unexpected end"
+    for sign, form in _SIGNS:
+        if found := sign.search(plain):
+            word = found[1] if sign.groups else ""
+            return form.format(word, _TESTS.get(word, "").format("x"))
     return "it is nested too deeply" if "nested parentheses" in why else why.split(" (<unknown>")[0]
 
 
 def explain_node(node: ast.AST) -> str:
     """Return why a tree is not of the language."""
     match node:
-        case ast.BinOp(op=ast.BitOr(), left=left, right=right):
-            return _explain_filter(left, right)
-        case ast.BinOp(op=ast.Pow()):
-            return "powers are not part of the language"
+        case ast.BinOp(op=ast.BitOr()):
+            return f"`|` is not part of the language: write {_write(node)}"
         case ast.Lambda():
             return "a lambda stands only as `key=` of sorted, min and max, with one argument"
         case ast.Set():
             return "sets are not part of the language: write a list"
-        case ast.Starred():
-            return "arguments cannot be spread with * or **"
-    name = type(node.op if isinstance(node, ast.BinOp | ast.UnaryOp) else node).__name__
-    return f"{name}: it is not part of the language"
+        case ast.BinOp(op=op) | ast.UnaryOp(op=op):
+            return f"{type(op).__name__}: the operator is not part of the language"
+    return f"{type(node).__name__}: it is not part of the language"
 
 
-def _explain_filter(left: ast.expr, right: ast.expr) -> str:
-    name = right.func if isinstance(right, ast.Call) else right
-    if not isinstance(name, ast.Name):
-        return "`|` is not part of the language"
-    form, value = _FILTERS.get(name.id, name.id + "({})"), ast.unparse(left)
-    if isinstance(right, ast.Call):
-        literals = {keyword.arg: keyword.value for keyword in right.keywords} | dict(enumerate(right.args))
-        field = literals.get("attribute", literals.get(0))
-        if "FIELD" in form and isinstance(field, ast.Constant):
-            form = form.replace("FIELD", str(field.value))
-        given = [ast.unparse(one) for one in (right.args[2:] if "attr" in name.id else right.args)]
-        form = form.replace("VALUE", ", ".join(given) or "VALUE")
-        form = form.replace("()", f"({', '.join(given)})") if given and form.endswith("()") else form
-    return f"`|` is not part of the language: write {form.replace('{}', value)}"
+def _write(node: ast.expr) -> str:
+    """Return a value as it is written here, the filters after it too."""
+    match node:
+        case ast.BinOp(op=ast.BitOr(), left=left, right=ast.Name(id=name)):
+            args, keywords = list[ast.expr](), list[ast.keyword]()
+        case ast.BinOp(op=ast.BitOr(), left=left, right=ast.Call(func=ast.Name(id=name), args=args, keywords=keywords)):
+            pass
+        case _:
+            return ast.unparse(node)
+    given = [ast.unparse(one) for one in args]
+    fields = [one.value for one in (*(each.value for each in keywords), *args) if isinstance(one, ast.Constant)]
+    if name not in _FILTERS:
+        value = _write(left)
+        return f"{value}.{name}({', '.join(given)})" if name in _METHODS else f"{name}({', '.join([value, *given])})"
+    return _FILTERS[name].format(x=_write(left), a=given[-1] if given else "VALUE", f=fields[0] if fields else "FIELD")
 
 
 def explain_is(left: ast.expr, is_not: bool, right: ast.expr) -> str:
     """Return how a test after `is` is written here; `is` itself compares with None alone."""
-    name = right.func if isinstance(right, ast.Call) else right
-    if isinstance(name, ast.Name) and name.id in _TESTS:
-        return _explain_test(ast.unparse(left), is_not, name.id)
-    return "`is` compares with None alone: write =="
-
-
-def _explain_test(value: str, is_not: bool, test: str) -> str:
-    form = _TESTS[test].format(value)
+    test = getattr(right.func if isinstance(right, ast.Call) else right, "id", "")
+    if test not in _TESTS:
+        return "`is` compares with None alone: write =="
+    form = _TESTS[test].format(ast.unparse(left))
     if is_not:
-        form = (
-            form.replace(" is ", " is not ")
-            if test == "none"
-            else form.removeprefix("not ")
-            if test[:2] == "un"
-            else f"not {form}"
-        )
+        form = form.replace(" is ", " is not ") if test == "none" else f"not {form}".removeprefix("not not ")
     return f"`is {test}` is not part of the language: write {form}"
 
 
 def explain_loop(name: str, node: ast.Call) -> str | None:
     """Return how `all(x in list, condition)` is written here; None for another call."""
-    if name not in _LOOPS or not isinstance(node.args[:1] and node.args[0], ast.Compare) or len(node.args) < 2:
+    if name not in _LOOPS or len(node.args) < 2 or not isinstance(node.args[0], ast.Compare):
         return None
-    loop, value, *condition = (ast.unparse(argument) for argument in node.args)
-    form = _LOOPS[name].format(loop + (f" if {condition[0]}" if condition else ""), value)
+    loop, value, *condition = map(ast.unparse, node.args)
+    form = _LOOPS[name].format(loop + "".join(f" if {one}" for one in condition), value)
     return f"{name}(x in list, ...) is not part of the language: write {form}"

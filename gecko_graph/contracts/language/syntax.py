@@ -42,6 +42,8 @@ def parse_expression(source: str) -> ast.expr:
     """Return the tree of one bare expression, read to the end of the source, of bounded size. Raises SyntaxFault."""
     if len(source) > MAX_SOURCE:
         raise SyntaxFault(f"it has more than {MAX_SOURCE:,} characters")
+    if source.lstrip().startswith("{{"):
+        raise SyntaxFault("this is a bare expression: leave out {{ }}")
     pieces = PIECES.findall(source)
     if "#" in pieces:
         raise SyntaxFault("`#` is not part of the language")
