@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from gecko_graph.contracts.language.filters import FILTERS, TESTS
 
 from evals.__main__ import SUITES
 from gecko_graph import GeckoContext, events
@@ -17,7 +18,6 @@ from gecko_graph.cli import main
 from gecko_graph.cli.arguments import cli
 from gecko_graph.context import LADDER
 from gecko_graph.contracts.contract import Contract
-from gecko_graph.contracts.language.filters import FILTERS, TESTS
 from gecko_graph.contracts.language.functions import FUNCTIONS, METHODS
 from gecko_graph.models import factory
 from gecko_graph.models.recorded import RecordedModel

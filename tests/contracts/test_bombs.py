@@ -88,7 +88,7 @@ BOMBS: dict[str, dict] = {
     "many long texts searched": many("{{ len([one for one in last if 'xy' in one]) }}"),
     "wide text lower": returning("f\"{''.join((str(one.lower().lower().lower()) for one in [state.wide]))}{state.wide}\""),
     "slices of a long text": {"returns": {"for_each": "state.numbers", "value": "{{ len(state.text[::-1]) }}"}},
-    "zip with itself": returning("zip(" + ", ".join(["state.numbers"] * 100) + ") | length"),
+    "zip with itself": returning("len(zip(" + ", ".join(["state.numbers"] * 100) + "))"),
     "state in a list, many times": {"returns": {"for_each": "state.numbers", "value": "{{ state }}"}},
     "too many operations": {"effects": [{"op": "add", "path": ["a"], "value": 1, "for_each": "state.numbers"}]},
     "loops that do nothing": {
@@ -118,6 +118,22 @@ BOMBS: dict[str, dict] = {
     "lets that call one another": {
         "let": {"f(x)": "{{ g(x) }}", "g(x)": "{{ v }}", "v": "{{ f(1) }}"}, "returns": "{{ v }}"
     },
+    "loops in one comprehension": returning("[n " + "for n in state.numbers " * 5 + "]"),
+    "an object of each pair": returning("{f'{a} {b}': state.text for a in state.numbers for b in state.numbers}"),
+    "texts of each pair": returning("[state.text + 'x' for a in state.numbers]"),
+    "sorted within sorted": returning("sorted(state.numbers, key=lambda a: max(state.numbers, key=lambda b: a * b))"),
+    "joined again and again": doubling("{{ V.join([V, V, V]) }}", "xx"),
+    "written again and again": doubling("{{ json([V, V]) }}", "{{ [state.words] }}"),
+    "many operators": returning("1" + " + 1" * 3000),
+    "many negations": returning("not " * 2000 + "1"),
+    "many keys": returning("state" + ".a" * 4000),
+    "many brackets": returning("[" * 3000 + "]" * 3000),
+    "many lambdas": returning("lambda x: " * 900 + "1"),
+    "brackets that never close": returning("f({'a': [" * 900),
+    "an endless number": returning("9" * 9000),
+    "powers": returning("9 ** 9 ** 9 ** 9"),
+    "bits": returning("1 << 10000000000"),
+    "format of a text": returning("f'{1:>999999999}'"),
     "YAML aliases": "let:\n  a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
         f"  {chr(98 + n)}: &{chr(98 + n)} [{', '.join(['*' + chr(97 + n)] * 9)}]\n" for n in range(9)
     ),
