@@ -223,7 +223,7 @@ CHECKS = [
     "not isinstance(state.b if state.a else state.c, (list, str, dict))",
     "many(state.a) < 3",
     "size < 4",
-    "not any(x == state.b for x in (state.c if isinstance(state.c, (list, str, dict)) and not isinstance(state.c, str) else []))",
+    "not any(x == state.b for x in (state.c if isinstance(state.c, list) else []))",
     "len(state) >= len(before)",
     "1 / (state.c if isinstance(state.c, (int, float)) else 1) > 0",
 ]

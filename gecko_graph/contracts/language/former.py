@@ -7,7 +7,7 @@ import re
 from keyword import kwlist
 from typing import Final
 
-NAMES: Final = {"true": "True", "false": "False", "none": "None"}
+NAMED_HERE: Final = {"true": "True", "false": "False", "none": "None"}
 _TESTS: Final = {
     "defined": "defined({})", "undefined": "not defined({})", "none": "{} is None", "string": "isinstance({}, str)",
     "number": "isinstance({}, (int, float))", "integer": "isinstance({}, int)", "mapping": "isinstance({}, dict)",
@@ -32,7 +32,10 @@ _SIGNS: Final = (
     (re.compile(r"\{[%#]"), "{{% %}} and {{# #}} are not part of the language"),
     (re.compile("~"), "`~` is not part of the language: write f'{{a}}{{b}}', or str(a) + str(b)"),
     (re.compile(rf"\.\s*({'|'.join(kwlist)})\b"), "`{0}` is a word of Python's: write ['{0}'] in the place of .{0}"),
-    (re.compile(r"\bis\s+(?:not\s+)?(containing|in|startingwith)\b"), "`is {0}` is not part of the language: write {1}"),
+    (
+        re.compile(r"\bis\s+(?:not\s+)?(containing|in|startingwith)\b"),
+        "`is {0}` is not part of the language: write {1}",
+    ),
     (re.compile(r"\A\s*\Z"), "unexpected end"),
 )
 
