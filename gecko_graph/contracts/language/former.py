@@ -9,7 +9,7 @@ from typing import Final
 
 NAMED_HERE: Final = {"true": "True", "false": "False", "none": "None"}
 _TESTS: Final = {
-    "defined": "defined({})", "undefined": "not defined({})", "none": "{} is None", "string": "isinstance({}, str)",
+    "defined": "defined({})", "undefined": "not defined({})", "string": "isinstance({}, str)",
     "number": "isinstance({}, (int, float))", "integer": "isinstance({}, int)", "mapping": "isinstance({}, dict)",
     "sequence": "isinstance({}, list)", "odd": "{} % 2 == 1", "containing": "VALUE in {}", "in": "{} in VALUE",
     "startingwith": "{}.startswith(VALUE)",
@@ -87,8 +87,7 @@ def explain_is(left: ast.expr, is_not: bool, right: ast.expr) -> str:
     if test not in _TESTS:
         return "`is` compares with None alone: write =="
     form = _TESTS[test].format(ast.unparse(left))
-    if is_not:
-        form = form.replace(" is ", " is not ") if test == "none" else f"not {form}".removeprefix("not not ")
+    form = f"not {form}".removeprefix("not not ") if is_not else form
     return f"`is {test}` is not part of the language: write {form}"
 
 
