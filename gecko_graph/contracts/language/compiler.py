@@ -302,13 +302,14 @@ class _Compiler:
 
     def _quantified(self, name: str, node: ast.Call) -> Run:
         loop, decide = node.args[0] if len(node.args) == 1 else None, QUANTIFIERS[name]
-        if not isinstance(loop, ast.GeneratorExp):
+        if not isinstance(loop, ast.GeneratorExp) or node.keywords:
             return self._function(name, node)
         rounds, condition = self._rounds(loop.generators, lambda: self.build(loop.elt))
         return lambda scope: decide(condition(scope) for _ in rounds(scope))
 
     def _keyed(self, name: str, node: ast.Call) -> Run:
         """Return the closure of `sorted(x, key=lambda one: ...)`, and of min and max."""
+        check_arguments(name, FUNCTIONS[name], len(node.args), [str(keyword.arg) for keyword in node.keywords])
         others = [keyword for keyword in node.keywords if keyword.arg != "key"]
         if len(others) == len(node.keywords):
             return self._function(name, node)
@@ -323,7 +324,7 @@ class _Compiler:
             keys = [given(value(scope)) for _ in rounds(scope, a_list(values, name))]
             return FUNCTIONS[name](scope, values, key=keys, **more)
 
-        return self._checked(name, choose, node.args, others)
+        return self.apply(choose, node.args, others)
 
 
 _SPECIAL: dict[str, Callable[[_Compiler, str, ast.Call], Run]] = {
