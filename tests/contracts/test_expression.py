@@ -235,6 +235,7 @@ def test_a_value_leaves_the_sandbox_with_as_many_levels_as_the_limit_says_and_no
 JINJA = [
     ("state | length", "len(state)"),
     ("state.names | sort | first", "sorted(state.names)[0]"),
+    ("before.names | length + 1 == state.names | length", "len(before.names) + 1"),
     ("state.a | values | map(attribute='b') | sum", "sum([one.b for one in state.a.values()])"),
     ("state.a | selectattr('b', 'eq', args.c)", "[one for one in state.a if one.b == args.c]"),
     ("state.a | select('odd')", "[one for one in state.a if CONDITION]"),
