@@ -10,14 +10,12 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 from weakref import ref
 
-from jinja2 import nodes
-
 from .language.examine import ANY, Shape
 from .language.expression import Expression, Location, Scope
+from .language.former import NAMED_HERE
 from .language.functions import FUNCTIONS, TAKEN
-from .language.operators import QUANTIFIERS
 from .language.sandbox import bound
-from .language.syntax import SyntaxFault, parse_expression
+from .language.syntax import is_name
 from .language.template import ITEM, Template
 
 RESERVED = frozenset(("args", "call", "before", "now", "state", "result", ITEM))
@@ -112,13 +110,9 @@ def _load_let(value: Any, place: Location, parameters: tuple[str, ...], names: M
 
 def check_let_name(name: Any, place: Location, *, is_function: bool = False) -> None:
     """Raise ContractError if expressions cannot use this name, or if it is already taken."""
-    try:
-        usable = isinstance(name, str) and isinstance(parse_expression(name), nodes.Name) and "__" not in name
-    except SyntaxFault:
-        usable = False
-    if not usable:
+    if not is_name(name) or name in NAMED_HERE:
         raise place.error(f"{name!r} is not a valid name")
-    if name in RESERVED or name in ({*FUNCTIONS, *QUANTIFIERS} if is_function else TAKEN):
+    if name in RESERVED or name in (FUNCTIONS if is_function else TAKEN):
         raise place.error(f"{name!r} is reserved; choose another name")
 
 

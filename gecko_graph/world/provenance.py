@@ -31,7 +31,7 @@ from ..values.patch import find, pointer, tokens
 from ..values.places import Place, json_path, scalars
 from .derived import TWO_WAYS, Knowledge, list_lengths
 from .given import Sources, numbers_made_up, search_state, tallies_of
-from .heard import Result
+from .heard import Number, Result
 from .rung import DECIDING, clock
 from .sentences import find_simulated
 

@@ -122,9 +122,9 @@ STATES = {
 }  # fmt: skip
 
 MISSPELT = [
-    ("shop", "selectattr('status', 'eq', 'placed') | map(attribute='total')", "selectattr('state', 'eq', 'placed')"),
+    ("shop", "for one in state.orders.values() if one.status ==", "for one in state.orders.values() if one.state =="),
     ("shop", "check: order.status == 'placed'", "check: order.staus == 'placed'"),
-    ("files", "item.path | length is odd", "item.paths | length is odd"),
+    ("files", "len(item.path) % 2 == 1", "len(item.paths) % 2 == 1"),
     ("files", 'path: [cwd, "-"]', 'path: [cdw, "-"]'),
 ]
 

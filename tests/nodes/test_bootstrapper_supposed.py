@@ -45,9 +45,9 @@ def test_a_live_model_s_state_of_the_shop_is_repaired_once_with_the_errors(live)
     update, asks, (event,) = boot(live, {"domain": FITTING, "runtime_state": {}})
     first, again = asks
     assert first.variables["contracts"].startswith("keys: cart, customer, orders, products\nshared: ")
-    assert "state.products | items" in first.variables["contracts"]
+    assert "state.products.items()" in first.variables["contracts"]
     assert (first.variables["previous"], first.variables["problems"], first.where.question) == ("", "", 0)
-    assert "items needs an object, not a list, in `state.products | items`" in again.variables["problems"]
+    assert "items needs an object, not a list, in `state.products.items()`" in again.variables["problems"]
     assert "showAccount: returns.name: unknown key state.customer" in again.variables["problems"]
     assert '"sku": "LAMP-100"' in again.variables["previous"]
     assert again.where.question == 1
@@ -125,7 +125,7 @@ LOOK = Toolkit([ToolSpec(name="look", effect="read", result={"type": "string"})]
 
 
 def rehearse(gecko, thread, **given):
-    turn = {"messages": [("user", "look around")], "checklist": [{"id": "a", "check": "true"}], **given}
+    turn = {"messages": [("user", "look around")], "checklist": [{"id": "a", "check": "True"}], **given}
     parts = list(gecko.stream(turn, {"configurable": {"thread_id": thread}}, stream_mode=["custom", "values"]))
     events = [data for mode, data in parts if mode == "custom" and data["type"] == "gecko.state"]
     return parts[-1][1]["rehearsal"], events
@@ -152,7 +152,7 @@ SCHEMA = {
     "properties": {"stock": {"type": "object", "additionalProperties": {"type": "integer"}}, "runtime_state": RUNTIME},
     "required": ["stock", "runtime_state"],
 }
-FULL = {"check": "state.stock | values | sum < 10", "error": "the room is full"}
+FULL = {"check": "sum(state.stock.values()) < 10", "error": "the room is full"}
 TYPED = Toolkit.from_tools([ToolSpec(name="look", effect="read")], state_schema=SCHEMA, invariants=[FULL])
 GOOD = {"domain": {"stock": {"tea": 3}}, "runtime_state": {"user": "ann"}}
 WHOLE = {"stock": {"tea": 3}, "runtime_state": {"user": "ann"}}
