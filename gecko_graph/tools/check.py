@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Literal, NotRequired, TypeAlias, TypeGuard
 
 from typing_extensions import TypedDict
@@ -67,7 +67,7 @@ def check_call(
     return None
 
 
-def read_call(given: object, *, taken: Collection[str], number: int) -> tuple[Call, Complaint | None]:
+def read_call(given: object, *, taken: Container[str], number: int) -> tuple[Call, Complaint | None]:
     """Return a call, which may be anything, as a step keeps it, and what is wrong with its form.
 
     One without an id, or with one that is taken, is given one by its number.

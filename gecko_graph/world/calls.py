@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from functools import partial
-from itertools import chain, cycle
+from itertools import chain, cycle, islice
 from typing import Any, NamedTuple
 
 from ..errors import StateError
@@ -18,10 +18,13 @@ from .channels import AttemptState, apply_update
 from .check import validator
 from .commit import state_updater
 from .ladder import Rungs, simulator
-from .reducers import gather_facts
+from .reducers import Grown, GrownMap, gather_facts
 
 NOTES = ("facts", "argument_verdicts", "asked")
 """What a call of a world adds beside its step."""
+
+KEPT_EVERY, MOST_KEPT = 64, 32
+"""Steps between two states that a world keeps to go back to, at least, and how many such states it keeps."""
 
 Given = tuple[Call, Complaint | None]
 Nodes = Sequence[partial[Any]]
@@ -65,30 +68,44 @@ def build_nodes(toolkit: Toolkit, rungs: Rungs) -> list[partial[Any]]:
 
 
 class Point(NamedTuple):
-    """The attempt's keys that a world's nodes read, and what each call noted."""
+    """The attempt's keys that a world's nodes read, what each call noted, and some of the states before.
+
+    It shares all that has grown with the points that it was made from, and costs the same after 10 calls and 100,000.
+    """
 
     values: AttemptState
-    notes: tuple[JsonObject, ...]
+    notes: Grown[JsonObject]
+    kept: tuple[tuple[int, JsonObject], ...] = ()
+    """At most `MOST_KEPT` earlier states, each with the number of steps that made it."""
 
     @classmethod
     def first(cls, state: JsonObject) -> Point:
         """Return the point before any call."""
-        values: AttemptState = {
+        values: Any = {
             "number": 1, "turn": 0, "task": "", "before": state, "conversation": [], "lesson": None,
-            "task_state": state, "trace": [], "steps": [], "facts": {}, "argument_verdicts": [],
+            "task_state": state, "trace": [], "steps": Grown(), "facts": GrownMap(), "argument_verdicts": Grown(),
             "asked": {}, "usage": {},
         }  # fmt: skip
-        return cls(values, ())
+        return cls(values, Grown())
 
     def after(self, update: Mapping[str, Any]) -> Point:
         """Return the point after the calls of one message."""
         note = {key: update[key] for key in NOTES if update.get(key)}
-        empty: list[JsonObject] = [{} for _ in update["steps"][1:]]
-        return Point(apply_update(self.values, update), (*self.notes, *empty, note))
+        values = apply_update(self.values, update)
+        notes = self.notes.grow([*({} for _ in update["steps"][1:]), note])
+        return Point(values, notes, self._keep(len(notes), values["task_state"]))
+
+    def _keep(self, count: int, state: JsonObject) -> tuple[tuple[int, JsonObject], ...]:
+        """Return the states that are kept, with one more where it is time for one; they are evenly spread."""
+        apart = KEPT_EVERY << (count // (KEPT_EVERY * MOST_KEPT)).bit_length()
+        if count // apart == (self.kept[-1][0] if self.kept else 0) // apart:
+            return self.kept
+        spread = {number // apart: (number, each) for number, each in reversed(self.kept) if number >= apart}
+        return (*reversed(spread.values()), (count, state))
 
     def through(
         self,
-        steps: list[Step],
+        steps: Sequence[Step],
         notes: Collection[JsonObject],
         *,
         check: Callable[[JsonObject, JsonObject], None] | None = None,
@@ -105,6 +122,18 @@ class Point(NamedTuple):
             if check and outcome and outcome["simulated"]:
                 check(before.values["task_state"], point.values["task_state"])
         return point
+
+    def back_to(self, count: int) -> Point:
+        """Return the point after so many of the steps, by the nearest state that is kept."""
+        kept = tuple(each for each in self.kept if each[0] <= count)
+        done, state = kept[-1] if kept else (0, self.values["before"])
+        steps, notes = [*islice(self.values["steps"], count)], [*islice(self.notes, count)]
+        patches = (booked_patch(step["outcome"]) for step in steps[done:] if "outcome" in step)
+        first = Point.first(self.values["before"])
+        values = apply_update(first.values, {"task_state": fold_patches(state, [*patches]), "steps": steps})
+        for note in notes:
+            values = apply_update(values, note) if note else values
+        return Point(values, first.notes.grow(notes), kept)
 
 
 def read_state(state: Any) -> JsonObject:

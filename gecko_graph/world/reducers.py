@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce, wraps
-from typing import Any, Self, SupportsIndex, TypeVar, cast
+from itertools import chain
+from typing import Any, Generic, Self, SupportsIndex, TypeVar, cast, overload
 
 from langgraph._internal._typing import MISSING
 from langgraph.channels.delta import DeltaChannel
@@ -92,6 +93,8 @@ def delta(
 
 def extend(old: list[Any], writes: Sequence[list[Any]]) -> list[Any]:
     """Append all writes in their order (reducer of lists)."""
+    if isinstance(old, Grown):
+        return cast("list[Any]", old.grow(chain(*writes)))
     return _Extended(old, writes) if any(writes) else old
 
 
@@ -127,9 +130,102 @@ class _Extended(list[Any]):
         return list, (list(self),)
 
 
+class Grown(Sequence[Item]):
+    """A list that only grows, and shares its items with what it grew from: one more costs the same at any length.
+
+    The items are in runs, the oldest first; a run takes in the one before it that is no longer, so they are few.
+    """
+
+    __slots__ = ("_count", "_runs")
+
+    def __init__(self, runs: tuple[_Run[Item], ...] = ()) -> None:
+        self._runs = runs
+        self._count = sum(len(run.items) for run in runs)
+
+    def grow(self, items: Iterable[Item]) -> Grown[Item]:
+        """Return the list with more items; this one stays as it is."""
+        runs, run = [*self._runs], _Run([*items])
+        while runs and len(runs[-1].items) <= len(run.items):
+            run = runs.pop().join(run)
+        return Grown((*runs, run)) if run.items else self
+
+    def first(self, wanted: str, key: Callable[[Item], str]) -> Item | None:
+        """Return as `find`."""
+        return next((found for run in self._runs if (found := run.find(wanted, key)) is not None), None)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Item]:
+        return chain.from_iterable(run.items for run in self._runs)
+
+    @overload
+    def __getitem__(self, at: int) -> Item: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[Item]: ...
+
+    def __getitem__(self, at: int | slice) -> Item | list[Item]:
+        if isinstance(at, slice):
+            return [self[each] for each in range(*at.indices(self._count))]
+        at += self._count if at < 0 else 0
+        for run in self._runs if at >= 0 else ():
+            if at < len(run.items):
+                return run.items[at]
+            at -= len(run.items)
+        raise IndexError("there is no such item")
+
+
+class _Run(Generic[Item]):
+    """Items in a row that are never changed, also by key once somebody has looked for one."""
+
+    __slots__ = ("by_key", "items")
+
+    def __init__(self, items: list[Item], by_key: dict[str, Item] | None = None) -> None:
+        self.items, self.by_key = items, by_key
+
+    def join(self, later: _Run[Item]) -> _Run[Item]:
+        is_read = self.by_key is not None and later.by_key is not None
+        return _Run(self.items + later.items, {**later.by_key, **self.by_key} if is_read else None)  # type: ignore[dict-item]
+
+    def find(self, wanted: str, key: Callable[[Item], str]) -> Item | None:
+        if self.by_key is None:
+            self.by_key = {key(item): item for item in reversed(self.items)}
+        return self.by_key.get(wanted)
+
+
+class GrownMap(Mapping[str, Item]):
+    """A mapping that only grows, as `Grown` does; what a key has first stays."""
+
+    __slots__ = ("_pairs",)
+
+    def __init__(self, pairs: Grown[tuple[str, Item]] | None = None) -> None:
+        self._pairs: Grown[tuple[str, Item]] = Grown() if pairs is None else pairs
+
+    def grow(self, more: Mapping[str, Item]) -> GrownMap[Item]:
+        """Return the mapping with more keys; this one stays as it is."""
+        return GrownMap(self._pairs.grow(pair for pair in more.items() if pair[0] not in self))
+
+    def __getitem__(self, key: str) -> Item:
+        pair = self._pairs.first(key, _name_of)
+        if pair is None:
+            raise KeyError(key)
+        return pair[1]
+
+    def __iter__(self) -> Iterator[str]:
+        return map(_name_of, self._pairs)
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+
+def _name_of(pair: tuple[str, Any]) -> str:
+    return pair[0]
+
+
 def find(items: Sequence[Item], wanted: str, key: Callable[[Item], str]) -> Item | None:
     """Return the first item with this key, of which a channel's list has one kind; each item is read once."""
-    if isinstance(items, _Extended):
+    if isinstance(items, _Extended | Grown):
         return cast("Item | None", items.first(wanted, key))
     return next((item for item in items if key(item) == wanted), None)
 
@@ -143,6 +239,8 @@ def gather_facts(
     old: Mapping[str, SupposedFact], writes: Sequence[Mapping[str, SupposedFact]]
 ) -> dict[str, SupposedFact]:
     """Merge supposed facts, the oldest first; the first of a key stays (reducer)."""
+    if isinstance(old, GrownMap):
+        return cast("dict[str, SupposedFact]", reduce(GrownMap.grow, writes, old))
     return reduce(lambda merged, write: {**merged, **write, **merged}, writes, dict(old))
 
 

@@ -143,8 +143,11 @@ def request_of(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolk
 
 def find_writes(tools: Iterable[ToolSpec], steps: Sequence[Step]) -> list[str]:
     """Return the names of the tools that are known to write: it is stated, or they have changed something."""
-    changed = {step["call"]["name"] for step in steps if "outcome" in step and step["outcome"]["patch"]}
-    return [tool.name for tool in tools if tool.effect == "write" or (not tool.reads and tool.name in changed)]
+    perhaps = [tool for tool in tools if not tool.reads]
+    is_open = any(tool.effect is None for tool in perhaps)
+    made = ((step["call"]["name"], step.get("outcome")) for step in (steps if is_open else ()))
+    changed = {name for name, outcome in made if outcome and outcome["patch"]}
+    return [tool.name for tool in perhaps if tool.effect == "write" or tool.name in changed]
 
 
 def find_warnings(call: Call, state: AttemptState, tool: ToolSpec, toolkit: Toolkit) -> list[str]:
