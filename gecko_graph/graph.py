@@ -152,7 +152,8 @@ def create_attempt(
     by_name = rungs_of(rungs)
     ladder_of(default, by_name)
     kept = AttemptRecord.__annotations__
-    node = partial(_node, replace=replace, models=models, default=default, book=book_attempt, kept=kept)
+    bound = partial(_node, replace=replace, models=models, default=default)
+    node = partial(bound, book=book_attempt, kept=kept, made={})
     tools, resolve = toolkit.as_openai(), toolkit.resolve
     builder = StateGraph(AttemptChannels, GeckoContext)
     builder.add_node("begin", node(partial(begin, rungs=by_name)))

@@ -127,7 +127,7 @@ def _read_json(arguments: object) -> object:
 
 
 def _is_text(value: object) -> TypeGuard[str]:
-    return isinstance(value, str) and find_fault(value) is None
+    return type(value) is str and (value.isascii() or find_fault(value) is None)
 
 
 def find_fault(value: object, *, what: str = "it") -> str | None:

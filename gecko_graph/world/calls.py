@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from functools import partial
 from itertools import chain, cycle, islice
@@ -30,12 +31,17 @@ Given = tuple[Call, Complaint | None]
 Nodes = Sequence[partial[Any]]
 
 
+def id_of(step: Step) -> str:
+    """Return the id of a step's call."""
+    return step["call"]["id"]
+
+
 def answer_calls(
     state: AttemptState, scope: NodeScope, *, given: Sequence[Given], nodes: Nodes
 ) -> Generator[list[AnyAsk], list[Reply], Update]:
     """Answer the calls of one message with validator, simulator and state_updater, as one node function."""
     refused = [{"v": VERSION, "call": call, "complaints": [complaint]} for call, complaint in given if complaint]
-    writes: Update = {"steps": refused, "task_state": [], "facts": {}, "argument_verdicts": []}
+    writes: Update = {"steps": refused, "facts": {}, "argument_verdicts": []}
     update: Update = {"pending": [call for call, complaint in given if complaint is None]}
     order_of_nodes = chain(nodes, cycle(nodes[1:]))
     while update["pending"] or update.get("proposals"):
@@ -45,7 +51,8 @@ def answer_calls(
             writes[key] = {**update[key], **writes[key]} if key == "facts" else writes[key] + update[key]
     order = [call["id"] for call, _ in given]
     writes["steps"].sort(key=lambda step: order.index(step["call"]["id"]))
-    return writes
+    last = {"task_state": update["task_state"]} if "task_state" in update else {}
+    return {**writes, "task_state": apply_update(state, last)["task_state"]}
 
 
 def simulate_call(
@@ -83,8 +90,8 @@ class Point(NamedTuple):
         """Return the point before any call."""
         values: Any = {
             "number": 1, "turn": 0, "task": "", "before": state, "conversation": [], "lesson": None,
-            "task_state": state, "trace": [], "steps": Grown(), "facts": GrownMap(), "argument_verdicts": Grown(),
-            "asked": {}, "usage": {},
+            "task_state": state, "trace": [], "steps": Grown(id_of), "facts": GrownMap(), "asked": {}, "usage": {},
+            "argument_verdicts": Grown(operator.itemgetter("key")),
         }  # fmt: skip
         return cls(values, Grown())
 

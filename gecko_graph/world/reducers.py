@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce, wraps
 from itertools import chain
-from typing import Any, Generic, Self, SupportsIndex, TypeVar, cast, overload
+from typing import Any, Generic, NamedTuple, Self, SupportsIndex, TypeVar, cast, overload
 
 from langgraph._internal._typing import MISSING
 from langgraph.channels.delta import DeltaChannel
@@ -133,25 +133,35 @@ class _Extended(list[Any]):
 class Grown(Sequence[Item]):
     """A list that only grows, and shares its items with what it grew from: one more costs the same at any length.
 
-    The items are in runs, the oldest first; a run takes in the one before it that is no longer, so they are few.
+    The items are in runs, the oldest first; a run joins the one before it that is no longer, so that they are few.
+
+    Args:
+        key: By what `find` looks for an item, where it does.
     """
 
-    __slots__ = ("_count", "_runs")
+    __slots__ = ("_count", "_key", "_runs")
 
-    def __init__(self, runs: tuple[_Run[Item], ...] = ()) -> None:
-        self._runs = runs
-        self._count = sum(len(run.items) for run in runs)
+    def __init__(self, key: Callable[[Item], str] | None = None) -> None:
+        self._key, self._count = key, 0
+        self._runs: tuple[_Run[Item], ...] = ()
 
     def grow(self, items: Iterable[Item]) -> Grown[Item]:
         """Return the list with more items; this one stays as it is."""
-        runs, run = [*self._runs], _Run([*items])
-        while runs and len(runs[-1].items) <= len(run.items):
-            run = runs.pop().join(run)
-        return Grown((*runs, run)) if run.items else self
+        added, runs = [*items], self._runs
+        by_key = {self._key(item): item for item in reversed(added)} if self._key else {}
+        grown, grown._count = Grown(self._key), self._count + len(added)
+        while runs and len(runs[-1].items) <= len(added):
+            added, by_key = runs[-1].items + added, {**by_key, **runs[-1].by_key}
+            runs = runs[:-1]
+        grown._runs = (*runs, _Run(added, by_key)) if added else runs
+        return grown
 
-    def first(self, wanted: str, key: Callable[[Item], str]) -> Item | None:
-        """Return as `find`."""
-        return next((found for run in self._runs if (found := run.find(wanted, key)) is not None), None)
+    def first(self, wanted: str) -> Item | None:
+        """Return the first item with this key."""
+        for run in self._runs:
+            if wanted in run.by_key:
+                return run.by_key[wanted]
+        return None
 
     def __len__(self) -> int:
         return self._count
@@ -176,22 +186,9 @@ class Grown(Sequence[Item]):
         raise IndexError("there is no such item")
 
 
-class _Run(Generic[Item]):
-    """Items in a row that are never changed, also by key once somebody has looked for one."""
-
-    __slots__ = ("by_key", "items")
-
-    def __init__(self, items: list[Item], by_key: dict[str, Item] | None = None) -> None:
-        self.items, self.by_key = items, by_key
-
-    def join(self, later: _Run[Item]) -> _Run[Item]:
-        is_read = self.by_key is not None and later.by_key is not None
-        return _Run(self.items + later.items, {**later.by_key, **self.by_key} if is_read else None)  # type: ignore[dict-item]
-
-    def find(self, wanted: str, key: Callable[[Item], str]) -> Item | None:
-        if self.by_key is None:
-            self.by_key = {key(item): item for item in reversed(self.items)}
-        return self.by_key.get(wanted)
+class _Run(NamedTuple, Generic[Item]):
+    items: list[Item]
+    by_key: dict[str, Item]
 
 
 class GrownMap(Mapping[str, Item]):
@@ -200,14 +197,14 @@ class GrownMap(Mapping[str, Item]):
     __slots__ = ("_pairs",)
 
     def __init__(self, pairs: Grown[tuple[str, Item]] | None = None) -> None:
-        self._pairs: Grown[tuple[str, Item]] = Grown() if pairs is None else pairs
+        self._pairs: Grown[tuple[str, Item]] = Grown(_name_of) if pairs is None else pairs
 
     def grow(self, more: Mapping[str, Item]) -> GrownMap[Item]:
         """Return the mapping with more keys; this one stays as it is."""
         return GrownMap(self._pairs.grow(pair for pair in more.items() if pair[0] not in self))
 
     def __getitem__(self, key: str) -> Item:
-        pair = self._pairs.first(key, _name_of)
+        pair = self._pairs.first(key)
         if pair is None:
             raise KeyError(key)
         return pair[1]
@@ -225,7 +222,9 @@ def _name_of(pair: tuple[str, Any]) -> str:
 
 def find(items: Sequence[Item], wanted: str, key: Callable[[Item], str]) -> Item | None:
     """Return the first item with this key, of which a channel's list has one kind; each item is read once."""
-    if isinstance(items, _Extended | Grown):
+    if isinstance(items, Grown):
+        return items.first(wanted)
+    if isinstance(items, _Extended):
         return cast("Item | None", items.first(wanted, key))
     return next((item for item in items if key(item) == wanted), None)
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from operator import is_
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from ..context import GeckoContext
@@ -58,9 +59,9 @@ class Reality(NamedTuple):
     """False where such a call has succeeded whose change no rung knows."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)  # not frozen: that makes one three times as slowly, several a call
 class RungRequest:
-    """One validated call to be answered.
+    """One validated call to be answered. It is not to be changed.
 
     Args:
         tool: The tool that is called.
@@ -139,6 +140,27 @@ def request_of(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolk
         shows=_find_shows(toolkit),
         warned=[] if tool.reads else find_warnings(call, state, tool, toolkit),
     )
+
+
+Gated: TypeAlias = tuple[RungRequest, Answer | None]
+"""A request with its contract opened, and the error of a call that must not run."""
+
+_AS_IT_WAS = ("task_state", "steps", "before", "facts")
+MOST_MADE = 64
+"""Requests that wait for the node that takes them: those of calls that were refused wait in vain."""
+
+
+def gated_request(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolkit) -> Gated:
+    """Return the call's request through the `gate`; it is made once for all nodes that look at it in one state."""
+    known: tuple[Gated, list[Any]] | None = scope.made.get(id(call))
+    now: list[Any] = [call, scope.context, *map(state.get, _AS_IT_WAS)]
+    if known is not None and all(map(is_, known[1], now)):
+        return known[0]
+    while len(scope.made) >= MOST_MADE:
+        scope.made.pop(next(iter(scope.made), 0), None)
+    gated = gate(request_of(call, state, scope, toolkit))
+    scope.made[id(call)] = (gated, now)
+    return gated
 
 
 def find_writes(tools: Iterable[ToolSpec], steps: Sequence[Step]) -> list[str]:
@@ -246,7 +268,7 @@ def open_contract(request: RungRequest) -> ContractRun:
     return run.trust(request.untrusted).without(request.unread, request.shows)
 
 
-def gate(request: RungRequest, *, overruled: bool = False) -> tuple[RungRequest, Answer | None]:
+def gate(request: RungRequest, *, overruled: bool = False) -> Gated:
     """Return the request with its contract opened, and the error of a call that must not run.
 
     A broken precondition is the tool's own error, on every rung. One that cannot be evaluated refuses the call only
@@ -272,9 +294,7 @@ def gate(request: RungRequest, *, overruled: bool = False) -> tuple[RungRequest,
     return request, None
 
 
-def _gate_learned(
-    request: RungRequest, run: ContractRun, refusal: Refusal | None, *, overruled: bool
-) -> tuple[RungRequest, Answer | None]:
+def _gate_learned(request: RungRequest, run: ContractRun, refusal: Refusal | None, *, overruled: bool) -> Gated:
     """Return as `gate`: what a learned contract does not know stays open, and is no doubt about the call."""
     run.unknown = run.unknown or next(iter(run.unclear), None)
     warned, rules = [*request.warned, *map(tell_rule, run.warned)], list[str]()
