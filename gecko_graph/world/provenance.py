@@ -95,11 +95,14 @@ def trace(steps: Sequence[Step], sources: Sources, parameters_of: Callable[[str]
         wanted = parts | {f"{sign}{form}" for form in parts if form[:1].isdigit() for sign in "-±"}
         groups = {form[1:] for form in parts if form[0] == "#"} - parts
         found = [*search_state(sources.state, wanted | groups | numbers_made_up(steps), {*sources.supposed})]
+        counters = [*tallies_of(sources.state, {*sources.supposed})]
+        if not found and not counters:
+            return traced
         known = {form: [mark] for form, mark in found if form in wanted}
         known |= {f"#{form}": [mark] for form, mark in found if form in groups}
         repeated = {(form, mark.place[-1]): mark for form, mark in found if mark.place}
         trace = _Trace(sources, parameters_of, known, repeated=repeated)
-        trace.known.counters = [*tallies_of(sources.state, {*sources.supposed})]
+        trace.known.counters = counters
         return trace.run(steps)
     return traced
 
