@@ -20,8 +20,9 @@ from starlette.requests import Request
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from ..create import create_gecko
 from ..errors import GeckoError, NotMade, RunFailure
-from ..graph import Gecko, create_gecko
+from ..graph import Gecko
 from ..models.factory import ModelsLike
 from ..state import Complaint, Json, JsonObject, Step
 from ..tools.check import check_by_rule

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, cast
 
+from ..create import create_gecko
 from ..errors import GeckoError, RunFailure
-from ..graph import Gecko, create_gecko
+from ..graph import Gecko
 from ..models.answer import answer
 from ..models.ask import Ask, Where
 from ..models.factory import Models

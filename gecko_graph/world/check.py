@@ -32,9 +32,10 @@ from ..values.places import excerpt, json_path, value_at
 from .channels import AttemptState, SemanticRecord
 from .decided import Decided, day_of
 from .ladder import build_trace, emit_result
+from .made import gated_request
 from .reducers import find
 from .refusals import complain
-from .rung import clock, find_closed, find_masked, gated_request, runs_for_real, untrusted_of
+from .rung import clock, find_closed, find_masked, runs_for_real, untrusted_of
 from .turn import earlier
 
 ARGUMENT_CHARS = 8_000

@@ -19,8 +19,9 @@ from ..values.digest import check_json
 from ..values.patch import apply_patch, booked_patch, overlap
 from .channels import AttemptState
 from .ladder import build_trace, run_concurrently
+from .made import gated_request
 from .model import ask_patch, keep_facts, suppose
-from .rung import Answer, RungRequest, gate, gated_request, open_contract, refuse, request_of, unchecked
+from .rung import Answer, RungRequest, gate, open_contract, refuse, request_of, unchecked
 from .state_rules import NO_RULES, StateRules
 
 

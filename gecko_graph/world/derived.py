@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, timedelta
+from functools import lru_cache
 from itertools import islice, permutations, product
 from typing import Any, NamedTuple, TypeAlias
 
@@ -74,6 +75,13 @@ class Number(NamedTuple):
     value: float
     text: str
     mark: Any
+
+
+@lru_cache(maxsize=64)
+def limits_in(about: str) -> list[Number]:
+    """Return the numbers in a tool's description."""
+    found = (form for form in forms_of(about) if form.replace(".", "", 1).isdecimal())
+    return [Number(float(form), form, None) for form in found]
 
 
 @dataclass(slots=True)

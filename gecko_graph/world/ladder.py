@@ -24,8 +24,9 @@ from ..tools.spec import ToolSpec
 from ..values.digest import check_json, clone, digest
 from .channels import AttemptState, Proposal
 from .filled import Held, complete
+from .made import gated_request
 from .model import fact_key, model_rung
-from .rung import NO_ANSWER, Answer, Gated, Pass, Rung, RungGenerator, RungRequest, gate, gated_request, runs_for_real
+from .rung import NO_ANSWER, Answer, Gated, Pass, Rung, RungGenerator, RungRequest, gate, runs_for_real
 from .rungs import contract_rung, example_rung, python_rung, real_rung, schema_rung
 from .turn import spent_budget
 

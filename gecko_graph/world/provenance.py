@@ -29,7 +29,7 @@ from ..values.finding import NUMBERING, TEXT_CHARS, Atom, atoms_of, canonical, f
 from ..values.origins import Ledger, Mark, is_supposed
 from ..values.patch import find, pointer, tokens
 from ..values.places import Place, json_path, scalars
-from .derived import TWO_WAYS, Knowledge, Number, list_lengths
+from .derived import TWO_WAYS, Knowledge, Number, limits_in, list_lengths
 from .given import numbers_made_up, search_state, tallies_of
 from .rung import DECIDING, clock
 from .sentences import find_simulated
@@ -96,14 +96,12 @@ def trace(steps: Sequence[Step], sources: Sources, parameters_of: Callable[[str]
         groups = {form[1:] for form in parts if form[0] == "#"} - parts
         found = [*search_state(sources.state, wanted | groups | numbers_made_up(steps), {*sources.supposed})]
         counters = [*tallies_of(sources.state, {*sources.supposed})]
-        if not found and not counters:
-            return traced
         known = {form: [mark] for form, mark in found if form in wanted}
         known |= {f"#{form}": [mark] for form, mark in found if form in groups}
         repeated = {(form, mark.place[-1]): mark for form, mark in found if mark.place}
         trace = _Trace(sources, parameters_of, known, repeated=repeated)
         trace.known.counters = counters
-        return trace.run(steps)
+        return trace.run(steps) if found or counters else traced
     return traced
 
 
@@ -154,8 +152,6 @@ class _Trace:
     claimed: dict[str, list[Mark]] = field(default_factory=dict)
     """What other models say, which proves nothing."""
     offered: dict[str, Offered] = field(default_factory=dict)
-    limits: dict[str, list[Number]] = field(default_factory=dict)
-    """By tool the numbers in its description."""
     known: Knowledge = field(init=False)
 
     def __post_init__(self) -> None:
@@ -230,8 +226,6 @@ class _Trace:
             self.known.results.append((result, mark_at))
 
     def _predict(self, result: Json) -> None:
-        if result is None:
-            return
         forms = {form for _, value in scalars(result, keys=True) for form in forms_of(value)}
         self.predicted |= {form for form in forms if all(mark.source == "state" for mark in self.made.get(form, ()))}
 
@@ -242,7 +236,7 @@ class _Trace:
         arguments, outcome = self._look(step["call"]["name"], step["call"]["args"]), step["outcome"]
         rung, invented = outcome["rung"], outcome.get("invented", False)
         written = [each.get("value") for each in outcome["patch"] or ()] if is_supposed(outcome) else []
-        self._predict([outcome["result"], *written] if written else None)
+        self._predict([outcome["result"], *written] if written else [])
         basis = self._basis(step["call"]["name"], rung)
         at = Mark("stated", "result", "", number, rung, attempt)
         filled = outcome.get("filled", {})
@@ -269,8 +263,6 @@ class _Trace:
 
     def _read_repeated(self, result: Json) -> None:
         """Make known the numbers of a simulated result that repeat the given state under the same key."""
-        if result is None or not self.repeated:
-            return
         keyed = ((place[-1], each) for place, each in scalars(result) if place and type(each) in (int, float))
         if known := {key: each for key, each in keyed if (canonical(each), key) in self.repeated}:
             self.known.results.append((known, lambda place: self.repeated[canonical(known[place[-1]]), place[-1]]))
@@ -304,10 +296,7 @@ class _Trace:
     def _look(self, tool: str, args: JsonObject) -> list[_Argument]:
         """Return where each argument comes from, and make known as made up what stands nowhere."""
         arguments: list[_Argument] = []
-        if tool not in self.limits:
-            said = (form for form in forms_of(self.sources.about.get(tool, "")) if form.replace(".", "", 1).isdecimal())
-            self.limits[tool] = [Number(float(form), form, None) for form in said]
-        self.known.limits = self.limits[tool]
+        self.known.limits = limits_in(self.sources.about.get(tool, ""))
         members = [(place[:-1], key) for place, key in scalars(args, keys=True) if place[-1:] == (key,)]
         for place, value in [*scalars(args), *(each for each in members if _IDENTIFYING.search(str(each[1])))]:
             marks = self._origins(tool, args, place, value)

@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from operator import is_
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from ..context import GeckoContext
@@ -144,23 +143,6 @@ def request_of(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolk
 
 Gated: TypeAlias = tuple[RungRequest, Answer | None]
 """A request with its contract opened, and the error of a call that must not run."""
-
-_AS_IT_WAS = ("task_state", "steps", "before", "facts")
-MOST_MADE = 64
-"""Requests that wait for the node that takes them: those of calls that were refused wait in vain."""
-
-
-def gated_request(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolkit) -> Gated:
-    """Return the call's request through the `gate`; it is made once for all nodes that look at it in one state."""
-    known: tuple[Gated, list[Any]] | None = scope.made.get(id(call))
-    now: list[Any] = [call, scope.context, *map(state.get, _AS_IT_WAS)]
-    if known is not None and all(map(is_, known[1], now)):
-        return known[0]
-    while len(scope.made) >= MOST_MADE:
-        scope.made.pop(next(iter(scope.made), 0), None)
-    gated = gate(request_of(call, state, scope, toolkit))
-    scope.made[id(call)] = (gated, now)
-    return gated
 
 
 def find_writes(tools: Iterable[ToolSpec], steps: Sequence[Step]) -> list[str]:
