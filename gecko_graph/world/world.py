@@ -158,7 +158,7 @@ class World:
         with self._line.turn():
             entry, node = self._entry(call, answer, predicted, by)
             finish(self._run(node, AT_ONCE, by=by))
-            return entry
+            return clone(entry)
 
     async def arecord(
         self, call: Mapping[str, Any], answer: Answer, predicted: Outcome | None = None, *, by: By = "tool"
@@ -167,7 +167,7 @@ class World:
         async with self._line.aturn():
             entry, node = self._entry(call, answer, predicted, by)
             await self._run(node, AWAITED, by=by)
-            return entry
+            return clone(entry)
 
     def records(self, first: int = 0) -> list[JsonObject]:
         """Return the calls from the given one on, each with what it noted, for another world's `replay`; a copy."""
@@ -359,10 +359,10 @@ class World:
             raise ToolkitError(f"record: unknown tool {call['name']!r}; known: {', '.join(self._toolkit.names)}")
         word, now = answer.status, time()
         entry: ExecutedCall = {"call": call, "status": word, "key": "", "tries": 1, "started_at": now}
-        entry |= {"ended_at": now, "by": by, "result": answer.result}
+        entry |= {"ended_at": now, "by": by, "result": clone(answer.result)}
         if is_undecided(answer):
             entry["undecided"] = True
-        return entry, partial(book_call, entry=entry, predicted=predicted, toolkit=self._toolkit)
+        return entry, partial(book_call, entry=entry, predicted=clone(predicted), toolkit=self._toolkit)
 
     async def _run(self, node: NodeFunction, driver: Driver, *, by: By = "tool") -> list[Step]:
         """Run a node on the state as it is now, and commit its update."""
