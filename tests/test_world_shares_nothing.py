@@ -6,6 +6,8 @@ import copy
 import json
 import re
 import tracemalloc
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -141,10 +143,8 @@ def long_world(calls: int, **more: Any) -> World:
 @pytest.mark.parametrize("name", ["put", "get", "guess"])
 def test_a_call_takes_the_same_steps_after_ten_calls_and_after_thousands(count_steps, name):
     def cost(world: World) -> int:
-        return min(
-            count_steps(lambda: world.call({"name": name, "args": {"key": "a", "value": number}}))
-            for number in range(100_000, 100_004)
-        )
+        calls = [{"name": name, "args": {"key": "a", "value": number}} for number in range(100_000, 100_004)]
+        return min(count_steps(partial(world.call, call)) for call in calls)
 
     world = long_world(10)
     few, many = cost(world), cost(long_world(3_000))
@@ -185,7 +185,7 @@ def test_few_states_are_kept_and_they_are_spread():
         point = point.after({"steps": [step], "task_state": {"n": number}})
         assert len(point.kept) <= MOST_KEPT
     counts = [0, *(count for count, _ in point.kept), len(point.notes)]
-    apart = [two - one for one, two in zip(counts, counts[1:], strict=False)]
+    apart = [two - one for one, two in pairwise(counts)]
     assert max(apart) <= 2 * KEPT_EVERY
     assert all(state["n"] == count - 1 for count, state in point.kept)
 
@@ -197,8 +197,8 @@ def test_what_grows_is_a_list_and_leaves_what_it_grew_from(parts, at, data):
         items, grown = data.draw(st.sampled_from(lists))
         lists.append((items + part, grown.grow(part)))
     for items, grown in lists:
-        assert list(grown) == items and len(grown) == len(items) and bool(grown) == bool(items)
-        assert grown[at:] == items[at:] and grown[:at] == items[:at] and grown[::3] == items[::3]
+        assert (list(grown), len(grown), bool(grown)) == (items, len(items), bool(items))
+        assert (grown[at:], grown[:at], grown[::3]) == (items[at:], items[:at], items[::3])
         assert [find(grown, each, str) for each in "abz"] == [each if each in items else None for each in "abz"]
         if -len(items) <= at < len(items):
             assert grown[at] == items[at]
@@ -213,4 +213,4 @@ def test_a_mapping_that_grows_keeps_what_a_key_has_first(parts):
     grown: GrownMap[int] = GrownMap()
     for part in parts:
         plain, grown = {**part, **plain}, grown.grow(part)
-    assert grown == plain and len(grown) == len(plain) and grown.get("z") is None
+    assert (dict(grown), len(grown), grown.get("z")) == (plain, len(plain), None)
