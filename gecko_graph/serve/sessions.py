@@ -238,6 +238,8 @@ class Sessions:
             task.exception()
 
     def _note_calls(self, session: Session) -> None:
+        if self._journal is None and not self._listening:  # nobody reads what they are
+            session.steps = session.world.count
         for record in session.world.records(session.steps):
             session.steps += 1
             if session.steps in session.drifts:

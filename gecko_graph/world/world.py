@@ -221,6 +221,11 @@ class World:
         return clone([*self._now.values["steps"]])
 
     @property
+    def count(self) -> int:
+        """The number of steps so far."""
+        return len(self._now.notes)
+
+    @property
     def usage(self) -> Usage:
         """Return what models have cost in this world by role, undone calls included; a fork begins at nothing."""
         return dict(self._usage)
