@@ -256,16 +256,11 @@ class World:
             last = next((index for index in reversed(range(len(steps))) if "outcome" in steps[index]), None)
             if last is None:
                 return None
-            step = clone(steps[last])
             self._now = self._now.back_to(last)
-            return step
+            return clone(steps[last])
 
     def back_to(self, count: int) -> World:
-        """Return another world that begins as this one was after so many of its steps; neither sees the other's calls.
-
-        Raises:
-            StateError: This one has not made so many.
-        """
+        """Return another world, as this one was after so many of its steps. Raises StateError for more than it has."""
         if not 0 <= count <= len(self._now.notes):
             raise StateError(f"back_to: expected 0 to {len(self._now.notes)} steps, got {count}")
         other = self.fork()
