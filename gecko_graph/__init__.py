@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .contracts.contract import Contract
     from .conversation.channels import ConversationInput, ConversationOutput
     from .conversation.graph import create_conversation
+    from .create import create_gecko
     from .display import format_run
     from .errors import (
         ContractError,
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
         TaskError,
         ToolkitError,
     )
-    from .graph import create_gecko
     from .learning.learn import learn_contracts
     from .models.factory import Models
     from .models.usage import PromptLog
@@ -129,7 +129,7 @@ _HOMES = {
     "World": ".world.world",
     "blame": ".values.origins",
     "create_conversation": ".conversation.graph",
-    "create_gecko": ".graph",
+    "create_gecko": ".create",
     "create_gecko_agent": ".agent.graph",
     "create_toolgate": ".toolgate.graph",
     "format_run": ".display",

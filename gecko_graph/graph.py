@@ -1,4 +1,4 @@
-"""create_gecko: the two graphs' nodes, edges and routers, and nothing else.
+"""The two graphs of `create_gecko`: their nodes, edges and routers, and nothing else.
 
 ```
 gecko:    START ── bootstrapper ── start_round ─┬─ attempt ────┬─ judge ── decide ──┬─ finish ── END
@@ -56,42 +56,18 @@ Gecko: TypeAlias = CompiledStateGraph[Any, GeckoContext, Any, Any]
 NOTHING: Mapping[str, NodeFunction] = MappingProxyType({})
 
 
-def create_gecko(  # noqa: PLR0913 - every one is a choice of its own, by keyword
+def build_gecko(
     toolkit: Toolkit,
     *,
-    model: ModelsLike = None,
-    context: GeckoContext | None = None,
-    checkpointer: Checkpointer = None,
-    rungs: Iterable[Rung] = (),
-    index: ToolIndex | None = None,
-    store: BaseStore | None = None,
-    name: str = "gecko",
-) -> CompiledStateGraph[GeckoState, GeckoContext, GeckoInput, GeckoOutput]:
-    """Create the rehearsal: a compiled LangGraph graph that plans a task against simulated tools (paper, algorithm 1).
-
-    Args:
-        toolkit: The tools that the planner may call.
-        model: The model of every role: `"provider:name"` or any chat model; or `Models`, by role. Roles that have none
-            are left to the rules.
-        context: Knobs of every run that brings no `context=GeckoContext(...)` of its own, as when embedded.
-        checkpointer: Keeps the snapshots. Leave it out where the graph is embedded: it then uses its parent's. A
-            thread's snapshots build on each other: delete threads whole, or the state is lost.
-        rungs: Further rungs, tried in the order of `context.ladder`, or directly after `real` where it does not name
-            them; one with the name of a built-in rung replaces it.
-        index: Finds tools where there are more than `context.max_tools`; one by their words if left out.
-        store: Keeps for all threads which tool has served which need. Leave it out where the graph is embedded.
-        name: The graph's name, in traces and where it is a node of another one.
-
-    Returns:
-        A graph from `{"messages", "task_state", "checklist"}` to `{"messages", "rehearsal", "task_state"}`.
-
-    Raises:
-        ToolkitError: The toolkit is empty or not a Toolkit.
-        ModelError: A model cannot be built, or the planner has none.
-        GeckoError: The context is not a GeckoContext, its ladder names an unknown rung, or a prompt cannot be used.
-    """
+    model: ModelsLike,
+    context: GeckoContext | None,
+    store: BaseStore | None,
+    name: str,
+    **more: Any,
+) -> Gecko:
+    """Return the graph that `create_gecko` returns; `more` are the other parts of `compose`."""
     knobs, bound = check_setup(toolkit, context), Models.of(model)
-    gecko = compose(toolkit, models=bound, default=knobs, checkpointer=checkpointer, rungs=rungs, index=index)
+    gecko = compose(toolkit, models=bound, default=knobs, **more)
     bound.require("planner")
     gecko.name, gecko.store = name, store
     return gecko
@@ -152,7 +128,8 @@ def create_attempt(
     by_name = rungs_of(rungs)
     ladder_of(default, by_name)
     kept = AttemptRecord.__annotations__
-    node = partial(_node, replace=replace, models=models, default=default, book=book_attempt, kept=kept)
+    bound = partial(_node, replace=replace, models=models, default=default)
+    node = partial(bound, book=book_attempt, kept=kept, made={})
     tools, resolve = toolkit.as_openai(), toolkit.resolve
     builder = StateGraph(AttemptChannels, GeckoContext)
     builder.add_node("begin", node(partial(begin, rungs=by_name)))

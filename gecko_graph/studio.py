@@ -25,8 +25,9 @@ from langchain_core.runnables import RunnableConfig, RunnableLambda
 from . import graph as graphs
 from .agent.channels import AgentChannels
 from .agent.graph import create_gecko_agent
+from .create import create_gecko
 from .errors import ModelError, ScenarioError, ToolkitError
-from .graph import Gecko, create_gecko
+from .graph import Gecko
 from .models.factory import Models
 from .models.node import NodeFunction, NodeScope
 from .models.recorded import RecordedModel, as_needs

@@ -24,7 +24,7 @@ FLOORS = [
     {"retrieval", "world"},
     {"nodes", "real"},
     {"graph"},
-    {"agent", "conversation", "learning", "middleware", "toolgate"},  # wings never import each other
+    {"agent", "conversation", "create", "learning", "middleware", "toolgate"},  # wings never import each other
     {"scenario"},
     {"training"},
     {"display", "serve", "studio"},

@@ -98,7 +98,8 @@ class Speed(Suite):
         load = partial(server.measure, sessions=50, requests=400) if quick else server.measure
         yield _case("server", "load", load, {"size": 0})
         if self.options.own.against:
-            yield from compared(against.checked_folder(self.options.own.against), calls=calls, quick=quick)
+            other = against.checked_folder(self.options.own.against)
+            yield from compared(other, self.options.data, calls=calls, quick=quick)
 
     def run_case(self, case: Case) -> JsonObject:
         """Measure."""
@@ -142,13 +143,16 @@ def world_cases(database: Path, *, quick: bool) -> Iterator[Case]:
         yield _case("world call", name, partial(world_calls.measure, create, count=count), {"size": 0})
 
 
-def compared(folder: Path, *, calls: int, quick: bool) -> Iterator[Case]:
+def compared(folder: Path, data: Path, *, calls: int, quick: bool) -> Iterator[Case]:
     """Yield the cases that measure another checkout as well."""
     turns: dict[str, Any] = {"turns": 1} if quick else {}
     own = partial(against.own_time, folder, calls=calls, **turns)
     yield _case("against", "own time", own, {"size": calls})
     yield _case("against", "own time, ms", partial(own, measure="ms"), {"size": calls})
     yield _case("against", "a further real call", partial(against.real_call, folder, **turns), {"size": calls})
+    for name in against.ROWS:
+        if "4.9 MB" not in name or (data / world_calls.DATABASE).is_file():
+            yield _case("against", name, partial(against.beside, folder, name, data=data, **turns), {"size": 0})
 
 
 def _stated(tasks: int, *, scale: float) -> JsonObject:

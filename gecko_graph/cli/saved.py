@@ -23,12 +23,13 @@ from rich.text import Text
 
 from ..agent.channels import calls_left
 from ..agent.graph import create_gecko_agent
+from ..create import create_gecko
 from ..display.live import show
 from ..display.records import Draft, Turn, follow_up
 from ..display.rows import Row, list_expected, list_state
 from ..display.words import clean, counted, cut, format_execution, format_verdict, prose
 from ..errors import GeckoError
-from ..graph import Gecko, create_gecko
+from ..graph import Gecko
 from ..models.node import open_record
 from ..models.recorded import RecordedModel
 from ..state import JsonObject

@@ -48,8 +48,11 @@ class WaitingLine:
         try:
             if ticket.turn:
                 ticket.turn.result()
-            with self._held():
+            held = _HELD.set((*_HELD.get(), self))
+            try:
                 yield
+            finally:
+                _HELD.reset(held)
         finally:
             self._leave(ticket)
 
@@ -60,18 +63,13 @@ class WaitingLine:
         try:
             if ticket.turn:
                 await asyncio.wrap_future(ticket.turn)
-            with self._held():
+            held = _HELD.set((*_HELD.get(), self))
+            try:
                 yield
+            finally:
+                _HELD.reset(held)
         finally:
             self._leave(ticket)
-
-    @contextmanager
-    def _held(self) -> Iterator[None]:
-        held = _HELD.set((*_HELD.get(), self))
-        try:
-            yield
-        finally:
-            _HELD.reset(held)
 
     def _enter(self, *, blocking: bool) -> _Ticket:
         if self in _HELD.get():

@@ -47,6 +47,7 @@ class NodeScope:
         embedded: True in a run that another graph's node has begun, whose input is that graph's state.
         opens_turn: True for the node that opens the turn: the state's ledger is still that of the turn before.
         watched: False where nobody reads an attempt's messages and events, so that none are made: in a `World`.
+        made: What one node has worked out of a call and another one needs as well, by the call's `id()`.
     """
 
     context: GeckoContext
@@ -55,6 +56,7 @@ class NodeScope:
     embedded: bool = False
     opens_turn: bool = False
     watched: bool = True
+    made: dict[int, Any] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -198,6 +200,7 @@ class AskNode(Runnable[Any, Any]):
         book: Puts what was asked, and its cost, into the update; not called if nothing was asked.
         kept: Keys that the graph keeps under `bookkeeping`: the function reads and writes them beside the others.
         opens_turn: True for the node that opens the turn.
+        made: See `NodeScope`; nodes that work on the same calls share one.
     """
 
     fn: NodeFunction
@@ -207,6 +210,7 @@ class AskNode(Runnable[Any, Any]):
     book: Book = book_attempt
     kept: Container[str] = ()
     opens_turn: bool = False
+    made: dict[int, Any] = field(default_factory=dict)
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Run the node on a state; returns its update."""
@@ -237,7 +241,8 @@ class AskNode(Runnable[Any, Any]):
         embedded = "|" in (config or {}).get("configurable", {}).get("checkpoint_ns", "")
         context = context_of(runtime.context, self.default)
         emit = trace_calls(runtime.stream_writer, config or {})
-        return NodeScope(context, emit, self.models.chosen(context.model).has, embedded, self.opens_turn)
+        has = self.models.chosen(context.model).has
+        return NodeScope(context, emit, has, embedded, self.opens_turn, made=self.made)
 
 
 def trace_calls(emit: Emit, config: RunnableConfig) -> Emit:

@@ -151,10 +151,11 @@ def measure_longest_cycle(graph: CompiledStateGraph[Any, Any, Any, Any]) -> int:
 def prepare_run(
     state: GeckoState, config: RunnableConfig, default: GeckoContext, *, cycle: int
 ) -> tuple[AttemptState, RunnableConfig]:
-    """Return the attempt's input and config, with two things that a subgraph would take from its caller.
+    """Return the attempt's input and config, with three things that a subgraph would take from its caller.
 
-    The recursion limit, from the supersteps that a call costs at most; and the run's name, which distinguishes attempts
-    in a trace. Under the name of its node LangGraph would send all that the planner saw, simulated results included, to
+    The recursion limit, from the supersteps that a call costs at most; what LangGraph notes of the node that runs the
+    attempt, which each of its nodes would copy and replace; and the run's name, which distinguishes attempts in a
+    trace. Under the name of its node LangGraph would send all that the planner saw, simulated results included, to
     callers that stream `messages` without subgraphs.
     """
     require_whole(state)
@@ -163,6 +164,7 @@ def prepare_run(
     own: RunnableConfig = {
         "recursion_limit": cycle * (context.max_steps + SPARE_CALLS) + MOST_SEARCHES,
         "run_name": f"attempt {number}",
+        "metadata": {key: one for key, one in config.get("metadata", {}).items() if not key.startswith("langgraph_")},
     }
     return build_input(state, number, context), {**config, **own}
 

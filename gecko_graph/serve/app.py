@@ -78,8 +78,8 @@ class Server:
         routes: list[BaseRoute] = [Route(path, safe(handler), methods=[method]) for method, path, handler in own]
         paths = ("/s/{session}/{rest:path}", "/{rest:path}")
         methods = sorted({*METHODS, *self.operations.methods})
-        anything = [Route(path, safe(self._answer), methods=methods) for path in paths]
-        return Starlette(routes=[*routes, *more, *anything], lifespan=lifespan)
+        session, anything = (Route(path, safe(self._answer), methods=methods) for path in paths)
+        return Starlette(routes=[*more, session, *routes, anything], lifespan=lifespan)  # those asked most stand first
 
     async def _answer(self, request: Request) -> Response:
         path = request.scope["raw_path"].decode("latin-1").partition("?")[0]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 from langchain_core.messages import HumanMessage
@@ -19,8 +20,9 @@ from starlette.requests import Request
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from ..create import create_gecko
 from ..errors import GeckoError, NotMade, RunFailure
-from ..graph import create_gecko
+from ..graph import Gecko
 from ..models.factory import ModelsLike
 from ..state import Complaint, Json, JsonObject, Step
 from ..tools.check import check_by_rule
@@ -178,14 +180,17 @@ class McpFace:
         reset = await self._sessions.reset(session, 0 if name == "gecko_reset" else last)
         return _result({"steps": reset.steps})
 
+    @cached_property
+    def _gecko(self) -> Gecko:
+        return create_gecko(self._sessions.base.toolkit, model=self._model)
+
     async def _rehearse(self, context: Any, state: JsonObject, task: Json) -> types.CallToolResult:
         if not isinstance(task, str) or not task.strip():
             return _result("task: expected what the user wants", is_error=True)
-        gecko = create_gecko(self._sessions.base.toolkit, model=self._model)
         given: Any = {"messages": [HumanMessage(task)], "task_state": state}
         found: Any = {}
         told = 0
-        async for mode, part in gecko.astream(given, stream_mode=["updates", "values"]):
+        async for mode, part in self._gecko.astream(given, stream_mode=["updates", "values"]):
             if mode == "values":
                 found = part
                 continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, urlsplit
 
@@ -156,11 +157,14 @@ def _write(status: int, media: str, body: Json, headers: Mapping[str, str], *, i
     return JSONResponse(body, status, headers, media if "json" in media else "application/json")
 
 
+_url_of = lru_cache(maxsize=1_024)(httpx.URL)  # to parse one takes longer than most calls
+
+
 async def _read(request: Request) -> httpx.Request:
     path, query = request.scope.get("gecko_path", ""), request.scope["query_string"].decode("latin-1")
     url = f"http://gecko{path}" + (f"?{query}" if query else "")
     try:
-        return httpx.Request(request.method, url, headers=request.headers.raw, content=await request.body())
+        return httpx.Request(request.method, _url_of(url), headers=request.headers.raw, content=await request.body())
     except (httpx.InvalidURL, ValueError):
         raise Refused(400, "the address cannot be read") from None
 

@@ -149,7 +149,7 @@ def create_forward(
     """Build the graph of algorithm 1; it uses its caller's checkpointer."""
     ladder_of(default, RUNGS)
     kept = ForwardRecord.__annotations__
-    node = partial(_node, models=models, default=default, book=book_attempt, kept=kept, replace=replace)
+    node = partial(_node, models=models, default=default, book=book_attempt, kept=kept, replace=replace, made={})
     gated, tools = find_gated(toolkit), toolkit.as_openai()
     nodes: dict[str, NodeFunction] = {
         "begin": begin,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Literal, NotRequired, TypeAlias, TypeGuard
 
 from typing_extensions import TypedDict
@@ -68,7 +68,7 @@ def check_call(
     return None
 
 
-def read_call(given: object, *, taken: Collection[str], number: int) -> tuple[Call, Complaint | None]:
+def read_call(given: object, *, taken: Container[str], number: int) -> tuple[Call, Complaint | None]:
     """Return a call, which may be anything, as a step keeps it, and what is wrong with its form.
 
     One without an id, or with one that is taken, is given one by its number.
@@ -130,7 +130,7 @@ def _read_json(arguments: object) -> object:
 
 
 def _is_text(value: object) -> TypeGuard[str]:
-    return isinstance(value, str) and find_fault(value) is None
+    return type(value) is str and (value.isascii() or find_fault(value) is None)
 
 
 def find_fault(value: object, *, what: str = "it") -> str | None:

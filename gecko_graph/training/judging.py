@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple, cast
 
+from ..create import create_gecko
 from ..errors import GeckoError, RunFailure
-from ..graph import create_gecko
+from ..graph import Gecko
 from ..models.answer import answer
 from ..models.ask import Ask, Where
 from ..models.factory import Models
 from ..models.formatting import cut, format_conversation, format_json
 from ..models.roles import LabelReply
 from ..state import JsonObject, Rehearsal
+from ..tools import Toolkit
 from .checks import Checker, Verdict, make, reaches, tell, to_langchain
 from .samples import LabelCall, Sample
 
@@ -95,14 +98,17 @@ class Judge:
         verdict = {**row["verdict"], "status": "fix", "by": "model", "reasons": reasons, "wrong": row["label"]}
         return {**sample, "label": label, "from": [*row["from"], {"fixed": row["label"]}], "verdict": verdict}
 
+    @cached_property
+    def _gecko(self) -> Gecko:
+        return create_gecko(cast("Toolkit", self._checker.toolkit), model=self._models)
+
     def _plan(self, sample: Sample) -> list[LabelCall]:
         """Return the first calls of a plan that was accepted in the sample's state, and that meets its goal."""
         world, messages = self._checker.world_at(sample), to_langchain(sample["messages"])
         if isinstance(world, str):
             return []
         try:
-            gecko = create_gecko(world.toolkit, model=self._models)
-            found: Rehearsal = gecko.invoke({"messages": messages, "task_state": world.state})["rehearsal"]
+            found: Rehearsal = self._gecko.invoke({"messages": messages, "task_state": world.state})["rehearsal"]
         except (GeckoError, RunFailure):
             return []
         for call in found["plan"]:

@@ -100,6 +100,7 @@ _CARDINAL = re.compile(
 )
 
 
+@lru_cache(maxsize=64)
 def number_words(text: str) -> str:
     """Return a text with cardinal numbers in figures: 12 for twelve, 25 for twenty-five; `one` is a pronoun too."""
     return _CARDINAL.sub(lambda found: str(sum(_CARDINALS[each.lower()] for each in found.groups() if each)), text)

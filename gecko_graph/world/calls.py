@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from functools import partial
-from itertools import chain, cycle
+from itertools import chain, cycle, islice
 from typing import Any, NamedTuple
 
 from ..errors import StateError
@@ -18,13 +19,21 @@ from .channels import AttemptState, apply_update
 from .check import validator
 from .commit import state_updater
 from .ladder import Rungs, simulator
-from .reducers import gather_facts
+from .reducers import Grown, GrownMap, gather_facts
 
 NOTES = ("facts", "argument_verdicts", "asked")
 """What a call of a world adds beside its step."""
 
+KEPT_EVERY, MOST_KEPT = 64, 32
+"""Steps between two states that a world keeps to go back to, at least, and how many such states it keeps."""
+
 Given = tuple[Call, Complaint | None]
 Nodes = Sequence[partial[Any]]
+
+
+def id_of(step: Step) -> str:
+    """Return the id of a step's call."""
+    return step["call"]["id"]
 
 
 def answer_calls(
@@ -32,7 +41,7 @@ def answer_calls(
 ) -> Generator[list[AnyAsk], list[Reply], Update]:
     """Answer the calls of one message with validator, simulator and state_updater, as one node function."""
     refused = [{"v": VERSION, "call": call, "complaints": [complaint]} for call, complaint in given if complaint]
-    writes: Update = {"steps": refused, "task_state": [], "facts": {}, "argument_verdicts": []}
+    writes: Update = {"steps": refused, "facts": {}, "argument_verdicts": []}
     update: Update = {"pending": [call for call, complaint in given if complaint is None]}
     order_of_nodes = chain(nodes, cycle(nodes[1:]))
     while update["pending"] or update.get("proposals"):
@@ -42,7 +51,8 @@ def answer_calls(
             writes[key] = {**update[key], **writes[key]} if key == "facts" else writes[key] + update[key]
     order = [call["id"] for call, _ in given]
     writes["steps"].sort(key=lambda step: order.index(step["call"]["id"]))
-    return writes
+    last = {"task_state": update["task_state"]} if "task_state" in update else {}
+    return {**writes, "task_state": apply_update(state, last)["task_state"]}
 
 
 def simulate_call(
@@ -65,30 +75,44 @@ def build_nodes(toolkit: Toolkit, rungs: Rungs) -> list[partial[Any]]:
 
 
 class Point(NamedTuple):
-    """The attempt's keys that a world's nodes read, and what each call noted."""
+    """The attempt's keys that a world's nodes read, what each call noted, and some of the states before.
+
+    It shares all that has grown with the points that it was made from, and costs the same after 10 calls and 100,000.
+    """
 
     values: AttemptState
-    notes: tuple[JsonObject, ...]
+    notes: Grown[JsonObject]
+    kept: tuple[tuple[int, JsonObject], ...] = ()
+    """At most `MOST_KEPT` earlier states, each with the number of steps that made it."""
 
     @classmethod
     def first(cls, state: JsonObject) -> Point:
         """Return the point before any call."""
-        values: AttemptState = {
+        values: Any = {
             "number": 1, "turn": 0, "task": "", "before": state, "conversation": [], "lesson": None,
-            "task_state": state, "trace": [], "steps": [], "facts": {}, "argument_verdicts": [],
-            "asked": {}, "usage": {},
+            "task_state": state, "trace": [], "steps": Grown(id_of), "facts": GrownMap(), "asked": {}, "usage": {},
+            "argument_verdicts": Grown(operator.itemgetter("key")),
         }  # fmt: skip
-        return cls(values, ())
+        return cls(values, Grown())
 
     def after(self, update: Mapping[str, Any]) -> Point:
         """Return the point after the calls of one message."""
         note = {key: update[key] for key in NOTES if update.get(key)}
-        empty: list[JsonObject] = [{} for _ in update["steps"][1:]]
-        return Point(apply_update(self.values, update), (*self.notes, *empty, note))
+        values = apply_update(self.values, update)
+        notes = self.notes.grow([*({} for _ in update["steps"][1:]), note])
+        return Point(values, notes, self._keep(len(notes), values["task_state"]))
+
+    def _keep(self, count: int, state: JsonObject) -> tuple[tuple[int, JsonObject], ...]:
+        """Return the states that are kept, with one more where it is time for one; they are evenly spread."""
+        apart = KEPT_EVERY << (count // (KEPT_EVERY * MOST_KEPT)).bit_length()
+        if count // apart == (self.kept[-1][0] if self.kept else 0) // apart:
+            return self.kept
+        spread = {number // apart: (number, each) for number, each in reversed(self.kept) if number >= apart}
+        return (*reversed(spread.values()), (count, state))
 
     def through(
         self,
-        steps: list[Step],
+        steps: Sequence[Step],
         notes: Collection[JsonObject],
         *,
         check: Callable[[JsonObject, JsonObject], None] | None = None,
@@ -105,6 +129,18 @@ class Point(NamedTuple):
             if check and outcome and outcome["simulated"]:
                 check(before.values["task_state"], point.values["task_state"])
         return point
+
+    def back_to(self, count: int) -> Point:
+        """Return the point after so many of the steps, by the nearest state that is kept."""
+        kept = tuple(each for each in self.kept if each[0] <= count)
+        done, state = kept[-1] if kept else (0, self.values["before"])
+        steps, notes = [*islice(self.values["steps"], count)], [*islice(self.notes, count)]
+        patches = (booked_patch(step["outcome"]) for step in steps[done:] if "outcome" in step)
+        first = Point.first(self.values["before"])
+        values = apply_update(first.values, {"task_state": fold_patches(state, [*patches]), "steps": steps})
+        for note in notes:
+            values = apply_update(values, note) if note else values
+        return Point(values, first.notes.grow(notes), kept)
 
 
 def read_state(state: Any) -> JsonObject:

@@ -311,11 +311,11 @@ class Kept(TypedDict):
 def apply_update(state: AttemptState, update: Mapping[str, Any]) -> AttemptState:
     """Return the attempt's state after a node's update, folded as in the graph; keys with a reducer must be there.
 
-    An empty write to these adds nothing.
+    An empty write to these adds nothing, but for the task state: an object is all of it.
     """
     news, reducers = dict(state), _reducers()
     for key, write in update.items():
-        if key not in reducers:
+        if key not in reducers or (key == "task_state" and isinstance(write, dict)):
             news[key] = write
         elif write:
             news[key] = reducers[key](news[key], write)

@@ -32,9 +32,10 @@ from ..values.places import excerpt, json_path, value_at
 from .channels import AttemptState, SemanticRecord
 from .decided import Decided, day_of
 from .ladder import build_trace, emit_result
+from .made import gated_request
 from .reducers import find
 from .refusals import complain
-from .rung import clock, find_closed, find_masked, gate, request_of, runs_for_real, untrusted_of
+from .rung import clock, find_closed, find_masked, runs_for_real, untrusted_of
 from .turn import earlier
 
 ARGUMENT_CHARS = 8_000
@@ -162,7 +163,7 @@ def _is_refused(checked: _Checked, state: AttemptState, scope: NodeScope, toolki
     """Return whether the call's contract refuses it in this state."""
     if checked.tool is None or checked.tool.contract is None or not isinstance(toolkit, Toolkit):
         return False
-    return gate(request_of(checked.call, state, scope, toolkit))[1] is not None
+    return gated_request(checked.call, state, scope, toolkit)[1] is not None
 
 
 def _find(records: Sequence[SemanticRecord], key: str) -> SemanticRecord | None:

@@ -19,6 +19,7 @@ from ..values.digest import check_json
 from ..values.patch import apply_patch, booked_patch, overlap
 from .channels import AttemptState
 from .ladder import build_trace, run_concurrently
+from .made import gated_request
 from .model import ask_patch, keep_facts, suppose
 from .rung import Answer, RungRequest, gate, open_contract, refuse, request_of, unchecked
 from .state_rules import NO_RULES, StateRules
@@ -31,7 +32,9 @@ def state_updater(
 
     The model is asked for a patch, never for a state, and only where a write was answered without one.
     """
-    requests = [request_of(each["call"], state, scope, toolkit) for each in state["proposals"]]
+    requests = [gated_request(each["call"], state, scope, toolkit)[0] for each in state["proposals"]]
+    for each in state["proposals"]:
+        scope.made.pop(id(each["call"]), None)
     outcomes = [each["outcome"] for each in state["proposals"]]
     if scope.has_model("state_updater"):
         lacking = [at for at, outcome in enumerate(outcomes) if _lacks_patch(requests[at], outcome)]
@@ -55,7 +58,8 @@ def state_updater(
     return {
         "steps": done,
         "trace": build_trace(done, state, scope),
-        "task_state": [operation for each in done for operation in booked_patch(each["outcome"])],
+        # without a saver to keep it small, what the commit has come to is not worked out again
+        "task_state": [one for each in done for one in booked_patch(each["outcome"])] if scope.watched else now,
         "proposals": [],
         "pending": state["pending"],  # for the router behind it
         "facts": facts,
@@ -202,4 +206,4 @@ def _violations(request: RungRequest, outcome: Outcome, after: JsonObject) -> li
     contract = request.tool.contract
     if outcome["status"] == "error" or contract is None or not contract.data.get("ensures"):
         return []
-    return open_contract(request).violations(outcome["result"], after)
+    return (request.contract or open_contract(request)).violations(outcome["result"], after)

@@ -24,8 +24,9 @@ from ..tools.spec import ToolSpec
 from ..values.digest import check_json, clone, digest
 from .channels import AttemptState, Proposal
 from .filled import Held, complete
+from .made import gated_request
 from .model import fact_key, model_rung
-from .rung import NO_ANSWER, Answer, Pass, Rung, RungGenerator, RungRequest, gate, request_of, runs_for_real
+from .rung import NO_ANSWER, Answer, Gated, Pass, Rung, RungGenerator, RungRequest, gate, runs_for_real
 from .rungs import contract_rung, example_rung, python_rung, real_rung, schema_rung
 from .turn import spent_budget
 
@@ -109,7 +110,8 @@ def simulator(
     keys = [
         fact_key(call, "") if is_read else f"call {call['id']}" for call, is_read in zip(calls, may_agree, strict=True)
     ]
-    climbs = {key: climb(request_of(call, state, scope, toolkit), rungs) for key, call in zip(keys, calls, strict=True)}
+    gated = [gated_request(call, state, scope, toolkit) for call in calls]
+    climbs = {key: climb(each[0], rungs, each) for key, each in zip(keys, gated, strict=True)}
     answers = yield from run_concurrently([*climbs.values()], asked=state.get("asked", {}).get("simulator", 0))
     outcomes = dict(zip(climbs, answers, strict=True))
     proposals: list[Proposal] = [
@@ -142,19 +144,20 @@ def emit_result(scope: NodeScope, attempt: int, call: Call, outcome: Outcome) ->
     scope.emit(event("gecko.result", attempt=attempt, call=call, **fields, **marks))
 
 
-def climb(request: RungRequest, rungs: Rungs = RUNGS) -> Climb:
+def climb(request: RungRequest, rungs: Rungs = RUNGS, gated: Gated | None = None) -> Climb:
     """Try the rungs in the order of the ladder; the first fitting answer is the outcome.
 
     A broken precondition is the tool's own error, whichever rung would have answered (ToolGate, section 3.4). What is
     made up fits the tool's result schema, or the next rung is tried. What is real, and what a user has written (a
-    contract, a simulation, an example), is kept and marked: the document may be what is wrong.
+    contract, a simulation, an example), is kept and marked: the document may be what is wrong. `gated` is what the gate
+    has made of the request, where it is known.
 
     Raises:
         GeckoError: The ladder is empty, or names an unknown rung.
     """
     passed: list[PassedRung] = []
     ladder = ladder_of(request.context, rungs)
-    request, refusal = gate(request)
+    request, refusal = gated or gate(request)
     if refusal is not None:
         return (yield from _word(outcome_of(refusal, CONTRACT, request, passed), request, ladder))
     asked, held = request, cast("Held | None", None)
@@ -200,9 +203,11 @@ def run_rung(rung: Rung, request: RungRequest) -> RungGenerator:
     An answer shares nothing with the objects of a rung, which may change them later. The body of an error is an error,
     and what is made up fits its schema, and changes nothing by an error.
     """
+    # a contract's language gives JSON alone, and copies
+    is_ours = rung is CONTRACT and request.made is None
     try:
         reply = yield from _run_asking(rung, request)
-        problem = validate_answer(reply)
+        problem = None if is_ours else validate_answer(reply)
         if problem is None and isinstance(reply, Answer) and rung.invents:
             problem = check_result_schema(request, reply)
     except GraphBubbleUp:
@@ -213,8 +218,9 @@ def run_rung(rung: Rung, request: RungRequest) -> RungGenerator:
         return Pass(problem) if rung.simulated else Answer("error", problem, [])
     if isinstance(reply, Pass):
         return reply
-    result, patch, more = clone([reply.result, reply.patch, reply.more if rung is RUNGS.get(rung.name) else {}])
-    if reply.status == "error" or is_error_body(request.tool.result or {}, result):
+    parts = [reply.result, reply.patch, reply.more if rung is RUNGS.get(rung.name) else {}]
+    result, patch, more = parts if is_ours else clone(parts)
+    if reply.status == "error" or (request.tool.result and is_error_body(request.tool.result, result)):
         more.pop("observed", None)
         return Answer("error", result, [] if rung.invents else patch, more=more)
     return Answer("ok", result, patch, more=more)

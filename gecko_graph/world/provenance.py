@@ -70,12 +70,13 @@ def trace(steps: Sequence[Step], sources: Sources, parameters_of: Callable[[str]
         wanted = parts | {f"{sign}{form}" for form in parts if form[:1].isdigit() for sign in "-±"}
         groups = {form[1:] for form in parts if form[0] == "#"} - parts
         found = [*search_state(sources.state, wanted | groups | numbers_made_up(steps), {*sources.supposed})]
+        counters = [*tallies_of(sources.state, {*sources.supposed})]
         known = {form: [mark] for form, mark in found if form in wanted}
         known |= {f"#{form}": [mark] for form, mark in found if form in groups}
         repeated = {(form, mark.place[-1]): mark for form, mark in found if mark.place}
         trace = _Trace(sources, parameters_of, known, repeated=repeated)
-        trace.known.counters = [*tallies_of(sources.state, {*sources.supposed})]
-        return trace.run(steps) if found or trace.known.counters else traced
+        trace.known.counters = counters
+        return trace.run(steps) if found or counters else traced
     return traced
 
 
@@ -196,8 +197,6 @@ class _Trace:
             self.known.results.append(Result(result, mark_at))
 
     def _predict(self, result: Json) -> None:
-        if result is None:
-            return
         forms = {form for _, value in scalars(result, keys=True) for form in forms_of(value)}
         self.predicted |= {form for form in forms if all(mark.source == "state" for mark in self.made.get(form, ()))}
 
@@ -208,7 +207,7 @@ class _Trace:
         arguments, outcome = self._look(step["call"]["name"], step["call"]["args"]), step["outcome"]
         rung, invented = outcome["rung"], outcome.get("invented", False)
         written = [each.get("value") for each in outcome["patch"] or ()] if is_supposed(outcome) else []
-        self._predict([outcome["result"], *written] if written else None)
+        self._predict([outcome["result"], *written] if written else [])
         basis = self._basis(step["call"]["name"], rung)
         at = Mark("stated", "result", "", number, rung, attempt)
         filled = outcome.get("filled", {})
@@ -235,8 +234,6 @@ class _Trace:
 
     def _read_repeated(self, result: Json) -> None:
         """Make known the numbers of a simulated result that repeat the given state under the same key."""
-        if result is None or not self.repeated:
-            return
         keyed = ((place[-1], each) for place, each in scalars(result) if place and type(each) in (int, float))
         if known := {key: each for key, each in keyed if (canonical(each), key) in self.repeated}:
             marks = {key: self.repeated[canonical(each), key] for key, each in known.items()}

@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce, wraps
-from typing import Any, Self, SupportsIndex, TypeVar, cast
+from itertools import chain
+from typing import Any, Generic, NamedTuple, Self, SupportsIndex, TypeVar, cast, overload
 
 from langgraph._internal._typing import MISSING
 from langgraph.channels.delta import DeltaChannel
@@ -92,6 +93,8 @@ def delta(
 
 def extend(old: list[Any], writes: Sequence[list[Any]]) -> list[Any]:
     """Append all writes in their order (reducer of lists)."""
+    if isinstance(old, Grown):
+        return cast("list[Any]", old.grow(chain(*writes)))
     return _Extended(old, writes) if any(writes) else old
 
 
@@ -127,8 +130,100 @@ class _Extended(list[Any]):
         return list, (list(self),)
 
 
+class Grown(Sequence[Item]):
+    """A list that only grows, and shares its items with what it grew from: one more costs the same at any length.
+
+    The items are in runs, the oldest first; a run joins the one before it that is no longer, so that they are few.
+
+    Args:
+        key: By what `find` looks for an item, where it does.
+    """
+
+    __slots__ = ("_count", "_key", "_runs")
+
+    def __init__(self, key: Callable[[Item], str] | None = None) -> None:
+        self._key, self._count = key, 0
+        self._runs: tuple[_Run[Item], ...] = ()
+
+    def grow(self, items: Iterable[Item]) -> Grown[Item]:
+        """Return the list with more items; this one stays as it is."""
+        added, runs = [*items], self._runs
+        by_key = {self._key(item): item for item in reversed(added)} if self._key else {}
+        grown, grown._count = Grown(self._key), self._count + len(added)
+        while runs and len(runs[-1].items) <= len(added):
+            added, by_key = runs[-1].items + added, {**by_key, **runs[-1].by_key}
+            runs = runs[:-1]
+        grown._runs = (*runs, _Run(added, by_key)) if added else runs
+        return grown
+
+    def first(self, wanted: str) -> Item | None:
+        """Return the first item with this key."""
+        for run in self._runs:
+            if wanted in run.by_key:
+                return run.by_key[wanted]
+        return None
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Item]:
+        return chain.from_iterable(run.items for run in self._runs)
+
+    @overload
+    def __getitem__(self, at: int) -> Item: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[Item]: ...
+
+    def __getitem__(self, at: int | slice) -> Item | list[Item]:
+        if isinstance(at, slice):
+            return [self[each] for each in range(*at.indices(self._count))]
+        at += self._count if at < 0 else 0
+        for run in self._runs if at >= 0 else ():
+            if at < len(run.items):
+                return run.items[at]
+            at -= len(run.items)
+        raise IndexError("there is no such item")
+
+
+class _Run(NamedTuple, Generic[Item]):
+    items: list[Item]
+    by_key: dict[str, Item]
+
+
+class GrownMap(Mapping[str, Item]):
+    """A mapping that only grows, as `Grown` does; what a key has first stays."""
+
+    __slots__ = ("_pairs",)
+
+    def __init__(self, pairs: Grown[tuple[str, Item]] | None = None) -> None:
+        self._pairs: Grown[tuple[str, Item]] = Grown(_name_of) if pairs is None else pairs
+
+    def grow(self, more: Mapping[str, Item]) -> GrownMap[Item]:
+        """Return the mapping with more keys; this one stays as it is."""
+        return GrownMap(self._pairs.grow(pair for pair in more.items() if pair[0] not in self))
+
+    def __getitem__(self, key: str) -> Item:
+        pair = self._pairs.first(key)
+        if pair is None:
+            raise KeyError(key)
+        return pair[1]
+
+    def __iter__(self) -> Iterator[str]:
+        return map(_name_of, self._pairs)
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+
+def _name_of(pair: tuple[str, Any]) -> str:
+    return pair[0]
+
+
 def find(items: Sequence[Item], wanted: str, key: Callable[[Item], str]) -> Item | None:
     """Return the first item with this key, of which a channel's list has one kind; each item is read once."""
+    if isinstance(items, Grown):
+        return items.first(wanted)
     if isinstance(items, _Extended):
         return cast("Item | None", items.first(wanted, key))
     return next((item for item in items if key(item) == wanted), None)
@@ -143,6 +238,8 @@ def gather_facts(
     old: Mapping[str, SupposedFact], writes: Sequence[Mapping[str, SupposedFact]]
 ) -> dict[str, SupposedFact]:
     """Merge supposed facts, the oldest first; the first of a key stays (reducer)."""
+    if isinstance(old, GrownMap):
+        return cast("dict[str, SupposedFact]", reduce(GrownMap.grow, writes, old))
     return reduce(lambda merged, write: {**merged, **write, **merged}, writes, dict(old))
 
 

@@ -58,9 +58,9 @@ class Reality(NamedTuple):
     """False where such a call has succeeded whose change no rung knows."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)  # not frozen: that makes one three times as slowly, several a call
 class RungRequest:
-    """One validated call to be answered.
+    """One validated call to be answered. It is not to be changed.
 
     Args:
         tool: The tool that is called.
@@ -141,10 +141,17 @@ def request_of(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolk
     )
 
 
+Gated: TypeAlias = tuple[RungRequest, Answer | None]
+"""A request with its contract opened, and the error of a call that must not run."""
+
+
 def find_writes(tools: Iterable[ToolSpec], steps: Sequence[Step]) -> list[str]:
     """Return the names of the tools that are known to write: it is stated, or they have changed something."""
-    changed = {step["call"]["name"] for step in steps if "outcome" in step and step["outcome"]["patch"]}
-    return [tool.name for tool in tools if tool.effect == "write" or (not tool.reads and tool.name in changed)]
+    perhaps = [tool for tool in tools if not tool.reads]
+    is_open = any(tool.effect is None for tool in perhaps)
+    made = ((step["call"]["name"], step.get("outcome")) for step in (steps if is_open else ()))
+    changed = {name for name, outcome in made if outcome and outcome["patch"]}
+    return [tool.name for tool in perhaps if tool.effect == "write" or tool.name in changed]
 
 
 def find_warnings(call: Call, state: AttemptState, tool: ToolSpec, toolkit: Toolkit) -> list[str]:
@@ -243,7 +250,7 @@ def open_contract(request: RungRequest) -> ContractRun:
     return run.trust(request.untrusted).without(request.unread, request.shows)
 
 
-def gate(request: RungRequest, *, overruled: bool = False) -> tuple[RungRequest, Answer | None]:
+def gate(request: RungRequest, *, overruled: bool = False) -> Gated:
     """Return the request with its contract opened, and the error of a call that must not run.
 
     A broken precondition is the tool's own error, on every rung. One that cannot be evaluated refuses the call only
@@ -269,9 +276,7 @@ def gate(request: RungRequest, *, overruled: bool = False) -> tuple[RungRequest,
     return request, None
 
 
-def _gate_learned(
-    request: RungRequest, run: ContractRun, refusal: Refusal | None, *, overruled: bool
-) -> tuple[RungRequest, Answer | None]:
+def _gate_learned(request: RungRequest, run: ContractRun, refusal: Refusal | None, *, overruled: bool) -> Gated:
     """Return as `gate`: what a learned contract does not know stays open, and is no doubt about the call."""
     run.unknown = run.unknown or next(iter(run.unclear), None)
     warned, rules = [*request.warned, *map(tell_rule, run.warned)], list[str]()

@@ -155,8 +155,8 @@ class TakenIds:
         self._conversation, self._steps = conversation, steps
         self._new: set[str] = set()
 
-    def __contains__(self, identifier: str) -> bool:
-        if identifier in self._new or find(self._steps, identifier, lambda step: step["call"]["id"]) is not None:
+    def __contains__(self, identifier: object) -> bool:
+        if identifier in self._new or find(self._steps, str(identifier), lambda step: step["call"]["id"]) is not None:
             return True
         messages = (each for each in self._conversation if isinstance(each, AIMessage))
         return any(str(call["id"]) == identifier for each in messages for call in each.tool_calls)

@@ -35,6 +35,7 @@ from .ladder import ladder_of, rungs_of
 from .records import ExecutedCall
 from .rung import Answer, Rung, answered_calls, is_real, untrusted_of
 from .state_rules import StateRules
+from .turn import TakenIds
 
 By: TypeAlias = Literal["tool", "person"]
 
@@ -89,7 +90,6 @@ class World:
         if state is not None or self._start:
             self._check_start()
         self._now = Point.first(self._start)
-        self._taken: set[str] = set()
 
     def call(self, call: Any) -> Step:
         """Answer one call; a bad one is refused with complaints, it never raises.
@@ -123,11 +123,13 @@ class World:
 
     def read_calls(self, calls: Sequence[Mapping[str, Any]]) -> list[JsonObject]:
         """Return LangChain tool calls as `call_all` takes them: tools' own names, and no id that is taken."""
-        given = [{"name": self._toolkit.resolve(each["name"]), "args": each["args"]} for each in calls]
-        ids = [each.get("id") for each in calls]
-        taken = [self._taken.union(ids[:at]) for at in range(len(ids))]
-        free = [each not in known and 0 < len(each or "") <= LONGEST_ID for each, known in zip(ids, taken, strict=True)]
-        return [{**one, "id": id_} if ok else one for one, id_, ok in zip(given, ids, free, strict=True)]
+        taken, read = self._taken(), list[JsonObject]()
+        for each in calls:
+            id_ = each.get("id") or ""
+            given = {"name": self._toolkit.resolve(each["name"]), "args": each["args"]}
+            read.append({**given, "id": id_} if 0 < len(id_) <= LONGEST_ID and id_ not in taken else given)
+            taken.add(id_)
+        return read
 
     def as_tools(self, find: Callable[[Any], World] | None = None) -> list[WorldTool]:
         """Return LangChain tools that this world answers, or the one that `find` returns by a call's runtime."""
@@ -156,7 +158,7 @@ class World:
         with self._line.turn():
             entry, node = self._entry(call, answer, predicted, by)
             finish(self._run(node, AT_ONCE, by=by))
-            return entry
+            return clone(entry)
 
     async def arecord(
         self, call: Mapping[str, Any], answer: Answer, predicted: Outcome | None = None, *, by: By = "tool"
@@ -165,7 +167,7 @@ class World:
         async with self._line.aturn():
             entry, node = self._entry(call, answer, predicted, by)
             await self._run(node, AWAITED, by=by)
-            return entry
+            return clone(entry)
 
     def records(self, first: int = 0) -> list[JsonObject]:
         """Return the calls from the given one on, each with what it noted, for another world's `replay`; a copy."""
@@ -181,10 +183,10 @@ class World:
             self._usage = add_usage(self._usage, usage or {})
             for step, note in ((record["step"], record["note"]) for record in clone(list(records))):
                 try:
-                    self._go_to(self._now.through([step], [note], check=self._check_change))
+                    self._now = self._now.through([step], [note], check=self._check_change)
                 except PatchConflict as conflict:
                     step["outcome"] |= {"patch": [], "refused": f"the change does not apply: {conflict}"}
-                    self._go_to(self._now.through([step], [note]))
+                    self._now = self._now.through([step], [note])
 
     def check(self, call: Mapping[str, Any]) -> Rejection | None:
         """Return why a call must not be made for real in this state, as `Toolkit.check`; None where it may."""
@@ -216,7 +218,12 @@ class World:
     @property
     def log(self) -> list[Step]:
         """Return the steps so far in their order, refused calls included; a copy."""
-        return clone(self._now.values["steps"])
+        return clone([*self._now.values["steps"]])
+
+    @property
+    def count(self) -> int:
+        """The number of steps so far."""
+        return len(self._now.notes)
 
     @property
     def usage(self) -> Usage:
@@ -232,7 +239,6 @@ class World:
         if by_rules:
             other._models = self._models.listening(_refuse)
         other._line, other._usage = WaitingLine(), {}
-        other._go_to(self._now)
         return other
 
     def begin(self, state: JsonObject) -> World:
@@ -240,7 +246,7 @@ class World:
         other = self.fork()
         other._start = starting_state(self._toolkit, read_state(state))
         other._check_start()
-        other._go_to(Point.first(other._start))
+        other._now = Point.first(other._start)
         return other
 
     def undo(self) -> Step | None:
@@ -250,8 +256,16 @@ class World:
             last = next((index for index in reversed(range(len(steps))) if "outcome" in steps[index]), None)
             if last is None:
                 return None
-            self._go_to(Point.first(self._start).through(steps[:last], self._now.notes[:last]))
+            self._now = self._now.back_to(last)
             return clone(steps[last])
+
+    def back_to(self, count: int) -> World:
+        """Return another world, as this one was after so many of its steps. Raises StateError for more than it has."""
+        if not 0 <= count <= len(self._now.notes):
+            raise StateError(f"back_to: expected 0 to {len(self._now.notes)} steps, got {count}")
+        other = self.fork()
+        other._now = self._now.back_to(count)
+        return other
 
     def snapshot(self) -> JsonObject:
         """Return the world as plain JSON, for `restore`: its start, state, log and facts, what each call noted."""
@@ -261,9 +275,9 @@ class World:
                 "v": VERSION,
                 "start": self._start,
                 "state": now.values["task_state"],
-                "log": now.values["steps"],
-                "facts": now.values["facts"],
-                "notes": list(now.notes),
+                "log": [*now.values["steps"]],
+                "facts": {**now.values["facts"]},
+                "notes": [*now.notes],
                 "usage": self._usage,
             }
         )
@@ -296,7 +310,7 @@ class World:
                 world._start = snapshot["start"]
                 world._check_start()
             world._start = snapshot["start"]
-            world._go_to(Point.first(world._start).through(snapshot["log"], snapshot["notes"], check=check))
+            world._now = Point.first(world._start).through(snapshot["log"], snapshot["notes"], check=check)
             world._usage = add_usage({}, snapshot["usage"])
             now = {"task_state": snapshot["state"], "facts": snapshot["facts"]}
             same = world._now.values | now == world._now.values if own else digest(world.snapshot()) == digest(snapshot)
@@ -319,7 +333,7 @@ class World:
     def _answer(self, calls: Iterable[Any]) -> partial[Generator[list[AnyAsk], list[Reply], Update]]:
         if not self._start:
             self._check_start()  # no state was given
-        taken, given = {*self._taken}, list[Given]()
+        taken, given = self._taken(), list[Given]()
         for number, each in enumerate(calls, len(self._now.values["steps"]) + 1):
             call, complaint = read_call(each, taken=taken, number=number)
             call["name"] = self._own_name(call["name"])
@@ -335,7 +349,7 @@ class World:
         self, given: Mapping[str, Any], answer: Answer, predicted: Outcome | None, by: By
     ) -> tuple[ExecutedCall, partial[Any]]:
         number = len(self._now.values["steps"]) + 1
-        call, complaint = read_call(given, taken=self._taken, number=number)
+        call, complaint = read_call(given, taken=self._taken(), number=number)
         if "malformed" in call and complaint is None:
             complaint = malformed(call)
         if complaint and ("malformed" in call or not call["name"]):  # else its id is taken: it has another one now
@@ -345,10 +359,10 @@ class World:
             raise ToolkitError(f"record: unknown tool {call['name']!r}; known: {', '.join(self._toolkit.names)}")
         word, now = answer.status, time()
         entry: ExecutedCall = {"call": call, "status": word, "key": "", "tries": 1, "started_at": now}
-        entry |= {"ended_at": now, "by": by, "result": answer.result}
+        entry |= {"ended_at": now, "by": by, "result": clone(answer.result)}
         if is_undecided(answer):
             entry["undecided"] = True
-        return entry, partial(book_call, entry=entry, predicted=predicted, toolkit=self._toolkit)
+        return entry, partial(book_call, entry=entry, predicted=clone(predicted), toolkit=self._toolkit)
 
     async def _run(self, node: NodeFunction, driver: Driver, *, by: By = "tool") -> list[Step]:
         """Run a node on the state as it is now, and commit its update."""
@@ -358,7 +372,6 @@ class World:
         if update["steps"]:
             self._now = self._now.after(update)
         steps: list[Step] = clone(update["steps"])
-        self._taken |= {step["call"]["id"] for step in steps}
         if self._observer and by == "tool":
             done = [each for each in known["steps"] if is_real(each)]
             for step in filter(is_real, steps):
@@ -367,9 +380,8 @@ class World:
                 done.append(step)
         return steps
 
-    def _go_to(self, point: Point) -> None:
-        self._now = point
-        self._taken = {step["call"]["id"] for step in point.values["steps"]}
+    def _taken(self) -> TakenIds:
+        return TakenIds((), self._now.values["steps"])
 
 
 def _refuse(ask: ModelAsk, dialogue: Dialogue) -> NoReturn:

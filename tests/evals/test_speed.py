@@ -11,7 +11,7 @@ from itertools import islice
 
 import pytest
 
-from evals.costing import against, case, costs, shop, world_calls
+from evals.costing import against, beside, case, costs, shop, world_calls
 from evals.suites import speed
 from evals.suites.speed import Speed
 from gecko_graph.models.usage import total
@@ -133,6 +133,13 @@ def test_another_checkout_is_measured_in_a_process_of_its_own(run, tmp_path):
     record = against.own_time(against.HERE, calls=20, turns=1)
     assert len(record["here"]) == len(record["there"]) == 3
     assert run(Speed, "--against", tmp_path, *only) == 2
+
+
+def test_a_row_is_measured_in_a_process_of_its_own_in_both_checkouts(tmp_path):
+    assert against.ROWS.keys() == beside.MEASURES.keys()
+    found = against.beside(against.HERE, "gecko-graph --version, s", data=tmp_path, turns=1)
+    assert len(found["here"]) == len(found["there"]) == 1
+    assert min(found["here"] + found["there"]) > 0
 
 
 def test_a_call_in_a_world_costs_no_more_on_a_large_state(count_steps):

@@ -300,15 +300,18 @@ def copy_json(scope: Scope, value: Any, depth: int = 0) -> Json:
     if isinstance(value, str):
         scope.take(len(value) if value.isascii() else 4 * len(value))
         return value
-    if isinstance(value, list):
+    is_list = isinstance(value, list)
+    if is_list or isinstance(value, dict):
         _enter(scope, value, depth)
-        return [member if type(member) in _PLAIN else copy_json(scope, member, depth + 1) for member in value]
-    if isinstance(value, dict):
-        _enter(scope, value, depth)
-        return {
-            key: member if type(member) in _PLAIN else copy_json(scope, member, depth + 1)
-            for key, member in value.items()
-        }
+        size, made = 0, list[Json]()
+        for member in value if is_list else value.values():
+            if type(member) is str:  # most are, and a call for each takes longer than all else
+                size += len(member) if member.isascii() else 4 * len(member)
+            elif type(member) not in _PLAIN:
+                member = copy_json(scope, member, depth + 1)
+            made.append(member)
+        scope.take(size)
+        return made if is_list else dict(zip(value, made, strict=True))
     if type(given(value)) in _PLAIN or type(value) is Hole:
         return cast("Json", value)
     raise Fault(f"{type(value).__name__} is not a JSON value")

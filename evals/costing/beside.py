@@ -1,0 +1,127 @@
+"""What is measured in two checkouts, one process at a time: `python beside.py ROW` prints processor time as JSON.
+
+It runs in the checkout that is on the path, this one or an older one, so it uses only what both have. To add a row, add
+a function here and its bound to `against.ROWS`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import resource
+import subprocess
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable, Mapping
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from statistics import median
+
+from evals.costing import costs, server, world_calls
+
+LONG, SOME = 10_000, 200
+"""Calls of a long world, and how many at its beginning and its end are compared."""
+RESET = 5_000
+
+
+def world_call(size: str, data: str) -> float:
+    """Return the microseconds of a call by contract: the median of a thousand."""
+    create = (
+        partial(world_calls.on_files, 10)
+        if size == "10"
+        else partial(world_calls.on_database, Path(data) / world_calls.DATABASE)
+    )
+    return float(median(world_calls.measure(create, count=1000)["ms"][30:]) * 1e3)
+
+
+def long_world(data: str) -> float:
+    """Return how much longer calls 9,800 to 10,000 of one world take than its first 200, when all is compiled."""
+    del data
+    world, calls = world_calls.on_files(10)
+    times: list[float] = []
+    for call in islice(calls, LONG):
+        started = time.process_time()
+        world.call(call)
+        times.append(time.process_time() - started)
+    return median(times[LONG - SOME :]) / median(times[30 : SOME + 30])
+
+
+def kept_bytes(data: str) -> float:
+    """Return how many bytes a call leaves behind late in a long world, beside one in its first quarter."""
+    del data
+    world, calls = world_calls.on_files(10)
+    for call in islice(calls, 100):
+        world.call(call)
+    tracemalloc.start()
+    grown: list[int] = []
+    for _ in range(4):
+        gc.collect()
+        before = tracemalloc.get_traced_memory()[0]
+        for call in islice(calls, 1500):
+            world.call(call)
+        gc.collect()
+        grown.append(tracemalloc.get_traced_memory()[0] - before)
+    return grown[-1] / grown[0]
+
+
+def reset(data: str) -> float:
+    """Return the milliseconds in which a session of 5,000 calls goes back to step 4,999."""
+    del data
+    from gecko_graph.serve.sessions import Sessions
+
+    async def run() -> float:
+        world, calls = world_calls.on_files(10)
+        sessions = Sessions(world)
+        sessions.create("a")
+        for call in islice(calls, RESET):
+            await sessions.call("a", call)
+        started = time.process_time()
+        await sessions.reset("a", RESET - 1)
+        return (time.process_time() - started) * 1e3
+
+    return asyncio.run(run())
+
+
+def own_time(data: str) -> float:
+    """Return our time of a rehearsed call beside empty nodes of LangGraph: the median of three runs of 100 calls."""
+    del data
+    return float(median(costs.own_time(calls=100, repeats=3)["ratio"]))
+
+
+def request(data: str) -> float:
+    """Return the milliseconds of a request by contract, of the server's process."""
+    del data
+    measured = server.Load(200, 3000).measure(server.serve_command())
+    if measured["lost"]:
+        raise RuntimeError(f"{measured['lost']} updates were lost")
+    return float(measured["cpu_ms"])
+
+
+def process(*line: str, data: str) -> float:
+    """Return the seconds of a whole process of Python."""
+    del data
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, *line], check=True, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+MEASURES: Mapping[str, Callable[[str], float]] = {
+    "World.call, 10 kB, µs": partial(world_call, "10"),
+    "World.call, 4.9 MB, µs": partial(world_call, "4.9"),
+    "calls 9,800 to 10,000 beside 0 to 200": long_world,
+    "bytes left by a call, late beside early": kept_bytes,
+    "a session of 5,000 calls reset to 4,999, ms": reset,
+    "a rehearsed call beside empty nodes": own_time,
+    "a request to serve, ms": request,
+    "from gecko_graph import create_gecko, s": lambda data: process(
+        "-c", "from gecko_graph import create_gecko", data=data
+    ),
+    "gecko-graph --version, s": lambda data: process("-m", "gecko_graph", "--version", data=data),
+}
+
+if __name__ == "__main__":
+    print(json.dumps(MEASURES[sys.argv[1]](sys.argv[2])))
