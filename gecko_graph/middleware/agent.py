@@ -32,6 +32,7 @@ from ..real.ledger import CallLedger, check_ledger
 from ..real.policy import ReviewPolicy
 from ..real.preview import predict
 from ..state import Call, JsonObject
+from ..stream import Rehearsing
 from ..tools import Toolkit
 from ..tools.check import Rejection
 from ..tools.own_data import starting_state
@@ -107,6 +108,7 @@ class GeckoMiddleware(AgentMiddleware):
     """
 
     state_schema = GeckoState
+    transformers = (Rehearsing,)
 
     def __init__(  # noqa: PLR0913 - every one is a choice of its own, by keyword
         self,

@@ -1,0 +1,161 @@
+"""Typed streams of a run, for LangGraph's `stream_events(version="v3")`.
+
+```python
+run = gecko.stream_events(task, version="v3", transformers=[Rehearsing])
+for step in run.extensions["steps"]: ...
+```
+
+`Rehearsing` is passed where the run begins, also where that is a graph that embeds ours: LangGraph ignores what an
+embedded graph was compiled with. An agent with `GeckoMiddleware` has it already. Over a server each stream is the
+channel `custom:<name>`. A stream holds what the run does itself, and nothing of the turn before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeGuard, cast
+
+from langgraph.stream import ProtocolEvent, StreamChannel, StreamTransformer
+from typing_extensions import TypedDict
+
+from .events import change_event
+from .state import Json, Rehearsal, Step
+
+_EVENTS = {"gecko.attempt": "attempts", "gecko.verdict": "verdicts"}
+_STEPPING = ("arguments", "validator", "state_updater")
+"""Nodes of an attempt that write new `steps`; `begin` repeats those of the turn's real calls."""
+
+
+class AttemptedStep(Step):
+    """A step, with the number of its attempt; 0 for a real call, and where there are no attempts."""
+
+    attempt: int
+
+
+class Question(TypedDict):
+    """What a run waits for: `Command(resume={id: answer})` goes on with it."""
+
+    id: str
+    value: Json
+    namespace: list[str]
+    """Where it was asked, in LangGraph's form: `["agent:<task id>"]`."""
+
+
+class Rehearsing(StreamTransformer):
+    """The streams of what is rehearsed, simulated and really called, wherever in the run's graphs.
+
+    - `attempts`: an attempt begins, as the event `gecko.attempt`.
+    - `steps`: an `AttemptedStep` when it is over, as the record keeps it: refused, answered and committed, or real.
+    - `changes`: what a step has changed, or why its change was refused, as the event `gecko.change`; of a real call
+      also its `drift`.
+    - `verdicts`: an attempt was judged, as the event `gecko.verdict`.
+    - `rehearsals`: a `Rehearsal` is over.
+    - `questions`: a `Question` to a person.
+    """
+
+    required_stream_modes = ("custom", "tasks")
+
+    def __init__(self, scope: tuple[str, ...] = ()) -> None:
+        super().__init__(scope)
+        self.rehearsals = StreamChannel[Rehearsal]("rehearsals")
+        self.attempts = StreamChannel[dict[str, Any]]("attempts")
+        self.steps = StreamChannel[AttemptedStep]("steps")
+        self.changes = StreamChannel[dict[str, Any]]("changes")
+        self.verdicts = StreamChannel[dict[str, Any]]("verdicts")
+        self.questions = StreamChannel[Question]("questions")
+        self._numbers: dict[str, int] = {}
+        self._lines: dict[tuple[str, ...], dict[str, Any]] = {}
+        self._asked: set[str] = set()
+
+    def init(self) -> dict[str, Any]:
+        """Return the streams by name."""
+        names = ("rehearsals", "attempts", "steps", "changes", "verdicts", "questions")
+        return {name: getattr(self, name) for name in names}
+
+    def process(self, event: ProtocolEvent) -> bool:
+        """Read one event; all are kept."""
+        data: Any = event["params"]["data"]
+        if event["method"] == "custom" and isinstance(data, Mapping):
+            if name := _EVENTS.get(str(data.get("type"))):
+                getattr(self, name).push(dict(data))
+        elif event["method"] == "tasks" and "result" in data:
+            self._read_questions(data["interrupts"], event["params"]["namespace"])
+            for task in self._put_in_order(data, event["params"]["namespace"]):
+                self._read_result(task)
+        elif event["method"] == "tasks" and data["name"] in _STEPPING:
+            self._numbers[data["id"]] = _number_of(data["input"])
+        elif event["method"] == "tasks" and data["name"] == "tools":
+            self._lines.setdefault(tuple(event["params"]["namespace"]), {})[data["id"]] = None
+        return True
+
+    def _put_in_order(self, task: Mapping[str, Any], namespace: list[str]) -> Iterator[Mapping[str, Any]]:
+        """Return a task; of an agent's tools those before it have to be over: its calls run side by side."""
+        line = self._lines.get(tuple(namespace), {})
+        if task["id"] not in line:
+            yield task
+            return
+        line[task["id"]] = task
+        while line and (first := next(iter(line.values()))):
+            yield line.pop(first["id"])
+
+    def _read_questions(self, interrupts: Sequence[Mapping[str, Any]], namespace: list[str]) -> None:
+        for asked in interrupts:
+            if asked["id"] not in self._asked:  # the graphs around its own repeat it
+                self._asked.add(asked["id"])
+                self.questions.push({"id": asked["id"], "value": asked["value"], "namespace": namespace})
+
+    def _read_result(self, task: Mapping[str, Any]) -> None:
+        result, attempt = task["result"], self._numbers.pop(task["id"], 0)
+        drifts = {entry["call"]["id"]: entry.get("drift") for entry in _list_real(result)}
+        for step in filter(_is_step, _list_steps(task["name"], result)):
+            self.steps.push(cast("AttemptedStep", {**step, "attempt": attempt}))
+            if change := change_event(step, attempt):
+                drift = drifts.get(step["call"]["id"])
+                self.changes.push({**change, "drift": drift} if drift else change)
+        if task["name"] == "finish" and _holds(result.get("rehearsal"), "plan", "verdict", "attempts"):
+            self.rehearsals.push(result["rehearsal"])
+
+
+def _number_of(given: Any) -> int:
+    """Return the number of the attempt whose node is given this."""
+    kept = given.get("bookkeeping") if isinstance(given, Mapping) else None
+    return kept.get("number", 0) if isinstance(kept, Mapping) else 0
+
+
+def _list_steps(node: str, result: Mapping[str, Any]) -> Iterator[Any]:
+    """Return the new steps among what a node has written: of an attempt, an agent, middleware or a conversation."""
+    if node in _STEPPING:
+        yield from _as_list(result.get("steps"))
+    elif node == "sync":  # an agent's are written whole
+        for kept in _writes(result, "bookkeeping"):
+            yield from _as_list(kept.get("steps"))[-1:]
+    for done in _writes(result, "gecko_done"):
+        yield from (record.get("step") for record in done.values() if isinstance(record, Mapping))
+    for world in _writes(result, "world"):
+        yield from (record.get("step") for record in _as_list(world.get("records")) if isinstance(record, Mapping))
+
+
+def _list_real(result: Mapping[str, Any]) -> list[Any]:
+    """Return the entries of real calls among what a node has written."""
+    entries = [*_as_list(result.get("journal")), *_as_list(result.get("gecko_journal"))]
+    return [entry for entry in entries if _holds(entry, "call", "status", "key")]
+
+
+def _writes(result: Mapping[str, Any], key: str) -> Iterator[Mapping[str, Any]]:
+    """Return the writes to a key that are objects; LangGraph gathers several under `$writes`."""
+    write = result.get(key)
+    several = write.get("$writes") if isinstance(write, Mapping) else None
+    yield from (each for each in _as_list(several or [write]) if isinstance(each, Mapping))
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _is_step(value: Any) -> TypeGuard[Step]:
+    """Return whether this is a step, not what a user's node has written under the same key."""
+    return _holds(value, "v", "call") and (_holds(value.get("outcome"), "status") or "complaints" in value)
+
+
+def _holds(value: Any, *keys: str) -> bool:
+    return isinstance(value, Mapping) and value.keys() >= {*keys}
