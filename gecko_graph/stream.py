@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeGuard, cast
 
 from langgraph.stream import ProtocolEvent, StreamChannel, StreamTransformer
+from langgraph.types import Interrupt
 from typing_extensions import TypedDict
 
 from .events import change_event
@@ -53,7 +54,7 @@ class Rehearsing(StreamTransformer):
     - `questions`: a `Question` to a person.
     """
 
-    required_stream_modes = ("custom", "tasks")
+    required_stream_modes = ("custom", "tasks", "values")
 
     def __init__(self, scope: tuple[str, ...] = ()) -> None:
         super().__init__(scope)
@@ -78,8 +79,9 @@ class Rehearsing(StreamTransformer):
         if event["method"] == "custom" and isinstance(data, Mapping):
             if name := _EVENTS.get(str(data.get("type"))):
                 getattr(self, name).push(dict(data))
+        elif event["method"] == "values":  # a client over a server reads nothing behind the values that end the run
+            self._read_questions(event["params"].get("interrupts", ()), event["params"]["namespace"])
         elif event["method"] == "tasks" and "result" in data:
-            self._read_questions(data["interrupts"], event["params"]["namespace"])
             for task in self._put_in_order(data, event["params"]["namespace"]):
                 self._read_result(task)
         elif event["method"] == "tasks" and data["name"] in _STEPPING:
@@ -98,11 +100,11 @@ class Rehearsing(StreamTransformer):
         while line and (first := next(iter(line.values()))):
             yield line.pop(first["id"])
 
-    def _read_questions(self, interrupts: Sequence[Mapping[str, Any]], namespace: list[str]) -> None:
+    def _read_questions(self, interrupts: Sequence[Interrupt], namespace: list[str]) -> None:
         for asked in interrupts:
-            if asked["id"] not in self._asked:  # the graphs around its own repeat it
-                self._asked.add(asked["id"])
-                self.questions.push({"id": asked["id"], "value": asked["value"], "namespace": namespace})
+            if asked.id not in self._asked:  # the graphs around its own repeat it
+                self._asked.add(asked.id)
+                self.questions.push({"id": asked.id, "value": asked.value, "namespace": namespace})
 
     def _read_result(self, task: Mapping[str, Any]) -> None:
         result, attempt = task["result"], self._numbers.pop(task["id"], 0)
