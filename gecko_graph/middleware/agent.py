@@ -25,6 +25,7 @@ from ..events import event
 from ..models.answer import Driver, aperform, perform
 from ..models.ask import Reply, Work
 from ..models.factory import ModelsLike
+from ..models.node import trace_calls
 from ..models.usage import add_usage
 from ..real.decisions import ask_person
 from ..real.learned import LearnedLike, share, teach
@@ -272,7 +273,8 @@ class GeckoMiddleware(AgentMiddleware):
         step = record["step"]
         if "outcome" in step:
             fields = {key: step["outcome"][key] for key in ("status", "result", "rung", "simulated", "passed", "patch")}
-            request.runtime.stream_writer(event("gecko.result", attempt=0, call=step["call"], **fields))
+            emit = trace_calls(request.runtime.stream_writer, request.runtime.config or {})
+            emit(event("gecko.result", attempt=0, call=step["call"], **fields))
         return Command(update={"messages": [build_message(own, step)], "gecko_done": {str(record["at"]): record}})
 
     async def _make(self, request: Any, handler: Any, live: Live, driver: Driver) -> Any:
