@@ -22,6 +22,7 @@ from ..state import Call, Filled, JsonObject, Outcome, PassedRung, Step
 from ..tools import Toolkit
 from ..tools.spec import ToolSpec
 from ..values.digest import check_json, clone, digest
+from ..values.media import set_media_aside
 from .channels import AttemptState, Proposal
 from .filled import Held, complete
 from .model import fact_key, model_rung
@@ -214,6 +215,7 @@ def run_rung(rung: Rung, request: RungRequest) -> RungGenerator:
     if isinstance(reply, Pass):
         return reply
     result, patch, more = clone([reply.result, reply.patch, reply.more if rung is RUNGS.get(rung.name) else {}])
+    result = set_media_aside(result, simulated=rung.invents)
     if reply.status == "error" or is_error_body(request.tool.result or {}, result):
         more.pop("observed", None)
         return Answer("error", result, [] if rung.invents else patch, more=more)
