@@ -13,15 +13,16 @@ channel `custom:<name>`. A stream holds what the run does itself, and nothing of
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeGuard, cast
+from typing import Any, TypeGuard
 
 from langgraph.stream import ProtocolEvent, StreamChannel, StreamTransformer
 from langgraph.types import Interrupt
 from typing_extensions import TypedDict
 
 from .events import change_event
-from .state import Json, Rehearsal, Step
+from .state import Json, Step
 
+STREAMS = ("rehearsals", "attempts", "steps", "changes", "verdicts", "questions")
 _EVENTS = {"gecko.attempt": "attempts", "gecko.verdict": "verdicts"}
 _STEPPING = ("arguments", "validator", "state_updater")
 """Nodes of an attempt that write new `steps`; `begin` repeats those of the turn's real calls."""
@@ -58,27 +59,21 @@ class Rehearsing(StreamTransformer):
 
     def __init__(self, scope: tuple[str, ...] = ()) -> None:
         super().__init__(scope)
-        self.rehearsals = StreamChannel[Rehearsal]("rehearsals")
-        self.attempts = StreamChannel[dict[str, Any]]("attempts")
-        self.steps = StreamChannel[AttemptedStep]("steps")
-        self.changes = StreamChannel[dict[str, Any]]("changes")
-        self.verdicts = StreamChannel[dict[str, Any]]("verdicts")
-        self.questions = StreamChannel[Question]("questions")
+        self._streams = {name: StreamChannel[Any](name) for name in STREAMS}
         self._numbers: dict[str, int] = {}
         self._lines: dict[tuple[str, ...], dict[str, Any]] = {}
         self._asked: set[str] = set()
 
     def init(self) -> dict[str, Any]:
         """Return the streams by name."""
-        names = ("rehearsals", "attempts", "steps", "changes", "verdicts", "questions")
-        return {name: getattr(self, name) for name in names}
+        return self._streams
 
     def process(self, event: ProtocolEvent) -> bool:
         """Read one event; all are kept."""
         data: Any = event["params"]["data"]
         if event["method"] == "custom" and isinstance(data, Mapping):
             if name := _EVENTS.get(str(data.get("type"))):
-                getattr(self, name).push(dict(data))
+                self._streams[name].push(dict(data))
         elif event["method"] == "values":  # a client over a server reads nothing behind the values that end the run
             self._read_questions(event["params"].get("interrupts", ()), event["params"]["namespace"])
         elif event["method"] == "tasks" and "result" in data:
@@ -104,18 +99,19 @@ class Rehearsing(StreamTransformer):
         for asked in interrupts:
             if asked.id not in self._asked:  # the graphs around its own repeat it
                 self._asked.add(asked.id)
-                self.questions.push({"id": asked.id, "value": asked.value, "namespace": namespace})
+                question: Question = {"id": asked.id, "value": asked.value, "namespace": namespace}
+                self._streams["questions"].push(question)
 
     def _read_result(self, task: Mapping[str, Any]) -> None:
         result, attempt = task["result"], self._numbers.pop(task["id"], 0)
-        drifts = {entry["call"]["id"]: entry.get("drift") for entry in _list_real(result)}
+        drifts = _find_drifts(result)
         for step in filter(_is_step, _list_steps(task["name"], result)):
-            self.steps.push(cast("AttemptedStep", {**step, "attempt": attempt}))
+            self._streams["steps"].push({**step, "attempt": attempt})
             if change := change_event(step, attempt):
                 drift = drifts.get(step["call"]["id"])
-                self.changes.push({**change, "drift": drift} if drift else change)
+                self._streams["changes"].push({**change, "drift": drift} if drift else change)
         if task["name"] == "finish" and _holds(result.get("rehearsal"), "plan", "verdict", "attempts"):
-            self.rehearsals.push(result["rehearsal"])
+            self._streams["rehearsals"].push(result["rehearsal"])
 
 
 def _number_of(given: Any) -> int:
@@ -131,16 +127,15 @@ def _list_steps(node: str, result: Mapping[str, Any]) -> Iterator[Any]:
     elif node == "sync":  # an agent's are written whole
         for kept in _writes(result, "bookkeeping"):
             yield from _as_list(kept.get("steps"))[-1:]
-    for done in _writes(result, "gecko_done"):
-        yield from (record.get("step") for record in done.values() if isinstance(record, Mapping))
-    for world in _writes(result, "world"):
-        yield from (record.get("step") for record in _as_list(world.get("records")) if isinstance(record, Mapping))
+    records = [record for done in _writes(result, "gecko_done") for record in done.values()]
+    records += [record for world in _writes(result, "world") for record in _as_list(world.get("records"))]
+    yield from (record.get("step") for record in records if isinstance(record, Mapping))
 
 
-def _list_real(result: Mapping[str, Any]) -> list[Any]:
-    """Return the entries of real calls among what a node has written."""
+def _find_drifts(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the drifts of real calls among what a node has written, by the id of the call."""
     entries = [*_as_list(result.get("journal")), *_as_list(result.get("gecko_journal"))]
-    return [entry for entry in entries if _holds(entry, "call", "status", "key")]
+    return {each["call"]["id"]: each.get("drift") for each in entries if _holds(each, "call", "status", "key")}
 
 
 def _writes(result: Mapping[str, Any], key: str) -> Iterator[Mapping[str, Any]]:

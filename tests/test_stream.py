@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from gecko_graph import GeckoContext, RehearsalState, create_conversation, create_gecko
 from gecko_graph.scenario import shipped
-from gecko_graph.stream import Rehearsing
+from gecko_graph.stream import STREAMS, Rehearsing
 from gecko_graph.testing import scripted
 from tests import desk
 from tests.test_agent import APPROVE, PLAN, TASK, Shop, agent_of, thread
@@ -19,7 +19,7 @@ from tests.test_toolgate_runs import graph as toolgate
 
 pytestmark = pytest.mark.filterwarnings("ignore:The v3 streaming protocol")
 
-NAMES = ("rehearsals", "attempts", "steps", "changes", "verdicts", "questions")
+NAMES = STREAMS
 
 
 def read(graph, inputs, config=None, *, transformers=(Rehearsing,)):

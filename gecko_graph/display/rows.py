@@ -168,7 +168,7 @@ def build_step(step: Record, origins: Record, state: Json = None) -> tuple[Row, 
         rows.append(Row("refused", clean(text)))
     if "status" in outcome:
         short, whole = words.fold_result(outcome["result"])
-        rows += [Row(outcome["status"], short, whole=whole), *_list_media(outcome["result"])]
+        rows += [Row(outcome["status"], short, whole=whole), *_list_media([outcome["result"], outcome.get("media")])]
     # the reason of a rung that did not apply has no cause after a colon
     passed = [each for each in outcome.get("passed", ()) if ":" in each["reason"]]
     rows += [Row("note", f"not by {clean(each['rung'])}: {prose(each['reason'])}") for each in passed]
@@ -189,14 +189,8 @@ def _list_media(result: Json) -> Iterator[Row]:
     """Yield a row for each image, sound or file of a result; pages draw the pictures that this process keeps."""
     for each in list_references(result):
         size = each.get("placeholder") or f"{each.get('bytes', 0):,} bytes"
-        named = next((str(each[key]) for key in ("name", "title", "filename", "uri") if key in each), "")
-        yield Row(
-            "media",
-            clean(" ".join(filter(None, (each["mime_type"], named)))),
-            "note",
-            note=clean(str(size)),
-            picture=picture_of(each),
-        )
+        text = f"{each['mime_type']} {each.get('name') or each.get('filename') or each.get('uri') or ''}".strip()
+        yield Row("media", clean(text), "note", note=clean(str(size)), picture=picture_of(each))
 
 
 def _find_source(outcome: Record) -> tuple[str, str]:

@@ -154,7 +154,8 @@ def build_result_message(call: Call, outcome: Outcome, *, task: str, budget: int
     elif len(content) > budget:
         content = clip_texts(result, budget=budget) or view(result, focus=focus_words(task), budget=budget)
     status = "success" if outcome["status"] == "ok" else "error"
-    return ToolMessage(with_media(content, result), tool_call_id=call["id"], name=call["name"], status=status)  # type: ignore[arg-type]
+    shown: Any = with_media(content, [result, outcome.get("media")])
+    return ToolMessage(shown, tool_call_id=call["id"], name=call["name"], status=status)
 
 
 def with_media(content: str, result: Json) -> str | list[JsonObject]:

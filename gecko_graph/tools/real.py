@@ -26,7 +26,7 @@ from ..models.failure import REFUSED, TOO_MANY, is_lost, refuses, retry_after_of
 from ..models.node import NodeScope, book_attempt, run_node, silent
 from ..state import Call, CallStatus, Json, JsonObject, Patch
 from ..values.digest import clone
-from ..values.media import set_media_aside
+from ..values.media import list_references, set_media_aside
 from ..values.places import as_text
 from .check import check_by_rule, find_fault
 from .spec import ToolSpec
@@ -134,7 +134,11 @@ def as_answer(value: Any) -> Answer:
     assert isinstance(answer, Answer)
     answer = replace(answer, result=set_media_aside(answer.result))
     if not is_error:
-        return answer
+        seen = list_references(set_media_aside(value.content)) if isinstance(value, ToolMessage) else ()
+        beside = [
+            each for each in seen if each not in list_references(answer.result)
+        ]  # beside MCP's structured content
+        return replace(answer, more={"media": beside}) if beside else answer
     result = mask(answer.result) if isinstance(answer.result, str) else answer.result
     is_refused = refuses(status_of(value)) or REFUSED.items() <= value.additional_kwargs.items()
     is_unsent = "http" in value.additional_kwargs and status_of(value) is None
@@ -250,4 +254,4 @@ def read_answer(tool: ToolSpec, answer: Answer, in_doubt: bool) -> tuple[str | l
         claimed |= {"doubt": in_doubt, "retry_after": answer.retry_after, "undecided": is_undecided(answer)}
     if answer.status == "error":
         raise ToolException(f"{content}\n{IN_DOUBT}" if in_doubt and not tool.trusted else content)
-    return with_media(content, answer.result), {"structured_content": answer.result}
+    return with_media(content, [answer.result, answer.more.get("media")]), {"structured_content": answer.result}

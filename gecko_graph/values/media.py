@@ -70,7 +70,7 @@ def _has_media(value: Json) -> bool:
 
 def show_media(value: Json) -> list[JsonObject]:
     """Return the content blocks that a result refers to, in its order: as the tool gave them, MCP's as LangChain's."""
-    digests = dict.fromkeys(_find_digests(value))
+    digests = dict.fromkeys(str(each["digest"]) for each in list_references(value) if "digest" in each)
     with _LOCK:
         found = [digest for digest in digests if digest in _KEPT][:MOST_SHOWN]
         for digest in found:
@@ -83,8 +83,16 @@ def picture_of(reference: Json) -> str:
     for block in show_media(reference):
         mime, text = _find_bytes(block) or ("", "")
         if mime in ("image/png", "image/jpeg", "image/gif", "image/webp"):
-            return f"data:{mime};base64,{base64.b64encode(_decode(text)).decode()}"
+            return f"data:{mime};base64,{text}"
     return ""
+
+
+def as_mcp(block: JsonObject) -> JsonObject:
+    """Return a block that was kept as MCP has it."""
+    mime, text = _find_bytes(block) or ("", "")
+    if mime.startswith(("image/", "audio/")):
+        return {"type": mime.partition("/")[0], "data": text, "mimeType": mime}
+    return {"type": "resource", "resource": {"uri": f"data:{mime}", "blob": text, "mimeType": mime}}
 
 
 def list_references(value: Json) -> Iterator[JsonObject]:
@@ -100,7 +108,7 @@ def _keep(block: JsonObject, kind: str, mime: str, text: str) -> JsonObject:
     if size > MOST_BYTES:
         digest = hashlib.sha256(text.encode()).hexdigest()
         return {"bytes": size, "digest": f"sha256:{digest}", "left_out": f"larger than {MOST_BYTES:,} bytes"}
-    content = _decode(text)
+    content = base64.b64decode(text, validate=True)
     digest = f"sha256:{hashlib.sha256(content).hexdigest()}"
     is_mcp = "mimeType" in block or "blob" in block.get("resource", ())
     shown = {"type": kind, "base64": text, "mime_type": mime} if is_mcp else block
@@ -109,10 +117,6 @@ def _keep(block: JsonObject, kind: str, mime: str, text: str) -> JsonObject:
         while sum(size for _, size in _KEPT.values()) > KEPT_BYTES:
             _KEPT.popitem(last=False)
     return {"bytes": len(content), "digest": digest}
-
-
-def _find_digests(value: Json) -> Iterator[str]:
-    return (str(each["digest"]) for each in list_references(value) if "digest" in each)
 
 
 def _parts(block: JsonObject) -> list[JsonObject]:
@@ -127,17 +131,13 @@ def _find_bytes(block: JsonObject) -> tuple[str, str] | None:
                 head, _, text = text.partition(",")
                 return head.removeprefix("data:").partition(";")[0], text
             mime = _find_mime(part) or _find_mime(block)
+            if not mime and block["type"] == "input_audio":
+                mime = f"audio/{part.get('format', 'wav')}"
             if key in ("base64", "blob") or (key != "url" and mime and not mime.startswith("text/")):
                 return mime or "application/octet-stream", text
     return None
 
 
 def _find_mime(part: JsonObject) -> str:
-    if isinstance(sound := part.get("format"), str) and "/" not in sound:
-        return f"audio/{sound}"
     given: Any = next((part[key] for key in ("mime_type", "mimeType", "media_type") if key in part), "")
     return given if isinstance(given, str) and "/" in given else ""
-
-
-def _decode(text: str) -> bytes:
-    return base64.b64decode(text, validate=True)

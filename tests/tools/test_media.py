@@ -231,3 +231,21 @@ def snap(room: str) -> list:
 def test_a_langchain_tool_s_blocks():
     toolkit = Toolkit.from_tools([Tool(snap, effect="read")])
     assert as_answer(toolkit["snap"].real(room="hall")).result == [{"type": "text", "text": "hall"}, REFERENCE]
+
+
+def look(room: str) -> ToolMessage:
+    """Look at a room."""
+    content: Any = [{"type": "text", "text": '{"light": true}'}, IMAGE]
+    return ToolMessage(content, tool_call_id="", artifact={"structured_content": {"light": True}})
+
+
+def test_an_image_beside_structured_content_reaches_the_planner_too():
+    toolkit = Toolkit.from_tools([Tool(look, effect="read")]).open("look")
+    plan = [{"call": "look", "args": {"room": "hall"}}, {"say": "It is light."}]
+    model, models = seeing(planner=[plan])
+    run = create_gecko(toolkit, model=models, context=GeckoContext(max_retries=0)).invoke(TASK)
+    outcome = run["rehearsal"]["attempts"][0]["steps"][0]["outcome"]
+    assert (outcome["result"], outcome["media"]) == ({"light": True}, [REFERENCE])
+    assert IMAGE in next(m for m in model.seen[-1][2] if isinstance(m, ToolMessage)).content
+    assert "<img" in html_page(run)
+    assert IMAGE in toolkit.as_tools()[0].invoke({"room": "hall"})
