@@ -134,10 +134,9 @@ def as_answer(value: Any) -> Answer:
     assert isinstance(answer, Answer)
     answer = replace(answer, result=set_media_aside(answer.result))
     if not is_error:
+        # MCP may give an image beside its structured content
         seen = list_references(set_media_aside(value.content)) if isinstance(value, ToolMessage) else ()
-        beside = [
-            each for each in seen if each not in list_references(answer.result)
-        ]  # beside MCP's structured content
+        beside = [each for each in seen if each not in list_references(answer.result)]
         return replace(answer, more={"media": beside}) if beside else answer
     result = mask(answer.result) if isinstance(answer.result, str) else answer.result
     is_refused = refuses(status_of(value)) or REFUSED.items() <= value.additional_kwargs.items()

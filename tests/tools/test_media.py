@@ -249,3 +249,25 @@ def test_an_image_beside_structured_content_reaches_the_planner_too():
     assert IMAGE in next(m for m in model.seen[-1][2] if isinstance(m, ToolMessage)).content
     assert "<img" in html_page(run)
     assert IMAGE in toolkit.as_tools()[0].invoke({"room": "hall"})
+
+
+def test_a_client_of_the_mcp_face_is_given_the_block():
+    mcp = pytest.importorskip("gecko_graph.serve.mcp", reason="the extras `mcp` and `serve` are not installed")
+    text, image = mcp._result(set_media_aside([{"type": "file", "base64": PNG, "mime_type": "image/png"}])).content
+    assert json.loads(text.text) == [REFERENCE]
+    assert (image.type, image.data, image.mime_type) == ("image", PNG, "image/png")
+    file = mcp._result(set_media_aside({"type": "file", "base64": PNG, "mime_type": "application/pdf"})).content[1]
+    assert (file.type, file.resource.blob) == ("resource", PNG)
+
+
+def test_a_person_s_picture_is_for_the_planner_alone():
+    judged = {"items": [{"id": "item-1", "status": "success"}]}
+    roles: Any = {"checklist": [{"items": [{"description": "painted"}]}], "judge": [judged], "simulator": [
+        {"status": "ok", "result": []}] * 2, "validator": [{"problems": []}] * 4}  # fmt: skip
+    model, models = seeing(planner=[PLAN], **roles)
+    said = [{"type": "text", "text": "Look at the kitchen and paint it like this"}, IMAGE]
+    create_gecko(rooms(), model=models).invoke({**TASK, "messages": [("user", said)]})
+    asked = {role: any(NOWHERE in text for who, text, _ in model.seen if who == role) for role, *_ in model.seen}
+    assert asked.pop("planner")
+    assert asked.keys() == {"checklist", "simulator", "judge"}
+    assert not any(asked.values())
