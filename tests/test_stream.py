@@ -32,8 +32,8 @@ def read(graph, inputs, config=None, *, transformers=(Rehearsing,)):
     ]
 
 
-async def aread(graph, inputs, config=None):
-    run = await graph.astream_events(inputs, config, version="v3", transformers=[Rehearsing])
+async def aread(graph, inputs, config=None, *, transformers=(Rehearsing,)):
+    run = await graph.astream_events(inputs, config, version="v3", transformers=[*transformers])
     return [
         (event["method"].removeprefix("custom:"), event["params"]["data"])
         async for event in run

@@ -17,7 +17,7 @@ from gecko_graph.middleware import GeckoMiddleware
 from gecko_graph.stream import Rehearsing
 from gecko_graph.testing import scripted
 from tests.middleware.bank import STATE, Bank
-from tests.test_stream import of, read
+from tests.test_stream import aread, of, read
 
 pytestmark = pytest.mark.filterwarnings("ignore:The v3 streaming protocol")
 
@@ -48,12 +48,13 @@ def bare(told: Any) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("where", ["alone", "embedded"])
-def test_simulated_calls(where):
+@pytest.mark.parametrize("where", ["alone", "embedded", "async"])
+async def test_simulated_calls(where):
+    agent = agent_of("simulate", Bank())
     if where == "alone":
-        told = read(agent_of("simulate", Bank()), TASK, transformers=[])
+        told = read(agent, TASK, transformers=[])
     else:
-        told = read(inside(agent_of("simulate", Bank())), TASK)
+        told = read(inside(agent), TASK) if where == "embedded" else await aread(agent, TASK, transformers=[])
     assert bare(told) == [("transfer", "ok"), ("transfer", "error"), ("transfer", "complaints"), ("balance", "ok")]
     out = agent_of("simulate", Bank()).invoke(TASK)
     assert [step.get("outcome") for step in of(told, "steps")] == [s.get("outcome") for s in out["gecko"]["log"]]

@@ -271,3 +271,22 @@ def test_a_person_s_picture_is_for_the_planner_alone():
     assert asked.pop("planner")
     assert asked.keys() == {"checklist", "simulator", "judge"}
     assert not any(asked.values())
+
+
+def test_a_run_that_goes_on_elsewhere_has_the_picture_in_its_checkpoints(monkeypatch):
+    from langgraph.checkpoint.memory import InMemorySaver
+    from langgraph.types import Command, interrupt
+
+    def ask(state: dict, room: str) -> dict:
+        return {"done": interrupt("May I?")}
+
+    toolkit = Toolkit.from_tools([Tool(photo, effect="read"), Tool(paint, effect="write", simulate=ask)]).open("photo")
+    model, models = seeing(planner=[PLAN])
+    gecko = create_gecko(toolkit, model=models, context=GeckoContext(max_retries=0), checkpointer=InMemorySaver())
+    thread: Any = {"configurable": {"thread_id": "1"}}
+    gecko.invoke(TASK, thread)
+    monkeypatch.setattr(media, "_KEPT", type(media._KEPT)())
+    gecko.invoke(Command(resume=True), thread)
+    told = [message for message in model.seen[-1][2] if isinstance(message, ToolMessage)]
+    assert IMAGE in told[0].content
+    assert told[1].text == '{"done": true}'
