@@ -167,6 +167,7 @@ def test_a_real_image_reaches_the_planner_unchanged_and_nobody_else():
     page = html_page(run)
     assert f'<img src="data:image/png;base64,{PNG}"' in page
     assert page.count("<img") == 1
+    assert "img-src data:" in page, "its policy lets the picture in, and nothing else"
 
 
 def test_an_agent_s_real_call_keeps_a_reference():
