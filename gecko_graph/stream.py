@@ -75,6 +75,8 @@ class Rehearsing(StreamTransformer):
             if name := _EVENTS.get(str(data.get("type"))):
                 self._streams[name].push(dict(data))
         elif event["method"] == "values":  # a client over a server reads nothing behind the values that end the run
+            for task in filter(None, self._lines.pop(tuple(event["params"]["namespace"]), {}).values()):
+                self._read_result(task)
             self._read_questions(event["params"].get("interrupts", ()), event["params"]["namespace"])
         elif event["method"] == "tasks" and "result" in data:
             for task in self._put_in_order(data, event["params"]["namespace"]):
@@ -86,7 +88,7 @@ class Rehearsing(StreamTransformer):
         return True
 
     def _put_in_order(self, task: Mapping[str, Any], namespace: list[str]) -> Iterator[Mapping[str, Any]]:
-        """Return a task; of an agent's tools those before it have to be over: its calls run side by side."""
+        """Return a task; an agent's tools in the order of its calls, those behind one made before at the end."""
         line = self._lines.get(tuple(namespace), {})
         if task["id"] not in line:
             yield task

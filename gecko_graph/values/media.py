@@ -80,11 +80,9 @@ def show_media(value: Json) -> list[JsonObject]:
 
 def picture_of(reference: Json) -> str:
     """Return a reference's picture as a `data:` address for a page; empty where it is none, or is not kept."""
-    for block in show_media(reference):
-        mime, text = _find_bytes(block) or ("", "")
-        if mime in ("image/png", "image/jpeg", "image/gif", "image/webp"):
-            return f"data:{mime};base64,{text}"
-    return ""
+    mime, text = next(map(_find_bytes, show_media(reference)), None) or ("", "")
+    is_picture = mime in ("image/png", "image/jpeg", "image/gif", "image/webp")
+    return f"data:{mime};base64,{text}" if is_picture else ""
 
 
 def as_mcp(block: JsonObject) -> JsonObject:

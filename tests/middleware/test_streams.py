@@ -11,8 +11,9 @@ pytest.importorskip("langchain")
 from langchain.agents import create_agent
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
-from langgraph.types import Command
+from langgraph.types import Command, interrupt
 
+from gecko_graph import Tool, Toolkit
 from gecko_graph.middleware import GeckoMiddleware
 from gecko_graph.stream import Rehearsing
 from gecko_graph.testing import scripted
@@ -117,3 +118,23 @@ def test_the_agent_may_name_the_streams_too():
         transformers=[Rehearsing],
     )
     assert len(of(read(agent, TASK, transformers=[]), "steps")) == 4
+
+
+def test_a_call_that_was_made_before_the_pause_holds_no_other_back():
+    def pay(to: str) -> dict[str, Any]:
+        """Pay."""
+        return {"paid": to, "word": interrupt("sure?") if to == "bob" else ""}
+
+    toolkit = Toolkit.from_tools([Tool(pay, effect="write", contract={"returns": {"pass": True}})])
+    calls = [{"call": "pay", "args": {"to": to}} for to in ("ann", "bob", "cid")]
+    agent = create_agent(
+        scripted({"calls": calls}, {"say": "Done."}),
+        toolkit.as_tools(),
+        middleware=[GeckoMiddleware(toolkit, mode="guard", state={})],
+        checkpointer=InMemorySaver(),
+    )
+    first = read(agent, TASK, THREAD, transformers=[])
+    assert [step["call"]["args"]["to"] for step in of(first, "steps")] == ["ann"]
+    (question,) = of(first, "questions")
+    second = read(agent, Command(resume={question["id"]: "yes"}), THREAD, transformers=[])
+    assert [step["call"]["args"]["to"] for step in of(second, "steps")][:1] == ["bob"]
