@@ -12,11 +12,10 @@ channel `custom:<name>`. A stream holds what the run does itself, and nothing of
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeGuard
 
 from langgraph.stream import ProtocolEvent, StreamChannel, StreamTransformer
-from langgraph.types import Interrupt
 from typing_extensions import TypedDict
 
 from .events import change_event
@@ -70,39 +69,39 @@ class Rehearsing(StreamTransformer):
 
     def process(self, event: ProtocolEvent) -> bool:
         """Read one event; all are kept."""
-        data: Any = event["params"]["data"]
-        if event["method"] == "custom" and isinstance(data, Mapping):
-            if name := _EVENTS.get(str(data.get("type"))):
-                self._streams[name].push(dict(data))
-        elif event["method"] == "values":  # a client over a server reads nothing behind the values that end the run
-            for task in filter(None, self._lines.pop(tuple(event["params"]["namespace"]), {}).values()):
-                self._read_result(task)
-            self._read_questions(event["params"].get("interrupts", ()), event["params"]["namespace"])
-        elif event["method"] == "tasks" and "result" in data:
-            for task in self._put_in_order(data, event["params"]["namespace"]):
-                self._read_result(task)
-        elif event["method"] == "tasks" and data["name"] in _STEPPING:
-            self._numbers[data["id"]] = _number_of(data["input"])
-        elif event["method"] == "tasks" and data["name"] == "tools":
-            self._lines.setdefault(tuple(event["params"]["namespace"]), {})[data["id"]] = None
+        read: dict[str, Callable[..., None]]
+        read = {"custom": self._read_custom, "values": self._read_values, "tasks": self._read_task}
+        if event["method"] in read:
+            read[event["method"]](event["params"]["data"], tuple(event["params"]["namespace"]), event["params"])
         return True
 
-    def _put_in_order(self, task: Mapping[str, Any], namespace: list[str]) -> Iterator[Mapping[str, Any]]:
-        """Return a task; an agent's tools in the order of its calls, those behind one made before at the end."""
-        line = self._lines.get(tuple(namespace), {})
-        if task["id"] not in line:
-            yield task
-            return
-        line[task["id"]] = task
-        while line and (first := next(iter(line.values()))):
-            yield line.pop(first["id"])
+    def _read_custom(self, data: Any, *_: Any) -> None:
+        if isinstance(data, Mapping) and (name := _EVENTS.get(str(data.get("type")))):
+            self._streams[name].push(dict(data))
 
-    def _read_questions(self, interrupts: Sequence[Interrupt], namespace: list[str]) -> None:
-        for asked in interrupts:
+    def _read_values(self, _: Any, namespace: tuple[str, ...], params: Mapping[str, Any]) -> None:
+        """Read what is asked: a client over a server reads nothing behind the values that end the run."""
+        for task in filter(None, self._lines.pop(namespace, {}).values()):
+            self._read_result(task)
+        for asked in params.get("interrupts", ()):
             if asked.id not in self._asked:  # the graphs around its own repeat it
                 self._asked.add(asked.id)
-                question: Question = {"id": asked.id, "value": asked.value, "namespace": namespace}
+                question: Question = {"id": asked.id, "value": asked.value, "namespace": [*namespace]}
                 self._streams["questions"].push(question)
+
+    def _read_task(self, task: Mapping[str, Any], namespace: tuple[str, ...], *_: Any) -> None:
+        """Read a task; an agent's tools in the order of its calls, those behind one made before at the end."""
+        if "result" not in task:
+            if task["name"] in _STEPPING:
+                self._numbers[task["id"]] = _number_of(task["input"])
+            elif task["name"] == "tools":
+                self._lines.setdefault(namespace, {})[task["id"]] = None
+            return
+        line = self._lines.get(namespace, {})
+        line = line if task["id"] in line else {}
+        line[task["id"]] = task
+        while line and (first := next(iter(line.values()))):
+            self._read_result(line.pop(first["id"]))
 
     def _read_result(self, task: Mapping[str, Any]) -> None:
         result, attempt = task["result"], self._numbers.pop(task["id"], 0)
