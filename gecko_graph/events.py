@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias
 
-from .state import VERSION
+from .state import VERSION, Step
 
 RESULT_MARKS = ("violations", "undocumented", "may_refuse", "filled", "evidence")
 """Further keys of `gecko.result`, where the outcome has them."""
@@ -53,6 +53,17 @@ Emit: TypeAlias = Callable[[dict[str, Any]], None]
 def event(type_: EventType, *, attempt: int, **fields: Any) -> dict[str, Any]:
     """Build one event as the plain dict that is streamed."""
     return {"v": VERSION, "type": type_, "attempt": attempt, **fields}
+
+
+def change_event(step: Step, attempt: int) -> dict[str, Any] | None:
+    """Build the `gecko.change` of a step; None where it has changed nothing, and nothing was refused."""
+    outcome = step.get("outcome")
+    if not outcome or not (outcome["patch"] or outcome.get("observed") or "refused" in outcome):
+        return None
+    keys = ("observed", "unclear", *(("status", "result", "violations") if "refused" in outcome else ()))
+    fields: dict[str, Any] = {key: outcome[key] for key in keys if key in outcome}  # type: ignore[literal-required]
+    fields |= {"patch": outcome["patch"], "refused": outcome.get("refused"), "race": outcome.get("race", [])}
+    return event("gecko.change", attempt=attempt, call=step["call"], **fields)
 
 
 def stream_options(graph: Any) -> dict[str, Any]:

@@ -135,6 +135,8 @@ class Outcome(TypedDict):
     """True for a real read that may not show what the attempt has changed before."""
     filled: NotRequired[Filled]
     """What the contract has left open of its own answer, and which rung has made it."""
+    media: NotRequired[list[JsonObject]]
+    """References to images, sounds and files that a real tool gave beside its result (`values/media.py`)."""
     evidence: NotRequired[str]
     """Of a contract's answer that rests on evidence: `established`, `proposed`, `refuted` or `unknown`."""
 

@@ -33,6 +33,7 @@ from .models.node import NodeFunction, NodeScope
 from .models.recorded import RecordedModel, as_needs
 from .nodes.bootstrapper import bootstrapper
 from .scenario import Scenario, order_service, shipped
+from .stream import Rehearsing
 from .toolgate import graph as toolgates
 from .toolgate.graph import create_toolgate
 from .tools import Toolkit
@@ -134,6 +135,11 @@ def _fill(state: GeckoState | AgentChannels, scenario: Scenario, *, recorded: bo
         )
     known = scenario.inputs(turn) if 0 <= turn < len(scenario.turns) else {}
     return {**known, **{key: value for key, value in state.items() if value or key not in known}}
+
+
+def stream_transformers() -> list[type[Rehearsing]]:
+    """Return what gives the server's clients the streams `custom:steps` and its like, of all graphs here."""
+    return [Rehearsing]
 
 
 async def agent() -> Gecko:

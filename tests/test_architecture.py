@@ -17,7 +17,7 @@ PACKAGE = ROOT / "gecko_graph"
 FLOORS = [
     {"masking", "state"},
     {"errors", "events"},
-    {"context", "values"},
+    {"context", "stream", "values"},
     {"schemas"},
     {"contracts", "models"},
     {"tools", "testing"},

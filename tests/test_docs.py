@@ -90,6 +90,7 @@ def recorded(monkeypatch):
     monkeypatch.setattr(factory, "chat_model", lambda model_, **_: model if isinstance(model_, str) else model_)
 
 
+@pytest.mark.filterwarnings("ignore:The v3 streaming protocol")
 @pytest.mark.parametrize("path", DOCS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_python_blocks_run(path, recorded, tmp_path, monkeypatch, capsys):
     if "from langchain.agents" in path.read_text(encoding="utf-8"):

@@ -142,7 +142,7 @@ def test_a_page_loads_nothing():
     drawn = run_shipped("calendar")
     page = Page(drawn)
     assert not page.tags & {"script", "link", "img", "iframe", "base", "form", "a"}
-    assert ("content", "default-src 'none'; style-src 'unsafe-inline'") in page.attributes
+    assert ("content", "default-src 'none'; style-src 'unsafe-inline'; img-src data:") in page.attributes
     assert "url(" not in drawn
     assert "@import" not in drawn
     assert "://" not in drawn

@@ -12,6 +12,7 @@ from ..real.preview import describe_undo
 from ..state import Json
 from ..values.difference import Change, net_changes
 from ..values.digest import digest
+from ..values.media import list_references, picture_of
 from ..values.patch import apply_patch
 from . import words
 from .words import Record, Value, clean, prose
@@ -46,6 +47,7 @@ class Row:
         place: A path, before the text.
         note: Said more softly behind the text.
         whole: The text uncut, where it is cut; of an item its check.
+        picture: The address of a picture, which holds it.
         call: The call that it is about, with `origins` of its arguments.
         rows: What stands below it.
     """
@@ -57,6 +59,7 @@ class Row:
     place: str = ""
     note: str = ""
     whole: str = ""
+    picture: str = ""
     call: Record | None = None
     origins: Record = field(default_factory=dict)
     rows: Sequence[Row] = ()
@@ -165,7 +168,7 @@ def build_step(step: Record, origins: Record, state: Json = None) -> tuple[Row, 
         rows.append(Row("refused", clean(text)))
     if "status" in outcome:
         short, whole = words.fold_result(outcome["result"])
-        rows.append(Row(outcome["status"], short, whole=whole))
+        rows += [Row(outcome["status"], short, whole=whole), *_list_media([outcome["result"], outcome.get("media")])]
     # the reason of a rung that did not apply has no cause after a colon
     passed = [each for each in outcome.get("passed", ()) if ":" in each["reason"]]
     rows += [Row("note", f"not by {clean(each['rung'])}: {prose(each['reason'])}") for each in passed]
@@ -180,6 +183,14 @@ def build_step(step: Record, origins: Record, state: Json = None) -> tuple[Row, 
     rows += [Row("race", clean(each)) for each in outcome.get("race", ())]
     call, (note, tone) = step["call"], _find_source(outcome)
     return Row("call", "", tone, note=note, call=call, origins=origins.get(call.get("id", ""), {}), rows=rows), state
+
+
+def _list_media(result: Json) -> Iterator[Row]:
+    """Yield a row for each image, sound or file of a result; pages draw the pictures that this process keeps."""
+    for each in list_references(result):
+        size = each.get("placeholder") or f"{each.get('bytes', 0):,} bytes"
+        text = f"{each['mime_type']} {each.get('name') or each.get('filename') or each.get('uri') or ''}".strip()
+        yield Row("media", clean(text), "note", note=clean(str(size)), picture=picture_of(each))
 
 
 def _find_source(outcome: Record) -> tuple[str, str]:
@@ -201,7 +212,7 @@ def build_real(entry: Record) -> Row:
     departure = prose(entry["departure"]["message"]) if "departure" in entry else ""
     short, whole = words.fold_result(entry["result"]) if "result" in entry else (departure or "no answer yet", "")
     by = "a person's words" if entry.get("by") == "person" else ""
-    rows = [Row(entry["status"].replace("_", " "), short, whole=whole, note=by)]
+    rows = [Row(entry["status"].replace("_", " "), short, whole=whole, note=by), *_list_media(entry.get("result"))]
     if "result" in entry and departure and entry["departure"]["code"] != "error":  # an error is its result
         rows.append(Row("departed", departure))
     rows += [Row(key, prose(each)) for key in ("unclear", "undocumented") for each in entry.get(key, ())]

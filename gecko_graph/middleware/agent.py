@@ -25,6 +25,7 @@ from ..events import event
 from ..models.answer import Driver, aperform, perform
 from ..models.ask import Reply, Work
 from ..models.factory import ModelsLike
+from ..models.node import trace_calls
 from ..models.usage import add_usage
 from ..real.decisions import ask_person
 from ..real.learned import LearnedLike, share, teach
@@ -32,6 +33,7 @@ from ..real.ledger import CallLedger, check_ledger
 from ..real.policy import ReviewPolicy
 from ..real.preview import predict
 from ..state import Call, JsonObject
+from ..stream import Rehearsing
 from ..tools import Toolkit
 from ..tools.check import Rejection
 from ..tools.own_data import starting_state
@@ -107,6 +109,7 @@ class GeckoMiddleware(AgentMiddleware):
     """
 
     state_schema = GeckoState
+    transformers = (Rehearsing,)
 
     def __init__(  # noqa: PLR0913 - every one is a choice of its own, by keyword
         self,
@@ -270,7 +273,8 @@ class GeckoMiddleware(AgentMiddleware):
         step = record["step"]
         if "outcome" in step:
             fields = {key: step["outcome"][key] for key in ("status", "result", "rung", "simulated", "passed", "patch")}
-            request.runtime.stream_writer(event("gecko.result", attempt=0, call=step["call"], **fields))
+            emit = trace_calls(request.runtime.stream_writer, request.runtime.config or {})
+            emit(event("gecko.result", attempt=0, call=step["call"], **fields))
         return Command(update={"messages": [build_message(own, step)], "gecko_done": {str(record["at"]): record}})
 
     async def _make(self, request: Any, handler: Any, live: Live, driver: Driver) -> Any:

@@ -20,7 +20,8 @@ from langchain_core.messages import (
 from langchain_core.messages.tool import invalid_tool_call, tool_call
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from ..state import Call, Complaint, JsonObject, Outcome, Step
+from ..state import Call, Complaint, Json, JsonObject, Outcome, Step
+from ..values.media import show_media
 from ..values.places import as_text, map_texts
 from .drawing import escape
 from .focus import focus_words
@@ -153,7 +154,14 @@ def build_result_message(call: Call, outcome: Outcome, *, task: str, budget: int
     elif len(content) > budget:
         content = clip_texts(result, budget=budget) or view(result, focus=focus_words(task), budget=budget)
     status = "success" if outcome["status"] == "ok" else "error"
-    return ToolMessage(content, tool_call_id=call["id"], name=call["name"], status=status)
+    shown: Any = with_media(content, [result, outcome.get("media")])
+    return ToolMessage(shown, tool_call_id=call["id"], name=call["name"], status=status)
+
+
+def with_media(content: str, result: Json) -> str | list[JsonObject]:
+    """Return a result as the planner sees it, with the images, sounds and files that it refers to behind its text."""
+    shown = show_media(result)
+    return [{"type": "text", "text": content}, *shown] if shown else content
 
 
 def build_complaint_message(call: Call, complaints: Sequence[Complaint]) -> ToolMessage:

@@ -245,7 +245,7 @@ class AskNode(Runnable[Any, Any]):
         return NodeScope(context, emit, has, embedded, self.opens_turn, made=self.made)
 
 
-def trace_calls(emit: Emit, config: RunnableConfig) -> Emit:
+def trace_calls(emit: Emit, config: Mapping[str, object]) -> Emit:
     """Return `emit`, which also writes each answered call into the trace: a `tool` run, tagged with its rung."""
     manager = config.get("callbacks")
     if not isinstance(manager, BaseCallbackManager) or not manager.handlers:
@@ -256,8 +256,8 @@ def trace_calls(emit: Emit, config: RunnableConfig) -> Emit:
         if event["type"] == "gecko.result":
             call, tags = event["call"], [f"rung:{event['rung']}", "simulated" if event["simulated"] else "real"]
             callbacks = CallbackManager.configure(inheritable_callbacks=manager, local_tags=tags)
-            text = json.dumps(call["args"], ensure_ascii=False)
-            run = callbacks.on_tool_start({"name": call["name"]}, text, name=call["name"], inputs=call["args"])
+            text, named = json.dumps(call["args"], ensure_ascii=False), {"name": call["name"]}
+            run = callbacks.on_tool_start(named, text, **named, inputs=call["args"], tool_call_id=call["id"])
             run.on_tool_end({"status": event["status"], "result": event["result"]})
 
     return traced

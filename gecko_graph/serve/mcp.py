@@ -28,6 +28,7 @@ from ..state import Complaint, Json, JsonObject, Step
 from ..tools.check import check_by_rule
 from ..tools.openapi.request import CannotSend
 from ..tools.spec import ToolSpec
+from ..values.media import as_mcp, show_media
 from .guard import MAX_BODY
 from .sessions import DEFAULT, Refused, Sessions
 from .shadow import IN_DOUBT, MAY_HAVE, Passed, Sender, Upstream
@@ -237,7 +238,8 @@ def _refuse(complaints: Sequence[Complaint]) -> types.CallToolResult:
 
 def _result(value: Json, *, is_error: bool = False, meta: JsonObject | None = None) -> types.CallToolResult:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    given: JsonObject = {"content": [{"type": "text", "text": text}], "isError": is_error, "_meta": meta}
+    content = [{"type": "text", "text": text}, *map(as_mcp, show_media(value))]
+    given: JsonObject = {"content": content, "isError": is_error, "_meta": meta}
     if isinstance(value, dict):
         given["structuredContent"] = value
     return types.CallToolResult.model_validate(given)

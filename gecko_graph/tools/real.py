@@ -20,12 +20,13 @@ from ..errors import Refused
 from ..masking import mask
 from ..models.answer import AT_ONCE, AWAITED, Driver, finish
 from ..models.ask import Reply, Work
-from ..models.conversation import build_complaint_message
+from ..models.conversation import build_complaint_message, with_media
 from ..models.factory import Models
 from ..models.failure import REFUSED, TOO_MANY, is_lost, refuses, retry_after_of_error, status_of_error
 from ..models.node import NodeScope, book_attempt, run_node, silent
 from ..state import Call, CallStatus, Json, JsonObject, Patch
 from ..values.digest import clone
+from ..values.media import list_references, set_media_aside
 from ..values.places import as_text
 from .check import check_by_rule, find_fault
 from .spec import ToolSpec
@@ -131,8 +132,12 @@ def as_answer(value: Any) -> Answer:
     if unread := answer.reason if isinstance(answer, Pass) else find_fault(answer.result, what="the result"):
         return Answer("error", unread, [], is_unread=True)
     assert isinstance(answer, Answer)
+    answer = replace(answer, result=set_media_aside(answer.result))
     if not is_error:
-        return answer
+        # MCP may give an image beside its structured content
+        seen = list_references(set_media_aside(value.content)) if isinstance(value, ToolMessage) else ()
+        beside = [each for each in seen if each not in list_references(answer.result)]
+        return replace(answer, more={"media": beside}) if beside else answer
     result = mask(answer.result) if isinstance(answer.result, str) else answer.result
     is_refused = refuses(status_of(value)) or REFUSED.items() <= value.additional_kwargs.items()
     is_unsent = "http" in value.additional_kwargs and status_of(value) is None
@@ -241,11 +246,11 @@ def as_tool(tool: ToolSpec, shown: JsonObject, *, timeout_s: float) -> RealTool:
     )
 
 
-def read_answer(tool: ToolSpec, answer: Answer, in_doubt: bool) -> tuple[str, JsonObject]:
+def read_answer(tool: ToolSpec, answer: Answer, in_doubt: bool) -> tuple[str | list[JsonObject], JsonObject]:
     """Return content and artifact, the latter as MCP has it. Raises ToolException for an error."""
     content = as_text(answer.result)
     if (claimed := CLAIMED.get()) is not None:
         claimed |= {"doubt": in_doubt, "retry_after": answer.retry_after, "undecided": is_undecided(answer)}
     if answer.status == "error":
         raise ToolException(f"{content}\n{IN_DOUBT}" if in_doubt and not tool.trusted else content)
-    return content, {"structured_content": answer.result}
+    return with_media(content, [answer.result, answer.more.get("media")]), {"structured_content": answer.result}

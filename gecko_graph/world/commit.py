@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from ..errors import PatchConflict, StateError
-from ..events import event
+from ..events import change_event
 from ..models.ask import AnyAsk, Reply
 from ..models.formatting import format_json
 from ..models.node import NodeScope
@@ -54,7 +54,8 @@ def state_updater(
         now = booked.state
         facts.update(booked.facts)
         done.append({"v": VERSION, "call": request.call, "outcome": booked.outcome})
-        _emit_change(scope, state["number"], done[-1])
+        if scope.watched and (change := change_event(done[-1], state["number"])):
+            scope.emit(change)
     return {
         "steps": done,
         "trace": build_trace(done, state, scope),
@@ -69,17 +70,6 @@ def state_updater(
 def _lacks_patch(request: RungRequest, outcome: Outcome) -> bool:
     """Return whether the change of a successful write is unknown."""
     return outcome["patch"] is None and outcome["status"] == "ok" and not request.tool.reads
-
-
-def _emit_change(scope: NodeScope, attempt: int, booked: Step) -> None:
-    """Stream what was committed or why it was not, with what the call comes to then, and the calls that it meets."""
-    outcome = booked["outcome"]
-    if not scope.watched or (not booked_patch(outcome) and "refused" not in outcome):
-        return
-    keys = ("observed", "unclear", *(("status", "result", "violations") if "refused" in outcome else ()))
-    fields: dict[str, Any] = {key: outcome[key] for key in keys if key in outcome}  # type: ignore[literal-required]
-    fields |= {"patch": outcome["patch"], "refused": outcome.get("refused"), "race": outcome.get("race", [])}
-    scope.emit(event("gecko.change", attempt=attempt, call=booked["call"], **fields))
 
 
 def mark_race(request: RungRequest, outcome: Outcome, done: Sequence[Step]) -> Outcome:

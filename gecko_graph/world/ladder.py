@@ -22,6 +22,7 @@ from ..state import Call, Filled, JsonObject, Outcome, PassedRung, Step
 from ..tools import Toolkit
 from ..tools.spec import ToolSpec
 from ..values.digest import check_json, clone, digest
+from ..values.media import set_media_aside
 from .channels import AttemptState, Proposal
 from .filled import Held, complete
 from .made import gated_request
@@ -220,6 +221,7 @@ def run_rung(rung: Rung, request: RungRequest) -> RungGenerator:
         return reply
     parts = [reply.result, reply.patch, reply.more if rung is RUNGS.get(rung.name) else {}]
     result, patch, more = parts if is_ours else clone(parts)
+    result = result if is_ours else set_media_aside(result, simulated=rung.invents)
     if reply.status == "error" or (request.tool.result and is_error_body(request.tool.result, result)):
         more.pop("observed", None)
         return Answer("error", result, [] if rung.invents else patch, more=more)

@@ -315,13 +315,14 @@ def mark(request: RungRequest, real: Answer, *, stale: bool | None) -> Answer:
     What the attempt itself has changed is not overwritten: a result that shows it otherwise is stale. `stale` is
     whether it may not show these changes; None where only the observation can decide.
     """
+    beside: JsonObject = {"media": real.more["media"]} if "media" in real.more else {}
     more: JsonObject = {}
     if real.status == "ok" and observes(request):
         more = observe(request, real.result)
         if "unclear" not in more:
             hides = _hides(request, more.get("observed", []))
             stale, more = bool(stale) or hides, {} if hides else more
-    return replace(real, more={**more, "stale": True} if stale is not False else more)
+    return replace(real, more={**beside, **more, **({"stale": True} if stale is not False else {})})
 
 
 def _hides(request: RungRequest, found: Patch) -> bool:

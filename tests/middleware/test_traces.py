@@ -28,12 +28,15 @@ class Tracer(BaseTracer):
         super().__init__()
         self.sizes: Counter[str] = Counter()
         self.hooks = ""
+        self.tools: list[Any] = []
 
     def _persist_run(self, run: Any) -> None:
         pass
 
     def _end_trace(self, run: Any) -> None:
         super()._end_trace(run)
+        if run.run_type == "tool":
+            self.tools.append((run.name, [tag for tag in run.tags if ":step:" not in tag], run.outputs))
         text = json.dumps([run.inputs, run.outputs], default=str)
         self.sizes[run.name.split(".")[0]] += len(text)
         if run.name.startswith("GeckoMiddleware"):
@@ -45,9 +48,9 @@ def login(password: str) -> dict:
     return {"ok": True}
 
 
-def trace(**more: Any) -> Tracer:
+def trace(mode: Any = "guard", **more: Any) -> Tracer:
     toolkit = Toolkit.from_tools([Tool(login, effect="write", contract={"returns": {"ok": True}})])
-    middleware = GeckoMiddleware(toolkit, mode="guard", state={"rows": ["x" * 90] * 1_000}, **more)
+    middleware = GeckoMiddleware(toolkit, mode=mode, state={"rows": ["x" * 90] * 1_000}, **more)
     agent = create_agent(
         scripted(*[{"call": "login", "args": {"password": SECRET}}] * 5, {"say": "Done."}),
         toolkit.as_tools(),
@@ -61,6 +64,7 @@ def trace(**more: Any) -> Tracer:
 def test_payloads_are_left_out():
     traced = trace()
     assert traced.sizes["GeckoMiddleware"] < 1_000
+    assert sum(traced.sizes.values()) < 1_400_000, "the model's node alone keeps the state: LangChain's own"
     assert SECRET not in traced.hooks
 
 
@@ -74,3 +78,11 @@ def test_another_policy_keeps_them_masked():
 
 def test_none_is_the_process_own_policy():
     assert SECRET in trace(trace_policy=None).hooks
+
+
+def test_simulated_calls_are_tool_runs_tagged_with_their_rung():
+    assert trace().tools[0][:2] == ("login", []), "a real call is LangChain's own run"
+    told = trace("simulate").tools
+    assert [(name, tags) for name, tags, _ in told] == [("login", ["rung:contract", "simulated"])] * 5
+    assert told[0][2] == {"output": {"status": "ok", "result": {"ok": True}}}
+    assert SECRET not in trace("simulate").hooks

@@ -75,7 +75,7 @@ def serving(shop):
     import uvicorn
 
     app = shop.server.streamable_http_app()
-    server = uvicorn.Server(uvicorn.Config(app, log_level="critical"))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="critical", ws="none"))
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         thread = Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)

@@ -76,7 +76,17 @@ def test_a_call_is_one_request_and_its_json_the_result(here):
     [
         ({}, b"[1]", [1]),
         ({"content-type": "text/plain; charset=latin-1"}, "grün".encode("latin-1"), "grün"),
-        ({"content-type": "image/png"}, b"\x89PNG", {"content_type": "image/png", "bytes": 4}),
+        (
+            {"content-type": "image/png"},
+            b"\x89PNG",
+            {"type": "image", "base64": "iVBORw==", "mime_type": "image/png"},
+        ),
+        (
+            {"content-type": "application/pdf"},
+            b"%PDF",
+            {"type": "file", "base64": "JVBERg==", "mime_type": "application/pdf"},
+        ),
+        ({"content-type": "application/zip"}, b"PK\x03", {"content_type": "application/zip", "bytes": 3}),
         ({"content-type": "application/json"}, b"<html>", {"content_type": "application/json", "bytes": 6}),
         ({"content-type": "application/json"}, b'\xef\xbb\xbf{"a": 1}', {"a": 1}),
         ({"content-type": "application/json", "content-encoding": "gzip"}, gzip.compress(b"[2]", mtime=0), [2]),

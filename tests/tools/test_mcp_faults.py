@@ -235,15 +235,18 @@ def test_one_bad_tool_is_left_out_and_named_and_the_others_load(wire, fault):
         assert value(toolkit, "shop_look") == "fine"
 
 
+HALLO = "sha256:d3751d33f9cd5049c4af2b462735457e4d3baf130bcbb87f389e349fbaeb20b9"
 CONTENTS = [
     (result({"a": 1}, "one"), {"a": 1}),
     (result(None, "plain"), "plain"),
     (result(None, '{"a": 1}'), {"a": 1}),
     (result(None), []),
     (result(None, {"type": "image", "data": "aGFsbG8=", "mimeType": "image/png"}),
-     {"type": "image", "mimeType": "image/png", "bytes": 6}),
+     {"type": "image", "mime_type": "image/png", "bytes": 5, "digest": HALLO}),
     (result(None, {"type": "resource", "resource": {"uri": "file:///a", "blob": "aGFsbG8="}}),
-     {"type": "resource", "resource": {"uri": "file:///a", "bytes": 6}}),
+     {"type": "file", "mime_type": "application/octet-stream", "uri": "file:///a", "bytes": 5, "digest": HALLO}),
+    (result(None, "one", {"type": "resource_link", "uri": "file:///a", "name": "a"}),
+     ["one", {"type": "resource_link", "uri": "file:///a", "name": "a"}]),
 ]  # fmt: skip
 
 

@@ -358,7 +358,7 @@ class McpConnection:
             raise InDoubt(f"MCP server {self.label}, {name} may have taken effect: {fault}")
         read = self._mask(result, exchange)
         structured = read.get("structuredContent")
-        message = ToolMessage([_without_bytes(block) for block in read["content"]], name=name, tool_call_id="")
+        message = ToolMessage(read["content"], name=name, tool_call_id="")
         message.status = "error" if read.get("isError") else "success"
         message.artifact = None if structured is None else {"structured_content": structured}
         return message
@@ -387,10 +387,3 @@ async def _list_pages(session: ClientSession) -> list[JsonObject]:
         if page.next_cursor in cursors:
             raise GeckoError("its pages go in a circle")
         cursors.append(page.next_cursor)
-
-
-def _without_bytes(block: JsonObject) -> JsonObject:
-    """Return a content block with the size of an image, a sound or a file in the place of its bytes."""
-    block = {key: _without_bytes(value) if key == "resource" else value for key, value in block.items()}
-    sizes = [len(block.pop(key)) * 3 // 4 for key in ("data", "blob") if isinstance(block.get(key), str)]
-    return {**block, "bytes": sizes[0]} if sizes else block

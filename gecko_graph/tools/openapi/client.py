@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import time
@@ -28,6 +29,7 @@ from langchain_core.messages import ToolMessage
 from ...errors import InDoubt, Refused, ToolkitError
 from ...models.failure import REFUSED, read_retry_after, refuses
 from ...state import CallStatus, Json, JsonObject
+from ...values.media import set_media_aside
 from ..spec import ToolSpec
 from .credentials import Auth, Credentials, Secrets, Server, resolve_server
 from .fields import find_unsendable
@@ -142,7 +144,7 @@ def read_answer(status: int, headers: httpx.Headers, content: bytes) -> tuple[Ca
     """Return status and result of a call by its answer, as an `HttpFunction` makes them."""
     answer = _Answer(status, headers, content, None)
     if 200 <= status < 300:
-        return "ok", _read_value(answer)
+        return "ok", set_media_aside(_read_value(answer))
     error = _read_error(answer)
     return "error", error["body"] if isinstance(error["body"], dict) else error
 
@@ -226,9 +228,18 @@ def _read_value(answer: _Answer) -> Json:
         if media.endswith("json") or not media:
             return json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
-        return {"content_type": media, "bytes": len(answer.content)}
+        return _read_file(media, answer.content)
     is_text = media.startswith("text/") or media.endswith(("xml", "javascript", "x-www-form-urlencoded"))
-    return text if is_text else {"content_type": media, "bytes": len(answer.content)}
+    return text if is_text else _read_file(media, answer.content)
+
+
+def _read_file(media: str, content: bytes) -> JsonObject:
+    """Return an image, a sound, a film or a PDF as a content block, of another file its size."""
+    kind = media.partition("/")[0]
+    if kind not in ("image", "audio", "video") and media != "application/pdf":
+        return {"content_type": media, "bytes": len(content)}
+    text = base64.b64encode(content).decode()
+    return {"type": kind if kind != "application" else "file", "base64": text, "mime_type": media}
 
 
 def _refuse_constant(word: str) -> Json:

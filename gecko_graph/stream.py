@@ -1,0 +1,159 @@
+"""Typed streams of a run, for LangGraph's `stream_events(version="v3")`.
+
+```python
+run = gecko.stream_events(task, version="v3", transformers=[Rehearsing])
+for step in run.extensions["steps"]: ...
+```
+
+`Rehearsing` is passed where the run begins, also where that is a graph that embeds ours: LangGraph ignores what an
+embedded graph was compiled with. An agent with `GeckoMiddleware` has it already. Over a server each stream is the
+channel `custom:<name>`. A stream holds what the run does itself, and nothing of the turn before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeGuard
+
+from langgraph.stream import ProtocolEvent, StreamChannel, StreamTransformer
+from typing_extensions import TypedDict
+
+from .events import change_event
+from .state import Json, Step
+
+STREAMS = ("rehearsals", "attempts", "steps", "changes", "verdicts", "questions")
+_EVENTS = {"gecko.attempt": "attempts", "gecko.verdict": "verdicts"}
+_STEPPING = ("arguments", "validator", "state_updater")
+"""Nodes of an attempt that write new `steps`; `begin` repeats those of the turn's real calls."""
+
+
+class AttemptedStep(Step):
+    """A step, with the number of its attempt; 0 for a real call, and where there are no attempts."""
+
+    attempt: int
+
+
+class Question(TypedDict):
+    """What a run waits for: `Command(resume={id: answer})` goes on with it."""
+
+    id: str
+    value: Json
+    namespace: list[str]
+    """Where it was asked, in LangGraph's form: `["agent:<task id>"]`."""
+
+
+class Rehearsing(StreamTransformer):
+    """The streams of what is rehearsed, simulated and really called, wherever in the run's graphs.
+
+    - `attempts`: an attempt begins, as the event `gecko.attempt`.
+    - `steps`: an `AttemptedStep` when it is over, as the record keeps it: refused, answered and committed, or real.
+    - `changes`: what a step has changed, or why its change was refused, as the event `gecko.change`; of a real call
+      also its `drift`.
+    - `verdicts`: an attempt was judged, as the event `gecko.verdict`.
+    - `rehearsals`: a `Rehearsal` is over.
+    - `questions`: a `Question` to a person.
+    """
+
+    required_stream_modes = ("custom", "tasks", "values")
+
+    def __init__(self, scope: tuple[str, ...] = ()) -> None:
+        super().__init__(scope)
+        self._streams = {name: StreamChannel[Any](name) for name in STREAMS}
+        self._numbers: dict[str, int] = {}
+        self._lines: dict[tuple[str, ...], dict[str, Any]] = {}
+        self._asked: set[str] = set()
+
+    def init(self) -> dict[str, Any]:
+        """Return the streams by name."""
+        return self._streams
+
+    def process(self, event: ProtocolEvent) -> bool:
+        """Read one event; all are kept."""
+        read: dict[str, Callable[..., None]]
+        read = {"custom": self._read_custom, "values": self._read_values, "tasks": self._read_task}
+        if event["method"] in read:
+            read[event["method"]](event["params"]["data"], tuple(event["params"]["namespace"]), event["params"])
+        return True
+
+    def _read_custom(self, data: Any, *_: Any) -> None:
+        if isinstance(data, Mapping) and (name := _EVENTS.get(str(data.get("type")))):
+            self._streams[name].push(dict(data))
+
+    def _read_values(self, _: Any, namespace: tuple[str, ...], params: Mapping[str, Any]) -> None:
+        """Read what is asked: a client over a server reads nothing behind the values that end the run."""
+        for task in filter(None, self._lines.pop(namespace, {}).values()):
+            self._read_result(task)
+        for asked in params.get("interrupts", ()):
+            if asked.id not in self._asked:  # the graphs around its own repeat it
+                self._asked.add(asked.id)
+                question: Question = {"id": asked.id, "value": asked.value, "namespace": [*namespace]}
+                self._streams["questions"].push(question)
+
+    def _read_task(self, task: Mapping[str, Any], namespace: tuple[str, ...], *_: Any) -> None:
+        """Read a task; an agent's tools in the order of its calls, those behind one made before at the end."""
+        if "result" not in task:
+            if task["name"] in _STEPPING:
+                self._numbers[task["id"]] = _number_of(task["input"])
+            elif task["name"] == "tools":
+                self._lines.setdefault(namespace, {})[task["id"]] = None
+            return
+        line = self._lines.get(namespace, {})
+        line = line if task["id"] in line else {}
+        line[task["id"]] = task
+        while line and (first := next(iter(line.values()))):
+            self._read_result(line.pop(first["id"]))
+
+    def _read_result(self, task: Mapping[str, Any]) -> None:
+        result, attempt = task["result"], self._numbers.pop(task["id"], 0)
+        drifts = _find_drifts(result)
+        for step in filter(_is_step, _list_steps(task["name"], result)):
+            self._streams["steps"].push({**step, "attempt": attempt})
+            if change := change_event(step, attempt):
+                drift = drifts.get(step["call"]["id"])
+                self._streams["changes"].push({**change, "drift": drift} if drift else change)
+        if task["name"] == "finish" and _holds(result.get("rehearsal"), "plan", "verdict", "attempts"):
+            self._streams["rehearsals"].push(result["rehearsal"])
+
+
+def _number_of(given: Any) -> int:
+    """Return the number of the attempt whose node is given this."""
+    kept = given.get("bookkeeping") if isinstance(given, Mapping) else None
+    return kept.get("number", 0) if isinstance(kept, Mapping) else 0
+
+
+def _list_steps(node: str, result: Mapping[str, Any]) -> Iterator[Any]:
+    """Return the new steps among what a node has written: of an attempt, an agent, middleware or a conversation."""
+    if node in _STEPPING:
+        yield from _as_list(result.get("steps"))
+    elif node == "sync":  # an agent's are written whole
+        for kept in _writes(result, "bookkeeping"):
+            yield from _as_list(kept.get("steps"))[-1:]
+    records = [record for done in _writes(result, "gecko_done") for record in done.values()]
+    records += [record for world in _writes(result, "world") for record in _as_list(world.get("records"))]
+    yield from (record.get("step") for record in records if isinstance(record, Mapping))
+
+
+def _find_drifts(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the drifts of real calls among what a node has written, by the id of the call."""
+    entries = [*_as_list(result.get("journal")), *_as_list(result.get("gecko_journal"))]
+    return {each["call"]["id"]: each.get("drift") for each in entries if _holds(each, "call", "status", "key")}
+
+
+def _writes(result: Mapping[str, Any], key: str) -> Iterator[Mapping[str, Any]]:
+    """Return the writes to a key that are objects; LangGraph gathers several under `$writes`."""
+    write = result.get(key)
+    several = write.get("$writes") if isinstance(write, Mapping) else None
+    yield from (each for each in _as_list(several or [write]) if isinstance(each, Mapping))
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _is_step(value: Any) -> TypeGuard[Step]:
+    """Return whether this is a step, not what a user's node has written under the same key."""
+    return _holds(value, "v", "call") and (_holds(value.get("outcome"), "status") or "complaints" in value)
+
+
+def _holds(value: Any, *keys: str) -> bool:
+    return isinstance(value, Mapping) and value.keys() >= {*keys}

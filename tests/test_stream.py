@@ -1,0 +1,290 @@
+"""The typed streams: what custom mode sends and the records keep, wherever the graph stands."""
+
+from __future__ import annotations
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
+from langgraph.types import Command, interrupt
+from typing_extensions import TypedDict
+
+from gecko_graph import GeckoContext, RehearsalState, create_conversation, create_gecko
+from gecko_graph.scenario import shipped
+from gecko_graph.stream import STREAMS, Rehearsing
+from gecko_graph.testing import scripted
+from tests import desk
+from tests.test_agent import APPROVE, PLAN, TASK, Shop, agent_of, thread
+from tests.test_toolgate_runs import given as request
+from tests.test_toolgate_runs import graph as toolgate
+
+pytestmark = pytest.mark.filterwarnings("ignore:The v3 streaming protocol")
+
+NAMES = STREAMS
+
+
+def read(graph, inputs, config=None, *, transformers=(Rehearsing,)):
+    """What a run streams, in its order, as pairs of stream and item."""
+    run = graph.stream_events(inputs, config, version="v3", transformers=[*transformers])
+    return [
+        (event["method"].removeprefix("custom:"), event["params"]["data"])
+        for event in run
+        if event["method"].startswith("custom:")
+    ]
+
+
+async def aread(graph, inputs, config=None, *, transformers=(Rehearsing,)):
+    run = await graph.astream_events(inputs, config, version="v3", transformers=[*transformers])
+    return [
+        (event["method"].removeprefix("custom:"), event["params"]["data"])
+        async for event in run
+        if event["method"].startswith("custom:")
+    ]
+
+
+def of(told, name):
+    return [item for each, item in told if each == name]
+
+
+def custom(graph, inputs, config=None):
+    """What custom mode sends of the same run."""
+    parts = graph.stream(inputs, config, stream_mode=["custom"], subgraphs=True, version="v2")
+    return [part["data"] for part in parts]
+
+
+def expected(events):
+    """The streams that these events tell: attempts, changes and verdicts as they are, and each step's end."""
+    by_type = {"gecko.attempt": "attempts", "gecko.change": "changes", "gecko.verdict": "verdicts"}
+    found = {name: [each for each in events if by_type.get(each["type"]) == name] for name in by_type.values()}
+    ends = {}
+    for each in events:
+        if each["type"] == "gecko.complaint":
+            ends[each["call"]["id"]] = (each["attempt"], each["call"], each["complaints"])
+        elif each["type"] == "gecko.result" or each.get("refused"):
+            ends[each["call"]["id"]] = (each["attempt"], each["call"], (each["status"], each["result"]))
+    return found, sorted(ends.values(), key=str)
+
+
+def end_of(step):
+    outcome = step.get("outcome")
+    end = (outcome["status"], outcome["result"]) if outcome else step["complaints"]
+    return (step["attempt"], step["call"], end)
+
+
+def assert_as_custom(told, events):
+    streams, ends = expected(events)
+    assert {name: of(told, name) for name in streams} == streams
+    assert sorted(map(end_of, of(told, "steps")), key=str) == ends
+    assert ends
+
+
+def parent_of(graph, schema=RehearsalState, **options):
+    builder = StateGraph(schema)
+    builder.add_node("inner", graph)
+    builder.add_edge(START, "inner")
+    return builder.compile(**options)
+
+
+class Parent(RehearsalState):
+    checklist: list
+
+
+def desk_alone():
+    return desk.gecko(desk.WRONG, desk.RIGHT)
+
+
+ALIKE = {
+    "alone": desk_alone,
+    "embedded": lambda: parent_of(desk_alone(), Parent),
+    "two deep": lambda: parent_of(parent_of(desk_alone(), Parent), Parent),
+    "called in a node": lambda: parent_of(lambda state: {"rehearsal": desk_alone().invoke(state)["rehearsal"]}, Parent),
+}
+
+
+@pytest.mark.parametrize("made", ALIKE.values(), ids=ALIKE)
+@pytest.mark.parametrize("use", ["sync", "async"])
+async def test_the_streams_are_the_same_wherever_the_graph_stands(made, use):
+    told = read(made(), desk.inputs()) if use == "sync" else await aread(made(), desk.inputs())
+    assert_as_custom(told, custom(made(), desk.inputs()))
+    (rehearsal,) = of(told, "rehearsals")
+    steps = [{**step, "attempt": each["number"]} for each in rehearsal["attempts"] for step in each["steps"]]
+    assert of(told, "steps") == steps
+    attempt = ["attempts", "steps", "changes", "steps", "changes", "verdicts"]
+    assert [name for name, _ in told] == [*attempt, *attempt, "rehearsals"]
+
+
+@pytest.mark.parametrize("name", ["files", "order", "airline", "calendar", "shop"])
+def test_whole_scenarios_are_as_custom_mode_sends_them(name):
+    case = shipped(name)
+    inputs = case.inputs()
+    told = read(create_gecko(case.tools, model=case.models()), inputs)
+    assert_as_custom(told, custom(create_gecko(case.tools, model=case.models()), inputs))
+
+
+def test_streams_are_read_by_name_and_interleaved():
+    run = desk_alone().stream_events(desk.inputs(), version="v3", transformers=[Rehearsing])
+    assert {*NAMES} <= {*run.extensions}
+    assert [name for name, _ in run.interleave("steps", "verdicts")] == ["steps", "steps", "verdicts"] * 2
+    run = desk_alone().stream_events(desk.inputs(), version="v3", transformers=[Rehearsing])
+    assert [step["call"]["name"] for step in run.extensions["steps"]] == ["add_tray", "put"] * 2
+    run = parent_of(desk_alone(), Parent).stream_events(desk.inputs(), version="v3", transformers=[Rehearsing])
+    inner = [[step["attempt"] for step in each.extensions["steps"]] for each in run.subgraphs]
+    assert inner == [[1, 1, 2, 2]], "a subgraph's own streams"
+
+
+def test_refused_calls_and_refused_changes():
+    both = {"calls": [{"call": "put", "args": {"tray": "letters", "paper": paper}} for paper in ("a", "b")]}
+    attempt = [{"call": "shred", "args": {}}, {"call": "put", "args": {"tray": ""}}, both, {"say": "Done."}]
+    context = GeckoContext(max_retries=0, parallel_calls="strict")
+    told = read(desk.gecko(attempt, context=context), desk.inputs())
+    assert_as_custom(told, custom(desk.gecko(attempt, context=context), desk.inputs()))
+    words = ["complaints" if "complaints" in step else step["outcome"]["status"] for step in of(told, "steps")]
+    assert words == ["complaints", "complaints", "ok", "error"]
+    assert [bool(change["refused"]) for change in of(told, "changes")] == [False, True]
+
+
+def test_attempts_at_once_are_told_apart():
+    options = {"context": GeckoContext(parallel_attempts=2)}
+    events = custom(desk.gecko(desk.WRONG, desk.RIGHT, **options), desk.inputs())
+    told = read(desk.gecko(desk.WRONG, desk.RIGHT, **options), desk.inputs())
+    assert {step["attempt"] for step in of(told, "steps")} == {1, 2}
+    assert sorted(map(str, of(told, "attempts"))) == sorted(str(e) for e in events if e["type"] == "gecko.attempt")
+    assert sorted(map(end_of, of(told, "steps")), key=str) == expected(events)[1]
+
+
+def test_forward_execution():
+    told, (streams, ends) = read(toolgate(), request()), expected(custom(toolgate(), request()))
+    assert {name: of(told, name) for name in streams} == streams
+    steps = of(told, "steps")
+    assert [step["call"]["name"] for step in steps] == ["open_shop", "gift", "gift", "sell"]
+    assert sorted((end_of(step) for step in steps if "outcome" in step), key=str) == ends
+    assert steps[2]["complaints"], "that a model declined to call a tool is a step, and no event"
+    out = toolgate().invoke(request())
+    assert steps == [{**step, "attempt": 1} for step in out["record"]["steps"]]
+
+
+def test_a_question_is_told_once_and_nothing_of_the_run_before_again():
+    class Whole(Parent):
+        execution: dict
+
+    class Loud(Shop):
+        def order(self, item: str, quantity: int) -> dict:
+            """Order an item."""
+            return super().order(item, quantity) | {"item": item.upper()}
+
+    graph = parent_of(agent_of(Loud(), PLAN), Whole, checkpointer=InMemorySaver())
+    first = read(graph, TASK, thread())
+    (question,) = of(first, "questions")
+    (waiting,) = graph.get_state(thread()).interrupts
+    assert (question["id"], question["value"]) == (waiting.id, waiting.value)
+    assert len(of(first, "rehearsals")) == 1
+    second = read(graph, Command(resume={question["id"]: {"decisions": [APPROVE] * 3}}), thread())
+    out = graph.get_state(thread()).values
+    assert {name for name, _ in second} == {"steps", "changes"}
+    real = [(step["attempt"], step["call"], step["outcome"]["rung"]) for step in of(second, "steps")]
+    assert real == [(0, each["call"], "real") for each in out["execution"]["calls"]]
+    assert [change.get("drift") for change in of(second, "changes")] == [
+        each["drift"] or None for each in out["execution"]["calls"]
+    ]
+    assert of(second, "changes")[0]["drift"][0]["path"] == "$.item"
+
+
+def test_the_next_turn_of_a_thread_tells_nothing_of_the_turn_before():
+    gecko = desk.gecko(desk.RIGHT, turns=[{"planner": [desk.RIGHT]}, {"planner": [[{"say": "Nothing to do."}]]}])
+    gecko.checkpointer = InMemorySaver()
+    first = read(gecko, desk.inputs(), thread())
+    second = read(gecko, {"messages": [("user", "And now?")]}, thread())
+    assert len(of(first, "steps")) == 2
+    assert {name for name, _ in second} == {"attempts", "verdicts", "rehearsals"}
+    assert of(second, "rehearsals")[0]["answer"] == "Nothing to do."
+
+
+def test_a_killed_run_goes_on_and_tells_only_what_is_new():
+    asked = []
+
+    def put(state: dict, tray: str, paper: str) -> dict:
+        asked.append(interrupt({"which": paper}))
+        return desk.put(state, tray, paper)
+
+    gecko = desk.gecko(desk.RIGHT, tools=desk.toolkit(put=put), checkpointer=InMemorySaver())
+    first = read(gecko, desk.inputs(), thread())
+    assert [name for name, _ in first] == ["attempts", "steps", "changes", "questions"]
+    assert of(first, "questions")[0]["value"] == {"which": "invoice"}
+    assert of(first, "questions")[0]["namespace"][0].startswith("attempt:")
+    second = read(gecko, Command(resume="this"), thread())
+    assert [name for name, _ in second] == ["steps", "changes", "verdicts", "rehearsals"]
+    assert [step["attempt"] for step in of(second, "steps")] == [1]
+    assert asked == ["this"]
+
+
+def test_a_conversation():
+    calls = [{"call": "put", "args": {"tray": "letters", "paper": "a"}}, {"call": "put", "args": {"tray": ""}}]
+    for agent in (scripted({"calls": calls}, {"say": "Done."}), as_factory(scripted({"calls": calls}, {"say": "Ok."}))):
+        graph = parent_of(
+            create_conversation(agent, desk.toolkit(), user=["File a", {"end": True}]),
+            TypedDict("P", {"messages": list, "task_state": dict, "world": dict}),
+        )
+        told = read(graph, {"messages": [], "task_state": desk.start()})
+        out = graph.invoke({"messages": [], "task_state": desk.start()})
+        assert [name for name, _ in told] == ["steps", "changes", "steps"]
+        bare = [{key: value for key, value in each.items() if key != "attempt"} for each in of(told, "steps")]
+        log = out["world"]["log"]
+        assert [(step["call"]["name"], step.get("outcome")) for step in bare] == [
+            (step["call"]["name"], step.get("outcome")) for step in log
+        ]
+        assert all(step["attempt"] == 0 for step in of(told, "steps"))
+
+
+def as_factory(model):
+    agents = pytest.importorskip("langchain.agents")
+    return lambda tools: agents.create_agent(model, tools)
+
+
+@pytest.mark.parametrize("write", [None, 7, "text", [], [None, {"v": 1}], {"$writes": [3]}, {"records": [{}, 3]}])
+def test_what_others_write_under_our_names_is_left_alone(write):
+    names = ("steps", "world", "gecko_done", "journal", "rehearsal", "bookkeeping", "gecko_journal")
+    builder = StateGraph(TypedDict("Other", dict.fromkeys(names, object)))
+    for node in ("validator", "sync", "finish", "begin"):
+        builder.add_node(node, lambda state: dict.fromkeys(names, write))
+    for one, other in (("validator", "sync"), ("sync", "finish"), ("finish", "begin")):
+        builder.add_edge(one, other)
+    builder.add_edge(START, "validator")
+    assert read(builder.compile(), {"steps": write, "bookkeeping": write}) == []
+
+
+@pytest.mark.parametrize("event", [None, 3, {"type": ["x"]}, {"type": "mine"}, {"type": "gecko.other"}])
+def test_custom_events_of_others_are_left_alone(event):
+    from langgraph.config import get_stream_writer
+
+    builder = StateGraph(TypedDict("Other", {"a": int}))
+    builder.add_node("node", lambda state: get_stream_writer()(event) or {"a": 1})
+    builder.add_edge(START, "node")
+    assert read(builder.compile(), {"a": 0}) == []
+
+
+def test_a_run_that_raises_raises_where_a_stream_is_read():
+    gecko = desk_alone()
+    run = gecko.stream_events(desk.inputs(messages=[("user", " ")]), version="v3", transformers=[Rehearsing])
+    with pytest.raises(Exception, match="the task is empty"):
+        list(run.extensions["steps"])
+
+
+def test_no_helper_speaks_in_the_messages():
+    turns = [
+        {
+            "planner": [desk.RIGHT],
+            "checklist": [{"items": [{"description": "filed"}]}],
+            "judge": [{"items": [{"id": "item-1", "status": "success"}]}],
+            "validator": [{"problems": []}] * 9,
+        }
+    ]
+    inputs = desk.inputs()
+    del inputs["checklist"]
+    run = desk.gecko(turns=turns).stream_events(inputs, version="v3", transformers=[Rehearsing])
+    tags = {
+        tag
+        for event in run
+        if event["method"] == "messages"
+        for tag in event["params"]["data"][1].get("tags", [])
+        if tag.startswith("gecko:")
+    }
+    assert tags <= {"gecko:planner"}
