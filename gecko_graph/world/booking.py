@@ -10,6 +10,7 @@ from typing import Any
 
 from langgraph.config import get_config
 
+from ..contracts.clauses import tell_rule
 from ..models.ask import AnyAsk, Reply, Work
 from ..models.formatting import format_json
 from ..models.node import NodeScope
@@ -159,6 +160,8 @@ def _book(
         "passed": [],
     }
     request, _ = gate(request)
+    if request.contract and request.contract.warned and not request.tool.reads:
+        entry["may_refuse"] = [*map(tell_rule, request.contract.warned)]
     outcome = _note_marks(request, outcome, entry, _find_unknown(request, expected) if is_ok else [])
     unforeseeable = real if made_up is None else {path: each for path, each in real.items() if path in made_up}
     entry["drift"] = find_drift(entry["call"], expected, outcome, unforeseeable, request.tool.result)

@@ -104,6 +104,9 @@ def _keyed(node: nodes.Node) -> tuple[nodes.Node | None, nodes.Expr | None]:
         return node.node, node.arg
     if isinstance(node, nodes.Compare) and len(node.ops) == 1 and node.ops[0].op in ("in", "notin"):
         return node.ops[0].expr, node.expr
+    if isinstance(node, nodes.Call) and getattr(node.node, "name", "") == "at" and len(node.args) > 1:
+        path = node.args[1]
+        return (node.args[0], path.items[0]) if isinstance(path, nodes.List) and path.items else (None, None)
     return None, None
 
 
