@@ -30,7 +30,7 @@ TIERS: dict[Kind, int] = {
 ITEM = "one"
 """How checks of a list's items call each of them."""
 
-MOST_PAIRS, MOST_NUMBERS, MOST_SEEN, MOST_WORDS, LEAST_TEXTS = 40, 24, 12, 6, 3
+MOST_PAIRS, MOST_NUMBERS, MOST_SEEN, MOST_WORDS, LEAST_TEXTS, MANY = 40, 24, 12, 6, 3, 2
 UNMET = 0.02
 """Share of values met once, which is how often a new one is met, below which a set is taken for closed."""
 
@@ -54,6 +54,7 @@ class Condition:
         guarded: Whether these must not be none.
         needs: What else must hold so that it can be evaluated.
         spoken: Of several conditions: the terms that one of them compares with words.
+        parts: The several conditions.
     """
 
     check: str
@@ -65,6 +66,7 @@ class Condition:
     guarded: bool = True
     needs: tuple[str, ...] = ()
     spoken: tuple[Term, ...] = ()
+    parts: tuple[Condition, ...] = ()
 
     @property
     def words(self) -> tuple[Term, ...]:
@@ -110,8 +112,8 @@ def conjoined(some: Sequence[Condition], rows: int) -> Condition:
     if len(some) == 1 and not some[0].guards:
         return some[0]
     true, cost = reduce(and_, (one.true for one in some)), sum(one.cost for one in some)
-    words = tuple(term for one in some for term in one.words)
-    return Condition(" and ".join(one.whole for one in some), "conjunction", true, rows, cost, spoken=words)
+    words, whole = tuple(term for one in some for term in one.words), " and ".join(one.whole for one in some)
+    return Condition(whole, "conjunction", true, rows, cost, spoken=words, parts=tuple(some))
 
 
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
@@ -233,7 +235,8 @@ def constants(
     found: list[Condition] = []
     sides = list(places(failed)), list(places(lawful))
     lengths = derive(given, " | length", dict | list | str, len)
-    for term in [*terms, *lengths, *sums]:
+    names = {key.text for term in terms for key in term.keys}
+    for term in [*(term for term in terms if term.text not in names), *lengths, *sums]:
         bad, good = ([value for at in rows if (value := term.values[at]) is not MISSING] for rows in sides)
         if bad and good:
             found += _seen(term, bad, good, documented)
@@ -244,14 +247,15 @@ def constants(
 
 
 def _seen(term: Term, bad: list[Any], good: list[Any], documented: Documented) -> Iterator[Condition]:
-    """Yield the words that a term has, and sets: the document's; those of lawful rows where new ones are hardly met."""
+    """Yield the words that a term has, and sets: the document's; those of one side whose values were met again."""
     own = documented.get(term.text.rpartition(".")[2], ())
     counts, odd = (Counter(quote(value) for value in some if _is_scalar(value)) for some in (good, bad))
     known = {quote(value): value for value in (*good, *bad) if _is_scalar(value)}
-    is_closed = sum(count == 1 for count in counts.values()) <= UNMET * len(good)
-    sides = [some for some in (counts if is_closed else {}, odd) if 1 < len(some) <= MOST_SEEN]
+    once, odd_once = (sum(count == 1 for count in some.values()) for some in (counts, odd))
+    closed = [*([counts] if once <= UNMET * len(good) else ()), *([odd] if 2 * odd_once <= len(odd) else ())]
+    sides = [some for some in closed if 1 < len(some) <= MOST_SEEN]
     apart = [[known[each] for each in some] for some in sides] if not counts.keys() & odd.keys() else []
-    words = [[value] for value in known.values() if len(known) <= MOST_WORDS]
+    words = [[value] for value in known.values() if len(known) <= MOST_WORDS and not _is_of_one(term, value)]
     for few in [*words, *([list(own)] if len(own) > 1 else ()), *apart]:
         said = sorted(map(quote, few))
         check = f"{term.text} in [{', '.join(said)}]" if len(few) > 1 else f"{term.text} == {said[0]}"
@@ -260,6 +264,12 @@ def _seen(term: Term, bad: list[Any], good: list[Any], documented: Documented) -
         form = Form("", kind, ("scalar",), lambda value, few=few: _is_scalar(value) and value in few, len(few), False)
         one = replace(form.of(term), check=check)
         yield from (one, one.negated())
+
+
+def _is_of_one(term: Term, value: Any) -> bool:
+    """Return whether only one of the things that are looked up has a value: it names that thing."""
+    rows = [at for at, each in enumerate(term.values) if each == value]
+    return bool(term.keys) and len({tuple(str(key.values[at]) for key in term.keys) for at in rows}) < MANY
 
 
 def _threshold(term: Term, bad: list[Any], good: list[Any], named: Sequence[Any]) -> Iterator[Condition]:

@@ -125,8 +125,12 @@ def _conjoin(sample: Sample, failed: int, about: Collection[str]) -> Rule | None
     if region is None:
         return None
     rows, true = region.true & failed, sample.every & ~region.true
+    tried = len({(one.true, one.known) for one in sample.conditions}) ** max(1, len(region.parts))
+    chance = chance_of(rows.bit_count(), failed.bit_count(), sample.lawful.bit_count(), tried)
+    if chance > 1:  # so many of them would fit as well by accident
+        return None
     best = Condition(f"not ({region.whole})", "conjunction", true, sample.every, region.cost)
-    return Rule(best, (), rows, _evidence(sample, best, rows, 1, 0, False))
+    return Rule(best, (), rows, _evidence(sample, best, rows, chance, 0, False))
 
 
 def _hits(sample: Sample, one: Condition, failed: int) -> int:
