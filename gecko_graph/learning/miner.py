@@ -12,6 +12,7 @@ from operator import or_
 from typing import Any, cast
 
 from ..contracts.contract import Contract
+from ..contracts.run import partly_shown
 from ..errors import ContractError
 from ..state import Json, JsonObject
 from ..tools import ToolSpec
@@ -22,7 +23,8 @@ from ..values.patch import tokens
 from ..values.places import as_text
 from ..world.shown import without_marks
 from .changes import Lawful, Program, cover, find_effects, shape_of
-from .conditions import MOST_SEEN, PROSE, Documented, build_conditions, forms_of, numbers_in, of_items, places
+from .conditions import MOST_SEEN, PROSE, Documented, are_any, build_conditions, forms_of, numbers_in, of_items, places, words_in
+from .counts import build_counts, build_times
 from .explain import Explainer, richer
 from .rules import ESTABLISHED, EXCEPTIONS, PROPOSED, Rule, Sample, find_region, find_rules, said, weigh
 from .terms import MISSING, Term, build_terms, grouped, quote
@@ -30,7 +32,7 @@ from .terms import MISSING, Term, build_terms, grouped, quote
 CHUNK, MOST_PARTS = 12, 6
 """Conditions in one clause, for an expression has a limit; values of an argument that may be branches."""
 
-_BRACES = r"\{[{%]"
+_BRACES, _HOLES = r"\{[{%]", r"\{\{.*?\}\}"
 OUTSIDE, UNLEARNED = "outside of what was seen", "its result was not learned"
 
 
@@ -55,10 +57,13 @@ class _Rows:
         about = (str(rule.get("description", "")) for rule in properties.values() if isinstance(rule, dict))
         documented = {**documented, PROSE: numbers_in(tool.description, *about)}
         terms = build_terms(args, states, "state")
+        counts = build_counts(terms, [partly_shown(row.before or {}) for _, row in found])
         lawful = sum(1 << at for at, branch in enumerate(branches) if not branch)
         starts = [row.question if row.before is None else digest(row.before) for row in rows]
         lists = (term for term in terms if term.of == "argument" and term.where("list"))
         conditions = [*build_conditions(terms), *(one for many in lists for one in of_items(many, states))]
+        conditions += are_any(counts)
+        terms = [*terms, *build_times(terms), *counts]
         sample = Sample(lawful, [row.digest[:12] for row in rows], starts, terms, conditions, documented)
         return cls(tool, branches, rows, args, sample)
 
@@ -152,7 +157,8 @@ def _requirements(whole: _Rows, unknown: list[str]) -> tuple[list[JsonObject], l
     rare = 0
     for kind, rows in whole.kinds():
         error = _error(whole, kind, rows, explainer)
-        rules, left = find_rules(whole.sample, rows, re.findall(r"args\.\w+", as_text(error)))
+        about = {*re.findall(r"args\.\w+", as_text(error)), *words_in(re.sub(_HOLES, "", as_text(error)))}
+        rules, left = find_rules(whole.sample, rows, about)
         found += [(rule, rows, error) for rule in rules]
         if left.bit_count() > EXCEPTIONS * rows.bit_count():
             if not rules and rows.bit_count() >= PROPOSED:
