@@ -57,12 +57,12 @@ def _counts(holder: Term, terms: Sequence[Term], shown: Sequence[Parts]) -> Iter
             equal = [f"{member(ITEM, one.name)} == {one.term.text}" for one in some]
             said = " and ".join([*equal, *([f"{member(ITEM, word[0])} == {quote(word[1])}"] if word else [])])
             cost, about = 3 + sum(1 + one.term.cost for one in some) + 2 * bool(word), tuple(one.term for one in some)
-            text = f"count({ITEM} in {holder.text} | values, {said})"
-            yield Term(text, [MISSING if row is None else len(row) for row in rows], cost, "count", about)
+            loop = f"for {ITEM} in {holder.text}.values() if {said}"
+            sizes = [MISSING if row is None else len(row) for row in rows]
+            yield Term(f"len([{ITEM} {loop}])", sizes, cost, "count", about)
             for name in sums if len(some) == 1 else ():
                 values = [MISSING if row is None else _sum(row, name) for row in rows]
-                text = f"(each({ITEM} in {holder.text} | values, {member(ITEM, name)}, {said}) | sum)"
-                yield Term(text, values, cost + 1, "count", about)
+                yield Term(f"sum({member(ITEM, name)} {loop})", values, cost + 1, "count", about)
 
 
 def _is_alike(field: str, text: str) -> bool:
@@ -116,7 +116,7 @@ def _weekday(text: str) -> Any:
 
 TIMES: Mapping[str, Callable[[str], Any]] = {
     "weekday({})": _weekday,
-    "({}[11:13] | int)": lambda text: int(text[11:13]),
-    "({}[14:16] | int)": lambda text: int(text[14:16]),
+    "int({}[11:13])": lambda text: int(text[11:13]),
+    "int({}[14:16])": lambda text: int(text[14:16]),
 }
 """What is asked of a time, as expressions."""

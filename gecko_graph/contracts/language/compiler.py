@@ -2,128 +2,26 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
-from jinja2 import nodes
+from ...errors import did_you_mean
+from .builtin import KEYED, METHODS, TYPES
+from .former import explain_is, explain_loop, explain_node
+from .functions import FUNCTIONS
+from .operators import ARITHMETIC, COMPARISONS, NUMBERS, SIGNS, Rounds, find_rounds, key_of, member, number, part
+from .sandbox import Fault, Missing, Scope, a_list, a_text, given, join, text
+from .syntax import Run, StatePath, SyntaxFault, check_arguments, names_of, paths_in
 
-from .filters import FILTERS, TESTS
-from .functions import FUNCTIONS, METHODS
-from .operators import (
-    ARITHMETIC,
-    COMPARISONS,
-    QUANTIFIERS,
-    Quantifier,
-    constant,
-    find_rounds,
-    key_of,
-    member,
-    number,
-    part,
-    read_items,
-)
-from .sandbox import Fault, Missing, Scope, a_number, a_text, bound, given, join, text
-from .syntax import (
-    ITS,
-    LOOPS,
-    MAX_DEPTH,
-    MAX_NODES,
-    Run,
-    StatePath,
-    SyntaxFault,
-    as_each,
-    check_arguments,
-    check_name,
-    describe,
-    known,
-    no_spread,
-    paths_in,
-)
+Made = TypeVar("Made")
 
-Build = Callable[[nodes.Node], Run]
+_LENIENT = ("at", "default", "defined")
+"""Functions that accept undefined values."""
 
-
-def _logic(build: Build, node: nodes.And | nodes.Or) -> Run:
-    left, right = build(node.left), build(node.right)
-    if isinstance(node, nodes.And):
-        return lambda scope: left(scope) and right(scope)
-    return lambda scope: left(scope) or right(scope)
-
-
-def _unary(build: Build, node: nodes.UnaryExpr) -> Run:
-    inner = build(node.node)
-    if isinstance(node, nodes.Not):
-        return lambda scope: not inner(scope)
-    if isinstance(node, nodes.Neg):
-        return lambda scope: number(-a_number(inner(scope), "-"))
-    return lambda scope: a_number(inner(scope), "+")
-
-
-def _arithmetic(build: Build, node: nodes.BinExpr) -> Run:
-    apply = ARITHMETIC[type(node).__name__]
-    left, right = build(node.left), build(node.right)
-
-    def run(scope: Scope) -> Any:
-        scope.tick()
-        return apply(scope, left(scope), right(scope))
-
-    return run
-
-
-def _concat(build: Build, node: nodes.Concat) -> Run:
-    runs = [build(part) for part in node.nodes]
-
-    def run(scope: Scope) -> str:
-        scope.tick()
-        return join(scope, [text(scope, given(run(scope))) for run in runs])
-
-    return run
-
-
-def _comparison(build: Build, node: nodes.Compare) -> Run:
-    first = build(node.expr)
-    rest = [(COMPARISONS[operand.op], build(operand.expr)) for operand in node.ops]
-    compare, second = rest[0]
-
-    def run_one(scope: Scope) -> Any:
-        scope.tick()
-        return compare(scope, first(scope), second(scope))
-
-    def run_row(scope: Scope) -> bool:
-        left = first(scope)
-        for test, other in rest:
-            scope.tick()
-            right = other(scope)
-            if not test(scope, left, right):
-                return False
-            left = right
-        return True
-
-    return run_one if len(rest) == 1 else run_row
-
-
-def _conditional(build: Build, node: nodes.CondExpr) -> Run:
-    condition, then = build(node.test), build(node.expr1)
-    missing = Missing("the value of an `if` without `else`")
-    otherwise = constant(missing) if node.expr2 is None else build(node.expr2)
-    return lambda scope: then(scope) if condition(scope) else otherwise(scope)
-
-
-OPERATORS: dict[type, Callable[[Build, Any], Run]] = {
-    **dict.fromkeys((nodes.And, nodes.Or), _logic),
-    **dict.fromkeys((nodes.Not, nodes.Neg, nodes.Pos), _unary),
-    **dict.fromkeys((nodes.Add, nodes.Sub, nodes.Mul, nodes.Div, nodes.FloorDiv, nodes.Mod), _arithmetic),
-    nodes.Concat: _concat,
-    nodes.Compare: _comparison,
-    nodes.CondExpr: _conditional,
-}
-
-ALL_FILTERS = (*FILTERS, *LOOPS)
-
-LENIENT = frozenset((FUNCTIONS["at"], FILTERS["default"], TESTS["defined"], TESTS["undefined"]))
-"""What accepts undefined values."""
+_QUANTIFIERS: dict[str, Callable[[Any], bool]] = {"any": any, "all": all}
 
 
 @dataclass(frozen=True)
@@ -131,7 +29,7 @@ class Code:
     """A checked source: its closure, its parts, and the names in it; `bound` are those of items."""
 
     run: Run
-    parts: Sequence[str | nodes.Expr]
+    parts: Sequence[str | ast.expr]
     names: frozenset[str]
     bound: frozenset[str]
 
@@ -141,61 +39,58 @@ class Code:
         return paths_in(self.parts)
 
 
-def compile_parts(parts: Sequence[str | nodes.Expr]) -> Code:
+def compile_parts(parts: Sequence[str | ast.expr]) -> Code:
     """Return the closure of a text: the value of a single expression, or the joined parts. Raises SyntaxFault."""
     compiler = _Compiler()
     runs = [constant(part) if isinstance(part, str) else compiler.build(part) for part in parts]
-    run = runs[0] if len(runs) == 1 else lambda scope: join(scope, [text(scope, run(scope)) for run in runs])
+    run = runs[0] if len(runs) == 1 else _joined(runs)
     return Code(run, parts, frozenset(compiler.names), frozenset(compiler.bound))
+
+
+def constant(value: Any) -> Run:
+    """Return a closure with a constant value."""
+    return lambda _: value
+
+
+def _joined(runs: Sequence[Run]) -> Run:
+    return lambda scope: join(scope, [text(scope, given(run(scope))) for run in runs])
 
 
 class _Compiler:
     def __init__(self) -> None:
         self.names: set[str] = set()
         self.bound: set[str] = set()
-        self._nodes = 0
-        self._depth = 0
 
-    def build(self, node: nodes.Node) -> Run:
+    def build(self, node: ast.expr) -> Run:
         """Return the closure of a node, by its exact type. Raises SyntaxFault."""
-        self._nodes += 1
-        self._depth += 1
-        if self._nodes > MAX_NODES or self._depth > MAX_DEPTH:
-            raise SyntaxFault(f"it has more than {MAX_NODES} parts or is nested more than {MAX_DEPTH} levels deep")
-        if type(node) in _HANDLERS:
-            run = _HANDLERS[type(node)](self, node)
-        elif type(node) in OPERATORS:
-            run = OPERATORS[type(node)](self.build, node)
-        else:
-            why = "powers are not supported" if isinstance(node, nodes.Pow) else "it is not part of the language"
-            raise SyntaxFault(f"{type(node).__name__.lower()}: {why}")
-        self._depth -= 1
-        return run
+        if (handler := _HANDLERS.get(type(node))) is None:
+            raise SyntaxFault(explain_node(node))
+        return handler(self, node)
+
+    def each(self, nodes: Sequence[ast.expr]) -> list[Run]:
+        """Return the closures of several nodes. Raises SyntaxFault."""
+        return [self.build(node) for node in nodes]
 
     # values
 
-    def name(self, node: nodes.Name) -> Run:
-        name = check_name(node.name, "the name")
+    def name(self, node: ast.Name) -> Run:
+        name = node.id
         self.names.add(name)
+        return lambda scope: scope.values[name]
 
-        def run(scope: Scope) -> Any:
-            return scope.values[name]
-
-        return run
-
-    def const(self, node: nodes.Const) -> Run:
+    def const(self, node: ast.Constant) -> Run:
         value = node.value
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            try:
-                number(value)
-            except Fault as fault:
-                raise SyntaxFault(str(fault)) from None
-        elif isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
+        if not isinstance(value, str | int | float | None):
+            raise SyntaxFault(f"{type(value).__name__} is not a JSON value")
+        if isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
             raise SyntaxFault("a text contains half of a surrogate pair")
-        return constant(value)
+        try:
+            return constant(number(value) if type(value) in NUMBERS else value)  # type: ignore[arg-type]
+        except Fault as fault:
+            raise SyntaxFault(str(fault)) from None
 
-    def literal_list(self, node: nodes.List | nodes.Tuple) -> Run:
-        runs = [self.build(item) for item in node.items]
+    def literal_list(self, node: ast.List | ast.Tuple) -> Run:
+        runs = self.each(node.elts)
 
         def run(scope: Scope) -> Any:
             scope.take_items(len(runs) + 1)
@@ -203,8 +98,11 @@ class _Compiler:
 
         return run
 
-    def literal_object(self, node: nodes.Dict) -> Run:
-        pairs = [(self.build(pair.key), self.build(pair.value)) for pair in node.items]
+    def literal_object(self, node: ast.Dict) -> Run:
+        keys = [key for key in node.keys if key is not None]
+        if len(keys) < len(node.keys):
+            raise SyntaxFault("objects cannot be spread with **")
+        pairs = [*zip(self.each(keys), self.each(node.values), strict=True)]
 
         def run(scope: Scope) -> Any:
             scope.take_items(2 * len(pairs) + 1)
@@ -212,69 +110,161 @@ class _Compiler:
 
         return run
 
-    def attribute(self, node: nodes.Getattr) -> Run:
-        key = check_name(node.attr, "the key")
-        return self._member(node, constant(key), key)
+    def formatted(self, node: ast.JoinedStr) -> Run:
+        holes = [each for each in node.values if isinstance(each, ast.FormattedValue)]
+        if any(hole.conversion >= 0 or hole.format_spec for hole in holes):
+            raise SyntaxFault("a text's holes have no format: write {fixed(x, 2)}")
+        return _joined(
+            self.each([each.value if isinstance(each, ast.FormattedValue) else each for each in node.values])
+        )
 
-    def subscript(self, node: nodes.Getitem) -> Run:
-        if isinstance(node.arg, nodes.Slice):
-            return self._slice(node, node.arg)
-        fixed = node.arg.value if isinstance(node.arg, nodes.Const) else None
-        if isinstance(fixed, str):
-            check_name(fixed, "the key")
-        return self._member(node, self.build(node.arg), fixed)
-
-    def _member(self, node: nodes.Getattr | nodes.Getitem, key: Run, fixed: Any) -> Run:
-        owner = self.build(node.node)
-        what = describe(node)
-        if not isinstance(fixed, str):
-            return lambda scope: member(owner(scope), given(key(scope)), what)
+    def part(self, node: ast.Attribute | ast.Subscript) -> Run:
+        owner = self.build(node.value)
+        place = ast.Constant(node.attr) if isinstance(node, ast.Attribute) else node.slice
+        if isinstance(place, ast.Slice):
+            bounds = self.each([bound or ast.Constant(None) for bound in (place.lower, place.upper, place.step)])
+            return lambda scope: part(scope, owner(scope), slice(*[bound(scope) for bound in bounds]), node)
+        if not (isinstance(place, ast.Constant) and isinstance(place.value, str)):
+            index = self.build(place)
+            return lambda scope: member(owner(scope), given(index(scope)), node)
+        key = place.value
 
         def run(scope: Scope) -> Any:
             value = owner(scope)
             try:
-                return value[fixed]
+                return value[key]
             except (KeyError, TypeError):
-                return value if type(value) is Missing else Missing(what)
+                return value if type(value) is Missing else Missing(node)
 
         return run
 
-    def _slice(self, node: nodes.Getitem, bounds: nodes.Slice) -> Run:
-        owner = self.build(node.node)
-        start, stop, step = (
-            constant(None) if bound is None else self.build(bound) for bound in (bounds.start, bounds.stop, bounds.step)
-        )
-        what = describe(node.node)
+    # operators
+
+    def logic(self, node: ast.BoolOp) -> Run:
+        first, *others = self.each(node.values)
+        is_or = isinstance(node.op, ast.Or)
 
         def run(scope: Scope) -> Any:
-            return part(scope, owner(scope), slice(start(scope), stop(scope), step(scope)), what)
+            value = first(scope)
+            for other in others:
+                if bool(value) is is_or:
+                    break
+                value = other(scope)
+            return value
 
         return run
+
+    def unary(self, node: ast.UnaryOp) -> Run:
+        inner = self.build(node.operand)
+        if isinstance(node.op, ast.Not):
+            return lambda scope: not inner(scope)
+        if (apply := SIGNS.get(type(node.op))) is None:
+            raise SyntaxFault(explain_node(node))
+        return lambda scope: apply(inner(scope))
+
+    def arithmetic(self, node: ast.BinOp) -> Run:
+        if (apply := ARITHMETIC.get(type(node.op))) is None:
+            raise SyntaxFault(explain_node(node))
+        left, right = self.build(node.left), self.build(node.right)
+
+        def run(scope: Scope) -> Any:
+            scope.tick()
+            return apply(scope, left(scope), right(scope))
+
+        return run
+
+    def comparison(self, node: ast.Compare) -> Run:
+        sides = [node.left, *node.comparators]
+        for op, left, right in zip(node.ops, sides, node.comparators, strict=False):
+            if isinstance(op, ast.Is | ast.IsNot) and getattr(right, "value", right) is not None:
+                raise SyntaxFault(explain_is(left, isinstance(op, ast.IsNot), right))
+        first, *others = self.each(sides)
+        rest = [(COMPARISONS[type(op)], other) for op, other in zip(node.ops, others, strict=True)]
+        compare, second = rest[0]
+
+        def run_one(scope: Scope) -> Any:
+            scope.tick()
+            return compare(scope, first(scope), second(scope))
+
+        def run_row(scope: Scope) -> bool:
+            left = first(scope)
+            for test, other in rest:
+                scope.tick()
+                right = other(scope)
+                if not test(scope, left, right):
+                    return False
+                left = right
+            return True
+
+        return run_one if len(rest) == 1 else run_row
+
+    def conditional(self, node: ast.IfExp) -> Run:
+        condition, then, otherwise = self.each([node.test, node.body, node.orelse])
+        return lambda scope: then(scope) if condition(scope) else otherwise(scope)
+
+    # loops
+
+    def listed(self, node: ast.ListComp | ast.GeneratorExp) -> Run:
+        rounds, element = self._rounds(node.generators, lambda: self.build(node.elt))
+
+        def run(scope: Scope) -> Any:
+            found = [given(element(scope)) for _ in rounds(scope)]
+            scope.take_items(len(found))
+            return found
+
+        return run
+
+    def mapped(self, node: ast.DictComp) -> Run:
+        rounds, (key, value) = self._rounds(node.generators, lambda: self.each([node.key, node.value]))
+
+        def run(scope: Scope) -> Any:
+            found = {a_text(key_of(key(scope)), "a key"): given(value(scope)) for _ in rounds(scope)}
+            scope.take_items(2 * len(found))
+            return found
+
+        return run
+
+    def _rounds(self, clauses: Sequence[ast.comprehension], then: Callable[[], Made]) -> tuple[Rounds, Made]:
+        """Return the loop of a comprehension's clauses, and what `then` makes with their names."""
+        clause, *more = clauses
+        if clause.is_async:
+            raise SyntaxFault("async is not part of the language")
+        source, names = self.build(clause.iter), names_of(clause.target)
+        outer, self.names = self.names, set()
+        tests = self.each(clause.ifs)
+        inner, made = self._rounds(more, then) if more else (None, then())
+        self.names = outer | self.names.difference(names)
+        self.bound.update(names)
+        return find_rounds("a loop", names, source, tests, inner), made
 
     # calls
 
-    def call(self, node: nodes.Call) -> Run:
-        no_spread(node)
-        if isinstance(node.node, nodes.Name):
-            name = node.node.name
-            if name in QUANTIFIERS:
-                return self._rounds(name, QUANTIFIERS[name], *read_items(name, node), node.args[1:])
-            if name not in FUNCTIONS:
-                return self._own_function(node, name)
-            if name == "at":
-                _check_path(node.args[1:2])
-            return self._apply(name, FUNCTIONS[name], node)
-        if isinstance(node.node, nodes.Getattr):
-            name = check_name(node.node.attr, "the method")
-            return self._apply(name, METHODS[known(name, METHODS, "text method")], node, node.node.node)
-        raise SyntaxFault("only functions and text methods can be called")
+    def call(self, node: ast.Call) -> Run:
+        if any(isinstance(argument, ast.Starred) for argument in node.args) or not all(k.arg for k in node.keywords):
+            raise SyntaxFault("arguments cannot be spread with * or **")
+        if isinstance(node.func, ast.Attribute):
+            name = node.func.attr
+            if name not in METHODS:
+                raise SyntaxFault(f"unknown method {name[:40]!r}{did_you_mean(name, METHODS)}")
+            return self._apply(name, METHODS[name], [node.func.value, *node.args], node)
+        if not isinstance(node.func, ast.Name):
+            raise SyntaxFault("only functions and methods can be called")
+        name = node.func.id
+        if why := explain_loop(name, node):
+            raise SyntaxFault(why)
+        if name in FUNCTIONS:
+            return _SPECIAL.get(name, _Compiler._function)(self, name, node)
+        return self._own_function(name, node)
 
-    def _apply(self, name: str, function: Callable[..., Any], node: Any, *subject: nodes.Node) -> Run:
+    def _function(self, name: str, node: ast.Call) -> Run:
+        return self._apply(name, FUNCTIONS[name], node.args, node)
+
+    def _apply(self, name: str, function: Callable[..., Any], nodes: Sequence[ast.expr], node: ast.Call) -> Run:
         """Return a closure that calls a function of the language; only a lenient one accepts undefined values."""
-        check_arguments(name, function, len(subject) + len(node.args), [keyword.key for keyword in node.kwargs])
-        args = [self.build(argument) for argument in (*subject, *node.args)]
-        kwargs = {keyword.key: self.build(keyword.value) for keyword in node.kwargs}
-        check: Callable[[Any], Any] = (lambda value: value) if function in LENIENT else given
+        check_arguments(name, function, len(nodes), [str(keyword.arg) for keyword in node.keywords])
+        args = self.each(nodes)
+        kwargs = {str(keyword.arg): self.build(keyword.value) for keyword in node.keywords}
+        check: Callable[[Any], Any] = (lambda value: value) if name in _LENIENT else given
 
         def run(scope: Scope) -> Any:
             scope.tick()
@@ -287,76 +277,74 @@ class _Compiler:
 
         return run_plain if len(args) == 1 and not kwargs else run
 
-    def _rounds(self, name: str, quantifier: Quantifier, variable: str, items: Any, parts: Sequence[nodes.Node]) -> Run:
-        source = self.build(items)
-        outer, self.names = self.names, set()
-        value, *condition = [self.build(part) for part in parts]
-        self.names = outer | (self.names - {variable})
-        self.bound.add(variable)
-        return quantifier(find_rounds(name, variable, source), value, condition[0] if condition else None)
+    def _at(self, name: str, node: ast.Call) -> Run:
+        for path in node.args[1:2]:
+            if isinstance(path, ast.Constant | ast.JoinedStr | ast.Compare):
+                wrote = f"[{path.value!r}]" if isinstance(path, ast.Constant) else "[...]"
+                raise SyntaxFault(f"at: a path is a list of keys and indexes: write {wrote}")
+        return self._function(name, node)
 
-    def _loop(self, node: nodes.Filter) -> Run:
-        """Return the closure of `map`, `select` and the like: of `each`, with arguments that are evaluated once."""
-        args, once = [*node.args], dict[str, Run]()
-        for place, argument in enumerate(args):
-            if not isinstance(argument, nodes.Const | nodes.Name):
-                name = f"{ITS} {place}"
-                args[place], once[name] = nodes.Name(name, "load"), self.build(argument)
-        loop = self._rounds(node.name, QUANTIFIERS["each"], ITS, node.node, as_each(node.name, args, node.kwargs))
-        self.names -= once.keys()
+    def _instance(self, name: str, node: ast.Call) -> Run:
+        kinds = node.args[1] if len(node.args) == 2 and not node.keywords else None
+        named = [getattr(one, "id", "") for one in (kinds.elts if isinstance(kinds, ast.Tuple) else [kinds])]
+        if not named or not TYPES.keys() >= {*named}:
+            raise SyntaxFault(f"{name}: write {name}(x, TYPE), of {', '.join(TYPES)}, or several: (int, float)")
+        types = frozenset(kind for one in named for kind in TYPES[one])
+        value = self.build(node.args[0])
+        return lambda scope: type(given(value(scope))) in types
 
-        def run(scope: Scope) -> Any:
-            values = {name: argument(scope) for name, argument in once.items()}
-            with bound(scope.values, *values):
-                scope.values.update(values)
-                return loop(scope)
+    def _quantified(self, name: str, node: ast.Call) -> Run:
+        loop, decide = node.args[0] if len(node.args) == 1 else None, _QUANTIFIERS[name]
+        if not isinstance(loop, ast.GeneratorExp):
+            return self._function(name, node)
+        rounds, condition = self._rounds(loop.generators, lambda: self.build(loop.elt))
+        return lambda scope: decide(given(condition(scope)) for _ in rounds(scope))
 
-        return run if once else loop
+    def _keyed(self, name: str, node: ast.Call) -> Run:
+        """Return the closure of `sorted(x, key=lambda one: ...)`, and of min and max."""
+        others = [keyword for keyword in node.keywords if keyword.arg != "key"]
+        if len(others) == len(node.keywords):
+            return self._function(name, node)
+        key = next(keyword.value for keyword in node.keywords if keyword.arg == "key")
+        named = ast.unparse(key.args) if isinstance(key, ast.Lambda) else ""
+        if not isinstance(key, ast.Lambda) or not named.isidentifier() or len(node.args) != 1:
+            raise SyntaxFault(f"{name}: write {name}(LIST, key=lambda one: one.field)")
+        function = FUNCTIONS[name]
+        clause = ast.comprehension(ast.Name(named), ast.List([]), [], 0)
+        rounds, value = self._rounds([clause], lambda: self.build(key.body))
 
-    def _own_function(self, node: nodes.Call, name: str) -> Run:
+        def choose(scope: Scope, values: Any, **more: Any) -> Any:
+            keys = [given(value(scope)) for _ in rounds(scope, a_list(values, name))]
+            return function(scope, values, key=keys, **more)
+
+        return self._apply(name, choose, node.args, ast.Call(node.func, node.args, others))
+
+    def _own_function(self, name: str, node: ast.Call) -> Run:
         """Return the closure of a let with parameters, which stands among the names as `name/2`."""
-        if node.kwargs:
+        if node.keywords:
             raise SyntaxFault(f"{name}: only the language's own functions take arguments by name")
-        key = f"{check_name(name, 'the function')}/{len(node.args)}"
+        key = f"{name}/{len(node.args)}"
         self.names.add(key)
-        args = [self.build(argument) for argument in node.args]
+        args = self.each(node.args)
 
         def run(scope: Scope) -> Any:
             scope.tick()
-            values = [given(argument(scope)) for argument in args]
-            return scope.values[key](scope, values)
+            return scope.values[key](scope, [given(argument(scope)) for argument in args])
 
         return run
 
-    def filtered(self, node: nodes.Filter) -> Run:
-        no_spread(node)
-        if node.node is None:
-            raise SyntaxFault("a filter needs a value")
-        if node.name in LOOPS:
-            return self._loop(node)
-        return self._apply(node.name, FILTERS[known(node.name, ALL_FILTERS, "filter")], node, node.node)
 
-    def tested(self, node: nodes.Test) -> Run:
-        no_spread(node)
-        return self._apply(node.name, TESTS[known(node.name, TESTS, "test")], node, node.node)
-
-
-def _check_path(paths: Sequence[nodes.Node]) -> None:
-    for path in paths:
-        if isinstance(path, nodes.Const | nodes.Concat | nodes.Compare | nodes.Not):
-            wrote = f" [{path.value!r}]" if isinstance(path, nodes.Const) else ""
-            raise SyntaxFault(f"at: a path is a list of keys and indexes: write{wrote or ' [...]'}")
-
+_SPECIAL: dict[str, Callable[[_Compiler, str, ast.Call], Run]] = {
+    "at": _Compiler._at, "isinstance": _Compiler._instance,
+    **dict.fromkeys(_QUANTIFIERS, _Compiler._quantified), **dict.fromkeys(KEYED, _Compiler._keyed),
+}  # fmt: skip
 
 _HANDLERS: dict[type, Callable[[_Compiler, Any], Run]] = {
-    nodes.Name: _Compiler.name,
-    nodes.Const: _Compiler.const,
-    nodes.List: _Compiler.literal_list,
-    nodes.Tuple: _Compiler.literal_list,
-    nodes.Dict: _Compiler.literal_object,
-    nodes.Getattr: _Compiler.attribute,
-    nodes.Getitem: _Compiler.subscript,
-    nodes.Call: _Compiler.call,
-    nodes.Filter: _Compiler.filtered,
-    nodes.Test: _Compiler.tested,
-}
+    ast.Name: _Compiler.name, ast.Constant: _Compiler.const, ast.JoinedStr: _Compiler.formatted,
+    ast.List: _Compiler.literal_list, ast.Tuple: _Compiler.literal_list, ast.Dict: _Compiler.literal_object,
+    ast.Attribute: _Compiler.part, ast.Subscript: _Compiler.part, ast.Call: _Compiler.call,
+    ast.BoolOp: _Compiler.logic, ast.UnaryOp: _Compiler.unary, ast.BinOp: _Compiler.arithmetic,
+    ast.Compare: _Compiler.comparison, ast.IfExp: _Compiler.conditional,
+    ast.ListComp: _Compiler.listed, ast.GeneratorExp: _Compiler.listed, ast.DictComp: _Compiler.mapped,
+}  # fmt: skip
+"""The whitelist: what else `ast` knows is refused at load."""

@@ -1,14 +1,13 @@
 """What an expression may access and what it may cost.
 
-Jinja2 is the grammar of the contract language; nothing of its runtime is used. Expressions are evaluated by closures
-of our own over plain JSON values, so attributes of Python objects cannot be reached, and every operation that can
-build or read much counts its cost: bytes of text and items, and time by a clock that is read per expression and
-per item.
+Expressions are evaluated by closures of our own over plain JSON values, so attributes of Python objects cannot be
+reached, and every operation that can build or read much counts its cost: bytes of text and items, and time by a clock
+that is read per expression and per item.
 """
 
 from __future__ import annotations
 
-import json
+import ast
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ MAX_INT = 2**64
 MAX_DEPTH = 100
 """Levels that a value may be nested; the task state has the same limit."""
 
-_ESCAPED_SPACES = "\n\t\r"
+_SPACES = str.maketrans("\n\t\r", "   ")
 _ITEM = 64
 """Bytes counted for one item of a list or object: its reference and a small value."""
 
@@ -164,13 +163,23 @@ def bound(values: dict[str, Any], *names: str) -> Iterator[None]:
         values.update(outer)
 
 
+def shown(what: str | ast.expr) -> str:
+    """Return a text, or that of an expression: only a message needs it, and it takes long to write."""
+    return what if isinstance(what, str) else ast.unparse(what)
+
+
 class Missing:
-    """The value of an absent name, key or index. Only `is defined`, `default` and `at` accept it."""
+    """The value of an absent name, key or index. Only `defined`, `default` and `at` accept it."""
 
-    __slots__ = ("what",)
+    __slots__ = ("_what",)
 
-    def __init__(self, what: str) -> None:
-        self.what = what
+    def __init__(self, what: str | ast.expr) -> None:
+        self._what = what
+
+    @property
+    def what(self) -> str:
+        """What is absent, as the expression writes it."""
+        return shown(self._what)
 
     def fail(self) -> NoReturn:
         """Raise Fault, naming what is missing."""
@@ -195,7 +204,7 @@ def given(value: Any) -> Json:
 
 
 _KINDS: dict[type, str] = {
-    type(None): "none", bool: "true or false", int: "a number", float: "a number", str: "a text", list: "a list",
+    type(None): "None", bool: "true or false", int: "a number", float: "a number", str: "a text", list: "a list",
     dict: "an object", Missing: "something undefined",
 }  # fmt: skip
 
@@ -263,27 +272,16 @@ def measure(scope: Scope, value: Json, depth: int = 0) -> None:
 def _printed_size(value: str) -> int:
     """Return the bytes for a text inside a printed value: escapes, and pieces and copies that live at once."""
     width = 4 if value.isascii() else 16
-    plain = value
-    for space in _ESCAPED_SPACES:
-        plain = plain.replace(space, "")
-    if not plain.isprintable():
-        return 10 * width * len(value) + 2
-    escapes = len(value) - len(plain) + sum(value.count(quote) for quote in "\\'\"")
-    return width * (len(value) + escapes + 2)
+    escapes = sum(map(value.count, "\n\t\r\\'\""))
+    return width * (len(value) + escapes + 2) if value.translate(_SPACES).isprintable() else 10 * width * len(value) + 2
 
 
 def text(scope: Scope, value: Any) -> str:
-    """Format a value in a text: numbers and objects as Python prints them, like Jinja. Raises Fault."""
+    """Format a value in a text: numbers and objects as Python prints them. Raises Fault."""
     if type(value) is str:
         return value
     measure(scope, value)
     return str(value)
-
-
-def json_text(scope: Scope, value: Any) -> str:
-    """Format a value as JSON text, keys in their order. Raises Fault."""
-    measure(scope, value)
-    return json.dumps(value, ensure_ascii=False)
 
 
 def join(scope: Scope, parts: list[str], glue: str = "") -> str:
