@@ -104,6 +104,10 @@ class Condition:
         """Itself with its guards."""
         return " and ".join([*self.guards, f"({self.check})"])
 
+    def within(self, rows: int) -> Condition:
+        """Return itself of these rows alone."""
+        return replace(self, true=self.true & rows, known=self.known & rows)
+
     def negated(self) -> Condition:
         """Return the opposite, of the same kind."""
         check = _OPPOSITE.get(self.check.split(" ")[1], "") if self.check.count(" ") == 2 else ""

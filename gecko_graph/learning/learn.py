@@ -97,7 +97,8 @@ def learn_contracts(
         if odd := find_opposites(row for _, row in some):
             learned.notes.append(f"{name}: {len(odd)} calls were both answered and refused in one state: {odd[0]}")
         learned.propose(find_contradictions(tool, (row for _, row in some)))
-        made, unknown = mine(tool, some, documented)
+        alike = [(toolkit[other], sampler.rows(other)) for other in sampler.refused_alike(name)]
+        made, unknown = mine(tool, some, documented, alike)
         if filled := fill_contracts(toolkit, {name: made}):
             learned.contracts.update(filled)
             learned.unknown[name] = unknown

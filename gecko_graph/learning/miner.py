@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -46,13 +46,24 @@ class _Rows:
     args: list[JsonObject]
     sample: Sample
     holes: dict[str, Term] = field(default_factory=dict)
+    others: Sequence[_Rows] = ()
+    """Rows with those of a tool that is refused alike, by the arguments that both have; the tool's own come first."""
 
     @classmethod
-    def of(cls, tool: ToolSpec, found: Sequence[tuple[str, Observation]], documented: Documented) -> _Rows:
+    def of(
+        cls,
+        tool: ToolSpec,
+        found: Sequence[tuple[str, Observation]],
+        documented: Documented,
+        names: Collection[str] | None = None,
+    ) -> _Rows:
+        """Return the rows of a tool; with `names` as if there were no other arguments."""
         branches, rows = [branch for branch, _ in found], [_without_marks(row) for _, row in found]
         properties = tool.parameters.get("properties", {})
+        properties = {key: each for key, each in properties.items() if names is None or key in names}
         defaults = {name: rule.get("default") if isinstance(rule, dict) else None for name, rule in properties.items()}
-        args = [{**defaults, **{key: _known(each) for key, each in row.args.items()}} for row in rows]
+        given = ({key: each for key, each in row.args.items() if names is None or key in names} for row in rows)
+        args = [{**defaults, **{key: _known(each) for key, each in some.items()}} for some in given]
         states = [MISSING if row.before is None else _known(row.before) for row in rows]
         about = (str(rule.get("description", "")) for rule in properties.values() if isinstance(rule, dict))
         documented = {**documented, PROSE: numbers_in(tool.description, *about)}
@@ -122,7 +133,10 @@ def _known(value: Json) -> Any:
 
 
 def mine(
-    tool: ToolSpec, found: Sequence[tuple[str, Observation]], documented: Documented
+    tool: ToolSpec,
+    found: Sequence[tuple[str, Observation]],
+    documented: Documented,
+    others: Sequence[tuple[ToolSpec, Sequence[tuple[str, Observation]]]] = (),
 ) -> tuple[JsonObject, list[str]]:
     """Return what a tool's rows say of it as a contract, and what they have not shown.
 
@@ -130,8 +144,10 @@ def mine(
         tool: The tool.
         found: Its rows, each with its branch: "" for a lawful one, else the kind of its refusal.
         documented: Constants that the tools' documents name.
+        others: Tools that are refused alike, with their rows.
     """
     whole, unknown = _Rows.of(tool, found, documented), list[str]()
+    whole.others = [made for other, rows in others for made in _beside(whole, found, other, rows)]
     refusing, doubts = _requirements(whole, unknown)
     seen = whole.sample.lawful.bit_count()
     refusals = {kind: rows.bit_count() for kind, rows in whole.kinds()}
@@ -139,7 +155,7 @@ def mine(
     touched = {tokens(each["path"])[0] for row in whole.rows for each in row.change or () if each["path"]}
     evidence: JsonObject = {"rows": len(found), "lawful": seen, "refusals": refusals, "touches": sorted(touched)}
     if seen < PROPOSED:
-        doubts = ["false"]
+        doubts = ["False"]
         unknown.append(f"only {seen} lawful calls were seen")
         refusing += _never(whole) if not seen and len(found) >= PROPOSED else ()
         parts: JsonObject = {}
@@ -159,6 +175,9 @@ def _requirements(whole: _Rows, unknown: list[str]) -> tuple[list[JsonObject], l
         error = _error(whole, kind, rows, explainer)
         about = {*re.findall(r"args\.\w+", as_text(error)), *words_in(re.sub(_HOLES, "", as_text(error)))}
         rules, left = find_rules(whole.sample, rows, about)
+        if left.bit_count() > EXCEPTIONS * rows.bit_count():
+            more, left = _shared_rules(whole, left, about)
+            rules += more
         found += [(rule, rows, error) for rule in rules]
         if left.bit_count() > EXCEPTIONS * rows.bit_count():
             if not rules and rows.bit_count() >= PROPOSED:
@@ -178,6 +197,29 @@ def _requirements(whole: _Rows, unknown: list[str]) -> tuple[list[JsonObject], l
         clauses += made
         doubts += needs
     return clauses, list(dict.fromkeys(doubts))
+
+
+def _beside(
+    whole: _Rows, found: Sequence[tuple[str, Observation]], other: ToolSpec, rows: Sequence[tuple[str, Observation]]
+) -> Iterator[_Rows]:
+    """Yield a tool's rows with those of another one, by the arguments of both."""
+    own, theirs = (one.parameters.get("properties", {}) for one in (whole.tool, other))
+    if names := own.keys() & theirs.keys():
+        yield _Rows.of(whole.tool, [*found, *rows], whole.sample.documented, names)
+
+
+def _shared_rules(whole: _Rows, failed: int, about: Collection[str]) -> tuple[list[Rule], int]:
+    """Return what other tools' refusals of the same kind say of these, as far as the tool has the same arguments.
+
+    It only warns: that the kind is the same is read from the message.
+    """
+    for both in whole.others:
+        alike = next((rows for _, rows in both.kinds() if not failed & ~rows), 0)
+        rules, left = find_rules(both.sample, alike, about) if alike & ~whole.sample.every else ([], failed)
+        if rules and not failed & left:
+            every = whole.sample.every
+            return [one.within(every) for one in rules if one.rows & every], 0
+    return [], failed
 
 
 def _never(whole: _Rows) -> list[JsonObject]:
@@ -353,7 +395,7 @@ def _returns(branches: Branches, odd: Sequence[str]) -> Json:
     cases: list[JsonObject] = []
     for number, (_, program) in enumerate(branches):
         needs = " and ".join(dict.fromkeys([*odd, *_first(branches, number), *program.value.needs]))
-        cases.append({"when": needs or "true", "value": program.value.template})
+        cases.append({"when": needs or "True", "value": program.value.template})
     return {"cases": [*cases, {"pass": OUTSIDE}]}
 
 

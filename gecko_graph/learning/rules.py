@@ -43,6 +43,13 @@ class Rule:
     rows: int
     evidence: JsonObject = field(compare=False)
 
+    def within(self, rows: int) -> Rule:
+        """Return it of these rows alone; what others have shown of it refuses nothing."""
+        best, *rivals = (one.within(rows) for one in (self.best, *self.rivals))
+        status = "refuted" if self.evidence["against"] else "proposed"
+        kept = {key: each for key, each in self.evidence.items() if key != "lacks"}
+        return Rule(best, rivals, self.rows & rows, {**kept, "status": status})
+
 
 @dataclass(slots=True)
 class Sample:
