@@ -52,6 +52,24 @@ def constant(value: Any) -> Run:
     return lambda _: value
 
 
+def _chain(runs: Sequence[Run], *, is_or: bool = False) -> Run:
+    """Return the closure of values with `and` or `or` between them."""
+    first, *others = runs
+    if len(others) == 1:
+        second = others[0]
+        return (lambda scope: first(scope) or second(scope)) if is_or else (lambda scope: first(scope) and second(scope))
+
+    def run(scope: Scope) -> Any:
+        value = first(scope)
+        for other in others:
+            if bool(value) is is_or:
+                break
+            value = other(scope)
+        return value
+
+    return run
+
+
 def _joined(runs: Sequence[Run]) -> Run:
     return lambda scope: join(scope, [text(scope, given(run(scope))) for run in runs])
 
@@ -141,18 +159,7 @@ class _Compiler:
     # operators
 
     def logic(self, node: ast.BoolOp) -> Run:
-        first, *others = self.each(node.values)
-        is_or = isinstance(node.op, ast.Or)
-
-        def run(scope: Scope) -> Any:
-            value = first(scope)
-            for other in others:
-                if bool(value) is is_or:
-                    break
-                value = other(scope)
-            return value
-
-        return run
+        return _chain(self.each(node.values), is_or=isinstance(node.op, ast.Or))
 
     def unary(self, node: ast.UnaryOp) -> Run:
         inner = self.build(node.operand)
@@ -231,11 +238,11 @@ class _Compiler:
             raise SyntaxFault("async is not part of the language")
         source, names = self.build(clause.iter), names_of(clause.target)
         outer, self.names = self.names, set()
-        tests = self.each(clause.ifs)
+        test = _chain(self.each(clause.ifs)) if clause.ifs else None
         inner, made = self._rounds(more, then) if more else (None, then())
         self.names = outer | self.names.difference(names)
         self.bound.update(names)
-        return find_rounds("a loop", names, source, tests, inner), made
+        return find_rounds("a loop", names, source, test, inner), made
 
     # calls
 
@@ -298,7 +305,7 @@ class _Compiler:
         if not isinstance(loop, ast.GeneratorExp):
             return self._function(name, node)
         rounds, condition = self._rounds(loop.generators, lambda: self.build(loop.elt))
-        return lambda scope: decide(given(condition(scope)) for _ in rounds(scope))
+        return lambda scope: decide(condition(scope) for _ in rounds(scope))
 
     def _keyed(self, name: str, node: ast.Call) -> Run:
         """Return the closure of `sorted(x, key=lambda one: ...)`, and of min and max."""

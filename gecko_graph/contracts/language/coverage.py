@@ -92,7 +92,8 @@ def _uses_of_loop(node: Loop, loops: Loops, denied: bool | None = None) -> Itera
         names, items = names_of(clause.target), _run(clause.iter)
         for test in clause.ifs:
             yield from _uses(test, (*loops, find_rounds("a loop", names, items)))
-        loops = (*loops, find_rounds("a loop", names, items, [_run(test) for test in clause.ifs]))
+        test = _run(ast.BoolOp(ast.And(), clause.ifs)) if clause.ifs else None
+        loops = (*loops, find_rounds("a loop", names, items, test))
     for value in [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]:
         yield from _uses(value, loops)
 

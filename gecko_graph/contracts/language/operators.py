@@ -169,13 +169,13 @@ Rounds = Callable[..., Iterator[None]]
 
 
 def find_rounds(
-    what: str, names: Sequence[str], source: Run, tests: Sequence[Run] = (), inner: Rounds | None = None
+    what: str, names: Sequence[str], source: Run, test: Run | None = None, inner: Rounds | None = None
 ) -> Rounds:
-    """Return the loop over a list, with names for its items or for their parts, of what passes the tests.
+    """Return the loop over a list, with names for its items or for their parts, of what passes the test.
 
     It runs the inner loop within each round.
     """
-    alone = names[0] if len(names) == 1 else None
+    alone, count = (names[0] if len(names) == 1 else None), len(names)
 
     def rounds(scope: Scope, own: list[Json] | None = None) -> Iterator[None]:
         items, values = a_list(source(scope), what) if own is None else own, scope.values
@@ -185,9 +185,12 @@ def find_rounds(
                 scope.tick()
                 if alone is not None:
                     values[alone] = item
+                elif isinstance(item, list) and len(item) == count:
+                    for name, one in zip(names, item, strict=False):
+                        values[name] = one
                 else:
-                    values.update(zip(names, _parts_of(item, names), strict=True))
-                if tests and not all(given(test(scope)) for test in tests):
+                    raise Fault(f"a loop over {', '.join(names)} needs lists of {count} values, not {kind(item)}")
+                if test is not None and not test(scope):
                     continue
                 if inner is None:
                     yield
@@ -199,9 +202,3 @@ def find_rounds(
             values.update(outer)
 
     return rounds
-
-
-def _parts_of(item: Any, names: Sequence[str]) -> list[Json]:
-    if isinstance(item, list) and len(item) == len(names):
-        return item
-    raise Fault(f"a loop over {', '.join(names)} needs lists of {len(names)} values, not {kind(item)}")
