@@ -298,7 +298,11 @@ def _seen(
 def _is_of_one(term: Term, value: Any) -> bool:
     """Return whether only one of the things that are looked up has a value: it names that thing."""
     rows = [at for at, each in enumerate(term.values) if each == value]
-    return term.of == "lookup" and bool(term.keys) and len({tuple(str(key.values[at]) for key in term.keys) for at in rows}) < MANY
+    return (
+        term.of == "lookup"
+        and bool(term.keys)
+        and len({tuple(str(key.values[at]) for key in term.keys) for at in rows}) < MANY
+    )
 
 
 def _threshold(term: Term, bad: list[Any], good: list[Any], named: Sequence[Any]) -> Iterator[Condition]:

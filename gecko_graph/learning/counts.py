@@ -67,8 +67,8 @@ def _counts(holder: Term, terms: Sequence[Term], shown: Sequence[Parts]) -> Iter
 
 def _is_alike(field: str, text: str) -> bool:
     """Return whether a field is called as what an expression ends with: `pet_id` as `args.petId`."""
-    names = re.findall(r"\w+", text)
-    return names[-1].replace("_", "").lower() == field.replace("_", "").lower()
+    name = re.findall(r"\w+", text)[-1]
+    return bool(name.replace("_", "").lower() == field.replace("_", "").lower())
 
 
 def _words(things: Mapping[str, Any], fields: Sequence[str]) -> Iterator[tuple[str, Any]]:

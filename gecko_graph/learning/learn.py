@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,9 @@ from .conditions import documented_in
 from .miner import mine
 from .replay import Contradiction, find_contradictions
 from .sample import Sampler, find_opposites
+
+MOST_ALIKE = 4
+"""Tools whose refusals of the same kinds are looked at beside a tool's own."""
 
 Progress = Callable[[str, int, int], None]
 
@@ -85,7 +89,7 @@ def learn_contracts(
     sampler = Sampler(toolkit, BadRows() if bad is None else bad)
     sampler.add(rows)
     learned = Learned({}, sampler.bad, proposals=sampler.proposals(), sample=sampler)
-    names = sampler.tools()
+    names, rows_of = sampler.tools(), lru_cache(maxsize=MOST_ALIKE)(sampler.rows)
     schemas = [schema for tool in toolkit for schema in (tool.parameters, tool.result)]
     documented: dict[str, list[Any]] = {}
     for field_name, value in dict.fromkeys(each for schema in schemas for each in documented_in(schema)):
@@ -93,11 +97,11 @@ def learn_contracts(
     for number, name in enumerate(names, 1):
         if progress:
             progress(name, number, len(names))
-        tool, some = toolkit[name], sampler.rows(name)
+        tool, some = toolkit[name], rows_of(name)
         if odd := find_opposites(row for _, row in some):
             learned.notes.append(f"{name}: {len(odd)} calls were both answered and refused in one state: {odd[0]}")
         learned.propose(find_contradictions(tool, (row for _, row in some)))
-        alike = [(toolkit[other], sampler.rows(other)) for other in sampler.refused_alike(name)]
+        alike = ((toolkit[other], rows_of(other)) for other in sampler.refused_alike(name)[:MOST_ALIKE])
         made, unknown = mine(tool, some, documented, alike)
         if filled := fill_contracts(toolkit, {name: made}):
             learned.contracts.update(filled)

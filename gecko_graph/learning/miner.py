@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import cache, reduce
 from operator import or_
 from typing import Any, cast
 
@@ -23,7 +23,18 @@ from ..values.patch import tokens
 from ..values.places import as_text
 from ..world.shown import without_marks
 from .changes import Lawful, Program, cover, find_effects, shape_of
-from .conditions import MOST_SEEN, PROSE, Documented, are_any, build_conditions, forms_of, numbers_in, of_items, places, words_in
+from .conditions import (
+    MOST_SEEN,
+    PROSE,
+    Documented,
+    are_any,
+    build_conditions,
+    forms_of,
+    numbers_in,
+    of_items,
+    places,
+    words_in,
+)
 from .counts import build_counts, build_times
 from .explain import Explainer, richer
 from .rules import ESTABLISHED, EXCEPTIONS, PROPOSED, Rule, Sample, find_region, find_rules, said, weigh
@@ -36,6 +47,10 @@ _BRACES, _HOLES = r"\{[{%]", r"\{\{.*?\}\}"
 OUTSIDE, UNLEARNED = "outside of what was seen", "its result was not learned"
 
 
+Alike = Iterable[tuple[ToolSpec, Sequence[tuple[str, Observation]]]]
+"""Tools that are refused alike, with their rows."""
+
+
 @dataclass(slots=True)
 class _Rows:
     """The rows of a tool, and what is drawn from them."""
@@ -46,8 +61,8 @@ class _Rows:
     args: list[JsonObject]
     sample: Sample
     holes: dict[str, Term] = field(default_factory=dict)
-    others: Sequence[_Rows] = ()
-    """Rows with those of a tool that is refused alike, by the arguments that both have; the tool's own come first."""
+    others: Callable[[], Sequence[_Rows]] = tuple
+    """Yields the rows with those of a tool that is refused alike, by the arguments that both have; own ones first."""
 
     @classmethod
     def of(
@@ -136,7 +151,7 @@ def mine(
     tool: ToolSpec,
     found: Sequence[tuple[str, Observation]],
     documented: Documented,
-    others: Sequence[tuple[ToolSpec, Sequence[tuple[str, Observation]]]] = (),
+    others: Alike = (),
 ) -> tuple[JsonObject, list[str]]:
     """Return what a tool's rows say of it as a contract, and what they have not shown.
 
@@ -147,7 +162,7 @@ def mine(
         others: Tools that are refused alike, with their rows.
     """
     whole, unknown = _Rows.of(tool, found, documented), list[str]()
-    whole.others = [made for other, rows in others for made in _beside(whole, found, other, rows)]
+    whole.others = cache(lambda: [*_beside(whole, found, others)])
     refusing, doubts = _requirements(whole, unknown)
     seen = whole.sample.lawful.bit_count()
     refusals = {kind: rows.bit_count() for kind, rows in whole.kinds()}
@@ -199,13 +214,12 @@ def _requirements(whole: _Rows, unknown: list[str]) -> tuple[list[JsonObject], l
     return clauses, list(dict.fromkeys(doubts))
 
 
-def _beside(
-    whole: _Rows, found: Sequence[tuple[str, Observation]], other: ToolSpec, rows: Sequence[tuple[str, Observation]]
-) -> Iterator[_Rows]:
-    """Yield a tool's rows with those of another one, by the arguments of both."""
-    own, theirs = (one.parameters.get("properties", {}) for one in (whole.tool, other))
-    if names := own.keys() & theirs.keys():
-        yield _Rows.of(whole.tool, [*found, *rows], whole.sample.documented, names)
+def _beside(whole: _Rows, found: Sequence[tuple[str, Observation]], others: Alike) -> Iterator[_Rows]:
+    """Yield a tool's rows with those of each other one, by the arguments of both."""
+    for other, rows in others:
+        own, theirs = (one.parameters.get("properties", {}) for one in (whole.tool, other))
+        if names := own.keys() & theirs.keys():
+            yield _Rows.of(whole.tool, [*found, *rows], whole.sample.documented, names)
 
 
 def _shared_rules(whole: _Rows, failed: int, about: Collection[str]) -> tuple[list[Rule], int]:
@@ -213,7 +227,7 @@ def _shared_rules(whole: _Rows, failed: int, about: Collection[str]) -> tuple[li
 
     It only warns: that the kind is the same is read from the message.
     """
-    for both in whole.others:
+    for both in whole.others():
         alike = next((rows for _, rows in both.kinds() if not failed & ~rows), 0)
         rules, left = find_rules(both.sample, alike, about) if alike & ~whole.sample.every else ([], failed)
         if rules and not failed & left:

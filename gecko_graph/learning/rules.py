@@ -134,7 +134,9 @@ def _find_rule(sample: Sample, failed: int, about: Collection[str]) -> Rule | No
     # that something is in a place where it must not be may stand for its not being in another
     is_turned = best.kind == "membership" and best.check.startswith("not (")
     is_sure = rows.bit_count() >= (1 - EXCEPTIONS) * (failed & best.known).bit_count() and not is_turned
-    return Rule(best, rivals[:MOST_RIVALS], rows, _evidence(sample, best, rows, chance(best, rows), len(rivals), is_sure))
+    return Rule(
+        best, rivals[:MOST_RIVALS], rows, _evidence(sample, best, rows, chance(best, rows), len(rivals), is_sure)
+    )
 
 
 def _conjoin(sample: Sample, failed: int, about: Collection[str]) -> Rule | None:

@@ -160,8 +160,6 @@ def _book(
         "passed": [],
     }
     request, _ = gate(request)
-    if request.contract and request.contract.warned and not request.tool.reads:
-        entry["may_refuse"] = [*map(tell_rule, request.contract.warned)]
     outcome = _note_marks(request, outcome, entry, _find_unknown(request, expected) if is_ok else [])
     unforeseeable = real if made_up is None else {path: each for path, each in real.items() if path in made_up}
     entry["drift"] = find_drift(entry["call"], expected, outcome, unforeseeable, request.tool.result)
@@ -236,6 +234,8 @@ def _note_marks(request: RungRequest, outcome: Outcome, entry: ExecutedCall, unk
     marks: Any = {"unclear": [*request.unclear, *unknown], "undocumented": [problem] if problem else []}
     found: Any = {key: texts for key, texts in marks.items() if texts}
     entry.update(found)
+    if request.contract and request.contract.warned and not request.tool.reads:
+        entry["may_refuse"] = [*map(tell_rule, request.contract.warned)]
     if entry["status"] == "error" and (entry.get("undecided") or entry.get("by") == "person"):
         found["undecided"] = True
     return {**outcome, **found}
