@@ -71,6 +71,8 @@ def _write(node: ast.expr) -> str:
             args, keywords = list[ast.expr](), list[ast.keyword]()
         case ast.BinOp(op=ast.BitOr(), left=left, right=ast.Call(func=ast.Name(id=name), args=args, keywords=keywords)):
             pass
+        case ast.BinOp(op=ast.BitOr(), left=left, right=ast.BinOp(left=inner, op=op, right=other)):  # x | f + 1
+            return ast.unparse(ast.BinOp(ast.Name(_write(ast.BinOp(left, node.op, inner))), op, other))
         case _:
             return ast.unparse(node)
     given = [ast.unparse(one) for one in args]
