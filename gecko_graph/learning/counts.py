@@ -54,8 +54,8 @@ def _counts(holder: Term, terms: Sequence[Term], shown: Sequence[Parts]) -> Iter
         for word in [(), *((name, value) for name, value in _words(things, fields) if name not in own)]:
             name = holder.text.rpartition(".")[2]
             rows = [_chosen(value, at, some, word, shown[at].get(name)) for at, value in enumerate(holder.values)]
-            equal = [f"{member(ITEM, one.name)} == {one.term.text}" for one in some]
-            said = " and ".join([*equal, *([f"{member(ITEM, word[0])} == {quote(word[1])}"] if word else [])])
+            equal = [(one.name, one.term.text) for one in some] + ([(word[0], quote(word[1]))] if word else [])
+            said = " and ".join(f"{member(ITEM, name)} == {text}" for name, text in equal)
             cost, about = 3 + sum(1 + one.term.cost for one in some) + 2 * bool(word), tuple(one.term for one in some)
             loop = f"for {ITEM} in {holder.text}.values() if {said}"
             sizes = [MISSING if row is None else len(row) for row in rows]
@@ -88,7 +88,10 @@ def _chosen(
         return None
     if parts is not None and not any(part and part.items() <= wanted.items() for part in parts):
         return None
-    return [thing for thing in value.values() if isinstance(thing, dict) and wanted.items() <= thing.items()]
+    things = [thing for thing in value.values() if isinstance(thing, dict)]
+    if any(name not in thing for thing in things for name in wanted):
+        return None  # of one that a write may have changed nothing is known
+    return [thing for thing in things if wanted.items() <= thing.items()]
 
 
 def _sum(things: Sequence[Any], name: str) -> Any:

@@ -191,7 +191,9 @@ def _answers(whole: Rows, unknown: list[str], evidence: JsonObject, doubts: list
     lawful = whole.lawful()
     # only of lawful calls: what is looked up has other fields where it is refused
     after, before = (
-        build_terms(whole.args, [known_value(some[at]) if at in some else MISSING for at in range(len(whole.rows))], root)
+        build_terms(
+            whole.args, [known_value(some[at]) if at in some else MISSING for at in range(len(whole.rows))], root
+        )
         for some, root in ((lawful.afters, "state"), (lawful.befores, "before"))
     )
     results = Explainer([*richer(after), *(term for term in richer(before) if "before" in term.text)])
