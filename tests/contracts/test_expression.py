@@ -313,6 +313,9 @@ def test_what_an_expression_reads(source, places):
         ("[name for name in state.names]", "the name 'name' is already taken"),
         ("(x for x in state.names) | list", "`|` is not part of the language"),
         ("len(*state.names)", "cannot be spread"),
+        ("state.a | state.b", "BitOr: the operator is not part of the language"),
+        ("{**state}", "objects cannot be spread"),
+        ("state.flag is True", "`is` compares with None alone"),
     ],
 )
 def test_more_that_is_refused_at_load(source, why):

@@ -53,8 +53,8 @@ def explain_source(source: str, why: str) -> str:
 def explain_node(node: ast.AST) -> str:
     """Return why a tree is not of the language."""
     match node:
-        case ast.BinOp(op=ast.BitOr()):
-            return f"`|` is not part of the language: write {_write(node)}"
+        case ast.BinOp(op=ast.BitOr()) if (form := _write(node)) != ast.unparse(node):
+            return f"`|` is not part of the language: write {form}"
         case ast.Lambda():
             return "a lambda stands only as `key=` of sorted, min and max, with one argument"
         case ast.Set():
