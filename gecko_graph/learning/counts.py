@@ -44,7 +44,7 @@ def build_counts(terms: Sequence[Term], shown: Sequence[Parts]) -> list[Term]:
 
 def _counts(holder: Term, terms: Sequence[Term], shown: Sequence[Parts]) -> Iterator[Term]:
     things = {key: thing for value in holder.values if isinstance(value, dict) for key, thing in value.items()}
-    fields = stable_fields([*things.values()])
+    fields = [name for name in stable_fields([*things.values()]) if not _is_own(things, name)]
     keys = [term for term in terms if term.of != "state" and term.where("key")]
     links = [Link(field, term) for field in fields for term in keys if _is_alike(field, term.text)][:MOST_LINKS]
     sums = [field for field in fields if any(is_number(thing.get(field)) for thing in things.values())]
@@ -63,6 +63,11 @@ def _counts(holder: Term, terms: Sequence[Term], shown: Sequence[Parts]) -> Iter
             for name in sums if len(some) == 1 else ():
                 values = [MISSING if row is None else _sum(row, name) for row in rows]
                 yield Term(f"sum({member(ITEM, name)} {loop})", values, cost + 1, "count", about)
+
+
+def _is_own(things: Mapping[str, Any], name: str) -> bool:
+    """Return whether a field is the things' own key: no two share it."""
+    return all(str(thing.get(name)) == key for key, thing in things.items() if thing)
 
 
 def _is_alike(field: str, text: str) -> bool:

@@ -53,8 +53,8 @@ def _lists(tool: ToolSpec, results: Sequence[Json], named: set[str]) -> tuple[st
     within = next(_members(results), "")
     lists = [result.get(within) if isinstance(result, dict) else result for result in results]
     things = [thing for some in lists if isinstance(some, list) for thing in some]
-    is_paged = any(PAGED.search(name) for name in tool.parameters.get("properties", {}))
-    if is_paged or not things or not all(isinstance(thing, dict) for thing in things) or not (place := _place_of(tool)):
+    place, is_paged = _place_of(tool), any(PAGED.search(name) for name in tool.parameters.get("properties", {}))
+    if is_paged or not place or not things or not all(isinstance(thing, dict) for thing in things):
         return None
     for key in sorted(stable_fields(things), key=lambda each: (each != "id", not each.lower().endswith("id"))):
         columns = [[thing.get(key) for thing in some] for some in lists if isinstance(some, list)]

@@ -11,6 +11,7 @@ from typing import Any
 from langgraph.config import get_config
 
 from ..contracts.clauses import tell_rule
+from ..contracts.words import in_words
 from ..models.ask import AnyAsk, Reply, Work
 from ..models.formatting import format_json
 from ..models.node import NodeScope
@@ -192,7 +193,8 @@ def withdraw_refuted(request: RungRequest, entry: ExecutedCall) -> list[str]:
     checks = [str(each["evidence"]["check"]) for each in (refusal.violations if refusal else ()) if "evidence" in each]
     for check in checks:
         contract.withdraw(check)
-        LOG.warning("%s: a real call contradicts a learned rule, which refuses no more: %s", request.tool.name, check)
+        told = in_words(check) or check
+        LOG.warning("%s: a real call contradicts a learned rule, which refuses no more: %s", request.tool.name, told)
     return checks
 
 
