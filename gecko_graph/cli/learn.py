@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.text import Text
 
+from ..contracts.words import in_words
 from ..display.page import render
 from ..display.words import clean, counted
 from ..errors import ContractError, GeckoError, did_you_mean
@@ -111,6 +112,9 @@ def _show(learned: Learned, toolkit: Toolkit, target: str, console: Console) -> 
     for name, contract in learned.contracts.items():
         shown = _tell(contract["evidence"]) if "evidence" in contract else ["beside what is written"]
         console.print(Text(f"  {clean(name)}: {clean('; '.join(shown))}", "dim"))
+        for one in (each for each in contract.get("requires", ()) if "evidence" in each):
+            told = f"{one['evidence']['status']}: lawful if {in_words(one['check']) or 'it is as the file says'}"
+            console.print(Text(f"    {clean(told)}", "dim"))
     if never := [tool.name for tool in toolkit if not learned.sample or tool.name not in learned.sample.tools()]:
         console.print(Text(f"  never called: {clean(', '.join(never))}", "dim"))
     for one in learned.contradicted:

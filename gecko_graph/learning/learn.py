@@ -17,7 +17,7 @@ from ..values.observation import BadRows, Observation
 from ..world.world import check_setup
 from .conditions import documented_in
 from .miner import mine
-from .replay import Contradiction, find_contradictions
+from .replay import Contradiction, find_contradictions, without_explained
 from .sample import Sampler, find_opposites
 from .shows import unread_before
 
@@ -104,6 +104,8 @@ def learn_contracts(
         learned.propose(find_contradictions(tool, (row for _, row in some)))
         alike = ((toolkit[other], rows_of(other)) for other in sampler.refused_alike(name)[:MOST_ALIKE])
         made, unknown = mine(tool, some, documented, alike)
+        own = tool.contract.data.get("requires", ()) if tool.contract else ()
+        made |= {"requires": without_explained(tool, made.get("requires", []), own, (row for _, row in some))}
         if filled := fill_contracts(toolkit, {name: made}):
             learned.contracts.update(filled)
             learned.unknown[name] = unknown

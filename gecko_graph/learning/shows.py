@@ -87,7 +87,7 @@ def _place_of(tool: ToolSpec) -> str:
 
 
 def reads_of(toolkit: Toolkit, args: Mapping[str, Any], state: JsonObject) -> Iterator[tuple[ToolSpec, JsonObject]]:
-    """Yield the reads that would show what is not known of a state's collections, before a call with these arguments."""
+    """Yield the reads that would show what is not known of a state's collections, for a call with these arguments."""
     partly = partly_shown(state)
     for tool in toolkit.observing:
         needed = tool.parameters.get("required", ())
