@@ -31,6 +31,9 @@ ITEM = "one"
 """How checks of a list's items call each of them."""
 
 MOST_PAIRS, MOST_NUMBERS, MOST_SEEN, MOST_WORDS, LEAST_TEXTS, MANY, STEM = 40, 24, 12, 6, 3, 2, 5
+_IDENTIFIER = re.compile(r"(?=.*\d)(?=.*[^\W\d])[\w:.@-]+")
+"""Words with digits, such as identifiers and times: others than those that were met will come."""
+
 UNMET = 0.02
 """Share of values met once, which is how often a new one is met, below which a set is taken for closed."""
 
@@ -282,9 +285,9 @@ def _seen(
     closed = [*([counts] if once <= UNMET * len(good) else ()), *([odd] if 2 * odd_once <= len(odd) else ())]
     sides = [some for some in closed if 1 < len(some) <= MOST_SEEN]
     apart = [[known[each] for each in some] for some in sides] if not counts.keys() & odd.keys() else []
-    apart = [some for some in apart if not any(_is_of_one(term, value) for value in some)]
+    apart = [some for some in apart if not any(_is_single(term, value) for value in some)]
     few = known.values() if len(known) <= MOST_WORDS else ()
-    words = [[value] for value in few if words_in(str(value)).intersection(about) or not _is_of_one(term, value)]
+    words = [[value] for value in few if words_in(str(value)).intersection(about) or not _is_single(term, value)]
     for few in [*words, *([list(own)] if len(own) > 1 else ()), *apart]:
         said = sorted(map(quote, few))
         check = f"{term.text} in [{', '.join(said)}]" if len(few) > 1 else f"{term.text} == {said[0]}"
@@ -295,14 +298,14 @@ def _seen(
         yield from (one, one.negated())
 
 
-def _is_of_one(term: Term, value: Any) -> bool:
-    """Return whether only one of the things that are looked up has a value: it names that thing."""
+def _is_single(term: Term, value: Any) -> bool:
+    """Return whether a value names a single thing: an identifier, or one that only one thing has that is looked up."""
+    if isinstance(value, str) and _IDENTIFIER.fullmatch(value):
+        return True
+    if term.of != "lookup" or not term.keys:
+        return False
     rows = [at for at, each in enumerate(term.values) if each == value]
-    return (
-        term.of == "lookup"
-        and bool(term.keys)
-        and len({tuple(str(key.values[at]) for key in term.keys) for at in rows}) < MANY
-    )
+    return len({tuple(str(key.values[at]) for key in term.keys) for at in rows}) < MANY
 
 
 def _threshold(term: Term, bad: list[Any], good: list[Any], named: Sequence[Any]) -> Iterator[Condition]:

@@ -43,10 +43,12 @@ def build_counts(terms: Sequence[Term], shown: Sequence[Parts]) -> list[Term]:
 
 
 def _counts(holder: Term, terms: Sequence[Term], shown: Sequence[Parts]) -> Iterator[Term]:
-    things = {key: thing for value in holder.values if isinstance(value, dict) for key, thing in value.items()}
+    some = [value for value in holder.values if isinstance(value, dict)]
+    things = {key: thing for value in some for key, thing in value.items() if thing}
     fields = [name for name in stable_fields([*things.values()]) if not _is_own(things, name)]
     keys = [term for term in terms if term.of != "state" and term.where("key")]
-    links = [Link(field, term) for field in fields for term in keys if _is_alike(field, term.text)][:MOST_LINKS]
+    links = [Link(field, term) for field in fields for term in keys if _is_alike(field, term.text)]
+    links = [one for one in links if holder.text not in one.term.text or _is_shared(things, one.name)][:MOST_LINKS]
     sums = [field for field in fields if any(is_number(thing.get(field)) for thing in things.values())]
     pairs = (pair for pair in combinations(links, 2) if pair[0].name != pair[1].name)
     for some in [*((one,) for one in links), *pairs]:
@@ -68,6 +70,11 @@ def _counts(holder: Term, terms: Sequence[Term], shown: Sequence[Parts]) -> Iter
 def _is_own(things: Mapping[str, Any], name: str) -> bool:
     """Return whether a field is the things' own key: no two share it."""
     return all(str(thing.get(name)) == key for key, thing in things.items() if thing)
+
+
+def _is_shared(things: Mapping[str, Any], name: str) -> bool:
+    """Return whether most things share a field's value with others: else it hardly tells more than the thing itself."""
+    return 2 * len({str(thing.get(name)) for thing in things.values()}) <= len(things)
 
 
 def _is_alike(field: str, text: str) -> bool:
