@@ -43,8 +43,8 @@ def build_counts(terms: Sequence[Term], shown: Sequence[Parts]) -> list[Term]:
 
 
 def _counts(holder: Term, terms: Sequence[Term], shown: Sequence[Parts]) -> Iterator[Term]:
-    some = [value for value in holder.values if isinstance(value, dict)]
-    things = {key: thing for value in some for key, thing in value.items() if thing}
+    held = [value for value in holder.values if isinstance(value, dict)]
+    things = {key: thing for value in held for key, thing in value.items() if thing}
     fields = [name for name in stable_fields([*things.values()]) if not _is_own(things, name)]
     keys = [term for term in terms if term.of != "state" and term.where("key")]
     links = [Link(field, term) for field in fields for term in keys if _is_alike(field, term.text)]
