@@ -106,7 +106,7 @@ CASES = {
     "auditor": "goal conversation",
     "claim_judge": "claim answer asked now policy",
     "contract_writer": "tool errors mined",
-    "contract_writer-again": "tool errors mined state counter",
+    "contract_writer-again": "tool errors mined state counter examples",
     "label_judge": "tools conversation label doubts",
     "sample_writer": "task missing",
     "pair_judge": "tools conversation first second",

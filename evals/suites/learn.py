@@ -24,12 +24,13 @@ from ..bfcl.wrong import WITHIN, Wrong, calls_until_seen, chosen
 from ..harness.figures import Case, Record, Table, share
 from ..harness.options import EvalError, Options, read_jsonl
 from ..harness.suite import Expectation, Suite, Summary
+from ..services import clinic
 from ..services.judged import SERVICES, firings, kinds_table, measure, outcomes_table, run_million
 from ..services.s3 import is_there
 
 FILES = ("bfcl_multiturn_calls.jsonl.gz", "bfcl_multiturn_recorded_calls.jsonl.gz")
 TASKS = "bfcl_multiturn_tasks.jsonl.gz"
-LEARNED, MET, WRONG, CHAINED = "learned", "refusals met", "made wrong", "chained"
+LEARNED, MET, WRONG, CHAINED, CLINIC = "learned", "refusals met", "made wrong", "chained", "clinic"
 MILLION, NO_MOTO = (
     "million",
     "s3 is left out: MOTO_PYTHON must name the Python of an environment with moto[s3] and boto3",
@@ -51,7 +52,8 @@ class Learn(Suite):
     three or ten. "made wrong": written contracts with one effect or requirement left out, and whether 100 real
     calls of the tool show it. "chained": the held-out tasks' calls one after another on the predicted state, with the
     learned contracts left in `contracts` in the run's folder, for `bfcl --tools contract --contracts`. "shop", "phone",
-    "airline", "s3": services, tried on threads that were held out; "million": time and memory of generated rows.
+    "airline", "s3": services, tried on threads that were held out; "clinic": a service whose rules nobody states, its
+    held-out writes made under guard; "million": time and memory of generated rows.
     """
 
     name = "learn"
@@ -89,6 +91,8 @@ class Learn(Suite):
         if not self.options.own.classes:
             there = (name for name in SERVICES if name != "s3" or is_there())
             yield from (Case(name, None, group=name) for name in (*there, MILLION))
+            weeks = clinic.WEEKS if clinic.is_there() else ()
+            yield from (Case(f"{CLINIC}:{week}", week, group=CLINIC) for week in weeks)
 
     def _read_calls(self, kind: str) -> list[tuple[str, Recorded]]:
         tasks = (task for name in FILES for task in read_jsonl(self.options.dataset(name)))
@@ -106,6 +110,8 @@ class Learn(Suite):
         """Learn and judge, or look for what was made wrong."""
         if isinstance(case.data, Wrong):
             return self._made_wrong(case.data)
+        if case.group == CLINIC:
+            return clinic.measure(case.data)
         if case.group == MILLION:
             return run_million(self.options.own.rows)
         if case.group in SERVICES:
@@ -180,7 +186,10 @@ class Learn(Suite):
         if chained:
             tables += [_rolled(chained, expected)]
         tables += [_million(record, expected) for record in done if record.group == MILLION]
-        return Summary([table for table in tables if table.rows], expected, [] if is_there() else [NO_MOTO])
+        if weeks := [record for record in done if record.group == CLINIC]:
+            tables.append(clinic.summarise(weeks, expected))
+        left_out = [*([] if is_there() else [NO_MOTO]), *([] if clinic.is_there() else [clinic.NEEDED])]
+        return Summary([table for table in tables if table.rows], expected, left_out)
 
 
 def _rolled(records: Sequence[Record], expected: list[Expectation]) -> Table:

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.text import Text
 
+from ..contracts.words import in_words
 from ..display.page import render
 from ..display.words import clean, counted
 from ..errors import ContractError, GeckoError, did_you_mean
@@ -23,6 +24,7 @@ from ..learning.learn import Progress as Told
 from ..learning.probe import probe
 from ..learning.readers import read_file
 from ..learning.review import Proposal, find_proposals
+from ..learning.shows import with_observes
 from ..learning.writer import estimate, propose_rules
 from ..scenario import read_toolkit
 from ..tools import Toolkit
@@ -50,6 +52,7 @@ def learn(options: Options) -> int:
         screen(stderr=True),
     )
     models = build_models(options) if options.model else None
+    toolkit = with_observes(toolkit, chain.from_iterable(_read(toolkit, options, BadRows())))
     learned = _learn(toolkit, options, console)
     if options.probe:
         learned = _learn(toolkit, options, console, _probe(toolkit, learned, options, console))
@@ -73,9 +76,13 @@ def learn(options: Options) -> int:
 
 def _learn(toolkit: Toolkit, options: Options, console: Console, more: Iterable[Observation] = ()) -> Learned:
     bad = BadRows()
-    read = (read_file(file, bad, toolkit, server=options.server) for file in options.rows)
     with _progress("learning", console) as tell:
-        return learn_contracts(toolkit, chain(chain.from_iterable(read), more), bad=bad, progress=tell)
+        rows = chain(*_read(toolkit, options, bad), more)
+        return learn_contracts(toolkit, rows, bad=bad, progress=tell)
+
+
+def _read(toolkit: Toolkit, options: Options, bad: BadRows) -> Iterator[Iterable[Observation]]:
+    return (read_file(file, bad, toolkit, server=options.server) for file in options.rows)
 
 
 def _probe(toolkit: Toolkit, learned: Learned, options: Options, console: Console) -> list[Observation]:
@@ -105,6 +112,9 @@ def _show(learned: Learned, toolkit: Toolkit, target: str, console: Console) -> 
     for name, contract in learned.contracts.items():
         shown = _tell(contract["evidence"]) if "evidence" in contract else ["beside what is written"]
         console.print(Text(f"  {clean(name)}: {clean('; '.join(shown))}", "dim"))
+        for one in (each for each in contract.get("requires", ()) if "evidence" in each):
+            told = f"{one['evidence']['status']}: lawful if {in_words(one['check']) or 'it is as the file says'}"
+            console.print(Text(f"    {clean(told)}", "dim"))
     if never := [tool.name for tool in toolkit if not learned.sample or tool.name not in learned.sample.tools()]:
         console.print(Text(f"  never called: {clean(', '.join(never))}", "dim"))
     for one in learned.contradicted:

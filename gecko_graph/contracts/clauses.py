@@ -16,6 +16,7 @@ from .language.functions import splice
 from .language.sandbox import Fault
 from .language.syntax import is_template
 from .language.template import Loop, Template
+from .words import in_words
 
 OPERATIONS: dict[str, tuple[str, ...]] = {
     "add": ("path", "value"), "remove": ("path",), "replace": ("path", "value"), "move": ("from", "path"),
@@ -330,7 +331,8 @@ class Clause:
 
 
 def tell_rule(violation: Violation) -> str:
-    """Return what a learned rule says of a call, with the evidence for it."""
+    """Return what a learned rule says of a call, in words, with the evidence for it."""
     known, error = violation.get("evidence", {}), " ".join(as_text(violation["error"]).split())
     speaks = f"{known.get('for', 0)} refusals, {len(known.get('against', ())) or 'no'} calls against it"
-    return f"{error} (by a rule learned from {speaks}: {known.get('check', violation['clause'])})"
+    words = in_words(str(known.get("check", "")))
+    return f"{error} (by a rule learned from {speaks}{f': lawful if {words}' if words else ''})"

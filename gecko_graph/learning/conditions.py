@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import lru_cache, partial, reduce
 from itertools import combinations
 from operator import and_, or_
 from types import MappingProxyType
@@ -30,7 +30,10 @@ TIERS: dict[Kind, int] = {
 ITEM = "one"
 """How checks of a list's items call each of them."""
 
-MOST_PAIRS, MOST_NUMBERS, MOST_SEEN, MOST_WORDS, LEAST_TEXTS = 40, 24, 12, 6, 3
+MOST_PAIRS, MOST_NUMBERS, MOST_SEEN, MOST_WORDS, LEAST_TEXTS, MANY, STEM = 40, 24, 12, 6, 3, 2, 5
+_IDENTIFIER = re.compile(r"(?=.*\d)(?=.*[^\W\d])[\w:.@-]+")
+"""Words with digits, such as identifiers and times: others than those that were met will come."""
+
 UNMET = 0.02
 """Share of values met once, which is how often a new one is met, below which a set is taken for closed."""
 
@@ -54,6 +57,7 @@ class Condition:
         guarded: Whether these must not be none.
         needs: What else must hold so that it can be evaluated.
         spoken: Of several conditions: the terms that one of them compares with words.
+        parts: The several conditions.
     """
 
     check: str
@@ -65,6 +69,7 @@ class Condition:
     guarded: bool = True
     needs: tuple[str, ...] = ()
     spoken: tuple[Term, ...] = ()
+    parts: tuple[Condition, ...] = ()
 
     @property
     def words(self) -> tuple[Term, ...]:
@@ -83,9 +88,14 @@ class Condition:
         some = (guard for term in self.terms for guard in (*term.guards, *(term.given if self.guarded else ())))
         return list(dict.fromkeys([*some, *self.needs]))
 
-    def names(self, about: Collection[str]) -> bool:
-        """Return whether it speaks of one of these terms."""
-        return any(each in term.text for term in self.terms for each in about)
+    def speaks(self, about: Collection[str]) -> int:
+        """Return of how many of these arguments (`args.id`) and words it speaks."""
+        return len(words_in(self.check).intersection(about)) + sum("." in each and each in self.check for each in about)
+
+    @property
+    def level(self) -> int:
+        """How far it is from what calls and states show: counts are tried after what they show as it is."""
+        return int(any(term.of in ("count", "time") for term in self.terms))
 
     @property
     def is_open(self) -> bool:
@@ -97,6 +107,10 @@ class Condition:
         """Itself with its guards."""
         return " and ".join([*self.guards, f"({self.check})"])
 
+    def within(self, rows: int) -> Condition:
+        """Return itself of these rows alone."""
+        return replace(self, true=self.true & rows, known=self.known & rows)
+
     def negated(self) -> Condition:
         """Return the opposite, of the same kind."""
         check = _OPPOSITE.get(self.check.split(" ")[1], "") if self.check.count(" ") == 2 else ""
@@ -105,13 +119,19 @@ class Condition:
         return replace(self, check=text, true=self.fails)
 
 
+@lru_cache(maxsize=100_000)
+def words_in(text: str) -> frozenset[str]:
+    """Return the words of a text or of an expression's names, as far as their forms share a beginning."""
+    return frozenset(word.lower().rstrip("s")[:STEM] for word in re.findall(r"[A-Z]?[a-z]{2,}", text))
+
+
 def conjoined(some: Sequence[Condition], rows: int) -> Condition:
     """Return conditions as one, which is known in all of these rows: what cannot be evaluated does not hold."""
     if len(some) == 1 and not some[0].guards:
         return some[0]
     true, cost = reduce(and_, (one.true for one in some)), sum(one.cost for one in some)
-    words = tuple(term for one in some for term in one.words)
-    return Condition(" and ".join(one.whole for one in some), "conjunction", true, rows, cost, spoken=words)
+    words, whole = tuple(term for one in some for term in one.words), " and ".join(one.whole for one in some)
+    return Condition(whole, "conjunction", true, rows, cost, spoken=words, parts=tuple(some))
 
 
 _OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
@@ -193,6 +213,12 @@ def build_conditions(terms: Sequence[Term]) -> list[Condition]:
     return list({one.check: one for one in both if one.known}.values())
 
 
+def are_any(counts: Sequence[Term]) -> Iterator[Condition]:
+    """Yield whether there are any things of those that are counted, both ways round."""
+    for one in (COUNT.of(term) for term in counts if term.where("counts") == term.where("number")):
+        yield from (one, one.negated()) if one.known else ()
+
+
 def of_items(many: Term, states: Sequence[Any]) -> Iterator[Condition]:
     """Yield conditions that every item of a list argument fulfils: those over its items as rows of their own."""
     rows = [(at, item) for at, some in enumerate(many.values) if isinstance(some, list) for item in some]
@@ -204,7 +230,7 @@ def of_items(many: Term, states: Sequence[Any]) -> Iterator[Condition]:
     every = (1 << len(rows)) - 1
     terms = build_terms([item for _, item in rows], [states[at] for at in owners], "state", ITEM) if rows else []
     for one in build_conditions(terms):
-        if one.kind in TRUSTED and one.names([ITEM]):
+        if one.kind in TRUSTED and any(ITEM in term.text for term in one.terms):
             known = listed & ~rows_of(every & ~one.known)
             true = known & ~rows_of(every & ~one.true)
             check, needs = (f"all({text} for {ITEM} in {many.text})" for text in (one.check, " and ".join(one.guards)))
@@ -225,7 +251,11 @@ def combine(a: Term, b: Term, sign: str) -> Term:
 
 
 def constants(
-    terms: Sequence[Term], failed: int, lawful: int, documented: Documented = MappingProxyType({})
+    terms: Sequence[Term],
+    failed: int,
+    lawful: int,
+    documented: Documented = MappingProxyType({}),
+    about: Collection[str] = (),
 ) -> list[Condition]:
     """Return conditions with a constant that hold in the lawful rows and not in the failed ones, or tell words."""
     given, fields = ([term for term in terms if term.of == of] for of in ("argument", "state"))
@@ -233,25 +263,31 @@ def constants(
     found: list[Condition] = []
     sides = list(places(failed)), list(places(lawful))
     lengths = derive(given, "len({})", dict | list | str, len)
-    for term in [*terms, *lengths, *sums]:
+    names = {key.text for term in terms if term.of == "lookup" for key in term.keys}
+    for term in [*(term for term in terms if term.text not in names), *lengths, *sums]:
         bad, good = ([value for at in rows if (value := term.values[at]) is not MISSING] for rows in sides)
         if bad and good:
-            found += _seen(term, bad, good, documented)
+            found += _seen(term, bad, good, documented, about) if term.of != "count" else ()
             if term.where("number") and not term.where("flag"):
                 few, many = ([value for value in some if is_number(value)] for some in (bad, good))
                 found += _threshold(term, few, many, documented.get(PROSE, ()))
     return found
 
 
-def _seen(term: Term, bad: list[Any], good: list[Any], documented: Documented) -> Iterator[Condition]:
-    """Yield the words that a term has, and sets: the document's; those of lawful rows where new ones are hardly met."""
+def _seen(
+    term: Term, bad: list[Any], good: list[Any], documented: Documented, about: Collection[str]
+) -> Iterator[Condition]:
+    """Yield the words that a term has, and sets: the document's; those of one side whose values were met again."""
     own = documented.get(term.text.rpartition(".")[2], ())
     counts, odd = (Counter(quote(value) for value in some if _is_scalar(value)) for some in (good, bad))
     known = {quote(value): value for value in (*good, *bad) if _is_scalar(value)}
-    is_closed = sum(count == 1 for count in counts.values()) <= UNMET * len(good)
-    sides = [some for some in (counts if is_closed else {}, odd) if 1 < len(some) <= MOST_SEEN]
+    once, odd_once = (sum(count == 1 for count in some.values()) for some in (counts, odd))
+    closed = [*([counts] if once <= UNMET * len(good) else ()), *([odd] if 2 * odd_once <= len(odd) else ())]
+    sides = [some for some in closed if 1 < len(some) <= MOST_SEEN]
     apart = [[known[each] for each in some] for some in sides] if not counts.keys() & odd.keys() else []
-    words = [[value] for value in known.values() if len(known) <= MOST_WORDS]
+    apart = [some for some in apart if not any(_is_single(term, value) for value in some)]
+    few = known.values() if len(known) <= MOST_WORDS else ()
+    words = [[value] for value in few if words_in(str(value)).intersection(about) or not _is_single(term, value)]
     for few in [*words, *([list(own)] if len(own) > 1 else ()), *apart]:
         said = sorted(map(quote, few))
         check = f"{term.text} in [{', '.join(said)}]" if len(few) > 1 else f"{term.text} == {said[0]}"
@@ -260,6 +296,16 @@ def _seen(term: Term, bad: list[Any], good: list[Any], documented: Documented) -
         form = Form("", kind, ("scalar",), lambda value, few=few: _is_scalar(value) and value in few, len(few), False)
         one = replace(form.of(term), check=check)
         yield from (one, one.negated())
+
+
+def _is_single(term: Term, value: Any) -> bool:
+    """Return whether a value names a single thing: an identifier, or one that only one thing has that is looked up."""
+    if isinstance(value, str) and _IDENTIFIER.fullmatch(value):
+        return True
+    if term.of != "lookup" or not term.keys:
+        return False
+    rows = [at for at, each in enumerate(term.values) if each == value]
+    return len({tuple(str(key.values[at]) for key in term.keys) for at in rows}) < MANY
 
 
 def _threshold(term: Term, bad: list[Any], good: list[Any], named: Sequence[Any]) -> Iterator[Condition]:
@@ -271,6 +317,10 @@ def _threshold(term: Term, bad: list[Any], good: list[Any], named: Sequence[Any]
         if not all(SIGNS[sign](value, edge) for value in bad):
             form = Form(f"{{}} {sign} {quote(edge)}", kind, ("number",), partial(SIGNS[_TURNED[sign]], edge), cost=2)
             yield form.of(term)
+    low, high = min(good), max(good)
+    if min(bad) < low and high < max(bad):
+        text = f"({{0}} >= {quote(low)} and {{0}} <= {quote(high)})"
+        yield Form(text, "constant", ("number",), lambda value: low <= value <= high, cost=3).of(term)
 
 
 _is_scalar = TESTS["scalar"]

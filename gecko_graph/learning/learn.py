@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from ..real.learned import fill_contracts
 from ..state import JsonObject
-from ..tools import Toolkit
+from ..tools import Toolkit, ToolSpec
 from ..values.documents import format_document
 from ..values.observation import BadRows, Observation
 from ..world.world import check_setup
 from .conditions import documented_in
 from .miner import mine
-from .replay import Contradiction, find_contradictions
+from .replay import Contradiction, find_contradictions, without_explained
 from .sample import Sampler, find_opposites
+from .shows import unread_before
+
+MOST_ALIKE = 4
+"""Tools whose refusals of the same kinds are looked at beside a tool's own."""
 
 Progress = Callable[[str, int, int], None]
 
@@ -57,7 +62,7 @@ class Learned:
 
     def count_rules(self) -> dict[str, int]:
         """Return how many rules are established, proposed and refuted."""
-        clauses: Iterable[Any] = (clause for one in self.contracts.values() for clause in one["requires"])
+        clauses: Iterable[Any] = (each for one in self.contracts.values() for each in one.get("requires", ()))
         return dict(Counter(str(clause["evidence"]["status"]) for clause in clauses if "evidence" in clause))
 
     def write(self, path: str | Path) -> None:
@@ -85,7 +90,7 @@ def learn_contracts(
     sampler = Sampler(toolkit, BadRows() if bad is None else bad)
     sampler.add(rows)
     learned = Learned({}, sampler.bad, proposals=sampler.proposals(), sample=sampler)
-    names = sampler.tools()
+    names, rows_of = sampler.tools(), lru_cache(maxsize=MOST_ALIKE)(sampler.rows)
     schemas = [schema for tool in toolkit for schema in (tool.parameters, tool.result)]
     documented: dict[str, list[Any]] = {}
     for field_name, value in dict.fromkeys(each for schema in schemas for each in documented_in(schema)):
@@ -93,16 +98,36 @@ def learn_contracts(
     for number, name in enumerate(names, 1):
         if progress:
             progress(name, number, len(names))
-        tool, some = toolkit[name], sampler.rows(name)
+        tool, some = toolkit[name], rows_of(name)
         if odd := find_opposites(row for _, row in some):
             learned.notes.append(f"{name}: {len(odd)} calls were both answered and refused in one state: {odd[0]}")
         learned.propose(find_contradictions(tool, (row for _, row in some)))
-        made, unknown = mine(tool, some, documented)
+        alike = ((toolkit[other], rows_of(other)) for other in sampler.refused_alike(name)[:MOST_ALIKE])
+        made, unknown = mine(tool, some, documented, alike)
+        own = tool.contract.data.get("requires", ()) if tool.contract else ()
+        made |= {"requires": without_explained(tool, made.get("requires", []), own, (row for _, row in some))}
         if filled := fill_contracts(toolkit, {name: made}):
             learned.contracts.update(filled)
             learned.unknown[name] = unknown
+        learned.notes.extend(_missing_reads(toolkit, tool, [row for _, row in some], unknown))
+    learned.contracts.update(_observing(toolkit, learned.contracts))
     if unsaid := [name for name in names if toolkit[name].effect is None]:
         learned.notes.append(f"nobody says what only reads: give {', '.join(unsaid)} an `effect`, read or write")
     if sampler.left_out > 0:
         learned.notes.append(f"{sampler.left_out:,} rows repeat others, or are beyond the sample of each branch")
     return learned
+
+
+def _observing(toolkit: Toolkit, known: JsonObject) -> JsonObject:
+    """Return the contracts of reads that say no more than what they show."""
+    left = {tool.name: tool.contract for tool in toolkit.observing if tool.name not in known}
+    return {name: {**one.data, "requires": []} for name, one in left.items() if one and {*one.data} == {"observes"}}
+
+
+def _missing_reads(
+    toolkit: Toolkit, tool: ToolSpec, rows: Sequence[Observation], unknown: Sequence[str]
+) -> Iterator[str]:
+    """Yield which reads would tell why a write is refused, where its rows do not know what they show."""
+    is_open = not tool.reads and any("without a known reason" in each for each in unknown)
+    if reads := ", ".join(unread_before(toolkit, rows)) if is_open else "":
+        yield f"{tool.name}: nothing explains some refusals: more could be learned if each call came after {reads}"

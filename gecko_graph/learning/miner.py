@@ -4,120 +4,45 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from functools import reduce
+from dataclasses import replace
+from functools import cache, reduce
 from operator import or_
-from typing import Any, cast
+from typing import cast
 
 from ..contracts.contract import Contract
 from ..errors import ContractError
 from ..state import Json, JsonObject
 from ..tools import ToolSpec
-from ..values.difference import make_patch
-from ..values.digest import digest
-from ..values.observation import HOLE, Observation, is_masked, without_masked
+from ..values.observation import HOLE, Observation, is_masked
 from ..values.patch import tokens
 from ..values.places import as_text
-from ..world.shown import without_marks
-from .changes import Lawful, Program, cover, find_effects, shape_of
-from .conditions import MOST_SEEN, PROSE, Documented, build_conditions, forms_of, numbers_in, of_items, places
+from .changes import Program, cover, find_effects, shape_of
+from .conditions import (
+    MOST_SEEN,
+    Documented,
+    forms_of,
+    places,
+    words_in,
+)
 from .explain import Explainer, richer
+from .rows import Alike, Rows, beside, known_value
 from .rules import ESTABLISHED, EXCEPTIONS, PROPOSED, Rule, Sample, find_region, find_rules, said, weigh
-from .terms import MISSING, Term, build_terms, grouped, quote
+from .terms import MISSING, Term, build_terms, quote
 
-CHUNK, MOST_PARTS = 12, 6
-"""Conditions in one clause, for an expression has a limit; values of an argument that may be branches."""
+CHUNK = 12
+"""Conditions in one clause, for an expression has a limit."""
 
-_BRACES = r"\{[{%]"
+_BRACES, _HOLES = r"\{[{%]", r"\{\{.*?\}\}"
 OUTSIDE, UNLEARNED = "outside of what was seen", "its result was not learned"
 
 
-@dataclass(slots=True)
-class _Rows:
-    """The rows of a tool, and what is drawn from them."""
-
-    tool: ToolSpec
-    branches: Sequence[str]
-    rows: Sequence[Observation]
-    args: list[JsonObject]
-    sample: Sample
-    holes: dict[str, Term] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, tool: ToolSpec, found: Sequence[tuple[str, Observation]], documented: Documented) -> _Rows:
-        branches, rows = [branch for branch, _ in found], [_without_marks(row) for _, row in found]
-        properties = tool.parameters.get("properties", {})
-        defaults = {name: rule.get("default") if isinstance(rule, dict) else None for name, rule in properties.items()}
-        args = [{**defaults, **{key: _known(each) for key, each in row.args.items()}} for row in rows]
-        states = [MISSING if row.before is None else _known(row.before) for row in rows]
-        about = (str(rule.get("description", "")) for rule in properties.values() if isinstance(rule, dict))
-        documented = {**documented, PROSE: numbers_in(tool.description, *about)}
-        terms = build_terms(args, states, "state")
-        lawful = sum(1 << at for at, branch in enumerate(branches) if not branch)
-        starts = [row.question if row.before is None else digest(row.before) for row in rows]
-        lists = (term for term in terms if term.of == "argument" and term.where("list"))
-        conditions = [*build_conditions(terms), *(one for many in lists for one in of_items(many, states))]
-        sample = Sample(lawful, [row.digest[:12] for row in rows], starts, terms, conditions, documented)
-        return cls(tool, branches, rows, args, sample)
-
-    def lawful(self) -> Lawful:
-        """Return what the lawful rows show; what a tool that only reads has changed is known to be nothing."""
-        some = {at: self.rows[at] for at in places(self.sample.lawful)}
-        befores = {at: row.before for at, row in some.items() if row.before is not None}
-        afters = {at: row.before if row.change is None and self.tool.reads else row.after for at, row in some.items()}
-        known = {at: after for at, after in afters.items() if after is not None}
-        results = {at: row.result for at, row in some.items()}
-        return Lawful(dict(enumerate(self.args)), befores, known, results, _parts(self.sample))
-
-    def kinds(self) -> list[tuple[str, int]]:
-        """Return the kinds of refusals with their rows, the most frequent first.
-
-        Kinds whose messages differ in one word are one where a term has that word: `order is shipped`, `is cancelled`.
-        """
-        found = grouped((at, branch) for at, branch in enumerate(self.branches) if branch)
-        alike: dict[tuple[str, str], dict[str, str]] = {}
-        for kind in sorted(found):
-            for word in re.finditer(r"[^\W\d_]+", kind):
-                alike.setdefault((kind[: word.start()], kind[word.end() :]), {})[kind] = word[0]
-        for (before, after), words in alike.items():
-            is_new = len(words) > 1 and words.keys() <= found.keys()
-            if is_new and (term := self._find_word(words, found)):
-                found[kind := before + HOLE + after] = reduce(or_, (found.pop(each) for each in words))
-                self.holes[kind] = term
-        return sorted(found.items(), key=lambda pair: (-pair[1].bit_count(), pair[0]))
-
-    def _find_word(self, words: Mapping[str, str], found: Mapping[str, int]) -> Term | None:
-        """Return what in the state is the word of each kind, wherever it is known."""
-        seen = {at: word for kind, word in words.items() for at in places(found[kind])}
-        for term in (term for term in self.sample.terms if term.of != "argument"):
-            known = {at: word for at, word in seen.items() if term.values[at] is not MISSING}
-            right = [word for at, word in known.items() if term.values[at] == word]
-            if {*right} == {*words.values()} and len(right) >= (1 - EXCEPTIONS) * len(known):
-                return term
-        return None
-
-
-def _without_marks(row: Observation) -> Observation:
-    """Return a row whose state holds what is known, and not which reads have shown it: no rule is about that."""
-    if row.before is None:
-        return row
-    before, was = without_marks(row.before), row.after
-    after = was if was is None else without_marks(was)
-    change = row.change if after is was else make_patch(before, after)
-    return replace(row, before=before, change=change)
-
-
-def _known(value: Json) -> Any:
-    """Return a value without what was masked in it, MISSING for an unknown one."""
-    if isinstance(value, dict):
-        return without_masked(value)
-    return MISSING if is_masked(value) else value
-
-
 def mine(
-    tool: ToolSpec, found: Sequence[tuple[str, Observation]], documented: Documented
+    tool: ToolSpec,
+    found: Sequence[tuple[str, Observation]],
+    documented: Documented,
+    others: Alike = (),
 ) -> tuple[JsonObject, list[str]]:
     """Return what a tool's rows say of it as a contract, and what they have not shown.
 
@@ -125,8 +50,10 @@ def mine(
         tool: The tool.
         found: Its rows, each with its branch: "" for a lawful one, else the kind of its refusal.
         documented: Constants that the tools' documents name.
+        others: Tools that are refused alike, with their rows.
     """
-    whole, unknown = _Rows.of(tool, found, documented), list[str]()
+    whole, unknown = Rows.of(tool, found, documented), list[str]()
+    whole.others = cache(lambda: [*beside(whole, found, others)])
     refusing, doubts = _requirements(whole, unknown)
     seen = whole.sample.lawful.bit_count()
     refusals = {kind: rows.bit_count() for kind, rows in whole.kinds()}
@@ -145,14 +72,18 @@ def mine(
     return _loadable(tool, {**parts, "requires": requires}, evidence, unknown), unknown
 
 
-def _requirements(whole: _Rows, unknown: list[str]) -> tuple[list[JsonObject], list[str]]:
+def _requirements(whole: Rows, unknown: list[str]) -> tuple[list[JsonObject], list[str]]:
     """Return the clauses of refusals, and conditions outside of which nothing is known."""
     found: list[tuple[Rule, int, Json]] = []
     explainer = Explainer(whole.sample.terms, has_tables=False)
     rare = 0
     for kind, rows in whole.kinds():
         error = _error(whole, kind, rows, explainer)
-        rules, left = find_rules(whole.sample, rows, re.findall(r"args\.\w+", as_text(error)))
+        about = {*re.findall(r"args\.\w+", as_text(error)), *words_in(re.sub(_HOLES, "", as_text(error)))}
+        rules, left = find_rules(whole.sample, rows, about)
+        if left.bit_count() > EXCEPTIONS * rows.bit_count():
+            more, left = _shared_rules(whole, left, about)
+            rules += more
         found += [(rule, rows, error) for rule in rules]
         if left.bit_count() > EXCEPTIONS * rows.bit_count():
             if not rules and rows.bit_count() >= PROPOSED:
@@ -174,7 +105,21 @@ def _requirements(whole: _Rows, unknown: list[str]) -> tuple[list[JsonObject], l
     return clauses, list(dict.fromkeys(doubts))
 
 
-def _never(whole: _Rows) -> list[JsonObject]:
+def _shared_rules(whole: Rows, failed: int, about: Collection[str]) -> tuple[list[Rule], int]:
+    """Return what other tools' refusals of the same kind say of these, as far as the tool has the same arguments.
+
+    It only warns: that the kind is the same is read from the message.
+    """
+    for both in whole.others():
+        alike = next((rows for _, rows in both.kinds() if not failed & ~rows), 0)
+        rules, left = find_rules(both.sample, alike, about) if alike & ~whole.sample.every else ([], failed)
+        if rules and not failed & left:
+            every = whole.sample.every
+            return [one.within(every) for one in rules if one.rows & every], 0
+    return [], failed
+
+
+def _never(whole: Rows) -> list[JsonObject]:
     """Return the warning of a tool that was refused each time: a call that is lawful may not have been tried yet."""
     count, (kind, rows) = len(whole.rows), whole.kinds()[0]
     told = f"refused each of {count} times, {rows.bit_count()} of them by {re.sub(_BRACES, HOLE, kind)}"
@@ -196,7 +141,7 @@ def _clauses(sample: Sample, rule: Rule, error: Json, name: str) -> tuple[list[J
     return made, unseen
 
 
-def _error(whole: _Rows, kind: str, rows: int, explainer: Explainer) -> Json:
+def _error(whole: Rows, kind: str, rows: int, explainer: Explainer) -> Json:
     """Return the error of refusals of one kind as a template, `…` where nothing explains a part."""
     word = whole.holes.get(kind)
     rows &= word.where("there") if word else rows
@@ -218,7 +163,7 @@ def _apart(sample: Sample, inside: int, odd: int) -> list[str]:
     return ["False"] if odd.bit_count() > EXCEPTIONS / 2 * (odd | inside).bit_count() else []
 
 
-def _forms(whole: _Rows) -> list[str]:
+def _forms(whole: Rows) -> list[str]:
     """Return what all lawful calls have in common in their forms: outside of it nothing is known."""
     lawful = list(places(whole.sample.lawful))
     checks: list[str] = []
@@ -238,7 +183,7 @@ def _passing(doubts: Sequence[str]) -> Iterator[JsonObject]:
         yield {"id": f"forms-{number // CHUNK + 1}", "check": check, "pass": OUTSIDE}
 
 
-def _answers(whole: _Rows, unknown: list[str], evidence: JsonObject, doubts: list[str]) -> JsonObject:
+def _answers(whole: Rows, unknown: list[str], evidence: JsonObject, doubts: list[str]) -> JsonObject:
     """Return effects and result, as far as they are known; what effects need is added to the doubts."""
     # a call whose arguments are masked shows not what becomes of them
     masked = sum(1 << at for at, row in enumerate(whole.rows) if is_masked(row.args))
@@ -246,7 +191,9 @@ def _answers(whole: _Rows, unknown: list[str], evidence: JsonObject, doubts: lis
     lawful = whole.lawful()
     # only of lawful calls: what is looked up has other fields where it is refused
     after, before = (
-        build_terms(whole.args, [_known(some[at]) if at in some else MISSING for at in range(len(whole.rows))], root)
+        build_terms(
+            whole.args, [known_value(some[at]) if at in some else MISSING for at in range(len(whole.rows))], root
+        )
         for some, root in ((lawful.afters, "state"), (lawful.befores, "before"))
     )
     results = Explainer([*richer(after), *(term for term in richer(before) if "before" in term.text)])
@@ -271,17 +218,6 @@ def _answers(whole: _Rows, unknown: list[str], evidence: JsonObject, doubts: lis
     apart = [_before(each) for each in (*_apart(sample, sample.lawful & ~odd, odd), *known)] if returns else []
     made["returns"] = _returns(returns, apart) if returns else {"cases": [{"pass": UNLEARNED}]}
     return made
-
-
-def _parts(sample: Sample) -> list[int]:
-    """Return parts of the lawful rows that may be branches: by an argument's few values, by the plainest conditions."""
-    found: list[int] = []
-    for term in (term for term in sample.terms if term.of == "argument"):
-        values = grouped((at, repr(term.values[at])) for at in places(sample.lawful))
-        found += values.values() if len(values) <= MOST_PARTS else ()
-    plain = [one for one in sample.conditions if one.kind in ("membership", "flag", "existence")]
-    sides = [one.true & sample.lawful for one in sorted(plain, key=lambda one: (one.cost, one.check))]
-    return [*found, *(side for side in dict.fromkeys(sides) if side.bit_count() >= PROPOSED)][: 6 * MOST_PARTS]
 
 
 Branches = list[tuple[str, Program]]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 from ..models.answer import AT_ONCE, finish
@@ -18,6 +19,7 @@ from ..world.world import World
 from .learn import Learned, Progress
 from .observation import observe_world
 from .replay import open_run
+from .shows import reads_of
 
 LIMIT, A_ROUND, VALUES, TIMEOUT_S = 200, 3, 12, 30.0
 _ODD: tuple[Json, ...] = ("no-such-thing", "", 0, -1, 1_000_000, None)
@@ -35,6 +37,7 @@ def probe(
     """Make calls on a sandbox, where nothing is lost, and return what they came to.
 
     A call is made for what is not known of it: first where rival rules disagree, then where rows have shown nothing.
+    Reads that show what a write meets are made before it, where that is not known.
 
     Args:
         toolkit: The tools, whose real functions lead to the sandbox.
@@ -45,8 +48,8 @@ def probe(
     """
     world, pool, done, count = World(learned.apply(toolkit), observe=observe), _Pool(learned), set[str](), 0
     while calls := [(tool, args) for tool in world.toolkit if tool.real for args in _choose(tool, pool, world, done)]:
-        for tool, args in calls[: limit - count]:
-            done.add(digest([tool.name, args]))
+        done |= {digest([tool.name, args]) for tool, args in calls}
+        for tool, args in islice(_with_reads(calls, world), limit - count):
             count += 1
             if progress:
                 progress(tool.name, count, limit)
@@ -58,6 +61,14 @@ def probe(
         if count >= limit:
             break
     return observe_world(world, source="probe")
+
+
+def _with_reads(calls: Iterable[tuple[ToolSpec, JsonObject]], world: World) -> Iterator[tuple[ToolSpec, JsonObject]]:
+    """Yield calls, before a write the reads of what is not known in the state that it meets."""
+    for tool, args in calls:
+        if not tool.reads:
+            yield from ((read, some) for read, some in reads_of(world.toolkit, args, world.state) if read.real)
+        yield tool, args
 
 
 class _Pool:

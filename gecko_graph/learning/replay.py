@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -90,6 +90,26 @@ def _answers(contract: Contract, tool: ToolSpec, row: Observation, before: JsonO
                 yield "effects", place
     except (EvaluationFailed, PatchConflict) as failure:
         yield "effects", f"cannot be evaluated: {failure}"[:200]
+
+
+def without_explained(
+    tool: ToolSpec, clauses: Sequence[JsonObject], others: Sequence[JsonObject], rows: Iterable[Observation]
+) -> list[JsonObject]:
+    """Return learned clauses without those that are not established, and whose refusals all others explain as well."""
+    named = [Contract.load({"requires": [each]}, where=tool.name) for each in others]
+    refused, gone = [row for row in rows if row.status == "error"], set[str]()
+    for clause in (each for each in clauses if each.get("evidence", {}).get("status", "established") != "established"):
+        own = Contract.load({"requires": [clause]}, where=tool.name)
+        hit = [row for row in refused if _fires(own, tool, row)]
+        if hit and all(any(_fires(one, tool, row) for one in named) for row in hit):
+            gone |= {clause["id"], f"{clause['id']}-rivals"}
+    return [each for each in clauses if each.get("id") not in gone]
+
+
+def _fires(contract: Contract, tool: ToolSpec, row: Observation) -> bool:
+    """Return whether a clause refuses a call, or warns of it."""
+    run = open_run(contract, tool, row)
+    return run.refusal() is not None or bool(run.warned)
 
 
 def open_run(contract: Contract, tool: ToolSpec, row: Observation, seed: int = 0) -> ContractRun:

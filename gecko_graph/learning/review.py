@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 from ..contracts.contract import Contract
+from ..contracts.words import in_words
 from ..errors import ContractError, GeckoError
 from ..state import JsonObject
 from ..tools.lessons import REFUSED
@@ -37,10 +38,12 @@ class Proposal(NamedTuple):
         return "check" in self.rule or self.rule.get("part") == "requires"
 
     def shown(self) -> str:
-        """Return the rule as it stands in the file, as YAML, without its evidence."""
+        """Return the rule in words, and as it stands in the file, as YAML, without its evidence."""
         said = {key: value for key, value in self.rule.items() if key not in ("id", "evidence", *EVIDENCE)}
         parts = [format_document({key: value}, ".yaml").strip() for key, value in said.items()]
-        return "\n".join(part[1:-1] if part.startswith("{") else part for part in parts)  # a key a line
+        words = in_words(str(said.get("check", "")))
+        parts = [part[1:-1] if part.startswith("{") else part for part in parts]  # a key a line
+        return "\n".join([*([f"# lawful if {words}"] if words else []), *parts])
 
     def decide(self, word: Literal["accept", "drop"], *, by: str, check: str = "") -> None:
         """Put a decision into the contract: what is accepted is established by a name, what is dropped is gone.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from math import exp, lgamma, log2
 from typing import Any
 
@@ -23,7 +24,7 @@ CHANCE, SURE = 0.05, 0.001
 """Chance that one of so many conditions would fit so many rows by accident, below which it is told, and may refuse."""
 
 STARTS, PERHAPS = 2, "perhaps refused: "
-MOST_RIVALS, MOST_RULES, MOST_CONJOINED, HALF = 5, 4, 3, 0.5
+MOST_RIVALS, MOST_RULES, MOST_CONJOINED, SPOKEN, HALF = 5, 4, 3, 3, 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,13 @@ class Rule:
     rivals: Sequence[Condition]
     rows: int
     evidence: JsonObject = field(compare=False)
+
+    def within(self, rows: int) -> Rule:
+        """Return it of these rows alone; what others have shown of it refuses nothing."""
+        best, *rivals = (one.within(rows) for one in (self.best, *self.rivals))
+        status = "refuted" if self.evidence["against"] else "proposed"
+        kept = {key: each for key, each in self.evidence.items() if key != "lacks"}
+        return Rule(best, rivals, self.rows & rows, {**kept, "status": status})
 
 
 @dataclass(slots=True)
@@ -70,7 +78,7 @@ def find_rules(sample: Sample, failed: int, about: Collection[str] = ()) -> tupl
     Args:
         sample: All rows.
         failed: Those of this kind.
-        about: Terms that its message shows: of conditions that fit alike those that speak of them are taken.
+        about: What its message shows: of conditions that fit alike those are taken that speak of more of it.
     """
     rules: list[Rule] = []
     left = failed
@@ -85,25 +93,35 @@ def find_rules(sample: Sample, failed: int, about: Collection[str] = ()) -> tupl
 
 def _find_rule(sample: Sample, failed: int, about: Collection[str]) -> Rule | None:
     """Return the rule that explains most of the refusals: of the trusted tiers, before one with constants."""
-    pool = [*sample.conditions, *constants(sample.terms, failed, sample.lawful, sample.documented)]
-    fitting = [(one, hit) for one in pool if (hit := _hits(sample, one, failed))]
-    if not fitting:
-        return None
+    pool = [*sample.conditions, *constants(sample.terms, failed, sample.lawful, sample.documented, about)]
+    beside: dict[tuple[int, int], set[tuple[int, int]]] = {}
+    for one in pool:
+        for level, count in product(range(one.level, 2), range(min(one.speaks(about), SPOKEN) + 1)):
+            beside.setdefault((level, count), set()).add((one.true, one.known))
     whole = (1 - EXCEPTIONS) * failed.bit_count()
 
-    def rank(pair: tuple[Condition, int]) -> tuple[bool, int, int, bool, int, str]:
+    def chance(one: Condition, hit: int) -> float:
+        rows = hit.bit_count(), failed.bit_count(), (sample.lawful & one.known).bit_count()
+        return chance_of(*rows, len(beside[one.level, min(one.speaks(about), SPOKEN)]))
+
+    fitting = [(one, hit) for one in pool if (hit := _hits(sample, one, failed))]
+    # numbers happen to be larger than others too often to explain a part
+    told = [
+        (one, hit)
+        for one, hit in fitting
+        if (one.kind != "comparison" or hit.bit_count() >= whole) and chance(one, hit) <= CHANCE
+    ]
+    if not told:
+        return None
+
+    def rank(pair: tuple[Condition, int]) -> tuple[bool, int, int, int, int, str]:
         one, hit = pair
         against, is_whole = (sample.lawful & one.fails).bit_count(), hit.bit_count() >= whole
         # one that explains (nearly) all, by the plainest kind; else the one that explains most
         first = TIERS[one.kind] if is_whole else -hit.bit_count()
-        return not is_whole, first, against, not one.names(about), one.cost, one.check
+        return not is_whole, first, against, -one.speaks(about), one.cost, one.check
 
-    best, rows = min(fitting, key=rank)
-    tried = len({(one.true, one.known) for one in pool if not best.names(about) or one.names(about)})
-    chance = chance_of(rows.bit_count(), failed.bit_count(), (sample.lawful & best.known).bit_count(), tried)
-    # numbers happen to be larger than others too often to explain a part
-    if chance > CHANCE or (best.kind == "comparison" and rows.bit_count() < whole):
-        return None
+    best, rows = min(told, key=rank)
     rivals = [
         one
         for one, hit in sorted(fitting, key=lambda pair: (pair[0].cost, pair[0].check))
@@ -116,7 +134,9 @@ def _find_rule(sample: Sample, failed: int, about: Collection[str]) -> Rule | No
     # that something is in a place where it must not be may stand for its not being in another
     is_turned = best.kind == "membership" and best.check.startswith("not (")
     is_sure = rows.bit_count() >= (1 - EXCEPTIONS) * (failed & best.known).bit_count() and not is_turned
-    return Rule(best, rivals[:MOST_RIVALS], rows, _evidence(sample, best, rows, chance, len(rivals), is_sure))
+    return Rule(
+        best, rivals[:MOST_RIVALS], rows, _evidence(sample, best, rows, chance(best, rows), len(rivals), is_sure)
+    )
 
 
 def _conjoin(sample: Sample, failed: int, about: Collection[str]) -> Rule | None:
@@ -125,8 +145,12 @@ def _conjoin(sample: Sample, failed: int, about: Collection[str]) -> Rule | None
     if region is None:
         return None
     rows, true = region.true & failed, sample.every & ~region.true
+    tried = len({(one.true, one.known) for one in sample.conditions}) ** max(1, len(region.parts))
+    chance = chance_of(rows.bit_count(), failed.bit_count(), sample.lawful.bit_count(), tried)
+    if chance > 1:  # so many of them would fit as well by accident
+        return None
     best = Condition(f"not ({region.whole})", "conjunction", true, sample.every, region.cost)
-    return Rule(best, (), rows, _evidence(sample, best, rows, 1, 0, False))
+    return Rule(best, (), rows, _evidence(sample, best, rows, chance, 0, False))
 
 
 def _hits(sample: Sample, one: Condition, failed: int) -> int:
@@ -198,12 +222,12 @@ def find_region(sample: Sample, inside: int, outside: int, about: Collection[str
     It grows by the condition that gains most. One that would be outside of all of those by accident tells nothing, but
     where it takes half of the rows: what it leaves out is unknown then.
     """
-    every = [*sample.conditions, *constants(sample.terms, outside, inside, sample.documented)]
+    every = [*sample.conditions, *constants(sample.terms, outside, inside, sample.documented, about)]
     pool, chosen = [one for one in every if not one.is_open], list[Condition]()
     rows, others = inside, outside
     while rows and others.bit_count() > EXCEPTIONS / 2 * min(rows.bit_count(), outside.bit_count()):
         found = [
-            (_gain(one, rows, others), one.names(about), -TIERS[one.kind], -one.cost, one.check, one) for one in pool
+            (_gain(one, rows, others), one.speaks(about), -TIERS[one.kind], -one.cost, one.check, one) for one in pool
         ]
         gain, *_, best = max(found, key=lambda each: each[:5], default=(0, None))
         if best is None or len(chosen) == MOST_CONJOINED or gain <= 0:

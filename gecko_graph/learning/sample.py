@@ -107,6 +107,11 @@ class Sampler:
         """Return the tools that rows speak of, as the toolkit has them."""
         return [name for name in self.toolkit.names if name in self.counts]
 
+    def refused_alike(self, tool: str) -> list[str]:
+        """Return other tools that have refused calls with the same messages."""
+        own = self.counts[tool].keys() - {"", OTHER}
+        return [name for name in self.tools() if name != tool and own & self.counts[name].keys()]
+
     def rows(self, tool: str) -> list[tuple[str, Observation]]:
         """Return a tool's sample, with the branch of each: in the order of their digests."""
         found = [

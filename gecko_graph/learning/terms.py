@@ -152,8 +152,18 @@ def _fields(
     for key in stable_fields(values):
         inner, name = [_at(value, [key]) for value in values], member(text, key)
         yield Term(name, inner, cost, of, keys)
-        if depth < DEPTH and _mostly(inner, dict):
+        if depth < DEPTH and _mostly(inner, dict) and not is_collection(inner):
             yield from _fields(inner, name, of, depth + 1, cost + 1, keys)
+
+
+def is_collection(values: Sequence[Any]) -> bool:
+    """Return whether these objects hold things of one kind by their keys: no rule names a single one of them."""
+    held = [value for value in values if isinstance(value, dict) and value]
+    things = [(key, thing) for value in held for key, thing in value.items()]
+    if not things or not all(isinstance(thing, dict) for _, thing in things):
+        return False
+    is_own = all(key in map(str, thing.values()) for key, thing in things if thing)
+    return is_own or len({frozenset(value) for value in held}) > 1 or any(map(str.isdigit, things[0][0]))
 
 
 def _cursors(fields: Sequence[Term]) -> Iterator[Term]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -21,15 +21,16 @@ from ..models.view import view
 from ..state import JsonObject, RoleUsage
 from ..tools import Toolkit, ToolSpec
 from ..tools.descriptions import describe_tool
-from ..values.digest import digest
+from ..values.digest import digest, pack
 from ..values.observation import Observation, mask_values
 from .learn import Learned
 from .miner import UNLEARNED
-from .replay import NAMED, contradicted, open_run
+from .replay import NAMED, contradicted, open_run, without_explained
 from .rules import EXCEPTIONS, PROPOSED, said, weigh
 
 ROUNDS, COUNTER, WRITTEN_TOKENS = 2, 10, 800
 MINED_CHARS, ROW_CHARS = 6_000, 700
+FORGOTTEN = "not known any more"
 _VALUE = r"(?:args|(?:state|at\([^()]*\))(?:\.\w+)*)\.\w+|at\([^()]*\)"
 _FORMS = {
     "membership": rf"(?:{_VALUE}) (?:not )?in (?:{_VALUE})",
@@ -71,8 +72,14 @@ def estimate(toolkit: Toolkit, learned: Learned, prompts: Prompts, model_name: s
 
 def drafts_of(toolkit: Toolkit, learned: Learned) -> list[Draft]:
     """Return a draft for each tool that was learned from rows alone."""
-    sample, mined = learned.sample, [pair for pair in learned.contracts.items() if not toolkit[pair[0]].contract]
-    return [Draft(toolkit[name], sample.rows(name), one) for name, one in mined] if sample else []
+    sample, contracts = learned.sample, {tool.name: tool.contract for tool in toolkit if tool.contract}
+    mined = [
+        pair for pair in learned.contracts.items() if {*getattr(contracts.get(pair[0]), "data", ())} <= {"observes"}
+    ]
+    rows = {name: sample.rows(name) for name in sample.tools()} if sample else {}
+    examples = [_show(row, None) for some in rows.values() for row in [_example(some)] if row]
+    places = {place[0] for tool in toolkit.observing if tool.contract for place in tool.contract.observed}
+    return [Draft(toolkit[name], rows[name], one, examples, places) for name, one in mined if name in rows]
 
 
 def kind_of_check(check: str) -> str:
@@ -87,6 +94,10 @@ class Draft:
     tool: ToolSpec
     rows: Sequence[tuple[str, Observation]]
     mined: JsonObject
+    examples: Sequence[str] = ()
+    """A call of each tool that was done."""
+    places: Collection[str] = ()
+    """Keys of the state that only reads show."""
     clauses: list[JsonObject] = field(default_factory=list)
     parts: JsonObject = field(default_factory=dict)
     counter: list[str] = field(default_factory=list)
@@ -97,12 +108,14 @@ class Draft:
         """Return the question: what the tool's document, its refusals and the miner say, and what was refuted."""
         first = {branch: row for branch, row in reversed(self.rows)}
         counts = Counter(branch for branch, _ in self.rows if branch)
-        errors = [f"{count} x {kind}: {_show(first[kind])}" for kind, count in counts.most_common()]
-        states = [row.before for _, row in self.rows if row.before]
+        errors = [f"{count} x {kind}: {_show(first[kind], self.places)}" for kind, count in counts.most_common()]
+        # the one of which most is known
+        state = max((row.before for _, row in self.rows if row.before), key=lambda one: len(pack(one)), default=None)
         variables = {
             "tool": "\n".join([describe_tool(self.tool), *_documented_errors(self.tool)]),
             "errors": cut("\n".join(errors), budget=MINED_CHARS),
-            "state": view(dict(mask_values(states[0])), budget=MINED_CHARS // 2) if states else "",
+            "state": view(_marked(mask_values(state), self.places), budget=MINED_CHARS // 2) if state else "",
+            "examples": cut("\n".join(self.examples), budget=MINED_CHARS),
             "mined": cut(json.dumps(mask_values(self.mined), ensure_ascii=False), budget=MINED_CHARS),
             "counter": "\n".join(self.counter[:COUNTER]),
         }
@@ -144,7 +157,9 @@ class Draft:
         more = {"lawful": lawful.count(False), "rivals": 0, "by": "model"}
         named = [row.digest[:12] for row in against[:NAMED]]
         evidence = weigh(form, count, starts, named, is_clear=2 * sum(lawful) < len(lawful), **more)
-        self.counter += [f"`{clause['check']}` refuses a call that was done: {_show(row)}" for row in against[:2]]
+        self.counter += [
+            f"`{clause['check']}` refuses a call that was done: {_show(row, self.places)}" for row in against[:2]
+        ]
         says = said(clause.pop("error"), evidence)
         return {**clause, **says, "evidence": evidence}
 
@@ -166,7 +181,7 @@ class Draft:
                 continue
             some = [row for branch, row in self.rows if not branch and row.before is not None]
             wrong = [(row, place) for row in some for at, place in contradicted(tool, row) if at == part]
-            self.counter += [f"{part}, otherwise at {place}: {_show(row)}" for row, place in wrong[:3]]
+            self.counter += [f"{part}, otherwise at {place}: {_show(row, self.places)}" for row, place in wrong[:3]]
             if len(some) - len(wrong) >= PROPOSED and len(wrong) <= EXCEPTIONS * len(some):
                 self.parts[part] = given[part]
                 said = {"status": "proposed", "for": len(some) - len(wrong), "by": "model"}
@@ -181,7 +196,8 @@ class Draft:
         evidence = {**self.mined.get("evidence", {}), **self.parts.get("evidence", {})}
         open_result = {"returns": {"cases": [{"pass": UNLEARNED}]}} if "effects" in self.parts else {}
         made = {**self.mined, **open_result, **self.parts, "evidence": evidence}
-        made["requires"] = [*named, *self.mined.get("requires", [])]
+        rows = [row for _, row in self.rows]
+        made["requires"] = [*named, *without_explained(self.tool, self.mined.get("requires", []), named, rows)]
         try:
             Contract.load(made, where=self.tool.name).fit(self.tool.parameters)
         except ContractError as error:
@@ -207,6 +223,22 @@ def _documented_errors(tool: ToolSpec) -> list[str]:
     ]
 
 
-def _show(row: Observation) -> str:
-    said = {"args": row.args, "status": row.status, "result": row.result, "before": row.before, "change": row.change}
+def _example(rows: Sequence[tuple[str, Observation]]) -> Observation | None:
+    return next((row for branch, row in rows if not branch), None)
+
+
+def _marked(state: JsonObject | None, places: Collection[str]) -> JsonObject | None:
+    """Return a state with a mark in the place of what reads have shown and a write may have changed since."""
+    held = {place: state[place] for place in places if isinstance(state.get(place), dict)} if state else {}
+    marked = {
+        place: {key: FORGOTTEN if thing == {} else thing for key, thing in things.items()}
+        for place, things in held.items()
+    }
+    return {**state, **marked} if state else state
+
+
+def _show(row: Observation, places: Collection[str] | None = ()) -> str:
+    said: JsonObject = {"args": row.args, "status": row.status, "result": row.result}
+    more = {"before": _marked(row.before, places), "change": row.change} if places is not None else {"tool": row.tool}
+    said |= more
     return cut(json.dumps(mask_values(said), ensure_ascii=False), budget=ROW_CHARS)

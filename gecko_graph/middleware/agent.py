@@ -71,6 +71,8 @@ from .turns import open_turn
 Mode = Literal["simulate", "hybrid", "preview", "shadow", "guard"]
 SIMULATED, REHEARSED, GATED = ("simulate", "hybrid"), ("simulate", "hybrid", "preview", "shadow"), ("preview", "guard")
 
+MARKED = ("drift", "departure", "unclear", "undocumented", "may_refuse")
+"""What a message says of a real call."""
 OPEN = (
     "{name} was not carried out: a call before it in the same message has no answer, because it waits for a person or "
     "has failed. Make this call again when that one is answered."
@@ -364,7 +366,7 @@ class GeckoMiddleware(AgentMiddleware):
         """Return the real result with its marks, and the update that books it."""
         record = next(each for each in live.records() if each["step"]["call"]["id"] == entry["call"]["id"])
         marks: JsonObject = {"simulated": False, "rung": "real", "made_up": False}
-        marks |= {key: entry[key] for key in ("drift", "departure", "unclear", "undocumented") if entry.get(key)}
+        marks |= {key: each for key, each in entry.items() if key in MARKED and each}
         request.runtime.stream_writer(
             event("gecko.change", attempt=0, call=entry["call"], patch=record["step"]["outcome"]["patch"], **marks)
         )

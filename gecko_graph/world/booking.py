@@ -10,6 +10,8 @@ from typing import Any
 
 from langgraph.config import get_config
 
+from ..contracts.clauses import tell_rule
+from ..contracts.words import in_words
 from ..models.ask import AnyAsk, Reply, Work
 from ..models.formatting import format_json
 from ..models.node import NodeScope
@@ -191,7 +193,8 @@ def withdraw_refuted(request: RungRequest, entry: ExecutedCall) -> list[str]:
     checks = [str(each["evidence"]["check"]) for each in (refusal.violations if refusal else ()) if "evidence" in each]
     for check in checks:
         contract.withdraw(check)
-        LOG.warning("%s: a real call contradicts a learned rule, which refuses no more: %s", request.tool.name, check)
+        told = in_words(check) or check
+        LOG.warning("%s: a real call contradicts a learned rule, which refuses no more: %s", request.tool.name, told)
     return checks
 
 
@@ -233,6 +236,8 @@ def _note_marks(request: RungRequest, outcome: Outcome, entry: ExecutedCall, unk
     marks: Any = {"unclear": [*request.unclear, *unknown], "undocumented": [problem] if problem else []}
     found: Any = {key: texts for key, texts in marks.items() if texts}
     entry.update(found)
+    if request.contract and request.contract.warned and not request.tool.reads:
+        entry["may_refuse"] = [*map(tell_rule, request.contract.warned)]
     if entry["status"] == "error" and (entry.get("undecided") or entry.get("by") == "person"):
         found["undecided"] = True
     return {**outcome, **found}

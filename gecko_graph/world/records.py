@@ -201,6 +201,8 @@ class ExecutedCall(TypedDict):
     """Preconditions that could not be evaluated in the state before it."""
     undocumented: NotRequired[list[str]]
     """How its result breaks the documented schema."""
+    may_refuse: NotRequired[list[str]]
+    """Rules that are only proposed and that it breaks."""
     refuted: NotRequired[list[str]]
     """Learned rules that would have refused it: they refuse no more."""
     undecided: NotRequired[bool]

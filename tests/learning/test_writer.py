@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from gecko_graph import Models
 from gecko_graph.cli.tools import converse
+from gecko_graph.contracts.language.functions import FUNCTIONS
 from gecko_graph.learning.learn import learn_contracts
 from gecko_graph.learning.writer import ROUNDS, drafts_of, estimate, kind_of_check, propose_rules
 from gecko_graph.models.prompts import Prompts
 from gecko_graph.testing import recorded, reply_to
+from gecko_graph.values.observation import Observation
 
+from . import library
 from .shop import rows, toolkit
 
 RIGHT = {
@@ -170,3 +175,47 @@ def test_the_cost_is_known_before():
 )
 def test_kinds_of_checks(check, kind):
     assert kind_of_check(check) == kind
+
+
+def test_the_writer_sees_what_was_forgotten_a_call_of_each_tool_and_all_functions():
+    learned = learn_contracts(library.toolkit(), library.rows(60))
+    draft = next(one for one in drafts_of(library.toolkit(), learned) if one.tool.name == "extend")
+    variables = draft.ask(0).variables
+    assert all(f'"tool": "{name}"' in variables["examples"] for name in ("lend", "extend", "end", *library.LISTS))
+    draft.rows = [("", Observation("extend", {"loan_id": "L1"}, "ok", {}, {"loans": {"L1": {}}, "cart": {}}))]
+    assert '"L1": "not known any more"' in (shown := draft.ask(0).variables["state"])
+    assert '"cart": {}' in shown
+    prompt = Prompts().render("contract_writer", variables)
+    assert [name for name in FUNCTIONS if not re.search(rf"\b{name}\b", prompt.user)] == []
+
+
+def test_what_was_mined_and_a_models_rule_explains_is_dropped():
+    few = [row for row in library.rows(120) if "shut" not in str(row.result) or row.args["start"][11:13] != "08"]
+    open_ = {
+        "check": "int(args.start[11:13]) >= 9 and int(args.start[11:13]) < 17",
+        "error": "the library is shut then",
+    }
+    learned = learn_contracts(library.toolkit(), few)
+
+    def shut():
+        rules = learned.contracts["lend"]["requires"]
+        return [one["id"] for one in rules if "evidence" in one and "shut" in str(one.get("pass", one.get("error")))]
+
+    before = shut()
+    replies = [
+        {"requires": [open_]} if draft.tool.name == "lend" else {} for draft in drafts_of(library.toolkit(), learned)
+    ]
+    converse(propose_rules(library.toolkit(), learned), Models(recorded(contract_writer=replies)))
+    assert before
+    assert shut() == ["written-1"]
+
+
+def test_what_was_mined_and_a_written_contract_explains_is_dropped():
+    one = {"check": "int(args.start[11:13]) >= 9 and int(args.start[11:13]) < 17", "error": "shut"}
+    bare = library.toolkit()
+    written = bare.with_contracts({"contracts": {"lend": {"requires": [one]}}})
+    rows = library.rows(120)
+    assert "shut then" in str(learn_contracts(bare, rows).contracts["lend"]["requires"])
+    kept = learn_contracts(written, rows).contracts["lend"]["requires"]
+    assert "shut then" not in str(kept)
+    assert "perhaps refused" in str(kept)

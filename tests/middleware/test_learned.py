@@ -45,7 +45,7 @@ def test_a_refused_write_shows_rule_and_evidence_and_a_read_is_never_refused(run
     out = run(start(bank, saver and saver(), message, "No.", **more), TASK, THREAD)
     assert bank.calls == [("balance",)]
     assert "12 refusals" in said_by(out)
-    assert RULE["check"] in said_by(out)
+    assert "lawful if the amount is less than 20" in said_by(out)
 
 
 @pytest.mark.parametrize(("written", "refused"), [({"fact": "paid"}, True), ({"requires": []}, False)])
@@ -65,7 +65,7 @@ def test_a_person_may_have_it_made(run, mode, word, caplog):
     bank, rows = Bank(), []
     agent = start(bank, InMemorySaver(), calls(pay("a", 30)), "Done.", mode=mode, observe=rows.append)
     asked = run(agent, TASK, THREAD)["__interrupt__"][0].value
-    assert RULE["check"] in asked["action_requests"][0]["description"]
+    assert "lawful if the amount is less than 20" in asked["action_requests"][0]["description"]
     out = run(agent, Command(resume={"id": asked["id"], "decisions": [{"type": word}]}), THREAD)
     assert "__interrupt__" not in out
     assert bank.calls == ([PAID] if word == "approve" else [])

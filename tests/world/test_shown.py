@@ -134,6 +134,9 @@ CASES = [
     ("all(state.pets[i].name == 'Flo' for i in args.ids if i in state.pets)", True),
     ("all(state.pets[i].name == 'Flo' for i in ['P1', 'P2'] if i != 'P2')", True),
     ("any(p.vet == v and p.kind == 'cat' for p in state.pets.values() for v in ['V1'])", False),
+    ("at(state.pets, [args.id]).name == 'Flo'", True),
+    ("at(state.pets, [args.other, 'name'], '') == ''", False),
+    ("at(state.pets, args.ids).name == 'Flo'", False),  # nobody knows which key
     ("any(p.name for v in ['V1'] for p in state.pets.values() if p.vet == v and p.kind == 'cat')", True),
 ]
 

@@ -110,7 +110,7 @@ def _root_of(node: ast.AST | None) -> str | None:
 
 
 def _keyed(node: ast.AST) -> tuple[ast.expr | None, ast.expr | None, Sequence[ast.AST]]:
-    """Return owner and key of `owner[key]`, `owner.key`, `owner.get(key)` and `key in owner`, and the other parts."""
+    """Return owner and key of `owner[key]`, `at(owner, [key])`, `owner.get(key)`, `key in owner`, and other parts."""
     match node:
         case ast.Attribute():
             return node.value, ast.Constant(node.attr), ()
@@ -118,6 +118,8 @@ def _keyed(node: ast.AST) -> tuple[ast.expr | None, ast.expr | None, Sequence[as
             return node.value, node.slice, ()
         case ast.Call(func=ast.Attribute(value=owner, attr="get"), args=[key, *others]):
             return owner, key, (*others, *node.keywords)
+        case ast.Call(func=ast.Name(id="at"), args=[owner, ast.List(elts=[key, *deeper]), *others]):
+            return owner, key, (*deeper, *others, *node.keywords)
         case ast.Call(func=ast.Attribute(value=owner)):
             return owner, None, (*node.args, *node.keywords)
         case ast.Compare(left=key, ops=[ast.In() | ast.NotIn()], comparators=[owner]):
