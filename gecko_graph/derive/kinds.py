@@ -76,7 +76,7 @@ def _of_item(one: Operation, found: Things, paths: Paths) -> Kind:
     if method == "put":
         if not ({"post", "put"} & of.at.keys()):
             return Kind("upsert", "PUT of an item, and nothing else makes one", found)
-        whole = bool(one.body.required & of.fields.keys()) and "patch" in of.each
+        whole = bool(one.body.required & of.fields.keys())
         return Kind("replace" if whole else "update", "PUT of an item", found)
     if method == "post" and "patch" not in found.each and _shares(one, of):
         return Kind("update", "POST of an item with its fields, and no PATCH", found)
@@ -153,7 +153,7 @@ def _below_collection(one: Operation, paths: Paths) -> Kind | None:
     found, last = paths.things.get(one.slot[:-1]), one.slot[-1] if one.slot else ""
     if found is None or one.method not in ("get", "post"):
         return None
-    if plain(last) in COUNTING and (_counter(one.result) is not None):
+    if plain(last) in COUNTING and (counter_of(one.result) is not None):
         return Kind("count", "counts the items of a collection", found)
     if one.lists is None or not one.lists.fields or not found.fields:
         return None
@@ -167,7 +167,7 @@ def _below_collection(one: Operation, paths: Paths) -> Kind | None:
     return None
 
 
-def _counter(shape: Shape) -> tuple[str, ...] | None:
+def counter_of(shape: Shape) -> tuple[str, ...] | None:
     """Return where a result holds a count."""
     if shape.types and shape.types <= {"integer", "number"}:
         return ()

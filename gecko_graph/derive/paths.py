@@ -101,6 +101,8 @@ class Things:
     is_made: bool = False
     """Whether an operation makes items."""
     singular: str = ""
+    root: str = ""
+    """The key of the state that holds them."""
     at: Mapping[str, Operation] = field(default_factory=dict)
     """What is done with the whole of it, by method."""
     each: Mapping[str, Operation] = field(default_factory=dict)
@@ -166,6 +168,18 @@ class Paths:
             word = plain(re.sub(r"^by[-_]?", "", slot[-1], flags=re.IGNORECASE))
             if of and not each.at and (key := next((name for name in of.fields if plain(name) == word), None)):
                 each.of, each.key = of, key
+
+    def below(self, things: Things) -> list[Things]:
+        """Return the collections that belong to an item."""
+        item = (*things.slot, VAR)
+        return [
+            one for slot, one in self.things.items() if slot[: len(item)] == item and slot.count(VAR) == item.count(VAR)
+        ]
+
+    def wires(self, one: Operation) -> list[tuple[str, str]]:
+        """Return the variables of an operation's path: the word in the path, and the argument."""
+        places = one.tool.binding.places if one.tool.binding else {}
+        return [(places[name][1] if name in places else name, name) for name in one.variables]
 
     def above(self, slot: Slot) -> Iterator[tuple[Things, int]]:
         """Yield the collections whose items a path leads through, each with its number of variables up to there."""

@@ -71,7 +71,7 @@ class Scope:
 
     __slots__ = (
         *("_cpu", "_excused", "_made", "_room", "call_id", "deadline", "holes", "lets", "limits", "place", "seed"),
-        *("partial", "shows", "trusts", "unread", "values", "__weakref__"),
+        *("assumes", "doubts", "partial", "shows", "trusts", "unread", "values", "__weakref__"),
     )
 
     def __init__(
@@ -95,6 +95,10 @@ class Scope:
         """Root keys of collections of which reads have shown a part, with the fields of the parts shown whole."""
         self.shows: Mapping[str, str] = {}
         """By root key the reads that would show more."""
+        self.assumes = False
+        """Whether a thing counts as there of which nothing is known."""
+        self.doubts: list[str] = []
+        """What may make the values wrong that were found, for the mark of the result."""
         self._made: dict[str, int] = {}
         self.place = ""
         self.start()
@@ -185,6 +189,13 @@ class Hole:
     """A part of a result that the contract leaves open, with the reason."""
 
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Blank:
+    """A value that stands where nothing is known, so that a result has its form."""
+
+    value: Json
 
 
 def given(value: Any) -> Json:
@@ -306,7 +317,7 @@ def copy_json(scope: Scope, value: Any, depth: int = 0) -> Json:
             key: member if type(member) in _PLAIN else copy_json(scope, member, depth + 1)
             for key, member in value.items()
         }
-    if type(given(value)) in _PLAIN or type(value) is Hole:
+    if type(given(value)) in _PLAIN or type(value) in (Hole, Blank):
         return cast("Json", value)
     raise Fault(f"{type(value).__name__} is not a JSON value")
 
