@@ -47,7 +47,7 @@ PATHS = {
 }
 DOCUMENT = {"openapi": "3.1.0", "info": {"title": "Library", "version": "1"}, "paths": PATHS}
 STATE = {"books": {"B-1": {"title": "Dune"}}, "loans": {}}
-LENT = {"id": "lent", "description": "a book is lent", "check": "state.loans | length == 1"}
+LENT = {"id": "lent", "description": "a book is lent", "check": "len(state.loans) == 1"}
 
 
 def write_case(folder, users, **more):

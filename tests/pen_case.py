@@ -34,7 +34,7 @@ OPENAPI = {
                 "x-contract": {
                     "requires": [{"check": "args.item not in state.box", "error": "it is in the box"}],
                     "effects": [{"op": "add", "path": ["box", "-"], "value": "{{ args.item }}"}],
-                    "returns": "{{ state.box | length }}",
+                    "returns": "{{ len(state.box) }}",
                 },
             }
         }

@@ -36,7 +36,7 @@ def show(one: Any) -> str:
     if kind == "arg":
         return "args.n"
     if kind == "calls":
-        return "(calls | length)"
+        return "len(calls)"
     if kind == "size":
         return f"({show(rest[0])} | length)"
     if kind == "not":

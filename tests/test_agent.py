@@ -13,7 +13,7 @@ from gecko_graph.errors import ToolkitError
 from gecko_graph.testing import recorded
 
 APPROVE = {"type": "approve"}
-ITEMS = [{"description": "one order is left", "check": "state.orders | length == 1"}]
+ITEMS = [{"description": "one order is left", "check": "len(state.orders) == 1"}]
 TASK = {
     "messages": [("user", "Order 3 pens, cancel that, order ink")],
     "task_state": {"orders": {}},

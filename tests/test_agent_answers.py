@@ -25,7 +25,7 @@ __all__ = ["shop"]
 
 PEN = [PLAN[0], {"say": "Ordered."}]
 GOLD = [{"call": "order", "args": {"item": "gold", "quantity": 900}}, {"say": "Ordered."}]
-ORDERED = [{"description": "ordered", "check": "state.orders | length == 1"}]
+ORDERED = [{"description": "ordered", "check": "len(state.orders) == 1"}]
 ONE = {"messages": [HumanMessage("Order 3 pens", id="m1")], "task_state": {"orders": {}}, "checklist": ORDERED}
 PLACES = ["alone", "as a node", "two deep", "in a tool", "sent"]
 AGAIN = Command(resume={"decisions": [APPROVE]})
@@ -275,7 +275,7 @@ def test_keys_for_services_are_derived_and_equal_for_every_try():
 
 def test_equal_calls_of_one_plan_are_two_calls(shop):
     plan = [*[{"call": "order", "args": {"item": "pen", "quantity": 3}}] * 2, {"say": "Ordered."}]
-    checks = [{"description": "two", "check": "state.orders | length == 2"}]
+    checks = [{"description": "two", "check": "len(state.orders) == 2"}]
     agent = start(shop, InMemorySaver(), plan, interrupt_on="none")
     out = agent.invoke({**ONE, "messages": [("user", "Order 3 pens twice")], "checklist": checks}, thread())
     assert out["execution"]["status"] == "done"

@@ -74,7 +74,7 @@ def mail(subject: str, text: str) -> dict:
 
 def run(agent: Any, given: Any = None) -> tuple[list[dict], dict]:
     """Return the questions of a run, and what came of it."""
-    items = [{"description": "shipped", "check": "state.ship is defined"}]
+    items = [{"description": "shipped", "check": "defined(state.ship)"}]
     task = {"messages": [("user", "Order ST, ship it, mail the customer")], "task_state": {}, "checklist": items}
     out = agent.invoke(given or task, {"configurable": {"thread_id": "1"}})
     return [action for each in out.get("__interrupt__", ()) for action in each.value["action_requests"]], out

@@ -31,7 +31,7 @@ def refused(name, **args):
 
 
 def test_what_one_check_uses_is_not_taken_from_another_in_any_order():
-    items = checked(*["state.orders | values | length > 0"] * 30, "state.orders | length == 3")
+    items = checked(*["len(state.orders.values()) > 0"] * 30, "len(state.orders) == 3")
     for seed in (0, 1, 2):
         random.Random(seed).shuffle(items)
         ruled = judge_by_rule(items, before=ORDERS, after=ORDERS, steps=[], answer="")
@@ -63,13 +63,13 @@ BOTH = [made("add", ADD), made("burn", BURN)]
         (["calls[0].name == 'add'"], BOTH, [BURNT]),
         (["calls[0].args.x == 1"], [refused("burn"), made("burn", BURN, x=1)], []),
         ([TRAY], [made("add", ADD), made("burn", BURN, what="bills")], [BURNT]),
-        ([TRAY, "calls | length == 2"], BOTH, [BURNT]),
-        ([TRAY, "all(c in calls, c.status == 'ok')"], BOTH, [BURNT]),
-        (["not any(c in calls, c.name == 'sell')"], [made("burn", BURN)], [BURNT]),
+        ([TRAY, "len(calls) == 2"], BOTH, [BURNT]),
+        ([TRAY, "all(c.status == 'ok' for c in calls)"], BOTH, [BURNT]),
+        (["not any(c.name == 'sell' for c in calls)"], [made("burn", BURN)], [BURNT]),
         (["calls[1].status == 'ok'", "calls[0].args.x == 1"], BOTH, []),
-        (["any(c in calls, c.args.what == 'diary')"], [made("burn", BURN, what="diary")], []),
-        (["any(c in calls, c.args.what == 'bills')"], [made("burn", BURN, what="diary")], [BURNT]),
-        (["state.diary | length == 0"], [made("burn", BURN)], []),
+        (["any(c.args.what == 'diary' for c in calls)"], [made("burn", BURN, what="diary")], []),
+        (["any(c.args.what == 'bills' for c in calls)"], [made("burn", BURN, what="diary")], [BURNT]),
+        (["len(state.diary) == 0"], [made("burn", BURN)], []),
         (["answer == 'x'"], [made("burn", BURN)], [BURNT]),
         ([], [made("burn", BURN)], []),
     ],
@@ -125,12 +125,12 @@ def test_an_attempt_of_many_changes_is_looked_through_in_linear_time():
     ]
     after = {key: {str(n): n for n in range(12_000)} for key in before}
     started = time.process_time()
-    assert unasked_changes(checked("state.read | length > 0"), before=before, after=after, steps=steps) == []
+    assert unasked_changes(checked("len(state.read) > 0"), before=before, after=after, steps=steps) == []
     assert time.process_time() - started < 10, "0.3 s; a comparison of every change with every place takes 40"
 
 
 def test_a_limit_that_stops_a_check_fails_it_and_says_so():
-    (item,) = checked("(state.orders | values) + (state.orders | values) | length >= 0 and answer * 99999999 != ''")
+    (item,) = checked("state.orders.values() + len(state.orders.values()) >= 0 and answer * 99999999 != ''")
     holds, reason = judge_by_rule([item], before=ORDERS, after=ORDERS, steps=[], answer="x")["0"]
     assert not holds
     assert reason.startswith("its check cannot be evaluated: ")

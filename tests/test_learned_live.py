@@ -26,7 +26,7 @@ RULES = [
     {"id": "refusal-2", "check": INK, "pass": "perhaps refused: no ink", "evidence": {**EVIDENCE, "for": 4}},
 ]
 LEARNED = {"contracts": {"order": {"requires": RULES}}}
-DONE = [{"description": "it is ordered", "check": "state.orders | length >= 1"}]
+DONE = [{"description": "it is ordered", "check": "len(state.orders) >= 1"}]
 TASK = {"messages": [("user", "Order 9 pens, or 3 ink")], "task_state": {"orders": {}}, "checklist": DONE}
 MANY = {"call": "order", "args": {"item": "pen", "quantity": 9}}
 SOME = {"call": "order", "args": {"item": "ink", "quantity": 3}}

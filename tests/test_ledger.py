@@ -160,7 +160,7 @@ def test_a_rehearsal_s_record_says_it_too_also_over_turns():
         checkpointer=InMemorySaver(),
     )
     thread = {"configurable": {"thread_id": "1"}}
-    items = [{"description": "two", "check": "true"}]
+    items = [{"description": "two", "check": "True"}]
     start = {**START, "runtime_state": {}}
     first = gecko.invoke({"messages": [("user", "Go")], "task_state": start, "checklist": items}, thread)
     assert first["rehearsal"]["verdict"]["status"] == "accepted"
@@ -196,7 +196,7 @@ def test_no_real_call_is_made_on_what_is_only_supposed():
         interrupt_on="none",
         checkpointer=InMemorySaver(),
     )
-    items = [{"description": "x", "check": "true"}]
+    items = [{"description": "x", "check": "True"}]
     given = {"configurable": {"thread_id": "1"}}
     agent.invoke({"messages": [("user", "Go")], "task_state": {"done": {"x": 1}}, "checklist": items}, given)
     assert shipped == ["x"]

@@ -85,7 +85,7 @@ def test_a_rule_that_is_none_or_no_text_is_nothing(rule):
 
 @pytest.mark.parametrize(
     ("effect", "contract", "status"),
-    [("read", None, "ok"), ("write", {"requires": [{"check": "true", "error": "e"}]}, "ok"), ("write", None, "error")],
+    [("read", None, "ok"), ("write", {"requires": [{"check": "True", "error": "e"}]}, "ok"), ("write", None, "error")],
 )
 def test_only_a_write_that_succeeds_without_a_contract_may_be_refused(effect, contract, status):
     spec = {"name": "start_engine", "description": "Start.", "parameters": SCHEMA}
@@ -95,8 +95,8 @@ def test_only_a_write_that_succeeds_without_a_contract_may_be_refused(effect, co
     assert ("may_refuse: " in prompt_of(seen, "You stand in for a tool")) is (status == "error")
 
 
-NOTHING_KNOWN = {"requires": [{"id": "forms-1", "check": "false", "pass": "outside of what was seen"}]}
-ONE_RULE = [{"check": "true", "error": "e"}]
+NOTHING_KNOWN = {"requires": [{"id": "forms-1", "check": "False", "pass": "outside of what was seen"}]}
+ONE_RULE = [{"check": "True", "error": "e"}]
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ ONE_RULE = [{"check": "true", "error": "e"}]
         (None, None, []),  # of unknown effect, and it changes nothing
         ("write", None, []),
         ("write", NOTHING_KNOWN, None),
-        ("write", {"requires": [*ONE_RULE, {"check": "false", "pass": "who knows"}]}, None),
+        ("write", {"requires": [*ONE_RULE, {"check": "False", "pass": "who knows"}]}, None),
         ("write", {"ensures": ONE_RULE}, None),
         ("write", {"requires": [{**ONE_RULE[0], "evidence": {"status": "established"}}]}, None),
     ],

@@ -17,7 +17,7 @@ from gecko_graph.tools import with_data
 
 START = {"free": ["mon-10", "tue-11"], "bookings": []}
 LOOK, BOOK, SAY = ({"call": "look", "args": {}}, {"call": "book", "args": {"slot": "mon-10"}}, {"say": "Done."})
-ITEMS = [{"description": "it is done", "check": "true"}]
+ITEMS = [{"description": "it is done", "check": "True"}]
 
 
 @pytest.fixture

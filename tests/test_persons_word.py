@@ -20,7 +20,7 @@ from tests.test_review import INK, REJECT, ask, decide, words
 
 __all__ = ["shop"]
 
-ALL_THREE = {"description": "all three", "check": "state.orders | length == 3"}
+ALL_THREE = {"description": "all three", "check": "len(state.orders) == 3"}
 
 
 def test_a_rejected_call_is_not_asked_about_again_in_its_turn_but_in_the_next_where_the_user_wants_it(shop):

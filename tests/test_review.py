@@ -261,7 +261,7 @@ def rooms(real: list[dict], *attempts: list[dict]) -> tuple[Any, list[str]]:
 FIND = {
     "messages": [("user", "Book a room")],
     "task_state": {"booked": []},
-    "checklist": [{"description": "booked", "check": "state.booked | length == 1"}],
+    "checklist": [{"description": "booked", "check": "len(state.booked) == 1"}],
 }
 
 

@@ -45,9 +45,9 @@ def test_a_planner_that_does_not_learn_ends_with_the_rules_reason(shop):
 
 
 def test_a_rule_about_the_state_sees_each_call_in_the_state_that_it_is_made_in(shop):
-    rules = [ALLOW, {"tool": "order", "when": "state.orders | length > 0", "then": "ask"}]
+    rules = [ALLOW, {"tool": "order", "when": "len(state.orders) > 0", "then": "ask"}]
     plan = [{"call": "order", "args": {"item": each, "quantity": 3}} for each in ("pen", "ink")]
-    items = [{"description": "two orders", "check": "state.orders | length == 2"}]
+    items = [{"description": "two orders", "check": "len(state.orders) == 2"}]
     agent = agent_of(shop, [*plan, {"say": "Ordered."}], interrupt_on=rules)
     (action,) = ask(agent, {**TASK, "checklist": items})["action_requests"]
     assert action["args"]["item"] == "ink"
@@ -215,7 +215,7 @@ def test_what_was_done_before_someone_says_something_else_is_in_the_next_answer(
     agent = create_gecko_agent(shop.toolkit(), model=model, checkpointer=InMemorySaver())
     ask(agent, {**TASK, "checklist": [{"description": "ordered", "check": "state.orders"}]})
     decide(agent, APPROVE, APPROVE)
-    nothing = [{"description": "nothing", "check": "true"}]
+    nothing = [{"description": "nothing", "check": "True"}]
     out = agent.invoke({"messages": [("user", "Leave it")], "checklist": nothing}, thread())
     text = out["messages"][-1].text
     assert "Done: order (item pen, quantity 3)" in text

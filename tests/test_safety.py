@@ -182,7 +182,7 @@ def test_parallel_attempts_commit_nothing_that_breaks_a_contract(spec, seed, lie
     context = context.model_copy(update={"ladder": ("contract", "model")})
     roles = {role: Acting(roles=liar.roles) for role in ("planner", "simulator", "state_updater")}
     gecko = create_gecko(safe.toolkit_of(spec), model=Models(**roles), context=context, checkpointer=InMemorySaver())
-    check = {"id": "any", "description": "all is well", "check": "state.a == before.a or true"}
+    check = {"id": "any", "description": "all is well", "check": "state.a == before.a or True"}
     out = gecko.invoke(
         {"messages": [("user", "Do 1, 2 or 3.")], "task_state": spec["start"], "checklist": [check]},
         {"configurable": {"thread_id": "a"}},

@@ -87,7 +87,7 @@ def test_a_result_that_breaks_its_postcondition_is_gone_and_its_tool_set_aside()
 @pytest.mark.parametrize(
     ("contract", "category"),
     [
-        ({"returns": [], "ensures": [{"check": "result | length > 0", "error": "nothing found"}]}, "empty"),
+        ({"returns": [], "ensures": [{"check": "len(result) > 0", "error": "nothing found"}]}, "empty"),
         ({"returns": {"a": 1}, "ensures": [{"check": "result.a > 1", "error": "too few"}]}, "semantic"),
         ({"returns": 0, "ensures": [{"check": "result > 0", "error": "too few"}]}, "semantic"),
         ({"returns": 1, "ensures": [{"check": "result > state.nowhere", "error": "?"}]}, "semantic"),

@@ -180,14 +180,14 @@ def test_verified_results_are_typed_facts_that_a_precondition_asks_for():
         result=numbers,
         contract={"fact": "last_found", "returns": "{{ at(state, [args.of]) }}"},
     )
-    typed = "facts.last_found is defined and facts.last_found.type.type == 'array' and 'find' not in facts"
+    typed = "defined(facts.last_found) and facts.last_found.type.type == 'array' and 'find' not in facts"
     use = Tool(
         shop.function("use", "Use what was found."),
         effect="write",
         contract={
             "requires": [{"check": typed, "error": "find something first"}],
             "effects": [{"op": "add", "path": ["used"], "value": "{{ facts.last_found.value }}"}],
-            "returns": {"used": "{{ facts.last_found.value | length }}"},
+            "returns": {"used": "{{ len(facts.last_found.value) }}"},
         },
     )
     tools = Toolkit.from_tools([find, use])
@@ -223,7 +223,7 @@ CHECKS: dict[str, tuple[str, Any]] = {
     "free": ("true", lambda n, state: True),
     "level": ("state.level >= 1", lambda n, state: state["level"] >= 1),
     "argument": ("args.n <= state.level", lambda n, state: n <= state["level"]),
-    "fact": ("facts.t0 is defined", lambda n, state: "t0" in [each["tool"] for each in state["log"]]),
+    "fact": ("defined(facts.t0)", lambda n, state: "t0" in [each["tool"] for each in state["log"]]),
     "unclear": ("state.nowhere > args.n", lambda n, state: False),
 }
 """Preconditions, and what they say of the state that a tool is called in."""
@@ -246,7 +246,7 @@ def random_tool(name, needs, answers, *, reads, made):
         results = {"bad": {"ok": False, "token": token}, "empty": {"ok": ""}, "form": token}
         return results.get(kind, {"ok": True, "token": token})
 
-    ensures = [{"check": "result.ok is string or result.ok", "error": "it is not ok"}]
+    ensures = [{"check": "isinstance(result.ok, str) or result.ok", "error": "it is not ok"}]
     requires = [{"check": CHECKS[each][0], "error": f"{each} does not hold", "effects": [FINE]} for each in needs]
     return Tool(
         shop.function(name, f"Do {name}.", n=NUMBER),
@@ -345,7 +345,7 @@ def was_met(record, made, this):
 
 
 def test_a_write_that_says_it_is_done_and_changed_nothing_is_an_inconsistent_update():
-    lost = {**shop.CONTRACTS["open_shop"], "effects": [{**shop.CONTRACTS["open_shop"]["effects"][0], "when": "false"}]}
+    lost = {**shop.CONTRACTS["open_shop"], "effects": [{**shop.CONTRACTS["open_shop"]["effects"][0], "when": "False"}]}
     lost["ensures"] = [{"check": "state.open", "error": "the shop is still closed"}]
     state = shop.start(open=False)
     out, _ = one(

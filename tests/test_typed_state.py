@@ -202,7 +202,7 @@ def test_the_agent_keeps_what_reality_breaks_and_goes_on_from_it():
         toolkit, model=Models(planner=planner), interrupt_on="none", checkpointer=InMemorySaver()
     )
     thread = {"configurable": {"thread_id": "1"}}
-    sold = [{"description": "one is sold", "check": "state.sold | length == 1"}]
+    sold = [{"description": "one is sold", "check": "len(state.sold) == 1"}]
     out = agent.invoke({"messages": [("user", "Sell ink")], "task_state": {"sold": {}}, "checklist": sold}, thread)
     assert out["task_state"] == {"sold": {"real-1000": "ink"}}
     (entry,) = out["execution"]["calls"]

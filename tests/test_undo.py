@@ -113,7 +113,7 @@ def agent_of(desk: Desk, *plans: list[dict], **more):
 
 def run(agent, *calls: dict) -> tuple[dict, list[str]]:
     """Have a plan approved; return what came of it, and what the approval said of each call."""
-    checks = [{"description": "anything", "check": "true"}]
+    checks = [{"description": "anything", "check": "True"}]
     given = {"messages": [("user", "do it")], "task_state": START, "checklist": checks}
     return approve(agent, agent.invoke(given, THREAD))
 
@@ -180,7 +180,7 @@ def test_each_turn_is_undone_once_however_often_it_is_asked_for(desk, asks):
     plans = [[PLAN[0], PLAN[-1]], *[[PLAN[-1]]] * 3, [PLAN[1], PLAN[-1]]]
     agent = agent_of(desk, *plans, interrupt_on=asks)
     approved = [APPROVE] if asks == "writes" else []
-    checks = [{"description": "anything", "check": "true"}]
+    checks = [{"description": "anything", "check": "True"}]
 
     def turn(text: str, **more) -> dict:
         out = agent.invoke({"messages": [("user", text)], "checklist": checks, **more}, THREAD)
@@ -214,7 +214,7 @@ def test_a_rejected_undo_can_be_asked_for_again(desk):
 @pytest.mark.parametrize("fault", [NotMade("no connection"), TimeoutError("no answer")])
 def test_of_an_undo_that_failed_half_way_the_rest_can_be_undone(desk, fault):
     agent = agent_of(desk, [*PLAN[:2], PLAN[-1]], interrupt_on="none")
-    checks = [{"description": "anything", "check": "true"}]
+    checks = [{"description": "anything", "check": "True"}]
     agent.invoke({"messages": [("user", "do it")], "task_state": START, "checklist": checks}, THREAD)
     desk.fault, is_known = fault, isinstance(fault, NotMade)
     out = undo(agent, "u1", *([] if is_known else [{"type": "skip"}]))
@@ -276,7 +276,7 @@ def test_without_anything_done_there_is_nothing_to_undo(desk):
 def test_other_messages_ask_for_no_undo(desk):
     agent = agent_of(desk, [PLAN[0], PLAN[-1]], [{"say": "I cannot."}])
     run(agent)
-    items = [{"description": "anything", "check": "true"}]
+    items = [{"description": "anything", "check": "True"}]
     out = agent.invoke({"messages": [HumanMessage("Undo what was done.")], "checklist": items}, THREAD)
     assert "__interrupt__" not in out  # the planner is asked
     assert "tea" in desk.notes.values()
@@ -320,7 +320,7 @@ def begin(saver: KillingSaver) -> tuple[Desk, dict]:
     """Carry out a plan; return the service, and the input that undoes it."""
     desk = Desk()
     agent = agent_of(desk, [*PLAN[:2], PLAN[-1]], interrupt_on="none", checkpointer=saver)
-    checks = [{"description": "anything", "check": "true"}]
+    checks = [{"description": "anything", "check": "True"}]
     agent.invoke({"messages": [("user", "do it")], "task_state": START, "checklist": checks}, THREAD)
     desk.log.clear()
     return desk, {"messages": [HumanMessage(**undo_message().model_dump() | {"id": "the-undo"})]}
@@ -368,7 +368,7 @@ def test_a_plan_that_is_made_again_takes_no_id_of_a_call_that_was_made(desk):
 
 def test_a_way_back_that_the_calls_before_forbid_is_not_told_as_one(desk):
     kit = desk.toolkit()
-    first = {"check": "calls | length == 0", "error": "only the first call may delete"}
+    first = {"check": "len(calls) == 0", "error": "only the first call may delete"}
     contract = kit["delete"].contract.data
     kit = kit.with_contracts({"contracts": {"delete": {**contract, "requires": [*contract["requires"], first]}}})
     now = {"notes": {"n1": "milk", "n2": "tea", "n3": "ink"}, "sent": []}
@@ -389,7 +389,7 @@ def test_an_embedded_agent_undoes_nothing_that_it_does_not_know(desk):
     builder.add_node("agent", agent_of(desk, plan, interrupt_on="none", checkpointer=None))
     builder.add_edge(START_NODE, "agent")
     parent = builder.compile(checkpointer=InMemorySaver())
-    checks = [{"description": "anything", "check": "true"}]
+    checks = [{"description": "anything", "check": "True"}]
     parent.invoke({"messages": [("user", "do it")], "task_state": START, "checklist": checks}, THREAD)
     for _ in range(2):
         out = parent.invoke({"messages": [undo_message()]}, THREAD)

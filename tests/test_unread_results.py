@@ -43,7 +43,7 @@ def test_the_agent_asks_what_came_of_the_call_and_does_not_make_it_again(value):
         interrupt_on="none",
         checkpointer=InMemorySaver(),
     )
-    given = {"messages": [("user", "Pay ann 3")], "task_state": STATE, "checklist": [{"check": "true"}]}
+    given = {"messages": [("user", "Pay ann 3")], "task_state": STATE, "checklist": [{"check": "True"}]}
     out = agent.invoke(given, THREAD)
     assert "not known whether it took effect" in out["__interrupt__"][0].value["action_requests"][0]["description"]
     out = agent.invoke(Command(resume={"decisions": [{"type": "happened", "message": '{"left": 97}'}]}), THREAD)

@@ -44,7 +44,7 @@ STOCK_UP = {
     "ensures": [{"check": "state.stock[args.name] <= 9", "error": "the shelf is full"}],
 }
 SHELF = Toolkit.from_tools(
-    FUNCTIONS, invariants=[{"check": "state.stock | values | sum < 15", "error": "the room is full"}]
+    FUNCTIONS, invariants=[{"check": "sum(state.stock.values()) < 15", "error": "the room is full"}]
 ).declare(
     Tool("stock_up", contract=STOCK_UP),
     Tool("sell", simulate=simulated_sell),
@@ -80,7 +80,7 @@ def rehearsed(toolkit: Toolkit, messages: list, state: dict, models: dict, conte
     told = [{"calls": [{"call": name, "args": args} for name, args in calls]} for calls in messages]
     planner = recorded(planner=[[*told, {"say": "done"}]])
     gecko = create_gecko(toolkit, model=Models(**models, planner=planner), context=context)
-    checks = [{"id": "any", "description": "anything", "check": "true"}]
+    checks = [{"id": "any", "description": "anything", "check": "True"}]
     run = gecko.invoke({"messages": [("user", "do it")], "task_state": state, "checklist": checks})
     return run["rehearsal"]["attempts"][0]
 

@@ -19,7 +19,7 @@ from gecko_graph import Models, Tool, Toolkit, create_gecko, create_gecko_agent
 from gecko_graph.testing import recorded
 
 ROOT = Path(gecko_graph.__file__).parent
-ITEMS = [{"description": "it is paid", "check": "true"}]
+ITEMS = [{"description": "it is paid", "check": "True"}]
 CONTRACT = {"requires": [{"check": "args.amount > 0", "error": "no"}], "effects": [], "returns": "paid"}
 
 

@@ -162,7 +162,7 @@ def of_single_turn(task: SingleTask, number: int, checker: Checker) -> Problem:
     def checks(turn: int, before: JsonObject, seen: Sequence[Json]) -> list[ChecklistItem]:
         right = right_calls(task)
         made = [_made(call, right.count(call)) for call in right]
-        each_once = dict.fromkeys([f"calls | length == {len(right)}", *made])
+        each_once = dict.fromkeys([f"len(calls) == {len(right)}", *made])
         description = "the calls that the task asks for were made ({})"
         return [
             {"id": f"calls-{at}", "description": description.format(at), "check": each}
@@ -185,7 +185,7 @@ def of_single_turn(task: SingleTask, number: int, checker: Checker) -> Problem:
 
 def _made(call: JsonObject, times: int) -> str:
     name, args = literal(call["call"]), literal(call["args"])
-    return f"calls | selectattr('name', 'eq', {name}) | selectattr('args', 'eq', {args}) | length == {times}"
+    return f"sum(1 for c in calls if c.name == {name} and c.args == {args}) == {times}"
 
 
 def _in_one(calls: Sequence[JsonObject]) -> list[JsonObject]:

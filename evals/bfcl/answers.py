@@ -180,7 +180,9 @@ def _written(name: str, rows: Sequence[Recorded]) -> Contract:
     return Contract.load({"at": rows[0].kind, "ensures": ensures}, where=f"learned: {name}")
 
 
-TYPES: Mapping[type, str] = {str: "string", int: "number", float: "number", dict: "mapping", list: "sequence"}
+TYPES: Mapping[type, str] = {
+    str: "str", int: "(int, float)", float: "(int, float)", dict: "dict", list: "(list, str, dict)",
+}  # fmt: skip
 
 
 def _form(rows: Sequence[Recorded]) -> Iterator[str]:
@@ -188,12 +190,12 @@ def _form(rows: Sequence[Recorded]) -> Iterator[str]:
     results = [row.result for row in rows]
     if not all(isinstance(each, dict) for each in results):
         kinds = {TYPES.get(type(each)) for each in results}
-        yield from (f"result is {kind}" for kind in kinds if kind and len(kinds) == 1)
+        yield from (f"isinstance(result, {kind})" for kind in kinds if kind and len(kinds) == 1)
         return
     for key in sorted(set.intersection(*(set(each) for each in results))):
         kinds = {TYPES.get(type(each[key])) for each in results}
         place = f"result[{json.dumps(key)}]"
-        yield f"{place} is {kind}" if len(kinds) == 1 and (kind := next(iter(kinds))) else f"{place} is defined"
+        yield f"isinstance({place}, {kind})" if len(kinds) == 1 and (kind := next(iter(kinds))) else f"defined({place})"
 
 
 def _same(rows: Sequence[Recorded]) -> Iterator[str]:

@@ -31,7 +31,7 @@ ABSENT = object()
 NOTHING: ChecklistItem = {
     "id": "nothing",
     "description": "the official checker asks nothing of this turn",
-    "check": "true",
+    "check": "True",
 }
 """What is asked of a turn whose ground truth is empty."""
 
@@ -163,7 +163,7 @@ def compare(place: Place, before: Json, after: Json, drawn: Drawn = frozenset())
     """Yield checks that hold if, and only if, `state` has the value `after` at a place; of nothing, none holds."""
     here = f"state{path(place)}"
     if json.dumps(after) in drawn:
-        yield f"{here} is defined"
+        yield f"defined({here})"
     elif before is not ABSENT and json_equal(before, after):
         yield f"{here} == before{path(place)}"
     elif isinstance(after, dict | list) and (
@@ -171,7 +171,7 @@ def compare(place: Place, before: Json, after: Json, drawn: Drawn = frozenset())
     ):
         yield from _inside(place, before, after, drawn)
     elif isinstance(after, str) and len(after) > _PIECE:
-        yield f"{here} is string and {here} | length == {len(after)}"
+        yield f"isinstance({here}, str) and len({here}) == {len(after)}"
         for start in range(0, len(after), _PIECE):
             yield f"{here}[{start}:{start + _PIECE}] == {literal(after[start : start + _PIECE])}"
     else:
@@ -184,8 +184,8 @@ def _is_large(value: Json) -> bool:
 
 def _inside(place: Place, before: Any, after: Any, drawn: Drawn) -> Iterator[str]:
     here = f"state{path(place)}"
-    yield f"{here} is {'mapping' if isinstance(after, dict) else 'sequence'} and {here} is not string"
-    yield f"{here} | length == {len(after)}"
+    yield f"isinstance({here}, {'dict' if isinstance(after, dict) else 'list'})"
+    yield f"len({here}) == {len(after)}"
     known = dict(_entries(before)) if type(before) is type(after) else {}
     for key, value in _entries(after):
         if json.dumps(key) not in drawn:
@@ -199,7 +199,7 @@ def _entries(value: Any) -> Iterator[tuple[str | int, Json]]:
 def answered(answers: Sequence[Json], seen: Sequence[Json], drawn: Drawn = frozenset()) -> Iterator[str]:
     """Yield checks that each answer was got, as often as the truth gets it."""
     if answers:
-        yield "calls | length > 0"
+        yield "len(calls) > 0"
     distinct: list[Json] = []
     for answer in answers:
         if any(json_equal(answer, each) for each in distinct):
@@ -207,7 +207,7 @@ def answered(answers: Sequence[Json], seen: Sequence[Json], drawn: Drawn = froze
         distinct.append(answer)
         wanted = sum(json_equal(answer, each) for each in answers) - sum(json_equal(answer, each) for each in seen)
         if wanted > 0:
-            yield from (f"{each} | length >= {wanted}" for each in _got(answer, drawn))
+            yield from (f"len({each}) >= {wanted}" for each in _got(answer, drawn))
 
 
 def _got(answer: Json, drawn: Drawn) -> Iterator[str]:
@@ -218,12 +218,12 @@ def _got(answer: Json, drawn: Drawn) -> Iterator[str]:
     text = json.dumps(answer, ensure_ascii=False)
     held = sorted((one for one in drawn if one in text), key=len, reverse=True)
     if not held and len(literal(answer)) <= _SOURCE and parts(answer) <= _MOST_VALUES:
-        yield f"calls | selectattr('result', 'eq', {literal(answer)})"
+        yield f"[c for c in calls if c.result == {literal(answer)}]"
         return
     for piece in re.split("|".join(map(re.escape, held)), text) if held else [text]:
         for start in range(0, len(piece), _PIECE):
             some = literal(piece[start : start + _PIECE])
-            yield f"calls | map(attribute='result') | map('tojson') | select('containing', {some})"
+            yield f"[c for c in calls if {some} in json(c.result)]"
 
 
 def bundles(checks: Sequence[str]) -> Iterator[str]:
@@ -252,7 +252,7 @@ def path(place: Place) -> str:
 def literal(value: Json) -> str:
     """Return a value in the language of checks."""
     if isinstance(value, bool) or value is None:
-        return {True: "true", False: "false", None: "none"}[value]
+        return str(value)
     if isinstance(value, dict):
         return "{" + ", ".join(f"{literal(key)}: {literal(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):

@@ -40,7 +40,7 @@ CHECKLIST = [
     {
         "id": "temp-in-document",
         "description": "document holds a directory named temp",
-        "check": f"at(state.tree, {PLACE} + ['type'], none) == 'directory'",
+        "check": f"at(state.tree, {PLACE} + ['type'], '') == 'directory'",
     },
     {
         "id": "report-moved",

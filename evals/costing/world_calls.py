@@ -42,7 +42,7 @@ CONTRACTS: dict[str, JsonObject] = {
 def airline_toolkit() -> Toolkit:
     """Return two reads and a write on the database, by contract."""
     effects: Any = {"get_user": "read", "get_reservation": "read", "cancel_reservation": "write"}
-    invariant = {"check": "state.users is mapping", "error": "there are no users"}
+    invariant = {"check": "state.users != {}", "error": "there are no users"}
     declared = [
         Tool({"name": name, "parameters": _ID}, effect=effects[name], contract=one) for name, one in CONTRACTS.items()
     ]

@@ -60,7 +60,7 @@ def without_rules(part: Any) -> Any:
     if not isinstance(part, dict):
         return part
     if part.get("kind") in RULES:
-        return {**{key: value for key, value in part.items() if key != "when"}, "check": "true"}
+        return {**{key: value for key, value in part.items() if key != "when"}, "check": "True"}
     return {key: without_rules(value) for key, value in part.items()}
 
 

@@ -147,7 +147,7 @@ def task_of(draw: Draw, identifier: str | None, turn: int = 0) -> JsonObject:
     if draw.is_middleware or draw.setting == "in a tool":
         return messages
     count = sum(name == "pay" for name, *_ in PLANS[draw.plan]) + (turn > 0)
-    check = "state.balance < 10" if draw.extra == "undone" else f"state.payments | length == {count}"
+    check = "state.balance < 10" if draw.extra == "undone" else f"len(state.payments) == {count}"
     items = [{"description": "all are made", "check": check}]
     return {**messages, "checklist": items} | ({} if turn else {"task_state": start_of(draw)})
 

@@ -155,7 +155,7 @@ def contract_of(draw: Draw, sign: str = "-") -> JsonObject:
     """Return the contract that guards the balance, or gives back to it, and what it knows of the result."""
     known = {"to": "{{ args.to }}", "amount": "{{ args.amount }}"}
     number: Any = "{{ new_id('S-') }}" if draw.returns == "all" else {"cases": [{"pass": "only the bank knows"}]}
-    booked = {"op": "add", "path": ["payments", "{{ 'payment ' ~ (state.payments | length) }}"], "value": known}
+    booked = {"op": "add", "path": ["payments", "{{ f'payment {len(state.payments)}' }}"], "value": known}
     spent = {"op": "replace", "path": ["balance"], "value": f"{{{{ state.balance {sign} args.amount }}}}"}
     enough = {"check": "args.amount <= state.balance", "error": "only {{ state.balance }} left"}
     return {

@@ -34,8 +34,8 @@ TOOLS = {
     "delete_object": ("Delete an object.", ("Bucket", "Key")),
     "copy_object": ("Copy an object.", ("Bucket", "Key", "SourceBucket", "SourceKey")),
 }
-LISTED = "{{ object(each(one in at(result, ['Buckets'], []), [one.Name, one])) }}"
-OBJECTS = "{{ object(each(one in at(result, ['Contents'], []), [one.Key, one])) }}"
+LISTED = "{{ {one.Name: one for one in at(result, ['Buckets'], [])} }}"
+OBJECTS = "{{ {one.Key: one for one in at(result, ['Contents'], [])} }}"
 SHOWN: JsonObject = {
     "list_buckets": {"observes": [{"op": "add", "path": ["buckets"], "value": LISTED}]},
     "list_objects_v2": {"observes": [{"op": "add", "path": ["objects", "{{ args.Bucket }}"], "value": OBJECTS}]},

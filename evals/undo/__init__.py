@@ -308,7 +308,7 @@ def measure_plans(given: Any) -> int:
                 checkpointer=InMemorySaver(), context=GeckoContext(),
             )  # fmt: skip
             config: Any = {"configurable": {"thread_id": "1"}}
-            checks = [{"description": "anything", "check": "true"}]
+            checks = [{"description": "anything", "check": "True"}]
             asked: Any = ("user", json.dumps(plan))  # whose values are the user's own
             out = agent.invoke({"messages": [asked], "task_state": start, "checklist": checks}, config)
             made = [each for each in out["execution"]["calls"] if each["status"] == "ok"]

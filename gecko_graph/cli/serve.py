@@ -25,7 +25,7 @@ from ..world.world import World
 from .inputs import build_models, check_files, check_needs, choose, connect, is_real, read_auth, read_state
 from .saved import open_saver
 
-RULES = ("real", "contract", "python", "example", "schema")
+RULES = ("real", "contract", "python", "derived", "example", "schema")
 
 
 def serve(options: Options) -> int:

@@ -7,17 +7,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from graphlib import CycleError, TopologicalSorter
+from keyword import iskeyword
 from typing import Any
 from weakref import ref
 
-from jinja2 import nodes
-
 from .language.examine import ANY, Shape
 from .language.expression import Expression, Location, Scope
+from .language.former import NAMES
 from .language.functions import FUNCTIONS, TAKEN
-from .language.operators import QUANTIFIERS
 from .language.sandbox import bound
-from .language.syntax import SyntaxFault, parse_expression
 from .language.template import ITEM, Template
 
 RESERVED = frozenset(("args", "call", "before", "now", "state", "result", ITEM))
@@ -112,13 +110,9 @@ def _load_let(value: Any, place: Location, parameters: tuple[str, ...], names: M
 
 def check_let_name(name: Any, place: Location, *, is_function: bool = False) -> None:
     """Raise ContractError if expressions cannot use this name, or if it is already taken."""
-    try:
-        usable = isinstance(name, str) and isinstance(parse_expression(name), nodes.Name) and "__" not in name
-    except SyntaxFault:
-        usable = False
-    if not usable:
+    if not isinstance(name, str) or not name.isidentifier() or iskeyword(name) or "__" in name or name in NAMES:
         raise place.error(f"{name!r} is not a valid name")
-    if name in RESERVED or name in ({*FUNCTIONS, *QUANTIFIERS} if is_function else TAKEN):
+    if name in RESERVED or name in (FUNCTIONS if is_function else TAKEN):
         raise place.error(f"{name!r} is reserved; choose another name")
 
 

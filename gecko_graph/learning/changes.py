@@ -20,7 +20,7 @@ from ..state import Json, JsonObject
 from ..values.difference import json_equal, make_patch
 from ..values.patch import apply_patch, find, tokens
 from .explain import LEAST, Explainer, Value, join
-from .terms import MISSING, Term, are, grouped, is_key, quote, stable_fields
+from .terms import MISSING, Term, are, grouped, is_key, member, stable_fields
 
 Kind = Literal["effects", "returns"]
 Explain = Callable[[Mapping[int, Any]], Value | None]
@@ -213,7 +213,7 @@ def _explain_tokens(paths: Paths, befores: Mapping[int, JsonObject], terms: Sequ
 def _named(column: Mapping[int, str], terms: Sequence[Term]) -> Value | None:
     for term in terms:
         if all(is_key(term.values[row]) and str(term.values[row]) == token for row, token in column.items()):
-            return Value("{{ " + term.text + " }}", (*term.guards, are(term.text, "string", "integer")))
+            return Value("{{ " + term.text + " }}", (*term.guards, are(term.text, "int", "str")))
     return None
 
 
@@ -224,10 +224,10 @@ def _indexed(column: Mapping[int, str], holders: Mapping[int, Any], terms: Seque
     fields = ["", *stable_fields([item for holder in holders.values() for item in holder])]
     for whole in (term for term in terms if all(term.values[row] == holders[row] for row in column)):
         if all(int(token) == len(holders[row]) - 1 for row, token in column.items()):
-            return Value("{{ (" + whole.text + " | length) - 1 }}", (*whole.typed(), f"{whole.text} != []"))
+            return Value("{{ len(" + whole.text + ") - 1 }}", (*whole.typed(), f"{whole.text} != []"))
         for term, key in ((term, key) for term in terms for key in fields):
             if all(_find(holders[row], key, term.values[row]) == int(token) for row, token in column.items()):
-                keys = f"({whole.text} | map(attribute={quote(key)}))" if key else whole.text
+                keys = f"[{member('each', key)} for each in {whole.text}]" if key else whole.text
                 needs = (*whole.typed(), *term.guards, f"{term.text} in {keys}")
                 return Value("{{ index(" + keys + f", {term.text}) }}}}", needs)
     return None

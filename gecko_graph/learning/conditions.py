@@ -13,7 +13,7 @@ from operator import and_, or_
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-from .terms import MISSING, TESTS, Term, are, bits, build_terms, derive, is_number, quote, test_of
+from .terms import MISSING, TESTS, Term, are, bits, build_terms, derive, is_number, quote, types_of
 
 Kind = Literal[
     "existence", "membership", "flag", "documented", "comparison", "sign", "equality", "constant", "set", "conjunction"
@@ -155,8 +155,8 @@ SIGNS: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
-GIVEN = Form("{} is not none", "existence", ("there",), lambda value: value is not None, guarded=False)
-FILLED = Form("({} | length) > 0", "existence", ("sized",), bool, cost=1)
+GIVEN = Form("{} is not None", "existence", ("there",), lambda value: value is not None, guarded=False)
+FILLED = Form("len({}) > 0", "existence", ("sized",), bool, cost=1)
 FLAG = Form("{}", "flag", ("given",), lambda value: value is True)
 COUNT = Form("{} != 0", "flag", ("number",), bool)
 MEMBER = Form("{} in {}", "membership", ("key", "holder"), _is_in)
@@ -170,7 +170,7 @@ def build_conditions(terms: Sequence[Term]) -> list[Condition]:
     known, keys = numbers(terms), [term for term in terms if term.where("key")]
     holders = [term for term in terms if term.of != "argument" and term.where("holder")]
     plain = [term for term in holders if term.of == "state" and term.where("flat") == term.where("there")]
-    holders += derive(plain, " | values", dict, lambda value: [*value.values()])
+    holders += derive(plain, "{}.values()", dict, lambda value: [*value.values()])
     pairs = [*combinations(known, 2)]
     products = [combine(a, b, "*") for a, b in pairs if "argument" in (a.of, b.of)][:MOST_PAIRS]
     pairs += [(a, b) for a in products for b in known if b.text not in a.text]
@@ -207,7 +207,7 @@ def of_items(many: Term, states: Sequence[Any]) -> Iterator[Condition]:
         if one.kind in TRUSTED and one.names([ITEM]):
             known = listed & ~rows_of(every & ~one.known)
             true = known & ~rows_of(every & ~one.true)
-            check, needs = (f"all({ITEM} in {many.text}, {text})" for text in (one.check, " and ".join(one.guards)))
+            check, needs = (f"all({text} for {ITEM} in {many.text})" for text in (one.check, " and ".join(one.guards)))
             guards = (*many.given, *([needs] if one.guards else []))
             yield Condition(check, one.kind, true, known, one.cost + many.cost, (many,), guarded=False, needs=guards)
 
@@ -232,7 +232,7 @@ def constants(
     sums = [combine(a, b, "+") for a in numbers(given) for b in numbers(fields)][:MOST_PAIRS]
     found: list[Condition] = []
     sides = list(places(failed)), list(places(lawful))
-    lengths = derive(given, " | length", dict | list | str, len)
+    lengths = derive(given, "len({})", dict | list | str, len)
     for term in [*terms, *lengths, *sums]:
         bad, good = ([value for at in rows if (value := term.values[at]) is not MISSING] for rows in sides)
         if bad and good:
@@ -298,15 +298,15 @@ def forms_of(values: Sequence[Any], text: str) -> Iterator[str]:
     given = [value for value in values if value is not MISSING]
     if not given:
         return
-    yield are(text, *sorted({test_of(value) for value in given}))
+    yield are(text, *types_of(given))
     some = [value for value in given if is_number(value)]
     if some and min(some) >= 0 and not any(isinstance(value, bool) for value in given):
-        yield f"({text} {'>' if min(some) > 0 else '>='} 0 if {text} is number else true)"
+        yield f"({text} {'>' if min(some) > 0 else '>='} 0 if isinstance({text}, (int, float)) else True)"
     texts = [value for value in given if isinstance(value, str)]
     signs = [f"{quote(sign)} not in {text}" for sign in "/*\n" if texts and not any(sign in value for value in texts)]
     if len({len(value) for value in texts}) == 1 and len(set(texts)) >= LEAST_TEXTS:
-        signs.append(f"({text} | length) == {len(texts[0])}")
-    yield from (f"({sign} if {text} is string else true)" for sign in signs)
+        signs.append(f"len({text}) == {len(texts[0])}")
+    yield from (f"({sign} if isinstance({text}, str) else True)" for sign in signs)
     for kind, empty in ((str, "''"), (list, "[]")):
         if any(isinstance(value, kind) for value in given) and kind() not in given:
             yield f"{text} != {empty}"

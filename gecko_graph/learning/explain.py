@@ -85,7 +85,7 @@ class Explainer:
                 if all(type(one.values[row]) is type(value) for row, value in seen.items()):
                     return Value("{{ " + one.text + " }}", one.typed())
                 if all(isinstance(value, float) for value in seen.values()):
-                    return Value("{{ " + one.text + " | float }}", one.typed())
+                    return Value("{{ float(" + one.text + ") }}", one.typed())
         return None
 
     def _members(self, seen: Seen) -> Value | None:
@@ -118,7 +118,7 @@ class Explainer:
             same = all(json_equal(table.setdefault(term.values[row], value), value) for row, value in seen.items())
             said = json.dumps(table, ensure_ascii=False, sort_keys=True)
             if same and not any(isinstance(value, dict | bool | None) for value in table.values()) and "{{" not in said:
-                needs = (are(term.text, "string"), f"{term.text} in {json.dumps(sorted(table), ensure_ascii=False)}")
+                needs = (are(term.text, "str"), f"{term.text} in {json.dumps(sorted(table), ensure_ascii=False)}")
                 return Value("{{ at(" + said + f", [{term.text}]) }}}}", needs)
         return None
 
@@ -183,11 +183,11 @@ def richer(terms: Sequence[Term]) -> list[Term]:
 
 
 _MADE: Sequence[tuple[str, Any, Callable[[Any], Any]]] = (
-    (" | keys", dict, list),
-    (" | values", dict, lambda value: [*value.values()]),
-    (" | length", dict | list | str, len),
-    (".split() | length", str, lambda value: len(value.split())),
-    (" | lines | length", str, lambda value: len(value.splitlines())),
-    (" | last", list | str, lambda value: value[-1] if value else MISSING),
+    ("{}.keys()", dict, list),
+    ("{}.values()", dict, lambda value: [*value.values()]),
+    ("len({})", dict | list | str, len),
+    ("len({}.split())", str, lambda value: len(value.split())),
+    ("len({}.splitlines())", str, lambda value: len(value.splitlines())),
+    ("{}[-1]", list | str, lambda value: value[-1] if value else MISSING),
 )
-"""What results are often made of: a filter, of which values, and what it gives."""
+"""What results are often made of: the form, of which values, and what it gives."""

@@ -167,7 +167,7 @@ def _never(whole: _Rows) -> list[JsonObject]:
     count, (kind, rows) = len(whole.rows), whole.kinds()[0]
     told = f"refused each of {count} times, {rows.bit_count()} of them by {re.sub(_BRACES, HOLE, kind)}"
     evidence = weigh("never", count, len({*whole.sample.starts}), [], is_clear=False, lawful=0, rivals=0)
-    return [{"id": "never-done", "check": "false", **said(told, evidence), "evidence": evidence}]
+    return [{"id": "never-done", "check": "False", **said(told, evidence), "evidence": evidence}]
 
 
 def _clauses(sample: Sample, rule: Rule, error: Json, name: str) -> tuple[list[JsonObject], list[str]]:
@@ -203,7 +203,7 @@ def _apart(sample: Sample, inside: int, odd: int) -> list[str]:
     region = find_region(sample, inside, odd) if odd else None
     if region is not None:
         return [f"({region.whole})"]
-    return ["false"] if odd.bit_count() > EXCEPTIONS / 2 * (odd | inside).bit_count() else []
+    return ["False"] if odd.bit_count() > EXCEPTIONS / 2 * (odd | inside).bit_count() else []
 
 
 def _forms(whole: _Rows) -> list[str]:
@@ -215,7 +215,7 @@ def _forms(whole: _Rows) -> list[str]:
         if term.of == "argument" and term.text.startswith("args."):
             checks += forms_of(values, term.text)
         if term.of != "lookup" and term.cost == 1 and values in ([True] * len(values), [False] * len(values)):
-            checks.append(f"{term.text} is defined and {term.text} == {str(values[0]).lower()}")
+            checks.append(f"defined({term.text}) and {term.text} == {values[0]}")
     return checks
 
 

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from keyword import iskeyword
 from math import nan
 from typing import Any, Final, cast
 
@@ -62,48 +63,44 @@ class Term:
     @property
     def guards(self) -> tuple[str, ...]:
         """What must hold so that it has a value, of what some rows lack; evaluation fails where anything else lacks."""
-        own = [f"{self.text} is defined"] if MISSING in self.values else []
+        own = [f"defined({self.text})"] if MISSING in self.values else []
         return (*(guard for key in self.keys for guard in (*key.guards, *key.given)), *own)
 
     @property
     def given(self) -> tuple[str, ...]:
         """What must hold so that it is not none: an argument may be left out, be it in none of these rows."""
-        return (f"{self.text} is not none",) if None in self.values or self.of == "argument" else ()
+        return (f"{self.text} is not None",) if None in self.values or self.of == "argument" else ()
 
     def typed(self) -> tuple[str, ...]:
         """Return conditions under which it has a value of a type that it had in the rows."""
-        tests = sorted({test_of(value) for value in self.values if value is not MISSING})
-        return (*self.guards, are(self.text, *tests))
+        return (*self.guards, are(self.text, *types_of(self.values)))
 
 
-def are(text: str, *tests: str) -> str:
-    """Return the condition that a value is there and passes one of these tests: what is undefined raises in a test."""
-    either = " or ".join(f"{text} is {test}" for test in tests)
-    either = f"({either})" if len(tests) > 1 else either
-    return either if text.startswith("args.") and text.count(".") == 1 else f"{text} is defined and {either}"
+def are(text: str, *types: str) -> str:
+    """Return the condition that a value is there and of one of these types: what is undefined raises in a test."""
+    known = [one for one in types if one != "None"]
+    kinds = known[0] if len(known) == 1 else f"({', '.join(known)})"
+    either = " or ".join([*([f"{text} is None"] if "None" in types else ()), *([f"isinstance({text}, {kinds})"] if known else ())])
+    either = f"({either})" if " or " in either else either
+    return either if text.startswith("args.") and text.count(".") == 1 else f"defined({text}) and {either}"
 
 
-def test_of(value: Json) -> str:
-    """Return the test of the contract language that a value of its type passes; `true` for those that have none."""
-    if value is None:
-        return "none"
-    if isinstance(value, bool):
-        return "number"
-    if isinstance(value, int):
-        return "integer"
-    return {str: "string", float: "number", dict: "mapping", list: "sequence"}[type(value)]
+def types_of(values: Iterable[Any]) -> list[str]:
+    """Return the types of values as `isinstance` of the contract language names them; a whole number may be one too."""
+    found = {"None" if value is None else type(value).__name__ for value in values if value is not MISSING}
+    return sorted(found | ({"int"} if "float" in found else set()))
 
 
 def member(base: str, key: str) -> str:
     """Return the expression of a member."""
-    return f"{base}.{key}" if key.isidentifier() and not key.startswith("__") else f"{base}[{quote(key)}]"
+    return f"{base}.{key}" if key.isidentifier() and not iskeyword(key) and "__" not in key else f"{base}[{quote(key)}]"
 
 
 @lru_cache(maxsize=10_000, typed=True)
 def quote(value: Json) -> str:
     """Return a scalar as the contract language writes it."""
     if value is None or isinstance(value, bool):
-        return {None: "none", True: "true", False: "false"}[value]
+        return str(value)
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -169,8 +166,9 @@ def _cursors(fields: Sequence[Term]) -> Iterator[Term]:
                 tokens = [[token for each in some for token in (each, key)] if some else None for some in steps]
                 found = [_at(whole, some) for whole, some in zip(tree.values, tokens, strict=True)]
                 if sum(each is not MISSING for each in found) >= STABLE * sum(map(bool, steps)):
-                    text = f"at({tree.text}, [{path.text} | interleave({quote(key)}), {quote(key)}])"
-                    said = [*root, f"{{{{ {path.text} | interleave({quote(key)}) }}}}", key]
+                    between_keys = f"[part for step in {path.text} for part in [{quote(key)}, step]][1:]"
+                    text = f"at({tree.text}, [{between_keys}, {quote(key)}])"
+                    said = [*root, f"{{{{ {between_keys} }}}}", key]
                     yield Term(text, found, 2, "lookup", (), (said, [some and [*root, *some] for some in tokens]))
 
 
@@ -245,11 +243,11 @@ def _mostly(values: Sequence[Any], kind: type) -> bool:
     return bool(known) and sum(isinstance(value, kind) for value in known) >= STABLE * len(known)
 
 
-def derive(terms: Sequence[Term], suffix: str, of: Any, compute: Callable[[Any], Any]) -> list[Term]:
-    """Return a filter of each term, such as ` | length`, where it has a value."""
+def derive(terms: Sequence[Term], form: str, of: Any, compute: Callable[[Any], Any]) -> list[Term]:
+    """Return what is made of each term, such as `len({})`, where it has a value."""
     made = []
     for term in terms:
         values = [compute(value) if isinstance(value, of) else MISSING for value in term.values]
         if any(value is not MISSING for value in values):
-            made.append(replace(term, text=f"({term.text}{suffix})", values=values, cost=term.cost + 1, path=None))
+            made.append(replace(term, text=form.format(term.text), values=values, cost=term.cost + 1, path=None))
     return made

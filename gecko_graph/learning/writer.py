@@ -34,7 +34,7 @@ _VALUE = r"(?:args|(?:state|at\([^()]*\))(?:\.\w+)*)\.\w+|at\([^()]*\)"
 _FORMS = {
     "membership": rf"(?:{_VALUE}) (?:not )?in (?:{_VALUE})",
     "flag": rf"(?:not )?(?:{_VALUE})",
-    "existence": rf"(?:{_VALUE}) is (?:not )?(?:defined|none)",
+    "existence": rf"(?:{_VALUE}) is (?:not )?None|(?:not )?defined\((?:{_VALUE})\)",
     "comparison": rf"(?:{_VALUE}) [<>]=? (?:{_VALUE})",
 }
 """How rules are written whose kind may refuse once rows have shown enough of them."""

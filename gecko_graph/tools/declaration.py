@@ -218,9 +218,11 @@ def load_rules(parts: Parts, data: Mapping[str, Any], *, at: Mount | None = None
     for name, one in data.get("contracts", {}).items():
         where, origin = f"{begin}contract of {name}", Origin(document, ("contracts", name))
         check_known(name, made, f"{begin}contract")
-        contract = Contract.load(
-            _mounted(one, at), lets=lets, requires=data.get("requires"), where=where, origin=origin
-        ).fit(made[name].parameters, state=known)
+        contract = Contract.load(_mounted(one, at), lets=lets, requires=data.get("requires"), where=where, origin=origin)
+        if contract.is_derived:
+            made[name] = replace(made[name], derived=contract)
+            continue
+        contract.fit(made[name].parameters, state=known)
         # one that only guards a call states no effect: what a server claims of the tool stays a claim
         is_read = {"returns", "observes"} & one.keys() and not one.get("effects")
         made[name] = replace(made[name], contract=contract, stated=made[name].stated or bool(is_read))

@@ -67,6 +67,7 @@ class ToolSpec:
         parameters: JSON Schema 2020-12 of the argument object.
         result: JSON Schema of a successful result; None where the source has none.
         effect: `read` or `write`; None where the source has neither, which is treated as a write.
+        derived: A contract that follows from a document alone: it answers in simulations, and refuses no real call.
         contract: Pre- and postconditions, effects and result as a function of the task state (ToolGate, section 3.2).
         examples: Given answers for matching arguments.
         simulate: `simulate(state, **args)`: answers from a copy of the task state, which it may change.
@@ -89,6 +90,7 @@ class ToolSpec:
     result: JsonObject | None = None
     effect: Effect | None = None
     contract: Contract | None = None
+    derived: Contract | None = None
     examples: tuple[ToolExample, ...] = ()
     simulate: Callable[..., Any] | None = None
     real: Callable[..., Any] | None = None

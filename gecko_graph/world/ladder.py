@@ -26,7 +26,7 @@ from .channels import AttemptState, Proposal
 from .filled import Held, complete
 from .model import fact_key, model_rung
 from .rung import NO_ANSWER, Answer, Pass, Rung, RungGenerator, RungRequest, gate, request_of, runs_for_real
-from .rungs import contract_rung, example_rung, python_rung, real_rung, schema_rung
+from .rungs import contract_rung, derived_rung, example_rung, python_rung, real_rung, schema_rung
 from .turn import spent_budget
 
 Climb: TypeAlias = Generator[Sequence[AnyAsk], list[Reply], Outcome]
@@ -38,6 +38,7 @@ RUNGS: Rungs = {
     "real": Rung("real", real_rung, simulated=False),
     "contract": CONTRACT,
     "python": Rung("python", python_rung),
+    "derived": Rung("derived", derived_rung),
     "example": Rung("example", example_rung),
     "model": Rung("model", model_rung, invents=True),
     "schema": Rung("schema", schema_rung, invents=True),
@@ -184,7 +185,7 @@ def _word(outcome: Outcome, request: RungRequest, ladder: Sequence[Rung]) -> Cli
     why = "".join(filled.get("places", {}).values())
     told = f"The call is refused: {why}. Give the tool's own error, with the status error."
     for rung in ladder if filled else ():
-        if rung.simulated and rung.name not in ("contract", "example", "schema"):  # these word no error
+        if rung.simulated and rung.name not in ("contract", "derived", "example", "schema"):  # these word no error
             reply = yield from run_rung(rung, replace(request, told=told))
             if isinstance(reply, Answer) and reply.status == "error":
                 made: Filled = {**filled, "rung": rung.name, "invented": rung.invents}

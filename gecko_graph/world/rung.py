@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 from ..context import GeckoContext
 from ..contracts.clauses import tell_rule
+from ..contracts.contract import Contract
 from ..contracts.run import Admissibility, ContractRun, Refusal, part_of
 from ..errors import GeckoError
 from ..models.ask import AnyAsk, Reply, Where
@@ -227,9 +228,9 @@ def refuse(outcome: Outcome, reason: str, category: Category) -> Outcome:
     return {**refused, "category": category}
 
 
-def open_contract(request: RungRequest) -> ContractRun:
-    """Return the contract of the request's tool, which has one, opened on its call and state."""
-    contract = request.tool.contract
+def open_contract(request: RungRequest, contract: Contract | None = None) -> ContractRun:
+    """Return a contract of the request's tool opened on its call and state: its own, which it has, or the derived."""
+    contract = contract or request.tool.contract
     assert contract is not None
     run = contract.open(
         args=request.call["args"],

@@ -15,13 +15,14 @@ from typing import Any, cast
 
 from langchain_core.messages import ToolMessage
 
+from ..contracts.contract import Contract
 from ..contracts.language.sandbox import Hole
-from ..contracts.run import ContractAnswer, part_of
+from ..contracts.run import ContractAnswer, ContractRun, part_of
 from ..errors import EvaluationFailed, NotKnown, PatchConflict, StateError
 from ..models.ask import Reply, Work
 from ..schemas.complaints import find_faults
 from ..schemas.made_up import Impossible, make_value
-from ..state import RUNTIME, Json, JsonObject, PassedRung, Patch
+from ..state import RUNTIME, Json, JsonObject, Outcome, PassedRung, Patch
 from ..tools import Toolkit
 from ..tools.real import as_answer, as_json, run_real
 from ..tools.spec import ToolSpec
@@ -30,6 +31,7 @@ from ..values.digest import check_json, clone, pack, unpack
 from ..values.patch import apply_patch, overlap, tokens
 from .filled import NO_RESULT, fill_really
 from .rung import (
+    DECIDING,
     Answer,
     Pass,
     RungGenerator,
@@ -41,7 +43,7 @@ from .rung import (
     standing,
     unchecked,
 )
-from .shown import forget_shown, note_shown
+from .shown import find_partly_known, forget_shown, note_shown
 
 
 def contract_rung(request: RungRequest) -> RungResult:
@@ -92,6 +94,62 @@ def _leaves_result(request: RungRequest) -> bool:
     if tool.contract is None or "returns" in tool.contract.data:
         return False
     return request.made is not None or (tool.result is not None and bool(find_faults(tool.result, None)))
+
+
+def derived_rung(request: RungRequest) -> RungResult:
+    """Return what follows from the document alone, with its blanks; pass where nothing has shown what that needs.
+
+    A thing of which nothing is known counts as there where it is made or removed, and changed if no model may answer.
+    """
+    if request.tool.derived is None:
+        return Pass("nothing was derived of the tool")
+    run, kind = open_contract(request, request.tool.derived), request.tool.derived.data["evidence"].get("kind")
+    has_model = request.has_simulator and "model" in request.context.ladder
+    if kind in _ASSUMING or (not request.tool.reads and not has_model):
+        run.assume()
+    try:
+        refusal = run.refusal()
+        if refusal is not None:
+            return Answer("error", refusal.error, [], more={**standing(run), **_http(refusal.http)})
+        answer = None if run.unclear else run.answer_known()
+    except EvaluationFailed as failure:
+        return Pass(f"what was derived does not tell: {failure}")
+    if answer is None or answer.holes:
+        return Pass(f"what was derived does not tell: {'; '.join([*run.unclear, *(answer.holes if answer else {}).values()])}")
+    more: JsonObject = {**standing(run), **_http(answer.http)}
+    if answer.blanks:
+        more["filled"] = {"rung": "derived", "invented": True, "places": {**answer.blanks}}
+    patch = _with_shown(request.state, answer.patch, run)
+    if known := [one for one in patch if one["path"].startswith(f"/{RUNTIME}/")]:
+        more["observed"] = known
+    return Answer("ok", answer.result, [one for one in patch if one not in known], more=more)
+
+
+_ASSUMING = ("create", "upsert", "remove", "remove all", "update one", "remove one")
+
+
+def _http(found: JsonObject) -> JsonObject:
+    return {"http": found} if found else {}
+
+
+def _with_shown(state: JsonObject, patch: Patch, run: ContractRun) -> Patch:
+    """Return a patch with what it says of collections that are not known as a whole."""
+    found = find_partly_known(state, run.found)
+    return make_patch(state, note_shown(state, patch, found), by_members=True) if found else patch
+
+
+def open_by_write(request: RungRequest, outcome: Outcome) -> Patch:
+    """Return what a successful write of unknown effect leaves open, by what was derived of its tool."""
+    derived = request.tool.derived
+    if derived is None or derived.data["evidence"].get("kind") != "action" or outcome["status"] == "error":
+        return []
+    if outcome["rung"] in DECIDING:
+        return []
+    try:
+        answer = open_contract(request, derived).assume().answer_known()
+    except EvaluationFailed:
+        return []
+    return answer.patch if answer else []
 
 
 def python_rung(request: RungRequest) -> Generator[list[Work], list[Reply], RungResult]:
@@ -248,18 +306,25 @@ def _anchor(value: Json, place: Sequence[str]) -> tuple[int, list[Json]]:
 
 def observes(request: RungRequest) -> bool:
     """Return whether the tool's contract says what a real result shows of the task state."""
-    return request.tool.contract is not None and "observes" in request.tool.contract.data
+    return _observing(request) is not None
+
+
+def _observing(request: RungRequest) -> Contract | None:
+    both = (request.tool.contract, request.tool.derived)
+    return next((one for one in both if one is not None and "observes" in one.data), None)
 
 
 def observe(request: RungRequest, result: Json) -> JsonObject:
     """Return marks of a real result: what it shows of the state that is not in it yet, or why that is not known."""
     try:
-        run = open_contract(request)
-        after = note_shown(request.state, run.observe(result), run.shown(result))
-        found = make_patch(request.state, after, by_members=True)
+        run = open_contract(request, _observing(request))
+        patch = run.observe(result)
+        found = {**find_partly_known(request.state, run.found), **run.shown(result)}
+        after = note_shown(request.state, patch, found)
+        seen = make_patch(request.state, after, by_members=True)
     except EvaluationFailed as failure:
         return {"unclear": [*request.unclear, f"what it shows cannot be evaluated: {failure}"]}
-    return {"observed": found} if found else {}
+    return {"observed": seen} if seen else {}
 
 
 def forget(request: RungRequest, toolkit: Toolkit) -> Patch:

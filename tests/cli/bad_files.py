@@ -26,10 +26,10 @@ FILES = {
     "missing.yaml": CASE.replace("api.yaml", "gone.yaml") % "",
     "notools.yaml": "version: 1\nname: case\nturns: [{user: Hi}]\n",
     "outside.yaml": CASE.replace("api.yaml", "../api.yaml") % "",
-    "refused.yaml": CASE % (ITEM % "state.pen is defined" + ", replies: {planner: [[{say: No.}]]}"),
+    "refused.yaml": CASE % (ITEM % "defined(state.pen)" + ", replies: {planner: [[{say: No.}]]}"),
     "swagger.yaml": "swagger: '1.2'\ninfo: {title: Pens, version: '1'}\npaths: {}\n",
     "twice.yaml": "a: 1\na: 2\n",
-    "unrecorded.yaml": CASE % ITEM % "state.pen is defined",
+    "unrecorded.yaml": CASE % ITEM % "defined(state.pen)",
 }
 
 

@@ -100,7 +100,7 @@ def test_a_run_that_nobody_has_seen_is_approved_only_without_made_up_values(run,
         [{"call": "placeOrder", "args": {"sku": "TEA", "quantity": 17}}, {"say": "."}]
     ]
     case |= {"tools": read_document(ORDER.parent / "order.openapi.yaml")}
-    case["turns"][0] |= {"user": "Order something for tea", "checklist": [{"check": "state.orders | length == 1"}]}
+    case["turns"][0] |= {"user": "Order something for tea", "checklist": [{"check": "len(state.orders) == 1"}]}
     file, runs = tmp_path / "case.json", tmp_path / "runs.sqlite"
     file.write_text(json.dumps(case))
     code, out, _ = run(*real(service, "--yes", "--save", runs, file=file))
@@ -124,7 +124,7 @@ def test_who_says_it_in_words_is_shown_another_plan(run, service, typed, tmp_pat
     case = read_document(ORDER)
     case["turns"][0]["replies"]["planner"].append(less)
     case |= {"tools": read_document(ORDER.parent / "order.openapi.yaml"), "limits": {"max_retries": 0}}
-    case["turns"][0]["checklist"] = [{"check": "state.orders | length > 0"}]
+    case["turns"][0]["checklist"] = [{"check": "len(state.orders) > 0"}]
     file = tmp_path / "case.json"
     file.write_text(json.dumps(case))
     typed("only the tea, please", "yes")

@@ -57,7 +57,7 @@ DIFFERENT = [
     ("the tools, the start state", {"tools": OTHER_CONTRACT, "state": {"box": ["cap"]}}),
     ("the start state", {"state": {"box": ["cap"]}}),
     ("turn 1", {"turns": edited(0, user="Put the cap away.")}),
-    ("turn 1", {"turns": edited(0, checklist=[{**NEVER, "check": "true"}])}),
+    ("turn 1", {"turns": edited(0, checklist=[{**NEVER, "check": "True"}])}),
     ("turn 2", {"turns": TURNS[:1]}),
 ]
 

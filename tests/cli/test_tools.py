@@ -121,9 +121,9 @@ STATES = {
 }  # fmt: skip
 
 MISSPELT = [
-    ("shop", "selectattr('status', 'eq', 'placed') | map(attribute='total')", "selectattr('state', 'eq', 'placed')"),
+    ("shop", "[one.total for one in selectattr('status', 'eq', 'placed')]", "selectattr('state', 'eq', 'placed')"),
     ("shop", "check: order.status == 'placed'", "check: order.staus == 'placed'"),
-    ("files", "item.path | length is odd", "item.paths | length is odd"),
+    ("files", "len(item.path) % 2 == 1", "len(item.paths) % 2 == 1"),
     ("files", 'path: [cwd, "-"]', 'path: [cdw, "-"]'),
 ]
 
@@ -171,7 +171,7 @@ def examined(contract, state, **more):
         ({"returns": "{{ state.odrers }}"}, "pay: returns: unknown key state.odrers (did you mean orders"),
         ({"returns": "{{ at(state.orders, [args.id]).sum }}"}, "pay: returns: unknown key at(...).sum"),
         ({"requires": [{"check": "1 / state.zero > 1", "error": "x"}]}, "pay: requires[0].check: division by zero"),
-        ({"returns": "{{ state.many | map('int') }}"}, "pay: returns: int cannot read 'x'"),
+        ({"returns": "{{ [int(one) for one in state.many] }}"}, "pay: returns: int cannot read 'x'"),
         ({"ensures": [{"check": "1 / state.zero > 1", "error": "x"}], "returns": 1}, "pay: ensures[0].check: division"),
         ({"effects": [{"op": "test", "path": ["zero"], "value": 1}]}, "pay: effects[0]: the change does not apply"),
     ],
@@ -214,7 +214,7 @@ def test_what_breaks_a_declared_schema_is_found(contract, line):
 
 
 def test_an_example_that_breaks_the_rules_is_named_and_what_was_never_run_too():
-    contract = {"requires": [{"check": "false", "error": "x", "id": "never"}], "returns": 1}
+    contract = {"requires": [{"check": "False", "error": "x", "id": "never"}], "returns": 1}
     done = examined(contract, {"n": "x"}, invariants=[{"check": "state.m > 0", "error": "x"}])
     assert "invariants[0].check: state.m is undefined" in done.found[0]
     assert done.unreached == ["pay: refused by never"]
@@ -224,7 +224,7 @@ def test_a_requirement_on_parts_of_an_argument_is_passed_with_what_the_state_hol
     line = {"type": "object", "properties": {"sku": {"type": "string"}, "n": {"type": "integer"}}, "required": ["sku"]}
     lines = {"type": "array", "items": line, "minItems": 1}
     order = {"name": "order", "parameters": {"type": "object", "properties": {"lines": lines}, "required": ["lines"]}}
-    check = {"check": "all(line in args.lines, line.sku in state.products)", "error": "unknown"}
+    check = {"check": "all(line.sku in state.products for line in args.lines)", "error": "unknown"}
     tool = Tool(order, contract={"requires": [check], "returns": "{{ state.products[args.lines[0].sku].price }}"})
     done = examine_contracts(Toolkit.from_tools([tool]), {"products": {"HL-1": {"price": 5}, "HL-2": {"price": 7}}})
     assert done.unreached == []

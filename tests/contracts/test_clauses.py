@@ -32,7 +32,7 @@ REQUIRES = [
     {"check": "args.n > 1", "error": "too small", "effects": [{"op": "add", "path": ["n"], "value": 1}]},
     {"check": "state.nothing > 1", "error": "never"},
     {"check": "args.n > -9", "error": "holds"},
-    {"when": "args.n < 0", "check": "false", "error": "below {{ args.n }}", "kind": "sense"},
+    {"when": "args.n < 0", "check": "False", "error": "below {{ args.n }}", "kind": "sense"},
 ]
 
 
@@ -83,16 +83,16 @@ def test_broken_postconditions_and_invariants_stand_in_the_record():
 )
 def test_wrong_ids_and_kinds_are_refused_at_load(more, why):
     with pytest.raises(ContractError, match=rf"tool do: requires\[0\].*{why}"):
-        Contract.load({"requires": [{"check": "true", "error": "x", **more}]}, where="tool do")
+        Contract.load({"requires": [{"check": "True", "error": "x", **more}]}, where="tool do")
 
 
 # calls ---------------------------------------------------------------------------------------------------------------
 
 SEES = {
-    "let": {"asked": "{{ calls | selectattr('name', 'eq', 'ask') | list }}"},
-    "requires": [{"check": "asked | length > 0", "error": "ask first"}],
-    "returns": "{{ calls | map(attribute='status') }}",
-    "ensures": [{"check": "result | length == calls | length", "error": "wrong"}],
+    "let": {"asked": "{{ [one for one in calls if one.name == 'ask'] }}"},
+    "requires": [{"check": "len(asked) > 0", "error": "ask first"}],
+    "returns": "{{ [one.status for one in calls] }}",
+    "ensures": [{"check": "len(result) == len(calls)", "error": "wrong"}],
 }
 
 
@@ -148,7 +148,7 @@ def test_an_agent_s_contracts_see_its_real_calls():
         made.append(f"cancel {id}")
         return {"ok": True}
 
-    known = {"check": "args.id in calls | map(attribute='result') | map(attribute='id')", "error": "not of this turn"}
+    known = {"check": "args.id in [one.result.id for one in calls]", "error": "not of this turn"}
     contracts = {
         "order": {"returns": {"id": "sim-1"}},
         "cancel": {"requires": [known], "returns": {"ok": True}},
@@ -162,7 +162,7 @@ def test_an_agent_s_contracts_see_its_real_calls():
     agent = create_gecko_agent(
         tools, model=Models(planner=recorded(planner=[plan])), checkpointer=InMemorySaver(), interrupt_on="none"
     )
-    items = [{"description": "two calls", "check": "calls | length == 2"}]
+    items = [{"description": "two calls", "check": "len(calls) == 2"}]
     agent.invoke({"messages": [("user", "go")], "checklist": items}, {"configurable": {"thread_id": "1"}})
     assert made == ["order", "cancel real-1"]
 
@@ -210,7 +210,7 @@ def test_what_cannot_be_evaluated_is_unknown_without_document_and_tool():
 
 
 def test_a_requirement_that_needs_the_arguments_through_a_let_is_none_of_them():
-    lets = {"order": "{{ at(state.orders, [args.id], none) }}", "paid": "{{ order != none }}"}
+    lets = {"order": "{{ at(state.orders, [args.id], None) }}", "paid": "{{ order != None }}"}
     contract = load({"check": "paid", "error": "not paid"}, OPEN, lets=lets)
     assert judge(contract, {"open": True}) == ("yes", "")
     assert not load({"check": "state.open", "when": "args.fast", "error": "?"}).is_gated

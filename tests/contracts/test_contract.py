@@ -52,7 +52,7 @@ def test_the_design_s_contract():
 def test_requirements_are_looked_at_in_order_and_when_they_apply():
     data = {
         "requires": [
-            {"when": "args.n == 1", "check": "false", "error": "one"},
+            {"when": "args.n == 1", "check": "False", "error": "one"},
             {"check": "args.n > 2", "error": {"code": "{{ args.n }}", "text": "n is {{ args.n }}"}},
             {"check": "state.nowhere", "error": "never reached"},
         ]
@@ -79,7 +79,7 @@ def test_an_error_may_change_the_state():
 
 
 def test_a_contract_may_only_guard():
-    guard = {"requires": [{"check": "true", "error": "x"}], "ensures": [{"check": "result.ok", "error": "not ok"}]}
+    guard = {"requires": [{"check": "True", "error": "x"}], "ensures": [{"check": "result.ok", "error": "not ok"}]}
     run = opened(guard)
     assert (run.refusal(), run.answer()) == (None, None)
     assert [each["error"] for each in run.violations({"ok": False}, STATE)] == ["not ok"]
@@ -120,7 +120,7 @@ def test_arguments_have_their_defaults_and_absent_ones_are_none():
 def test_call_and_clock_are_in_scope():
     data = {"returns": ["{{ call.id }}", "{{ call.name }}", "{{ call.args.x }}", "{{ now }}"]}
     assert opened(data, now="2024-05-01T00:00:00Z", x=1).answer().result == ["c1", "t", 1, "2024-05-01T00:00:00Z"]
-    assert opened({"returns": "{{ now is defined }}"}).answer().result is False
+    assert opened({"returns": "{{ defined(now) }}"}).answer().result is False
 
 
 def test_a_clock_that_the_state_does_not_have_is_never_written_as_null():
@@ -153,7 +153,7 @@ def test_a_clock_that_the_state_does_not_have_is_never_written_as_null():
         ),
         (
             [{"for_each": "state.l", "as": "one", "do": [
-                {"for_each": "['x', 'y']", "as": "two", "op": "add", "path": ["a/b", "{{ two ~ one }}"], "value": 0}
+                {"for_each": "['x', 'y']", "as": "two", "op": "add", "path": ["a/b", "{{ f'{two}{one}' }}"], "value": 0}
             ]}],
             {"a/b": {"x1": 0, "y1": 0, "x2": 0, "y2": 0}, "l": [1, 2], "n": 0},
         ),
@@ -266,10 +266,10 @@ def test_trap_6_a_whole_number_names_the_key_with_its_digits():
 
 def test_trap_8_a_let_is_evaluated_once_and_on_the_state_before():
     data = {
-        "let": {"id": "{{ new_id('o_') }}", "other": "{{ new_id('o_') }}", "count": "{{ state.orders | length }}"},
+        "let": {"id": "{{ new_id('o_') }}", "other": "{{ new_id('o_') }}", "count": "{{ len(state.orders) }}"},
         "requires": [{"check": "id != other", "error": "x"}],
         "effects": [{"op": "add", "path": ["orders", "{{ id }}"], "value": {"other": "{{ other }}"}}],
-        "returns": {"id": "{{ id }}", "count": "{{ count }}", "now": "{{ state.orders | length }}"},
+        "returns": {"id": "{{ id }}", "count": "{{ count }}", "now": "{{ len(state.orders) }}"},
         "ensures": [{"check": "result.id == id and state.orders[id].other == other", "error": "{{ id }}"}],
     }
     run = opened(data)
@@ -316,7 +316,7 @@ def test_an_invariant_holds_of_every_state():
 
 
 def test_an_invariant_sees_the_state_before_and_lets_of_the_state_after():
-    grows = Invariant.load({"check": "here | length >= before.log | length", "error": "the log shrank"},
+    grows = Invariant.load({"check": "len(here) >= len(before.log)", "error": "the log shrank"},
                            lets={"here": "{{ state.log }}", "unused": "{{ args.x }}"}, where="f")  # fmt: skip
     assert grows.violation({"log": [1]}, {"log": [1, 2]}) is None
     assert grows.violation({"log": [1]}, {"log": []}) == "the log shrank"
@@ -327,7 +327,7 @@ def test_an_invariant_cannot_use_a_let_about_a_call():
     with pytest.raises(ContractError, match="f: the let 'who' uses 'args', not available in an invariant"):
         Invariant.load({"check": "them", "error": "x"}, lets=lets, where="f")
     with pytest.raises(ContractError, match="f: unknown key 'effects'"):
-        Invariant.load({"check": "true", "error": "x", "effects": []}, where="f")
+        Invariant.load({"check": "True", "error": "x", "effects": []}, where="f")
     with pytest.raises(ContractError, match=r"f\.check: unknown name 'args'"):
         Invariant.load({"check": "args.x", "error": "x"}, where="f")
 

@@ -38,42 +38,53 @@ def evaluate(source: str, **values):
         ("(1, 2)", [1, 2]),
         ("'ne' in state.text and 'items' in state", True),
         ("1 in state['items'] and state['items'][7].qty == 1", True),
-        ("state.names[0] ~ state.names[-1]", "BobCarol"),
+        ("f'{state.names[0]}{state.names[-1]}'", "BobCarol"),
         ("state._id", "k1"),
         ("at(state, ['deep', ['a', 'b'], 1, 'c'])", 2),
         ("at(state, ['no', 'where'], 5)", 5),
-        ("at(state, ['no', 'where']) is defined", False),
-        ("walk({'a': {'b': 1}, 'c': [2]}) | map(attribute='path')", [["a"], ["a", "b"], ["c"], ["c", 0]]),
+        ("defined(at(state, ['no', 'where']))", False),
+        ("[one.path for one in walk({'a': {'b': 1}, 'c': [2]})]", [["a"], ["a", "b"], ["c"], ["c", 0]]),
         ("zip([1, 2], ['a', 'b', 'c'])", [[1, "a"], [2, "b"]]),
-        ("object([['a', 1], [2, 'b'], ['a', 3]])", {"a": 3, "2": "b"}),
+        ("{key: value for key, value in [['a', 1], [2, 'b'], ['a', 3]]}", {"a": 3, "2": "b"}),
         ("index(state.names, 'alice')", 1),
-        ("[index('abc', 'a'), index('abc', 'c'), index('abc', 'x') is defined]", [0, 2, False]),
+        ("[index('abc', 'a'), index('abc', 'c'), defined(index('abc', 'x'))]", [0, 2, False]),
         ("range(1, 8, 3) + range(3, 0, -1) + range(5, 2)", [1, 4, 7, 3, 2, 1]),
         ("money(1.005)", 1.01),
-        ("(3 * 0.1) | money", 0.3),
+        ("money(3 * 0.1)", 0.3),
         ("' a b '.strip().split()", ["a", "b"]),
-        ("'xxaxx'.strip('x') ~ 'a//'.rstrip('/')", "aa"),
+        ("f\"{'xxaxx'.strip('x')}{'a//'.rstrip('/')}\"", "aa"),
         ("'ab'.startswith('a') and '12'.isdigit()", True),
-        ("state.no | default(state.nothing) | default(1)", 1),
-        ("state.names | length + (state | length) - state.text | length", 3 + len(STATE) - 14),
-        ("state['items'] | values | sort(attribute='qty') | map(attribute='qty')", [1, 2]),
-        ("[] | max is undefined", True),
-        ("'12' | int + 3.9 | int + true | int", 16),
-        ("'1.5' | float + 2 | float", 3.5),
-        ("1.005 | fixed ~ ' ' ~ 2 | fixed(1) ~ ' ' ~ 2.5 | fixed(0)", "1.00 2.0 2"),
-        ("['a', 1, none] | join('-')", "a-1-None"),
-        ("{'a': [1, 'ä']} | tojson", '{"a": [1, "ä"]}'),
-        ("'äb' | bytes", 3),
-        ("state['items'] | keys", ["1", "7"]),
-        ("{'a': 1} | items", [{"key": "a", "value": 1}]),
-        ("['a', 'b', 'c'] | interleave('contents')", ["a", "contents", "b", "contents", "c"]),
-        ("['a', 'b'] | select('in', [{'k': 'a'}] | selectattr('k', 'in', ['a'] | list) | map(attribute='k'))", ["a"]),
-        ("['a', 'a'] | map('replace', 'a', new_id('n')) | unique | length", 1),
-        ("range(6) | select('odd') + range(6) | reject('odd')", [1, 3, 5, 0, 2, 4]),
-        ("['abc', 'xb'] | select('containing', 'b') | reject('startingwith', 'x')", ["abc"]),
-        ("state['items'] | items | selectattr('value.qty', 'eq', 1) | map(attribute='key')", ["7"]),
-        ("[{'a': 1}, {}] | selectattr('a', 'defined') | length", 1),
-        ("state.no.such.thing is defined", False),
+        ("default(default(state.no, state.nothing), 1)", 1),
+        ("len(state.names) + len(state) - len(state.text)", 3 + len(STATE) - 14),
+        ("[one.qty for one in sorted(state['items'].values(), key=lambda one: one.qty)]", [1, 2]),
+        ("not defined(max([]))", True),
+        ("int('12') + int(3.9) + int(True)", 16),
+        ("float('1.5') + float(2)", 3.5),
+        ("f'{fixed(1.005)} {fixed(2, 1)} {fixed(2.5, 0)}'", "1.00 2.0 2"),
+        ("'-'.join(str(one) for one in ['a', 1, None])", "a-1-None"),
+        ("json({'a': [1, 'ä']})", '{"a": [1, "ä"]}'),
+        ("byte_count('äb')", 3),
+        ("state['items'].keys()", ["1", "7"]),
+        ("{'a': 1}.items()", [["a", 1]]),
+        ("[state.get('nothing'), state.get('nothing', 2), state.get('flag')]", [None, 2, True]),
+        ("[x + y for x in [1, 2] if x > 1 for y in [10, 20]]", [12, 22]),
+        ("{k: len(v.tags) for k, v in state['items'].items() if v.qty}", {"1": 1, "7": 0}),
+        ("[max([], default=0), min(3, 2), max(state.names, key=lambda n: n.lower()), sorted([1, 3], reverse=True)]",
+         [0, 2, "Carol", [3, 1]]),
+        ("[round(2.5), round(2.567, 1), abs(-2), bool([]), isinstance(2, (str, int))]", [2, 2.6, 2, False, True]),
+        ("any(n.startswith('C') for n in state.names) and not all([1, 0])", True),
+        ("state.none is None and state.flag is not None", True),
+        ("f'{state.names[0]} has {1 + 1}' ' and {no}'", "Bob has 2 and {no}"),
+        ("'Ab'.upper() + ' x'.lstrip() if 'ab'.endswith('b') else 1", "ABx"),
+        ("1 and 2 and 3 or 4", 3),
+        ("[part for one in ['a', 'b', 'c'] for part in ['contents', one]][1:]", ["a", "contents", "b", "contents", "c"]),
+        ("[one for one in ['a', 'b'] if one in [other.k for other in [{'k': 'a'}] if other.k in list(['a'])]]", ["a"]),
+        ("len(unique([one.replace('a', new_id('n')) for one in ['a', 'a']]))", 2),
+        ("[one for one in range(6) if one % 2 == 1] + [one for one in range(6) if not one % 2 == 1]", [1, 3, 5, 0, 2, 4]),
+        ("[one for one in ['abc', 'xb'] if 'b' in one and not one.startswith('x')]", ["abc"]),
+        ("[key for key, one in state['items'].items() if one.qty == 1]", ["7"]),
+        ("len([one for one in [{'a': 1}, {}] if defined(one.a)])", 1),
+        ("defined(state.no.such.thing)", False),
         ("'{{ 7*7 }}'", "{{ 7*7 }}"),
         ("'x__y' in ['x__y']", True),
     ],
@@ -88,14 +99,19 @@ def test_what_it_can_say(source, value):
     ("source", "why"),
     [
         ("", "unexpected end"),
-        ("1 +", "unexpected"),
+        ("1 +", "invalid syntax"),
         ("{{ state }}", "leave out {{ }}"),
+        ("1  # one", "`#` is not part of the language"),
+        ("'\\d'", "no escape"),
+        ("f'{1:>3}'", "no format: write {fixed(x, 2)}"),
+        ("sorted(state, key='name')", "key=lambda one: one.field"),
+        ("isinstance(state, name)", "isinstance: write isinstance(x, TYPE)"),
+        ("{1, 2}", "write a list"),
+        ("b'a'", "bytes is not a JSON value"),
         ("nme", "unknown name 'nme' (did you mean name?)"),
-        ("state | lenght", "unknown filter 'lenght' (did you mean length?)"),
-        ("state | round(1, 2, 3)", "round: too many positional arguments"),
-        ("state | map('replace', 'a')", "replace: missing"),
-        ("state | select(name)", "select's test must be written as a literal text"),
-        ("state | selectattr", "selectattr needs an attribute"),
+        ("state.split().splits()", "unknown method 'splits' (did you mean split?)"),
+        ("round(state, 1, 2, 3)", "round: too many positional arguments"),
+        ("[one.replace('a') for one in state]", "replace: missing"),
         ("1e999", "not finite"),
         ("a" * 10_001, "more than 10,000 characters"),
         ("(" * 500 + "1" + ")" * 500, "nested too deeply"),
@@ -115,18 +131,17 @@ def test_what_is_refused_at_load_says_where_and_why(source, why):
     [
         ("state.no", "state.no is undefined"),
         ("state.deep.a.x.y", "state.deep.a.x is undefined"),
-        ("[{}] | map(attribute='a')", "the item.a is undefined"),
-        ("1 if false", "without `else` is undefined"),
+        ("[one.a for one in [{}]]", "one.a is undefined"),
         ("1 / 0", "division by zero"),
         ("'a' + 1", "+ cannot add a number to a text"),
         ("1 in 2", "`in` needs a text, a list or an object"),
-        ("'abc' | int", "int cannot read 'abc'"),
-        ("'1e400' | float", "not finite"),
-        ("state | sort", "needs a list, not an object"),
-        ("[1, 'a'] | sort", "only numbers or only texts have an order"),
-        ("[[1]] | unique", "unique needs texts or numbers"),
-        ("object([1])", "object needs a list of [key, value]"),
-        ("at(state, 'cwd' | lower)", "a path needs a list, not a text"),
+        ("int('abc')", "int cannot read 'abc'"),
+        ("float('1e400')", "not finite"),
+        ("sorted(state)", "needs a list, not an object"),
+        ("sorted([1, 'a'])", "only numbers or only texts have an order"),
+        ("unique([[1]])", "unique needs texts or numbers"),
+        ("{key: value for key, value in [1]}", "a loop over key, value needs lists of 2 values, not a number"),
+        ("at(state, 'cwd'.lower())", "a path needs a list, not a text"),
         ("state.names.lower()", "lower needs a text, not a list"),
         ("range(1, 2, 0)", "must not be zero"),
         ("[1][::0]", "step 0"),
@@ -145,15 +160,15 @@ def test_a_result_shares_nothing_with_the_state():
     got = evaluate("state.deep")
     got["a"]["b"].append(1)
     assert STATE["deep"]["a"]["b"] == [{"c": 1}, {"c": 2}]
-    names = evaluate("state.names | sort(case_sensitive=true)")
+    names = evaluate("sorted(state.names)")
     names.clear()
     assert STATE["names"] == ["Bob", "alice", "Carol"]
 
 
 def test_checks_of_a_checklist():
     scope = Scope({"state": {"n": 1}, "before": {"n": 0}, "calls": [{"name": "ls"}], "answer": "Done."})
-    assert check_expression("state.n > before.n and calls | length == 1 and 'Done' in answer", where="t").is_true(scope)
-    assert not check_expression("'rm' in calls | map(attribute='name')", where="t").is_true(scope)
+    assert check_expression("state.n > before.n and len(calls) == 1 and 'Done' in answer", where="t").is_true(scope)
+    assert not check_expression("'rm' in [one.name for one in calls]", where="t").is_true(scope)
     with pytest.raises(ContractError, match="item 3: unknown name 'args'; available: answer, before, calls, state"):
         check_expression("args.x", where="item 3")
     assert CHECK_NAMES == ("state", "before", "calls", "answer")
@@ -162,14 +177,14 @@ def test_checks_of_a_checklist():
 def test_time_is_the_thread_s_own():
     scope = Scope({"state": STATE}, Limits(seconds=0.02))
     slow = Expression.compile(
-        "range(90000) | map('string') | select('in', range(9000) | map('string'))", names=(), where="t"
+        "[str(one) for one in range(90000) if str(one) in [str(other) for other in range(9000)]]", names=(), where="t"
     )
     with pytest.raises(EvaluationFailed, match="it takes longer than 20 ms"):
         slow.evaluate(scope)
     assert Expression.compile("1", names=(), where="t").evaluate(scope) == 1
     scope.start()
     time.sleep(0.03)  # as if other threads had the processor
-    assert Expression.compile("range(10) | length", names=(), where="t").raw(scope) == 10
+    assert Expression.compile("len(range(10))", names=(), where="t").raw(scope) == 10
 
 
 def test_values_cannot_be_nested_without_end():
@@ -178,7 +193,7 @@ def test_values_cannot_be_nested_without_end():
         deep = [deep]
     for source, why in [
         ("deep", "more than 100 levels"),
-        ("deep | string", "more than 100 levels"),
+        ("str(deep)", "more than 100 levels"),
         ("walk(deep)", "100 levels"),
         ("at({}, deep)", "a path needs texts"),
         ("at({}, range(101))", "a path of more than 100 tokens"),
@@ -214,3 +229,51 @@ def test_a_value_leaves_the_sandbox_with_as_many_levels_as_the_limit_says_and_no
     assert copy_json(Scope({}), value) == value
     with pytest.raises(Fault, match=str(MAX_DEPTH)):
         copy_json(Scope({}), nest(value))
+
+
+JINJA = [
+    ("state | length", "len(state)"),
+    ("state.names | sort | first", "sorted(state.names)[0]"),
+    ("state.a | values | map(attribute='b') | sum", "sum([one.b for one in state.a.values()])"),
+    ("state.a | selectattr('b', 'eq', args.c)", "[one for one in state.a if one.b == args.c]"),
+    ("state.a | select('odd')", "[one for one in state.a if CONDITION]"),
+    ("state.a | reject('in', state.b)", "[one for one in state.a if not CONDITION]"),
+    ("state.a | default(0) > 1", "default(state.a, 0)"),
+    ("state.a | join(', ')", "', '.join(str(one) for one in state.a)"),
+    ("state.a | tojson", "json(state.a)"),
+    ("state.a | money", "money(state.a)"),
+    ("state.a | fixed(1)", "fixed(state.a, 1)"),
+    ("state.a | replace('a', 'b')", "state.a.replace('a', 'b')"),
+    ("state.a is defined", "defined(state.a)"),
+    ("state.a is not defined", "not defined(state.a)"),
+    ("state.a is undefined", "not defined(state.a)"),
+    ("state.a is none", "state.a is None"),
+    ("state.a is not none", "state.a is not None"),
+    ("state.a is string", "isinstance(state.a, str)"),
+    ("state.a is not mapping", "not isinstance(state.a, dict)"),
+    ("state.a is containing 'b'", "VALUE in"),
+    ("state.a is 1", "=="),
+    ("'a' ~ 'b'", "f'{a}{b}'"),
+    ("each(x in state.a, x.b, x.c)", "[x.b for x in state.a if x.c]"),
+    ("all(x in state.a, x.b)", "all(x.b for x in state.a)"),
+    ("any(x in state.a, x.b)", "any(x.b for x in state.a)"),
+    ("count(x in state.a, x.b)", "sum(1 for x in state.a if x.b)"),
+    ("state.a == true", "`True`"),
+    ("state.a == false", "`False`"),
+    ("state.a == none", "`None`"),
+    ("{% if state.a %}", "{% %}"),
+    ("state.from == 1", "['from']"),
+]
+
+
+@pytest.mark.parametrize(("source", "form"), JINJA, ids=[source for source, _ in JINJA])
+def test_what_only_jinja_has_is_refused_at_load_with_the_form_of_today(source, form):
+    for is_text, each in ((False, source), (True, f"it is {{{{ {source} }}}}")):
+        with pytest.raises(ContractError) as caught:
+            Expression.compile(each, names=("state", "args"), where="f: t", is_text=is_text)
+        assert form in str(caught.value).replace("f: t: ", "").split(", in `")[0]
+
+
+def test_a_name_means_again_what_it_meant_before_a_loop_that_ended_early():
+    assert evaluate("[any(item > 0 for item in [1, 2]), item]", item=7) == [True, 7]
+    assert evaluate("[sorted([2, 1], key=lambda item: item), item]", item=7) == [[1, 2], 7]

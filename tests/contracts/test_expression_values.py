@@ -148,7 +148,7 @@ def test_values_that_are_refused_at_load(data, why):
     ("data", "why"),
     [
         ({"a": {"b": "{{ state.no }}"}}, "here.a.b: state.no is undefined"),
-        ({"cases": [{"when": "false", "value": 1}]}, "when none is true"),
+        ({"cases": [{"when": "False", "value": 1}]}, "when none is true"),
         ({"{{ state.names }}": 1}, "a key needs a text, not a list"),
         ({"for_each": "state.text", "value": 1}, "for_each needs a list, not a text"),
     ],

@@ -41,10 +41,10 @@ TOOL = {
 }
 LETS = {
     "order": "{{ at(state.orders, [args.id]) }}",
-    "each_of(list)": "{{ each(x in list, x) }}",
+    "each_of(list)": "{{ [x for x in list] }}",
     "high(number)": "{{ number > 3 }}",
     "dear(one)": "{{ high(one.total) }}",
-    "low(value)": "{{ value.lower() if value is string else value }}",
+    "low(value)": "{{ value.lower() if isinstance(value, str) else value }}",
 }
 
 
@@ -56,22 +56,22 @@ WRONG = [
     # keys
     ("state.odrers", "unknown key state.odrers .did you mean orders"),
     ("state.orders[args.id].totl > 1", r"unknown key state.orders\[args.id\].totl .did you mean total"),
-    ("order.totl is defined", "unknown key order.totl"),
-    ("at(state.orders, [args.id, 'totl'], none) is none", "unknown key 'totl' of at"),
-    ("state.orders | values | map(attribute='totl') | sum > 1", "unknown key the item.totl"),
-    ("any(o in state.orders | items, any(i in o.value['items'], i.prise > 1))", "unknown key i.prise"),
-    ("(state.orders | values | sort(attribute='total') | first).totl", "unknown key"),
-    ("calls | map(attribute='nmae')", "unknown key the item.nmae"),
+    ("defined(order.totl)", "unknown key order.totl"),
+    ("at(state.orders, [args.id, 'totl'], None) is None", "unknown key 'totl' of at"),
+    ("sum(one.totl for one in state.orders.values()) > 1", "unknown key one.totl"),
+    ("any(any(i.prise > 1 for i in o['items']) for o in state.orders.values())", "unknown key i.prise"),
+    ("sorted(state.orders.values(), key=lambda one: one.total)[0].totl", "unknown key"),
+    ("[one.nmae for one in calls]", "unknown key one.nmae"),
     ("args.amuont > 1", "unknown argument args.amuont .did you mean amount"),
     ("trusted(['odrers', args.id])", "unknown key 'odrers' of trusted .did you mean orders"),
     ("trusted(args.id)", r"trusted: write \[args.id\]: a path needs a list, not a text"),
     # types
     ("args.id > 3", "cannot compare a text and a number"),
     ("args.id + args.amount", "cannot add a text and a number"),
-    ("args.amount | sum > 1", "sum needs a list, not a number"),
+    ("sum(args.amount) > 1", "sum needs a list, not a number"),
     ("between(args.amount, now) > 1", "between needs a text, not a number"),
-    ("all(o in state.orders, o.total > 1)", "all needs a list, not an object"),
-    ("at(state.orders, args.id, none)", r"at: write \[args.id\]: a path needs a list, not a text"),
+    ("all(o.total > 1 for o in state.orders)", "a loop needs a list, not an object"),
+    ("at(state.orders, args.id, None)", r"at: write \[args.id\]: a path needs a list, not a text"),
 ]
 
 
@@ -84,13 +84,13 @@ def test_what_can_never_be_evaluated_is_refused(check, why):
 @pytest.mark.parametrize(
     "check",
     [
-        "order is defined and order.total > args.amount",
-        "order.status == 'paid' and order['items'] | length > 0",
+        "defined(order) and order.total > args.amount",
+        "order.status == 'paid' and len(order['items']) > 0",
         "order.total + 1 > (args.amount or 0)",
-        "state.orders | items | selectattr('value.total', 'gt', 3) | map(attribute='key') | list",
-        "state.open.anything.x > 1 and state.log[0] == 'a' and state.log | last < 'b'",
+        "[key for key, one in state.orders.items() if one.total > 3]",
+        "state.open.anything.x > 1 and state.log[0] == 'a' and state.log[-1] < 'b'",
         "at(state.orders, [state.cwd, 'anything'])",
-        "calls | selectattr('name', 'eq', 'x') | map(attribute='result') | map(attribute='id')",
+        "[one.result.id for one in calls if one.name == 'x']",
         "between(now, date(args.id), 'days') > 1 and 'x' in args.tags",
         "trusted(['orders', args.id, 'total']) and trusted(['open', 'anything']) and trusted(args.tags)",
         "high(args.amount) and dear(order) and low(args.id) == 'x' and low(3) == 3",
@@ -155,7 +155,7 @@ def test_an_invariant_over_what_the_state_cannot_have_is_refused(tmp_path):
 
 
 def test_a_closed_state_has_its_runtime_variables():
-    contract = {"requires": [{"check": "state.runtime_state.cwd is defined", "error": "x"}], "returns": 1}
+    contract = {"requires": [{"check": "defined(state.runtime_state.cwd)", "error": "x"}], "returns": 1}
     assert fitted(contract, STATE)["pay"].contract is not None
 
 

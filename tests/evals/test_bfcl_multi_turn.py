@@ -285,7 +285,7 @@ def test_a_plan_that_was_not_accepted_leads_to_the_next_turn(tasks, monkeypatch)
     turns = [[*map(task.read, turn.truth), {"say": "Done."}] for turn in task.turns]
 
     def never(turn, before, seen):
-        return [{"id": "no", "description": "never", "check": "false"}]
+        return [{"id": "no", "description": "never", "check": "False"}]
 
     played = play(play_turns(task, Player(speaker(turns), knobs(Options(), 0), task.toolkit, never)))
     truth = truth_of(task)

@@ -112,7 +112,7 @@ def test_forms_of_a_task_are_on_one_side():
 
 def test_what_recordings_hide_carries_over_between_calls(compare):
     keep = {"op": "add", "path": ["_last"], "value": "{{ args.n }}"}
-    answer = {"returns": {"sum": "{{ state.sum if state._last | default(0) == 2 else none }}"}}
+    answer = {"returns": {"sum": "{{ state.sum if default(state._last, 0) == 2 else None }}"}}
     code, differing, _, _ = compare(wrong("add", effects=[*RIGHT["add"]["effects"], keep]) | {"get": answer})
     assert (code, differing) == (0, [])
 

@@ -193,7 +193,7 @@ def test_a_damaged_entry_never_raises(traffic, tmp_path, put):
 def test_what_reads_have_shown_is_known_at_each_later_call(tmp_path):
     for name, text in files_to_learn_from().items():
         (tmp_path / name).write_text(text, encoding="utf-8")
-    shows = {"op": "add", "path": ["items"], "value": "{{ object(each(one in result['items'], [one.sku, one])) }}"}
+    shows = {"op": "add", "path": ["items"], "value": "{{ {one.sku: one for one in result['items']} }}"}
     reads = {"contracts": {"findItems": {"observes": [shows]}}}
     toolkit = Toolkit.from_openapi(json.loads((tmp_path / "api.yaml").read_text())).with_contracts(reads)
     rows, _ = read(tmp_path / "traffic.har", toolkit)

@@ -127,7 +127,7 @@ def look() -> dict:
 
 WHOLE = {"op": "add", "path": ["items"], "value": "{{ result }}"}
 BY_KEY = {"op": "add", "path": ["items", "{{ one }}"], "value": "{{ result[one] }}"}
-THINGS = {"for_each": "result | keys", "as": "one", "do": [BY_KEY]}
+THINGS = {"for_each": "result.keys()", "as": "one", "do": [BY_KEY]}
 TEA = {"tea": {"stock": 3}}
 
 

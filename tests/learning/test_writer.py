@@ -157,7 +157,7 @@ def test_the_cost_is_known_before():
         ("args.a not in at(state.b, [args.c]).d", "membership"),
         ("state.signed_in", "flag"),
         ("not at(state.x, [args.y]).open", "flag"),
-        ("state.x is defined", "existence"),
+        ("defined(state.x)", "existence"),
         ("args.a <= at(state.stock, [args.item])", "comparison"),
         ("args.a in ['x', 'y']", "conjunction"),
         ("args.a <= 5", "conjunction"),
@@ -165,7 +165,7 @@ def test_the_cost_is_known_before():
         ("state.a == args.b", "conjunction"),
         ("state.a and state.b", "conjunction"),
         ("args.a in state.b or args.c in state.d", "conjunction"),
-        ("all(x in args.a, x > 1)", "conjunction"),
+        ("all(x > 1 for x in args.a)", "conjunction"),
     ],
 )
 def test_kinds_of_checks(check, kind):

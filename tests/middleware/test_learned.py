@@ -20,7 +20,7 @@ from tests.middleware.test_claims import PAID, TASK, THREAD, dying
 EVIDENCE = {"kind": "membership", "for": 12, "against": [], "status": "established"}
 RULE = {"id": "refusal-1", "check": "args.amount < 20", "error": "the limit is 20", "evidence": EVIDENCE}
 LEARNED = {"contracts": {name: {"requires": [RULE]} for name in ("transfer",)}}
-LEARNED["contracts"]["balance"] = {"requires": [{**RULE, "check": "false"}]}
+LEARNED["contracts"]["balance"] = {"requires": [{**RULE, "check": "False"}]}
 
 
 def start(bank: Bank, saver, *said, mode="guard", **more):

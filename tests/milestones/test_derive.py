@@ -63,7 +63,7 @@ SCHEMAS = {
     "drop": {"file": "string"},
 }
 NO_CONNECTION = [{"check": "state.settings.wifi", "error": "no connection"}]
-FOUND = {"for_each": "state.people | values", "as": "each", "when": "each.name == args.name", "value": "{{ each }}"}
+FOUND = {"for_each": "state.people.values()", "as": "each", "when": "each.name == args.name", "value": "{{ each }}"}
 SENT = {"to": "{{ args.to }}", "text": "{{ args.text }}", "at": "{{ now }}"}
 FILE = ["files", "{{ state.cwd }}", "{{ args.file }}"]
 CONTRACTS = {
@@ -72,7 +72,7 @@ CONTRACTS = {
         "returns": "done",
     },
     "find_people": {"requires": NO_CONNECTION, "returns": FOUND},
-    "list_people": {"requires": NO_CONNECTION, "returns": "{{ state.people | values }}"},
+    "list_people": {"requires": NO_CONNECTION, "returns": "{{ state.people.values() }}"},
     "send": {
         "requires": NO_CONNECTION,
         "effects": [{"op": "add", "path": ["sent", "{{ new_id('s-') }}"], "value": SENT}],

@@ -46,7 +46,7 @@ def test_a_live_model_s_state_of_the_shop_is_repaired_once_with_the_errors(live)
     update, asks, (event,) = boot(live, {"domain": FITTING, "runtime_state": {}})
     first, again = asks
     assert first.variables["contracts"].startswith("keys: cart, customer, orders, products\nshared: ")
-    assert "state.products | items" in first.variables["contracts"]
+    assert "state.products.items()" in first.variables["contracts"]
     assert (first.variables["previous"], first.variables["problems"], first.where.question) == ("", "", 0)
     assert "items needs an object, not a list, in `state.products | items`" in again.variables["problems"]
     assert "showAccount: returns.name: state.customer is undefined" in again.variables["problems"]
@@ -85,8 +85,8 @@ def test_a_state_of_another_shape_is_found(change, says):
     [
         ("args.sku in state.products", True),
         ("args.sku in state.products and state.products[args.sku].stock > 0", True),
-        ("state.products | selectattr('sku', 'eq', args.sku) | list | length > 0", False),
-        ("state.products | selectattr('sku', 'eq', args.sku) | map(attribute='stock') | sum > 9", False),
+        ("len([one for one in state.products if one.sku == args.sku]) > 0", False),
+        ("sum(one.stock for one in state.products if one.sku == args.sku) > 9", False),
         ("args.sku in state.sold", False),
     ],
 )
@@ -146,7 +146,7 @@ LOOK = Toolkit([ToolSpec(name="look", effect="read", result={"type": "string"})]
 
 
 def rehearse(gecko, thread, **given):
-    turn = {"messages": [("user", "look around")], "checklist": [{"id": "a", "check": "true"}], **given}
+    turn = {"messages": [("user", "look around")], "checklist": [{"id": "a", "check": "True"}], **given}
     parts = list(gecko.stream(turn, {"configurable": {"thread_id": thread}}, stream_mode=["custom", "values"]))
     events = [data for mode, data in parts if mode == "custom" and data["type"] == "gecko.state"]
     return parts[-1][1]["rehearsal"], events
@@ -173,7 +173,7 @@ SCHEMA = {
     "properties": {"stock": {"type": "object", "additionalProperties": {"type": "integer"}}, "runtime_state": RUNTIME},
     "required": ["stock", "runtime_state"],
 }
-FULL = {"check": "state.stock | values | sum < 10", "error": "the room is full"}
+FULL = {"check": "sum(state.stock.values()) < 10", "error": "the room is full"}
 TYPED = Toolkit.from_tools([ToolSpec(name="look", effect="read")], state_schema=SCHEMA, invariants=[FULL])
 GOOD = {"domain": {"stock": {"tea": 3}}, "runtime_state": {"user": "ann"}}
 WHOLE = {"stock": {"tea": 3}, "runtime_state": {"user": "ann"}}

@@ -39,7 +39,7 @@ def test_a_check_that_does_not_hold_fails(attempt):
 
 def test_checks_see_state_before_calls_and_answer(attempt, step):
     checks = [
-        "calls | length == 2 and calls[0].name == 'put' and calls[0].args.tray == 'bills'",
+        "len(calls) == 2 and calls[0].name == 'put' and calls[0].args.tray == 'bills'",
         "calls[1].status == 'error' and calls[1].result == 'no'",
         "'bills' not in before.trays and 'bills' in state.trays",
         "answer == 'Done.'",

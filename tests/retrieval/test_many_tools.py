@@ -127,7 +127,7 @@ def test_without_the_extra_all_are_shown(monkeypatch):
 
 def test_every_attempt_begins_alike_and_what_the_turn_has_called_stays():
     given = {"messages": [("user", "Print the invoice 7")], "task_state": {"runtime_state": {}}}
-    given["checklist"] = [{"check": "false"}]
+    given["checklist"] = [{"check": "False"}]
     first = [look("share a song"), call("share_song", id="1"), DONE]
     gecko, model = create(first, first, max_retries=1)
     assert len(gecko.invoke(given)["rehearsal"]["attempts"]) == 2
@@ -254,6 +254,6 @@ def test_the_agent_searches_too():
         create=partial(create_gecko_agent, interrupt_on="none"),
     )
     gecko.checkpointer = InMemorySaver()
-    given = {"messages": [("user", "Print 7")], "task_state": {"runtime_state": {}}, "checklist": [{"check": "true"}]}
+    given = {"messages": [("user", "Print 7")], "task_state": {"runtime_state": {}}, "checklist": [{"check": "True"}]}
     run = gecko.invoke(given, {"configurable": {"thread_id": "1"}})
     assert [entry["call"]["name"] for entry in run["execution"]["calls"]] == ["share_song"]

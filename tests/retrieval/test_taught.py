@@ -27,7 +27,7 @@ def ask(text):
     return {
         "messages": [("user", text)],
         "task_state": {"runtime_state": {}},
-        "checklist": [{"check": "calls | length > 0"}],
+        "checklist": [{"check": "len(calls) > 0"}],
     }
 
 

@@ -89,9 +89,7 @@ DOCUMENT = {
 CONTRACTS = {
     "contracts": {
         "findItems": {
-            "observes": [
-                {"op": "add", "path": ["items"], "value": "{{ object(each(one in result['items'], [one.sku, one])) }}"}
-            ]
+            "observes": [{"op": "add", "path": ["items"], "value": "{{ {one.sku: one for one in result['items']} }}"}]
         },
     }
 }

@@ -128,7 +128,7 @@ def agent_of(name, **more):
     return create_gecko_agent(toolkit, model=Models(planner=recorded(planner=[plan])), interrupt_on="none", **more)
 
 
-GIVEN = {"messages": [("user", "Note hello")], "task_state": {}, "checklist": [{"check": "true"}]}
+GIVEN = {"messages": [("user", "Note hello")], "task_state": {}, "checklist": [{"check": "True"}]}
 THREAD = {"configurable": {"thread_id": "1"}}
 
 

@@ -14,7 +14,7 @@ from gecko_graph.testing import recorded
 from tests.tools.mcp_server import COMMAND, ORDER, Shop, result, serving
 
 TASK = {"messages": [("user", "Order a pen")], "task_state": {"orders": {}}}
-CHECK = [{"description": "something is ordered", "check": "state.orders | length == 1"}]
+CHECK = [{"description": "something is ordered", "check": "len(state.orders) == 1"}]
 PLAN = [{"call": "order", "args": {"item": "pen"}}, {"say": "Ordered."}]
 APPROVE = Command(resume={"decisions": [{"type": "approve"}]})
 SEEN = [{"description": "the pen is ordered"}]

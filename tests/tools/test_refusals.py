@@ -152,7 +152,7 @@ def test_a_write_that_fails_while_it_reads_its_answer_is_not_paid_twice(error, k
     model = Models(planner=recorded(planner=[plan, plan]))
     tools, saver = Toolkit.from_tools([tool]), InMemorySaver()
     agent = create_gecko_agent(tools, model=model, interrupt_on="none", checkpointer=saver)
-    checklist = [{"description": "paid", "check": "state.paid | length == 1"}]
+    checklist = [{"description": "paid", "check": "len(state.paid) == 1"}]
     given = {"messages": [("user", "Pay ann 50")], "task_state": {"paid": []}, "checklist": checklist}
     out = agent.invoke(given, {"configurable": {"thread_id": "1"}})
     assert [each for some in paid.values() for each in some] == [("ann", 50)], "one payment"

@@ -170,7 +170,7 @@ def test_langchain_tools_of_a_disguised_toolkit_are_what_the_agent_sees():
 NAME = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
 FILE = """
 let: {taken: "{{ args.name in state.names }}"}
-invariants: [{check: state.names | length <= limit, error: "too many: {{ state.names | length }}"}]
+invariants: [{check: len(state.names) <= limit, error: "too many: {{ len(state.names) }}"}]
 contracts:
   VERB:
     requires:
@@ -180,7 +180,7 @@ contracts:
     effects:
       - {op: add, path: [names, "-"], value: "{{ args.name }}"}
       - {op: copy, from: [names], path: [copy]}
-    returns: {count: "{{ state.names | length }}"}
+    returns: {count: "{{ len(state.names) }}"}
     ensures: [{check: "before.names | length + 1 == state.names | length", error: lost}]
 """
 STATE = {"names": ["a"], "last": 0}
@@ -228,7 +228,7 @@ def test_a_whole_toolkit_is_mounted_and_mounted_again(tmp_path):
 
 def test_the_file_itself_may_say_where_and_the_caller_decides(tmp_path):
     file = tmp_path / "hire.yaml"
-    file.write_text("at: staff\ncontracts: {hire: {returns: '{{ state.names | length }}'}}")
+    file.write_text("at: staff\ncontracts: {hire: {returns: '{{ len(state.names) }}'}}")
     plain = Toolkit.from_tools([{"name": "hire", "parameters": NAME}])
     state = {"staff": STATE, "other": {"names": []}}
     assert call(world_of(plain.with_contracts(file), state), "hire", "b") == 1

@@ -182,7 +182,7 @@ def test_rehearsed_and_real_it_receives_the_same(case):
         own, model=Models(planner=recorded(planner=[[{"call": "take", "args": {"value": sent}}, {"say": "Done."}]])),
         checkpointer=InMemorySaver(), interrupt_on="none",
     )  # fmt: skip
-    items = [{"description": "it is done", "check": "true"}]
+    items = [{"description": "it is done", "check": "True"}]
     agent.invoke(
         {"messages": [("user", f"Take {json.dumps(sent)}")], "checklist": items}, {"configurable": {"thread_id": "1"}}
     )

@@ -78,7 +78,7 @@ def test_a_postcondition_that_cannot_be_evaluated_is_not_relied_on(question, sta
 
 
 def test_invariants_gate_every_change_and_no_standing_still(question, state):
-    few = invariant("(state.trays | length) < 2", "a desk has one tray")
+    few = invariant("len(state.trays) < 2", "a desk has one tray")
     booked = commit(question(), outcome(ADD), rules=StateRules(None, [invariant("true"), few]))
     assert booked.state is state
     assert booked.outcome["refused"] == "a desk has one tray"
@@ -96,7 +96,7 @@ def test_invariants_that_take_too_long_refuse_the_change_and_say_so(question, mo
 
 
 FUNDED = {"check": "state.accounts[args.id].balance >= 50", "error": "not enough"}
-ONCE = {"check": "calls | selectattr('name', 'eq', 'charge') | length == 0", "error": "only once"}
+ONCE = {"check": "len([one for one in calls if one.name == 'charge']) == 0", "error": "only once"}
 KNOWN = {"check": "trusted(['accounts', args.id, 'balance'])", "error": "ask for the balance first"}
 BOOKED = {"effects": [{"op": "add", "path": ["ledger", "-"], "value": 50}], "returns": "charged"}
 UNCLEAR = "requires[0].check: state.accounts[args.id] is undefined, in `state.accounts[args.id].balance >= 50`"
@@ -142,13 +142,11 @@ def test_what_a_model_has_written_in_the_same_message_is_not_trusted(mode):
 
 
 def test_a_call_is_committed_to_the_state_that_others_left_but_answers_for_itself_only(question, state):
-    one_more = {
-        "ensures": [{"check": "(state.trays | length) == (before.trays | length) + 1", "error": "not one more"}]
-    }
+    one_more = {"ensures": [{"check": "len(state.trays) == len(before.trays) + 1", "error": "not one more"}]}
     now = apply_patch(state, [{"op": "add", "path": "/trays/other", "value": []}])
     booked = commit(question(contract=one_more), outcome(ADD), later=question(contract=one_more, given=now))
     assert set(booked.state["trays"]) == {"letters", "other", "bills"}
-    few = invariant("(state.trays | length) < 3", "two are enough")
+    few = invariant("len(state.trays) < 3", "two are enough")
     later = question(contract=one_more, given=now)
     assert commit(question(contract=one_more), outcome(ADD), later=later, rules=StateRules(None, [few])).state is now
 
@@ -215,21 +213,21 @@ def test_any_patch_is_committed_whole_or_not_at_all(patch, status, effect):
 
 
 CHECKS = [
-    "state.a is not defined or state.a is not string",
+    "not defined(state.a) or not isinstance(state.a, str)",
     "not state.a or not state.b",
     "'ab' not in state",
-    "state.a is not mapping or 'b' not in state.a",
-    "at(state, ['b', 'c'], none) != 1",
-    "state['c'] is not defined or (state['c'] | string | length) < 9",
-    "state | length < 4",
-    "(state.b if state.a else state.c) is not sequence",
+    "not isinstance(state.a, dict) or 'b' not in state.a",
+    "at(state, ['b', 'c'], None) != 1",
+    "not defined(state['c']) or len(str(state['c'])) < 9",
+    "len(state) < 4",
+    "not isinstance(state.b if state.a else state.c, (list, str, dict))",
     "many(state.a) < 3",
     "size < 4",
-    "not any(x in (state.c if state.c is sequence and state.c is not string else []), x == state.b)",
-    "(state | length) >= (before | length)",
-    "1 / (state.c if state.c is number else 1) > 0",
+    "not any(x == state.b for x in (state.c if isinstance(state.c, (list, str, dict)) and not isinstance(state.c, str) else []))",
+    "len(state) >= len(before)",
+    "1 / (state.c if isinstance(state.c, (int, float)) else 1) > 0",
 ]
-LETS = {"size": "{{ state.ab | default('') | string | length }}", "many(x)": "{{ x | default('') | string | length }}"}
+LETS = {"size": "{{ len(str(default(state.ab, ''))) }}", "many(x)": "{{ len(str(default(x, ''))) }}"}
 
 
 @pytest.mark.parametrize("seed", range(4))

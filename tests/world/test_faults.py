@@ -21,10 +21,10 @@ TEXT = {"type": "object", "properties": {"name": {"type": "string"}}, "required"
 NONE = {"type": "object", "properties": {}}
 CONTRACTS = {
     "add": {"effects": [{"op": "add", "path": ["people", "-"], "value": {"name": "{{ args.name }}", "age": 1}}]},
-    "find": {"returns": "{{ state.people | selectattr('name', 'eq', args.name) | list }}"},
-    "found": {"returns": {"people": "{{ state.people | selectattr('name', 'eq', args.name) | list }}"}},
+    "find": {"returns": "{{ [one for one in state.people if one.name == args.name] }}"},
+    "found": {"returns": {"people": "{{ [one for one in state.people if one.name == args.name] }}"}},
     "first": {"returns": "{{ state.people[0] }}"},
-    "count": {"returns": "{{ state.people | length }}"},
+    "count": {"returns": "{{ len(state.people) }}"},
 }
 PEOPLE = {"people": [{"name": name, "age": age, "id": age} for name, age in (("Ana", 3), ("Bo", 4), ("Cy", 5))]}
 

@@ -63,7 +63,7 @@ def test_where_no_rung_answers_the_call_is_an_error(question, told):
 
 
 REFUSING = {
-    "requires": [{"check": "false", "error": {"code": 7}, "effects": [{"op": "add", "path": ["x"], "value": 1}]}]
+    "requires": [{"check": "False", "error": {"code": 7}, "effects": [{"op": "add", "path": ["x"], "value": 1}]}]
 }
 
 
@@ -78,7 +78,7 @@ def test_a_broken_precondition_is_the_tool_s_error_whichever_rung_would_answer(q
 
 
 def test_a_contract_that_explodes_ends_in_time_and_is_an_error(question, told):
-    bomb = {"returns": "{{ range(100000) | map('string') | join('x') | length * 10 }}" * 40}
+    bomb = {"returns": "{{ len('x'.join(str(one) for one in range(100000))) * 10 }}" * 40}
     outcome = told(climb(question(**everything(contract=bomb, opened=False)))).value
     assert (outcome["rung"], outcome["status"], outcome["category"]) == ("contract", "error", "state_dependency")
     assert "takes longer" in outcome["unclear"][0] or "builds more" in outcome["unclear"][0]

@@ -146,7 +146,7 @@ GUARDED = {
         }
     ],
     "effects": [{"op": "add", "path": ["trays", "{{ args.tray }}", "-"], "value": "{{ args.paper }}"}],
-    "returns": {"papers": "{{ at(state.trays, [args.tray]) | length }}"},
+    "returns": {"papers": "{{ len(at(state.trays, [args.tray])) }}"},
 }
 
 

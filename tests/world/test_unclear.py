@@ -10,7 +10,7 @@ from gecko_graph.world.ladder import climb
 from gecko_graph.world.rung import gate
 from tests.world.conftest import rung_request
 
-MISSPELT = {"check": "state.desk.open == true", "error": "the desk is closed"}
+MISSPELT = {"check": "state.desk.open == True", "error": "the desk is closed"}
 NEVER = {"check": "state.count > 0", "error": "nothing is counted"}
 ALWAYS = {"check": "state.count == 0", "error": "something is counted"}
 WHY = "requires[0].check: state.desk is undefined, in `state.desk.open == true`"
@@ -51,7 +51,7 @@ def test_who_answers_decides_what_becomes_of_an_unclear_call(question, told, pol
 
 def test_an_error_that_cannot_be_filled_in_still_refuses(question, told):
     effects = [{"op": "remove", "path": ["nowhere"]}]
-    contract = guarded({"check": "false", "error": "{{ 1 / state.count }}", "effects": effects}, returns="done")
+    contract = guarded({"check": "False", "error": "{{ 1 / state.count }}", "effects": effects}, returns="done")
     outcome = told(climb(question(contract=contract, unclear="pass"))).value
     assert (outcome["status"], outcome["result"]) == ("error", "a condition of this tool does not hold")
     assert outcome["patch"] == []

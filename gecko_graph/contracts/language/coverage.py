@@ -1,28 +1,26 @@
 """Whether what an expression asks of a collection has been read, where reads have shown only a part of it.
 
 A key that is there was shown. All things of which a condition asks were shown where a read has shown a part that holds
-them: `each(b in state.bills | values, b.amount, b.owner == args.owner)` needs the bills of that owner, and no others.
+them: `[b.amount for b in state.bills.values() if b.owner == args.owner]` needs the bills of that owner, and no others.
 Every other use needs the whole collection.
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias, cast
-
-from jinja2 import nodes
+from typing import NamedTuple, TypeAlias
 
 from .compiler import compile_parts
-from .operators import QUANTIFIERS, key_of, read_items
-from .sandbox import Scope, a_list, bound
-from .syntax import Run
+from .operators import Rounds, find_rounds, key_of
+from .sandbox import Scope
+from .syntax import Run, names_of, text_of
 
 _STATES = ("state", "before")
-_EQUAL = ("eq", "equalto", "==")
 
-
-Loops: TypeAlias = tuple[tuple[str, Run], ...]
-"""The names of items, each with the list that a loop around the place goes over."""
+Loop: TypeAlias = ast.ListComp | ast.GeneratorExp | ast.DictComp
+Loops: TypeAlias = tuple[Rounds, ...]
+"""The loops around a place, the outermost first."""
 
 
 class Use(NamedTuple):
@@ -34,7 +32,7 @@ class Use(NamedTuple):
     fields: Mapping[str, Run] | None = None
 
 
-def uses_of(parts: Sequence[str | nodes.Expr]) -> tuple[Use, ...]:
+def uses_of(parts: Sequence[str | ast.expr]) -> tuple[Use, ...]:
     """Return what an expression asks of the collections at the root of its state."""
     return tuple(use for part in parts if not isinstance(part, str) for use in _uses(part))
 
@@ -46,14 +44,8 @@ def find_unshown(uses: Sequence[Use], scope: Scope) -> str | None:
 
 def _is_shown(use: Use, scope: Scope) -> bool:
     if use.loops:
-        (name, items), *inner = use.loops
-        for item in a_list(items(scope), name):
-            scope.tick()
-            with bound(scope.values, name):
-                scope.values[name] = item
-                if not _is_shown(use._replace(loops=tuple(inner)), scope):
-                    return False
-        return True
+        rounds, *inner = use.loops
+        return all(_is_shown(use._replace(loops=tuple(inner)), scope) for _ in rounds(scope))
     if use.key is not None:
         held, key = scope.values["state"].get(use.root), key_of(use.key(scope))
         return isinstance(held, dict) and (not isinstance(key, str) or key in held)  # what is no key is in none
@@ -63,95 +55,112 @@ def _is_shown(use: Use, scope: Scope) -> bool:
     return any(part and part.items() <= values.items() for part in scope.partial[use.root])
 
 
-def _uses(node: nodes.Node, loops: Loops = ()) -> Iterator[Use]:
-    if isinstance(node, nodes.Test) and node.name in ("defined", "undefined") and _root_of(node.node) is not None:
-        return
+def _uses(node: ast.AST, loops: Loops = ()) -> Iterator[Use]:
+    match node:
+        case ast.Call(func=ast.Name(id="defined"), args=[one]) if _root_of(one) is not None:
+            return
+        case ast.Call(func=ast.Name(id="any" | "all" as name), args=[ast.GeneratorExp() as loop]):
+            yield from _uses_of_loop(loop, loops, {"any": False, "all": True}[name])
+            return
+        case ast.ListComp() | ast.GeneratorExp() | ast.DictComp():
+            yield from _uses_of_loop(node, loops)
+            return
+        case ast.Lambda():  # its argument is known to no loop
+            yield from (Use(root) for one in ast.walk(node) if (root := _root_of(one)) is not None)
+            return
     if (root := _root_of(node)) is not None:
         yield Use(root)
         return
     owner, key = _keyed(node)
     if (root := _root_of(owner)) is not None and key is not None:
-        yield Use(root, loops, key=compile_parts([key]).run)
-        yield from _uses(key, loops)
-        return
-    source, fields, others = _chosen(node)
-    if (root := _root_of(source)) is not None:
-        yield Use(root, loops, fields={name: compile_parts([value]).run for name, value in fields.items()})
-    elif isinstance(node, nodes.Call) and others:
-        variable, listed = read_items(getattr(node.node, "name", ""), node)
-        items = cast("nodes.Expr", listed)
-        yield from _uses(items, loops)
-        loops = (*loops, (variable, compile_parts([items]).run))
-    for child in node.iter_child_nodes() if root is None and not others else others:
+        yield Use(root, loops, key=_run(key))
+    is_method = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    others = [*ast.iter_child_nodes(node)]
+    if root is not None and key is not None:
+        others = [key, *(node.args[1:] if isinstance(node, ast.Call) else ())]
+    elif is_method:
+        others = [node.func.value, *others[1:]]  # type: ignore[attr-defined]
+    for child in others:
         yield from _uses(child, loops)
 
 
-def _root_of(node: nodes.Node | None) -> str | None:
+def _uses_of_loop(node: Loop, loops: Loops, denied: bool | None = None) -> Iterator[Use]:
+    """Yield the uses of a comprehension; of `any` its value is a condition too, of `all` one that is denied."""
+    own = {name for clause in node.generators for name in names_of(clause.target)}
+    asked = [(node.elt, denied)] if denied is not None and not isinstance(node, ast.DictComp) else []
+    for clause in node.generators:
+        source, item = _listed(clause)
+        if (root := _root_of(source)) is not None:
+            fields = dict[str, ast.expr]()
+            for condition, is_denied in [*((test, False) for test in clause.ifs), *asked]:
+                fields |= _equalities(condition, item, own, is_denied=is_denied)
+            yield Use(root, loops, fields={name: _run(value) for name, value in fields.items()})
+        else:
+            yield from _uses(clause.iter, loops)
+        names, items = names_of(clause.target), _run(clause.iter)
+        for test in clause.ifs:
+            yield from _uses(test, (*loops, find_rounds("a loop", names, items)))
+        loops = (*loops, find_rounds("a loop", names, items, [_run(test) for test in clause.ifs]))
+    for value in [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]:
+        yield from _uses(value, loops)
+
+
+def _run(node: ast.expr) -> Run:
+    return compile_parts([node]).run
+
+
+def _root_of(node: ast.AST | None) -> str | None:
     """Return the key of `state.key`."""
-    if isinstance(node, nodes.Filter) and node.name == "default":
-        return _root_of(node.node)
-    if isinstance(node, nodes.Getattr | nodes.Getitem) and getattr(node.node, "name", None) in _STATES:
-        key = node.attr if isinstance(node, nodes.Getattr) else getattr(node.arg, "value", None)
-        return key if isinstance(key, str) else None
+    match node:
+        case ast.Call(func=ast.Name(id="default"), args=[one, *_]):
+            return _root_of(one)
+        case ast.Attribute(value=ast.Name(id=name)) if name in _STATES:
+            return node.attr
+        case ast.Subscript(value=ast.Name(id=name)) if name in _STATES:
+            return text_of(node.slice)
     return None
 
 
-def _keyed(node: nodes.Node) -> tuple[nodes.Node | None, nodes.Expr | None]:
-    """Return the owner and the key of `owner[key]`, `owner.key` and `key in owner`."""
-    if isinstance(node, nodes.Getattr):
-        return node.node, nodes.Const(node.attr)
-    if isinstance(node, nodes.Getitem) and not isinstance(node.arg, nodes.Slice):
-        return node.node, node.arg
-    if isinstance(node, nodes.Compare) and len(node.ops) == 1 and node.ops[0].op in ("in", "notin"):
-        return node.ops[0].expr, node.expr
+def _keyed(node: ast.AST) -> tuple[ast.expr | None, ast.expr | None]:
+    """Return the owner and the key of `owner[key]`, `owner.key`, `owner.get(key)` and `key in owner`."""
+    match node:
+        case ast.Attribute():
+            return node.value, ast.Constant(node.attr)
+        case ast.Subscript() if not isinstance(node.slice, ast.Slice):
+            return node.value, node.slice
+        case ast.Call(func=ast.Attribute(value=owner, attr="get"), args=[key, *_]):
+            return owner, key
+        case ast.Compare(left=key, ops=[ast.In() | ast.NotIn()], comparators=[owner]):
+            return owner, key
     return None, None
 
 
-def _chosen(node: nodes.Node) -> tuple[nodes.Node | None, dict[str, nodes.Expr], list[nodes.Node]]:
-    """Return the list that a loop goes over, the values that it asks for by field, and its other expressions."""
-    if isinstance(node, nodes.Filter) and node.name == "selectattr" and len(node.args) == 3 and not node.kwargs:
-        field, test, value = node.args
-        if getattr(test, "value", None) in _EQUAL and isinstance(field, nodes.Const) and node.node is not None:
-            source, _ = _listed(node.node)
-            return source, {field.value: value}, [value]
-    if not (isinstance(node, nodes.Call) and getattr(node.node, "name", "") in QUANTIFIERS):
-        return None, {}, []
-    name = str(getattr(node.node, "name", ""))
-    variable, items = read_items(name, node)
-    source, is_pair = _listed(items)
-    condition = node.args[-1] if name != "each" or len(node.args) > 2 else None
-    item: Any = ("value",) if is_pair else ()
-    found = _equalities(condition, variable, item, is_denied=name == "all") if condition is not None else {}
-    return source, found, [*node.args[1:]]
+def _listed(clause: ast.comprehension) -> tuple[ast.expr, str | None]:
+    """Return what a loop goes over, as `x` of `x.values()` and `x.items()`, and its name for each thing of it."""
+    match clause.iter, clause.target:
+        case ast.Call(func=ast.Attribute(value=owner, attr="values")), ast.Name(id=name):
+            return owner, name
+        case ast.Call(func=ast.Attribute(value=owner, attr="items")), ast.Tuple(elts=[_, ast.Name(id=name)]):
+            return owner, name
+        case source, ast.Name(id=name):
+            return source, name
+    return clause.iter, None
 
 
-def _listed(node: nodes.Node) -> tuple[nodes.Node | None, bool]:
-    """Return what `x | values` or `x | items` lists, and whether as pairs."""
-    if isinstance(node, nodes.Filter) and node.name in ("values", "items") and not node.args:
-        return node.node, node.name == "items"
-    return node, False
-
-
-def _equalities(node: nodes.Node, variable: str, above: tuple[str, ...], *, is_denied: bool) -> dict[str, nodes.Expr]:
+def _equalities(node: ast.expr, item: str | None, own: set[str], *, is_denied: bool | None) -> dict[str, ast.expr]:
     """Return the fields that must equal a value where a condition holds; with `is_denied`, where it does not."""
-    if isinstance(node, nodes.Not):
-        return _equalities(node.node, variable, above, is_denied=not is_denied)
-    if isinstance(node, nodes.Or if is_denied else nodes.And):
-        left, right = (_equalities(each, variable, above, is_denied=is_denied) for each in (node.left, node.right))
-        return {**left, **right}
-    if not isinstance(node, nodes.Compare) or [each.op for each in node.ops] != ["ne" if is_denied else "eq"]:
-        return {}
-    for one, other in ((node.expr, node.ops[0].expr), (node.ops[0].expr, node.expr)):
-        path = _path(one)
-        inside = {each.name for each in [other, *other.find_all(nodes.Name)] if isinstance(each, nodes.Name)}
-        if path[:-1] == (variable, *above) and variable not in inside:
-            return {path[-1]: other}
+    match node:
+        case ast.UnaryOp(op=ast.Not()):
+            return _equalities(node.operand, item, own, is_denied=not is_denied)
+        case ast.BoolOp() if isinstance(node.op, ast.Or if is_denied else ast.And):
+            found = dict[str, ast.expr]()
+            for each in node.values:
+                found |= _equalities(each, item, own, is_denied=is_denied)
+            return found
+        case ast.Compare(ops=[op], comparators=[right]) if isinstance(op, ast.NotEq if is_denied else ast.Eq):
+            for one, other in ((node.left, right), (right, node.left)):
+                inside = {each.id for each in ast.walk(other) if isinstance(each, ast.Name)}
+                match one:
+                    case ast.Attribute(value=ast.Name(id=name)) if name == item and not inside & own:
+                        return {one.attr: other}
     return {}
-
-
-def _path(node: nodes.Node) -> tuple[str, ...]:
-    if isinstance(node, nodes.Name):
-        return (node.name,)
-    if isinstance(node, nodes.Getattr):
-        return (*_path(node.node), node.attr) if _path(node.node) else ()
-    return ()

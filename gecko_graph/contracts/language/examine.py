@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Final
 
-from jinja2 import nodes
 from typing_extensions import override
 
 from ...errors import did_you_mean
 from ...schemas.reading import COMPOSED, Said, leads_nowhere
 from ...schemas.strict import leave_room
 from ...state import Json, JsonObject
-from .operators import QUANTIFIERS
 from .sandbox import kind
-from .syntax import ITS, LOOPS, as_each, attribute_node, describe
+from .syntax import describe, names_of
 
 Key = str | int | None
 """A key or an index; None where it is computed."""
 
 _TYPES = {
-    "string": "a text", "integer": "a number", "number": "a number", "boolean": "true or false", "null": "none",
+    "string": "a text", "integer": "a number", "number": "a number", "boolean": "true or false", "null": "None",
     "array": "a list", "object": "an object",
 }  # fmt: skip
 _MOST = 200
@@ -55,14 +54,14 @@ ANY = Shape()
 class Plain(Shape):
     """A value of known types, with the shape of all of its members or of each by name."""
 
-    def __init__(self, *kinds: str, inner: Shape = ANY, members: Mapping[str, Shape] | None = None) -> None:
+    def __init__(self, *kinds: str, inner: Shape = ANY, members: Mapping[Any, Shape] | None = None) -> None:
         super().__init__(kinds, members or ())
         self._inner, self._members = inner, members
 
     @override
     def member(self, key: Key) -> Shape | None:
-        if self._members is not None and isinstance(key, str):
-            return self._members.get(key)
+        if self._members is not None and key is not None:
+            return self._members.get(key, ANY if isinstance(key, int) else None)
         return self._inner if {"a list", "an object", "a text"} & (self.kinds or set()) else None
 
 
@@ -189,38 +188,46 @@ Names = Mapping[str, Any]
 """Name to Shape, or to a function that returns it."""
 
 TEXT, NUMBER, TRUTH, LIST = Plain("a text"), Plain("a number"), Plain("true or false"), Plain("a list")
+_TEXTS, _NUMBERS = Plain("a list", inner=TEXT), Plain("a list", inner=NUMBER)
 _OBJECT = frozenset(("an object",))
 _ORDER = frozenset(("a number", "a text"))
 _COUNTED = frozenset(("a list", "a text", "an object"))
-_FUNCTIONS: Final[dict[str, tuple[Shape, Shape]]] = {
-    **dict.fromkeys(("date", "time", "shift", "weekday", "new_id"), (TEXT, TEXT)),
-    "between": (TEXT, NUMBER),
-    **dict.fromkeys(("money", "random_int", "random_float"), (NUMBER, NUMBER)),
-    "range": (NUMBER, Plain("a list", inner=NUMBER)), "zip": (LIST, LIST), "object": (LIST, Plain("an object")),
-    "index": (ANY, NUMBER),
-    "walk": (ANY, Plain("a list", inner=Plain("an object", members={"path": LIST, "key": ANY, "value": ANY}))),
+_SAME, _ITEM, _ITEMS, _PAIRS = Shape(), Shape(), Shape(), Shape()
+"""The value itself, one of its members, all of them, and all with their keys."""
+
+_Taken = frozenset[str] | None
+_FUNCTIONS: Final[dict[str, tuple[_Taken, Shape]]] = {
+    **dict.fromkeys(("date", "time", "shift", "weekday", "new_id"), (TEXT.kinds, TEXT)),
+    **dict.fromkeys(("money", "random_int", "random_float", "abs", "round"), (NUMBER.kinds, NUMBER)),
+    **dict.fromkeys(("str", "json"), (None, TEXT)),
+    **dict.fromkeys(("any", "all"), (LIST.kinds, TRUTH)),
+    **dict.fromkeys(("sorted", "unique"), (LIST.kinds, _SAME)),
+    **dict.fromkeys(("bool", "isinstance", "defined"), (None, TRUTH)),
+    "between": (TEXT.kinds, NUMBER), "range": (NUMBER.kinds, _NUMBERS), "zip": (LIST.kinds, LIST),
+    "index": (None, NUMBER), "sum": (LIST.kinds, NUMBER), "len": (_COUNTED, NUMBER), "list": (_COUNTED, LIST),
+    "fixed": (NUMBER.kinds, TEXT), "byte_count": (TEXT.kinds, NUMBER),
+    "walk": (None, Plain("a list", inner=Plain("an object", members={"path": LIST, "key": ANY, "value": ANY}))),
 }  # fmt: skip
 """Function to what its arguments must be, and what it gives."""
 
-_SAME, _ITEM = Shape(), Shape()
-_FILTERS: Final[dict[str, tuple[frozenset[str] | None, Shape]]] = {
-    **dict.fromkeys(("sort", "unique"), (LIST.kinds, _SAME)),
-    **dict.fromkeys(("min", "max"), (LIST.kinds, _ITEM)),
-    **dict.fromkeys(("first", "last"), (frozenset(("a list", "a text")), _ITEM)),
-    **dict.fromkeys(("abs", "round", "money"), (NUMBER.kinds, NUMBER)),
-    **dict.fromkeys(("lower", "replace"), (TEXT.kinds, TEXT)),
-    **dict.fromkeys(("string", "tojson"), (None, TEXT)),
-    "sum": (LIST.kinds, NUMBER), "length": (_COUNTED, NUMBER), "fixed": (NUMBER.kinds, TEXT),
-    "join": (LIST.kinds, TEXT), "lines": (TEXT.kinds, Plain("a list", inner=TEXT)), "bytes": (TEXT.kinds, NUMBER),
-    "keys": (_OBJECT, Plain("a list", inner=TEXT)), "values": (_OBJECT, LIST), "items": (_OBJECT, LIST),
-    "interleave": (LIST.kinds, LIST),
+_METHODS: Final[dict[str, tuple[_Taken, Shape]]] = {
+    "split": (TEXT.kinds, _TEXTS), "splitlines": (TEXT.kinds, _TEXTS), "startswith": (TEXT.kinds, TRUTH),
+    "endswith": (TEXT.kinds, TRUTH), "isdigit": (TEXT.kinds, TRUTH), "keys": (_OBJECT, _TEXTS),
+    "values": (_OBJECT, _ITEMS), "items": (_OBJECT, _PAIRS), "get": (_OBJECT, ANY),
 }  # fmt: skip
-"""Filter to what it takes, and what it gives."""
+"""Method to what it is of, and what it gives; all others make texts of texts."""
 
 
 def _known(named: Any) -> Shape:
     shape: Shape = named if isinstance(named, Shape) else named()
     return shape
+
+
+def name_parts(names: Sequence[str], item: Shape) -> dict[str, Shape]:
+    """Return what is known of a loop's names: of the item, or of each of its parts."""
+    if len(names) == 1:
+        return {names[0]: item}
+    return {name: item.member(place) or ANY for place, name in enumerate(names)}
 
 
 class Inference:
@@ -230,15 +237,15 @@ class Inference:
         self._names = names
         self._report = report
 
-    def shape(self, node: nodes.Node | None, guarded: bool = False) -> Shape:
+    def shape(self, node: ast.AST | None, guarded: bool = False) -> Shape:
         """Return what is known of a node's value; of a `guarded` one an example without it proves nothing."""
         if node is None:
             return ANY
         if handler := _HANDLERS.get(type(node)):
             return handler(self, node, guarded)
-        for child in node.iter_child_nodes():
+        for child in ast.iter_child_nodes(node):
             self.shape(child)
-        return TRUTH if isinstance(node, nodes.Not) else ANY
+        return ANY
 
     def member(self, owner: Shape, key: Any, text: str, *, guarded: bool) -> Shape:
         """Return what stands under a key, and report where there can be nothing."""
@@ -257,99 +264,106 @@ class Inference:
         if kinds is not None and shape.kinds is not None and not shape.kinds & (kinds | {"something undefined"}):
             self._report(f"{what} needs {' or '.join(sorted(kinds))}, not {' or '.join(sorted(shape.kinds))}")
 
-    def _name(self, node: nodes.Name, _: bool) -> Shape:
-        return _known(self._names.get(node.name, ANY))
+    def _name(self, node: ast.Name, _: bool) -> Shape:
+        return _known(self._names.get(node.id, ANY))
 
-    def _part(self, node: nodes.Getattr | nodes.Getitem, guarded: bool) -> Shape:
-        owner = self.shape(node.node, guarded)
-        arg = nodes.Const(node.attr) if isinstance(node, nodes.Getattr) else node.arg
-        self.shape(arg)
-        if isinstance(arg, nodes.Slice):
+    def _part(self, node: ast.Attribute | ast.Subscript, guarded: bool) -> Shape:
+        owner = self.shape(node.value, guarded)
+        if isinstance(node, ast.Attribute):
+            return self.member(owner, node.attr, describe(node), guarded=guarded)
+        self.shape(node.slice)
+        if isinstance(node.slice, ast.Slice):
             return owner
-        return self.member(owner, arg.value if isinstance(arg, nodes.Const) else None, describe(node), guarded=guarded)
+        return self.member(
+            owner,
+            getattr(node.slice, "value", None) if isinstance(node.slice, ast.Constant) else None,
+            describe(node),
+            guarded=guarded,
+        )
 
-    def _call(self, node: nodes.Call, guarded: bool) -> Shape:
-        if isinstance(node.node, nodes.Getattr):
-            self.expect(self.shape(node.node.node), TEXT.kinds, f".{node.node.attr}()")
-        name = node.node.name if isinstance(node.node, nodes.Name) else ""
-        if name in QUANTIFIERS:
-            return self._quantified(node, name)
-        for keyword in node.kwargs:
+    def _call(self, node: ast.Call, guarded: bool) -> Shape:
+        if isinstance(node.func, ast.Attribute):
+            return self._method(node, node.func)
+        name = getattr(node.func, "id", "")
+        if name in ("sorted", "min", "max") and node.args:
+            return self._ordered(node, name)
+        for keyword in node.keywords:
             self.shape(keyword.value)
         if name == "at":
-            return self._at(node, node.args, guarded)
+            return self._at(name, node.args, guarded, len(node.args) + len(node.keywords) > 2)
         if name == "trusted":
-            self._at(node, [nodes.Name("state", "load"), *node.args], True)
+            self._at(name, [ast.Name("state"), *node.args], True, False)
             return TRUTH
+        if name in ("isinstance", "defined", "default"):
+            shapes = [self.shape(argument, guarded or name != "isinstance") for argument in node.args]
+            return either(shapes) if name == "default" else TRUTH
         shapes = [self.shape(argument) for argument in node.args]
-        takes, gives = _FUNCTIONS.get(name) or (ANY, _known(self._names.get(f"{name}/{len(node.args)}", ANY)))
+        takes, gives = _FUNCTIONS.get(name) or (None, _known(self._names.get(f"{name}/{len(node.args)}", ANY)))
         for shape in shapes:
-            self.expect(shape, takes.kinds, name)
-        return gives
+            self.expect(shape, takes, name)
+        return _of_members(gives, shapes[0]) if shapes else gives
 
-    def _quantified(self, node: nodes.Call, name: str) -> Shape:
-        head: Any = node.args[0]
-        value = self._each(name, self.shape(head.ops[0].expr), head.expr.name, node.args[1:])
-        return Plain("a list", inner=value) if name == "each" else NUMBER if name == "count" else TRUTH
+    def _method(self, node: ast.Call, func: ast.Attribute) -> Shape:
+        owner = self.shape(func.value)
+        shapes = [self.shape(argument) for argument in node.args]
+        takes, gives = _METHODS.get(func.attr, (TEXT.kinds, TEXT))
+        self.expect(owner, takes, f".{func.attr}()")
+        if func.attr == "join" and shapes:
+            self.expect(shapes[0], LIST.kinds, ".join()")
+        return _of_members(gives, owner)
 
-    def _each(self, name: str, items: Shape, variable: str, parts: Sequence[nodes.Node]) -> Shape:
-        self.expect(items, LIST.kinds, name)
-        inside = Inference({**self._names, variable: items.member(None) or ANY}, self._report)
-        value, *_ = [inside.shape(part) for part in parts]
-        return value
+    def _ordered(self, node: ast.Call, name: str) -> Shape:
+        items, *more = [self.shape(argument) for argument in node.args]
+        if not more:
+            self.expect(items, LIST.kinds, name)
+        inner = items.member(None) or ANY
+        for keyword in node.keywords:
+            if isinstance(keyword.value, ast.Lambda):
+                named = keyword.value.args.args[0].arg
+                Inference({**self._names, named: inner}, self._report).shape(keyword.value.body)
+            else:
+                more.append(self.shape(keyword.value))
+        if name == "sorted":
+            return items
+        return either([items, *more]) if len(node.args) > 1 else either([inner, *more])
 
-    def _at(self, node: nodes.Call, args: Sequence[nodes.Expr], guarded: bool) -> Shape:
-        name = getattr(node.node, "name", "")
+    def _loop(self, node: ast.ListComp | ast.GeneratorExp | ast.DictComp, _: bool) -> Shape:
+        inside = self
+        for clause in node.generators:
+            items = inside.shape(clause.iter)
+            inside.expect(items, LIST.kinds, "a loop")
+            parts = name_parts(names_of(clause.target), items.member(None) or ANY)
+            inside = Inference({**inside._names, **parts}, self._report)
+            for test in clause.ifs:
+                inside.shape(test)
+        if isinstance(node, ast.DictComp):
+            inside.shape(node.key)
+            return Plain("an object", inner=inside.shape(node.value))
+        return Plain("a list", inner=inside.shape(node.elt))
+
+    def _at(self, name: str, args: Sequence[ast.expr], guarded: bool, has_default: bool) -> Shape:
         value = self.shape(args[0] if args else None, guarded=True)
-        path: Any = args[1] if len(args) > 1 else nodes.List([])
-        if not isinstance(path, nodes.List):
+        path: Any = args[1] if len(args) > 1 else ast.List([])
+        if not isinstance(path, ast.List):
             self.expect(self.shape(path), LIST.kinds, f"{name}: write [{describe(path)}]: a path")
             return ANY
-        has_default = len(args) + len(node.kwargs) > 2
-        for token in path.items:
-            literal = token.value if isinstance(token, nodes.Const) else None
+        for token in path.elts:
+            literal = token.value if isinstance(token, ast.Constant) else None
             kinds = self.shape(token).kinds
             if kinds is None or "a list" in kinds:
                 value = ANY  # perhaps several tokens
             value = self.member(value, literal, f"{literal!r} of {name}", guarded=guarded or has_default)
         for default in args[2:]:
             self.shape(default)
-        return value if path.items and not has_default else ANY
+        return value if path.elts and not has_default else ANY
 
-    def _filter(self, node: nodes.Filter, guarded: bool) -> Shape:
-        value = self.shape(node.node, guarded or node.name == "default")
-        if node.name in LOOPS:
-            made = self._each(node.name, value, ITS, as_each(node.name, node.args, node.kwargs))
-            return Plain("a list", inner=made) if node.name == "map" else value
-        given = [self.shape(argument) for argument in node.args]
-        for keyword in node.kwargs:
-            self.shape(keyword.value)
-            if keyword.key == "attribute" and isinstance(keyword.value, nodes.Const):
-                item = nodes.Name(ITS, "load")
-                self._each(node.name, value, ITS, [attribute_node(item, keyword.value)])
-        takes, gives = _FILTERS.get(node.name, (None, ANY))
-        self.expect(value, takes, node.name)
-        inner = value.member(None) or ANY
-        if node.name == "items":
-            return Plain("a list", inner=Plain("an object", members={"key": TEXT, "value": inner}))
-        if node.name == "default":
-            return either([value, *given[:1]])
-        if node.name == "values":
-            return Plain("a list", inner=inner)
-        return value if gives is _SAME else inner if gives is _ITEM else gives
-
-    def _test(self, node: nodes.Test, _: bool) -> Shape:
-        self.shape(node.node, node.name in ("defined", "undefined"))
-        for argument in node.args:
-            self.shape(argument)
-        return TRUTH
-
-    def _arithmetic(self, node: nodes.BinExpr, _: bool) -> Shape:
+    def _arithmetic(self, node: ast.BinOp, _: bool) -> Shape:
         left, right = self.shape(node.left), self.shape(node.right)
-        allowed = frozenset(("a number", "a text", "a list")) if isinstance(node, nodes.Add) else NUMBER.kinds
+        is_sum = isinstance(node.op, ast.Add)
+        allowed = frozenset(("a number", "a text", "a list")) if is_sum else NUMBER.kinds
         for side in (left, right):
-            self.expect(side, allowed, node.operator)
-        if isinstance(node, nodes.Add):
+            self.expect(side, allowed, _SIGNS.get(type(node.op), "+"))
+        if is_sum:
             self._match(left, right, allowed, "+ cannot add")
             return left if left.kinds == right.kinds else ANY
         return NUMBER
@@ -358,31 +372,55 @@ class Inference:
         if left.kinds and right.kinds and not left.kinds & right.kinds & (allowed or set()):
             self._report(f"{what} {' or '.join(sorted(left.kinds))} and {' or '.join(sorted(right.kinds))}")
 
-    def _compare(self, node: nodes.Compare, _: bool) -> Shape:
-        left = self.shape(node.expr)
-        for operand in node.ops:
-            right = self.shape(operand.expr)
-            if operand.op in ("lt", "lteq", "gt", "gteq"):
+    def _compare(self, node: ast.Compare, _: bool) -> Shape:
+        left = self.shape(node.left)
+        for op, side in zip(node.ops, node.comparators, strict=True):
+            right = self.shape(side)
+            if isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE):
                 self._match(left, right, _ORDER, "cannot compare")
-            elif operand.op in ("in", "notin"):
+            elif isinstance(op, ast.In | ast.NotIn):
                 self.expect(right, _COUNTED, "`in`")
             left = right
         return TRUTH
 
-    def _conditional(self, node: nodes.CondExpr, _: bool) -> Shape:
-        self.shape(node.test)
-        return either([self.shape(node.expr1), self.shape(node.expr2)])
+    def _logic(self, node: ast.BoolOp | ast.UnaryOp, _: bool) -> Shape:
+        for child in ast.iter_child_nodes(node):
+            self.shape(child)
+        return TRUTH if isinstance(getattr(node, "op", None), ast.Not) else ANY
 
+    def _conditional(self, node: ast.IfExp, _: bool) -> Shape:
+        self.shape(node.test)
+        return either([self.shape(node.body), self.shape(node.orelse)])
+
+
+def _of_members(gives: Shape, value: Shape) -> Shape:
+    """Return what is given, where that is made of the members of a value."""
+    inner = value.member(None) or ANY
+    if gives is _PAIRS:
+        return Plain("a list", inner=Plain("a list", members={0: TEXT, 1: inner}))
+    return (
+        value
+        if gives is _SAME
+        else inner
+        if gives is _ITEM
+        else Plain("a list", inner=inner)
+        if gives is _ITEMS
+        else gives
+    )
+
+
+_SIGNS = {ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%"}
 
 _HANDLERS: dict[type, Callable[..., Shape]] = {
-    nodes.Name: Inference._name,
-    nodes.Const: lambda _, node, __: Plain(kind(node.value)),
-    nodes.Getattr: Inference._part,
-    nodes.Getitem: Inference._part,
-    nodes.Call: Inference._call,
-    nodes.Filter: Inference._filter,
-    nodes.Test: Inference._test,
-    nodes.Compare: Inference._compare,
-    nodes.CondExpr: Inference._conditional,
-    **dict.fromkeys((nodes.Add, nodes.Sub, nodes.Mul, nodes.Div, nodes.FloorDiv, nodes.Mod), Inference._arithmetic),
+    ast.Name: Inference._name,
+    ast.Constant: lambda _, node, __: Plain(kind(node.value)),
+    ast.JoinedStr: lambda self, node, _: [TEXT, *map(self.shape, node.values)][0],
+    ast.Attribute: Inference._part,
+    ast.Subscript: Inference._part,
+    ast.Call: Inference._call,
+    ast.Compare: Inference._compare,
+    ast.IfExp: Inference._conditional,
+    ast.BinOp: Inference._arithmetic,
+    ast.UnaryOp: Inference._logic,
+    **dict.fromkeys((ast.ListComp, ast.GeneratorExp, ast.DictComp), Inference._loop),
 }

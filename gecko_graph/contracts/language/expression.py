@@ -1,8 +1,8 @@
-"""Expressions of the contract language, and their places: Jinja2's, one at a time, over JSON values.
+"""Expressions of the contract language, and their places: a subset of Python's, over JSON values.
 
-Checked and whitelisted when loaded, evaluated within limits, with no way from a value to Python. `syntax` defines what
-an expression may be, `operators`, `functions` and `filters` what it may use, `sandbox` what it may cost; `compiler`
-turns its tree into closures, `examine` says what is known of its value before any call.
+Checked and whitelisted when loaded, evaluated within limits, with no way from a value to Python. `syntax` parses them,
+`operators`, `builtin` and `functions` are what they may use, `sandbox` what they may cost; `compiler` turns a tree into
+closures, `examine` says what is known of its value before any call, `former` how Jinja's forms are written here.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from .compiler import Code, compile_parts
 from .coverage import Use, find_unshown, uses_of
 from .examine import ANY, TEXT, Inference, Names
 from .functions import FUNCTIONS
-from .operators import QUANTIFIERS
 from .sandbox import LIMITS, Fault, Limits, Missing, Scope, copy_json
 from .syntax import SyntaxFault, parse_expression, parse_text
 
@@ -146,7 +145,7 @@ def _explain_unknown(name: str, names: Collection[str]) -> str:
     if function in own and count:
         return f"{function} takes {own[function]} arguments, not {count}"
     if count:
-        return f"unknown function {function!r:.42}{did_you_mean(function, [*FUNCTIONS, *QUANTIFIERS, *own])}"
+        return f"unknown function {function!r:.42}{did_you_mean(function, [*FUNCTIONS, *own])}"
     plain = sorted(each for each in names if "/" not in each)
     hint = did_you_mean(name, plain) or f"; available: {', '.join(plain)}"
     return f"unknown name {name!r}{hint}"

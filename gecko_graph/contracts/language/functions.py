@@ -1,4 +1,4 @@
-"""The functions and text methods of the contract language; docs/contracts.md lists them.
+"""The functions of the contract language of times, identifiers, places and money; docs/contracts.md lists them.
 
 Dates and times are texts. A date without a time is its midnight. No time zone is guessed: only `Z`, `UTC`, `GMT` and
 offsets are read, and a time with an offset cannot be compared with one without.
@@ -16,6 +16,7 @@ from string import ascii_lowercase, ascii_uppercase, digits
 from typing import Any, Final
 
 from ...state import Json
+from .builtin import BUILTINS, UNSET
 from .operators import equal, member, number
 from .sandbox import MAX_DEPTH, Fault, Missing, Scope, a_list, a_number, a_small_int, a_text, given, kind
 from .things import build
@@ -144,8 +145,6 @@ def _shift(  # noqa: PLR0913 - one for each unit
 
 Function = Callable[..., Any]
 
-UNSET = Missing("the default")
-_MAX_CHARS = 100
 _CENT = Decimal("0.01")
 _IDENTIFIER = "0123456789abcdefghjkmnpqrstvwxyz"
 _LONGEST_SHAPE = 40
@@ -211,26 +210,6 @@ def _below(scope: Scope, path: list[str | int], value: Any) -> Iterator[tuple[li
         yield [*path, key], value[key]
 
 
-def _zip(scope: Scope, *lists: Any) -> list[Json]:
-    checked = [a_list(items, "zip") for items in lists]
-    count = min((len(items) for items in checked), default=0)
-    scope.take_items(count)
-    scope.take(count * (64 + 8 * len(checked)))
-    return [list(row) for row in zip(*checked, strict=False)]
-
-
-def _object(scope: Scope, pairs: Any) -> dict[str, Json]:
-    rows = a_list(pairs, "object")
-    scope.take_items(2 * len(rows) + 1)
-    found: dict[str, Json] = {}
-    for row in rows:
-        scope.tick()
-        if not isinstance(row, list) or len(row) != 2:
-            raise Fault("object needs a list of [key, value]")
-        found[str(row[0]) if type(row[0]) is int else a_text(row[0], "a key")] = given(row[1])
-    return found
-
-
 def _index_of(scope: Scope, values: Any, value: Any) -> Any:
     missing = Missing("the index of what is not there")
     if isinstance(values, str):
@@ -241,14 +220,6 @@ def _index_of(scope: Scope, values: Any, value: Any) -> Any:
         if equal(scope, item, value):
             return position
     return missing
-
-
-def _range(scope: Scope, *bounds: Any) -> list[int]:
-    if not 1 <= len(bounds) <= 3:
-        raise Fault("range needs one to three numbers")
-    numbers = range(*(a_small_int(bound, "range", 2**61) for bound in bounds))  # `len` raises beyond a machine word
-    scope.take_items(len(numbers))
-    return list(numbers)
 
 
 def _new_id(scope: Scope, prefix: Any = "", shape: Any = None) -> str:
@@ -304,53 +275,11 @@ def _trusted(scope: Scope, path: Any) -> bool:
 
 
 FUNCTIONS: dict[str, Function] = {
-    "at": _at, "walk": _walk, "zip": _zip, "index": _index_of, "range": _range, "new_id": _new_id, "money": money,
-    "object": _object, "random_int": _random_int, "random_float": _random_float, "trusted": _trusted,
+    **BUILTINS,
+    "at": _at, "walk": _walk, "index": _index_of, "new_id": _new_id, "money": money,
+    "random_int": _random_int, "random_float": _random_float, "trusted": _trusted,
     "date": lambda _, x: _written(_read(x, "date")[0], False), "time": _time, "between": _between, "shift": _shift,
     "weekday": lambda _, x: _DAYS[_read(x, "weekday")[0].weekday()], **build(splice),
 }  # fmt: skip
 TAKEN = frozenset(("at", "walk", "zip", "index", "range", "new_id", "money"))
 """Functions whose names no let may have; the others are words that a tool may have for its own values."""
-
-
-# text methods --------------------------------------------------------------------------------------------------------
-
-
-def _split(scope: Scope, text: Any, sep: Any = None) -> list[str]:
-    source = a_text(text, "split")
-    if sep == "":
-        raise Fault("split needs a separator that is not empty")
-    pieces = source.split(None if sep is None else a_text(sep, "split"), scope.limits.items)
-    scope.take_items(len(pieces))
-    scope.take_text(source)
-    return pieces
-
-
-def _trimming(name: str) -> Function:
-    trim = getattr(str, name)
-
-    def method(scope: Scope, text: Any, chars: Any = None) -> str:
-        source = a_text(text, name)
-        if chars is not None and len(a_text(chars, name)) > _MAX_CHARS:
-            raise Fault(f"{name} takes at most {_MAX_CHARS} characters")
-        scope.take_text(source)
-        return trim(source, chars)  # type: ignore[no-any-return]
-
-    return method
-
-
-def startswith(_: Scope, text: Any, prefix: Any) -> bool:
-    """Return whether a text begins with another. Raises Fault."""
-    return a_text(text, "startswith").startswith(a_text(prefix, "startswith"))
-
-
-def lower(scope: Scope, text: Any) -> str:
-    """Return a text in small letters. Raises Fault."""
-    scope.take_text(a_text(text, "lower"), growth=3)
-    return str(text).lower()
-
-
-METHODS: dict[str, Function] = {
-    "split": _split, "strip": _trimming("strip"), "rstrip": _trimming("rstrip"), "startswith": startswith,
-    "lower": lower, "isdigit": lambda _, text: a_text(text, "isdigit").isdigit(),
-}  # fmt: skip

@@ -1,17 +1,16 @@
-"""Operators and quantifiers of the contract language; costs are counted wherever a value could be large."""
+"""Operators and loops of the contract language; costs are counted wherever a value could be large."""
 
 from __future__ import annotations
 
+import ast
 import math
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
-
-from jinja2 import nodes
 
 from ...state import Json
 from .sandbox import MAX_INT, Fault, Missing, Scope, a_list, a_number, given, kind
-from .syntax import NAMES, Run, SyntaxFault, check_name
+from .syntax import Run
 
 Operator = Callable[[Scope, Any, Any], Any]
 
@@ -54,13 +53,13 @@ def _arithmetic(sign: str, compute: Callable[[Any, Any], Any]) -> Operator:
     return apply
 
 
-ARITHMETIC: dict[str, Operator] = {
-    "Add": add,
-    "Sub": _arithmetic("-", operator.sub),
-    "Mul": _arithmetic("*", operator.mul),
-    "Div": _arithmetic("/", operator.truediv),
-    "FloorDiv": _arithmetic("//", operator.floordiv),
-    "Mod": _arithmetic("%", operator.mod),
+ARITHMETIC: dict[type, Operator] = {
+    ast.Add: add,
+    ast.Sub: _arithmetic("-", operator.sub),
+    ast.Mult: _arithmetic("*", operator.mul),
+    ast.Div: _arithmetic("/", operator.truediv),
+    ast.FloorDiv: _arithmetic("//", operator.floordiv),
+    ast.Mod: _arithmetic("%", operator.mod),
 }
 
 
@@ -123,15 +122,17 @@ def contains(scope: Scope, member: Any, container: Any) -> bool:
     raise Fault(f"`in` needs a text, a list or an object, not {kind(given(container))}")
 
 
-COMPARISONS: dict[str, Operator] = {
-    "eq": equal,
-    "ne": lambda scope, left, right: not equal(scope, left, right),
-    "lt": _ordering("<", operator.lt),
-    "lteq": _ordering("<=", operator.le),
-    "gt": _ordering(">", operator.gt),
-    "gteq": _ordering(">=", operator.ge),
-    "in": contains,
-    "notin": lambda scope, member, container: not contains(scope, member, container),
+COMPARISONS: dict[type, Operator] = {
+    ast.Eq: equal,
+    ast.NotEq: lambda scope, left, right: not equal(scope, left, right),
+    ast.Lt: _ordering("<", operator.lt),
+    ast.LtE: _ordering("<=", operator.le),
+    ast.Gt: _ordering(">", operator.gt),
+    ast.GtE: _ordering(">=", operator.ge),
+    ast.In: contains,
+    ast.NotIn: lambda scope, member, container: not contains(scope, member, container),
+    ast.Is: lambda scope, left, _: given(left) is None,
+    ast.IsNot: lambda scope, left, _: given(left) is not None,
 }
 
 
@@ -173,74 +174,44 @@ def constant(value: Any) -> Run:
     return lambda _: value
 
 
-# for each item of a list, under a name: `all(x in list, condition)` ---------------------------------------------------
-
-Rounds = Callable[[Scope], Iterator[None]]
-"""Gives the name to each item in turn."""
+Rounds = Callable[..., Iterator[None]]
+"""Gives names to each item in turn; called with a scope, and with a list in the place of its own."""
 
 
-def _all(rounds: Rounds, condition: Run, _: Run | None) -> Run:
-    return lambda scope: all(given(condition(scope)) for _ in rounds(scope))
+def find_rounds(
+    what: str, names: Sequence[str], source: Run, tests: Sequence[Run] = (), inner: Rounds | None = None
+) -> Rounds:
+    """Return the loop over a list, with names for its items or for their parts, of what passes the tests.
 
+    It runs the inner loop within each round.
+    """
+    alone = names[0] if len(names) == 1 else None
 
-def _any(rounds: Rounds, condition: Run, _: Run | None) -> Run:
-    return lambda scope: any(given(condition(scope)) for _ in rounds(scope))
-
-
-def _each(rounds: Rounds, value: Run, condition: Run | None) -> Run:
-    def run(scope: Scope) -> Any:
-        found: list[Any] = []
-        for _ in rounds(scope):
-            if condition is None or given(condition(scope)):
-                found.append(given(value(scope)))
-        scope.take_items(len(found))
-        return found
-
-    return run
-
-
-def _count(rounds: Rounds, condition: Run, _: Run | None) -> Run:
-    found = _each(rounds, lambda _: None, condition)
-    return lambda scope: len(found(scope))
-
-
-Quantifier = Callable[[Rounds, Run, Run | None], Run]
-QUANTIFIERS: dict[str, Quantifier] = {
-    "all": _all, "any": _any, "count": _count, "each": _each,
-}  # fmt: skip
-
-
-def read_items(name: str, node: nodes.Call) -> tuple[str, nodes.Node]:
-    """Return the name and the list of `x in list`, of a quantifier's call. Raises SyntaxFault."""
-    most = 3 if name == "each" else 2
-    if node.kwargs or not 2 <= len(node.args) <= most:
-        raise SyntaxFault(f"{name}: write {name}(x in LIST, {'VALUE' if most > 2 else 'CONDITION'})")
-    first: Any = node.args[0]
-    if (
-        isinstance(first, nodes.Compare)
-        and isinstance(first.expr, nodes.Name)
-        and [op.op for op in first.ops] == ["in"]
-    ):
-        variable = check_name(first.expr.name, "the name")
-        if variable in NAMES:
-            raise SyntaxFault(f"{name}: the name {variable!r} is reserved; choose another")
-        return variable, first.ops[0].expr
-    raise SyntaxFault(f"{name}: expected a name and a list first, as in {name}(x in state.orders, x.paid)")
-
-
-def find_rounds(name: str, variable: str, source: Run) -> Rounds:
-    """Return the loop over a list, with a name for its items."""
-
-    def rounds(scope: Scope) -> Iterator[None]:
-        items, values = a_list(source(scope), name), scope.values
-        outer = {variable: values[variable]} if variable in values else {}
+    def rounds(scope: Scope, own: list[Json] | None = None) -> Iterator[None]:
+        items, values = a_list(source(scope), what) if own is None else own, scope.values
+        outer = {name: values[name] for name in names if name in values}
         try:  # not `bound`: a context manager would take as long as three items
             for item in items:
                 scope.tick()
-                values[variable] = item
-                yield
+                if alone is not None:
+                    values[alone] = item
+                else:
+                    values.update(zip(names, _parts_of(item, names), strict=True))
+                if tests and not all(given(test(scope)) for test in tests):
+                    continue
+                if inner is None:
+                    yield
+                else:
+                    yield from inner(scope)
         finally:
-            values.pop(variable, None)
+            for name in names:
+                values.pop(name, None)
             values.update(outer)
 
     return rounds
+
+
+def _parts_of(item: Any, names: Sequence[str]) -> list[Json]:
+    if isinstance(item, list) and len(item) == len(names):
+        return item
+    raise Fault(f"a loop over {', '.join(names)} needs lists of {len(names)} values, not {kind(item)}")

@@ -1,14 +1,12 @@
 """What an expression may access and what it may cost.
 
-Jinja2 is the grammar of the contract language; nothing of its runtime is used. Expressions are evaluated by closures
-of our own over plain JSON values, so attributes of Python objects cannot be reached, and every operation that can
-build or read much counts its cost: bytes of text and items, and time by a clock that is read per expression and
-per item.
+Expressions are evaluated by closures of our own over plain JSON values, so attributes of Python objects cannot be
+reached, and every operation that can build or read much counts its cost: bytes of text and items, and time by a clock
+that is read per expression and per item.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -169,7 +167,7 @@ def bound(values: dict[str, Any], *names: str) -> Iterator[None]:
 
 
 class Missing:
-    """The value of an absent name, key or index. Only `is defined`, `default` and `at` accept it."""
+    """The value of an absent name, key or index. Only `defined`, `default` and `at` accept it."""
 
     __slots__ = ("what",)
 
@@ -206,7 +204,7 @@ def given(value: Any) -> Json:
 
 
 _KINDS: dict[type, str] = {
-    type(None): "none", bool: "true or false", int: "a number", float: "a number", str: "a text", list: "a list",
+    type(None): "None", bool: "true or false", int: "a number", float: "a number", str: "a text", list: "a list",
     dict: "an object", Missing: "something undefined",
 }  # fmt: skip
 
@@ -284,17 +282,11 @@ def _printed_size(value: str) -> int:
 
 
 def text(scope: Scope, value: Any) -> str:
-    """Format a value in a text: numbers and objects as Python prints them, like Jinja. Raises Fault."""
+    """Format a value in a text: numbers and objects as Python prints them. Raises Fault."""
     if type(value) is str:
         return value
     measure(scope, value)
     return str(value)
-
-
-def json_text(scope: Scope, value: Any) -> str:
-    """Format a value as JSON text, keys in their order. Raises Fault."""
-    measure(scope, value)
-    return json.dumps(value, ensure_ascii=False)
 
 
 def join(scope: Scope, parts: list[str], glue: str = "") -> str:

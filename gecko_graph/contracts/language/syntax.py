@@ -1,22 +1,21 @@
-"""From source to tree, and what a tree reads: Jinja2's parser, and the checks that restrict it to the language.
+"""From source to tree, and what a tree reads: expressions of Python, and texts with `{{ }}`.
 
-Everything else in a tree (statements, powers, calls of values, `*args`) is refused at load, and so are filter
-and test names that are not literal: nothing is looked up by name at run time. `compiler` makes closures of the rest.
+`ast` parses one expression to the end of the source; `compiler` accepts only what is on its whitelist. Nothing is
+looked up by name at run time but the names of the scope.
 """
 
 from __future__ import annotations
 
+import ast
 import inspect
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import lru_cache
 from itertools import takewhile
 from typing import Any, NamedTuple
 
-from jinja2 import Environment, TemplateError, nodes
-from jinja2.parser import Parser
-
 from ...errors import did_you_mean
+from .former import explain_source
 from .sandbox import Scope
 
 Run = Callable[[Scope], Any]
@@ -28,11 +27,10 @@ MAX_DEPTH = 50
 NAMES = frozenset(("args", "call", "before", "now", "state", "result", "calls", "answer"))
 """Names with a meaning of their own, which no item and no argument of a let may have."""
 
-LOOPS = ("map", "select", "reject", "selectattr")
-ITS = "the item"
-"""What a loop without a name calls its items: no name of an expression."""
+PIECES = re.compile(r"""'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|.""", re.DOTALL)
+"""The literals of a source as they are, all else letter by letter."""
 
-_GRAMMAR = Environment(optimized=False, keep_trailing_newline=True, cache_size=0, autoescape=False)
+_ESCAPES = frozenset("\n\\'\"abfnrtvxuUN01234567")
 
 
 class SyntaxFault(Exception):
@@ -40,54 +38,70 @@ class SyntaxFault(Exception):
 
 
 @lru_cache(maxsize=8192)
-def parse_expression(source: str) -> nodes.Expr:
-    """Return the tree of one bare expression, read to the end of the source. Raises SyntaxFault."""
-    with _explained("; this is a bare expression: leave out {{ }}" if source.lstrip().startswith("{{") else ""):
-        parser = Parser(_GRAMMAR, _bounded(source), state="variable")
-        tree = parser.parse_expression()
-        if not parser.stream.eos:
-            raise SyntaxFault(f"one expression ends before {parser.stream.current.value!r}")
+def parse_expression(source: str) -> ast.expr:
+    """Return the tree of one bare expression, read to the end of the source, of bounded size. Raises SyntaxFault."""
+    if len(source) > MAX_SOURCE:
+        raise SyntaxFault(f"it has more than {MAX_SOURCE:,} characters")
+    if source.lstrip().startswith("{{"):
+        raise SyntaxFault("this is a bare expression: leave out {{ }}")
+    pieces = PIECES.findall(source)
+    if "#" in pieces:
+        raise SyntaxFault("`#` is not part of the language")
+    if unknown := next((sign for sign in re.findall(r"\\(.)", source, re.DOTALL) if sign not in _ESCAPES), None):
+        raise SyntaxFault(f"Python knows no escape \\{unknown}; write \\\\ for a backslash")
+    try:
+        tree = ast.parse("".join(" " if one in "\r\n" else one for one in pieces).strip(), mode="eval").body
+    except (SyntaxError, ValueError) as error:
+        raise SyntaxFault(explain_source(source, getattr(error, "msg", None) or str(error))) from None
+    except (RecursionError, MemoryError):
+        raise SyntaxFault("it is nested too deeply") from None
+    _check_size(tree)
     return tree
 
 
+def _check_size(tree: ast.expr) -> None:
+    level, size, depth = list[ast.AST]([tree]), 0, 0
+    while level:
+        size, depth = size + sum(isinstance(node, ast.expr) for node in level), depth + 1
+        if size > MAX_NODES or depth > MAX_DEPTH:
+            raise SyntaxFault(f"it has more than {MAX_NODES} parts or is nested more than {MAX_DEPTH} levels deep")
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+
+
 @lru_cache(maxsize=8192)
-def parse_text(source: str) -> Sequence[str | nodes.Expr]:
+def parse_text(source: str) -> Sequence[str | ast.expr]:
     """Return the parts of a text with `{{ }}`: plain text and trees. Raises SyntaxFault."""
-    with _explained():
-        tokens = _GRAMMAR.lex(source) if "{%" in _bounded(source) or "{#" in source else ()
-        if any(kind in ("block_begin", "comment_begin", "raw_begin") for _, kind, _ in tokens):
-            raise SyntaxFault("only {{ }} is filled in; {% %} and {# #} are not part of the language")
-        body = Parser(_GRAMMAR, source).parse().body
-    parts: list[str | nodes.Expr] = []
-    for output in body:
-        if not isinstance(output, nodes.Output):
-            raise SyntaxFault("only {{ }} is filled in")
-        parts.extend(part.data if isinstance(part, nodes.TemplateData) else part for part in output.nodes)
-    return parts
+    if len(source) > MAX_SOURCE:
+        raise SyntaxFault(f"it has more than {MAX_SOURCE:,} characters")
+    parts: list[str | ast.expr] = []
+    done = 0
+    while (begin := source.find("{{", done)) >= 0:
+        end = _end_of_hole(source, begin + 2)
+        parts += [_plain(source[done:begin]), parse_expression(source[begin + 2 : end])]
+        done = end + 2
+    return [part for part in (*parts, _plain(source[done:])) if part != ""] or [""]
 
 
-@contextmanager
-def _explained(hint: str = "") -> Iterator[None]:
-    try:
-        yield
-    except TemplateError as error:
-        what = (error.message or "broken").replace("'end of template'", "end").replace("end of template", "end")
-        raise SyntaxFault(f"{what}{hint}") from None
-    except RecursionError:
-        raise SyntaxFault("it is nested too deeply") from None
-    except ValueError as error:
-        raise SyntaxFault(str(error).split(";")[0]) from None
+def _end_of_hole(source: str, begin: int) -> int:
+    depth = 0
+    for piece in PIECES.finditer(source, begin):
+        if piece[0] == "}" and depth == 0:
+            if source[piece.end() : piece.end() + 1] != "}":
+                break
+            return piece.start()
+        depth += (piece[0] in "([{") - (piece[0] in ")]}")
+    raise SyntaxFault("`{{` is not closed by `}}`")
+
+
+def _plain(text: str) -> str:
+    if "{%" in text or "{#" in text:
+        raise SyntaxFault("only {{ }} is filled in; {% %} and {# #} are not part of the language")
+    return text
 
 
 def is_template(text: str) -> bool:
     """Return whether a text may contain something to fill in or to refuse."""
     return "{{" in text or "{%" in text or "{#" in text
-
-
-def _bounded(source: str) -> str:
-    if len(source) > MAX_SOURCE:
-        raise SyntaxFault(f"it has more than {MAX_SOURCE:,} characters")
-    return source
 
 
 def check_name(name: str, what: str) -> str:
@@ -105,45 +119,16 @@ def known(name: str, table: Iterable[str], what: str) -> str:
     raise SyntaxFault(f"unknown {what} {name[:40]!r}{did_you_mean(name, names)}")
 
 
-def literal(node: nodes.Node | None, what: str) -> str:
-    """Return the text of a literal. Raises SyntaxFault: names of filters and tests cannot be computed."""
-    if isinstance(node, nodes.Const) and isinstance(node.value, str):
-        return node.value
-    raise SyntaxFault(f"{what} must be written as a literal text")
-
-
-def as_each(name: str, args: Sequence[Any], named: Sequence[Any]) -> Sequence[nodes.Expr]:
-    """Return value and condition of the `each` that one of LOOPS stands for, over items with the name ITS.
-
-    Raises:
-        SyntaxFault: The attribute or the name of a filter or test is missing, or computed.
-    """
-    item: nodes.Expr = nodes.Name(ITS, "load")
-    if name == "map" and args:
-        return [nodes.Filter(item, literal(args[0], "map's filter"), args[1:], named, None, None)]
-    if name == "map":
-        if [keyword.key for keyword in named] != ["attribute"]:
-            raise SyntaxFault("map needs a filter's name, or attribute=")
-        return [attribute_node(item, named[0].value)]
-    subject = item
-    if name == "selectattr":
-        if not args:
-            raise SyntaxFault("selectattr needs an attribute")
-        subject, args = attribute_node(item, args[0]), args[1:]
-    test = nodes.Test(subject, literal(args[0], f"{name}'s test"), args[1:], named, None, None) if args else subject
-    return [item, nodes.Not(test) if name == "reject" else test]
-
-
-def attribute_node(item: nodes.Expr, attribute: Any) -> nodes.Expr:
-    """Return `item.owner.name` for `owner.name`."""
-    is_index = isinstance(attribute, nodes.Const) and type(attribute.value) is int
-    path = str(attribute.value) if is_index else literal(attribute, "an attribute")
-    for key in path.split("."):
-        if key.isdecimal():
-            item = nodes.Getitem(item, nodes.Const(int(key)), "load")
-        else:
-            item = nodes.Getattr(item, key, "load")
-    return item
+def names_of(target: ast.expr) -> tuple[str, ...]:
+    """Return the names that a loop gives to each item, or to its parts. Raises SyntaxFault."""
+    parts = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+    names = tuple(check_name(part.id, "the name") for part in parts if isinstance(part, ast.Name))
+    if not names or len(names) < len(parts):
+        raise SyntaxFault("after `for` stands a name, or several, as in `for key, order in state.orders.items()`")
+    for name in names:
+        if name in NAMES:
+            raise SyntaxFault(f"the name {name!r} is reserved; choose another")
+    return names
 
 
 _signature = lru_cache(maxsize=256)(inspect.signature)
@@ -161,30 +146,23 @@ def check_arguments(name: str, function: Callable[..., Any], given: int, keyword
         raise SyntaxFault(f"{name}: {error}") from None
 
 
-def no_spread(node: Any) -> None:
-    """Refuse `f(*list)` and `f(**object)`. Raises SyntaxFault."""
-    if node.dyn_args is not None or node.dyn_kwargs is not None:
-        raise SyntaxFault("arguments cannot be spread with * or **")
-
-
-def describe(node: nodes.Node) -> str:
+def describe(node: ast.expr) -> str:
     """Return a value's text in the expression, for messages."""
-    if isinstance(node, nodes.Name):
-        return node.name
-    if isinstance(node, nodes.Getattr):
-        return f"{describe(node.node)}.{node.attr}"
-    if isinstance(node, nodes.Getitem):
-        key = repr(node.arg.value) if isinstance(node.arg, nodes.Const) else describe(node.arg)
-        return f"{describe(node.node)}[{key}]"
-    if isinstance(node, nodes.Filter):
-        return f"{describe(node.node)} | {node.name}" if node.node is not None else node.name
-    if isinstance(node, nodes.Call):
-        return f"{describe(node.node)}(...)"
+    match node:
+        case ast.Name():
+            return node.id
+        case ast.Attribute():
+            return f"{describe(node.value)}.{node.attr}"
+        case ast.Subscript():
+            return f"{describe(node.value)}[{describe(node.slice)}]"
+        case ast.Constant():
+            return repr(node.value)
+        case ast.Call():
+            return f"{describe(node.func)}(...)"
     return "the value"
 
 
 StatePath = tuple[str, ...]
-CALLS = nodes.Name("calls", "load")
 
 
 class Reads(NamedTuple):
@@ -208,48 +186,58 @@ class Reads(NamedTuple):
 def reads_of(source: str) -> Reads:
     """Return what an expression reads of `state` and `before`, which calls, and its text literals."""
     tree = parse_expression(source)
-    names = {node.name for node in tree.find_all(nodes.Name)} | {getattr(tree, "name", None)}
-    texts = [node.value for node in tree.find_all(nodes.Const) if isinstance(node.value, str)]
-    items = [node for node in (tree, *tree.find_all(nodes.Getitem)) if isinstance(node, nodes.Getitem)]
-    keys = [item.arg.value for item in items if item.node == CALLS and isinstance(item.arg, nodes.Const)]
-    positions = frozenset(key for key in keys if type(key) is int)
-    return Reads(frozenset(_reads(tree)), "calls" in names, frozenset(texts), positions)
+    names, texts, positions = set[str](), set[str](), set[int]()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name):
+                names.add(name)
+            case ast.Constant(value=str(text)):
+                texts.add(text)
+            case ast.Subscript(value=ast.Name(id="calls"), slice=ast.Constant(value=int(place))):
+                positions.add(place)
+    return Reads(frozenset(_reads(tree)), "calls" in names, frozenset(texts), frozenset(positions))
 
 
-def paths_in(parts: Iterable[str | nodes.Expr]) -> frozenset[StatePath]:
+def paths_in(parts: Iterable[str | ast.expr]) -> frozenset[StatePath]:
     """Return all paths of `state` and `before` that the parts of an expression or a text read."""
     return frozenset(path for part in parts if not isinstance(part, str) for path, _ in _reads(part))
 
 
-def _reads(node: nodes.Node) -> Iterator[tuple[StatePath, str | None]]:
+def _reads(node: ast.AST) -> Iterator[tuple[StatePath, str | None]]:
     member, inner = None, node
-    if isinstance(node, nodes.Compare) and [operand.op for operand in node.ops] in (["in"], ["notin"]):
-        member = _text(node.expr)
-        inner = node.ops[0].expr if member is not None else node
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.In | ast.NotIn):
+        member = text_of(node.left)
+        inner = node.comparators[0] if member is not None else node
     place = _state_path(inner)
     if place is not None:
         yield tuple(str(key) for key in takewhile(lambda key: key is not None, place[0])), member
-    for child in node.iter_child_nodes() if place is None else place[1]:
+    for child in ast.iter_child_nodes(node) if place is None else place[1]:
         yield from _reads(child)
 
 
-def _state_path(node: nodes.Node) -> tuple[list[str | None], list[nodes.Node]] | None:
+def _state_path(node: ast.AST) -> tuple[list[str | None], list[ast.expr]] | None:
     """Return the keys from the state to a value, None for a computed one, and the other expressions in its path."""
-    if isinstance(node, nodes.Name):
-        return ([], []) if node.name in ("state", "before") else None
     keys: list[str | None]
-    if isinstance(node, nodes.Getattr | nodes.Getitem):
-        owner, others = node.node, [node.arg] if isinstance(node, nodes.Getitem) else []
-        keys = [node.attr if isinstance(node, nodes.Getattr) else _text(node.arg)]
-    elif isinstance(node, nodes.Call) and getattr(node.node, "name", "") == "at" and node.args:
-        owner, *others = [*node.args, *(named.value for named in node.kwargs)]
-        path = node.args[1] if len(node.args) > 1 else None
-        keys = [_text(item) for item in path.items] if isinstance(path, nodes.List) else [None]
-    else:
-        return None
+    others: list[ast.expr]
+    match node:
+        case ast.Name():
+            return ([], []) if node.id in ("state", "before") else None
+        case ast.Attribute():
+            owner, others, keys = node.value, [], [node.attr]
+        case ast.Subscript():
+            owner, others, keys = node.value, [node.slice], [text_of(node.slice)]
+        case ast.Call(func=ast.Name(id="at"), args=[owner, *others]):
+            others = [*others, *(named.value for named in node.keywords)]
+            path = node.args[1] if len(node.args) > 1 else None
+            keys = [text_of(item) for item in path.elts] if isinstance(path, ast.List | ast.Tuple) else [None]
+        case ast.Call(func=ast.Attribute(value=owner)):  # state.orders.values()
+            others, keys = [*node.args, *(named.value for named in node.keywords)], [None]
+        case _:
+            return None
     found = _state_path(owner)
     return found and ([*found[0], *keys], [*others, *found[1]])
 
 
-def _text(node: nodes.Node | None) -> str | None:
-    return node.value if isinstance(node, nodes.Const) and isinstance(node.value, str) else None
+def text_of(node: ast.expr | None) -> str | None:
+    """Return the text of a literal; None for anything else."""
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None

@@ -3,12 +3,13 @@
 ```yaml
 value: "{{ args.name }}"                                            # keeps the expression's type
 value: {name: "{{ args.name }}", note: "by {{ args.user }}"}        # in any depth, in keys too
-value: {for_each: state.orders | items, as: order, when: order.value.open, value: "{{ order.key }}"}
+value: {for_each: state.orders.items(), as: [id, order], when: order.open, value: "{{ id }}"}
 value: {cases: [{when: args.all, value: []}, {value: "{{ item }}"}]}   # the first true one, else undefined
 value: {cases: [{when: known, value: 1}, {pass: not in the state}]}    # `pass`: the contract does not know
 value: {known: "{{ order }}", blank: {total: 0, lines: []}}            # `blank`: what stands where nothing is known
 ```
-An object with the key `for_each` or `cases`, or with `blank` and perhaps `known`, is always one of these forms; `{{ {'cases': 1} }}` makes one that is data.
+An object with the key `for_each` or `cases`, or with `blank` and perhaps `known`, is always one of these forms;
+`{{ {'cases': 1} }}` makes one that is data.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from typing import Any, Self, cast
 
 from ...errors import EvaluationFailed, NotKnown
 from ...state import Json
-from .examine import ANY, LIST, TEXT, Plain, Shape, either
+from .compiler import constant
+from .examine import ANY, LIST, TEXT, Plain, Shape, either, name_parts
 from .expression import Expression, Location, one_line
-from .operators import QUANTIFIERS, constant, find_rounds, key_of
+from .operators import find_rounds, key_of
 from .sandbox import MAX_DEPTH, Blank, Fault, Hole, Missing, Scope, a_text, copy_json, given, kind, text
 from .syntax import is_template
 
@@ -61,7 +63,8 @@ class Template:
     def fill(self, scope: Scope) -> Json:
         """Return the value as an independent copy in plain JSON. Raises EvaluationFailed."""
         try:
-            return copy_json(scope, self._raw(scope))
+            filled = copy_json(scope, self._raw(scope))
+            return strip_blanks(filled)[0] if self.has_blanks and scope.holes is None else filled
         except (Fault, RecursionError, MemoryError) as fault:
             raise EvaluationFailed(f"{self.where}: {fault}") from None
 
@@ -81,15 +84,16 @@ class Template:
 
 
 class Loop:
-    """`for_each`, `as` and `when`: the items of a loop."""
+    """`for_each`, `as` and `when`: the items of a loop; `as` is a name, or a list of names for the parts of each."""
 
-    __slots__ = ("_items", "_source", "_when", "expressions", "inner", "name")
+    __slots__ = ("_items", "_source", "_when", "expressions", "inner")
 
     def __init__(self, data: Mapping[str, Any], place: Location) -> None:
-        self.name = _loop_name(data.get("as", ITEM), place)
+        named = data.get("as", ITEM)
+        names = [_loop_name(name, place) for name in (named if isinstance(named, list) and named else [named])]
         self._source = place.at("for_each").compile(data["for_each"])
-        self._items = find_rounds("for_each", self.name, self._source.raw)
-        self.inner = place.with_names(**{self.name: self._source.shape.member(None) or ANY})
+        self._items = find_rounds("for_each", names, self._source.raw)
+        self.inner = place.with_names(**name_parts(names, self._source.shape.member(None) or ANY))
         self._when = self.inner.at("when").compile(data["when"]) if "when" in data else None
         self.expressions = [self._source, *([self._when] if self._when else [])]
 
@@ -105,7 +109,7 @@ class Loop:
 
 def _loop_name(name: Any, place: Location) -> str:
     if not isinstance(name, str) or not name.isidentifier() or "__" in name:
-        raise place.at("as").error("must be a name, such as `order`")
+        raise place.at("as").error("must be a name, such as `order`, or a list of names")
     if name in place.names and name not in (ITEM, "calls"):
         raise place.at("as").error(f"the name {name!r} is already taken")
     return name
@@ -190,8 +194,12 @@ class _Loader:
         at_value = loop.inner.at("value")
         value, shape = self.value(data["value"], at_value, depth + 1)
 
-        each = QUANTIFIERS["each"](loop.rounds, lambda scope: _member(value, scope, at_value), None)
-        return each, Plain("a list", inner=shape)
+        def raw(scope: Scope) -> Any:
+            found = [_member(value, scope, at_value) for _ in loop.rounds(scope)]
+            scope.take_items(len(found))
+            return found
+
+        return raw, Plain("a list", inner=shape)
 
     def _cases(self, data: Mapping[str, Any], place: Location, depth: int) -> Loaded:
         cases = place.check_fields(data, ("cases",))["cases"]

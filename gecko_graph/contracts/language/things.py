@@ -67,19 +67,29 @@ def build(splice: Splice) -> dict[str, Callable[..., Any]]:
 
 def _find(scope: Scope, keys: Sequence[str]) -> tuple[Any, int, bool]:
     """Return what is known on the way to a place, how many keys lead to it, and whether all is known there."""
-    value = scope.values["state"]
+    scope.tick()
+    return look(scope.values["state"], keys)
+
+
+def look(state: JsonObject, keys: Sequence[str]) -> tuple[Any, int, bool]:
+    """Return what stands on the way to a place, how many keys lead to it, and whether it is known that no more do."""
+    value: Any = state
     for depth, key in enumerate(keys):
-        scope.tick()
         if not isinstance(value, dict) or key not in value:
-            parts = _marks(scope).get(pointer(keys[:depth]))
+            parts = marks_of(state).get(pointer(keys[:depth]))
             return value, depth, depth > 0 and (parts is None or {"": key} in parts)
         value = value[key]
     return value, len(keys), True
 
 
-def _marks(scope: Scope, key: str = "shown") -> dict[str, Any]:
-    runtime = scope.values["state"].get(RUNTIME)
+def marks_of(state: JsonObject, key: str = "shown") -> dict[str, Any]:
+    """Return what the runtime state says of places: what is known of collections, or what is `open`."""
+    runtime = state.get(RUNTIME)
     return (runtime.get(key) if isinstance(runtime, dict) else None) or {}
+
+
+def _marks(scope: Scope, key: str = "shown") -> dict[str, Any]:
+    return marks_of(scope.values["state"], key)
 
 
 def _refuse(keys: Sequence[str]) -> Any:
