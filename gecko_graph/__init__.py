@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from .contracts.contract import Contract
     from .conversation.channels import ConversationInput, ConversationOutput
     from .conversation.graph import create_conversation
-    from .display import format_run
     from .derive.contracts import Derived, derive_contracts
+    from .display import format_run
     from .errors import (
         ContractError,
         GeckoError,

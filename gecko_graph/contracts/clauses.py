@@ -310,7 +310,9 @@ class Clause:
     def __init__(self, data: Any, place: Location, *, part: Part, more: tuple[str, ...] = ()) -> None:
         others = [key for key in ("pass", "open") if part == "requires" and isinstance(data, Mapping) and key in data]
         self._says = says = others[0] if others else "error"
-        place.check_fields(data, ("check", says), ("when", "id", "kind", "evidence", "status", *(() if others else more)))
+        place.check_fields(
+            data, ("check", says), ("when", "id", "kind", "evidence", "status", *(() if others else more))
+        )
         self.status = status_of(data.get("evidence"), place.at("evidence"))
         self.passes = says == "pass" or (part == "requires" and self.status in ("proposed", "refuted"))
         self.evidence = {"check": data["check"], **data["evidence"]} if data.get("evidence") else {}

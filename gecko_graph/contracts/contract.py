@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NoReturn
 
 from ..errors import ContractError
@@ -307,6 +308,24 @@ def _is_shared(old: Json, new: Json, path: StatePath) -> bool:
             break
         old, new = old.get(key, _NOTHING), new.get(key, path)  # missing in both is not the same
     return old is new
+
+
+@dataclass(frozen=True)
+class DerivedContract:
+    """A contract that follows from a document alone; it is checked when it is first needed."""
+
+    data: JsonObject
+    where: str
+
+    @cached_property
+    def contract(self) -> Contract:
+        """The contract itself. Raises ContractError."""
+        return Contract.load(self.data, where=self.where)
+
+    @property
+    def kind(self) -> str:
+        """What its tool does, in a word."""
+        return str(self.data["evidence"].get("kind", ""))
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
+from ..contracts.contract import DerivedContract
 from ..schemas.made_up import Impossible, make_value
 from ..state import Json, JsonObject
 from ..tools import Toolkit
-from .kinds import Kind, counter_of, find_kinds, names_item
-from .paths import Operation, Paths, Things
+from .kinds import STATEFUL, Kind, counter_of, find_kinds, names_item
+from .paths import Operation, Paths, Things, name_of
 from .shapes import Shape, matching, plain, singular
 
 LIMIT = frozenset(("limit", "perpage", "pagesize", "take", "maxresults", "size", "top", "count"))
@@ -77,21 +77,36 @@ def derive_contracts(toolkit: Toolkit, state: JsonObject | None = None) -> Deriv
     paths = Paths(toolkit)
     kinds, left, contracts = find_kinds(paths), dict[str, str](), JsonObject()
     shaped = _find_roots(toolkit, state)
-    for one in paths.things.values():
-        one.root = next((key for key in shaped if plain(singular(key)) == plain(singular(one.name))), one.name)
+    for things in paths.things.values():
+        alike = (key for key in shaped if plain(singular(key)) == plain(singular(things.name)))
+        things.root = next(alike, things.name)
     for one in paths.operations:
         kind, name = kinds[one.tool.name], one.tool.name
-        things = kind.things.of or kind.things if kind.things else None
-        if things and things.root in shaped and shaped[things.root] is False:
-            left[name] = f"the state keeps {things.root} otherwise than as objects by their keys"
-        elif things and things.key is None and kind.word != "action":
-            left[name] = "no member of an item names it"
+        if why := _find_hindrance(kind, shaped):
+            left[name] = why
         elif data := _Writer(paths, one, kind).write():
-            because = {"status": "derived", "kind": kind.word, "why": kind.why}
-            contracts[name] = {"evidence": because, **data}
-        elif kind.word not in ("view", "action", "unknown"):
+            contracts[name] = {"evidence": {"status": "derived", "kind": kind.word, "why": kind.why}, **data}
+        elif kind.word in STATEFUL:
             left[name] = "the document does not say enough of its answer"
     return Derived(kinds, left, {"contracts": contracts})
+
+
+def _find_hindrance(kind: Kind, shaped: Mapping[str, bool]) -> str:
+    """Return why nothing can be derived of an operation whose kind is known; "" if something can."""
+    things = kind.things.of or kind.things if kind.things else None
+    if things is None or kind.word == "action":
+        return ""
+    if not shaped.get(things.root, True):
+        return f"the state keeps {things.root} otherwise than as objects by their keys"
+    return "" if things.key else "no member of an item names it"
+
+
+def add_derived(toolkit: Toolkit, state: JsonObject | None = None) -> tuple[Toolkit, Derived]:
+    """Return a toolkit with what is derived of its tools that nothing was derived of yet, and what that is."""
+    found, where = derive_contracts(toolkit, state), "derived contract of "
+    made = {name: DerivedContract(data, f"{where}{name}") for name, data in found.file["contracts"].items()}
+    bare = [tool for tool in toolkit if tool.name in made and tool.derived is None]
+    return toolkit.replace(*(replace(tool, derived=made[tool.name]) for tool in bare)), found
 
 
 def _find_roots(toolkit: Toolkit, state: JsonObject | None) -> dict[str, bool]:
@@ -200,7 +215,7 @@ class _Writer:
             blank = blanks_of(self.things.shape if self.where is not None else self.result)
             blank.pop(self.key, None)
             return _around(self.result, where, {"known": "{{ %s }}" % value, "blank": blank})
-        if self.one.tool.result is None:
+        if not (self.result.types or self.result.fields):
             return None
         by = {plain(name): name for name in self.result.fields}
         named = by.get(plain(self.key)) or by.get(plain(self.things.variable))
@@ -288,7 +303,7 @@ class _Writer:
         """Require that a thing is new: by the key that a call may give, or by the name beside a documented 409."""
         exists = {"error": f"{self.things.singular} already exists", "status": 409}
         if named:
-            self.requires.append({"check": "not has(place, false)", **exists})
+            self.requires.append({"check": "not has(place, False)", **exists})
         elif "409" in (self.one.tool.binding.responses if self.one.tool.binding else {}):
             pairs = matching(self.one.body.fields, self.things.fields).items()
             unique = next((pair for pair in pairs if pair[1] in ("name", "slug", "key", "email", "username")), None)
@@ -299,7 +314,7 @@ class _Writer:
     def _update(self) -> JsonObject:
         self._find()
         sent, names, deep = self._sent()
-        old = f"at(state, place, {{}})"
+        old = "at(state, place, {})"
         if self.kind.word == "replace":
             old = f"without({old}, {names!r}), {self._defaults()!r}"
         merged = "{{ merge({%r: id}, %s, %s%s) }}" % (self.key, old, sent, f", {deep!r}" if deep else "")
@@ -362,7 +377,7 @@ class _Writer:
         return {"returns": _around(self.result, where, "{{ len(found) }}")}
 
     def _read_one(self) -> JsonObject:
-        name = ".".join(part for part in self.one.slot if part != "{}")
+        name = name_of(self.one.slot)
         self.let = {"place": "{{ %s }}" % f"[{', '.join([repr(name), *map(_arg, self.one.variables)])}]"}
         shape = self.paths.slots[self.one.slot]["get"].result
         known = {"known": "{{ thing(place, None) }}", "blank": blanks_of(shape)}
@@ -387,22 +402,19 @@ class _Writer:
 
     def _action(self) -> JsonObject | None:
         """Return that a write of unknown effect leaves open what it is about, and what is above it."""
-        places = [
-            self._place_of(above, self.one.variables[:depth])
-            for above, depth in self.paths.above(self.one.slot)
-            if not above.of
-        ]
-        places += [self._place_of(each, self.one.variables) for each in [self.kind.things] if each]
-        opened = [
-            {"op": "add", "path": ["runtime_state", "open", "{{ pointer(%s) }}" % place], "value": self.one.tool.name}
-            for place in places
-        ]
+        above = [(one, depth) for one, depth in self.paths.above(self.one.slot) if not one.of]
+        places = [self._place_of(one, self.one.variables[:depth]) for one, depth in above]
+        shown: Json = {"cases": [{"pass": "the document does not say what it does"}]}
+        if self.kind.things and self.kind.things.slot == self.one.slot:
+            places.append(self._place_of(self.kind.things, self.one.variables))
+        elif above and (where := self.result.holds(above[-1][0].fields)) is not None and above[-1][0].key:
+            self.where, self.things = where, above[-1][0]  # it answers with the thing: what is known of it, in doubt
+            self.key = self.things.key or ""
+            shown = self._thing(f"thing({places[-1]}, {self.key!r})")
+        marks = [["runtime_state", "open", f"{{{{ pointer({place}) }}}}"] for place in places]
         self.let = {}
-        return (
-            {"effects": opened, "returns": {"cases": [{"pass": "the document does not say what it does"}]}}
-            if places
-            else None
-        )
+        opened = [{"op": "add", "path": mark, "value": self.one.tool.name} for mark in marks]
+        return {"effects": opened, "returns": shown} if opened else None
 
 
 def _around(shape: Shape, where: tuple[str, ...], inner: Json, total: str = "") -> Json:

@@ -154,8 +154,8 @@ class Paths:
             return None
         slot, each = item[:-1], self.slots.get(item, {})
         at = self.slots.get(slot, {})
-        words = [part for part in slot if part != VAR and not _EMPTY.fullmatch(part)] or ["root"]
-        found = Things(slot, ".".join(words), _item_shape(each, at), _variable(item, one), at=at, each=each)
+        words = name_of(slot).split(".")
+        found = Things(slot, name_of(slot), _item_shape(each, at), _variable(item, one), at=at, each=each)
         found.singular = singular(words[-1])
         found.key = _key_of(found)
         lists = "get" in at and at["get"].lists is not None and bool(found.fields)
@@ -187,6 +187,11 @@ class Paths:
             found = self.things.get(slot[:end]) if word == VAR else None
             if found is not None:
                 yield found, slot[: end + 1].count(VAR)
+
+
+def name_of(slot: Slot) -> str:
+    """Return what a path is about, in words."""
+    return ".".join(part for part in slot if part != VAR and not _EMPTY.fullmatch(part)) or "root"
 
 
 def _variable(item: Slot, one: Operation | None) -> str:

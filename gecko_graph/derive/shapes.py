@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -124,7 +124,7 @@ class Shape:
                     return (name, *inner)
         return None
 
-    def at(self, path: Collection[str]) -> Shape:
+    def at(self, path: Iterable[str]) -> Shape:
         """Return what stands at a path."""
         found = self
         for name in path:

@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..contracts.contract import Contract, Invariant
+from ..contracts.contract import Contract, DerivedContract, Invariant
 from ..contracts.language.examine import of_state
 from ..contracts.language.expression import Location, Origin
 from ..errors import ToolkitError, did_you_mean
@@ -218,9 +218,11 @@ def load_rules(parts: Parts, data: Mapping[str, Any], *, at: Mount | None = None
     for name, one in data.get("contracts", {}).items():
         where, origin = f"{begin}contract of {name}", Origin(document, ("contracts", name))
         check_known(name, made, f"{begin}contract")
-        contract = Contract.load(_mounted(one, at), lets=lets, requires=data.get("requires"), where=where, origin=origin)
+        contract = Contract.load(
+            _mounted(one, at), lets=lets, requires=data.get("requires"), where=where, origin=origin
+        )
         if contract.is_derived:
-            made[name] = replace(made[name], derived=contract)
+            made[name] = replace(made[name], derived=DerivedContract(contract.data, where))
             continue
         contract.fit(made[name].parameters, state=known)
         # one that only guards a call states no effect: what a server claims of the tool stays a claim

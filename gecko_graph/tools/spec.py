@@ -8,7 +8,7 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ..contracts.contract import Contract
+from ..contracts.contract import Contract, DerivedContract
 from ..state import Json, JsonObject
 from .lessons import Lessons
 
@@ -90,7 +90,7 @@ class ToolSpec:
     result: JsonObject | None = None
     effect: Effect | None = None
     contract: Contract | None = None
-    derived: Contract | None = None
+    derived: DerivedContract | None = None
     examples: tuple[ToolExample, ...] = ()
     simulate: Callable[..., Any] | None = None
     real: Callable[..., Any] | None = None

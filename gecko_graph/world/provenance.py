@@ -250,7 +250,8 @@ class _Trace:
         self._read_repeated(outcome["result"] if invented else None)
         for operation in (outcome["patch"] or ()) if written else ():
             for _, value in scalars(operation.get("value"), keys=True):
-                mark = Mark("chosen", "state", operation["path"], number, rung if invented else "model", attempt)
+                by = "model" if outcome.get("supposed") and not invented else rung
+                mark = Mark("chosen", "state", operation["path"], number, by, attempt)
                 self._add(value, mark, invented=True)
         self._unbooked.append((step, number, attempt))
         if self.ledger.has_doubts or is_supposed(outcome):  # before the first doubt nobody asks the ledger

@@ -103,9 +103,13 @@ def derived_rung(request: RungRequest) -> RungResult:
     """
     if request.tool.derived is None:
         return Pass("nothing was derived of the tool")
-    run, kind = open_contract(request, request.tool.derived), request.tool.derived.data["evidence"].get("kind")
+    kind, run = request.tool.derived.kind, open_contract(request, request.tool.derived.contract)
     has_model = request.has_simulator and "model" in request.context.ladder
-    if kind in _ASSUMING or (not request.tool.reads and not has_model):
+    if not request.has_simulator:
+        run.trust(tuple)  # no model has made up a part of the state
+    if kind == "action" and has_model:
+        return Pass("a model knows more of what it does")
+    if kind in _ASSUMING or (kind in ("update", "replace") and not has_model):
         run.assume()
     try:
         refusal = run.refusal()
@@ -115,7 +119,9 @@ def derived_rung(request: RungRequest) -> RungResult:
     except EvaluationFailed as failure:
         return Pass(f"what was derived does not tell: {failure}")
     if answer is None or answer.holes:
-        return Pass(f"what was derived does not tell: {'; '.join([*run.unclear, *(answer.holes if answer else {}).values()])}")
+        return Pass(
+            f"what was derived does not tell: {'; '.join([*run.unclear, *(answer.holes if answer else {}).values()])}"
+        )
     more: JsonObject = {**standing(run), **_http(answer.http)}
     if answer.blanks:
         more["filled"] = {"rung": "derived", "invented": True, "places": {**answer.blanks}}
@@ -141,12 +147,12 @@ def _with_shown(state: JsonObject, patch: Patch, run: ContractRun) -> Patch:
 def open_by_write(request: RungRequest, outcome: Outcome) -> Patch:
     """Return what a successful write of unknown effect leaves open, by what was derived of its tool."""
     derived = request.tool.derived
-    if derived is None or derived.data["evidence"].get("kind") != "action" or outcome["status"] == "error":
+    if derived is None or derived.kind != "action" or outcome["status"] == "error":
         return []
-    if outcome["rung"] in DECIDING:
+    if outcome["rung"] in (*DECIDING, "derived") or not outcome["simulated"]:
         return []
     try:
-        answer = open_contract(request, derived).assume().answer_known()
+        answer = open_contract(request, derived.contract).assume().answer_known()
     except EvaluationFailed:
         return []
     return answer.patch if answer else []
@@ -310,8 +316,10 @@ def observes(request: RungRequest) -> bool:
 
 
 def _observing(request: RungRequest) -> Contract | None:
-    both = (request.tool.contract, request.tool.derived)
-    return next((one for one in both if one is not None and "observes" in one.data), None)
+    tool = request.tool
+    if tool.contract is not None and "observes" in tool.contract.data:
+        return tool.contract
+    return tool.derived.contract if tool.derived is not None and "observes" in tool.derived.data else None
 
 
 def observe(request: RungRequest, result: Json) -> JsonObject:

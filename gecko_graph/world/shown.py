@@ -48,14 +48,12 @@ def note_shown(before: JsonObject, patch: Patch, found: Mapping[Place, JsonObjec
     return _with_marks(after, marks)
 
 
-def find_partly_known(
-    state: JsonObject, found: Mapping[Place, JsonObject | None]
-) -> dict[Place, JsonObject | None]:
+def find_partly_known(state: JsonObject, found: Mapping[Place, JsonObject | None]) -> dict[Place, JsonObject | None]:
     """Return those of the collections that a state does not know as a whole."""
     left = dict[Place, JsonObject | None]()
     for place, part in found.items():
         _, depth, is_known = look(state, place)
-        if pointer(place) in marks_of(state) if depth == len(place) else not is_known:
+        if place[:1] != (RUNTIME,) and (pointer(place) in marks_of(state) if depth == len(place) else not is_known):
             left[place] = part
     return left
 

@@ -18,6 +18,7 @@ OPEN = "open"
 """Key of the runtime state: places that a write of unknown effect may have changed, with what may have."""
 
 _ORDER = re.compile(r"([-+]?)([\w.]+)(?:[:\s_]+(asc|desc)(?:ending)?)?", re.IGNORECASE)
+_BEYOND = 900_000
 _NONE = Missing("the default")
 Splice = Callable[[Scope, Any], list[str | int]]
 
@@ -28,6 +29,7 @@ def build(splice: Splice) -> dict[str, Callable[..., Any]]:
     def has(scope: Scope, path: Any, unknown: Any = _NONE) -> Any:
         keys = list(map(str, splice(scope, path)))
         _, depth, is_known = _find(scope, keys)
+        is_known = is_known and (scope.trusts is None or scope.trusts([*keys[:depth], "-"]))
         if depth == len(keys) or is_known:
             return depth == len(keys)
         return unknown if unknown is not _NONE else scope.assumes or _refuse(keys)
@@ -55,11 +57,13 @@ def build(splice: Splice) -> dict[str, Callable[..., Any]]:
 
     def new_number(scope: Scope, path: Any) -> int:
         keys = list(map(str, splice(scope, path)))
-        value, depth, _ = _find(scope, keys)
+        value, depth, is_known = _find(scope, keys)
         numbers = (
             [int(key) for key in value if key.isdecimal()] if depth == len(keys) and isinstance(value, dict) else []
         )
-        return max([_marks(scope, "serial").get(pointer(keys), 0), *numbers]) + 1
+        first = 0 if is_known and pointer(keys) not in _marks(scope) else _BEYOND  # else it may be another thing's
+        last: int = _marks(scope, "serial").get(pointer(keys), 0)
+        return max([first, last, *numbers]) + 1
 
     return {"has": has, "thing": thing, "things": things, "new_number": new_number, "by_key": _by_key, "sent": _given, "merge": _merge, "page": _page, "clock": _clock, "without": _without,
             "ordered": _ordered, "doubted": _doubted, "pointer": lambda scope, path: pointer(splice(scope, path))}  # fmt: skip
