@@ -31,6 +31,7 @@ from langgraph.store.base import BaseStore
 from langgraph.types import Checkpointer, Send
 
 from .context import GeckoContext
+from .derive.contracts import add_derived
 from .errors import GeckoError
 from .models.factory import Models, ModelsLike
 from .models.node import AskNode, NodeFunction, Router, add_router, book_attempt, book_turn, refuse_unknown_keys
@@ -66,6 +67,7 @@ def create_gecko(  # noqa: PLR0913 - every one is a choice of its own, by keywor
     index: ToolIndex | None = None,
     store: BaseStore | None = None,
     name: str = "gecko",
+    derive: bool = True,
 ) -> CompiledStateGraph[GeckoState, GeckoContext, GeckoInput, GeckoOutput]:
     """Create the rehearsal: a compiled LangGraph graph that plans a task against simulated tools (paper, algorithm 1).
 
@@ -81,6 +83,7 @@ def create_gecko(  # noqa: PLR0913 - every one is a choice of its own, by keywor
         index: Finds tools where there are more than `context.max_tools`; one by their words if left out.
         store: Keeps for all threads which tool has served which need. Leave it out where the graph is embedded.
         name: The graph's name, in traces and where it is a node of another one.
+        derive: Whether tools of an OpenAPI document are simulated by what `derive_contracts` makes of it.
 
     Returns:
         A graph from `{"messages", "task_state", "checklist"}` to `{"messages", "rehearsal", "task_state"}`.
@@ -91,6 +94,8 @@ def create_gecko(  # noqa: PLR0913 - every one is a choice of its own, by keywor
         GeckoError: The context is not a GeckoContext, its ladder names an unknown rung, or a prompt cannot be used.
     """
     knobs, bound = check_setup(toolkit, context), Models.of(model)
+    if derive and any(tool.binding for tool in toolkit):
+        toolkit, _ = add_derived(toolkit)
     gecko = compose(toolkit, models=bound, default=knobs, checkpointer=checkpointer, rungs=rungs, index=index)
     bound.require("planner")
     gecko.name, gecko.store = name, store

@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ..context import GeckoContext
+from ..derive.contracts import add_derived
 from ..errors import GeckoError, install
 from ..real.ledger import find_ledger
 from ..scenario import Scenario, read_toolkit
@@ -69,13 +70,14 @@ def serve(options: Options) -> int:
 
     operations = Operations(base.toolkit, prefix=options.prefix, upstream=upstream)
     trainers, told = _build_trainers(played, options)
-    app = Server(sessions, operations, scenario).build([*trainers, *(mcp.routes() if mcp else ())], lifespan)
+    notes = options.derived.summary if options.derived else ()
+    app = Server(sessions, operations, scenario, notes).build([*trainers, *(mcp.routes() if mcp else ())], lifespan)
     hosts = LOOPBACK if options.host in LOOPBACK else ()
     guarded = Guard(app, hosts=hosts, origins=options.origin, token=options.token)
     if upstream:
         writes = "also writes, those with an Idempotency-Key once" if options.allow_writes else "writes are refused"
         told.append(f"calls pass on to {options.upstream} for real; {writes}")
-    sys.stderr.writelines(f"note: {note}\n" for note in [*operations.notes, *told])
+    sys.stderr.writelines(f"note: {note}\n" for note in [*notes, *operations.notes, *told])
     _check_port(options.host, options.port)
     config = uvicorn.Config(guarded, host=options.host, port=options.port, log_level="warning", lifespan="on")
     asyncio.run(_run(uvicorn.Server(config), options, base))
@@ -151,7 +153,9 @@ def _build_world(options: Options, scenario: Scenario | None) -> World:
     if options.state and scenario:
         raise GeckoError("--state: leave it out: the scenario holds its own")
     toolkit: Toolkit = read_toolkit(options.spec, allow_remote=options.allow_remote) if options.spec else scenario.tools  # type: ignore[union-attr]
-    toolkit = choose(toolkit, options)
+    toolkit, derived = choose(toolkit, options), None
+    if options.spec and options.derive:
+        toolkit, derived = add_derived(toolkit, read_state(options.state) if options.state else None)
     limits = scenario.limits if scenario else GeckoContext()
     limits = limits.model_copy(update={"reads": options.reads or limits.reads})
     if is_real(options, limits) and not options.upstream:
@@ -160,6 +164,9 @@ def _build_world(options: Options, scenario: Scenario | None) -> World:
     if models is None:
         limits = limits.model_copy(update={"semantic_validation": False, "ladder": RULES})
     state: JsonObject | None = scenario.state if scenario else read_state(options.state) if options.state else None
+    if derived and not options.upstream:  # the service that is simulated begins without things
+        state = {**dict.fromkeys(derived.made, {}), **(state or {})}
+    options.derived = derived
     return World(toolkit, state=state, model=models, context=limits, observe=options.record)
 
 

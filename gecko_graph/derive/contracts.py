@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from ..contracts.contract import DerivedContract
 from ..schemas.made_up import Impossible, make_value
@@ -56,9 +56,26 @@ class Derived:
     left_out: Mapping[str, str]
     file: JsonObject
 
-    @cached_property
-    def collections(self) -> dict[str, bool]:
-        """The root keys of the state that its contracts write or read, and whether an operation makes their things."""
+    @property
+    def made(self) -> list[str]:
+        """The root keys of the state under which operations make things: without a state they begin empty."""
+        return sorted(key for key, is_made in self._roots().items() if is_made)
+
+    @property
+    def summary(self) -> list[str]:
+        """What was derived, and of what nothing is known, in lines."""
+        counts = Counter(kind.word for name, kind in self.kinds.items() if name in self.file["contracts"])
+        if not counts:
+            return []
+        words = ", ".join(f"{word} {count}" for word, count in counts.most_common())
+        lines = [f"a state was derived from the document (--no-derive leaves it out): {words}"]
+        if self.made:
+            lines.append(f"empty until something is made: {', '.join(self.made)}")
+        if others := sorted(key for key, is_made in self._roots().items() if not is_made):
+            lines.append(f"no operation makes these, so what is read of them is made up: {', '.join(others)}")
+        return lines
+
+    def _roots(self) -> dict[str, bool]:
         things = (kind.things for name, kind in self.kinds.items() if kind.things and name in self.file["contracts"])
         return {(one.of or one).root: (one.of or one).is_made for one in things}
 

@@ -17,10 +17,10 @@ from ..tools import Toolkit
 from ..values.difference import make_patch
 from ..values.digest import check_json
 from ..values.patch import apply_patch, booked_patch, overlap
+from .by_document import with_opened
 from .channels import AttemptState
 from .ladder import build_trace, run_concurrently
 from .model import ask_patch, keep_facts, suppose
-from .rungs import open_by_write
 from .rung import Answer, RungRequest, gate, open_contract, refuse, request_of, unchecked
 from .state_rules import NO_RULES, StateRules
 
@@ -126,8 +126,7 @@ def commit(
     state = here.state
     proposed = outcome["patch"] or []
     patch = [] if request.tool.reads else proposed
-    if opened := open_by_write(here, outcome):
-        outcome = {**outcome, "observed": [*outcome.get("observed", []), *opened]}
+    outcome = with_opened(here, outcome)
     try:
         check_json(patch, what="the change")
         after = apply_patch(state, patch)

@@ -22,11 +22,12 @@ from ..state import Call, Filled, JsonObject, Outcome, PassedRung, Step
 from ..tools import Toolkit
 from ..tools.spec import ToolSpec
 from ..values.digest import check_json, clone, digest
+from .by_document import derived_rung
 from .channels import AttemptState, Proposal
 from .filled import Held, complete
 from .model import fact_key, model_rung
 from .rung import NO_ANSWER, Answer, Pass, Rung, RungGenerator, RungRequest, gate, request_of, runs_for_real
-from .rungs import contract_rung, derived_rung, example_rung, python_rung, real_rung, schema_rung
+from .rungs import contract_rung, example_rung, python_rung, real_rung, schema_rung
 from .turn import spent_budget
 
 Climb: TypeAlias = Generator[Sequence[AnyAsk], list[Reply], Outcome]

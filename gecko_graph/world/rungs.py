@@ -17,12 +17,12 @@ from langchain_core.messages import ToolMessage
 
 from ..contracts.contract import Contract
 from ..contracts.language.sandbox import Hole
-from ..contracts.run import ContractAnswer, ContractRun, part_of
+from ..contracts.run import ContractAnswer, part_of
 from ..errors import EvaluationFailed, NotKnown, PatchConflict, StateError
 from ..models.ask import Reply, Work
 from ..schemas.complaints import find_faults
 from ..schemas.made_up import Impossible, make_value
-from ..state import RUNTIME, Json, JsonObject, Outcome, PassedRung, Patch
+from ..state import RUNTIME, Json, JsonObject, PassedRung, Patch
 from ..tools import Toolkit
 from ..tools.real import as_answer, as_json, run_real
 from ..tools.spec import ToolSpec
@@ -31,7 +31,6 @@ from ..values.digest import check_json, clone, pack, unpack
 from ..values.patch import apply_patch, overlap, tokens
 from .filled import NO_RESULT, fill_really
 from .rung import (
-    DECIDING,
     Answer,
     Pass,
     RungGenerator,
@@ -94,68 +93,6 @@ def _leaves_result(request: RungRequest) -> bool:
     if tool.contract is None or "returns" in tool.contract.data:
         return False
     return request.made is not None or (tool.result is not None and bool(find_faults(tool.result, None)))
-
-
-def derived_rung(request: RungRequest) -> RungResult:
-    """Return what follows from the document alone, with its blanks; pass where nothing has shown what that needs.
-
-    A thing of which nothing is known counts as there where it is made or removed, and changed if no model may answer.
-    """
-    if request.tool.derived is None:
-        return Pass("nothing was derived of the tool")
-    kind, run = request.tool.derived.kind, open_contract(request, request.tool.derived.contract)
-    has_model = request.has_simulator and "model" in request.context.ladder
-    if not request.has_simulator:
-        run.trust(tuple)  # no model has made up a part of the state
-    if kind == "action" and has_model:
-        return Pass("a model knows more of what it does")
-    if kind in _ASSUMING or (kind in ("update", "replace") and not has_model):
-        run.assume()
-    try:
-        refusal = run.refusal()
-        if refusal is not None:
-            return Answer("error", refusal.error, [], more={**standing(run), **_http(refusal.http)})
-        answer = None if run.unclear else run.answer_known()
-    except EvaluationFailed as failure:
-        return Pass(f"what was derived does not tell: {failure}")
-    if answer is None or answer.holes:
-        return Pass(
-            f"what was derived does not tell: {'; '.join([*run.unclear, *(answer.holes if answer else {}).values()])}"
-        )
-    more: JsonObject = {**standing(run), **_http(answer.http)}
-    if answer.blanks:
-        more["filled"] = {"rung": "derived", "invented": True, "places": {**answer.blanks}}
-    patch = _with_shown(request.state, answer.patch, run)
-    if known := [one for one in patch if one["path"].startswith(f"/{RUNTIME}/")]:
-        more["observed"] = known
-    return Answer("ok", answer.result, [one for one in patch if one not in known], more=more)
-
-
-_ASSUMING = ("create", "upsert", "remove", "remove all", "update one", "remove one")
-
-
-def _http(found: JsonObject) -> JsonObject:
-    return {"http": found} if found else {}
-
-
-def _with_shown(state: JsonObject, patch: Patch, run: ContractRun) -> Patch:
-    """Return a patch with what it says of collections that are not known as a whole."""
-    found = find_partly_known(state, run.found)
-    return make_patch(state, note_shown(state, patch, found), by_members=True) if found else patch
-
-
-def open_by_write(request: RungRequest, outcome: Outcome) -> Patch:
-    """Return what a successful write of unknown effect leaves open, by what was derived of its tool."""
-    derived = request.tool.derived
-    if derived is None or derived.kind != "action" or outcome["status"] == "error":
-        return []
-    if outcome["rung"] in (*DECIDING, "derived") or not outcome["simulated"]:
-        return []
-    try:
-        answer = open_contract(request, derived.contract).assume().answer_known()
-    except EvaluationFailed:
-        return []
-    return answer.patch if answer else []
 
 
 def python_rung(request: RungRequest) -> Generator[list[Work], list[Reply], RungResult]:
