@@ -17,8 +17,8 @@ from gecko_graph.cli import main
 from gecko_graph.cli.arguments import cli
 from gecko_graph.context import LADDER
 from gecko_graph.contracts.contract import Contract
-from gecko_graph.contracts.language.filters import FILTERS, TESTS
-from gecko_graph.contracts.language.functions import FUNCTIONS, METHODS
+from gecko_graph.contracts.language.builtin import METHODS
+from gecko_graph.contracts.language.functions import FUNCTIONS
 from gecko_graph.models import factory
 from gecko_graph.models.recorded import RecordedModel
 from gecko_graph.values.documents import parse_document
@@ -144,7 +144,7 @@ def test_the_knobs_are_told_with_their_defaults():
 
 def test_what_can_be_added_is_documented():
     """A new event, command or word of the contract language stands where users look for it."""
-    words = [*FUNCTIONS, *FILTERS, *TESTS, *METHODS]
+    words = [*FUNCTIONS, *METHODS]
     for names, page in (
         (get_args(events.EventType), "docs/langgraph.md"),
         (get_args(events.EventType), "gecko_graph/events.py"),

@@ -220,7 +220,7 @@ def test_verified_results_are_typed_facts_that_a_precondition_asks_for():
 # whatever tools, contracts and replies there are
 
 CHECKS: dict[str, tuple[str, Any]] = {
-    "free": ("true", lambda n, state: True),
+    "free": ("True", lambda n, state: True),
     "level": ("state.level >= 1", lambda n, state: state["level"] >= 1),
     "argument": ("args.n <= state.level", lambda n, state: n <= state["level"]),
     "fact": ("defined(facts.t0)", lambda n, state: "t0" in [each["tool"] for each in state["log"]]),

@@ -13,7 +13,7 @@ from weakref import ref
 
 from .language.examine import ANY, Shape
 from .language.expression import Expression, Location, Scope
-from .language.former import NAMES
+from .language.former import NAMED_HERE
 from .language.functions import FUNCTIONS, TAKEN
 from .language.sandbox import bound
 from .language.template import ITEM, Template
@@ -110,7 +110,7 @@ def _load_let(value: Any, place: Location, parameters: tuple[str, ...], names: M
 
 def check_let_name(name: Any, place: Location, *, is_function: bool = False) -> None:
     """Raise ContractError if expressions cannot use this name, or if it is already taken."""
-    if not isinstance(name, str) or not name.isidentifier() or iskeyword(name) or "__" in name or name in NAMES:
+    if not isinstance(name, str) or not name.isidentifier() or iskeyword(name) or "__" in name or name in NAMED_HERE:
         raise place.error(f"{name!r} is not a valid name")
     if name in RESERVED or name in (FUNCTIONS if is_function else TAKEN):
         raise place.error(f"{name!r} is reserved; choose another name")

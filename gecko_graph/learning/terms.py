@@ -80,7 +80,9 @@ def are(text: str, *types: str) -> str:
     """Return the condition that a value is there and of one of these types: what is undefined raises in a test."""
     known = [one for one in types if one != "None"]
     kinds = known[0] if len(known) == 1 else f"({', '.join(known)})"
-    either = " or ".join([*([f"{text} is None"] if "None" in types else ()), *([f"isinstance({text}, {kinds})"] if known else ())])
+    either = " or ".join(
+        [*([f"{text} is None"] if "None" in types else ()), *([f"isinstance({text}, {kinds})"] if known else ())]
+    )
     either = f"({either})" if " or " in either else either
     return either if text.startswith("args.") and text.count(".") == 1 else f"defined({text}) and {either}"
 

@@ -77,7 +77,7 @@ BOMBS: dict[str, dict] = {
     "list of itself, as a path": doubling("{{ [V, V] }}", "{{ ['a'] }}", end="{{ at(state, last, 1) }}"),
     "twins compared": twins("{{ last == twin }}"),
     "twins compared by in": twins("{{ last in [twin] }}"),
-    "select in a big list": returning("[str(one) for one in range(100000) if str(one) in [str(other) for other in range(100000)]]"),
+    "select in a big list": returning("[str(a) for a in range(100000) if str(a) in [str(b) for b in range(100000)]]"),
     "text formatted": returning("'%99999999d' % 1"),
     "number multiplied up": doubling("{{ V * V }}", "{{ 9 }}"),
     "fixed with many places": returning("fixed(1.5, 100000000)"),
@@ -86,9 +86,9 @@ BOMBS: dict[str, dict] = {
     "long text in many long texts": many("{{ f'{state.other}' in last }}"),
     "many long texts sorted": many("{{ len(sorted(last)) }}"),
     "many long texts searched": many("{{ len([one for one in last if 'xy' in one]) }}"),
-    "wide text lower": returning("f\"{''.join((str(one.lower().lower().lower()) for one in [state.wide]))}{state.wide}\""),
+    "wide text lower": returning("''.join([state.wide.lower().lower().lower(), state.wide])"),
     "slices of a long text": {"returns": {"for_each": "state.numbers", "value": "{{ len(state.text[::-1]) }}"}},
-    "zip with itself": returning("zip(" + ", ".join(["state.numbers"] * 100) + ") | length"),
+    "zip with itself": returning("len(zip(" + ", ".join(["state.numbers"] * 100) + "))"),
     "state in a list, many times": {"returns": {"for_each": "state.numbers", "value": "{{ state }}"}},
     "too many operations": {"effects": [{"op": "add", "path": ["a"], "value": 1, "for_each": "state.numbers"}]},
     "loops that do nothing": {
@@ -118,6 +118,22 @@ BOMBS: dict[str, dict] = {
     "lets that call one another": {
         "let": {"f(x)": "{{ g(x) }}", "g(x)": "{{ v }}", "v": "{{ f(1) }}"}, "returns": "{{ v }}"
     },
+    "loops in one comprehension": returning("[n " + "for n in state.numbers " * 5 + "]"),
+    "an object of each pair": returning("{f'{a} {b}': state.text for a in state.numbers for b in state.numbers}"),
+    "texts of each pair": returning("[state.text + 'x' for a in state.numbers]"),
+    "sorted within sorted": returning("sorted(state.numbers, key=lambda a: max(state.numbers, key=lambda b: a * b))"),
+    "joined again and again": doubling("{{ V.join([V, V, V]) }}", "xx"),
+    "written again and again": doubling("{{ json([V, V]) }}", "{{ [state.words] }}"),
+    "many operators": returning("1" + " + 1" * 3000),
+    "many negations": returning("not " * 2000 + "1"),
+    "many keys": returning("state" + ".a" * 4000),
+    "many brackets": returning("[" * 3000 + "]" * 3000),
+    "many lambdas": returning("lambda x: " * 900 + "1"),
+    "brackets that never close": returning("f({'a': [" * 900),
+    "an endless number": returning("9" * 9000),
+    "powers": returning("9 ** 9 ** 9 ** 9"),
+    "bits": returning("1 << 10000000000"),
+    "format of a text": returning("f'{1:>999999999}'"),
     "YAML aliases": "let:\n  a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
         f"  {chr(98 + n)}: &{chr(98 + n)} [{', '.join(['*' + chr(97 + n)] * 9)}]\n" for n in range(9)
     ),

@@ -44,7 +44,7 @@ AT_LOAD = {
     "conversion in a text": "f'{state!r}'",
     "format in a text": "f'{1:{state}}'",
     "dunder in a text": "f'{state.__class__}'",
-    "dunder through another letter": "state._＿class_＿",
+    "dunder through another letter": "state._\uff3fclass_\uff3f",
     "lambda with a default": "sorted([1], key=lambda x=state: x)",
     "lambda called": "(lambda: 1)()",
     "type as a value": "[str]",

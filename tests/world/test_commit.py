@@ -79,7 +79,7 @@ def test_a_postcondition_that_cannot_be_evaluated_is_not_relied_on(question, sta
 
 def test_invariants_gate_every_change_and_no_standing_still(question, state):
     few = invariant("len(state.trays) < 2", "a desk has one tray")
-    booked = commit(question(), outcome(ADD), rules=StateRules(None, [invariant("true"), few]))
+    booked = commit(question(), outcome(ADD), rules=StateRules(None, [invariant("True"), few]))
     assert booked.state is state
     assert booked.outcome["refused"] == "a desk has one tray"
     broken = invariant("1 / state.count")
@@ -90,7 +90,7 @@ def test_invariants_gate_every_change_and_no_standing_still(question, state):
 
 def test_invariants_that_take_too_long_refuse_the_change_and_say_so(question, monkeypatch):
     monkeypatch.setattr("gecko_graph.world.state_rules.INVARIANT_SECONDS", -1.0)
-    booked = commit(question(), outcome(ADD), rules=StateRules(None, [invariant("true")] * 3))
+    booked = commit(question(), outcome(ADD), rules=StateRules(None, [invariant("True")] * 3))
     assert booked.outcome["status"] == "error"
     assert booked.outcome["refused"] == "the invariants take too long: 3 of 3 were not checked"
 
@@ -223,7 +223,7 @@ CHECKS = [
     "not isinstance(state.b if state.a else state.c, (list, str, dict))",
     "many(state.a) < 3",
     "size < 4",
-    "not any(x == state.b for x in (state.c if isinstance(state.c, (list, str, dict)) and not isinstance(state.c, str) else []))",
+    "not any(x == state.b for x in (state.c if isinstance(state.c, list) else []))",
     "len(state) >= len(before)",
     "1 / (state.c if isinstance(state.c, (int, float)) else 1) > 0",
 ]

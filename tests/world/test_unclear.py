@@ -59,7 +59,7 @@ def test_an_error_that_cannot_be_filled_in_still_refuses(question, told):
 
 
 CLAUSES = st.lists(st.sampled_from(["holds", "breaks", "unclear"]), max_size=6)
-CHECKS = {"holds": "true", "breaks": "false", "unclear": "1 / 0 > 0"}
+CHECKS = {"holds": "True", "breaks": "False", "unclear": "1 / 0 > 0"}
 
 
 @given(CLAUSES, st.sampled_from([None, "pass", "refuse"]))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from ...state import Json
-from .operators import NUMBERS, member, number
+from .operators import NUMBERS, key_of, number
 from .sandbox import (
     Fault,
     Missing,
@@ -18,7 +18,6 @@ from .sandbox import (
     a_small_int,
     a_text,
     an_object,
-    given,
     join,
     kind,
     measure,
@@ -154,7 +153,7 @@ BUILTINS: dict[str, Function] = {
     "len": _len, "list": _list, "zip": _zip, "range": _range, "sorted": _sorted, "min": _extreme(min, "min"),
     "max": _extreme(max, "max"), "sum": _sum, "abs": lambda _, x: abs(a_number(x, "abs")), "round": _round,
     "int": _reader("int", int, _INTEGER), "float": _reader("float", float, _DECIMAL), "str": text,
-    "bool": lambda _, x: bool(x),
+    "bool": lambda _, x: bool(x), "isinstance": lambda _, x, types: type(x) in types,
     "any": lambda _, values: any(a_list(values, "any")), "all": lambda _, values: all(a_list(values, "all")),
     "defined": lambda _, x: type(x) is not Missing,
     "default": lambda _, x, value: value if type(x) is Missing else x,
@@ -241,7 +240,7 @@ METHODS: dict[str, Function] = {
     "startswith": lambda _, text, prefix: a_text(text, "startswith").startswith(a_text(prefix, "startswith")),
     "endswith": lambda _, text, suffix: a_text(text, "endswith").endswith(a_text(suffix, "endswith")),
     "isdigit": lambda _, text: a_text(text, "isdigit").isdigit(),
-    "get": lambda _, value, key, default=None: given(default) if type(found := member(an_object(value, "get"), key, "")) is Missing else found,
+    "get": lambda _, value, key, default=None: an_object(value, "get").get(key_of(key), default),
     "keys": _members("keys", 0, list), "values": _members("values", 0, lambda source: list(source.values())),
     "items": _members("items", 100, lambda source: [[key, value] for key, value in source.items()]),
 }  # fmt: skip

@@ -8,27 +8,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
-from .builtin import BUILTINS, KEYED, METHODS, TYPES
-from .former import NAMES, explain_is, explain_loop, explain_node
+from ...errors import did_you_mean
+from .builtin import KEYED, METHODS, TYPES
+from .former import explain_is, explain_loop, explain_node
 from .functions import FUNCTIONS
-from .operators import ARITHMETIC, COMPARISONS, Rounds, find_rounds, key_of, member, number, part
-from .sandbox import Fault, Missing, Scope, a_list, a_number, a_text, given, join, text
-from .syntax import (
-    Run,
-    StatePath,
-    SyntaxFault,
-    check_arguments,
-    check_name,
-    describe,
-    known,
-    names_of,
-    paths_in,
-)
+from .operators import ARITHMETIC, COMPARISONS, NUMBERS, SIGNS, Rounds, find_rounds, key_of, member, number, part
+from .sandbox import Fault, Missing, Scope, a_list, a_text, given, join, text
+from .syntax import Run, StatePath, SyntaxFault, check_arguments, names_of, paths_in
 
 Made = TypeVar("Made")
 
-LENIENT = frozenset((FUNCTIONS["at"], BUILTINS["default"], BUILTINS["defined"]))
-"""What accepts undefined values."""
+_LENIENT = ("at", "default", "defined")
+"""Functions that accept undefined values."""
 
 _QUANTIFIERS: dict[str, Callable[[Any], bool]] = {"any": any, "all": all}
 
@@ -76,34 +67,30 @@ class _Compiler:
             raise SyntaxFault(explain_node(node))
         return handler(self, node)
 
+    def each(self, nodes: Sequence[ast.expr]) -> list[Run]:
+        """Return the closures of several nodes. Raises SyntaxFault."""
+        return [self.build(node) for node in nodes]
+
     # values
 
     def name(self, node: ast.Name) -> Run:
-        name = check_name(node.id, "the name")
-        if name in NAMES:
-            raise SyntaxFault(f"`{name}` is not a name here: write `{NAMES[name]}`")
+        name = node.id
         self.names.add(name)
-
-        def run(scope: Scope) -> Any:
-            return scope.values[name]
-
-        return run
+        return lambda scope: scope.values[name]
 
     def const(self, node: ast.Constant) -> Run:
         value = node.value
         if not isinstance(value, str | int | float | None):
             raise SyntaxFault(f"{type(value).__name__} is not a JSON value")
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            try:
-                number(value)
-            except Fault as fault:
-                raise SyntaxFault(str(fault)) from None
-        elif isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
+        if isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
             raise SyntaxFault("a text contains half of a surrogate pair")
-        return constant(value)
+        try:
+            return constant(number(value) if type(value) in NUMBERS else value)  # type: ignore[arg-type]
+        except Fault as fault:
+            raise SyntaxFault(str(fault)) from None
 
     def literal_list(self, node: ast.List | ast.Tuple) -> Run:
-        runs = [self.build(item) for item in node.elts]
+        runs = self.each(node.elts)
 
         def run(scope: Scope) -> Any:
             scope.take_items(len(runs) + 1)
@@ -112,9 +99,10 @@ class _Compiler:
         return run
 
     def literal_object(self, node: ast.Dict) -> Run:
-        if None in node.keys:
+        keys = [key for key in node.keys if key is not None]
+        if len(keys) < len(node.keys):
             raise SyntaxFault("objects cannot be spread with **")
-        pairs = [(self.build(key), self.build(value)) for key, value in zip(node.keys, node.values, strict=True) if key]
+        pairs = [*zip(self.each(keys), self.each(node.values), strict=True)]
 
         def run(scope: Scope) -> Any:
             scope.take_items(2 * len(pairs) + 1)
@@ -123,81 +111,56 @@ class _Compiler:
         return run
 
     def formatted(self, node: ast.JoinedStr) -> Run:
-        runs: list[Run] = []
-        for each in node.values:
-            if isinstance(each, ast.FormattedValue):
-                if each.conversion >= 0 or each.format_spec is not None:
-                    raise SyntaxFault("a text's holes have no format: write {fixed(x, 2)}")
-                each = each.value
-            runs.append(self.build(each))
-        return _joined(runs)
+        holes = [each for each in node.values if isinstance(each, ast.FormattedValue)]
+        if any(hole.conversion >= 0 or hole.format_spec for hole in holes):
+            raise SyntaxFault("a text's holes have no format: write {fixed(x, 2)}")
+        return _joined(
+            self.each([each.value if isinstance(each, ast.FormattedValue) else each for each in node.values])
+        )
 
-    def attribute(self, node: ast.Attribute) -> Run:
-        return self._member(node, check_name(node.attr, "the key"))
-
-    def subscript(self, node: ast.Subscript) -> Run:
-        if isinstance(node.slice, ast.Slice):
-            return self._slice(node, node.slice)
-        if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
-            return self._member(node, check_name(node.slice.value, "the key"))
-        owner, key, what = self.build(node.value), self.build(node.slice), describe(node)
-        return lambda scope: member(owner(scope), given(key(scope)), what)
-
-    def _member(self, node: ast.Attribute | ast.Subscript, key: str) -> Run:
-        owner, what = self.build(node.value), describe(node)
+    def part(self, node: ast.Attribute | ast.Subscript) -> Run:
+        owner = self.build(node.value)
+        place = ast.Constant(node.attr) if isinstance(node, ast.Attribute) else node.slice
+        if isinstance(place, ast.Slice):
+            bounds = self.each([bound or ast.Constant(None) for bound in (place.lower, place.upper, place.step)])
+            return lambda scope: part(scope, owner(scope), slice(*[bound(scope) for bound in bounds]), node)
+        if not (isinstance(place, ast.Constant) and isinstance(place.value, str)):
+            index = self.build(place)
+            return lambda scope: member(owner(scope), given(index(scope)), node)
+        key = place.value
 
         def run(scope: Scope) -> Any:
             value = owner(scope)
             try:
                 return value[key]
             except (KeyError, TypeError):
-                return value if type(value) is Missing else Missing(what)
-
-        return run
-
-    def _slice(self, node: ast.Subscript, bounds: ast.Slice) -> Run:
-        owner = self.build(node.value)
-        start, stop, step = (
-            constant(None) if bound is None else self.build(bound)
-            for bound in (bounds.lower, bounds.upper, bounds.step)
-        )
-        what = describe(node.value)
-
-        def run(scope: Scope) -> Any:
-            return part(scope, owner(scope), slice(start(scope), stop(scope), step(scope)), what)
+                return value if type(value) is Missing else Missing(node)
 
         return run
 
     # operators
 
     def logic(self, node: ast.BoolOp) -> Run:
-        *runs, last = [self.build(value) for value in node.values]
-        first = runs[0]
-        if len(runs) == 1:
-            if isinstance(node.op, ast.And):
-                return lambda scope: first(scope) and last(scope)
-            return lambda scope: first(scope) or last(scope)
-        ends = isinstance(node.op, ast.Or)
+        first, *others = self.each(node.values)
+        is_or = isinstance(node.op, ast.Or)
 
         def run(scope: Scope) -> Any:
-            for each in runs:
-                value = each(scope)
-                if bool(value) is ends:
-                    return value
-            return last(scope)
+            value = first(scope)
+            for other in others:
+                if bool(value) is is_or:
+                    break
+                value = other(scope)
+            return value
 
         return run
 
     def unary(self, node: ast.UnaryOp) -> Run:
         inner = self.build(node.operand)
-        match node.op:
-            case ast.Not():
-                return lambda scope: not inner(scope)
-            case ast.USub():
-                return lambda scope: number(-a_number(inner(scope), "-"))
-            case ast.UAdd():
-                return lambda scope: a_number(inner(scope), "+")
-        raise SyntaxFault(explain_node(node))
+        if isinstance(node.op, ast.Not):
+            return lambda scope: not inner(scope)
+        if (apply := SIGNS.get(type(node.op))) is None:
+            raise SyntaxFault(explain_node(node))
+        return lambda scope: apply(inner(scope))
 
     def arithmetic(self, node: ast.BinOp) -> Run:
         if (apply := ARITHMETIC.get(type(node.op))) is None:
@@ -212,11 +175,11 @@ class _Compiler:
 
     def comparison(self, node: ast.Compare) -> Run:
         sides = [node.left, *node.comparators]
-        for op, left, right in zip(node.ops, sides, sides[1:], strict=False):
+        for op, left, right in zip(node.ops, sides, node.comparators, strict=False):
             if isinstance(op, ast.Is | ast.IsNot) and getattr(right, "value", right) is not None:
                 raise SyntaxFault(explain_is(left, isinstance(op, ast.IsNot), right))
-        first = self.build(node.left)
-        rest = [(COMPARISONS[type(op)], self.build(side)) for op, side in zip(node.ops, sides[1:], strict=True)]
+        first, *others = self.each(sides)
+        rest = [(COMPARISONS[type(op)], other) for op, other in zip(node.ops, others, strict=True)]
         compare, second = rest[0]
 
         def run_one(scope: Scope) -> Any:
@@ -236,7 +199,7 @@ class _Compiler:
         return run_one if len(rest) == 1 else run_row
 
     def conditional(self, node: ast.IfExp) -> Run:
-        condition, then, otherwise = self.build(node.test), self.build(node.body), self.build(node.orelse)
+        condition, then, otherwise = self.each([node.test, node.body, node.orelse])
         return lambda scope: then(scope) if condition(scope) else otherwise(scope)
 
     # loops
@@ -252,7 +215,7 @@ class _Compiler:
         return run
 
     def mapped(self, node: ast.DictComp) -> Run:
-        rounds, (key, value) = self._rounds(node.generators, lambda: (self.build(node.key), self.build(node.value)))
+        rounds, (key, value) = self._rounds(node.generators, lambda: self.each([node.key, node.value]))
 
         def run(scope: Scope) -> Any:
             found = {a_text(key_of(key(scope)), "a key"): given(value(scope)) for _ in rounds(scope)}
@@ -268,7 +231,7 @@ class _Compiler:
             raise SyntaxFault("async is not part of the language")
         source, names = self.build(clause.iter), names_of(clause.target)
         outer, self.names = self.names, set()
-        tests = [self.build(test) for test in clause.ifs]
+        tests = self.each(clause.ifs)
         inner, made = self._rounds(more, then) if more else (None, then())
         self.names = outer | self.names.difference(names)
         self.bound.update(names)
@@ -280,29 +243,28 @@ class _Compiler:
         if any(isinstance(argument, ast.Starred) for argument in node.args) or not all(k.arg for k in node.keywords):
             raise SyntaxFault("arguments cannot be spread with * or **")
         if isinstance(node.func, ast.Attribute):
-            name = check_name(node.func.attr, "the method")
-            return self._apply(name, METHODS[known(name, METHODS, "method")], node, node.func.value)
+            name = node.func.attr
+            if name not in METHODS:
+                raise SyntaxFault(f"unknown method {name[:40]!r}{did_you_mean(name, METHODS)}")
+            return self._apply(name, METHODS[name], [node.func.value, *node.args], node)
         if not isinstance(node.func, ast.Name):
             raise SyntaxFault("only functions and methods can be called")
         name = node.func.id
         if why := explain_loop(name, node):
             raise SyntaxFault(why)
-        if name == "isinstance":
-            return self._instance(node)
-        if name in _QUANTIFIERS and isinstance(node.args[:1] and node.args[0], ast.GeneratorExp):
-            return self._quantified(name, node)
-        if name in KEYED and any(keyword.arg == "key" for keyword in node.keywords):
-            return self._keyed(name, node)
-        if name == "at":
-            _check_path(node.args[1:2])
-        return self._apply(name, FUNCTIONS[name], node) if name in FUNCTIONS else self._own_function(node, name)
+        if name in FUNCTIONS:
+            return _SPECIAL.get(name, _Compiler._function)(self, name, node)
+        return self._own_function(name, node)
 
-    def _apply(self, name: str, function: Callable[..., Any], node: ast.Call, *subject: ast.expr) -> Run:
+    def _function(self, name: str, node: ast.Call) -> Run:
+        return self._apply(name, FUNCTIONS[name], node.args, node)
+
+    def _apply(self, name: str, function: Callable[..., Any], nodes: Sequence[ast.expr], node: ast.Call) -> Run:
         """Return a closure that calls a function of the language; only a lenient one accepts undefined values."""
-        check_arguments(name, function, len(subject) + len(node.args), [str(keyword.arg) for keyword in node.keywords])
-        args = [self.build(argument) for argument in (*subject, *node.args)]
+        check_arguments(name, function, len(nodes), [str(keyword.arg) for keyword in node.keywords])
+        args = self.each(nodes)
         kwargs = {str(keyword.arg): self.build(keyword.value) for keyword in node.keywords}
-        check: Callable[[Any], Any] = (lambda value: value) if function in LENIENT else given
+        check: Callable[[Any], Any] = (lambda value: value) if name in _LENIENT else given
 
         def run(scope: Scope) -> Any:
             scope.tick()
@@ -315,84 +277,74 @@ class _Compiler:
 
         return run_plain if len(args) == 1 and not kwargs else run
 
-    def _instance(self, node: ast.Call) -> Run:
+    def _at(self, name: str, node: ast.Call) -> Run:
+        for path in node.args[1:2]:
+            if isinstance(path, ast.Constant | ast.JoinedStr | ast.Compare):
+                wrote = f"[{path.value!r}]" if isinstance(path, ast.Constant) else "[...]"
+                raise SyntaxFault(f"at: a path is a list of keys and indexes: write {wrote}")
+        return self._function(name, node)
+
+    def _instance(self, name: str, node: ast.Call) -> Run:
         kinds = node.args[1] if len(node.args) == 2 and not node.keywords else None
-        named = kinds.elts if isinstance(kinds, ast.Tuple) else [kinds]
-        names = [one.id for one in named if isinstance(one, ast.Name) and one.id in TYPES]
-        if not names or len(names) < len(named):
-            raise SyntaxFault(f"isinstance: write isinstance(x, TYPE), of {', '.join(TYPES)}, or several: (int, float)")
-        types = frozenset(kind for name in names for kind in TYPES[name])
+        named = [getattr(one, "id", "") for one in (kinds.elts if isinstance(kinds, ast.Tuple) else [kinds])]
+        if not named or not TYPES.keys() >= {*named}:
+            raise SyntaxFault(f"{name}: write {name}(x, TYPE), of {', '.join(TYPES)}, or several: (int, float)")
+        types = frozenset(kind for one in named for kind in TYPES[one])
         value = self.build(node.args[0])
         return lambda scope: type(given(value(scope))) in types
 
     def _quantified(self, name: str, node: ast.Call) -> Run:
-        loop: Any = node.args[0]
-        check_arguments(name, FUNCTIONS[name], len(node.args), [str(keyword.arg) for keyword in node.keywords])
+        loop, decide = node.args[0] if len(node.args) == 1 else None, _QUANTIFIERS[name]
+        if not isinstance(loop, ast.GeneratorExp):
+            return self._function(name, node)
         rounds, condition = self._rounds(loop.generators, lambda: self.build(loop.elt))
-        decide = _QUANTIFIERS[name]
         return lambda scope: decide(given(condition(scope)) for _ in rounds(scope))
 
     def _keyed(self, name: str, node: ast.Call) -> Run:
         """Return the closure of `sorted(x, key=lambda one: ...)`, and of min and max."""
+        others = [keyword for keyword in node.keywords if keyword.arg != "key"]
+        if len(others) == len(node.keywords):
+            return self._function(name, node)
         key = next(keyword.value for keyword in node.keywords if keyword.arg == "key")
-        others = {str(keyword.arg): self.build(keyword.value) for keyword in node.keywords if keyword.arg != "key"}
-        check_arguments(name, FUNCTIONS[name], len(node.args), others)
         named = ast.unparse(key.args) if isinstance(key, ast.Lambda) else ""
         if not isinstance(key, ast.Lambda) or not named.isidentifier() or len(node.args) != 1:
             raise SyntaxFault(f"{name}: write {name}(LIST, key=lambda one: one.field)")
-        items = self.build(node.args[0])
+        function = FUNCTIONS[name]
         clause = ast.comprehension(ast.Name(named), ast.List([]), [], 0)
         rounds, value = self._rounds([clause], lambda: self.build(key.body))
-        function = FUNCTIONS[name]
 
-        def run(scope: Scope) -> Any:
-            scope.tick()
-            values = a_list(items(scope), name)
-            keys = [given(value(scope)) for _ in rounds(scope, values)]
-            return function(scope, values, key=keys, **{key: given(other(scope)) for key, other in others.items()})
+        def choose(scope: Scope, values: Any, **more: Any) -> Any:
+            keys = [given(value(scope)) for _ in rounds(scope, a_list(values, name))]
+            return function(scope, values, key=keys, **more)
 
-        return run
+        return self._apply(name, choose, node.args, ast.Call(node.func, node.args, others))
 
-    def _own_function(self, node: ast.Call, name: str) -> Run:
+    def _own_function(self, name: str, node: ast.Call) -> Run:
         """Return the closure of a let with parameters, which stands among the names as `name/2`."""
         if node.keywords:
             raise SyntaxFault(f"{name}: only the language's own functions take arguments by name")
-        key = f"{check_name(name, 'the function')}/{len(node.args)}"
+        key = f"{name}/{len(node.args)}"
         self.names.add(key)
-        args = [self.build(argument) for argument in node.args]
+        args = self.each(node.args)
 
         def run(scope: Scope) -> Any:
             scope.tick()
-            values = [given(argument(scope)) for argument in args]
-            return scope.values[key](scope, values)
+            return scope.values[key](scope, [given(argument(scope)) for argument in args])
 
         return run
 
 
-def _check_path(paths: Sequence[ast.expr]) -> None:
-    for path in paths:
-        if isinstance(path, ast.Constant | ast.JoinedStr | ast.Compare):
-            wrote = f" [{path.value!r}]" if isinstance(path, ast.Constant) else ""
-            raise SyntaxFault(f"at: a path is a list of keys and indexes: write{wrote or ' [...]'}")
-
+_SPECIAL: dict[str, Callable[[_Compiler, str, ast.Call], Run]] = {
+    "at": _Compiler._at, "isinstance": _Compiler._instance,
+    **dict.fromkeys(_QUANTIFIERS, _Compiler._quantified), **dict.fromkeys(KEYED, _Compiler._keyed),
+}  # fmt: skip
 
 _HANDLERS: dict[type, Callable[[_Compiler, Any], Run]] = {
-    ast.Name: _Compiler.name,
-    ast.Constant: _Compiler.const,
-    ast.List: _Compiler.literal_list,
-    ast.Tuple: _Compiler.literal_list,
-    ast.Dict: _Compiler.literal_object,
-    ast.JoinedStr: _Compiler.formatted,
-    ast.Attribute: _Compiler.attribute,
-    ast.Subscript: _Compiler.subscript,
-    ast.BoolOp: _Compiler.logic,
-    ast.UnaryOp: _Compiler.unary,
-    ast.BinOp: _Compiler.arithmetic,
-    ast.Compare: _Compiler.comparison,
-    ast.IfExp: _Compiler.conditional,
-    ast.ListComp: _Compiler.listed,
-    ast.GeneratorExp: _Compiler.listed,
-    ast.DictComp: _Compiler.mapped,
-    ast.Call: _Compiler.call,
-}
+    ast.Name: _Compiler.name, ast.Constant: _Compiler.const, ast.JoinedStr: _Compiler.formatted,
+    ast.List: _Compiler.literal_list, ast.Tuple: _Compiler.literal_list, ast.Dict: _Compiler.literal_object,
+    ast.Attribute: _Compiler.part, ast.Subscript: _Compiler.part, ast.Call: _Compiler.call,
+    ast.BoolOp: _Compiler.logic, ast.UnaryOp: _Compiler.unary, ast.BinOp: _Compiler.arithmetic,
+    ast.Compare: _Compiler.comparison, ast.IfExp: _Compiler.conditional,
+    ast.ListComp: _Compiler.listed, ast.GeneratorExp: _Compiler.listed, ast.DictComp: _Compiler.mapped,
+}  # fmt: skip
 """The whitelist: what else `ast` knows is refused at load."""

@@ -60,28 +60,20 @@ def _uses(node: ast.AST, loops: Loops = ()) -> Iterator[Use]:
         case ast.Call(func=ast.Name(id="defined"), args=[one]) if _root_of(one) is not None:
             return
         case ast.Call(func=ast.Name(id="any" | "all" as name), args=[ast.GeneratorExp() as loop]):
-            yield from _uses_of_loop(loop, loops, {"any": False, "all": True}[name])
-            return
+            yield from _uses_of_loop(loop, loops, name == "all")
         case ast.ListComp() | ast.GeneratorExp() | ast.DictComp():
             yield from _uses_of_loop(node, loops)
-            return
         case ast.Lambda():  # its argument is known to no loop
             yield from (Use(root) for one in ast.walk(node) if (root := _root_of(one)) is not None)
-            return
-    if (root := _root_of(node)) is not None:
-        yield Use(root)
-        return
-    owner, key = _keyed(node)
-    if (root := _root_of(owner)) is not None and key is not None:
-        yield Use(root, loops, key=_run(key))
-    is_method = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-    others = [*ast.iter_child_nodes(node)]
-    if root is not None and key is not None:
-        others = [key, *(node.args[1:] if isinstance(node, ast.Call) else ())]
-    elif is_method:
-        others = [node.func.value, *others[1:]]  # type: ignore[attr-defined]
-    for child in others:
-        yield from _uses(child, loops)
+        case _ if (root := _root_of(node)) is not None:
+            yield Use(root)
+        case _:
+            owner, key, others = _keyed(node)
+            if key is not None and (root := _root_of(owner)) is not None:
+                yield Use(root, loops, key=_run(key))
+                owner = None
+            for child in filter(None, (owner, key, *others)):
+                yield from _uses(child, loops)
 
 
 def _uses_of_loop(node: Loop, loops: Loops, denied: bool | None = None) -> Iterator[Use]:
@@ -121,18 +113,20 @@ def _root_of(node: ast.AST | None) -> str | None:
     return None
 
 
-def _keyed(node: ast.AST) -> tuple[ast.expr | None, ast.expr | None]:
-    """Return the owner and the key of `owner[key]`, `owner.key`, `owner.get(key)` and `key in owner`."""
+def _keyed(node: ast.AST) -> tuple[ast.expr | None, ast.expr | None, Sequence[ast.AST]]:
+    """Return owner and key of `owner[key]`, `owner.key`, `owner.get(key)` and `key in owner`, and the other parts."""
     match node:
         case ast.Attribute():
-            return node.value, ast.Constant(node.attr)
+            return node.value, ast.Constant(node.attr), ()
         case ast.Subscript() if not isinstance(node.slice, ast.Slice):
-            return node.value, node.slice
-        case ast.Call(func=ast.Attribute(value=owner, attr="get"), args=[key, *_]):
-            return owner, key
+            return node.value, node.slice, ()
+        case ast.Call(func=ast.Attribute(value=owner, attr="get"), args=[key, *others]):
+            return owner, key, (*others, *node.keywords)
+        case ast.Call(func=ast.Attribute(value=owner)):
+            return owner, None, (*node.args, *node.keywords)
         case ast.Compare(left=key, ops=[ast.In() | ast.NotIn()], comparators=[owner]):
-            return owner, key
-    return None, None
+            return owner, key, ()
+    return None, None, [*ast.iter_child_nodes(node)]
 
 
 def _listed(clause: ast.comprehension) -> tuple[ast.expr, str | None]:

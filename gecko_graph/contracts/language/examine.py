@@ -13,8 +13,8 @@ from ...errors import did_you_mean
 from ...schemas.reading import COMPOSED, Said, leads_nowhere
 from ...schemas.strict import leave_room
 from ...state import Json, JsonObject
-from .sandbox import kind
-from .syntax import describe, names_of
+from .sandbox import kind, shown
+from .syntax import names_of
 
 Key = str | int | None
 """A key or an index; None where it is computed."""
@@ -192,28 +192,33 @@ _TEXTS, _NUMBERS = Plain("a list", inner=TEXT), Plain("a list", inner=NUMBER)
 _OBJECT = frozenset(("an object",))
 _ORDER = frozenset(("a number", "a text"))
 _COUNTED = frozenset(("a list", "a text", "an object"))
-_SAME, _ITEM, _ITEMS, _PAIRS = Shape(), Shape(), Shape(), Shape()
-"""The value itself, one of its members, all of them, and all with their keys."""
 
-_Taken = frozenset[str] | None
-_FUNCTIONS: Final[dict[str, tuple[_Taken, Shape]]] = {
+
+def _inner(shape: Shape) -> Shape:
+    return shape.member(None) or ANY
+
+
+_Gives = Callable[[Shape], Shape]
+_FUNCTIONS: Final[dict[str, tuple[frozenset[str] | None, Shape | _Gives]]] = {
     **dict.fromkeys(("date", "time", "shift", "weekday", "new_id"), (TEXT.kinds, TEXT)),
     **dict.fromkeys(("money", "random_int", "random_float", "abs", "round"), (NUMBER.kinds, NUMBER)),
     **dict.fromkeys(("str", "json"), (None, TEXT)),
     **dict.fromkeys(("any", "all"), (LIST.kinds, TRUTH)),
-    **dict.fromkeys(("sorted", "unique"), (LIST.kinds, _SAME)),
     **dict.fromkeys(("bool", "isinstance", "defined"), (None, TRUTH)),
+    "unique": (LIST.kinds, lambda shape: shape), "list": (_COUNTED, LIST), "len": (_COUNTED, NUMBER),
     "between": (TEXT.kinds, NUMBER), "range": (NUMBER.kinds, _NUMBERS), "zip": (LIST.kinds, LIST),
-    "index": (None, NUMBER), "sum": (LIST.kinds, NUMBER), "len": (_COUNTED, NUMBER), "list": (_COUNTED, LIST),
-    "fixed": (NUMBER.kinds, TEXT), "byte_count": (TEXT.kinds, NUMBER),
+    "index": (None, NUMBER), "sum": (LIST.kinds, NUMBER), "fixed": (NUMBER.kinds, TEXT),
+    "byte_count": (TEXT.kinds, NUMBER),
     "walk": (None, Plain("a list", inner=Plain("an object", members={"path": LIST, "key": ANY, "value": ANY}))),
 }  # fmt: skip
-"""Function to what its arguments must be, and what it gives."""
+"""Function to what its arguments must be, and what it gives, perhaps by the first of them."""
 
-_METHODS: Final[dict[str, tuple[_Taken, Shape]]] = {
-    "split": (TEXT.kinds, _TEXTS), "splitlines": (TEXT.kinds, _TEXTS), "startswith": (TEXT.kinds, TRUTH),
-    "endswith": (TEXT.kinds, TRUTH), "isdigit": (TEXT.kinds, TRUTH), "keys": (_OBJECT, _TEXTS),
-    "values": (_OBJECT, _ITEMS), "items": (_OBJECT, _PAIRS), "get": (_OBJECT, ANY),
+_METHODS: Final[dict[str, tuple[frozenset[str] | None, Shape | _Gives]]] = {
+    **dict.fromkeys(("split", "splitlines"), (TEXT.kinds, _TEXTS)),
+    **dict.fromkeys(("startswith", "endswith", "isdigit"), (TEXT.kinds, TRUTH)),
+    "keys": (_OBJECT, _TEXTS), "get": (_OBJECT, ANY),
+    "values": (_OBJECT, lambda owner: Plain("a list", inner=_inner(owner))),
+    "items": (_OBJECT, lambda owner: Plain("a list", inner=Plain("a list", members={0: TEXT, 1: _inner(owner)}))),
 }  # fmt: skip
 """Method to what it is of, and what it gives; all others make texts of texts."""
 
@@ -245,9 +250,9 @@ class Inference:
             return handler(self, node, guarded)
         for child in ast.iter_child_nodes(node):
             self.shape(child)
-        return ANY
+        return TRUTH if isinstance(getattr(node, "op", None), ast.Not) else ANY
 
-    def member(self, owner: Shape, key: Any, text: str, *, guarded: bool) -> Shape:
+    def member(self, owner: Shape, key: Any, what: str | ast.expr, *, guarded: bool) -> Shape:
         """Return what stands under a key, and report where there can be nothing."""
         found = owner.member(key)
         if found is not None:
@@ -255,6 +260,7 @@ class Inference:
         hint = did_you_mean(str(key), owner.keys)
         if not (owner.is_example and guarded and not hint):
             known = f"; its keys are {', '.join(owner.keys[:12]) or 'none'}" if not owner.is_example else ""
+            text = shown(what)
             noun = "argument" if text.startswith("args.") and text.count(".") == 1 else "key"
             self._report(f"unknown {noun} {text}{hint or known}")
         return ANY
@@ -270,16 +276,12 @@ class Inference:
     def _part(self, node: ast.Attribute | ast.Subscript, guarded: bool) -> Shape:
         owner = self.shape(node.value, guarded)
         if isinstance(node, ast.Attribute):
-            return self.member(owner, node.attr, describe(node), guarded=guarded)
+            return self.member(owner, node.attr, node, guarded=guarded)
         self.shape(node.slice)
         if isinstance(node.slice, ast.Slice):
             return owner
-        return self.member(
-            owner,
-            getattr(node.slice, "value", None) if isinstance(node.slice, ast.Constant) else None,
-            describe(node),
-            guarded=guarded,
-        )
+        key: Any = node.slice.value if isinstance(node.slice, ast.Constant) else None
+        return self.member(owner, key, node, guarded=guarded)
 
     def _call(self, node: ast.Call, guarded: bool) -> Shape:
         if isinstance(node.func, ast.Attribute):
@@ -294,45 +296,42 @@ class Inference:
         if name == "trusted":
             self._at(name, [ast.Name("state"), *node.args], True, False)
             return TRUTH
-        if name in ("isinstance", "defined", "default"):
-            shapes = [self.shape(argument, guarded or name != "isinstance") for argument in node.args]
-            return either(shapes) if name == "default" else TRUTH
-        shapes = [self.shape(argument) for argument in node.args]
+        shapes = [self.shape(argument, guarded or name in ("defined", "default")) for argument in node.args]
+        if name == "default":
+            return either(shapes)
         takes, gives = _FUNCTIONS.get(name) or (None, _known(self._names.get(f"{name}/{len(node.args)}", ANY)))
         for shape in shapes:
             self.expect(shape, takes, name)
-        return _of_members(gives, shapes[0]) if shapes else gives
+        return gives if isinstance(gives, Shape) else gives(shapes[0])
 
     def _method(self, node: ast.Call, func: ast.Attribute) -> Shape:
         owner = self.shape(func.value)
-        shapes = [self.shape(argument) for argument in node.args]
+        shapes = [self.shape(argument) for argument in (*node.args, *(each.value for each in node.keywords))]
         takes, gives = _METHODS.get(func.attr, (TEXT.kinds, TEXT))
         self.expect(owner, takes, f".{func.attr}()")
-        if func.attr == "join" and shapes:
+        if func.attr == "join":
             self.expect(shapes[0], LIST.kinds, ".join()")
-        return _of_members(gives, owner)
+        return gives if isinstance(gives, Shape) else gives(owner)
 
     def _ordered(self, node: ast.Call, name: str) -> Shape:
         items, *more = [self.shape(argument) for argument in node.args]
+        inner = _inner(items)
         if not more:
             self.expect(items, LIST.kinds, name)
-        inner = items.member(None) or ANY
-        for keyword in node.keywords:
-            if isinstance(keyword.value, ast.Lambda):
-                named = keyword.value.args.args[0].arg
-                Inference({**self._names, named: inner}, self._report).shape(keyword.value.body)
-            else:
-                more.append(self.shape(keyword.value))
-        if name == "sorted":
-            return items
-        return either([items, *more]) if len(node.args) > 1 else either([inner, *more])
+        for value in (each.value for each in node.keywords):
+            if isinstance(value, ast.Lambda):
+                inside = Inference({**self._names, value.args.args[0].arg: inner}, self._report)
+                inside.shape(value.body)
+            elif name != "sorted":
+                inner = either([inner, self.shape(value)])
+        return items if name == "sorted" else either([items, *more]) if more else inner
 
     def _loop(self, node: ast.ListComp | ast.GeneratorExp | ast.DictComp, _: bool) -> Shape:
         inside = self
         for clause in node.generators:
             items = inside.shape(clause.iter)
             inside.expect(items, LIST.kinds, "a loop")
-            parts = name_parts(names_of(clause.target), items.member(None) or ANY)
+            parts = name_parts(names_of(clause.target), _inner(items))
             inside = Inference({**inside._names, **parts}, self._report)
             for test in clause.ifs:
                 inside.shape(test)
@@ -345,7 +344,7 @@ class Inference:
         value = self.shape(args[0] if args else None, guarded=True)
         path: Any = args[1] if len(args) > 1 else ast.List([])
         if not isinstance(path, ast.List):
-            self.expect(self.shape(path), LIST.kinds, f"{name}: write [{describe(path)}]: a path")
+            self.expect(self.shape(path), LIST.kinds, f"{name}: write [{shown(path)}]: a path")
             return ANY
         for token in path.elts:
             literal = token.value if isinstance(token, ast.Constant) else None
@@ -383,44 +382,17 @@ class Inference:
             left = right
         return TRUTH
 
-    def _logic(self, node: ast.BoolOp | ast.UnaryOp, _: bool) -> Shape:
-        for child in ast.iter_child_nodes(node):
-            self.shape(child)
-        return TRUTH if isinstance(getattr(node, "op", None), ast.Not) else ANY
-
     def _conditional(self, node: ast.IfExp, _: bool) -> Shape:
         self.shape(node.test)
         return either([self.shape(node.body), self.shape(node.orelse)])
 
 
-def _of_members(gives: Shape, value: Shape) -> Shape:
-    """Return what is given, where that is made of the members of a value."""
-    inner = value.member(None) or ANY
-    if gives is _PAIRS:
-        return Plain("a list", inner=Plain("a list", members={0: TEXT, 1: inner}))
-    return (
-        value
-        if gives is _SAME
-        else inner
-        if gives is _ITEM
-        else Plain("a list", inner=inner)
-        if gives is _ITEMS
-        else gives
-    )
-
-
 _SIGNS = {ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%"}
 
 _HANDLERS: dict[type, Callable[..., Shape]] = {
-    ast.Name: Inference._name,
-    ast.Constant: lambda _, node, __: Plain(kind(node.value)),
+    ast.Name: Inference._name, ast.Constant: lambda _, node, __: Plain(kind(node.value)),
     ast.JoinedStr: lambda self, node, _: [TEXT, *map(self.shape, node.values)][0],
-    ast.Attribute: Inference._part,
-    ast.Subscript: Inference._part,
-    ast.Call: Inference._call,
-    ast.Compare: Inference._compare,
-    ast.IfExp: Inference._conditional,
-    ast.BinOp: Inference._arithmetic,
-    ast.UnaryOp: Inference._logic,
+    ast.Attribute: Inference._part, ast.Subscript: Inference._part, ast.Call: Inference._call,
+    ast.Compare: Inference._compare, ast.IfExp: Inference._conditional, ast.BinOp: Inference._arithmetic,
     **dict.fromkeys((ast.ListComp, ast.GeneratorExp, ast.DictComp), Inference._loop),
-}
+}  # fmt: skip

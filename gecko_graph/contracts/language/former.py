@@ -7,9 +7,9 @@ import re
 from keyword import kwlist
 from typing import Final
 
-NAMES: Final = {"true": "True", "false": "False", "none": "None"}
+NAMED_HERE: Final = {"true": "True", "false": "False", "none": "None"}
 _TESTS: Final = {
-    "defined": "defined({})", "undefined": "not defined({})", "none": "{} is None", "string": "isinstance({}, str)",
+    "defined": "defined({})", "undefined": "not defined({})", "string": "isinstance({}, str)",
     "number": "isinstance({}, (int, float))", "integer": "isinstance({}, int)", "mapping": "isinstance({}, dict)",
     "sequence": "isinstance({}, list)", "odd": "{} % 2 == 1", "containing": "VALUE in {}", "in": "{} in VALUE",
     "startingwith": "{}.startswith(VALUE)",
@@ -32,7 +32,10 @@ _SIGNS: Final = (
     (re.compile(r"\{[%#]"), "{{% %}} and {{# #}} are not part of the language"),
     (re.compile("~"), "`~` is not part of the language: write f'{{a}}{{b}}', or str(a) + str(b)"),
     (re.compile(rf"\.\s*({'|'.join(kwlist)})\b"), "`{0}` is a word of Python's: write ['{0}'] in the place of .{0}"),
-    (re.compile(r"\bis\s+(?:not\s+)?(containing|in|startingwith)\b"), "`is {0}` is not part of the language: write {1}"),
+    (
+        re.compile(r"\bis\s+(?:not\s+)?(containing|in|startingwith)\b"),
+        "`is {0}` is not part of the language: write {1}",
+    ),
     (re.compile(r"\A\s*\Z"), "unexpected end"),
 )
 
@@ -84,8 +87,7 @@ def explain_is(left: ast.expr, is_not: bool, right: ast.expr) -> str:
     if test not in _TESTS:
         return "`is` compares with None alone: write =="
     form = _TESTS[test].format(ast.unparse(left))
-    if is_not:
-        form = form.replace(" is ", " is not ") if test == "none" else f"not {form}".removeprefix("not not ")
+    form = f"not {form}".removeprefix("not not ") if is_not else form
     return f"`is {test}` is not part of the language: write {form}"
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ...state import Json
-from .sandbox import MAX_INT, Fault, Missing, Scope, a_list, a_number, given, kind
+from .sandbox import MAX_INT, Fault, Missing, Scope, a_list, a_number, given, kind, shown
 from .syntax import Run
 
 Operator = Callable[[Scope, Any, Any], Any]
@@ -54,13 +54,13 @@ def _arithmetic(sign: str, compute: Callable[[Any, Any], Any]) -> Operator:
 
 
 ARITHMETIC: dict[type, Operator] = {
-    ast.Add: add,
-    ast.Sub: _arithmetic("-", operator.sub),
-    ast.Mult: _arithmetic("*", operator.mul),
-    ast.Div: _arithmetic("/", operator.truediv),
-    ast.FloorDiv: _arithmetic("//", operator.floordiv),
+    ast.Add: add, ast.Sub: _arithmetic("-", operator.sub), ast.Mult: _arithmetic("*", operator.mul),
+    ast.Div: _arithmetic("/", operator.truediv), ast.FloorDiv: _arithmetic("//", operator.floordiv),
     ast.Mod: _arithmetic("%", operator.mod),
-}
+}  # fmt: skip
+SIGNS: dict[type, Callable[[Any], Any]] = {
+    ast.USub: lambda value: number(-a_number(value, "-")), ast.UAdd: lambda value: a_number(value, "+"),
+}  # fmt: skip
 
 
 def equal(scope: Scope, left: Any, right: Any) -> bool:
@@ -123,23 +123,18 @@ def contains(scope: Scope, member: Any, container: Any) -> bool:
 
 
 COMPARISONS: dict[type, Operator] = {
-    ast.Eq: equal,
-    ast.NotEq: lambda scope, left, right: not equal(scope, left, right),
-    ast.Lt: _ordering("<", operator.lt),
-    ast.LtE: _ordering("<=", operator.le),
-    ast.Gt: _ordering(">", operator.gt),
-    ast.GtE: _ordering(">=", operator.ge),
-    ast.In: contains,
-    ast.NotIn: lambda scope, member, container: not contains(scope, member, container),
-    ast.Is: lambda scope, left, _: given(left) is None,
-    ast.IsNot: lambda scope, left, _: given(left) is not None,
-}
+    ast.Eq: equal, ast.NotEq: lambda scope, left, right: not equal(scope, left, right),
+    ast.Lt: _ordering("<", operator.lt), ast.LtE: _ordering("<=", operator.le),
+    ast.Gt: _ordering(">", operator.gt), ast.GtE: _ordering(">=", operator.ge),
+    ast.In: contains, ast.NotIn: lambda scope, member, container: not contains(scope, member, container),
+    ast.Is: lambda _, left, __: given(left) is None, ast.IsNot: lambda _, left, __: given(left) is not None,
+}  # fmt: skip
 
 
-def member(value: Any, key: Any, what: str) -> Any:
+def member(value: Any, key: Any, what: str | ast.expr) -> Any:
     """Return `value.key` or `value[key]`: a key of an object, an index of a list or a text; Missing where it is absent.
 
-    Missing stays Missing. `what` is the expression's text, for the message if the value is needed.
+    Missing stays Missing. `what` is the expression, for the message if the value is needed.
     """
     if type(value) is Missing:
         return value
@@ -151,7 +146,7 @@ def member(value: Any, key: Any, what: str) -> Any:
     return Missing(what)
 
 
-def part(scope: Scope, value: Any, bounds: slice, what: str) -> Any:
+def part(scope: Scope, value: Any, bounds: slice, what: str | ast.expr) -> Any:
     """Return `value[start:stop:step]` of a list or a text. Raises Fault."""
     if type(value) is Missing:
         return value
@@ -166,12 +161,7 @@ def part(scope: Scope, value: Any, bounds: slice, what: str) -> Any:
     if isinstance(value, list):
         scope.take_items(len(value))
         return value[bounds]
-    raise Fault(f"{what} needs a list or a text, not {kind(value)}")
-
-
-def constant(value: Any) -> Run:
-    """Return a closure with a constant value."""
-    return lambda _: value
+    raise Fault(f"{shown(what)} needs a list or a text, not {kind(value)}")
 
 
 Rounds = Callable[..., Iterator[None]]

@@ -7,6 +7,7 @@ that is read per expression and per item.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ MAX_INT = 2**64
 MAX_DEPTH = 100
 """Levels that a value may be nested; the task state has the same limit."""
 
-_ESCAPED_SPACES = "\n\t\r"
+_SPACES = str.maketrans("\n\t\r", "   ")
 _ITEM = 64
 """Bytes counted for one item of a list or object: its reference and a small value."""
 
@@ -166,13 +167,23 @@ def bound(values: dict[str, Any], *names: str) -> Iterator[None]:
         values.update(outer)
 
 
+def shown(what: str | ast.expr) -> str:
+    """Return a text, or that of an expression: only a message needs it, and it takes long to write."""
+    return what if isinstance(what, str) else ast.unparse(what)
+
+
 class Missing:
     """The value of an absent name, key or index. Only `defined`, `default` and `at` accept it."""
 
-    __slots__ = ("what",)
+    __slots__ = ("_what",)
 
-    def __init__(self, what: str) -> None:
-        self.what = what
+    def __init__(self, what: str | ast.expr) -> None:
+        self._what = what
+
+    @property
+    def what(self) -> str:
+        """What is absent, as the expression writes it."""
+        return shown(self._what)
 
     def fail(self) -> NoReturn:
         """Raise Fault, naming what is missing."""
@@ -272,13 +283,8 @@ def measure(scope: Scope, value: Json, depth: int = 0) -> None:
 def _printed_size(value: str) -> int:
     """Return the bytes for a text inside a printed value: escapes, and pieces and copies that live at once."""
     width = 4 if value.isascii() else 16
-    plain = value
-    for space in _ESCAPED_SPACES:
-        plain = plain.replace(space, "")
-    if not plain.isprintable():
-        return 10 * width * len(value) + 2
-    escapes = len(value) - len(plain) + sum(value.count(quote) for quote in "\\'\"")
-    return width * (len(value) + escapes + 2)
+    escapes = sum(map(value.count, "\n\t\r\\'\""))
+    return width * (len(value) + escapes + 2) if value.translate(_SPACES).isprintable() else 10 * width * len(value) + 2
 
 
 def text(scope: Scope, value: Any) -> str:

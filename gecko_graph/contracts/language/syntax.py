@@ -14,8 +14,7 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import Any, NamedTuple
 
-from ...errors import did_you_mean
-from .former import explain_source
+from .former import NAMED_HERE, explain_source
 from .sandbox import Scope
 
 Run = Callable[[Scope], Any]
@@ -55,16 +54,23 @@ def parse_expression(source: str) -> ast.expr:
         raise SyntaxFault(explain_source(source, getattr(error, "msg", None) or str(error))) from None
     except (RecursionError, MemoryError):
         raise SyntaxFault("it is nested too deeply") from None
-    _check_size(tree)
+    _check(tree)
     return tree
 
 
-def _check_size(tree: ast.expr) -> None:
+def _check(tree: ast.expr) -> None:
+    """Check size, depth and names of a tree, level by level. Raises SyntaxFault."""
     level, size, depth = list[ast.AST]([tree]), 0, 0
     while level:
         size, depth = size + sum(isinstance(node, ast.expr) for node in level), depth + 1
         if size > MAX_NODES or depth > MAX_DEPTH:
             raise SyntaxFault(f"it has more than {MAX_NODES} parts or is nested more than {MAX_DEPTH} levels deep")
+        for node in level:
+            name = text_of(node.slice) if isinstance(node, ast.Subscript) else getattr(node, "attr", None)
+            if "__" in (name or getattr(node, "id", None) or getattr(node, "arg", None) or ""):
+                raise SyntaxFault("names with two underscores are not allowed")
+            if (name := getattr(node, "id", "")) in NAMED_HERE:
+                raise SyntaxFault(f"`{name}` is not a name here: write `{NAMED_HERE[name]}`")
         level = [child for node in level for child in ast.iter_child_nodes(node)]
 
 
@@ -104,30 +110,14 @@ def is_template(text: str) -> bool:
     return "{{" in text or "{%" in text or "{#" in text
 
 
-def check_name(name: str, what: str) -> str:
-    """Return `name`, unless it is one of Python's own names. Raises SyntaxFault."""
-    if "__" in name:
-        raise SyntaxFault(f"{what} {name!r}: two underscores are not allowed")
-    return name
-
-
-def known(name: str, table: Iterable[str], what: str) -> str:
-    """Return `name`, if it is in the language. Raises SyntaxFault with the nearest known name."""
-    names = list(table)
-    if name in names:
-        return name
-    raise SyntaxFault(f"unknown {what} {name[:40]!r}{did_you_mean(name, names)}")
-
-
 def names_of(target: ast.expr) -> tuple[str, ...]:
     """Return the names that a loop gives to each item, or to its parts. Raises SyntaxFault."""
     parts = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
-    names = tuple(check_name(part.id, "the name") for part in parts if isinstance(part, ast.Name))
+    names = tuple(part.id for part in parts if isinstance(part, ast.Name))
     if not names or len(names) < len(parts):
         raise SyntaxFault("after `for` stands a name, or several, as in `for key, order in state.orders.items()`")
-    for name in names:
-        if name in NAMES:
-            raise SyntaxFault(f"the name {name!r} is reserved; choose another")
+    if taken := NAMES.intersection(names):
+        raise SyntaxFault(f"the name {min(taken)!r} is reserved; choose another")
     return names
 
 
@@ -144,22 +134,6 @@ def check_arguments(name: str, function: Callable[..., Any], given: int, keyword
         _signature(function).bind(None, *[None] * given, **dict.fromkeys(keywords))
     except TypeError as error:
         raise SyntaxFault(f"{name}: {error}") from None
-
-
-def describe(node: ast.expr) -> str:
-    """Return a value's text in the expression, for messages."""
-    match node:
-        case ast.Name():
-            return node.id
-        case ast.Attribute():
-            return f"{describe(node.value)}.{node.attr}"
-        case ast.Subscript():
-            return f"{describe(node.value)}[{describe(node.slice)}]"
-        case ast.Constant():
-            return repr(node.value)
-        case ast.Call():
-            return f"{describe(node.func)}(...)"
-    return "the value"
 
 
 StatePath = tuple[str, ...]
