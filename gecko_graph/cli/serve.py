@@ -70,7 +70,7 @@ def serve(options: Options) -> int:
 
     operations = Operations(base.toolkit, prefix=options.prefix, upstream=upstream)
     trainers, told = _build_trainers(played, options)
-    notes = options.derived.summary if options.derived else ()
+    notes = getattr(options, "notes", ())
     app = Server(sessions, operations, scenario, notes).build([*trainers, *(mcp.routes() if mcp else ())], lifespan)
     hosts = LOOPBACK if options.host in LOOPBACK else ()
     guarded = Guard(app, hosts=hosts, origins=options.origin, token=options.token)
@@ -153,9 +153,7 @@ def _build_world(options: Options, scenario: Scenario | None) -> World:
     if options.state and scenario:
         raise GeckoError("--state: leave it out: the scenario holds its own")
     toolkit: Toolkit = read_toolkit(options.spec, allow_remote=options.allow_remote) if options.spec else scenario.tools  # type: ignore[union-attr]
-    toolkit, derived = choose(toolkit, options), None
-    if options.spec and options.derive:
-        toolkit, derived = add_derived(toolkit, read_state(options.state) if options.state else None)
+    toolkit = choose(toolkit, options)
     limits = scenario.limits if scenario else GeckoContext()
     limits = limits.model_copy(update={"reads": options.reads or limits.reads})
     if is_real(options, limits) and not options.upstream:
@@ -164,10 +162,16 @@ def _build_world(options: Options, scenario: Scenario | None) -> World:
     if models is None:
         limits = limits.model_copy(update={"semantic_validation": False, "ladder": RULES})
     state: JsonObject | None = scenario.state if scenario else read_state(options.state) if options.state else None
-    if derived and not options.upstream:  # the service that is simulated begins without things
-        state = {**dict.fromkeys(derived.made, {}), **(state or {})}
-    options.derived = derived
+    if options.spec and options.derive:
+        toolkit, state = _derive(toolkit, state, options)
     return World(toolkit, state=state, model=models, context=limits, observe=options.record)
+
+
+def _derive(toolkit: Toolkit, state: JsonObject | None, options: Options) -> tuple[Toolkit, JsonObject | None]:
+    """Return the tools with what is derived of them, and the state: a service that is only simulated has no things."""
+    toolkit, derived = add_derived(toolkit, state)
+    options.notes = derived.summary
+    return toolkit, state if options.upstream else {**{key: {} for key in derived.made}, **(state or {})}
 
 
 def _build_proxy(options: Options) -> World:

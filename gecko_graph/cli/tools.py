@@ -86,8 +86,8 @@ def convert(options: Options) -> int:
 
 def derive(options: Options) -> int:
     """Write the contracts that follow from a document alone, and tell each operation's kind and reason."""
-    inputs = [("SPEC", options.spec), ("--state", options.state), *(("--contracts", file) for file in options.contracts)]
-    check_files(inputs, {"-o": options.output})
+    inputs = [("SPEC", options.spec), ("--state", options.state)]
+    check_files([*inputs, *(("--contracts", file) for file in options.contracts)], {"-o": options.output})
     toolkit = choose(read_toolkit(options.spec, allow_remote=options.allow_remote), options)
     found = derive_contracts(toolkit, read_state(options.state) if options.state else None)
     write_text("-o", options.output, format_document(found.file, Path(options.output).suffix))

@@ -32,7 +32,7 @@ against it, or show none."""
 
 Part = Literal["requires", "ensures", "invariant"]
 
-_GUARDS = ("when", "for_each", "as", "part")
+_GUARDS = ("when", "for_each", "as", "part", "of")
 
 
 def status_of(evidence: Any, place: Location) -> str:
@@ -182,6 +182,7 @@ class Effect:
         "_from",
         "_is_whole_list",
         "_loop",
+        "_of",
         "_op",
         "_part",
         "_path",
@@ -197,10 +198,11 @@ class Effect:
         self._where = place.where
         self._op, needed = _read_operation(data, place)
         self._loop = Loop(data, place) if "for_each" in data else None
-        for key in ("as", "part"):
+        for key in ("as", "part", "of"):
             if key in data and self._loop is None:
                 raise place.at(key).error("only with `for_each`")
         self._part = Template.load(data["part"], place.at("part")) if "part" in data else None
+        self._of = Path(data["of"], place.at("of")) if "of" in data else None
         self._is_whole_list = self._loop is not None and "when" not in data
         inner = self._loop.inner if self._loop else place
         self._when = place.at("when").compile(data["when"]) if "when" in data and self._loop is None else None
@@ -222,9 +224,13 @@ class Effect:
     def _all_expressions(self) -> Iterator[Expression]:
         if self._when is not None:
             yield self._when
-        for part in (self._loop, self._from, self._path, self._value, *self._do):
+        for part in (self._loop, self._of, self._from, self._path, self._value, *self._do):
             if part is not None:
                 yield from part.expressions
+
+    def collection(self, scope: Scope) -> tuple[str, ...] | None:
+        """Return where the things are that a read lists, if it says so by `of`. Raises EvaluationFailed."""
+        return tuple(tokens(self._of.pointer(scope))) if self._of else None
 
     def part(self, scope: Scope, args: JsonObject) -> JsonObject | None:
         """Return what the things that a read has listed have in common: its `part`, else its arguments.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ..errors import EvaluationFailed, NotKnown, NotRead, did_you_mean
@@ -44,7 +45,7 @@ class Refusal(NamedTuple):
     violations: Sequence[Violation] = ()
     reason: str = ""
     """Why the call is refused, where the contract does not know its error: that is this text, or a neutral sentence."""
-    http: JsonObject = {}
+    http: Mapping[str, Json] = MappingProxyType({})
 
 
 class ContractAnswer(NamedTuple):
@@ -57,8 +58,8 @@ class ContractAnswer(NamedTuple):
     result: Json
     patch: Patch
     holes: Mapping[str, str] = {}
-    blanks: Mapping[str, str] = {}
-    http: JsonObject = {}
+    blanks: Mapping[str, str] = MappingProxyType({})
+    http: Mapping[str, Json] = MappingProxyType({})
 
 
 Word: TypeAlias = Literal["yes", "no", "unknown"]
@@ -333,6 +334,8 @@ class ContractRun:
         given = {name: each for name, each in scope.values["args"].items() if each not in (None, "", [])}
         found: dict[tuple[str, ...], JsonObject | None] = {}
         for effect in (each for each in self._parts.observes if each.applies(scope)):
+            if (place := effect.collection(scope)) is not None:
+                found[(*self._parts.at, *place)] = effect.part(scope, given)
             for root in effect.roots:
                 part = {} if root in effect.whole else effect.part(scope, given)
                 place = (*self._parts.at, root)

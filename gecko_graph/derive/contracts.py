@@ -8,43 +8,30 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ..contracts.contract import DerivedContract
-from ..schemas.made_up import Impossible, make_value
 from ..state import Json, JsonObject
 from ..tools import Toolkit
+from .blanks import around, blank_of, blanks_of
 from .kinds import STATEFUL, Kind, counter_of, find_kinds, names_item
-from .paths import Operation, Paths, Things, name_of
+from .paths import VAR, Operation, Paths, Things, name_of
 from .shapes import Shape, matching, plain, singular
 
-LIMIT = frozenset(("limit", "perpage", "pagesize", "take", "maxresults", "size", "top", "count"))
+LIMIT = frozenset(("limit", "perpage", "pagesize", "take", "maxresults", "size", "top"))
 OFFSET = frozenset(("offset", "skip", "start", "startindex"))
+PAGE = frozenset(("page", "pagenumber"))
+AFTER = frozenset(("after", "startingafter"))
 ORDER = frozenset(("sort", "sortby", "orderby", "order", "ordering"))
-AFTER = frozenset(("after", "startingafter", "cursor"))
+WAY = frozenset(("direction", "sortdirection", "sortorder", "orderdirection"))
 SEARCH = frozenset(("q", "query", "search", "text", "keyword", "keywords", "term"))
-FREE = frozenset(
-    ("fields", "expand", "include", "includes", "pretty", "format", "view", "before", "pagetoken", "select")
-)
-"""Names of members of requests, without case and separators; the last change no thing, only what is shown of it."""
+FREE = frozenset(("fields", "expand", "include", "pretty", "format", "view", "pagetoken", "cursor", "select"))
+"""Names of members of requests, without case and separators; the last change only what is shown of a thing."""
 
-_TOTAL = re.compile(r"(total|count|total_?(count|items|results|elements|records)|record_?count)", re.IGNORECASE)
-_TIME = re.compile(
-    r"(created|updated|modified|inserted|changed)(_?(at|on|time|date))?|(create|update)_?(time|date)|.*timestamp",
-    re.IGNORECASE,
-)
-_YES = frozenset(("deleted", "removed", "success", "ok"))
-_NEUTRAL: Mapping[str, Json] = {"string": "", "integer": 0, "number": 0, "boolean": False}
-_BOUND = frozenset(("minLength", "pattern", "minimum", "exclusiveMinimum", "format", "multipleOf"))
 _MERGES = re.compile(r"\bmerge", re.IGNORECASE)
-_PAGE, _WAY = (
-    frozenset(("page", "pagenumber")),
-    frozenset(("direction", "sortdirection", "sortorder", "orderdirection")),
-)
-_LONG_AGO = "2000-01-01T00:00:00Z"
-_DEEPEST = 4
+_NOTHING = Shape(True, None)
 
 
 @dataclass(frozen=True)
 class Derived:
-    """What a toolkit's document tells of its operations.
+    """What the document of a toolkit tells of its operations.
 
     Args:
         kinds: What each operation does, and why, by the tool's name.
@@ -58,22 +45,21 @@ class Derived:
 
     @property
     def made(self) -> list[str]:
-        """The root keys of the state under which operations make things: without a state they begin empty."""
+        """The root keys of the state under which operations make things: a service without things has them empty."""
         return sorted(key for key, is_made in self._roots().items() if is_made)
 
     @property
     def summary(self) -> list[str]:
         """What was derived, and of what nothing is known, in lines."""
         counts = Counter(kind.word for name, kind in self.kinds.items() if name in self.file["contracts"])
-        if not counts:
-            return []
         words = ", ".join(f"{word} {count}" for word, count in counts.most_common())
-        lines = [f"a state was derived from the document (--no-derive leaves it out): {words}"]
-        if self.made:
-            lines.append(f"empty until something is made: {', '.join(self.made)}")
-        if others := sorted(key for key, is_made in self._roots().items() if not is_made):
-            lines.append(f"no operation makes these, so what is read of them is made up: {', '.join(others)}")
-        return lines
+        others = ", ".join(sorted(key for key, is_made in self._roots().items() if not is_made))
+        lines = {
+            f"a state was derived from the document (--no-derive leaves it out): {words}": bool(counts),
+            f"empty until something is made: {', '.join(self.made)}": bool(self.made),
+            f"no operation makes these, so what is read of them is made up: {others}": bool(others),
+        }
+        return [line for line, is_told in lines.items() if is_told]
 
     def _roots(self) -> dict[str, bool]:
         things = (kind.things for name, kind in self.kinds.items() if kind.things and name in self.file["contracts"])
@@ -91,9 +77,8 @@ def derive_contracts(toolkit: Toolkit, state: JsonObject | None = None) -> Deriv
         The kind of each operation, with the reason, and contracts with the status `derived`: they answer in
         simulations, refuse no real call, and give way to every contract that a person wrote or real calls established.
     """
-    paths = Paths(toolkit)
-    kinds, left, contracts = find_kinds(paths), dict[str, str](), JsonObject()
-    shaped = _find_roots(toolkit, state)
+    paths, left, contracts = Paths(toolkit), dict[str, str](), JsonObject()
+    kinds, shaped = find_kinds(paths), _find_roots(toolkit, state)
     for things in paths.things.values():
         alike = (key for key in shaped if plain(singular(key)) == plain(singular(things.name)))
         things.root = next(alike, things.name)
@@ -102,10 +87,29 @@ def derive_contracts(toolkit: Toolkit, state: JsonObject | None = None) -> Deriv
         if why := _find_hindrance(kind, shaped):
             left[name] = why
         elif data := _Writer(paths, one, kind).write():
-            contracts[name] = {"evidence": {"status": "derived", "kind": kind.word, "why": kind.why}, **data}
+            because = {"status": "derived", "kind": kind.word, "why": kind.why}
+            contracts[name] = {"evidence": because | ({"by": "name"} if one.by_name else {}), **data}
         elif kind.word in STATEFUL:
             left[name] = "the document does not say enough of its answer"
     return Derived(kinds, left, {"contracts": contracts})
+
+
+def add_derived(toolkit: Toolkit, state: JsonObject | None = None) -> tuple[Toolkit, Derived]:
+    """Return a toolkit with what is derived of its tools that nothing was derived of yet, and what that is."""
+    found = derive_contracts(toolkit, state)
+    made = {name: DerivedContract(data, f"derived of {name}") for name, data in found.file["contracts"].items()}
+    bare = (tool for tool in toolkit if tool.name in made and tool.derived is None)
+    return toolkit.replace(*(replace(tool, derived=made[tool.name]) for tool in bare)), found
+
+
+def _find_roots(toolkit: Toolkit, state: JsonObject | None) -> dict[str, bool]:
+    """Return the root keys of a state, its schema and written contracts, and whether they hold objects by keys."""
+    schema = (toolkit.state_schema or {}).get("properties", {})
+    found = dict.fromkeys(toolkit.state_keys, True)
+    found |= {key: Shape(each, toolkit.state_schema).types <= {"object"} for key, each in schema.items()}
+    for key, each in (state or {}).items():
+        found[key] = isinstance(each, dict) and all(isinstance(one, dict) for one in each.values())
+    return found
 
 
 def _find_hindrance(kind: Kind, shaped: Mapping[str, bool]) -> str:
@@ -118,67 +122,24 @@ def _find_hindrance(kind: Kind, shaped: Mapping[str, bool]) -> str:
     return "" if things.key else "no member of an item names it"
 
 
-def add_derived(toolkit: Toolkit, state: JsonObject | None = None) -> tuple[Toolkit, Derived]:
-    """Return a toolkit with what is derived of its tools that nothing was derived of yet, and what that is."""
-    found, where = derive_contracts(toolkit, state), "derived contract of "
-    made = {name: DerivedContract(data, f"{where}{name}") for name, data in found.file["contracts"].items()}
-    bare = [tool for tool in toolkit if tool.name in made and tool.derived is None]
-    return toolkit.replace(*(replace(tool, derived=made[tool.name]) for tool in bare)), found
-
-
-def _find_roots(toolkit: Toolkit, state: JsonObject | None) -> dict[str, bool]:
-    """Return the root keys that a state, its schema and written contracts have, and whether they hold objects by keys."""
-    schema = (toolkit.state_schema or {}).get("properties", {})
-    found = {key: True for key in toolkit.state_keys}
-    found |= {key: Shape(each, toolkit.state_schema).types in ({"object"}, frozenset()) for key, each in schema.items()}
-    return found | {
-        key: isinstance(each, dict) and all(isinstance(one, dict) for one in each.values())
-        for key, each in (state or {}).items()
-    }
-
-
-def blank_of(shape: Shape, name: str, depth: int = 0) -> Json:
-    """Return the plainest value that fits, for what nothing is known of: a default, null, the first choice, nothing."""
-    for keyword in ("default", "const"):
-        if any(keyword in part for part in shape.parts):
-            return shape.first(keyword)
-    if choices := shape.first("enum"):
-        return None if None in choices else choices[0]
-    if shape.is_nullable:
-        return None
-    if shape.types == {"array"} and not shape.first("minItems"):
-        return []
-    is_text = "string" in shape.types
-    if is_text and (shape.first("format") == "date-time" or _TIME.fullmatch(name)):
-        return "{{ clock('%s') }}" % _LONG_AGO
-    if shape.types == {"object"}:
-        return blanks_of(shape, depth + 1) if depth < _DEEPEST else {}
-    if "boolean" in shape.types:
-        return plain(name) in _YES
-    if shape.types and not any(_BOUND & part.keys() for part in shape.parts):
-        return _NEUTRAL.get(next(iter(sorted(shape.types))))
-    try:
-        whole = {**shape.said.schema, "$defs": (shape.said.root or {}).get("$defs", {})}
-        return make_value(whole, seed=0, key=name, subject=name)
-    except (Impossible, TypeError):
-        return None
-
-
-def blanks_of(shape: Shape, depth: int = 0) -> JsonObject:
-    """Return blanks for the members that an object always has, and for those that say what they are without a value."""
-    found = {}
-    for name, each in shape.fields.items():
-        if not each.first("writeOnly") and (name in shape.required or each.is_nullable):
-            found[name] = blank_of(each, name, depth)
-    return found
-
-
 def _arg(name: str) -> str:
     return f"args[{name!r}]"
 
 
+def _text(expression: str) -> str:
+    return f"{{{{ {expression} }}}}"
+
+
+def _place(root: str, names: Iterable[str]) -> str:
+    return f"[{', '.join([repr(root), *map(_arg, names)])}]"
+
+
 def _exists(place: str, things: Things) -> JsonObject:
     return {"check": f"has({place})", "error": f"{things.singular} not found", "status": 404}
+
+
+def _shown(known: Json, blank: Json) -> Json:
+    return {"known": known, "blank": blank} if isinstance(blank, dict) else {"blank": blank}
 
 
 class _Writer:
@@ -186,9 +147,9 @@ class _Writer:
 
     def __init__(self, paths: Paths, one: Operation, kind: Kind) -> None:
         self.paths, self.one, self.kind, self.result = paths, one, kind, one.result
-        self.things: Things = (kind.things.of or kind.things) if kind.things else Things((), "", Shape(True, None))
-        self.key, self.depth = self.things.key or "", self.things.slot.count("{}")
-        self.let: JsonObject = {"shelf": "{{ %s }}" % self._place_of(self.things, one.variables[: self.depth])}
+        self.things: Things = (kind.things.of or kind.things) if kind.things else Things((), "", _NOTHING)
+        self.key, self.depth = self.things.key or "", self.things.slot.count(VAR)
+        self.let: JsonObject = {"shelf": _text(_place(self.things.root, one.variables[: self.depth]))}
         self.requires = [*self._above()]
         self.where = one.result.holds(self.things.fields) if self.things.fields else None
 
@@ -199,63 +160,51 @@ class _Writer:
         parts = {"let": self.let, "requires": self.requires, **(written or {})}
         return written and {key: each for key, each in parts.items() if each not in ({}, [])}
 
-    def _place_of(self, things: Things, names: Iterable[str]) -> str:
-        return f"[{', '.join([repr(things.root), *map(_arg, names)])}]"
-
     def _above(self) -> Iterator[JsonObject]:
         """Yield that the things exist that the path leads through, as far as an operation makes them."""
         for above, depth in self.paths.above(self.one.slot):
             if above.is_made and not above.of and above not in (self.things, self.kind.things):
-                yield _exists(self._place_of(above, self.one.variables[:depth]), above)
+                yield _exists(_place(above.root, self.one.variables[:depth]), above)
 
     def _find(self) -> None:
         """Let `place` be where the thing is that the call is about, which must exist."""
-        by, named = self.kind.things, names_item(self.one, self.things)
-        if len(self.one.variables) > self.depth:
-            name = _arg(self.one.variables[self.depth])
-        else:
-            name = _arg(self.one.sent[named or ""])
+        by, is_in_path = self.kind.things, len(self.one.variables) > self.depth
+        named = "" if is_in_path else names_item(self.one, self.things) or ""
+        name = _arg(self.one.variables[self.depth] if is_in_path else self.one.sent[named])
         if by and by.of:  # another key of the same things
-            self.let["found"] = f"{{{{ things(shelf, {self.key!r}, {{{by.key!r}: {name}}}, {{}}) }}}}"
+            self.let["found"] = _text(f"things(shelf, {self.key!r}, {{{by.key!r}: {name}}}, {{}})")
             name = f"at(found, [0, {self.key!r}], '')"
-        self.let["id"] = "{{ %s }}" % name
-        self.let["place"] = "{{ [shelf, id] }}"
+        self.let |= {"id": _text(name), "place": "{{ [shelf, id] }}"}
         self.requires.append(_exists("place", self.things))
 
-    # results ---------------------------------------------------------------------------------------------------------
+    # results and what is sent ----------------------------------------------------------------------------------------
 
     def _thing(self, value: str = "") -> Json:
         """Return the result of a call about a thing: the thing, its key, or blanks."""
-        value = value or f"thing(place, {self.key!r})"
         if self.where is not None or (self.kind.word == "read" and self.result.fields):
-            where = self.where or ()
-            blank = blanks_of(self.things.shape if self.where is not None else self.result)
-            blank.pop(self.key, None)
-            return _around(self.result, where, {"known": "{{ %s }}" % value, "blank": blank})
+            blank = blanks_of(self.things.shape if self.where is not None else self.result, leave=self.key)
+            value = value or f"thing(place, {self.key!r})"
+            return around(self.result, self.where or (), {"known": _text(value), "blank": blank})
         if not (self.result.types or self.result.fields):
             return None
         by = {plain(name): name for name in self.result.fields}
         named = by.get(plain(self.key)) or by.get(plain(self.things.variable))
-        if named:
-            blank = {name: each for name, each in blanks_of(self.result).items() if name != named}
-            return {"known": {named: "{{ id }}"}, "blank": blank}
-        return {"blank": blank_of(self.result, "")}
+        if named and "id" in self.let:
+            return _shown({named: "{{ id }}"}, blanks_of(self.result, leave=named))
+        return _shown({}, blank_of(self.result))
 
-    def _sent(self) -> tuple[str, list[str], list[str]]:
+    def _sent(self) -> tuple[str, list[str], str]:
         """Return the expression of what a call sends of a thing, the fields that it may send, and those it merges."""
         one, fields = self.one, self.things.fields
         where = one.body.holds(fields) or ()
         if where or "" in one.sent:
             way = [one.sent[""], *where] if "" in one.sent else [one.sent[where[0]], *where[1:]]
             names = [*one.body.at(where).fields]
-            return f"at(args, {way!r}, {{}})", names, [name for name in names if name == "attributes"]
+            return f"at(args, {way!r}, {{}})", names, ", ['attributes']" if "attributes" in names else ""
         found = {one.sent[wire]: field for wire, field in matching(one.body.fields, fields).items()}
-        deep = [
-            field
-            for arg, field in found.items()
-            if _MERGES.search(str(one.parameters.fields[arg].first("description")))
-        ]
-        return f"sent({found!r})", [*found.values()], deep
+        about = {field: str(one.parameters.fields[arg].first("description")) for arg, field in found.items()}
+        deep = [field for field, text in about.items() if _MERGES.search(text)]
+        return f"sent({found!r})", [*found.values()], f", {deep!r}" if deep else ""
 
     def _defaults(self) -> JsonObject:
         pairs = matching(self.one.body.fields, self.things.fields).items()
@@ -263,70 +212,100 @@ class _Writer:
         return {field: each for field, each in found.items() if each is not None}
 
     def _base(self) -> str:
-        """Return the members of a thing that its path gives, as an expression."""
+        """Return the members of a thing that its path gives, and its key, as an expression."""
         by = {plain(name): name for name in self.things.fields}
-        names = self.paths.wires(self.one)[: self.depth]
-        found = {by[plain(wire)]: _arg(name) for wire, name in names if plain(wire) in by}
-        return ", ".join(
-            [*(f"{name!r}: {arg}" for name, arg in found.items() if name != self.key), f"{self.key!r}: id"]
-        )
+        given = {by.get(plain(wire)): _arg(name) for wire, name in self.one.wires[: self.depth]}
+        known = [f"{name!r}: {arg}" for name, arg in given.items() if name and name != self.key]
+        return f"{{{', '.join([*known, f'{self.key!r}: id'])}}}"
+
+    def _asked(self, names: frozenset[str]) -> str:
+        found = next((arg for wire, arg in self.one.asked.items() if plain(wire) in names), None)
+        return _arg(found) if found else "None"
+
+    def _shapes(self, names: frozenset[str]) -> list[Shape]:
+        return [self.one.parameters.fields[arg] for wire, arg in self.one.asked.items() if plain(wire) in names]
+
+    def _filter(self) -> None:
+        """Let `found` be the things with the values that a call asks for; what nothing explains leaves a doubt."""
+        by, pairs, unread = {plain(name): name for name in self.things.fields}, dict[str, str](), JsonObject()
+        for wire, arg in self.one.asked.items():
+            name, pages = plain(wire), LIMIT | OFFSET
+            field = by.get(name) or by.get(plain(singular(wire)))
+            if name in SEARCH or (field and name not in pages):
+                pairs["" if name in SEARCH else field or ""] = _arg(arg)
+            elif name not in pages | PAGE | AFTER | ORDER | WAY | FREE:
+                unread[arg] = arg
+        if self.kind.by:
+            pairs[self.kind.by] = _arg(self.one.variables[-1])
+        blank = {name: each for name, each in blanks_of(self.things.shape).items() if name in pairs}
+        blank = {name: each for name, each in blank.items() if isinstance(each, str | int) and "{{" not in str(each)}
+        filters = ", ".join(f"{name!r}: {arg}" for name, arg in pairs.items())
+        found = f"things(shelf, {self.key!r}, {{{filters}}}, {blank!r})"
+        self.let["found"] = _text(f"doubted({found}, sent({unread!r}))" if unread else found)
+        is_whole = not unread and "" not in pairs and all(self._asked(each) == "None" for each in (LIMIT, PAGE, AFTER))
+        self.part: Json = {name: _text(arg) for name, arg in pairs.items()} if is_whole else None
 
     # kinds -----------------------------------------------------------------------------------------------------------
 
+    def _list(self) -> JsonObject | None:
+        if self.one.lists is None:
+            return None
+        self._filter()
+        after = f"[{self.key!r}, {self._asked(AFTER)}]"
+        number = self._asked(PAGE)
+        if any(0 in (each.first("default"), each.first("minimum")) for each in self._shapes(PAGE)):
+            number = f"({number} or 0) + 1"
+        pages = ", ".join([self._asked(LIMIT), self._asked(OFFSET), number, after])
+        shown = f"page(ordered(found, {self._asked(ORDER)}, {self._asked(WAY)}), {pages})"
+        if self.result.listed is None:  # an object of things by their keys
+            return {"returns": _text(f"by_key({shown}, {self.key!r})")}
+        where = self.result.listed[0]
+        each = {"known": "{{ each }}", "blank": blanks_of(self.things.shape, leave=self.key)}
+        result = around(self.result, where, {"for_each": shown, "as": "each", "value": each}, "{{ len(found) }}")
+        place = _text(f"[shelf, each[{self.key!r}]]")
+        seen = {"for_each": f"at(result, {[*where]!r})", "as": "each", "of": "{{ shelf }}", "part": self.part}
+        return {"returns": result, "observes": [{**seen, "op": "add", "path": place, "value": "{{ each }}"}]}
+
+    def _count(self) -> JsonObject:
+        self._filter()
+        return {"returns": around(self.result, counter_of(self.result) or (), "{{ len(found) }}")}
+
     def _read(self) -> JsonObject | None:
         self._find()
-        seen = {"op": "add", "path": "{{ place }}", "value": "{{ at(result, %r) }}" % [*(self.where or ())]}
+        seen = {"op": "add", "path": "{{ place }}", "value": _text(f"at(result, {[*(self.where or ())]!r})")}
         return {"returns": self._thing(), "observes": [seen]} if self.result.fields else None
 
-    def _remove(self) -> JsonObject:
-        self._find()
-        self.let["old"] = "{{ thing(place, %r) }}" % self.key
-        below = [{"op": "gone", "path": self._below(each)} for each in self.paths.below(self.things)]
-        return {"effects": [{"op": "gone", "path": "{{ place }}"}, *below], "returns": self._thing("old")}
-
-    def _below(self, each: Things) -> str:
-        return f"{{{{ [{each.root!r}, {''.join(_arg(name) + ', ' for name in self.one.variables[: self.depth])}id] }}}}"
-
-    def _remove_all(self) -> JsonObject:
-        return {"effects": [{"op": "add", "path": "{{ shelf }}", "value": {}}], "returns": self._thing("{}")}
-
     def _create(self) -> JsonObject:
-        shape, named = self.things.fields.get(self.key, Shape(True, None)), names_item(self.one, self.things)
-        effects: list[JsonObject] = []
-        new = "{{ new_id(%r) }}" % f"{self.things.singular[:4].lower()}_"
+        shape, named = self.things.fields.get(self.key, _NOTHING), names_item(self.one, self.things)
+        new, effects = _text(f"new_id({self.things.singular[:4].lower() + '_'!r})"), list[JsonObject]()
         if shape.types & {"integer", "number"}:
-            new = "{{ new_number(shelf) }}"
-            effects = [{"op": "add", "path": ["runtime_state", "serial", "{{ pointer(shelf) }}"], "value": "{{ id }}"}]
+            new, place = "{{ new_number(shelf) }}", ["runtime_state", "serial", "{{ pointer(shelf) }}"]
+            effects = [{"op": "add", "path": place, "value": "{{ id }}"}]
         elif shape.first("format") == "uuid":
             new = "{{ new_id('', 'xxxxxxxx-xxxx-4xxx-8xxx-xxxxxxxxxxxx') }}"
-        self.let["id"] = new
-        if named and named in self.one.sent:
-            own = {
-                "when": f"sent({{{self.one.sent[named]!r}: 'id'}}) != {{}}",
-                "value": "{{ %s }}" % _arg(self.one.sent[named]),
-            }
+        self.let |= {"id": new, "place": "{{ [shelf, id] }}"}
+        if arg := self.one.sent.get(named or ""):
+            own = {"when": f"sent({{{arg!r}: 'id'}}) != {{}}", "value": _text(_arg(arg))}
             self.let["id"] = {"cases": [own, {"value": new}]}
-        self.let["place"] = "{{ [shelf, id] }}"
         self._refuse_twice(named)
-        sent, _, _ = self._sent()
-        item = "{{ merge(%r, {%s}, %s, {%r: id}) }}" % (self._defaults(), self._base(), sent, self.key)
+        item = _text(f"merge({self._defaults()!r}, {self._base()}, {self._sent()[0]}, {{{self.key!r}: id}})")
         below = [{"op": "add", "path": self._below(each), "value": {}} for each in self.paths.below(self.things)]
-        return {
-            "effects": [{"op": "add", "path": "{{ place }}", "value": item}, *below, *effects],
-            "returns": self._thing(),
-        }
+        effects = [{"op": "add", "path": "{{ place }}", "value": item}, *below, *effects]
+        return {"effects": effects, "returns": self._thing()}
 
     def _refuse_twice(self, named: str | None) -> None:
         """Require that a thing is new: by the key that a call may give, or by the name beside a documented 409."""
         exists = {"error": f"{self.things.singular} already exists", "status": 409}
+        binding, pairs = self.one.tool.binding, matching(self.one.body.fields, self.things.fields).items()
+        unique = [pair for pair in pairs if pair[1] in ("name", "slug", "key", "email", "username")]
         if named:
             self.requires.append({"check": "not has(place, False)", **exists})
-        elif "409" in (self.one.tool.binding.responses if self.one.tool.binding else {}):
-            pairs = matching(self.one.body.fields, self.things.fields).items()
-            unique = next((pair for pair in pairs if pair[1] in ("name", "slug", "key", "email", "username")), None)
-            if unique and unique[0] in self.one.sent:
-                filters = f"{{{unique[1]!r}: {_arg(self.one.sent[unique[0]])}}}"
-                self.requires.append({"check": f"things(shelf, {self.key!r}, {filters}, {{}}) == []", **exists})
+        elif binding and "409" in binding.responses and unique and unique[0][0] in self.one.sent:
+            filters = f"{{{unique[0][1]!r}: {_arg(self.one.sent[unique[0][0]])}}}"
+            self.requires.append({"check": f"things(shelf, {self.key!r}, {filters}, {{}}) == []", **exists})
+
+    def _below(self, each: Things) -> str:
+        return _text(f"[{each.root!r}, {''.join(_arg(name) + ', ' for name in self.one.variables[: self.depth])}id]")
 
     def _update(self) -> JsonObject:
         self._find()
@@ -334,114 +313,54 @@ class _Writer:
         old = "at(state, place, {})"
         if self.kind.word == "replace":
             old = f"without({old}, {names!r}), {self._defaults()!r}"
-        merged = "{{ merge({%r: id}, %s, %s%s) }}" % (self.key, old, sent, f", {deep!r}" if deep else "")
+        base = self._base() if self.kind.word == "upsert" else f"{{{self.key!r}: id}}"
+        merged = _text(f"merge({base}, {old}, {sent}{deep})")
         return {"effects": [{"op": "add", "path": "{{ place }}", "value": merged}], "returns": self._thing()}
 
     _replace = _update
 
     def _upsert(self) -> JsonObject:
         written = self._update()
-        self.requires.pop()
-        merged = written["effects"][0]["value"].replace("merge({%r: id}" % self.key, "merge({%s}" % self._base(), 1)
-        return {**written, "effects": [{**written["effects"][0], "value": merged}]}
+        self.requires.pop()  # it makes what is not there
+        return written
 
-    def _list(self) -> JsonObject | None:
-        found, shape = self.result.listed, self.things.shape
-        if self.one.lists is None:
-            return None
-        filters, blank, unread = self._filters()
-        self.let["found"] = "{{ things(shelf, %r, {%s}, %r) }}" % (self.key, filters, blank)
-        if unread:
-            self.let["found"] = (
-                self.let["found"].replace("{{ ", "{{ doubted(").replace(" }}", f", sent({unread!r})) }}}}")
-            )
-        shown = f"page(ordered(found, {self._asked(ORDER)}, {self._asked(_WAY)}), {self._asked(LIMIT)}, {self._asked(OFFSET)}, {self._asked(_PAGE)}, [{self.key!r}, {self._asked(AFTER)}])"
-        each = {"for_each": shown, "as": "each", "value": {"known": "{{ each }}", "blank": blanks_of(shape)}}
-        each["value"]["blank"].pop(self.key, None)
-        if found is None:  # an object of things by their keys
-            return {"returns": "{{ by_key(%s, %r) }}" % (shown, self.key)}
-        seen = {"for_each": "at(result, %r)" % [*found[0]], "as": "each", "op": "add", "value": "{{ each }}",
-                "path": "{{ [shelf, each[%r]] }}" % self.key}  # fmt: skip
-        return {"returns": _around(self.result, found[0], each, "{{ len(found) }}"), "observes": [seen]}
+    def _remove(self) -> JsonObject:
+        self._find()
+        self.let["old"] = _text(f"thing(place, {self.key!r})")
+        below = [{"op": "gone", "path": self._below(each)} for each in self.paths.below(self.things)]
+        return {"effects": [{"op": "gone", "path": "{{ place }}"}, *below], "returns": self._thing("old")}
 
-    def _asked(self, names: frozenset[str]) -> str:
-        found = next((arg for wire, arg in self.one.asked.items() if plain(wire) in names), None)
-        return _arg(found) if found else "None"
-
-    def _filters(self) -> tuple[str, JsonObject, JsonObject]:
-        """Return what a list is filtered by, as an expression, blanks of these fields, and what nothing explains."""
-        fields, pairs, unread = self.things.fields, dict[str, str](), JsonObject()
-        by = {plain(name): name for name in fields}
-        known = LIMIT | OFFSET | ORDER | AFTER | FREE | _PAGE | _WAY
-        for wire, arg in self.one.asked.items():
-            field = by.get(plain(wire)) or by.get(plain(singular(wire)))
-            if plain(wire) in SEARCH:
-                pairs[""] = _arg(arg)
-            elif field and plain(wire) not in LIMIT | OFFSET:
-                pairs[field] = _arg(arg)
-            elif plain(wire) not in known:
-                unread[arg] = arg
-        if self.kind.by:
-            pairs[self.kind.by] = _arg(self.one.variables[-1])
-        blanks = blanks_of(self.things.shape)
-        blank = {name: blanks[name] for name in pairs if name in blanks and not isinstance(blanks[name], dict | list)}
-        return ", ".join(f"{name!r}: {arg}" for name, arg in pairs.items()), blank, unread
-
-    def _count(self) -> Json:
-        filters, blank, _ = self._filters()
-        self.let["found"] = "{{ things(shelf, %r, {%s}, %r) }}" % (self.key, filters, blank)
-        where = counter_of(self.result) or ()
-        return {"returns": _around(self.result, where, "{{ len(found) }}")}
+    def _remove_all(self) -> JsonObject:
+        return {"effects": [{"op": "add", "path": "{{ shelf }}", "value": {}}], "returns": self._thing("{}")}
 
     def _read_one(self) -> JsonObject:
-        name = name_of(self.one.slot)
-        self.let = {"place": "{{ %s }}" % f"[{', '.join([repr(name), *map(_arg, self.one.variables)])}]"}
         shape = self.paths.slots[self.one.slot]["get"].result
-        known = {"known": "{{ thing(place, None) }}", "blank": blanks_of(shape)}
+        self.let = {"place": _text(_place(name_of(self.one.slot), self.one.variables))}
+        self.things, known = Things((), "", shape), _shown("{{ thing(place, None) }}", blanks_of(shape))
         if self.kind.word == "read one":
             self.requires.append({"check": "has(place)", "pass": "nothing has set it"})
             return {"returns": known, "observes": [{"op": "add", "path": "{{ place }}", "value": "{{ result }}"}]}
-        self.things = Things((), "", shape)
-        sent, names, deep = self._sent()
-        old = f"at(state, place, {{}}), {sent}{f', {deep!r}' if deep else ''}"
-        shown = known if self.result.holds(shape.fields) == () else {"blank": blank_of(self.result, "")}
-        effects = [{"op": "add", "path": "{{ place }}", "value": "{{ merge(%s) }}" % old}]
-        return {"effects": effects, "returns": shown if self.one.tool.result else None}
+        is_same, has_result = self.result.holds(shape.fields) == (), bool(self.result.types or self.result.fields)
+        shown = known if is_same else _shown({}, blank_of(self.result)) if has_result else None
+        sent, _, deep = self._sent()
+        value = _text(f"merge(at(state, place, {{}}), {sent}{deep})")
+        changed = {"op": "add", "path": "{{ place }}", "value": value}
+        gone = {"op": "gone", "path": "{{ place }}"}
+        return {"effects": [gone if self.kind.word == "remove one" else changed], "returns": shown}
 
-    _update_one = _read_one
-
-    def _remove_one(self) -> JsonObject:
-        self._read_one()
-        return {
-            "effects": [{"op": "gone", "path": "{{ place }}"}],
-            "returns": {"blank": blank_of(self.result, "")} if self.one.tool.result else None,
-        }
+    _update_one = _remove_one = _read_one
 
     def _action(self) -> JsonObject | None:
         """Return that a write of unknown effect leaves open what it is about, and what is above it."""
         above = [(one, depth) for one, depth in self.paths.above(self.one.slot) if not one.of]
-        places = [self._place_of(one, self.one.variables[:depth]) for one, depth in above]
+        places = [_place(one.root, self.one.variables[:depth]) for one, depth in above]
         shown: Json = {"cases": [{"pass": "the document does not say what it does"}]}
         if self.kind.things and self.kind.things.slot == self.one.slot:
-            places.append(self._place_of(self.kind.things, self.one.variables))
-        elif above and (where := self.result.holds(above[-1][0].fields)) is not None and above[-1][0].key:
-            self.where, self.things = where, above[-1][0]  # it answers with the thing: what is known of it, in doubt
-            self.key = self.things.key or ""
-            shown = self._thing(f"thing({places[-1]}, {self.key!r})")
-        marks = [["runtime_state", "open", f"{{{{ pointer({place}) }}}}"] for place in places]
+            places.append(_place(self.kind.things.root, self.one.variables))
+        elif above and above[-1][0].key and (where := self.result.holds(above[-1][0].fields)) is not None:
+            self.where, self.things, self.key = where, above[-1][0], above[-1][0].key or ""
+            shown = self._thing(f"thing({places[-1]}, {self.key!r})")  # what is known of it, in doubt from now on
+        marks = [["runtime_state", "open", _text(f"pointer({place})")] for place in places]
         self.let = {}
         opened = [{"op": "add", "path": mark, "value": self.one.tool.name} for mark in marks]
         return {"effects": opened, "returns": shown} if opened else None
-
-
-def _around(shape: Shape, where: tuple[str, ...], inner: Json, total: str = "") -> Json:
-    """Return a value in the envelope that a result has around it; members that count it hold `total`."""
-    if not where:
-        return inner
-    known: JsonObject = {where[0]: _around(shape.fields[where[0]], where[1:], inner, total)}
-    for name, each in shape.fields.items() if total else ():
-        if name != where[0]:
-            counts = [below for below in each.fields if _TOTAL.fullmatch(below)]
-            if counts or (_TOTAL.fullmatch(name) and each.types <= {"integer", "number"}):
-                known[name] = _around(each, (counts[0],), total) if counts else total
-    return {"known": known, "blank": {name: each for name, each in blanks_of(shape).items() if name not in known}}

@@ -59,6 +59,12 @@ class Operation:
             return {name: name for name in self.parameters.fields if name not in self.variables}
         return {wire: name for name, (place, wire) in places.items() if place == "body"}
 
+    @property
+    def wires(self) -> list[tuple[str, str]]:
+        """The variables of its path: the word in the path, and the argument."""
+        places = self.tool.binding.places if self.tool.binding else {}
+        return [(places[name][1] if name in places else name, name) for name in self.variables]
+
     @cached_property
     def asked(self) -> dict[str, str]:
         """What it is asked by: the query's and, of a search, the body's members, with their arguments."""
@@ -175,11 +181,6 @@ class Paths:
         return [
             one for slot, one in self.things.items() if slot[: len(item)] == item and slot.count(VAR) == item.count(VAR)
         ]
-
-    def wires(self, one: Operation) -> list[tuple[str, str]]:
-        """Return the variables of an operation's path: the word in the path, and the argument."""
-        places = one.tool.binding.places if one.tool.binding else {}
-        return [(places[name][1] if name in places else name, name) for name in one.variables]
 
     def above(self, slot: Slot) -> Iterator[tuple[Things, int]]:
         """Yield the collections whose items a path leads through, each with its number of variables up to there."""

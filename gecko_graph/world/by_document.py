@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ..contracts.run import ContractRun
 from ..errors import EvaluationFailed
-from ..state import RUNTIME, JsonObject, Outcome, Patch
+from ..state import RUNTIME, Json, JsonObject, Outcome, Patch
 from ..values.difference import make_patch
 from .rung import DECIDING, Answer, Pass, RungRequest, RungResult, open_contract, standing
 from .shown import find_partly_known, note_shown
@@ -53,8 +55,8 @@ def _answer(request: RungRequest, run: ContractRun) -> RungResult:
     return Answer("ok", answer.result, [one for one in patch if one not in known], more=more)
 
 
-def _http(found: JsonObject) -> JsonObject:
-    return {"http": found} if found else {}
+def _http(found: Mapping[str, Json]) -> JsonObject:
+    return {"http": dict(found)} if found else {}
 
 
 def with_opened(request: RungRequest, outcome: Outcome) -> Outcome:

@@ -173,7 +173,7 @@ class _Loader:
 
     def _blank(self, data: Mapping[str, Any], place: Location, depth: int) -> Loaded:
         blank, _ = self.value(data["blank"], place.at("blank"), depth + 1)
-        known, shape = self.value(data.get("known"), place.at("known"), depth + 1)
+        known, _ = self.value(data.get("known"), place.at("known"), depth + 1)
         self.has_blanks, is_beside = True, "known" in data
         return lambda scope: _fill(known(scope), blank(scope)) if is_beside else Blank(given(blank(scope))), ANY
 

@@ -65,8 +65,11 @@ def build(splice: Splice) -> dict[str, Callable[..., Any]]:
         last: int = _marks(scope, "serial").get(pointer(keys), 0)
         return max([first, last, *numbers]) + 1
 
-    return {"has": has, "thing": thing, "things": things, "new_number": new_number, "by_key": _by_key, "sent": _given, "merge": _merge, "page": _page, "clock": _clock, "without": _without,
-            "ordered": _ordered, "doubted": _doubted, "pointer": lambda scope, path: pointer(splice(scope, path))}  # fmt: skip
+    return {
+        "has": has, "thing": thing, "things": things, "new_number": new_number, "by_key": _by_key, "sent": _given,
+        "merge": _merge, "page": _page, "clock": _clock, "without": _without, "ordered": _ordered, "doubted": _doubted,
+        "pointer": lambda scope, path: pointer(splice(scope, path)),
+    }  # fmt: skip
 
 
 def _find(scope: Scope, keys: Sequence[str]) -> tuple[Any, int, bool]:

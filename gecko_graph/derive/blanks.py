@@ -1,0 +1,76 @@
+"""Blanks: the plainest values that a result can have where nothing is known, so that it keeps its form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from ..schemas.made_up import Impossible, make_value
+from ..state import Json, JsonObject
+from .shapes import Shape, plain
+
+TOTAL = re.compile(r"(total|count|total_?(count|items|results|elements|records)|record_?count)", re.IGNORECASE)
+"""Names of members that count the items of a list."""
+
+_TIME = re.compile(
+    r"(created|updated|modified|inserted|changed)(_?(at|on|time|date))?|(create|update)_?(time|date)|.*timestamp", re.I
+)
+_YES = frozenset(("deleted", "removed", "success", "ok"))
+_NEUTRAL: Mapping[str, Json] = {"string": "", "integer": 0, "number": 0, "boolean": False}
+_BOUND = frozenset(("minLength", "pattern", "minimum", "exclusiveMinimum", "format", "multipleOf"))
+_DEEPEST = 4
+
+
+def blank_of(shape: Shape, name: str = "", depth: int = 0) -> Json:
+    """Return a blank: what the schema chooses, null, nothing, the state's clock for a time, else what fits."""
+    if (chosen := _chosen(shape)) is not None:
+        return chosen
+    if shape.is_nullable or (shape.types == {"array"} and not shape.first("minItems")):
+        return None if shape.is_nullable else []
+    if "string" in shape.types and (shape.first("format") == "date-time" or _TIME.fullmatch(name)):
+        return "{{ clock('2000-01-01T00:00:00Z') }}"
+    if shape.types == {"object"}:
+        return blanks_of(shape, depth + 1) if depth < _DEEPEST else {}
+    if "boolean" in shape.types:
+        return plain(name) in _YES
+    if shape.types and not any(_BOUND & part.keys() for part in shape.parts):
+        return _NEUTRAL.get(min(shape.types))
+    return _fitting(shape, name)
+
+
+def _chosen(shape: Shape) -> Json:
+    for keyword in ("default", "const"):
+        if (value := shape.first(keyword)) is not None:
+            return value
+    choices = shape.first("enum") or [None]
+    return None if None in choices else choices[0]
+
+
+def _fitting(shape: Shape, name: str) -> Json:
+    try:
+        whole = {**shape.said.schema, "$defs": (shape.said.root or {}).get("$defs", {})}
+        return make_value(whole, seed=0, key=name, subject=name)
+    except (Impossible, TypeError):
+        return None
+
+
+def blanks_of(shape: Shape, depth: int = 0, *, leave: str | None = None) -> JsonObject:
+    """Return blanks for the members that an object always has, and for those that may be null; not for one of them."""
+    wanted = {name: each for name, each in shape.fields.items() if name in shape.required or each.is_nullable}
+    return {
+        name: blank_of(each, name, depth)
+        for name, each in wanted.items()
+        if name != leave and not each.first("writeOnly")
+    }
+
+
+def around(shape: Shape, where: tuple[str, ...], inner: Json, total: str = "") -> Json:
+    """Return a value in the envelope that a result has around it; members that count it hold `total`."""
+    if not where:
+        return inner
+    known: JsonObject = {where[0]: around(shape.fields[where[0]], where[1:], inner, total)}
+    for name, each in shape.fields.items() if total else ():
+        counts = [below for below in each.fields if TOTAL.fullmatch(below)]
+        if name != where[0] and (counts or (TOTAL.fullmatch(name) and each.types <= {"integer", "number"})):
+            known[name] = around(each, (counts[0],), total) if counts else total
+    return {"known": known, "blank": {name: each for name, each in blanks_of(shape).items() if name not in known}}
