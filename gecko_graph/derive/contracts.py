@@ -153,6 +153,12 @@ class _Writer:
         self.requires = [*self._above()]
         self.where = one.result.holds(self.things.fields) if self.things.fields else None
 
+    @property
+    def named(self) -> str:
+        """What names a thing, with a value of its type, as an expression."""
+        types = self.things.fields.get(self.key, _NOTHING).types
+        return repr({self.key: 0 if types & {"integer", "number"} else ""})
+
     def write(self) -> JsonObject | None:
         """Return the contract without its evidence; None if there is none."""
         write = getattr(self, f"_{self.kind.word.replace(' ', '_')}", None)
@@ -172,7 +178,7 @@ class _Writer:
         named = "" if is_in_path else names_item(self.one, self.things) or ""
         name = _arg(self.one.variables[self.depth] if is_in_path else self.one.sent[named])
         if by and by.of:  # another key of the same things
-            self.let["found"] = _text(f"things(shelf, {self.key!r}, {{{by.key!r}: {name}}}, {{}})")
+            self.let["found"] = _text(f"things(shelf, {self.named}, {{{by.key!r}: {name}}}, {{}})")
             name = f"at(found, [0, {self.key!r}], '')"
         self.let |= {"id": _text(name), "place": "{{ [shelf, id] }}"}
         self.requires.append(_exists("place", self.things))
@@ -183,7 +189,7 @@ class _Writer:
         """Return the result of a call about a thing: the thing, its key, or blanks."""
         if self.where is not None or (self.kind.word == "read" and self.result.fields):
             blank = blanks_of(self.things.shape if self.where is not None else self.result, leave=self.key)
-            value = value or f"thing(place, {self.key!r})"
+            value = value or f"thing(place, {self.named})"
             return around(self.result, self.where or (), {"known": _text(value), "blank": blank})
         if not (self.result.types or self.result.fields):
             return None
@@ -240,7 +246,7 @@ class _Writer:
         blank = {name: each for name, each in blanks_of(self.things.shape).items() if name in pairs}
         blank = {name: each for name, each in blank.items() if isinstance(each, str | int) and "{{" not in str(each)}
         filters = ", ".join(f"{name!r}: {arg}" for name, arg in pairs.items())
-        found = f"things(shelf, {self.key!r}, {{{filters}}}, {blank!r})"
+        found = f"things(shelf, {self.named}, {{{filters}}}, {blank!r})"
         self.let["found"] = _text(f"doubted({found}, sent({unread!r}))" if unread else found)
         is_whole = not unread and "" not in pairs and all(self._asked(each) == "None" for each in (LIMIT, PAGE, AFTER))
         self.part: Json = {name: _text(arg) for name, arg in pairs.items()} if is_whole else None
@@ -302,7 +308,7 @@ class _Writer:
             self.requires.append({"check": "not has(place, False)", **exists})
         elif binding and "409" in binding.responses and unique and unique[0][0] in self.one.sent:
             filters = f"{{{unique[0][1]!r}: {_arg(self.one.sent[unique[0][0]])}}}"
-            self.requires.append({"check": f"things(shelf, {self.key!r}, {filters}, {{}}) == []", **exists})
+            self.requires.append({"check": f"things(shelf, {self.named}, {filters}, {{}}) == []", **exists})
 
     def _below(self, each: Things) -> str:
         return _text(f"[{each.root!r}, {''.join(_arg(name) + ', ' for name in self.one.variables[: self.depth])}id]")
@@ -326,7 +332,7 @@ class _Writer:
 
     def _remove(self) -> JsonObject:
         self._find()
-        self.let["old"] = _text(f"thing(place, {self.key!r})")
+        self.let["old"] = _text(f"thing(place, {self.named})")
         below = [{"op": "gone", "path": self._below(each)} for each in self.paths.below(self.things)]
         return {"effects": [{"op": "gone", "path": "{{ place }}"}, *below], "returns": self._thing("old")}
 
@@ -336,7 +342,7 @@ class _Writer:
     def _read_one(self) -> JsonObject:
         shape = self.paths.slots[self.one.slot]["get"].result
         self.let = {"place": _text(_place(name_of(self.one.slot), self.one.variables))}
-        self.things, known = Things((), "", shape), _shown("{{ thing(place, None) }}", blanks_of(shape))
+        self.things, known = Things((), "", shape), _shown("{{ thing(place, {}) }}", blanks_of(shape))
         if self.kind.word == "read one":
             self.requires.append({"check": "has(place)", "pass": "nothing has set it"})
             return {"returns": known, "observes": [{"op": "add", "path": "{{ place }}", "value": "{{ result }}"}]}
@@ -359,7 +365,7 @@ class _Writer:
             places.append(_place(self.kind.things.root, self.one.variables))
         elif above and above[-1][0].key and (where := self.result.holds(above[-1][0].fields)) is not None:
             self.where, self.things, self.key = where, above[-1][0], above[-1][0].key or ""
-            shown = self._thing(f"thing({places[-1]}, {self.key!r})")  # what is known of it, in doubt from now on
+            shown = self._thing(f"thing({places[-1]}, {self.named})")  # what is known of it, in doubt from now on
         marks = [["runtime_state", "open", _text(f"pointer({place})")] for place in places]
         self.let = {}
         opened = [{"op": "add", "path": mark, "value": self.one.tool.name} for mark in marks]

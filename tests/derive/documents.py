@@ -4,7 +4,13 @@ import re
 from typing import Any
 
 TEXT, WHOLE, TIME = {"type": "string"}, {"type": "integer"}, {"type": "string", "format": "date-time"}
-PET = {"id": WHOLE, "name": TEXT, "tag": {"type": ["string", "null"]}, "status": {"enum": ["new", "sold"]}, "made_at": TIME}
+PET = {
+    "id": WHOLE,
+    "name": TEXT,
+    "tag": {"type": ["string", "null"]},
+    "status": {"enum": ["new", "sold"]},
+    "made_at": TIME,
+}
 
 
 def thing(required=(), **fields: Any) -> dict[str, Any]:
@@ -63,7 +69,10 @@ FASTAPI = document(
         },
         "/api/v1/pets/{pet_id}/sell": {"post": op("sell_pet", gives=PET_OUT)},
         "/api/v1/pets/{pet_id}/visits": {
-            "get": op("list_visits", gives=thing(["items", "total"], items=many(thing(["id"], id=TEXT, vet=TEXT)), total=WHOLE)),
+            "get": op(
+                "list_visits",
+                gives=thing(["items", "total"], items=many(thing(["id"], id=TEXT, vet=TEXT)), total=WHOLE),
+            ),
             "post": op("add_visit", body=thing(["vet"], vet=TEXT), gives=thing(["id", "vet"], id=TEXT, vet=TEXT)),
         },
         "/api/v1/pets/{pet_id}/visits/{visit}": {"get": op("read_visit", gives=thing(["id"], id=TEXT, vet=TEXT))},
@@ -85,10 +94,24 @@ DJANGO = document(
         "/tasks/": {
             "get": op(
                 "task_list",
-                gives=thing(["count", "results"], count=WHOLE, next={"type": ["string", "null"]}, results=many(thing(["pk"], pk=WHOLE, **TITLED))),
-                query=[("page", "integer"), ("page_size", "integer"), ("ordering", "string"), ("search", "string"), ("done", "boolean"), ("colour", "string")],
+                gives=thing(
+                    ["count", "results"],
+                    count=WHOLE,
+                    next={"type": ["string", "null"]},
+                    results=many(thing(["pk"], pk=WHOLE, **TITLED)),
+                ),
+                query=[
+                    ("page", "integer"),
+                    ("page_size", "integer"),
+                    ("ordering", "string"),
+                    ("search", "string"),
+                    ("done", "boolean"),
+                    ("colour", "string"),
+                ],
             ),
-            "post": op("task_create", body=thing(["title"], **TITLED), gives=thing(["pk"], pk=WHOLE, **TITLED), status="201"),
+            "post": op(
+                "task_create", body=thing(["title"], **TITLED), gives=thing(["pk"], pk=WHOLE, **TITLED), status="201"
+            ),
         },
         "/tasks/{pk}/": {
             "get": op("task_read", gives=thing(["pk"], pk=WHOLE, **TITLED)),
@@ -105,11 +128,18 @@ RAILS = document(
     {
         "/posts.json": {
             "get": op("index", gives=thing(posts=many(thing(id=WHOLE, **POST)))),
-            "post": op("create", body=thing(["post"], post=thing(**POST)), gives=thing(post=thing(["id"], id=WHOLE, **POST)), status="201"),
+            "post": op(
+                "create",
+                body=thing(["post"], post=thing(**POST)),
+                gives=thing(post=thing(["id"], id=WHOLE, **POST)),
+                status="201",
+            ),
         },
         "/posts/{id}.json": {
             "get": op("show", gives=thing(post=thing(["id"], id=WHOLE, **POST))),
-            "patch": op("update", body=thing(["post"], post=thing(**POST)), gives=thing(post=thing(["id"], id=WHOLE, **POST))),
+            "patch": op(
+                "update", body=thing(["post"], post=thing(**POST)), gives=thing(post=thing(["id"], id=WHOLE, **POST))
+            ),
             "delete": op("destroy", status="204"),
         },
     },
@@ -127,7 +157,12 @@ SPRING = document(
             )
         },
         "/users/add": {
-            "post": op("add", body=thing(["email"], email=TEXT, role={"type": "string", "default": "guest"}), gives=USER, errors=("409",))
+            "post": op(
+                "add",
+                body=thing(["email"], email=TEXT, role={"type": "string", "default": "guest"}),
+                gives=USER,
+                errors=("409",),
+            )
         },
         "/users/get/{userId}": {"get": op("findById", gives=USER)},
         "/users/update/{userId}": {"put": op("edit", body=thing(role=TEXT), gives=USER)},
@@ -159,16 +194,27 @@ SWAGGER: dict[str, Any] = {
     "definitions": {"Car": thing(["plate"], plate=TEXT, doors=WHOLE)},
     "paths": {
         "/cars": {
-            "get": {"operationId": "cars", "responses": {"200": {"description": "", "schema": many({"$ref": "#/definitions/Car"})}}},
+            "get": {
+                "operationId": "cars",
+                "responses": {"200": {"description": "", "schema": many({"$ref": "#/definitions/Car"})}},
+            },
             "post": {
                 "operationId": "park",
-                "parameters": [{"name": "car", "in": "body", "required": True, "schema": {"$ref": "#/definitions/Car"}}],
-                "responses": {"200": {"description": "", "schema": {"$ref": "#/definitions/Car"}}, "409": {"description": ""}},
+                "parameters": [
+                    {"name": "car", "in": "body", "required": True, "schema": {"$ref": "#/definitions/Car"}}
+                ],
+                "responses": {
+                    "200": {"description": "", "schema": {"$ref": "#/definitions/Car"}},
+                    "409": {"description": ""},
+                },
             },
         },
         "/cars/{plate}": {
             "parameters": [{"name": "plate", "in": "path", "required": True, "type": "string"}],
-            "get": {"operationId": "car", "responses": {"200": {"description": "", "schema": {"$ref": "#/definitions/Car"}}}},
+            "get": {
+                "operationId": "car",
+                "responses": {"200": {"description": "", "schema": {"$ref": "#/definitions/Car"}}},
+            },
             "delete": {"operationId": "leave", "responses": {"204": {"description": ""}}},
         },
     },
@@ -187,6 +233,12 @@ MCP = [
     tool("get_issue", ISSUE, ["owner", "repo", "issue_number"], **WHERE, issue_number=WHOLE),
     tool("update_issue", ISSUE, ["owner", "repo", "issue_number"], **WHERE, issue_number=WHOLE, title=TEXT, state=TEXT),
     tool("list_issues", thing(["issues"], issues=many(ISSUE)), ["owner", "repo"], **WHERE, state=TEXT),
-    tool("delete_issue", thing(["ok"], ok={"type": "boolean"}), ["owner", "repo", "issue_number"], **WHERE, issue_number=WHOLE),
+    tool(
+        "delete_issue",
+        thing(["ok"], ok={"type": "boolean"}),
+        ["owner", "repo", "issue_number"],
+        **WHERE,
+        issue_number=WHOLE,
+    ),
     tool("search_code", thing(["hits"], hits=many(TEXT)), ["q"], q=TEXT),
 ]

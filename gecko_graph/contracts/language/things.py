@@ -117,8 +117,11 @@ def _doubted(scope: Scope, value: Any, why: Any) -> Any:
 
 
 def _keyed(value: Any, name: str, key: Any) -> Any:
-    """Return a thing with the member that names it, which the state may keep as its key alone."""
-    return value if key is None or not isinstance(value, dict) or key in value else {key: name, **value}
+    """Return a thing with the member that names it, of which the state may have the key alone: `{'id': 0}`."""
+    for member, like in an_object(key, "the key of a thing").items() if isinstance(value, dict) else ():
+        if member not in value:
+            return {member: int(name) if type(like) is int and name.isdecimal() else name, **value}
+    return value
 
 
 def _given(scope: Scope, names: Any) -> JsonObject:
