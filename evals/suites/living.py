@@ -11,9 +11,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from gecko_graph import Toolkit, ToolkitError
-from gecko_graph.derive.kinds import STATEFUL, Kind, find_kinds
-from gecko_graph.derive.paths import Paths
+from gecko_graph import Toolkit, ToolkitError, derive_contracts
+from gecko_graph.derive.kinds import STATEFUL, Kind
 from gecko_graph.values.documents import parse_document
 
 from ..harness.options import SHARED
@@ -34,7 +33,7 @@ def run(argv: list[str]) -> int:
     rows, seconds = list[tuple[str, str, str, Kind]](), 0.0
     for name, toolkit in read_documents(options.data):
         began = time.process_time()
-        kinds = find_kinds(Paths(toolkit))
+        kinds = derive_contracts(toolkit).kinds
         seconds += time.process_time() - began
         bound = ((tool.name, tool.binding) for tool in toolkit if tool.binding)
         found = [(name, one.method.upper(), one.path, kinds[tool]) for tool, one in bound]

@@ -15,7 +15,7 @@ TOTAL = re.compile(r"(total|count|total_?(count|items|results|elements|records)|
 _TIME = re.compile(
     r"(created|updated|modified|inserted|changed)(_?(at|on|time|date))?|(create|update)_?(time|date)|.*timestamp", re.I
 )
-_YES = frozenset(("deleted", "removed", "success", "ok"))
+YES = frozenset(("deleted", "removed", "success", "ok"))
 _NEUTRAL: Mapping[str, Json] = {"string": "", "integer": 0, "number": 0, "boolean": False}
 _BOUND = frozenset(("minLength", "pattern", "minimum", "exclusiveMinimum", "format", "multipleOf"))
 _DEEPEST = 4
@@ -32,7 +32,7 @@ def blank_of(shape: Shape, name: str = "", depth: int = 0) -> Json:
     if shape.types == {"object"}:
         return blanks_of(shape, depth + 1) if depth < _DEEPEST else {}
     if "boolean" in shape.types:
-        return plain(name) in _YES
+        return plain(name) in YES
     if shape.types and not any(_BOUND & part.keys() for part in shape.parts):
         return _NEUTRAL.get(min(shape.types))
     return _fitting(shape, name)
@@ -52,6 +52,30 @@ def _fitting(shape: Shape, name: str) -> Json:
         return make_value(whole, seed=0, key=name, subject=name)
     except (Impossible, TypeError):
         return None
+
+
+def new_key(shape: Shape, prefix: str) -> str:
+    """Return an expression of a new key, in the form that the schema of keys has."""
+    pattern = shape.first("pattern")
+    if shape.first("format") == "uuid":
+        pattern = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}"
+    pieces = _PIECE.findall(re.sub(r"\(\?\w+\)", "", pattern)) if isinstance(pattern, str) else []
+    form = "".join(map(_form, pieces))
+    if shape.types & {"integer", "number"}:
+        return "new_number(shelf)"
+    begin = form[: len(form) - len(form.lstrip("ACDEFGHIJKLMNOPQRSTUVWYZ_"))]
+    return f"new_id({begin!r}, {form[len(begin) :]!r})" if 0 < len(form) - len(begin) <= 40 else f"new_id({prefix!r})"
+
+
+_PIECE = re.compile(r"(\[[^\]]+\]|[\w-])(?:\{(\d+)(?:,\d*)?\})?")
+
+
+def _form(piece: tuple[str, str]) -> str:
+    """Return a part of a pattern as a part of a shape of `new_id`."""
+    what, times = piece
+    forms = (("a-f", "x"), ("A-F", "x"), ("A-Z", "A"), ("a-z", "a"), ("0-9", "9"))
+    sign = next((form for part, form in forms if part in what), what.strip("[]")[0])
+    return sign * int(times or 1)
 
 
 def blanks_of(shape: Shape, depth: int = 0, *, leave: str | None = None) -> JsonObject:

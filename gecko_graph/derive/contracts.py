@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from ..contracts.contract import DerivedContract
 from ..state import Json, JsonObject
 from ..tools import Toolkit
-from .blanks import around, blank_of, blanks_of
+from .blanks import YES, around, blank_of, blanks_of, new_key
 from .kinds import STATEFUL, Kind, counter_of, find_kinds, names_item
 from .paths import VAR, Operation, Paths, Things, name_of
 from .shapes import Shape, matching, plain, singular
@@ -152,6 +152,8 @@ class _Writer:
         self.let: JsonObject = {"shelf": _text(_place(self.things.root, one.variables[: self.depth]))}
         self.requires = [*self._above()]
         self.where = one.result.holds(self.things.fields) if self.things.fields else None
+        if any(plain(name) in YES for name in one.result.fields.keys() - self.things.fields.keys()):
+            self.where = None  # it says that the thing is gone, not what it was
 
     @property
     def named(self) -> str:
@@ -188,7 +190,7 @@ class _Writer:
     def _thing(self, value: str = "") -> Json:
         """Return the result of a call about a thing: the thing, its key, or blanks."""
         if self.where is not None or (self.kind.word == "read" and self.result.fields):
-            blank = blanks_of(self.things.shape if self.where is not None else self.result, leave=self.key)
+            blank = blanks_of(self.result.at(self.where or ()), leave=self.key)
             value = value or f"thing(place, {self.named})"
             return around(self.result, self.where or (), {"known": _text(value), "blank": blank})
         if not (self.result.types or self.result.fields):
@@ -203,11 +205,14 @@ class _Writer:
         """Return the expression of what a call sends of a thing, the fields that it may send, and those it merges."""
         one, fields = self.one, self.things.fields
         where = one.body.holds(fields) or ()
+        if "" in one.sent and not one.body.fields:  # bytes, or a text
+            return "{}", [], ""
         if where or "" in one.sent:
             way = [one.sent[""], *where] if "" in one.sent else [one.sent[where[0]], *where[1:]]
             names = [*one.body.at(where).fields]
             return f"at(args, {way!r}, {{}})", names, ", ['attributes']" if "attributes" in names else ""
-        found = {one.sent[wire]: field for wire, field in matching(one.body.fields, fields).items()}
+        pairs = matching(one.body.fields, fields).items()
+        found = {one.sent[wire]: field for wire, field in pairs if one.body.fields[wire].may_be(fields[field])}
         about = {field: str(one.parameters.fields[arg].first("description")) for arg, field in found.items()}
         deep = [field for field, text in about.items() if _MERGES.search(text)]
         return f"sent({found!r})", [*found.values()], f", {deep!r}" if deep else ""
@@ -266,7 +271,7 @@ class _Writer:
         if self.result.listed is None:  # an object of things by their keys
             return {"returns": _text(f"by_key({shown}, {self.key!r})")}
         where = self.result.listed[0]
-        each = {"known": "{{ each }}", "blank": blanks_of(self.things.shape, leave=self.key)}
+        each = {"known": "{{ each }}", "blank": blanks_of(self.one.lists, leave=self.key)}
         result = around(self.result, where, {"for_each": shown, "as": "each", "value": each}, "{{ len(found) }}")
         place = _text(f"[shelf, each[{self.key!r}]]")
         seen = {"for_each": f"at(result, {[*where]!r})", "as": "each", "of": "{{ shelf }}", "part": self.part}
@@ -283,15 +288,14 @@ class _Writer:
 
     def _create(self) -> JsonObject:
         shape, named = self.things.fields.get(self.key, _NOTHING), names_item(self.one, self.things)
-        new, effects = _text(f"new_id({self.things.singular[:4].lower() + '_'!r})"), list[JsonObject]()
-        if shape.types & {"integer", "number"}:
-            new, place = "{{ new_number(shelf) }}", ["runtime_state", "serial", "{{ pointer(shelf) }}"]
+        new, effects = _text(new_key(shape, f"{self.things.singular[:4].lower()}_")), list[JsonObject]()
+        if "new_number" in new:
+            place = ["runtime_state", "serial", "{{ pointer(shelf) }}"]
             effects = [{"op": "add", "path": place, "value": "{{ id }}"}]
-        elif shape.first("format") == "uuid":
-            new = "{{ new_id('', 'xxxxxxxx-xxxx-4xxx-8xxx-xxxxxxxxxxxx') }}"
         self.let |= {"id": new, "place": "{{ [shelf, id] }}"}
-        if arg := self.one.sent.get(named or ""):
-            own = {"when": f"sent({{{arg!r}: 'id'}}) != {{}}", "value": _text(_arg(arg))}
+        if named:
+            given = f"at(args, {[self.one.sent[''], named] if '' in self.one.sent else [self.one.sent[named]]!r}, None)"
+            own = {"when": f"{given} not in [None, '', 0]", "value": _text(given)}
             self.let["id"] = {"cases": [own, {"value": new}]}
         self._refuse_twice(named)
         item = _text(f"merge({self._defaults()!r}, {self._base()}, {self._sent()[0]}, {{{self.key!r}: id}})")
@@ -346,7 +350,8 @@ class _Writer:
         if self.kind.word == "read one":
             self.requires.append({"check": "has(place)", "pass": "nothing has set it"})
             return {"returns": known, "observes": [{"op": "add", "path": "{{ place }}", "value": "{{ result }}"}]}
-        is_same, has_result = self.result.holds(shape.fields) == (), bool(self.result.types or self.result.fields)
+        is_same = self.result.holds(shape.fields) == () and self.kind.word != "remove one"
+        has_result = bool(self.result.types or self.result.fields)
         shown = known if is_same else _shown({}, blank_of(self.result)) if has_result else None
         sent, _, deep = self._sent()
         value = _text(f"merge(at(state, place, {{}}), {sent}{deep})")
@@ -363,8 +368,9 @@ class _Writer:
         shown: Json = {"cases": [{"pass": "the document does not say what it does"}]}
         if self.kind.things and self.kind.things.slot == self.one.slot:
             places.append(_place(self.kind.things.root, self.one.variables))
-        elif above and above[-1][0].key and (where := self.result.holds(above[-1][0].fields)) is not None:
+        elif above and (where := self.result.holds(above[-1][0].fields)) is not None:
             self.where, self.things, self.key = where, above[-1][0], above[-1][0].key or ""
+        if self.key and self.where is not None and self.key in self.result.at(self.where).fields and above:
             shown = self._thing(f"thing({places[-1]}, {self.named})")  # what is known of it, in doubt from now on
         marks = [["runtime_state", "open", _text(f"pointer({place})")] for place in places]
         self.let = {}

@@ -124,6 +124,13 @@ class Shape:
                     return (name, *inner)
         return None
 
+    def may_be(self, other: Shape) -> bool:
+        """Return whether some values may be both, by their types."""
+        numbers = {"integer", "number"}
+        mine, theirs = ({*one.types} | (numbers if numbers & one.types else set()) for one in (self, other))
+        is_alike = not mine or not theirs or bool(mine & theirs)
+        return is_alike and (mine != {"array"} or theirs != {"array"} or self.item.may_be(other.item))
+
     def at(self, path: Iterable[str]) -> Shape:
         """Return what stands at a path."""
         found = self
