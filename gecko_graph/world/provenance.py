@@ -250,7 +250,7 @@ class _Trace:
         self._read_repeated(outcome["result"] if invented else None)
         for operation in (outcome["patch"] or ()) if written else ():
             for _, value in scalars(operation.get("value"), keys=True):
-                by = "model" if outcome.get("supposed") and not invented else rung
+                by = rung if invented or not outcome.get("supposed") else "model"
                 mark = Mark("chosen", "state", operation["path"], number, by, attempt)
                 self._add(value, mark, invented=True)
         self._unbooked.append((step, number, attempt))
