@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from graphlib import CycleError, TopologicalSorter
-from keyword import iskeyword
 from typing import Any
 from weakref import ref
 
@@ -16,6 +15,7 @@ from .language.expression import Expression, Location, Scope
 from .language.former import NAMED_HERE
 from .language.functions import FUNCTIONS, TAKEN
 from .language.sandbox import bound
+from .language.syntax import is_name
 from .language.template import ITEM, Template
 
 RESERVED = frozenset(("args", "call", "before", "now", "state", "result", ITEM))
@@ -110,7 +110,7 @@ def _load_let(value: Any, place: Location, parameters: tuple[str, ...], names: M
 
 def check_let_name(name: Any, place: Location, *, is_function: bool = False) -> None:
     """Raise ContractError if expressions cannot use this name, or if it is already taken."""
-    if not isinstance(name, str) or not name.isidentifier() or iskeyword(name) or "__" in name or name in NAMED_HERE:
+    if not is_name(name) or name in NAMED_HERE:
         raise place.error(f"{name!r} is not a valid name")
     if name in RESERVED or name in (FUNCTIONS if is_function else TAKEN):
         raise place.error(f"{name!r} is reserved; choose another name")

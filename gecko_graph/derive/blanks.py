@@ -28,7 +28,7 @@ def blank_of(shape: Shape, name: str = "", depth: int = 0) -> Json:
     if shape.is_nullable or (shape.types == {"array"} and not shape.first("minItems")):
         return None if shape.is_nullable else []
     if "string" in shape.types and (shape.first("format") == "date-time" or _TIME.fullmatch(name)):
-        return "{{ clock('2000-01-01T00:00:00Z') }}"
+        return "{{ clock_or('2000-01-01T00:00:00Z') }}"
     if shape.types == {"object"}:
         return blanks_of(shape, depth + 1) if depth < _DEEPEST else {}
     if "boolean" in shape.types:

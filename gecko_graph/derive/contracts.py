@@ -135,7 +135,7 @@ def _place(root: str, names: Iterable[str]) -> str:
 
 
 def _exists(place: str, things: Things) -> JsonObject:
-    return {"check": f"has({place})", "error": f"{things.singular} not found", "status": 404}
+    return {"check": f"exists_at({place})", "error": f"{things.singular} not found", "status": 404}
 
 
 def _shown(known: Json, blank: Json) -> Json:
@@ -180,7 +180,7 @@ class _Writer:
         named = "" if is_in_path else names_item(self.one, self.things) or ""
         name = _arg(self.one.variables[self.depth] if is_in_path else self.one.sent[named])
         if by and by.of:  # another key of the same things
-            self.let["found"] = _text(f"things(shelf, {self.named}, {{{by.key!r}: {name}}}, {{}})")
+            self.let["found"] = _text(f"things_at(shelf, {self.named}, {{{by.key!r}: {name}}}, {{}})")
             name = f"at(found, [0, {self.key!r}], '')"
         self.let |= {"id": _text(name), "place": "{{ [shelf, id] }}"}
         self.requires.append(_exists("place", self.things))
@@ -191,7 +191,7 @@ class _Writer:
         """Return the result of a call about a thing: the thing, its key, or blanks."""
         if self.where is not None or (self.kind.word == "read" and self.result.fields):
             blank = blanks_of(self.result.at(self.where or ()), leave=self.key)
-            value = value or f"thing(place, {self.named})"
+            value = value or f"thing_at(place, {self.named})"
             return around(self.result, self.where or (), {"known": _text(value), "blank": blank})
         if not (self.result.types or self.result.fields):
             return None
@@ -215,7 +215,7 @@ class _Writer:
         found = {one.sent[wire]: field for wire, field in pairs if one.body.fields[wire].may_be(fields[field])}
         about = {field: str(one.parameters.fields[arg].first("description")) for arg, field in found.items()}
         deep = [field for field, text in about.items() if _MERGES.search(text)]
-        return f"sent({found!r})", [*found.values()], f", {deep!r}" if deep else ""
+        return f"sent_as({found!r})", [*found.values()], f", {deep!r}" if deep else ""
 
     def _defaults(self) -> JsonObject:
         pairs = matching(self.one.body.fields, self.things.fields).items()
@@ -251,8 +251,8 @@ class _Writer:
         blank = {name: each for name, each in blanks_of(self.things.shape).items() if name in pairs}
         blank = {name: each for name, each in blank.items() if isinstance(each, str | int) and "{{" not in str(each)}
         filters = ", ".join(f"{name!r}: {arg}" for name, arg in pairs.items())
-        found = f"things(shelf, {self.named}, {{{filters}}}, {blank!r})"
-        self.let["found"] = _text(f"doubted({found}, sent({unread!r}))" if unread else found)
+        found = f"things_at(shelf, {self.named}, {{{filters}}}, {blank!r})"
+        self.let["found"] = _text(f"in_doubt({found}, sent_as({unread!r}))" if unread else found)
         is_whole = not unread and "" not in pairs and all(self._asked(each) == "None" for each in (LIMIT, PAGE, AFTER))
         self.part: Json = {name: _text(arg) for name, arg in pairs.items()} if is_whole else None
 
@@ -267,9 +267,9 @@ class _Writer:
         if any(0 in (each.first("default"), each.first("minimum")) for each in self._shapes(PAGE)):
             number = f"({number} or 0) + 1"
         pages = ", ".join([self._asked(LIMIT), self._asked(OFFSET), number, after])
-        shown = f"page(ordered(found, {self._asked(ORDER)}, {self._asked(WAY)}), {pages})"
+        shown = f"page_of(ordered_by(found, {self._asked(ORDER)}, {self._asked(WAY)}), {pages})"
         if self.result.listed is None:  # an object of things by their keys
-            return {"returns": _text(f"by_key({shown}, {self.key!r})")}
+            return {"returns": _text(f"by_key_of({shown}, {self.key!r})")}
         where = self.result.listed[0]
         each = {"known": "{{ each }}", "blank": blanks_of(self.one.lists, leave=self.key)}
         result = around(self.result, where, {"for_each": shown, "as": "each", "value": each}, "{{ len(found) }}")
@@ -290,7 +290,7 @@ class _Writer:
         shape, named = self.things.fields.get(self.key, _NOTHING), names_item(self.one, self.things)
         new, effects = _text(new_key(shape, f"{self.things.singular[:4].lower()}_")), list[JsonObject]()
         if "new_number" in new:
-            place = ["runtime_state", "serial", "{{ pointer(shelf) }}"]
+            place = ["runtime_state", "serial", "{{ pointer_to(shelf) }}"]
             effects = [{"op": "add", "path": place, "value": "{{ id }}"}]
         self.let |= {"id": new, "place": "{{ [shelf, id] }}"}
         if named:
@@ -298,7 +298,7 @@ class _Writer:
             own = {"when": f"{given} not in [None, '', 0]", "value": _text(given)}
             self.let["id"] = {"cases": [own, {"value": new}]}
         self._refuse_twice(named)
-        item = _text(f"merge({self._defaults()!r}, {self._base()}, {self._sent()[0]}, {{{self.key!r}: id}})")
+        item = _text(f"merged({self._defaults()!r}, {self._base()}, {self._sent()[0]}, {{{self.key!r}: id}})")
         below = [{"op": "add", "path": self._below(each), "value": {}} for each in self.paths.below(self.things)]
         effects = [{"op": "add", "path": "{{ place }}", "value": item}, *below, *effects]
         return {"effects": effects, "returns": self._thing()}
@@ -309,10 +309,10 @@ class _Writer:
         binding, pairs = self.one.tool.binding, matching(self.one.body.fields, self.things.fields).items()
         unique = [pair for pair in pairs if pair[1] in ("name", "slug", "key", "email", "username")]
         if named:
-            self.requires.append({"check": "not has(place, False)", **exists})
+            self.requires.append({"check": "not exists_at(place, False)", **exists})
         elif binding and "409" in binding.responses and unique and unique[0][0] in self.one.sent:
             filters = f"{{{unique[0][1]!r}: {_arg(self.one.sent[unique[0][0]])}}}"
-            self.requires.append({"check": f"things(shelf, {self.named}, {filters}, {{}}) == []", **exists})
+            self.requires.append({"check": f"things_at(shelf, {self.named}, {filters}, {{}}) == []", **exists})
 
     def _below(self, each: Things) -> str:
         return _text(f"[{each.root!r}, {''.join(_arg(name) + ', ' for name in self.one.variables[: self.depth])}id]")
@@ -322,9 +322,9 @@ class _Writer:
         sent, names, deep = self._sent()
         old = "at(state, place, {})"
         if self.kind.word == "replace":
-            old = f"without({old}, {names!r}), {self._defaults()!r}"
+            old = f"without_keys({old}, {names!r}), {self._defaults()!r}"
         base = self._base() if self.kind.word == "upsert" else f"{{{self.key!r}: id}}"
-        merged = _text(f"merge({base}, {old}, {sent}{deep})")
+        merged = _text(f"merged({base}, {old}, {sent}{deep})")
         return {"effects": [{"op": "add", "path": "{{ place }}", "value": merged}], "returns": self._thing()}
 
     _replace = _update
@@ -336,7 +336,7 @@ class _Writer:
 
     def _remove(self) -> JsonObject:
         self._find()
-        self.let["old"] = _text(f"thing(place, {self.named})")
+        self.let["old"] = _text(f"thing_at(place, {self.named})")
         below = [{"op": "gone", "path": self._below(each)} for each in self.paths.below(self.things)]
         return {"effects": [{"op": "gone", "path": "{{ place }}"}, *below], "returns": self._thing("old")}
 
@@ -346,15 +346,15 @@ class _Writer:
     def _read_one(self) -> JsonObject:
         shape = self.paths.slots[self.one.slot]["get"].result
         self.let = {"place": _text(_place(name_of(self.one.slot), self.one.variables))}
-        self.things, known = Things((), "", shape), _shown("{{ thing(place, {}) }}", blanks_of(shape))
+        self.things, known = Things((), "", shape), _shown("{{ thing_at(place, {}) }}", blanks_of(shape))
         if self.kind.word == "read one":
-            self.requires.append({"check": "has(place)", "pass": "nothing has set it"})
+            self.requires.append({"check": "exists_at(place)", "pass": "nothing has set it"})
             return {"returns": known, "observes": [{"op": "add", "path": "{{ place }}", "value": "{{ result }}"}]}
         is_same = self.result.holds(shape.fields) == () and self.kind.word != "remove one"
         has_result = bool(self.result.types or self.result.fields)
         shown = known if is_same else _shown({}, blank_of(self.result)) if has_result else None
         sent, _, deep = self._sent()
-        value = _text(f"merge(at(state, place, {{}}), {sent}{deep})")
+        value = _text(f"merged(at(state, place, {{}}), {sent}{deep})")
         changed = {"op": "add", "path": "{{ place }}", "value": value}
         gone = {"op": "gone", "path": "{{ place }}"}
         return {"effects": [gone if self.kind.word == "remove one" else changed], "returns": shown}
@@ -371,8 +371,8 @@ class _Writer:
         elif above and (where := self.result.holds(above[-1][0].fields)) is not None:
             self.where, self.things, self.key = where, above[-1][0], above[-1][0].key or ""
         if self.key and self.where is not None and self.key in self.result.at(self.where).fields and above:
-            shown = self._thing(f"thing({places[-1]}, {self.named})")  # what is known of it, in doubt from now on
-        marks = [["runtime_state", "open", _text(f"pointer({place})")] for place in places]
+            shown = self._thing(f"thing_at({places[-1]}, {self.named})")  # what is known of it, in doubt from now on
+        marks = [["runtime_state", "open", _text(f"pointer_to({place})")] for place in places]
         self.let = {}
         opened = [{"op": "add", "path": mark, "value": self.one.tool.name} for mark in marks]
         return {"effects": opened, "returns": shown} if opened else None

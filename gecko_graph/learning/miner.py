@@ -122,7 +122,7 @@ def mine(
     touched = {tokens(each["path"])[0] for row in whole.rows for each in row.change or () if each["path"]}
     evidence: JsonObject = {"rows": len(found), "lawful": seen, "refusals": refusals, "touches": sorted(touched)}
     if seen < PROPOSED:
-        doubts = ["false"]
+        doubts = ["False"]
         unknown.append(f"only {seen} lawful calls were seen")
         refusing += _never(whole) if not seen and len(found) >= PROPOSED else ()
         parts: JsonObject = {}
@@ -335,7 +335,7 @@ def _returns(branches: Branches, odd: Sequence[str]) -> Json:
     cases: list[JsonObject] = []
     for number, (_, program) in enumerate(branches):
         needs = " and ".join(dict.fromkeys([*odd, *_first(branches, number), *program.value.needs]))
-        cases.append({"when": needs or "true", "value": program.value.template})
+        cases.append({"when": needs or "True", "value": program.value.template})
     return {"cases": [*cases, {"pass": OUTSIDE}]}
 
 

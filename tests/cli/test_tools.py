@@ -121,7 +121,7 @@ STATES = {
 }  # fmt: skip
 
 MISSPELT = [
-    ("shop", "[one.total for one in selectattr('status', 'eq', 'placed')]", "selectattr('state', 'eq', 'placed')"),
+    ("shop", "for one in state.orders.values() if one.status ==", "for one in state.orders.values() if one.state =="),
     ("shop", "check: order.status == 'placed'", "check: order.staus == 'placed'"),
     ("files", "len(item.path) % 2 == 1", "len(item.paths) % 2 == 1"),
     ("files", 'path: [cwd, "-"]', 'path: [cdw, "-"]'),
@@ -169,7 +169,10 @@ def examined(contract, state, **more):
     ("contract", "line"),
     [
         ({"returns": "{{ state.odrers }}"}, "pay: returns: unknown key state.odrers (did you mean orders"),
-        ({"returns": "{{ at(state.orders, [args.id]).sum }}"}, "pay: returns: unknown key at(...).sum"),
+        (
+            {"returns": "{{ at(state.orders, [args.id]).sum }}"},
+            "pay: returns: unknown key at(state.orders",
+        ),
         ({"requires": [{"check": "1 / state.zero > 1", "error": "x"}]}, "pay: requires[0].check: division by zero"),
         ({"returns": "{{ [int(one) for one in state.many] }}"}, "pay: returns: int cannot read 'x'"),
         ({"ensures": [{"check": "1 / state.zero > 1", "error": "x"}], "returns": 1}, "pay: ensures[0].check: division"),

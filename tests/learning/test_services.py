@@ -98,7 +98,8 @@ def test_what_every_item_of_a_list_must_fulfil_is_learned(enough):
     (rule, *_) = rules(learn("place", draw, error), "place")
     kind = {"known": "membership", "stocked": "comparison"}[enough]
     assert (rule["evidence"]["kind"], rule["evidence"]["status"]) == (kind, "established")
-    assert rule["check"].startswith("(all(one in args.lines, one.")
+    assert rule["check"].startswith("(all(one.")
+    assert rule["check"].endswith(" for one in args.lines))")
 
 
 def test_a_limit_that_the_document_names_may_refuse():

@@ -119,6 +119,19 @@ CASES = [
     ("all(p.vet == 'V1' and p.kind == 'cat' for p in state.pets.values())", False),
     ("any(p.vet == p.vet and p.kind == 'cat' for p in state.pets.values())", False),
     ("len(state.others) > 0", True),
+    ("state.pets.get(args.id) is not None", True),
+    ("state.pets.get(args.other) is None", False),
+    ("state.get('pets') is not None", False),
+    ("len(state.pets.values()) > 0", False),
+    ("'Flo' in [p.name for p in state.pets.values()]", False),
+    ("[p.name for _, p in state.pets.items() if p.vet == 'V1' and p.kind == 'cat'] == ['Flo']", True),
+    ("len({p.name: 1 for p in state.pets.values() if p.vet == 'V1' and 'cat' == p.kind}) == 1", True),
+    ("sorted(state.pets.values(), key=lambda p: p.kind)[0].vet == 'V1'", False),
+    ("sorted(args.ids, key=lambda i: state.pets[i].name) == ['P1']", False),
+    ("all(state.pets[i].name == 'Flo' for i in args.ids if i in state.pets)", True),
+    ("all(state.pets[i].name == 'Flo' for i in ['P1', 'P2'] if i != 'P2')", True),
+    ("any(p.vet == v and p.kind == 'cat' for p in state.pets.values() for v in ['V1'])", False),
+    ("any(p.name for v in ['V1'] for p in state.pets.values() if p.vet == v and p.kind == 'cat')", True),
 ]
 
 

@@ -9,20 +9,7 @@ from typing import Any, Final
 
 from ...state import Json
 from .operators import NUMBERS, key_of, number
-from .sandbox import (
-    Fault,
-    Missing,
-    Scope,
-    a_list,
-    a_number,
-    a_small_int,
-    a_text,
-    an_object,
-    join,
-    kind,
-    measure,
-    text,
-)
+from .sandbox import Fault, Missing, Scope, a_list, a_number, a_small_int, a_text, an_object, join, kind, measure, text
 
 Function = Callable[..., Any]
 

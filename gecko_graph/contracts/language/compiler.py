@@ -12,16 +12,28 @@ from ...errors import did_you_mean
 from .builtin import KEYED, METHODS, TYPES
 from .former import explain_is, explain_loop, explain_node
 from .functions import FUNCTIONS
-from .operators import ARITHMETIC, COMPARISONS, NUMBERS, SIGNS, Rounds, find_rounds, key_of, member, number, part
-from .sandbox import Fault, Missing, Scope, a_list, a_text, given, join, text
+from .operators import (
+    NUMBERS,
+    OPERATORS,
+    Rounds,
+    find_rounds,
+    key_of,
+    make_list,
+    make_object,
+    member,
+    nest,
+    number,
+    part,
+)
+from .sandbox import Fault, Missing, Scope, a_list, a_text, concatenate, given
 from .syntax import Run, StatePath, SyntaxFault, check_arguments, names_of, paths_in
 
 Made = TypeVar("Made")
 
-_LENIENT = ("at", "default", "defined")
+LENIENT = ("at", "default", "defined")
 """Functions that accept undefined values."""
 
-_QUANTIFIERS: dict[str, Callable[[Any], bool]] = {"any": any, "all": all}
+QUANTIFIERS: dict[str, Callable[[Any], bool]] = {"any": any, "all": all}
 
 
 @dataclass(frozen=True)
@@ -42,8 +54,8 @@ class Code:
 def compile_parts(parts: Sequence[str | ast.expr]) -> Code:
     """Return the closure of a text: the value of a single expression, or the joined parts. Raises SyntaxFault."""
     compiler = _Compiler()
-    runs = [constant(part) if isinstance(part, str) else compiler.build(part) for part in parts]
-    run = runs[0] if len(runs) == 1 else _joined(runs)
+    nodes = [ast.Constant(part) if isinstance(part, str) else part for part in parts]
+    run = compiler.build(nodes[0]) if len(nodes) == 1 else compiler.apply(concatenate, nodes)
     return Code(run, parts, frozenset(compiler.names), frozenset(compiler.bound))
 
 
@@ -52,8 +64,24 @@ def constant(value: Any) -> Run:
     return lambda _: value
 
 
-def _joined(runs: Sequence[Run]) -> Run:
-    return lambda scope: join(scope, [text(scope, given(run(scope))) for run in runs])
+def _chain(runs: Sequence[Run], *, is_or: bool = False) -> Run:
+    """Return the closure of values with `and` or `or` between them."""
+    first, *others = runs
+    if len(others) == 1:
+        second = others[0]
+        return (
+            (lambda scope: first(scope) or second(scope)) if is_or else (lambda scope: first(scope) and second(scope))
+        )
+
+    def run(scope: Scope) -> Any:
+        value = first(scope)
+        for other in others:
+            if bool(value) is is_or:
+                break
+            value = other(scope)
+        return value
+
+    return run
 
 
 class _Compiler:
@@ -71,7 +99,37 @@ class _Compiler:
         """Return the closures of several nodes. Raises SyntaxFault."""
         return [self.build(node) for node in nodes]
 
-    # values
+    def apply(
+        self,
+        function: Callable[..., Any],
+        nodes: Sequence[ast.expr],
+        keywords: Sequence[ast.keyword] = (),
+        *,
+        is_lenient: bool = False,
+    ) -> Run:
+        """Return the closure that calls a function with the values of nodes; only a lenient one has undefined ones."""
+        args, named = self.each(nodes), {str(keyword.arg): self.build(keyword.value) for keyword in keywords}
+        first, last = (args[0], args[-1]) if args else (constant(None), constant(None))
+        check: Callable[[Any], Any] = (lambda value: value) if is_lenient else given
+
+        def run(scope: Scope) -> Any:
+            scope.tick()
+            values = [check(argument(scope)) for argument in args]
+            return function(scope, *values, **{name: check(argument(scope)) for name, argument in named.items()})
+
+        def run_one(scope: Scope) -> Any:
+            scope.tick()
+            return function(scope, check(first(scope)))
+
+        def run_two(scope: Scope) -> Any:  # most often an operator
+            scope.tick()
+            return function(scope, first(scope), last(scope))
+
+        if len(args) == 2 and is_lenient and not named:
+            return run_two
+        return run_one if len(args) == 1 and not named else run
+
+    # values and operators
 
     def name(self, node: ast.Name) -> Run:
         name = node.id
@@ -90,44 +148,35 @@ class _Compiler:
             raise SyntaxFault(str(fault)) from None
 
     def literal_list(self, node: ast.List | ast.Tuple) -> Run:
-        runs = self.each(node.elts)
-
-        def run(scope: Scope) -> Any:
-            scope.take_items(len(runs) + 1)
-            return [given(run(scope)) for run in runs]
-
-        return run
+        return self.apply(make_list, node.elts)
 
     def literal_object(self, node: ast.Dict) -> Run:
-        keys = [key for key in node.keys if key is not None]
-        if len(keys) < len(node.keys):
+        pairs = [each for pair in zip(node.keys, node.values, strict=True) for each in pair if each is not None]
+        if len(pairs) < 2 * len(node.keys):
             raise SyntaxFault("objects cannot be spread with **")
-        pairs = [*zip(self.each(keys), self.each(node.values), strict=True)]
-
-        def run(scope: Scope) -> Any:
-            scope.take_items(2 * len(pairs) + 1)
-            return {a_text(key_of(key(scope)), "a key"): given(value(scope)) for key, value in pairs}
-
-        return run
+        return self.apply(make_object, pairs)
 
     def formatted(self, node: ast.JoinedStr) -> Run:
         holes = [each for each in node.values if isinstance(each, ast.FormattedValue)]
         if any(hole.conversion >= 0 or hole.format_spec for hole in holes):
             raise SyntaxFault("a text's holes have no format: write {fixed(x, 2)}")
-        return _joined(
-            self.each([each.value if isinstance(each, ast.FormattedValue) else each for each in node.values])
-        )
+        parts = [each.value if isinstance(each, ast.FormattedValue) else each for each in node.values]
+        return self.apply(concatenate, parts)
 
     def part(self, node: ast.Attribute | ast.Subscript) -> Run:
-        owner = self.build(node.value)
         place = ast.Constant(node.attr) if isinstance(node, ast.Attribute) else node.slice
         if isinstance(place, ast.Slice):
-            bounds = self.each([bound or ast.Constant(None) for bound in (place.lower, place.upper, place.step)])
-            return lambda scope: part(scope, owner(scope), slice(*[bound(scope) for bound in bounds]), node)
+            bounds = [bound or ast.Constant(None) for bound in (place.lower, place.upper, place.step)]
+            return self.apply(
+                lambda scope, value, *ends: part(scope, value, slice(*ends), node),
+                [node.value, *bounds],
+                is_lenient=True,
+            )
         if not (isinstance(place, ast.Constant) and isinstance(place.value, str)):
-            index = self.build(place)
-            return lambda scope: member(owner(scope), given(index(scope)), node)
-        key = place.value
+            return self.apply(
+                lambda _, value, key: member(value, given(key), node), [node.value, place], is_lenient=True
+            )
+        owner, key = self.build(node.value), place.value
 
         def run(scope: Scope) -> Any:
             value = owner(scope)
@@ -138,65 +187,31 @@ class _Compiler:
 
         return run
 
-    # operators
-
     def logic(self, node: ast.BoolOp) -> Run:
-        first, *others = self.each(node.values)
-        is_or = isinstance(node.op, ast.Or)
-
-        def run(scope: Scope) -> Any:
-            value = first(scope)
-            for other in others:
-                if bool(value) is is_or:
-                    break
-                value = other(scope)
-            return value
-
-        return run
+        return _chain(self.each(node.values), is_or=isinstance(node.op, ast.Or))
 
     def unary(self, node: ast.UnaryOp) -> Run:
-        inner = self.build(node.operand)
         if isinstance(node.op, ast.Not):
+            inner = self.build(node.operand)
             return lambda scope: not inner(scope)
-        if (apply := SIGNS.get(type(node.op))) is None:
-            raise SyntaxFault(explain_node(node))
-        return lambda scope: apply(inner(scope))
+        return self._operate(node, node.operand)
 
     def arithmetic(self, node: ast.BinOp) -> Run:
-        if (apply := ARITHMETIC.get(type(node.op))) is None:
+        return self._operate(node, node.left, node.right)
+
+    def _operate(self, node: ast.UnaryOp | ast.BinOp, *operands: ast.expr) -> Run:
+        if (function := OPERATORS.get(type(node.op))) is None:
             raise SyntaxFault(explain_node(node))
-        left, right = self.build(node.left), self.build(node.right)
-
-        def run(scope: Scope) -> Any:
-            scope.tick()
-            return apply(scope, left(scope), right(scope))
-
-        return run
+        return self.apply(function, operands, is_lenient=True)
 
     def comparison(self, node: ast.Compare) -> Run:
-        sides = [node.left, *node.comparators]
-        for op, left, right in zip(node.ops, sides, node.comparators, strict=False):
+        runs, left = list[Run](), node.left
+        for op, right in zip(node.ops, node.comparators, strict=True):
             if isinstance(op, ast.Is | ast.IsNot) and getattr(right, "value", right) is not None:
                 raise SyntaxFault(explain_is(left, isinstance(op, ast.IsNot), right))
-        first, *others = self.each(sides)
-        rest = [(COMPARISONS[type(op)], other) for op, other in zip(node.ops, others, strict=True)]
-        compare, second = rest[0]
-
-        def run_one(scope: Scope) -> Any:
-            scope.tick()
-            return compare(scope, first(scope), second(scope))
-
-        def run_row(scope: Scope) -> bool:
-            left = first(scope)
-            for test, other in rest:
-                scope.tick()
-                right = other(scope)
-                if not test(scope, left, right):
-                    return False
-                left = right
-            return True
-
-        return run_one if len(rest) == 1 else run_row
+            runs.append(self.apply(OPERATORS[type(op)], [left, right], is_lenient=True))
+            left = right
+        return runs[0] if len(runs) == 1 else _chain(runs)
 
     def conditional(self, node: ast.IfExp) -> Run:
         condition, then, otherwise = self.each([node.test, node.body, node.orelse])
@@ -231,11 +246,12 @@ class _Compiler:
             raise SyntaxFault("async is not part of the language")
         source, names = self.build(clause.iter), names_of(clause.target)
         outer, self.names = self.names, set()
-        tests = self.each(clause.ifs)
+        test = _chain(self.each(clause.ifs)) if clause.ifs else None
         inner, made = self._rounds(more, then) if more else (None, then())
         self.names = outer | self.names.difference(names)
         self.bound.update(names)
-        return find_rounds("a loop", names, source, tests, inner), made
+        rounds = find_rounds("a loop", names, source, test)
+        return nest(rounds, inner) if inner else rounds, made
 
     # calls
 
@@ -246,36 +262,28 @@ class _Compiler:
             name = node.func.attr
             if name not in METHODS:
                 raise SyntaxFault(f"unknown method {name[:40]!r}{did_you_mean(name, METHODS)}")
-            return self._apply(name, METHODS[name], [node.func.value, *node.args], node)
+            return self._checked(name, METHODS[name], [node.func.value, *node.args], node.keywords)
         if not isinstance(node.func, ast.Name):
             raise SyntaxFault("only functions and methods can be called")
         name = node.func.id
         if why := explain_loop(name, node):
             raise SyntaxFault(why)
-        if name in FUNCTIONS:
-            return _SPECIAL.get(name, _Compiler._function)(self, name, node)
-        return self._own_function(name, node)
+        return _SPECIAL.get(name, _Compiler._function)(self, name, node)
 
     def _function(self, name: str, node: ast.Call) -> Run:
-        return self._apply(name, FUNCTIONS[name], node.args, node)
+        if name in FUNCTIONS:
+            return self._checked(name, FUNCTIONS[name], node.args, node.keywords)
+        if node.keywords:
+            raise SyntaxFault(f"{name}: only the language's own functions take arguments by name")
+        key = f"{name}/{len(node.args)}"  # a let with parameters
+        self.names.add(key)
+        return self.apply(lambda scope, *values: scope.values[key](scope, values), node.args)
 
-    def _apply(self, name: str, function: Callable[..., Any], nodes: Sequence[ast.expr], node: ast.Call) -> Run:
-        """Return a closure that calls a function of the language; only a lenient one accepts undefined values."""
-        check_arguments(name, function, len(nodes), [str(keyword.arg) for keyword in node.keywords])
-        args = self.each(nodes)
-        kwargs = {str(keyword.arg): self.build(keyword.value) for keyword in node.keywords}
-        check: Callable[[Any], Any] = (lambda value: value) if name in _LENIENT else given
-
-        def run(scope: Scope) -> Any:
-            scope.tick()
-            values = [check(argument(scope)) for argument in args]
-            return function(scope, *values, **{key: check(argument(scope)) for key, argument in kwargs.items()})
-
-        def run_plain(scope: Scope) -> Any:
-            scope.tick()
-            return function(scope, check(args[0](scope)))
-
-        return run_plain if len(args) == 1 and not kwargs else run
+    def _checked(
+        self, name: str, function: Callable[..., Any], nodes: Sequence[ast.expr], keywords: Sequence[ast.keyword]
+    ) -> Run:
+        check_arguments(name, function, len(nodes), [str(keyword.arg) for keyword in keywords])
+        return self.apply(function, nodes, keywords, is_lenient=name in LENIENT)
 
     def _at(self, name: str, node: ast.Call) -> Run:
         for path in node.args[1:2]:
@@ -290,18 +298,18 @@ class _Compiler:
         if not named or not TYPES.keys() >= {*named}:
             raise SyntaxFault(f"{name}: write {name}(x, TYPE), of {', '.join(TYPES)}, or several: (int, float)")
         types = frozenset(kind for one in named for kind in TYPES[one])
-        value = self.build(node.args[0])
-        return lambda scope: type(given(value(scope))) in types
+        return self.apply(lambda _, value: type(value) in types, node.args[:1])
 
     def _quantified(self, name: str, node: ast.Call) -> Run:
-        loop, decide = node.args[0] if len(node.args) == 1 else None, _QUANTIFIERS[name]
-        if not isinstance(loop, ast.GeneratorExp):
+        loop, decide = node.args[0] if len(node.args) == 1 else None, QUANTIFIERS[name]
+        if not isinstance(loop, ast.GeneratorExp) or node.keywords:
             return self._function(name, node)
         rounds, condition = self._rounds(loop.generators, lambda: self.build(loop.elt))
-        return lambda scope: decide(given(condition(scope)) for _ in rounds(scope))
+        return lambda scope: decide(condition(scope) for _ in rounds(scope))
 
     def _keyed(self, name: str, node: ast.Call) -> Run:
         """Return the closure of `sorted(x, key=lambda one: ...)`, and of min and max."""
+        check_arguments(name, FUNCTIONS[name], len(node.args), [str(keyword.arg) for keyword in node.keywords])
         others = [keyword for keyword in node.keywords if keyword.arg != "key"]
         if len(others) == len(node.keywords):
             return self._function(name, node)
@@ -309,34 +317,19 @@ class _Compiler:
         named = ast.unparse(key.args) if isinstance(key, ast.Lambda) else ""
         if not isinstance(key, ast.Lambda) or not named.isidentifier() or len(node.args) != 1:
             raise SyntaxFault(f"{name}: write {name}(LIST, key=lambda one: one.field)")
-        function = FUNCTIONS[name]
         clause = ast.comprehension(ast.Name(named), ast.List([]), [], 0)
         rounds, value = self._rounds([clause], lambda: self.build(key.body))
 
         def choose(scope: Scope, values: Any, **more: Any) -> Any:
             keys = [given(value(scope)) for _ in rounds(scope, a_list(values, name))]
-            return function(scope, values, key=keys, **more)
+            return FUNCTIONS[name](scope, values, key=keys, **more)
 
-        return self._apply(name, choose, node.args, ast.Call(node.func, node.args, others))
-
-    def _own_function(self, name: str, node: ast.Call) -> Run:
-        """Return the closure of a let with parameters, which stands among the names as `name/2`."""
-        if node.keywords:
-            raise SyntaxFault(f"{name}: only the language's own functions take arguments by name")
-        key = f"{name}/{len(node.args)}"
-        self.names.add(key)
-        args = self.each(node.args)
-
-        def run(scope: Scope) -> Any:
-            scope.tick()
-            return scope.values[key](scope, [given(argument(scope)) for argument in args])
-
-        return run
+        return self.apply(choose, node.args, others)
 
 
 _SPECIAL: dict[str, Callable[[_Compiler, str, ast.Call], Run]] = {
     "at": _Compiler._at, "isinstance": _Compiler._instance,
-    **dict.fromkeys(_QUANTIFIERS, _Compiler._quantified), **dict.fromkeys(KEYED, _Compiler._keyed),
+    **dict.fromkeys(QUANTIFIERS, _Compiler._quantified), **dict.fromkeys(KEYED, _Compiler._keyed),
 }  # fmt: skip
 
 _HANDLERS: dict[type, Callable[[_Compiler, Any], Run]] = {

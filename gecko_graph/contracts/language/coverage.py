@@ -78,9 +78,9 @@ def _uses(node: ast.AST, loops: Loops = ()) -> Iterator[Use]:
 
 def _uses_of_loop(node: Loop, loops: Loops, denied: bool | None = None) -> Iterator[Use]:
     """Yield the uses of a comprehension; of `any` its value is a condition too, of `all` one that is denied."""
-    own = {name for clause in node.generators for name in names_of(clause.target)}
     asked = [(node.elt, denied)] if denied is not None and not isinstance(node, ast.DictComp) else []
-    for clause in node.generators:
+    for number, clause in enumerate(node.generators):
+        own = {name for one in node.generators[number:] for name in names_of(one.target)}
         source, item = _listed(clause)
         if (root := _root_of(source)) is not None:
             fields = dict[str, ast.expr]()
@@ -92,7 +92,8 @@ def _uses_of_loop(node: Loop, loops: Loops, denied: bool | None = None) -> Itera
         names, items = names_of(clause.target), _run(clause.iter)
         for test in clause.ifs:
             yield from _uses(test, (*loops, find_rounds("a loop", names, items)))
-        loops = (*loops, find_rounds("a loop", names, items, [_run(test) for test in clause.ifs]))
+        passes = _run(ast.BoolOp(ast.And(), [ast.Constant(True), *clause.ifs]))
+        loops = (*loops, find_rounds("a loop", names, items, passes))
     for value in [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]:
         yield from _uses(value, loops)
 
@@ -108,8 +109,10 @@ def _root_of(node: ast.AST | None) -> str | None:
             return _root_of(one)
         case ast.Attribute(value=ast.Name(id=name)) if name in _STATES:
             return node.attr
-        case ast.Subscript(value=ast.Name(id=name)) if name in _STATES:
-            return text_of(node.slice)
+        case ast.Subscript(value=ast.Name(id=name), slice=key) if name in _STATES:
+            return text_of(key)
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="get"), args=[key, *_]) if name in _STATES:
+            return text_of(key)
     return None
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ...state import Json
-from .sandbox import MAX_INT, Fault, Missing, Scope, a_list, a_number, given, kind, shown
+from .sandbox import MAX_INT, Fault, Missing, Scope, a_list, a_number, a_text, given, kind, shown
 from .syntax import Run
 
 Operator = Callable[[Scope, Any, Any], Any]
@@ -53,23 +53,12 @@ def _arithmetic(sign: str, compute: Callable[[Any, Any], Any]) -> Operator:
     return apply
 
 
-ARITHMETIC: dict[type, Operator] = {
-    ast.Add: add, ast.Sub: _arithmetic("-", operator.sub), ast.Mult: _arithmetic("*", operator.mul),
-    ast.Div: _arithmetic("/", operator.truediv), ast.FloorDiv: _arithmetic("//", operator.floordiv),
-    ast.Mod: _arithmetic("%", operator.mod),
-}  # fmt: skip
-SIGNS: dict[type, Callable[[Any], Any]] = {
-    ast.USub: lambda value: number(-a_number(value, "-")), ast.UAdd: lambda value: a_number(value, "+"),
-}  # fmt: skip
-
-
 def equal(scope: Scope, left: Any, right: Any) -> bool:
     """Compare as `==` does, counting costs: values with shared parts can take exponential time. Raises Fault."""
     if type(left) in SCALARS and type(right) in SCALARS:
         return bool(left == right)
     if left is right:
-        given(left)
-        return True
+        return given(left) is right
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(
             _equal_member(scope, ours, theirs) for ours, theirs in zip(left, right, strict=True)
@@ -122,13 +111,29 @@ def contains(scope: Scope, member: Any, container: Any) -> bool:
     raise Fault(f"`in` needs a text, a list or an object, not {kind(given(container))}")
 
 
-COMPARISONS: dict[type, Operator] = {
+OPERATORS: dict[type, Callable[..., Any]] = {
+    ast.Add: add, ast.Sub: _arithmetic("-", operator.sub), ast.Mult: _arithmetic("*", operator.mul),
+    ast.Div: _arithmetic("/", operator.truediv), ast.FloorDiv: _arithmetic("//", operator.floordiv),
+    ast.Mod: _arithmetic("%", operator.mod),
+    ast.USub: lambda _, value: number(-a_number(value, "-")), ast.UAdd: lambda _, value: a_number(value, "+"),
     ast.Eq: equal, ast.NotEq: lambda scope, left, right: not equal(scope, left, right),
     ast.Lt: _ordering("<", operator.lt), ast.LtE: _ordering("<=", operator.le),
     ast.Gt: _ordering(">", operator.gt), ast.GtE: _ordering(">=", operator.ge),
     ast.In: contains, ast.NotIn: lambda scope, member, container: not contains(scope, member, container),
     ast.Is: lambda _, left, __: given(left) is None, ast.IsNot: lambda _, left, __: given(left) is not None,
 }  # fmt: skip
+
+
+def make_list(scope: Scope, *values: Json) -> list[Json]:
+    """Return a list of values. Raises Fault."""
+    scope.take_items(len(values) + 1)
+    return list(values)
+
+
+def make_object(scope: Scope, *pairs: Json) -> dict[str, Json]:
+    """Return an object of keys and values, in turns. Raises Fault."""
+    scope.take_items(len(pairs) + 1)
+    return {a_text(key_of(key), "a key"): value for key, value in zip(pairs[::2], pairs[1::2], strict=True)}
 
 
 def member(value: Any, key: Any, what: str | ast.expr) -> Any:
@@ -168,13 +173,8 @@ Rounds = Callable[..., Iterator[None]]
 """Gives names to each item in turn; called with a scope, and with a list in the place of its own."""
 
 
-def find_rounds(
-    what: str, names: Sequence[str], source: Run, tests: Sequence[Run] = (), inner: Rounds | None = None
-) -> Rounds:
-    """Return the loop over a list, with names for its items or for their parts, of what passes the tests.
-
-    It runs the inner loop within each round.
-    """
+def find_rounds(what: str, names: Sequence[str], source: Run, test: Run | None = None) -> Rounds:
+    """Return the loop over a list, with names for its items or for their parts, of what passes the test."""
     alone = names[0] if len(names) == 1 else None
 
     def rounds(scope: Scope, own: list[Json] | None = None) -> Iterator[None]:
@@ -185,14 +185,12 @@ def find_rounds(
                 scope.tick()
                 if alone is not None:
                     values[alone] = item
+                elif isinstance(item, list) and len(item) == len(names):
+                    values.update(zip(names, item, strict=False))
                 else:
-                    values.update(zip(names, _parts_of(item, names), strict=True))
-                if tests and not all(given(test(scope)) for test in tests):
-                    continue
-                if inner is None:
+                    raise Fault(f"a loop over {', '.join(names)} needs lists of {len(names)} values, not {kind(item)}")
+                if test is None or test(scope):
                     yield
-                else:
-                    yield from inner(scope)
         finally:
             for name in names:
                 values.pop(name, None)
@@ -201,7 +199,11 @@ def find_rounds(
     return rounds
 
 
-def _parts_of(item: Any, names: Sequence[str]) -> list[Json]:
-    if isinstance(item, list) and len(item) == len(names):
-        return item
-    raise Fault(f"a loop over {', '.join(names)} needs lists of {len(names)} values, not {kind(item)}")
+def nest(outer: Rounds, inner: Rounds) -> Rounds:
+    """Return a loop that runs another in each of its rounds."""
+
+    def rounds(scope: Scope) -> Iterator[None]:
+        for _ in outer(scope):
+            yield from inner(scope)
+
+    return rounds

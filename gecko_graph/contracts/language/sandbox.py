@@ -301,6 +301,11 @@ def join(scope: Scope, parts: list[str], glue: str = "") -> str:
     return glue.join(parts)
 
 
+def concatenate(scope: Scope, *values: Json) -> str:
+    """Write values one after another. Raises Fault."""
+    return join(scope, [text(scope, value) for value in values])
+
+
 def copy_json(scope: Scope, value: Any, depth: int = 0) -> Json:
     """Copy a value out of the sandbox: plain JSON of bounded size, shared with nothing. Raises Fault."""
     if isinstance(value, str):

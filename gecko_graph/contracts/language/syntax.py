@@ -12,7 +12,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import takewhile
-from typing import Any, NamedTuple
+from keyword import iskeyword
+from typing import Any, NamedTuple, TypeGuard
 
 from .former import NAMED_HERE, explain_source
 from .sandbox import Scope
@@ -105,6 +106,11 @@ def _plain(text: str) -> str:
     return text
 
 
+def is_name(name: Any) -> TypeGuard[str]:
+    """Return whether expressions can use a name."""
+    return isinstance(name, str) and name.isidentifier() and not iskeyword(name) and "__" not in name
+
+
 def is_template(text: str) -> bool:
     """Return whether a text may contain something to fill in or to refuse."""
     return "{{" in text or "{%" in text or "{#" in text
@@ -184,7 +190,8 @@ def _reads(node: ast.AST) -> Iterator[tuple[StatePath, str | None]]:
         inner = node.comparators[0] if member is not None else node
     place = _state_path(inner)
     if place is not None:
-        yield tuple(str(key) for key in takewhile(lambda key: key is not None, place[0])), member
+        path = tuple(str(key) for key in takewhile(lambda key: key is not None, place[0]))
+        yield path, member if len(path) == len(place[0]) else None
     for child in ast.iter_child_nodes(node) if place is None else place[1]:
         yield from _reads(child)
 
@@ -204,8 +211,9 @@ def _state_path(node: ast.AST) -> tuple[list[str | None], list[ast.expr]] | None
             others = [*others, *(named.value for named in node.keywords)]
             path = node.args[1] if len(node.args) > 1 else None
             keys = [text_of(item) for item in path.elts] if isinstance(path, ast.List | ast.Tuple) else [None]
-        case ast.Call(func=ast.Attribute(value=owner)):  # state.orders.values()
-            others, keys = [*node.args, *(named.value for named in node.keywords)], [None]
+        case ast.Call(func=ast.Attribute(value=owner, attr=method)):
+            others = [*node.args, *(named.value for named in node.keywords)]
+            keys = [] if method == "keys" else [text_of(others[0]) if method == "get" and others else None]
         case _:
             return None
     found = _state_path(owner)

@@ -24,7 +24,7 @@ from .examine import ANY, LIST, TEXT, Plain, Shape, either, name_parts
 from .expression import Expression, Location, one_line
 from .operators import find_rounds, key_of
 from .sandbox import MAX_DEPTH, Blank, Fault, Hole, Missing, Scope, a_text, copy_json, given, kind, text
-from .syntax import is_template
+from .syntax import is_name, is_template
 
 Raw = Callable[[Scope], Any]
 Loaded = tuple[Raw, Shape]
@@ -108,7 +108,7 @@ class Loop:
 
 
 def _loop_name(name: Any, place: Location) -> str:
-    if not isinstance(name, str) or not name.isidentifier() or "__" in name:
+    if not is_name(name):
         raise place.at("as").error("must be a name, such as `order`, or a list of names")
     if name in place.names and name not in (ITEM, "calls"):
         raise place.at("as").error(f"the name {name!r} is already taken")

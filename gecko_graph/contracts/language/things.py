@@ -66,9 +66,9 @@ def build(splice: Splice) -> dict[str, Callable[..., Any]]:
         return max([first, last, *numbers]) + 1
 
     return {
-        "has": has, "thing": thing, "things": things, "new_number": new_number, "by_key": _by_key, "sent": _given,
-        "merge": _merge, "page": _page, "clock": _clock, "without": _without, "ordered": _ordered, "doubted": _doubted,
-        "pointer": lambda scope, path: pointer(splice(scope, path)),
+        "exists_at": has, "thing_at": thing, "things_at": things, "new_number": new_number, "by_key_of": _by_key, "sent_as": _given,
+        "merged": _merge, "page_of": _page, "clock_or": _clock, "without_keys": _without, "ordered_by": _ordered, "in_doubt": _doubted,
+        "pointer_to": lambda scope, path: pointer(splice(scope, path)),
     }  # fmt: skip
 
 
