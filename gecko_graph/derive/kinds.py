@@ -228,6 +228,7 @@ def _changes(one: Operation, fields: Mapping[str, Shape]) -> bool:
 
 
 def _of_nothing(one: Operation) -> Kind:
+    method = (one.tool.binding.method if one.tool.binding else one.method).upper()
     if one.method == "get":
-        return Kind("view", "GET of what no operation here makes or changes")
-    return Kind("action", f"{one.method.upper()} of no collection, item or single thing")
+        return Kind("view", f"{method} of what no operation here makes or changes")
+    return Kind("action", f"{method} of no collection, item or single thing")
