@@ -235,6 +235,8 @@ def _meant(one: Operation) -> Iterator[tuple[str, Slot]]:
     for method, words in WORDS.items():
         if (one.method == "get") != (method == "get"):
             continue
+        if method == "delete" and one.sent:
+            continue  # it may remove what belongs to a thing
         if last.lower() in words and (method == "post") == (head[-1:] != [VAR]):
             yield method, tuple(head)
         elif last == VAR and head and head[-1].lower() in words and method != "post":
