@@ -56,7 +56,7 @@ def one(path, method, operation, **more):
 @pytest.mark.parametrize(
     ("path", "method", "operation", "word"),
     [
-        ("/search", "post", documents.op("x", body=documents.thing(q=documents.TEXT), gives=documents.TEXT), "action"),
+        ("/search", "post", documents.op("x", body=documents.thing(q=documents.TEXT), gives=documents.TEXT), "view"),
         ("/me", "get", documents.op("x", gives=documents.PET_OUT), "view"),
         ("/a/{id}", "delete", documents.op("x"), "unknown"),  # nothing makes or shows one
         ("/a/{id}", "patch", documents.op("x", body=documents.PET_IN, gives=documents.PET_OUT), "unknown"),
