@@ -172,7 +172,7 @@ class Paths:
         at = self.slots.get(slot, {})
         words = name_of(slot).split(".")
         found = Things(slot, name_of(slot), _item_shape(each, at), _variable(item, one), at=at, each=each)
-        found.singular = singular(words[-1])
+        found.singular = singular(re.sub(r"[{}]", "", words[-1]))
         found.key = _key_of(found)
         lists = "get" in at and at["get"].lists is not None and bool(found.fields)
         is_item = {"get", "put", "patch", "delete"} & each.keys() or (each and lists)
