@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .conversation.channels import ConversationInput, ConversationOutput
     from .conversation.graph import create_conversation
     from .create import create_gecko
+    from .derive.contracts import Derived, derive_contracts
     from .display import format_run
     from .errors import (
         ContractError,
@@ -56,6 +57,7 @@ __all__ = [
     "ContractError",
     "ConversationInput",
     "ConversationOutput",
+    "Derived",
     "GeckoContext",
     "GeckoEnv",
     "GeckoError",
@@ -89,6 +91,7 @@ __all__ = [
     "create_gecko_agent",
     "create_loop",
     "create_toolgate",
+    "derive_contracts",
     "format_run",
     "learn_contracts",
     "make_tasks",
@@ -102,6 +105,7 @@ _HOMES = {
     "ContractError": ".errors",
     "ConversationInput": ".conversation.channels",
     "ConversationOutput": ".conversation.channels",
+    "Derived": ".derive.contracts",
     "GeckoContext": ".context",
     "GeckoError": ".errors",
     "GeckoInput": ".world.channels",
@@ -132,6 +136,7 @@ _HOMES = {
     "create_gecko": ".create",
     "create_gecko_agent": ".agent.graph",
     "create_toolgate": ".toolgate.graph",
+    "derive_contracts": ".derive.contracts",
     "format_run": ".display",
     "learn_contracts": ".learning.learn",
     "undo_message": ".world.turn",

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from .errors import GeckoError, did_you_mean
 
-LADDER = ("real", "contract", "python", "example", "model", "schema")
+LADDER = ("real", "contract", "python", "derived", "example", "model", "schema")
 
 
 class GeckoContext(BaseModel):

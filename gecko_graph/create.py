@@ -28,6 +28,7 @@ def create_gecko(  # noqa: PLR0913 - every one is a choice of its own, by keywor
     index: ToolIndex | None = None,
     store: BaseStore | None = None,
     name: str = "gecko",
+    derive: bool = True,
 ) -> CompiledStateGraph[GeckoState, GeckoContext, GeckoInput, GeckoOutput]:
     """Create the rehearsal: a compiled LangGraph graph that plans a task against simulated tools (paper, algorithm 1).
 
@@ -43,6 +44,7 @@ def create_gecko(  # noqa: PLR0913 - every one is a choice of its own, by keywor
         index: Finds tools where there are more than `context.max_tools`; one by their words if left out.
         store: Keeps for all threads which tool has served which need. Leave it out where the graph is embedded.
         name: The graph's name, in traces and where it is a node of another one.
+        derive: Whether tools of an OpenAPI document are simulated by what `derive_contracts` makes of it.
 
     Returns:
         A graph from `{"messages", "task_state", "checklist"}` to `{"messages", "rehearsal", "task_state"}`.
@@ -63,4 +65,5 @@ def create_gecko(  # noqa: PLR0913 - every one is a choice of its own, by keywor
         index=index,
         store=store,
         name=name,
+        derive=derive,
     )

@@ -31,6 +31,7 @@ from langgraph.store.base import BaseStore
 from langgraph.types import Checkpointer, Send
 
 from .context import GeckoContext
+from .derive.contracts import add_derived
 from .errors import GeckoError
 from .models.factory import Models, ModelsLike
 from .models.node import AskNode, NodeFunction, Router, add_router, book_attempt, book_turn, refuse_unknown_keys
@@ -63,10 +64,13 @@ def build_gecko(
     context: GeckoContext | None,
     store: BaseStore | None,
     name: str,
+    derive: bool,
     **more: Any,
 ) -> Gecko:
     """Return the graph that `create_gecko` returns; `more` are the other parts of `compose`."""
     knobs, bound = check_setup(toolkit, context), Models.of(model)
+    if derive and any(tool.binding for tool in toolkit):
+        toolkit, _ = add_derived(toolkit)
     gecko = compose(toolkit, models=bound, default=knobs, **more)
     bound.require("planner")
     gecko.name, gecko.store = name, store

@@ -130,7 +130,7 @@ class Outcome(TypedDict):
     race: NotRequired[list[str]]
     """Calls of the same planner message whose changes overlap with this one's."""
     observed: NotRequired[Patch]
-    """What a real read has shown of the task state, by its contract's `observes`: knowledge, not a change."""
+    """What a call shows of how much is known of the task state, a real read by its contract's `observes`: no change."""
     stale: NotRequired[bool]
     """True for a real read that may not show what the attempt has changed before."""
     filled: NotRequired[Filled]
@@ -138,7 +138,9 @@ class Outcome(TypedDict):
     media: NotRequired[list[JsonObject]]
     """References to images, sounds and files that a real tool gave beside its result (`values/media.py`)."""
     evidence: NotRequired[str]
-    """Of a contract's answer that rests on evidence: `established`, `proposed`, `refuted` or `unknown`."""
+    """Of a contract's answer that rests on evidence: `established`, `derived`, `proposed`, `refuted` or `unknown`."""
+    http: NotRequired[JsonObject]
+    """The `status` and `headers` that a contract chooses for the answer, if it goes out over HTTP."""
 
 
 class Step(TypedDict):

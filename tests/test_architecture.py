@@ -21,7 +21,7 @@ FLOORS = [
     {"schemas"},
     {"contracts", "models"},
     {"tools", "testing"},
-    {"retrieval", "world"},
+    {"derive", "retrieval", "world"},
     {"nodes", "real"},
     {"graph"},
     {"agent", "conversation", "create", "learning", "middleware", "toolgate"},  # wings never import each other

@@ -123,6 +123,12 @@ examples:
   gecko-graph serve --proxy 'python server.py' --open list_orders --mcp   its writes simulated
 """
 
+_DERIVE = """\
+examples:
+  gecko-graph derive api.yaml -o api.derived.yaml        kinds and reasons; `serve` and `run` derive by themselves
+  gecko-graph serve api.yaml --contracts api.derived.yaml   the same, edited
+"""
+
 _HISTORY = """\
 examples:
   gecko-graph history runs.sqlite                           the threads in the file
@@ -186,6 +192,7 @@ def demo(**given: Any) -> int:
 @click.option("--auth", metavar="SCHEME=env:NAME", multiple=True, help="A credential's variable (repeatable).")
 @click.option("--reads", type=click.Choice(["simulated", "real"]), help="real: make reads for real while rehearsing.")
 @click.option("--yes", is_flag=True, help="Approve without asking a plan that rests on nothing made up.")
+@click.option("--no-derive", is_flag=True, help="Of a --task: derive no state from the document alone.")
 def run(**given: Any) -> int:
     """Rehearse a scenario, or a task with tools."""
     return run_command("running", given)
@@ -334,12 +341,26 @@ cli.add_command(data)
 @click.option("--ledger", metavar="FILE", type=FILE, help="SQLite file of writes; one with a key is made once.")
 @click.option("--proxy", metavar="SERVER", help="An MCP server's address or command, in place of SPEC.")
 @click.option("--open", "opened", metavar="NAME", multiple=True, help="With --proxy: a read that is made (repeatable).")
+@click.option("--no-derive", is_flag=True, help="Derive no state from the document alone.")
 def serve(**given: Any) -> int:
     """Serve tools as an environment of isolated sessions, over HTTP and MCP.
 
     SPEC is an OpenAPI document, a file of function descriptions, or module:TOOLS.
     """
     return run_command("serve", given)
+
+
+@cli.command(epilog=_DERIVE)
+@click.argument("spec", type=FILE)
+@click.option("-o", "output", metavar="OUT", type=FILE, default="-", help="A .json or .yaml file (-: stdout).")
+@click.option("--state", metavar="FILE", type=FILE, help="A task state, whose keys the contracts take.")
+@choice
+def derive(**given: Any) -> int:
+    """Derive from a document what its operations do to a state, as contracts.
+
+    What each operation was taken for, and why, goes to the standard error.
+    """
+    return run_command("tools", given)
 
 
 @cli.command(epilog=_HISTORY)

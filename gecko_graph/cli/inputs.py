@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from rich.console import Console
 
 from ..context import GeckoContext
+from ..derive.contracts import add_derived
 from ..errors import GeckoError, ModelError, ScenarioError, StateError, ToolkitError, did_you_mean
 from ..models.factory import Models
 from ..models.formatting import text_of
@@ -69,6 +70,8 @@ def load_scenario(options: Options) -> Scenario:
     scenario = replace(scenario, tools_file=None) if options.contracts else scenario
     settings = [*options.set, *([f"reads={options.reads}"] if options.reads else [])]
     tools, limits = choose(scenario.tools, options), apply_settings(scenario.limits, settings)
+    if options.task is not None and not vars(options).get("no_derive"):
+        tools, _ = add_derived(tools, scenario.state)
     scenario = replace(scenario, tools=connect(tools, options) if is_real(options, limits) else tools, limits=limits)
     inputs = [("FILE", options.file), ("--state", options.state), ("the scenario's tools", scenario.tools_file)]
     inputs += [("--contracts", file) for file in options.contracts]

@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ..context import GeckoContext
+from ..derive.contracts import add_derived
 from ..errors import GeckoError, install
 from ..real.ledger import find_ledger
 from ..scenario import Scenario, read_toolkit
@@ -25,7 +26,7 @@ from ..world.world import World
 from .inputs import build_models, check_files, check_needs, choose, connect, is_real, read_auth, read_state
 from .saved import open_saver
 
-RULES = ("real", "contract", "python", "example", "schema")
+RULES = ("real", "contract", "python", "derived", "example", "schema")
 
 
 def serve(options: Options) -> int:
@@ -69,13 +70,14 @@ def serve(options: Options) -> int:
 
     operations = Operations(base.toolkit, prefix=options.prefix, upstream=upstream)
     trainers, told = _build_trainers(played, options)
-    app = Server(sessions, operations, scenario).build([*trainers, *(mcp.routes() if mcp else ())], lifespan)
+    notes = getattr(options, "notes", ())
+    app = Server(sessions, operations, scenario, notes).build([*trainers, *(mcp.routes() if mcp else ())], lifespan)
     hosts = LOOPBACK if options.host in LOOPBACK else ()
     guarded = Guard(app, hosts=hosts, origins=options.origin, token=options.token)
     if upstream:
         writes = "also writes, those with an Idempotency-Key once" if options.allow_writes else "writes are refused"
         told.append(f"calls pass on to {options.upstream} for real; {writes}")
-    sys.stderr.writelines(f"note: {note}\n" for note in [*operations.notes, *told])
+    sys.stderr.writelines(f"note: {note}\n" for note in [*notes, *operations.notes, *told])
     _check_port(options.host, options.port)
     config = uvicorn.Config(guarded, host=options.host, port=options.port, log_level="warning", lifespan="on")
     asyncio.run(_run(uvicorn.Server(config), options, base))
@@ -160,7 +162,16 @@ def _build_world(options: Options, scenario: Scenario | None) -> World:
     if models is None:
         limits = limits.model_copy(update={"semantic_validation": False, "ladder": RULES})
     state: JsonObject | None = scenario.state if scenario else read_state(options.state) if options.state else None
+    if options.spec and not options.no_derive:
+        toolkit, state = _derive(toolkit, state, options)
     return World(toolkit, state=state, model=models, context=limits, observe=options.record)
+
+
+def _derive(toolkit: Toolkit, state: JsonObject | None, options: Options) -> tuple[Toolkit, JsonObject | None]:
+    """Return the tools with what is derived of them, and the state: a service that is only simulated has no things."""
+    toolkit, derived = add_derived(toolkit, state)
+    options.notes = derived.summary
+    return toolkit, state if options.upstream else {**{key: {} for key in derived.made}, **(state or {})}
 
 
 def _build_proxy(options: Options) -> World:

@@ -10,6 +10,7 @@ from typing import TypeVar
 from rich.console import Console
 from rich.text import Text
 
+from ..derive.contracts import derive_contracts
 from ..display.words import clean, counted, cut
 from ..models.answer import answer
 from ..models.ask import Ask, Reply
@@ -77,6 +78,22 @@ def convert(options: Options) -> int:
         console.print(Text(clean(failure), "yellow"))
     _print_problems(toolkit, console)
     return 1 if failures else 0
+
+
+def derive(options: Options) -> int:
+    """Write the contracts that follow from a document alone, and tell each operation's kind and reason."""
+    inputs = [("SPEC", options.spec), ("--state", options.state)]
+    check_files([*inputs, *(("--contracts", file) for file in options.contracts)], {"-o": options.output})
+    toolkit = choose(read_toolkit(options.spec, allow_remote=options.allow_remote), options)
+    found = derive_contracts(toolkit, read_state(options.state) if options.state else None)
+    write_text("-o", options.output, format_document(found.file, Path(options.output).suffix))
+    console = screen(stderr=True)
+    for name, kind in found.kinds.items():
+        left = f"; left out: {found.left_out[name]}" if name in found.left_out else ""
+        console.print(Text(clean(f"{name}: {kind.word}: {kind.why}{left}")))
+    for line in found.summary:
+        console.print(Text(clean(line), "bold"))
+    return 0
 
 
 def converse(questions: Generator[list[Ask], Sequence[Reply], Result], models: Models) -> Result:

@@ -20,19 +20,20 @@ from .words import in_words
 
 OPERATIONS: dict[str, tuple[str, ...]] = {
     "add": ("path", "value"), "remove": ("path",), "replace": ("path", "value"), "move": ("from", "path"),
-    "copy": ("from", "path"), "test": ("path", "value"),
+    "copy": ("from", "path"), "test": ("path", "value"), "gone": ("path",),
 }  # fmt: skip
-"""Operations of a JSON Patch with their required fields."""
+"""Operations of a JSON Patch with their required fields, and `gone`: nothing is there any more, if anything was."""
 
 KINDS = ("policy", "tool", "sense")
 """What a clause is: a rule of the house, of the tool itself, or of common sense."""
 
-STATUSES = ("written", "established", "proposed", "refuted", "unknown")
-"""What a branch rests on: a person wrote it; rows bear it out, suggest it, speak against it, or show none."""
+STATUSES = ("written", "established", "derived", "proposed", "refuted", "unknown")
+"""What a branch rests on: a person wrote it; rows bear it out; a document alone tells it; rows suggest it, speak
+against it, or show none."""
 
 Part = Literal["requires", "ensures", "invariant"]
 
-_GUARDS = ("when", "for_each", "as", "part")
+_GUARDS = ("when", "for_each", "as", "part", "of")
 
 
 def status_of(evidence: Any, place: Location) -> str:
@@ -41,6 +42,15 @@ def status_of(evidence: Any, place: Location) -> str:
     if status not in STATUSES:
         raise place.at("status").error(f"expected one of {', '.join(STATUSES)}, got {status!r:.40}")
     return str(status)
+
+
+def read_http(data: Any, place: Location) -> JsonObject:
+    """Return how an answer goes out over HTTP, `status` and `headers`, as written. Raises ContractError."""
+    fields = place.check_fields(data, (), ("status", "headers"))
+    status, headers = fields.get("status", 200), fields.get("headers", {})
+    if type(status) is not int or not 200 <= status <= 599 or not isinstance(headers, Mapping):
+        raise place.error("expected a status from 200 to 599, and headers as an object")
+    return dict(fields)
 
 
 def load_list(data: Any, place: Location) -> list[tuple[Any, Location]]:
@@ -120,13 +130,21 @@ class Change:
         self.scope, self.grows = scope, grows
         self.state = state
         self.patch: Patch = []
+        self.shown: dict[tuple[str, ...], JsonObject | None] = {}
+        """By collection of which not all is known, what of it is known from now on: see `world/shown.py`."""
 
     def add(self, operation: Operation, where: str) -> None:
         """Apply one more operation. Raises EvaluationFailed if it does not apply or exceeds the limit."""
         limit = self.scope.limits.operations
         if len(self.patch) >= limit:
             raise EvaluationFailed(f"{where}: more than {limit:,} operations")
-        if self.grows and operation["op"] in ("add", "replace"):
+        if operation["op"] == "gone":
+            keys = tokens(operation["path"])
+            self.shown[tuple(keys[:-1])] = {"": keys[-1]}
+            if not holds(self.state, keys):
+                return
+            operation = {"op": "remove", "path": operation["path"]}
+        elif self.grows and operation["op"] in ("add", "replace"):
             operation = self._grow(operation, where)
         try:
             self.state = apply_patch(self.state, [operation])
@@ -141,10 +159,20 @@ class Change:
         found: Any = self.state
         for depth, key in enumerate(above, 1):
             if isinstance(found, dict) and key not in found:
+                self.shown.setdefault(tuple(above[:depth]), None)
                 self.add({"op": "add", "path": pointer(above[:depth]), "value": {}}, where)
                 found = {key: {}}
             found = found.get(key) if isinstance(found, dict) else None
         return {**operation, "op": "add"} if isinstance(found, dict) and last not in found else operation
+
+
+def holds(state: Json, keys: Sequence[str]) -> bool:
+    """Return whether a state has something under these keys of objects."""
+    for key in keys:
+        if not isinstance(state, dict) or key not in state:
+            return False
+        state = state[key]
+    return True
 
 
 class Effect:
@@ -155,6 +183,7 @@ class Effect:
         "_from",
         "_is_whole_list",
         "_loop",
+        "_of",
         "_op",
         "_part",
         "_path",
@@ -170,10 +199,11 @@ class Effect:
         self._where = place.where
         self._op, needed = _read_operation(data, place)
         self._loop = Loop(data, place) if "for_each" in data else None
-        for key in ("as", "part"):
+        for key in ("as", "part", "of"):
             if key in data and self._loop is None:
                 raise place.at(key).error("only with `for_each`")
         self._part = Template.load(data["part"], place.at("part")) if "part" in data else None
+        self._of = Path(data["of"], place.at("of")) if "of" in data else None
         self._is_whole_list = self._loop is not None and "when" not in data
         inner = self._loop.inner if self._loop else place
         self._when = place.at("when").compile(data["when"]) if "when" in data and self._loop is None else None
@@ -195,9 +225,13 @@ class Effect:
     def _all_expressions(self) -> Iterator[Expression]:
         if self._when is not None:
             yield self._when
-        for part in (self._loop, self._from, self._path, self._value, *self._do):
+        for part in (self._loop, self._of, self._from, self._path, self._value, *self._do):
             if part is not None:
                 yield from part.expressions
+
+    def collection(self, scope: Scope) -> tuple[str, ...] | None:
+        """Return where the things are that a read lists, if it says so by `of`. Raises EvaluationFailed."""
+        return tuple(tokens(self._of.pointer(scope))) if self._of else None
 
     def part(self, scope: Scope, args: JsonObject) -> JsonObject | None:
         """Return what the things that a read has listed have in common: its `part`, else its arguments.
@@ -270,6 +304,7 @@ class Clause:
         "_part",
         "_says",
         "_when",
+        "answers",
         "check",
         "effects",
         "evidence",
@@ -282,7 +317,9 @@ class Clause:
     def __init__(self, data: Any, place: Location, *, part: Part, more: tuple[str, ...] = ()) -> None:
         others = [key for key in ("pass", "open") if part == "requires" and isinstance(data, Mapping) and key in data]
         self._says = says = others[0] if others else "error"
-        place.check_fields(data, ("check", says), ("when", "id", "kind", "evidence", *(() if others else more)))
+        place.check_fields(
+            data, ("check", says), ("when", "id", "kind", "evidence", "status", *(() if others else more))
+        )
         self.status = status_of(data.get("evidence"), place.at("evidence"))
         self.passes = says == "pass" or (part == "requires" and self.status in ("proposed", "refuted"))
         self.evidence = {"check": data["check"], **data["evidence"]} if data.get("evidence") else {}
@@ -293,6 +330,7 @@ class Clause:
             raise place.at("id").error(f"expected a text, got {self._name!r:.40}")
         if self.kind not in KINDS:
             raise place.at("kind").error(f"expected one of {', '.join(KINDS)}, got {self.kind!r:.40}")
+        self.answers = read_http({"status": data["status"]}, place) if "status" in data else {}
         self.check = place.at("check").compile(data["check"])
         self._when = place.at("when").compile(data["when"]) if "when" in data else None
         self._error = Template.load(data[says], place.at(says))

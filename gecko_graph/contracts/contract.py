@@ -161,6 +161,11 @@ class Contract:
                 clause.evidence["for"] = count + (known if isinstance(known, int) else 0)
 
     @property
+    def is_derived(self) -> bool:
+        """True if it follows from a document alone: it answers in simulations, and refuses no real call."""
+        return self._parts.status == "derived"
+
+    @property
     def guards(self) -> bool:
         """True if it has requirements that a person wrote, and that refuse."""
         return any(not clause.passes and not clause.evidence for clause in self._parts.requires)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ..errors import EvaluationFailed, NotKnown, NotRead, did_you_mean
@@ -10,11 +11,11 @@ from ..state import RUNTIME, Json, JsonObject, Operation, Patch, Violation
 from ..values.origins import Untrusted, is_doubtful
 from ..values.patch import pointer, tokens
 from ..values.places import as_text, scalars
-from .clauses import STATUSES, Change, Clause, Effect, load_effects, load_list, status_of
+from .clauses import STATUSES, Change, Clause, Effect, load_effects, load_list, read_http, status_of
 from .language.examine import ANY
 from .language.expression import Expression, Location, Scope
 from .language.sandbox import Hole
-from .language.template import Template
+from .language.template import Template, strip_blanks
 from .lets import LazyLets, Lets, find_used_lets, load_lets
 
 BASE = frozenset(("args", "call", "before", "now", "state", "calls", "facts"))
@@ -24,7 +25,9 @@ NEEDS_CALL = frozenset(("args", "call"))
 SHOWN = "shown"
 """Key of the runtime state: by collections that reads have shown in part, what the things of each part share."""
 FAILED = "a condition of this tool does not hold"
-_FIELDS = ("at", "let", "requires", "effects", "returns", "ensures", "observes", "evidence", "fact", "compensates")
+_FIELDS = (
+    "at", "let", "requires", "effects", "returns", "ensures", "observes", "evidence", "fact", "compensates", "answers",
+)  # fmt: skip
 
 
 class Shared(NamedTuple):
@@ -42,17 +45,21 @@ class Refusal(NamedTuple):
     violations: Sequence[Violation] = ()
     reason: str = ""
     """Why the call is refused, where the contract does not know its error: that is this text, or a neutral sentence."""
+    http: Mapping[str, Json] = MappingProxyType({})
 
 
 class ContractAnswer(NamedTuple):
     """Result and patch of a call whose requirements are met.
 
-    `holes` are the places of what the contract leaves open, each with the reason; a Hole stands there.
+    `holes` are the places of what the contract leaves open, each with the reason; a Hole stands there. `blanks` are
+    those of values that stand where nothing is known, likewise; `http` is how it goes out.
     """
 
     result: Json
     patch: Patch
     holes: Mapping[str, str] = {}
+    blanks: Mapping[str, str] = MappingProxyType({})
+    http: Mapping[str, Json] = MappingProxyType({})
 
 
 Word: TypeAlias = Literal["yes", "no", "unknown"]
@@ -88,6 +95,8 @@ class Parts:
         self.effects = load_effects(data.get("effects", []), whole.part("effects"))
         self.returns = Template.load(data.get("returns"), whole.part("returns"))
         self.answers = "effects" in data or "returns" in data
+        self.http = read_http(data.get("answers", {}), whole.part("answers"))
+        self.headers = Template.load(self.http.get("headers", {}), whole.part("answers").at("headers"))
         self.changes = "effects" in data
         self.compensates = data.get("compensates", "")
         if not isinstance(self.compensates, str):
@@ -95,7 +104,8 @@ class Parts:
         after = whole.with_names(result=self.returns.shape if "returns" in data else ANY)
         evidence, there = data.get("evidence", {}), whole.part("evidence")
         parts = [part for part in ("effects", "returns") if part in there.check_object(evidence)]
-        self.statuses = [status_of(evidence[part], there.at(part)) for part in parts]
+        self.status = status_of(evidence, there) if "status" in evidence else "written"
+        self.statuses = [self.status, *(status_of(evidence[part], there.at(part)) for part in parts)]
         self.ensures = [
             Clause(item, place, part="ensures")
             for item, place in load_list(data.get("ensures", []), after.part("ensures"))
@@ -159,7 +169,9 @@ class ContractRun:
         self.skipped: list[str] = []
         self.unknown: str | None = None
         self.warned: list[Violation] = []
-        self.status = "written"
+        self.status = parts.status
+        self.found: dict[tuple[str, ...], JsonObject | None] = {}
+        """What the effects say of collections that are not known as a whole."""
         self._parts = parts
         self._scope = scope
         self._before = scope.values["state"]
@@ -170,6 +182,11 @@ class ContractRun:
         """Have `trusted` look among the places that are only supposed, and return the run."""
         at = self._parts.at  # not `self`: that would be a cycle, which waits for the garbage collector
         self._scope.trusts = lambda path: not is_doubtful([*at, *path], untrusted())
+        return self
+
+    def assume(self) -> ContractRun:
+        """Count things as there of which nothing is known, and return the run."""
+        self._scope.assumes = True
         return self
 
     def without(self, unread: Collection[tuple[str, ...]], shows: Mapping[tuple[str, ...], str]) -> ContractRun:
@@ -201,7 +218,7 @@ class ContractRun:
         unclear = [*self.unclear]
         others = [clause.violation(self.explain(clause)) for clause in found]
         self.unclear = unclear
-        return Refusal(error, patch, [first.violation(error), *others], reason)
+        return Refusal(error, patch, [first.violation(error), *others], reason, first.answers)
 
     def failed(self, clauses: Iterable[Clause]) -> Iterator[Clause]:
         """Yield the requirements that do not hold; what cannot be evaluated goes to `unclear`."""
@@ -271,10 +288,15 @@ class ContractRun:
         self._begin(self._before)
         patch = self._change(self._parts.effects)
         result, is_open = self._parts.returns.fill_known(self._scope)
+        blanks = dict.fromkeys(self._scope.doubts and [""], "; ".join(dict.fromkeys(self._scope.doubts)))
+        if self._parts.returns.has_blanks:
+            result, places = strip_blanks(result)
+            blanks |= dict.fromkeys(map(pointer, places), "nothing is known of it")
         holes = find_holes(result) if is_open else {}
         if holes and not self._parts.changes and not any(type(each) is not Hole for _, each in scalars(result)):
             raise NotKnown(next(iter(holes.values())))
-        return ContractAnswer(result, patch, holes)
+        http = {**self._parts.http, "headers": self._parts.headers.fill(self._scope)} if self._parts.http else {}
+        return ContractAnswer(result, patch, holes, blanks, http)
 
     def violations(self, result: Json, after: Json) -> list[Violation]:
         """Return all violated postconditions of `ensures` (ToolGate, section 3.2), after a call with a rung's result.
@@ -312,6 +334,8 @@ class ContractRun:
         given = {name: each for name, each in scope.values["args"].items() if each not in (None, "", [])}
         found: dict[tuple[str, ...], JsonObject | None] = {}
         for effect in (each for each in self._parts.observes if each.applies(scope)):
+            if (place := effect.collection(scope)) is not None:
+                found[(*self._parts.at, *place)] = effect.part(scope, given)
             for root in effect.roots:
                 part = {} if root in effect.whole else effect.part(scope, given)
                 place = (*self._parts.at, root)
@@ -324,9 +348,11 @@ class ContractRun:
         return self._scope
 
     def _change(self, effects: list[Effect], *, grows: bool = False) -> Patch:
-        change, above = Change(self._scope, self._before, grows=grows), pointer(self._parts.at)
+        is_derived = self._parts.status == "derived"
+        change, above = Change(self._scope, self._before, grows=grows or is_derived), pointer(self._parts.at)
         for effect in effects:
             effect.apply(change)
+        self.found = change.shown
         if not above:
             return change.patch
         return [{**one, **{key: above + one[key] for key in ("path", "from") if key in one}} for one in change.patch]

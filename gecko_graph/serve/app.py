@@ -42,11 +42,13 @@ class Server:
         sessions: The sessions.
         operations: The document's operations.
         case: A scenario, whose milestones `result` is scored by.
+        notes: What the start page tells of the tools.
     """
 
     sessions: Sessions
     operations: Operations
     case: Case | None = None
+    notes: Sequence[str] = ()
 
     def build(self, more: Sequence[BaseRoute] = (), lifespan: Any = None) -> Starlette:
         """Return the application; `more` routes stand before the document's."""
@@ -99,7 +101,8 @@ class Server:
         toolkit = self.sessions.base.toolkit
         bound = [(tool.name, tool.binding or HttpBinding("post", f"/{tool.name}")) for tool in toolkit]
         shown = {name: f"{each.method.upper()} {each.path}" for name, each in bound}
-        return JSONResponse({"title": toolkit.title, "operations": shown})
+        notes = {"notes": [*self.notes]} if self.notes else {}
+        return JSONResponse({"title": toolkit.title, "operations": shown, **notes})
 
     async def _list(self, request: Request) -> Response:
         return JSONResponse({"sessions": self.sessions.list()})

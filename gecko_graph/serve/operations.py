@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from ..schemas.made_up import Impossible
-from ..state import Json, JsonObject, Step
+from ..state import Json, JsonObject, Outcome, Step
 from ..tools import Toolkit
 from ..tools.openapi.credentials import resolve_server
 from ..tools.openapi.fields import find_unsendable
@@ -26,6 +26,7 @@ from .sessions import Refused, Sessions
 from .shadow import Upstream, Wanted
 
 _ALIASES = ("session-id", "set-session-state", "get-session-state", "get-session-history", "update_state")
+_MOST_CHARS = 2000
 OURS = ("/_gecko", "/mcp", "/s", "/update-state-from-real", *(f"/{name}" for name in _ALIASES))
 
 
@@ -132,15 +133,26 @@ def respond(step: Step, one: _Operation) -> Response:
     headers = {
         "x-gecko-rung": quote(outcome["rung"], safe=" "),
         "x-gecko-simulated": str(outcome["simulated"]).lower(),
-        "x-gecko-made-up": str(bool(outcome.get("invented"))).lower(),
+        "x-gecko-made-up": _made_up(outcome),
     }
+    http = outcome.get("http", {})
+    headers |= {name: str(each) for name, each in http.get("headers", {}).items()}
     if "refused" in outcome:
         raise Refused(409, str(outcome["refused"]), headers)
     if outcome["status"] == "ok":
-        found, body = one.responses.success(outcome["result"]), outcome["result"]
+        found, body = one.responses.success(outcome["result"], http.get("status")), outcome["result"]
     else:
-        found, body = one.responses.error(outcome["result"], tool=one.tool.name)
+        found, body = one.responses.error(outcome["result"], tool=one.tool.name, status=http.get("status"))
     return _write(found.status, found.media, body, headers, is_empty=bool(one.responses.all) and not found.media)
+
+
+def _made_up(outcome: Outcome) -> str:
+    """Return whether an answer is made up, or which places in it are, as JSON Pointers."""
+    filled = outcome.get("filled", {})
+    places = [*filled.get("places", {})] if filled.get("invented") else []
+    if outcome.get("invented") or "" in places or not places:
+        return str(bool(outcome.get("invented") or places)).lower()
+    return quote(", ".join(places), safe=", /~")[:_MOST_CHARS]
 
 
 def refuse(refused: Refused, one: _Operation) -> Response:

@@ -48,8 +48,10 @@ class Responses:
         statuses = {code: 200 if code == "default" else int(code.replace("X", "0")) for code in codes.values()}
         return cls({code: Response(statuses[code], **given[own]) for own, code in codes.items()})
 
-    def success(self, result: Json) -> Response:
-        """Return the one that a result goes out by: the lowest 2xx with content, where there is any."""
+    def success(self, result: Json, status: int | None = None) -> Response:
+        """Return the one that a result goes out by: of a status that is chosen, else the lowest 2xx with content."""
+        if status is not None:
+            return self.find(status) or Response(status, "" if result is None else "application/json")
         fine = sorted((one for code, one in self.all.items() if code[0] == "2"), key=lambda one: one.status)
         bare = [one for one in fine if not one.media]
         if result is None and bare:
@@ -62,12 +64,16 @@ class Responses:
         found = self.all.get(str(status)) or self.all.get(f"{status // 100}XX") or self.all.get("default")
         return found and Response(status, found.media, found.schema, found.examples)
 
-    def error(self, result: Json, *, tool: str) -> tuple[Response, Json]:
-        """Return how a tool's own error goes out: in the document's schema for a 4xx, else as a problem."""
+    def error(self, result: Json, *, tool: str, status: int | None = None) -> tuple[Response, Json]:
+        """Return how a tool's own error goes out: in the document's schema for a 4xx, else as a problem.
+
+        What a contract has chosen stays, and so does 404, whatever else the document has.
+        """
         result = map_texts(result, _hide_file)
-        wanted, text = _kind_of(result), _text_of(result)
+        wanted, text = status or _kind_of(result), _text_of(result)
         codes = [one.status for code, one in self.all.items() if code[0] == "4" and one.status not in (401, 429)]
-        order = [wanted, *sorted(codes, key=lambda code: (code in (404, 409, 403, 422), code))]
+        others = sorted(codes, key=lambda code: (code in (404, 409, 403, 422), code))
+        order = [wanted, *(others if status is None and wanted != 404 else ())]
         for status in order if codes or "default" in self.all else ():
             if (found := self.find(status)) and "json" in found.media and found.schema is not None:
                 for body in (result, *_fill(found.schema, text, tool)):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..contracts.contract import Contract, Invariant
+from ..contracts.derived import DerivedContract
 from ..contracts.language.examine import of_state
 from ..contracts.language.expression import Location, Origin
 from ..errors import ToolkitError, did_you_mean
@@ -220,7 +221,11 @@ def load_rules(parts: Parts, data: Mapping[str, Any], *, at: Mount | None = None
         check_known(name, made, f"{begin}contract")
         contract = Contract.load(
             _mounted(one, at), lets=lets, requires=data.get("requires"), where=where, origin=origin
-        ).fit(made[name].parameters, state=known)
+        )
+        if contract.is_derived:
+            made[name] = replace(made[name], derived=DerivedContract(contract.data, where))
+            continue
+        contract.fit(made[name].parameters, state=known)
         # one that only guards a call states no effect: what a server claims of the tool stays a claim
         is_read = {"returns", "observes"} & one.keys() and not one.get("effects")
         made[name] = replace(made[name], contract=contract, stated=made[name].stated or bool(is_read))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ..contracts.contract import Contract
+from ..contracts.derived import DerivedContract
 from ..state import Json, JsonObject
 from .lessons import Lessons
 
@@ -67,6 +68,7 @@ class ToolSpec:
         parameters: JSON Schema 2020-12 of the argument object.
         result: JSON Schema of a successful result; None where the source has none.
         effect: `read` or `write`; None where the source has neither, which is treated as a write.
+        derived: A contract that follows from a document alone: it answers in simulations, and refuses no real call.
         contract: Pre- and postconditions, effects and result as a function of the task state (ToolGate, section 3.2).
         examples: Given answers for matching arguments.
         simulate: `simulate(state, **args)`: answers from a copy of the task state, which it may change.
@@ -89,6 +91,7 @@ class ToolSpec:
     result: JsonObject | None = None
     effect: Effect | None = None
     contract: Contract | None = None
+    derived: DerivedContract | None = None
     examples: tuple[ToolExample, ...] = ()
     simulate: Callable[..., Any] | None = None
     real: Callable[..., Any] | None = None

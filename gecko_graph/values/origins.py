@@ -62,8 +62,8 @@ GIVEN, SUPPOSED = Mark(), Mark("chosen")
 
 
 def is_supposed(outcome: Outcome) -> bool:
-    """Return whether a model has made up what an outcome changes."""
-    return bool(outcome.get("invented") or outcome.get("supposed"))
+    """Return whether a model has made up what an outcome changes, or it follows from a document alone."""
+    return bool(outcome.get("invented") or outcome.get("supposed") or outcome.get("evidence") == "derived")
 
 
 @dataclass(slots=True)
@@ -175,7 +175,7 @@ class Ledger:
         """Apply what steps of an attempt have written, and return the ledger. Raises PatchConflict."""
         for number, step in enumerate(steps, first):
             if outcome := step.get("outcome"):
-                rung = outcome["rung"] if outcome.get("invented") or not is_supposed(outcome) else "model"
+                rung = "model" if outcome.get("supposed") and not outcome.get("invented") else outcome["rung"]
                 at = Mark(step=number, rung=rung, attempt=attempt, turn=turn)
                 at = at._replace(call=step["call"]["id"], tool=step["call"]["name"])
                 self.apply(outcome["patch"] or [], at._replace(kind="chosen") if is_supposed(outcome) else at)

@@ -17,6 +17,7 @@ from ..tools import Toolkit
 from ..values.difference import make_patch
 from ..values.digest import check_json
 from ..values.patch import apply_patch, booked_patch, overlap
+from .by_document import with_opened
 from .channels import AttemptState
 from .ladder import build_trace, run_concurrently
 from .made import gated_request
@@ -119,6 +120,7 @@ def commit(
     state = here.state
     proposed = outcome["patch"] or []
     patch = [] if request.tool.reads else proposed
+    outcome = with_opened(here, outcome)
     try:
         check_json(patch, what="the change")
         after = apply_patch(state, patch)

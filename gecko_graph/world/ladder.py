@@ -23,6 +23,7 @@ from ..tools import Toolkit
 from ..tools.spec import ToolSpec
 from ..values.digest import check_json, clone, digest
 from ..values.media import set_media_aside
+from .by_document import derived_rung
 from .channels import AttemptState, Proposal
 from .filled import Held, complete
 from .made import gated_request
@@ -40,6 +41,7 @@ RUNGS: Rungs = {
     "real": Rung("real", real_rung, simulated=False),
     "contract": CONTRACT,
     "python": Rung("python", python_rung),
+    "derived": Rung("derived", derived_rung),
     "example": Rung("example", example_rung),
     "model": Rung("model", model_rung, invents=True),
     "schema": Rung("schema", schema_rung, invents=True),
@@ -188,7 +190,7 @@ def _word(outcome: Outcome, request: RungRequest, ladder: Sequence[Rung]) -> Cli
     why = "".join(filled.get("places", {}).values())
     told = f"The call is refused: {why}. Give the tool's own error, with the status error."
     for rung in ladder if filled else ():
-        if rung.simulated and rung.name not in ("contract", "example", "schema"):  # these word no error
+        if rung.simulated and rung.name not in ("contract", "derived", "example", "schema"):  # these word no error
             reply = yield from run_rung(rung, replace(request, told=told))
             if isinstance(reply, Answer) and reply.status == "error":
                 made: Filled = {**filled, "rung": rung.name, "invented": rung.invents}

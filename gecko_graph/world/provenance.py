@@ -222,8 +222,8 @@ class _Trace:
         self._read_repeated(outcome["result"] if invented else None)
         for operation in (outcome["patch"] or ()) if written else ():
             for _, value in scalars(operation.get("value"), keys=True):
-                mark = Mark("chosen", "state", operation["path"], number, rung if invented else "model", attempt)
-                self._add(value, mark, invented=True)
+                by = rung if invented or not outcome.get("supposed") else "model"
+                self._add(value, Mark("chosen", "state", operation["path"], number, by, attempt), invented=True)
         self._unbooked.append((step, number, attempt))
         if self.ledger.has_doubts or is_supposed(outcome):  # before the first doubt nobody asks the ledger
             for each, at_step, at_attempt in self._unbooked:

@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from langchain_core.messages import ToolMessage
 
+from ..contracts.contract import Contract
 from ..contracts.language.sandbox import Hole
 from ..contracts.run import ContractAnswer, part_of
 from ..errors import EvaluationFailed, NotKnown, PatchConflict, StateError
@@ -41,7 +42,7 @@ from .rung import (
     standing,
     unchecked,
 )
-from .shown import forget_shown, note_shown
+from .shown import close_read, find_partly_known, forget_shown, note_shown
 
 
 def contract_rung(request: RungRequest) -> RungResult:
@@ -67,7 +68,7 @@ def contract_rung(request: RungRequest) -> RungResult:
     if answer.holes:
         where = "; ".join(f"{place or 'all of it'}: {why}" for place, why in answer.holes.items())
         return Pass(f"the contract leaves its result open: {where}", known=answer)
-    return Answer("ok", answer.result, answer.patch, more=standing(run))
+    return Answer("ok", answer.result, answer.patch, more=standing(run, answer))
 
 
 def _not_evaluated(request: RungRequest, failure: EvaluationFailed) -> RungResult:
@@ -248,18 +249,27 @@ def _anchor(value: Json, place: Sequence[str]) -> tuple[int, list[Json]]:
 
 def observes(request: RungRequest) -> bool:
     """Return whether the tool's contract says what a real result shows of the task state."""
-    return request.tool.contract is not None and "observes" in request.tool.contract.data
+    return _observing(request) is not None
+
+
+def _observing(request: RungRequest) -> Contract | None:
+    tool = request.tool
+    if tool.contract is not None and "observes" in tool.contract.data:
+        return tool.contract
+    return tool.derived.contract if tool.derived is not None and "observes" in tool.derived.data else None
 
 
 def observe(request: RungRequest, result: Json) -> JsonObject:
     """Return marks of a real result: what it shows of the state that is not in it yet, or why that is not known."""
     try:
-        run = open_contract(request)
-        after = note_shown(request.state, run.observe(result), run.shown(result))
-        found = make_patch(request.state, after, by_members=True)
+        run = open_contract(request, _observing(request))
+        patch = run.observe(result)
+        found = {**find_partly_known(request.state, run.found), **run.shown(result)}
+        after = close_read(note_shown(request.state, patch, found), patch)
+        seen = make_patch(request.state, after, by_members=True)
     except EvaluationFailed as failure:
         return {"unclear": [*request.unclear, f"what it shows cannot be evaluated: {failure}"]}
-    return {"observed": found} if found else {}
+    return {"observed": seen} if seen else {}
 
 
 def forget(request: RungRequest, toolkit: Toolkit) -> Patch:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gecko_graph.context import LADDER
+from gecko_graph.contracts.derived import DerivedContract
 from gecko_graph.tools.spec import ToolExample
 from gecko_graph.world.commit import commit
 from gecko_graph.world.ladder import climb
@@ -28,7 +29,8 @@ def everything(**less):
         "real": lambda: {"rate": 1.0},
         "contract": {"returns": {"rate": "{{ 2.0 }}"}},
         "simulate": lambda state: {"rate": 3.0},
-        "examples": (ToolExample({}, {"rate": 4.0}),),
+        "derived": DerivedContract({"evidence": {"status": "derived"}, "returns": {"rate": "{{ 4.0 }}"}}, "t"),
+        "examples": (ToolExample({}, {"rate": 5.0}),),
         "has_simulator": True,
     } | less
 
@@ -36,7 +38,7 @@ def everything(**less):
 @pytest.mark.parametrize("rung", LADDER)
 def test_the_best_rung_of_the_ladder_answers_and_says_so(question, told, rung):
     asked = question(**everything(), ladder=LADDER[LADDER.index(rung) :])
-    replies = [{"status": "ok", "result": {"rate": 5.0}}] if rung == "model" else []
+    replies = [{"status": "ok", "result": {"rate": 6.0}}] if rung == "model" else []
     outcome = told(climb(asked), replies).value
     assert outcome["rung"] == rung
     assert outcome["simulated"] == (rung != "real")

@@ -19,6 +19,7 @@ from ...state import Json
 from .builtin import BUILTINS, UNSET
 from .operators import equal, member, number
 from .sandbox import MAX_DEPTH, Fault, Missing, Scope, a_list, a_number, a_small_int, a_text, given, kind
+from .things import build
 
 _SECONDS: Final = {"weeks": 604_800, "days": 86_400, "hours": 3_600, "minutes": 60, "seconds": 1}
 _UNITS: Final = ("years", "months", *_SECONDS)
@@ -278,7 +279,7 @@ FUNCTIONS: dict[str, Function] = {
     "at": _at, "walk": _walk, "index": _index_of, "new_id": _new_id, "money": money,
     "random_int": _random_int, "random_float": _random_float, "trusted": _trusted,
     "date": lambda _, x: _written(_read(x, "date")[0], False), "time": _time, "between": _between, "shift": _shift,
-    "weekday": lambda _, x: _DAYS[_read(x, "weekday")[0].weekday()],
+    "weekday": lambda _, x: _DAYS[_read(x, "weekday")[0].weekday()], **build(splice),
 }  # fmt: skip
 TAKEN = frozenset(("at", "walk", "zip", "index", "range", "new_id", "money"))
 """Functions whose names no let may have; the others are words that a tool may have for its own values."""

@@ -70,7 +70,7 @@ class Scope:
 
     __slots__ = (
         *("_cpu", "_excused", "_made", "_room", "call_id", "deadline", "holes", "lets", "limits", "place", "seed"),
-        *("partial", "shows", "trusts", "unread", "values", "__weakref__"),
+        *("assumes", "doubts", "partial", "shows", "trusts", "unread", "values", "__weakref__"),
     )
 
     def __init__(
@@ -94,6 +94,10 @@ class Scope:
         """Root keys of collections of which reads have shown a part, with the fields of the parts shown whole."""
         self.shows: Mapping[str, str] = {}
         """By root key the reads that would show more."""
+        self.assumes = False
+        """Whether a thing counts as there of which nothing is known."""
+        self.doubts: list[str] = []
+        """What may make the values wrong that were found, for the mark of the result."""
         self._made: dict[str, int] = {}
         self.place = ""
         self.start()
@@ -194,6 +198,13 @@ class Hole:
     """A part of a result that the contract leaves open, with the reason."""
 
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Blank:
+    """A value that stands where nothing is known, so that a result has its form."""
+
+    value: Json
 
 
 def given(value: Any) -> Json:
@@ -312,7 +323,7 @@ def copy_json(scope: Scope, value: Any, depth: int = 0) -> Json:
             made.append(member)
         scope.take(size)
         return made if is_list else dict(zip(value, made, strict=True))
-    if type(given(value)) in _PLAIN or type(value) is Hole:
+    if type(given(value)) in _PLAIN or type(value) in (Hole, Blank):
         return cast("Json", value)
     raise Fault(f"{type(value).__name__} is not a JSON value")
 

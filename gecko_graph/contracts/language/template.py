@@ -6,8 +6,10 @@ value: {name: "{{ args.name }}", note: "by {{ args.user }}"}        # in any dep
 value: {for_each: state.orders.items(), as: [id, order], when: order.open, value: "{{ id }}"}
 value: {cases: [{when: args.all, value: []}, {value: "{{ item }}"}]}   # the first true one, else undefined
 value: {cases: [{when: known, value: 1}, {pass: not in the state}]}    # `pass`: the contract does not know
+value: {known: "{{ order }}", blank: {total: 0, lines: []}}            # `blank`: what stands where nothing is known
 ```
-An object with the key `for_each` or `cases` is always one of these forms; `{{ {'cases': 1} }}` makes one that is data.
+An object with the key `for_each` or `cases`, or with `blank` and perhaps `known`, is always one of these forms;
+`{{ {'cases': 1} }}` makes one that is data.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from .compiler import constant
 from .examine import ANY, LIST, TEXT, Plain, Shape, either, name_parts
 from .expression import Expression, Location, one_line
 from .operators import find_rounds, key_of
-from .sandbox import MAX_DEPTH, Fault, Hole, Missing, Scope, a_text, copy_json, given, kind, text
+from .sandbox import MAX_DEPTH, Blank, Fault, Hole, Missing, Scope, a_text, copy_json, given, kind, text
 from .syntax import is_name, is_template
 
 Raw = Callable[[Scope], Any]
@@ -33,10 +35,11 @@ ITEM = "item"
 class Template:
     """A JSON value with expressions to fill in; made by `load`."""
 
-    __slots__ = ("_raw", "expressions", "shape", "where")
+    __slots__ = ("_raw", "expressions", "has_blanks", "shape", "where")
 
     def __init__(self, raw: Raw, expressions: tuple[Expression, ...], where: str, shape: Shape = ANY) -> None:
         self._raw = raw
+        self.has_blanks = False
         self.expressions = expressions
         self.where = where
         self.shape = shape
@@ -46,7 +49,9 @@ class Template:
         """Check a value and everything in it. Raises ContractError."""
         loader = _Loader()
         raw, shape = loader.value(data, place, 0)
-        return cls(raw, tuple(loader.expressions), place.where, shape)
+        made = cls(raw, tuple(loader.expressions), place.where, shape)
+        made.has_blanks = loader.has_blanks
+        return made
 
     def raw(self, scope: Scope) -> Any:
         """Return the value inside the sandbox; it may be `Missing` as a whole. Raises EvaluationFailed."""
@@ -58,7 +63,8 @@ class Template:
     def fill(self, scope: Scope) -> Json:
         """Return the value as an independent copy in plain JSON. Raises EvaluationFailed."""
         try:
-            return copy_json(scope, self._raw(scope))
+            filled = copy_json(scope, self._raw(scope))
+            return strip_blanks(filled)[0] if self.has_blanks and scope.holes is None else filled
         except (Fault, RecursionError, MemoryError) as fault:
             raise EvaluationFailed(f"{self.where}: {fault}") from None
 
@@ -114,6 +120,7 @@ class _Loader:
 
     def __init__(self) -> None:
         self.expressions: list[Expression] = []
+        self.has_blanks = False
 
     def value(self, data: Any, place: Location, depth: int) -> Loaded:
         """Return the closure of a value, and what is known of it."""
@@ -144,6 +151,8 @@ class _Loader:
             return self._for_each(data, place, depth)
         if "cases" in data:
             return self._cases(data, place, depth)
+        if "blank" in data and data.keys() <= {"blank", "known"}:
+            return self._blank(data, place, depth)
         members, shapes = [], {}
         for key, member in data.items():
             there = place.at(str(key))
@@ -161,6 +170,12 @@ class _Loader:
             }
 
         return raw, Plain("an object", members=None if any(map(is_template, data)) else shapes)
+
+    def _blank(self, data: Mapping[str, Any], place: Location, depth: int) -> Loaded:
+        blank, _ = self.value(data["blank"], place.at("blank"), depth + 1)
+        known, _ = self.value(data.get("known"), place.at("known"), depth + 1)
+        self.has_blanks, is_beside = True, "known" in data
+        return lambda scope: _fill(known(scope), blank(scope)) if is_beside else Blank(given(blank(scope))), ANY
 
     def _list(self, data: list[Any] | tuple[Any, ...], place: Location, depth: int) -> Loaded:
         places = [place.at(number) for number in range(len(data))]
@@ -212,6 +227,27 @@ class _Loader:
         when = self._keep(place.at("when").compile(case["when"])) if "when" in case else None
         inner, shape = self.value(case[gives], place.at(gives), depth + 1)
         return (when, inner, shape) if gives == "value" else (when, _raise_not_known(inner), None)
+
+
+def _fill(known: Any, blank: Any) -> Any:
+    """Return what is known, with blanks for the members that it lacks."""
+    if not isinstance(known, dict) or not isinstance(blank, dict):
+        return known
+    lacking = {key: Blank(each) for key, each in blank.items() if key not in known}
+    return {**{key: _fill(each, blank.get(key)) for key, each in known.items()}, **lacking}
+
+
+def strip_blanks(value: Any, above: tuple[str, ...] = ()) -> tuple[Any, list[tuple[str, ...]]]:
+    """Return a value with its blanks as plain values, and where they stand."""
+    if type(value) is Blank:
+        return value.value, [above]
+    if not isinstance(value, dict | list):
+        return value, []
+    pairs = value.items() if isinstance(value, dict) else enumerate(value)
+    found = {key: strip_blanks(each, (*above, str(key))) for key, each in pairs}
+    places = [place for _, more in found.values() for place in more]
+    plain = {key: each for key, (each, _) in found.items()}
+    return plain if isinstance(value, dict) else list(plain.values()), places
 
 
 def _raise_not_known(reason: Raw) -> Raw:

@@ -1,0 +1,198 @@
+"""Functions on the things of the task state: whether one is there, which are there, what a call sends of one.
+
+What no call has made and no read has shown is unknown, by `runtime_state.shown` (`world/shown.py`): NotRead.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...errors import NotRead
+from ...state import RUNTIME, Json, JsonObject
+from ...values.patch import pointer
+from .sandbox import Missing, Scope, a_list, a_text, an_object, given
+
+OPEN = "open"
+"""Key of the runtime state: places that a write of unknown effect may have changed, with what may have."""
+
+_ORDER = re.compile(r"([-+]?)([\w.]+?)(?:[:\s_]+(asc|desc)(?:ending)?)?", re.IGNORECASE)
+_BEYOND = 900_000
+_NONE = Missing("the default")
+Splice = Callable[[Scope, Any], list[str | int]]
+
+
+def build(splice: Splice) -> dict[str, Callable[..., Any]]:
+    """Return the functions by name; `splice` reads a path."""
+
+    def has(scope: Scope, path: Any, unknown: Any = _NONE) -> Any:
+        keys = list(map(str, splice(scope, path)))
+        _, depth, is_known = _find(scope, keys)
+        is_known = is_known and (scope.trusts is None or scope.trusts([*keys[:depth], "-"]))
+        if depth == len(keys) or is_known:
+            return depth == len(keys)
+        return unknown if unknown is not _NONE else scope.assumes or _refuse(keys)
+
+    def thing(scope: Scope, path: Any, key: Any) -> Any:
+        keys = list(map(str, splice(scope, path)))
+        value, depth, is_known = _find(scope, keys)
+        if depth < len(keys):
+            return {} if is_known or scope.assumes else _refuse(keys)
+        _doubt(scope, pointer(keys))
+        return _keyed(value, keys[-1], key)
+
+    def things(scope: Scope, path: Any, key: Any, filters: Any, blank: Any) -> list[Json]:
+        keys, wanted = list(map(str, splice(scope, path))), _sent(filters)
+        value, depth, is_known = _find(scope, keys)
+        parts = _marks(scope).get(pointer(keys))
+        is_shown = parts is None or any(part and part.items() <= wanted.items() for part in parts)
+        if not (is_known if depth < len(keys) else is_shown) and not scope.assumes:
+            _refuse(keys)
+        held = an_object(value, "things") if depth == len(keys) else {}
+        _doubt(scope, pointer(keys), is_all=True)
+        scope.take_items(len(held))
+        found = (_keyed(each, name, key) for name, each in held.items() if isinstance(each, dict))
+        return [each for each in found if all(_fits(scope, {**blank, **each}, *one) for one in wanted.items())]
+
+    def new_number(scope: Scope, path: Any) -> int:
+        keys = list(map(str, splice(scope, path)))
+        value, depth, is_known = _find(scope, keys)
+        held = value if depth == len(keys) and isinstance(value, dict) else {}
+        numbers = [int(key) for key in held if key.isdecimal()]
+        first = 0 if is_known and pointer(keys) not in _marks(scope) else _BEYOND  # else it may be another thing's
+        last: int = _marks(scope, "serial").get(pointer(keys), 0)
+        return max([first, last, *numbers]) + 1
+
+    return {
+        "exists_at": has, "thing_at": thing, "things_at": things, "new_number": new_number,
+        "sent_as": _given, "merged": _merge, "page_of": _page, "clock_or": _clock,
+        "ordered_by": _ordered, "in_doubt": _doubted, "pointer_to": lambda scope, path: pointer(splice(scope, path)),
+    }  # fmt: skip
+
+
+def _find(scope: Scope, keys: Sequence[str]) -> tuple[Any, int, bool]:
+    """Return what is known on the way to a place, how many keys lead to it, and whether all is known there."""
+    scope.tick()
+    return look(scope.values["state"], keys)
+
+
+def look(state: JsonObject, keys: Sequence[str]) -> tuple[Any, int, bool]:
+    """Return what stands on the way to a place, how many keys lead to it, and whether it is known that no more do."""
+    value: Any = state
+    for depth, key in enumerate(keys):
+        if not isinstance(value, dict) or key not in value:
+            parts = marks_of(state).get(pointer(keys[:depth]))
+            return value, depth, depth > 0 and (parts is None or {"": key} in parts)
+        value = value[key]
+    return value, len(keys), True
+
+
+def marks_of(state: JsonObject, key: str = "shown") -> dict[str, Any]:
+    """Return what the runtime state says of places: what is known of collections, or what is `open`."""
+    runtime = state.get(RUNTIME)
+    return (runtime.get(key) if isinstance(runtime, dict) else None) or {}
+
+
+def _marks(scope: Scope, key: str = "shown") -> dict[str, Any]:
+    return marks_of(scope.values["state"], key)
+
+
+def _refuse(keys: Sequence[str]) -> Any:
+    raise NotRead(f"nothing has shown {pointer(keys)}")
+
+
+def _doubt(scope: Scope, at: str, *, is_all: bool = False) -> None:
+    """Note what a write of unknown effect may have changed of a thing, or of the things below a place."""
+    for place, by in _marks(scope, OPEN).items():
+        if f"{at}/".startswith(f"{place}/") or (is_all and place.startswith(f"{at}/")):
+            scope.doubts.append(f"{by} may have changed it")
+
+
+def _doubted(scope: Scope, value: Any, why: Any) -> Any:
+    """Return a value, marked where something was sent that nothing explains."""
+    scope.doubts += [f"{name} is not applied" for name in an_object(why, "doubted")]
+    return value
+
+
+def _keyed(value: Any, name: str, key: Any) -> Any:
+    """Return a thing with the member that names it, of which the state may have the key alone: `{'id': 0}`."""
+    for member, like in an_object(key, "the key of a thing").items() if isinstance(value, dict) else ():
+        if member not in value:
+            return {member: int(name) if type(like) is int and name.isdecimal() else name, **value}
+    return value
+
+
+def _given(scope: Scope, names: Any) -> JsonObject:
+    """Return the arguments that a call really gives, null ones too, under other names."""
+    args = scope.values["call"]["args"]
+    return {field: args[name] for name, field in an_object(names, "sent").items() if name in args}
+
+
+def _sent(filters: Any) -> JsonObject:
+    return {name: each for name, each in an_object(filters, "things").items() if each not in (None, "", [])}
+
+
+def _merge(scope: Scope, *parts: Any) -> JsonObject:
+    """Return an object with the members of all, the last one's first; of those that a list names the inner ones too."""
+    *objects, last = parts
+    deep = last if isinstance(last, list) else []
+    found: JsonObject = {}
+    for each in (an_object(one, "merge") for one in (objects if deep else parts)):
+        scope.take_items(len(each))
+        pairs = ((name, found.get(name), each.get(name)) for name in deep)
+        inner = {name: {**old, **new} for name, old, new in pairs if isinstance(old, dict) and isinstance(new, dict)}
+        found = {**found, **each, **inner}
+    return found
+
+
+def _clock(scope: Scope, otherwise: Any) -> str:
+    """Return the state's clock, or a text if it has none."""
+    now = scope.values.get("now", otherwise)
+    return a_text(otherwise if type(now) is Missing else now, "clock")
+
+
+def _fits(scope: Scope, item: JsonObject, name: str, wanted: Json) -> bool:
+    """Return whether a thing has a value, or one of several; `~name` looks for a part of a text, "" in all of them."""
+    scope.tick()
+    if not name or name[0] == "~":
+        texts = [item.get(name[1:])] if name else [*item.values()]
+        return any(str(wanted).lower() in each.lower() for each in texts if isinstance(each, str))
+    there = item.get(name)
+    held = {_plain(each) for each in (there if isinstance(there, list) else [there])}
+    return any(_plain(each) in held for each in (wanted if isinstance(wanted, list) else [wanted]))
+
+
+def _plain(value: Json) -> str:
+    return str(value).lower() if isinstance(value, bool) else repr(value) if isinstance(value, dict) else str(value)
+
+
+def _page(_: Scope, items: Any, limit: Any, offset: Any = None, number: Any = None, after: Any = None) -> list[Json]:
+    """Return a part of a list: `limit` items from an offset, on a page counted from 1, or after a thing's [key, id]."""
+    found, size = a_list(items, "page"), limit if type(limit) is int and limit > 0 else None
+    first = offset if type(offset) is int and offset > 0 else 0
+    if type(number) is int and number > 1 and size is not None:
+        first = (number - 1) * size
+    if isinstance(after, list) and after[1] is not None:
+        at = (index for index, each in enumerate(found) if isinstance(each, dict) and each.get(after[0]) == after[1])
+        first = next(at, -1) + 1
+    return found[first : None if size is None else first + size]
+
+
+def _ordered(scope: Scope, items: Any, by: Any, direction: Any = None) -> list[Json]:
+    """Return things in an order as requests name it: `-price`, `price:desc`, or a name and a direction."""
+    found = a_list(items, "ordered")
+    named = _ORDER.fullmatch(a_text(by, "ordered")) if by is not None else None
+    sign, field, way = named.groups() if named else ("", "", None)
+    is_down = sign == "-" or str(way or given(direction) or "").lower().startswith(("desc", "-1"))
+    scope.take_items(len(found))
+    names = {name for each in found if isinstance(each, dict) for name in each if name.lower() == field.lower()}
+    if not names:  # in the order in which they were made
+        return found[::-1] if is_down else found
+    name = field if field in names else min(names)
+    have = [each for each in found if isinstance(each, dict) and each.get(name) is not None]
+    return sorted(have, key=lambda each: _rank(each[name]), reverse=is_down) + [x for x in found if x not in have]
+
+
+def _rank(value: Json) -> tuple[int, Any]:
+    return (0, value) if isinstance(value, int | float) else (1, str(value))

@@ -1,0 +1,393 @@
+"""Contracts that follow from the kinds of operations: data as a person writes it, with the status `derived`."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from ..contracts.derived import DerivedContract
+from ..state import Json, JsonObject
+from ..tools import Toolkit
+from .blanks import YES, around, as_key, blank_of, blanks_of, new_key, with_blanks
+from .kinds import STATEFUL, Kind, counter_of, find_kinds, names_item
+from .paths import VAR, Operation, Paths, Things, name_of
+from .shapes import Shape, matching, plain, singular
+
+LIMIT = frozenset(("limit", "perpage", "pagesize", "take", "maxresults", "size", "top"))
+OFFSET = frozenset(("offset", "skip", "start", "startindex"))
+PAGE = frozenset(("page", "pagenumber"))
+AFTER = frozenset(("after", "startingafter"))
+ORDER = frozenset(("sort", "sortby", "orderby", "order", "ordering"))
+WAY = frozenset(("direction", "sortdirection", "sortorder", "orderdirection"))
+SEARCH = frozenset(("q", "query", "search", "text", "keyword", "keywords", "term"))
+FREE = frozenset(("fields", "expand", "include", "pretty", "format", "view", "pagetoken", "cursor", "select"))
+"""Names of members of requests, without case and separators; the last change only what is shown of a thing."""
+
+_PART = re.compile(r"\b(part of|contain|substring|partial|start(s|ing)? with|prefix|fuzzy)", re.IGNORECASE)
+_MERGES = re.compile(r"\bmerge", re.IGNORECASE)
+_NOTHING = Shape(True, None)
+
+
+@dataclass(frozen=True)
+class Derived:
+    """What the document of a toolkit tells of its operations.
+
+    Args:
+        kinds: What each operation does, and why, by the tool's name.
+        left_out: Why an operation of a known kind has no contract.
+        file: A file of contracts, for `Toolkit.with_contracts`.
+    """
+
+    kinds: Mapping[str, Kind]
+    left_out: Mapping[str, str]
+    file: JsonObject
+    given: Collection[str] = ()
+    """The root keys of the state that was given."""
+
+    @property
+    def made(self) -> list[str]:
+        """The root keys of the state under which operations make things: a service without things has them empty."""
+        return sorted(key for key, is_made in self._roots().items() if is_made)
+
+    @property
+    def summary(self) -> list[str]:
+        """What was derived, and of what nothing is known, in lines."""
+        counts = Counter(kind.word for name, kind in self.kinds.items() if name in self.file["contracts"])
+        words = ", ".join(f"{word} {count}" for word, count in counts.most_common())
+        others = ", ".join(
+            sorted(key for key, is_made in self._roots().items() if not is_made and key not in self.given)
+        )
+        lines = {
+            f"a state was derived from the document (--no-derive leaves it out): {words}": bool(counts),
+            f"empty until something is made: {', '.join(self.made)}": bool(self.made),
+            f"no operation makes these, so what is read of them is made up: {others}": bool(others),
+        }
+        return [line for line, is_told in lines.items() if is_told]
+
+    def _roots(self) -> dict[str, bool]:
+        things = (kind.things for name, kind in self.kinds.items() if kind.things and name in self.file["contracts"])
+        return {(one.of or one).root: (one.of or one).is_made for one in things}
+
+
+def derive_contracts(toolkit: Toolkit, state: JsonObject | None = None) -> Derived:
+    """Return what the paths, schemas and names of tools tell of a state that they share. Pure.
+
+    Args:
+        toolkit: The tools, of an OpenAPI document or with names such as `create_issue`.
+        state: The task state that calls begin from: contracts take its keys, or are left out.
+
+    Returns:
+        The kind of each operation, with the reason, and contracts with the status `derived`: they answer in
+        simulations, refuse no real call, and give way to every contract that a person wrote or real calls established.
+    """
+    paths, left, contracts = Paths(toolkit), dict[str, str](), JsonObject()
+    kinds, shaped = find_kinds(paths), _find_roots(toolkit, state)
+    for things in paths.things.values():
+        alike = (key for key in shaped if plain(singular(key)) == plain(singular(things.name)))
+        things.root = next(alike, things.name)
+    for one in paths.operations:
+        kind, name = kinds[one.tool.name], one.tool.name
+        if why := _find_hindrance(kind, shaped):
+            left[name] = why
+        elif data := _Writer(paths, one, kind).write():
+            because = {"status": "derived", "kind": kind.word, "why": kind.why}
+            contracts[name] = {"evidence": because | ({"by": "name"} if one.by_name else {}), **data}
+        elif kind.word in STATEFUL:
+            left[name] = "the document does not say enough of its answer"
+    return Derived(kinds, left, {"contracts": contracts}, tuple(state or ()))
+
+
+def add_derived(toolkit: Toolkit, state: JsonObject | None = None) -> tuple[Toolkit, Derived]:
+    """Return a toolkit with what is derived of its tools that nothing was derived of yet, and what that is."""
+    found = derive_contracts(toolkit, state)
+    made = {name: DerivedContract(data, f"derived of {name}") for name, data in found.file["contracts"].items()}
+    bare = (tool for tool in toolkit if tool.name in made and tool.derived is None)
+    return toolkit.replace(*(replace(tool, derived=made[tool.name]) for tool in bare)), found
+
+
+def _find_roots(toolkit: Toolkit, state: JsonObject | None) -> dict[str, bool]:
+    """Return the root keys of a state, its schema and written contracts, and whether they hold objects by keys."""
+    schema = (toolkit.state_schema or {}).get("properties", {})
+    found = dict.fromkeys(toolkit.state_keys, True)
+    found |= {key: Shape(each, toolkit.state_schema).types <= {"object"} for key, each in schema.items()}
+    for key, each in (state or {}).items():
+        found[key] = isinstance(each, dict) and all(isinstance(one, dict) for one in each.values())
+    return found
+
+
+def _find_hindrance(kind: Kind, shaped: Mapping[str, bool]) -> str:
+    """Return why nothing can be derived of an operation whose kind is known; "" if something can."""
+    things = kind.things.of or kind.things if kind.things else None
+    if things is None or kind.word == "action":
+        return ""
+    if not shaped.get(things.root, True):
+        return f"the state keeps {things.root} otherwise than as objects by their keys"
+    return "" if things.key else "no member of an item names it"
+
+
+def _arg(name: str) -> str:
+    return f"args[{name!r}]"
+
+
+def _text(expression: str) -> str:
+    return f"{{{{ {expression} }}}}"
+
+
+def _place(root: str, names: Iterable[str]) -> str:
+    return f"[{', '.join([repr(root), *map(_arg, names)])}]"
+
+
+def _exists(place: str, things: Things) -> JsonObject:
+    return {"check": f"exists_at({place})", "error": f"{things.singular} not found", "status": 404}
+
+
+class _Writer:
+    """Writes the contract of one operation, by the method that is called as its kind."""
+
+    def __init__(self, paths: Paths, one: Operation, kind: Kind) -> None:
+        self.paths, self.one, self.kind, self.result = paths, one, kind, one.result
+        self.things: Things = (kind.things.of or kind.things) if kind.things else Things((), "", _NOTHING)
+        self.key, self.depth = self.things.key or "", self.things.slot.count(VAR)
+        self.shelf, self.id = _place(self.things.root, one.variables[: self.depth]), ""
+        self.let: JsonObject = {}
+        self.requires = [*self._above()]
+        self.where = one.result.holds(self.things.fields) if self.things.fields else None
+        if any(plain(name) in YES for name in one.result.fields.keys() - self.things.fields.keys()):
+            self.where = None  # it says that the thing is gone, not what it was
+
+    @property
+    def named(self) -> str:
+        """What names a thing, with a value of its type, as an expression."""
+        types = self.things.fields.get(self.key, _NOTHING).types
+        return repr({self.key: 0 if types & {"integer", "number"} else ""})
+
+    def write(self) -> JsonObject | None:
+        """Return the contract without its evidence; None if there is none."""
+        write = getattr(self, f"_{self.kind.word.replace(' ', '_')}", None)
+        written = write() if write else None
+        parts = {"let": self.let, "requires": self.requires, **(written or {})}
+        return written and {key: each for key, each in parts.items() if each not in ({}, [])}
+
+    def _above(self) -> Iterator[JsonObject]:
+        """Yield that the things exist that the path leads through, as far as an operation makes them."""
+        for above, depth in self.paths.above(self.one.slot):
+            if above.is_made and not above.of and above not in (self.things, self.kind.things):
+                yield _exists(_place(above.root, self.one.variables[:depth]), above)
+
+    def _find(self) -> None:
+        """Let `place` be where the thing is that the call is about, which must exist."""
+        by, is_in_path = self.kind.things, len(self.one.variables) > self.depth
+        named = "" if is_in_path else names_item(self.one, self.things) or ""
+        name = _arg(self.one.variables[self.depth] if is_in_path else self.one.sent[named])
+        if by and by.of:  # another key of the same things
+            self.let["found"] = _text(f"things_at({self.shelf}, {self.named}, {{{by.key!r}: {name}}}, {{}})")
+            name = f"at(found, [0, {self.key!r}], '')"
+        self.id, self.let["place"] = name, _text(f"[{self.shelf}, {name}]")
+        self.requires.append(_exists("place", self.things))
+
+    # results and what is sent ----------------------------------------------------------------------------------------
+
+    def _thing(self, value: str = "") -> Json:
+        """Return the result of a call about a thing: the thing, its key, or blanks."""
+        if self.where is not None or (self.kind.word == "read" and self.result.fields):
+            blank = blanks_of(self.result.at(self.where or ()), leave=self.key)
+            value = value or f"thing_at(place, {self.named})"
+            return around(self.result, self.where or (), with_blanks(_text(value), blank))
+        if not (self.result.types or self.result.fields):
+            return None
+        by = {plain(name): name for name in self.result.fields}
+        named = by.get(plain(self.key)) or by.get(plain(self.things.variable))
+        if named and self.id:
+            return with_blanks({as_key(named): _text(self.id)}, blanks_of(self.result, leave=named))
+        return with_blanks({}, blank_of(self.result))
+
+    def _sent(self) -> tuple[str, list[str], str]:
+        """Return the expression of what a call sends of a thing, the fields that it may send, and those it merges."""
+        one, fields = self.one, self.things.fields
+        where = one.body.holds(fields) or ()
+        if "" in one.sent and not one.body.fields:  # bytes, or a text
+            return "{}", [], ""
+        if where or "" in one.sent:
+            way = [one.sent[""], *where] if "" in one.sent else [one.sent[where[0]], *where[1:]]
+            names = [*one.body.at(where).fields]
+            return f"at(args, {way!r}, {{}})", names, ", ['attributes']" if "attributes" in names else ""
+        pairs = matching(one.body.fields, fields).items()
+        found = {one.sent[wire]: field for wire, field in pairs if one.body.fields[wire].may_be(fields[field])}
+        about = {field: str(one.parameters.fields[arg].first("description")) for arg, field in found.items()}
+        deep = [field for field, text in about.items() if _MERGES.search(text)]
+        return f"sent_as({found!r})", [*found.values()], f", {deep!r}" if deep else ""
+
+    def _defaults(self) -> JsonObject:
+        pairs = matching(self.one.body.fields, self.things.fields).items()
+        found = {field: self.one.body.fields[wire].first("default") for wire, field in pairs}
+        return {field: each for field, each in found.items() if each is not None}
+
+    def _base(self) -> str:
+        """Return the members of a thing that its path gives, and its key, as an expression."""
+        by = {plain(name): name for name in self.things.fields}
+        given = {by.get(plain(wire)): _arg(name) for wire, name in self.one.wires[: self.depth]}
+        known = [f"{name!r}: {arg}" for name, arg in given.items() if name and name != self.key]
+        return f"{{{', '.join([*known, f'{self.key!r}: {self.id}'])}}}"
+
+    def _asked(self, names: frozenset[str]) -> str:
+        found = next((arg for wire, arg in self.one.asked.items() if plain(wire) in names), None)
+        return _arg(found) if found else "None"
+
+    def _shapes(self, names: frozenset[str]) -> list[Shape]:
+        return [self.one.parameters.fields[arg] for wire, arg in self.one.asked.items() if plain(wire) in names]
+
+    def _filter_of(self, arg: str, field: str) -> str:
+        """Return a field with a mark before it if the document says that a part of its text is enough."""
+        shape = self.one.parameters.fields[arg]
+        texts = (self.one.tool.description, shape.first("description"))
+        is_part = shape.types == {"string"} and not shape.first("enum") and any(_PART.search(str(one)) for one in texts)
+        return f"~{field}" if field and is_part else field
+
+    def _filter(self) -> None:
+        """Let `found` be the things with the values that a call asks for; what nothing explains leaves a doubt."""
+        by, pairs, unread = {plain(name): name for name in self.things.fields}, dict[str, str](), JsonObject()
+        for wire, arg in self.one.asked.items():
+            name, pages = plain(wire), LIMIT | OFFSET
+            field = by.get(name) or by.get(plain(singular(wire)))
+            if name in SEARCH or (field and name not in pages):
+                pairs[self._filter_of(arg, "" if name in SEARCH else field or "")] = _arg(arg)
+            elif name not in pages | PAGE | AFTER | ORDER | WAY | FREE:
+                unread[arg] = arg
+        if self.kind.by:
+            pairs[self.kind.by] = _arg(self.one.variables[-1])
+        blank = {name: each for name, each in blanks_of(self.things.shape).items() if name in pairs}
+        blank = {name: each for name, each in blank.items() if isinstance(each, str | int) and "{{" not in str(each)}
+        filters = ", ".join(f"{name!r}: {arg}" for name, arg in pairs.items())
+        found = f"things_at({self.shelf}, {self.named}, {{{filters}}}, {blank!r})"
+        self.let["found"] = _text(f"in_doubt({found}, sent_as({unread!r}))" if unread else found)
+        is_whole = (
+            not unread
+            and not any(name[:1] in ("", "~") for name in pairs)
+            and all(self._asked(each) == "None" for each in (LIMIT, PAGE, AFTER))
+        )
+        self.part: Json = {name: _text(arg) for name, arg in pairs.items()} if is_whole else None
+
+    # kinds -----------------------------------------------------------------------------------------------------------
+
+    def _list(self) -> JsonObject | None:
+        if self.one.lists is None:
+            return None
+        self._filter()
+        after = f"[{self.key!r}, {self._asked(AFTER)}]"
+        number = self._asked(PAGE)
+        if any(0 in (each.first("default"), each.first("minimum")) for each in self._shapes(PAGE)):
+            number = f"({number} or 0) + 1"
+        pages = ", ".join([self._asked(LIMIT), self._asked(OFFSET), number, after])
+        shown = f"page_of(ordered_by(found, {self._asked(ORDER)}, {self._asked(WAY)}), {pages})"
+        if self.result.listed is None:  # an object of things by their keys
+            return {"returns": _text(f"{{str(each[{self.key!r}]): each for each in {shown}}}")}
+        where = self.result.listed[0]
+        each = with_blanks("{{ each }}", blanks_of(self.one.lists, leave=self.key))
+        result = around(self.result, where, {"for_each": shown, "as": "each", "value": each}, "{{ len(found) }}")
+        place = _text(f"[{self.shelf}, each[{self.key!r}]]")
+        seen = {"for_each": f"at(result, {[*where]!r})", "as": "each", "of": _text(self.shelf), "part": self.part}
+        return {"returns": result, "observes": [{**seen, "op": "add", "path": place, "value": "{{ each }}"}]}
+
+    def _count(self) -> JsonObject:
+        self._filter()
+        return {"returns": around(self.result, counter_of(self.result) or (), "{{ len(found) }}")}
+
+    def _read(self) -> JsonObject | None:
+        self._find()
+        seen = {"op": "add", "path": "{{ place }}", "value": _text(f"at(result, {[*(self.where or ())]!r})")}
+        return {"returns": self._thing(), "observes": [seen]} if self.result.fields else None
+
+    def _create(self) -> JsonObject:
+        shape, named = self.things.fields.get(self.key, _NOTHING), names_item(self.one, self.things)
+        new, effects = _text(new_key(shape, f"{self.things.singular[:4].lower()}_", self.shelf)), list[JsonObject]()
+        if "new_number" in new:
+            place = ["runtime_state", "serial", _text(f"pointer_to({self.shelf})")]
+            effects = [{"op": "add", "path": place, "value": "{{ id }}"}]
+        self.id, self.let = "id", {"id": new, "place": _text(f"[{self.shelf}, id]")}
+        if named:
+            given = f"at(args, {[self.one.sent[''], named] if '' in self.one.sent else [self.one.sent[named]]!r}, None)"
+            own = {"when": f"{given} not in [None, '', 0]", "value": _text(given)}
+            self.let["id"] = {"cases": [own, {"value": new}]}
+        self._refuse_twice(named)
+        item = _text(f"merged({self._defaults()!r}, {self._base()}, {self._sent()[0]}, {{{self.key!r}: id}})")
+        below = [{"op": "add", "path": self._below(each), "value": {}} for each in self.paths.below(self.things)]
+        effects = [{"op": "add", "path": "{{ place }}", "value": item}, *below, *effects]
+        return {"effects": effects, "returns": self._thing()}
+
+    def _refuse_twice(self, named: str | None) -> None:
+        """Require that a thing is new: by the key that a call may give, or by the name beside a documented 409."""
+        exists = {"error": f"{self.things.singular} already exists", "status": 409}
+        binding, pairs = self.one.tool.binding, matching(self.one.body.fields, self.things.fields).items()
+        unique = [pair for pair in pairs if pair[1] in ("name", "slug", "key", "email", "username")]
+        if named:
+            self.requires.append({"check": "not exists_at(place, False)", **exists})
+        elif binding and "409" in binding.responses and unique and unique[0][0] in self.one.sent:
+            filters = f"{{{unique[0][1]!r}: {_arg(self.one.sent[unique[0][0]])}}}"
+            self.requires.append({"check": f"things_at({self.shelf}, {self.named}, {filters}, {{}}) == []", **exists})
+
+    def _below(self, each: Things) -> str:
+        return _text(
+            f"[{each.root!r}, {''.join(_arg(name) + ', ' for name in self.one.variables[: self.depth])}{self.id}]"
+        )
+
+    def _update(self) -> JsonObject:
+        self._find()
+        sent, names, deep = self._sent()
+        old = "at(state, place, {})"
+        if self.kind.word == "replace":
+            old = f"{{k: v for k, v in {old}.items() if k not in {names!r}}}, {self._defaults()!r}"
+        base = self._base() if self.kind.word == "upsert" else f"{{{self.key!r}: {self.id}}}"
+        merged = _text(f"merged({base}, {old}, {sent}{deep})")
+        return {"effects": [{"op": "add", "path": "{{ place }}", "value": merged}], "returns": self._thing()}
+
+    _replace = _update
+
+    def _upsert(self) -> JsonObject:
+        written = self._update()
+        self.requires.pop()  # it makes what is not there
+        return written
+
+    def _remove(self) -> JsonObject:
+        self._find()
+        self.let["old"] = _text(f"thing_at(place, {self.named})")
+        below = [{"op": "gone", "path": self._below(each)} for each in self.paths.below(self.things)]
+        return {"effects": [{"op": "gone", "path": "{{ place }}"}, *below], "returns": self._thing("old")}
+
+    def _remove_all(self) -> JsonObject:
+        return {"effects": [{"op": "add", "path": _text(self.shelf), "value": {}}], "returns": self._thing("{}")}
+
+    def _read_one(self) -> JsonObject:
+        shape = self.paths.slots[self.one.slot]["get"].result
+        self.let = {"place": _text(_place(name_of(self.one.slot), self.one.variables))}
+        self.things, known = Things((), "", shape), with_blanks("{{ thing_at(place, {}) }}", blanks_of(shape))
+        if self.kind.word == "read one":
+            self.requires.append({"check": "exists_at(place)", "pass": "nothing has set it"})
+            return {"returns": known, "observes": [{"op": "add", "path": "{{ place }}", "value": "{{ result }}"}]}
+        is_same = self.result.holds(shape.fields) == () and self.kind.word != "remove one"
+        has_result = bool(self.result.types or self.result.fields)
+        shown = known if is_same else with_blanks({}, blank_of(self.result)) if has_result else None
+        sent, _, deep = self._sent()
+        value = _text(f"merged(at(state, place, {{}}), {sent}{deep})")
+        changed = {"op": "add", "path": "{{ place }}", "value": value}
+        gone = {"op": "gone", "path": "{{ place }}"}
+        return {"effects": [gone if self.kind.word == "remove one" else changed], "returns": shown}
+
+    _update_one = _remove_one = _read_one
+
+    def _action(self) -> JsonObject | None:
+        """Return that a write of unknown effect leaves open what it is about, and what is above it."""
+        above = [(one, depth) for one, depth in self.paths.above(self.one.slot) if not one.of]
+        places = [_place(one.root, self.one.variables[:depth]) for one, depth in above]
+        shown: Json = {"cases": [{"pass": "the document does not say what it does"}]}
+        if self.kind.things and self.kind.things.slot == self.one.slot:
+            places.append(_place(self.kind.things.root, self.one.variables))
+        elif above and (where := self.result.holds(above[-1][0].fields)) is not None:
+            self.where, self.things, self.key = where, above[-1][0], above[-1][0].key or ""
+        if self.key and self.where is not None and self.key in self.result.at(self.where).fields and above:
+            shown = self._thing(f"thing_at({places[-1]}, {self.named})")  # what is known of it, in doubt from now on
+        marks = [["runtime_state", "open", _text(f"pointer_to({place})")] for place in places]
+        self.let = {}
+        opened = [{"op": "add", "path": mark, "value": _text(repr(self.one.tool.name))} for mark in marks]
+        return {"effects": opened, "returns": shown} if opened else None

@@ -1,0 +1,325 @@
+"""The things that a toolkit's paths, or its tools' names, are about: collections, their items, what names an item."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from ..tools.spec import ToolSpec
+from .shapes import IDENTIFYING, Shape, plain, singular
+
+Slot = tuple[str, ...]
+"""The segments of a path, with `{}` for a variable."""
+
+VAR = "{}"
+WORDS: Mapping[str, frozenset[str]] = {
+    "post": frozenset(("create", "add", "new", "insert")),
+    "patch": frozenset(("update", "edit", "modify")),
+    "delete": frozenset(("delete", "remove", "destroy")),
+    "get": frozenset(("get", "show", "view", "fetch", "retrieve", "read", "detail", "details")),
+}
+"""By method, the verbs that mean the same in a path or in a tool's name."""
+
+LISTING = frozenset(("list", "all", "index", "search", "find", "query", "filter", "paginate"))
+COUNTING = frozenset({"count", "total"})
+_VARIABLE = re.compile(r"\{([^{}]+)\}")
+_KEYS = re.compile(r"^(\w+)\(['\"]?(\{[^{}]+\})['\"]?\)$")
+_EMPTY = re.compile(r"api|rest|v\d+[a-z0-9.]*|\d+(\.\d+)*", re.IGNORECASE)
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+
+@dataclass
+class Operation:
+    """A tool where it stands: its method, its path with `{}` for each variable, the arguments that these are."""
+
+    tool: ToolSpec
+    method: str
+    slot: Slot
+    variables: tuple[str, ...]
+    by_name: bool = False
+    """Whether its name alone says where it stands, as an MCP tool's."""
+
+    @property
+    def places(self) -> Mapping[str, tuple[str, str]]:
+        """Where its arguments travel, and their names there."""
+        return self.tool.binding.places if self.tool.binding else {}
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether a success has content, be it bytes."""
+        responses = self.tool.binding.responses if self.tool.binding else {}
+        return any(each.get("media") for code, each in responses.items() if code.startswith("2"))
+
+    @cached_property
+    def result(self) -> Shape:
+        """What it answers."""
+        return Shape.of(self.tool.result)
+
+    @cached_property
+    def parameters(self) -> Shape:
+        """What it takes."""
+        return Shape.of(self.tool.parameters)
+
+    @cached_property
+    def sent(self) -> dict[str, str]:
+        """The members of its body by their names on the wire, with the arguments that they are; "" for a whole body."""
+        if self.by_name:
+            return {name: name for name in self.parameters.fields if name not in self.variables}
+        return {wire: name for name, (place, wire) in self.places.items() if place == "body"}
+
+    @property
+    def wires(self) -> list[tuple[str, str]]:
+        """The variables of its path: the word in the path, and the argument."""
+        return [(self.places.get(name, ("", name))[1], name) for name in self.variables]
+
+    @cached_property
+    def asked(self) -> dict[str, str]:
+        """What it is asked by: the query's and, of a search, the body's members, with their arguments."""
+        return {wire: name for name, (place, wire) in self.places.items() if place == "query"} | self.sent
+
+    @cached_property
+    def body(self) -> Shape:
+        """What it is sent."""
+        whole = self.sent.get("")
+        fields = self.parameters.fields
+        if whole is not None:
+            return fields[whole]
+        shape = Shape(True, None)
+        shape.fields = {wire: fields[name] for wire, name in self.sent.items() if name in fields}
+        shape.required = frozenset(wire for wire, name in self.sent.items() if name in self.parameters.required)
+        shape.types = frozenset({"object"})
+        return shape
+
+    @cached_property
+    def lists(self) -> Shape | None:
+        """What the things are that it answers with a list or a map of; None where it does not."""
+        found = self.result.listed
+        return found[1] if found else self.result.mapped
+
+
+@dataclass
+class Things:
+    """A collection: where it and its items stand, and what an item is."""
+
+    slot: Slot
+    name: str
+    shape: Shape
+    variable: str = ""
+    """The path's word for what names an item."""
+    key: str | None = None
+    """The member of an item that names it."""
+    of: Things | None = None
+    """The collection of which this is only another way to an item: `/flows/name/{name}`."""
+    is_made: bool = False
+    """Whether an operation makes items."""
+    singular: str = ""
+    root: str = ""
+    """The key of the state that holds them."""
+    at: Mapping[str, Operation] = field(default_factory=dict)
+    """What is done with the whole of it, by method."""
+    each: Mapping[str, Operation] = field(default_factory=dict)
+    """What is done with an item, by method."""
+
+    @property
+    def fields(self) -> Mapping[str, Shape]:
+        """The members of an item."""
+        return self.shape.fields
+
+
+class Paths:
+    """The operations of a toolkit by path and method, and the collections among them."""
+
+    def __init__(self, tools: Iterable[ToolSpec]) -> None:
+        self.operations = [found for tool in tools if (found := _place(tool))]
+        named = [one for one in _places_by_name([tool for tool in tools if tool.binding is None])]
+        self.operations += named
+        self.slots: dict[Slot, dict[str, Operation]] = {}
+        for one in self.operations:
+            self.slots.setdefault(one.slot, {}).setdefault(one.method, one)
+        for one in self.operations:
+            self._move(one)
+        below: dict[Slot, Operation | None] = dict.fromkeys((*slot, VAR) for slot in self.slots)
+        first = {slot: next(iter(there.values())) for slot, there in self.slots.items() if there}
+        for slot, one in first.items():
+            below |= {slot[:end]: one for end in range(1, len(slot))}
+        below |= first  # the word for an item is that of its own path
+        candidates = (self._find(item, one) for item, one in below.items())
+        self.things = {found.slot: found for found in candidates if found}
+        self._find_aliases()
+        names = [each.name for each in self.things.values()]
+        for slot, each in self.things.items():
+            if names.count(each.name) > 1 and each.of is None:
+                each.name = ".".join(word for word in slot if word != VAR)
+
+    def _move(self, one: Operation) -> None:
+        """Put an operation whose path says what it does where it would stand if its method said so."""
+        for method, slot in _meant(one):
+            there = self.slots.get(slot, {})
+            if slot != one.slot and method not in there and not (method == "patch" and "put" in there):
+                if self.slots[one.slot].get(one.method) is one:
+                    del self.slots[one.slot][one.method]
+                one.method, one.slot = method, slot
+                self.slots.setdefault(slot, {})[method] = one
+                return
+
+    def _find(self, item: Slot, one: Operation | None) -> Things | None:
+        """Return the collection whose items stand at a path that leads to `one`; None where they are none's."""
+        if len(item) < 2 or item[-1] != VAR or item[-2] == VAR:
+            return None
+        slot, each = item[:-1], self.slots.get(item, {})
+        at = self.slots.get(slot, {})
+        words = name_of(slot).split(".")
+        found = Things(slot, name_of(slot), _item_shape(each, at), _variable(item, one), at=at, each=each)
+        found.singular = singular(re.sub(r"[{}]", "", words[-1]))
+        found.key = _key_of(found)
+        lists = "get" in at and at["get"].lists is not None and bool(found.fields)
+        is_item = {"get", "put", "patch", "delete"} & each.keys() or (each and lists)
+        return found if is_item or (found.key and "post" in at and (lists or found.variable)) else None
+
+    def _find_aliases(self) -> None:
+        for slot, each in self.things.items():
+            of = self.things.get(slot[:-1])
+            word = plain(re.sub(r"^by[-_]?", "", slot[-1], flags=re.IGNORECASE))
+            if of and not each.at and (key := next((name for name in of.fields if plain(name) == word), None)):
+                each.of, each.key = of, key
+
+    def below(self, things: Things) -> list[Things]:
+        """Return the collections that belong to an item."""
+        item = (*things.slot, VAR)
+        below = ((slot, one) for slot, one in self.things.items() if slot[: len(item)] == item)
+        return [one for slot, one in below if slot.count(VAR) == item.count(VAR)]
+
+    def above(self, slot: Slot) -> Iterator[tuple[Things, int]]:
+        """Yield the collections whose items a path leads through, each with its number of variables up to there."""
+        for end, word in enumerate(slot):
+            found = self.things.get(slot[:end]) if word == VAR else None
+            if found is not None:
+                yield found, slot[: end + 1].count(VAR)
+
+
+def name_of(slot: Slot) -> str:
+    """Return what a path is about, in words."""
+    return ".".join(part for part in slot if part != VAR and not _EMPTY.fullmatch(part)) or "root"
+
+
+def _variable(item: Slot, one: Operation | None) -> str:
+    """Return the path's own word for what names an item; "" where no path has one."""
+    return one.wires[item.count(VAR) - 1][0] if one else ""
+
+
+def _place(tool: ToolSpec) -> Operation | None:
+    binding = tool.binding
+    if binding is None:
+        return None
+    path, slot, names = re.split("[?#]", binding.path)[0], list[str](), list[str]()
+    by_wire = {wire: name for name, (place, wire) in binding.places.items() if place == "path"}
+    for segment in _segments(path):
+        names += _VARIABLE.findall(segment)
+        slot.append(_VARIABLE.sub(VAR, segment))
+    if not all(name in by_wire for name in names):
+        return None
+    return Operation(tool, binding.method, tuple(slot), tuple(by_wire[name] for name in names))
+
+
+def _segments(path: str) -> Iterator[str]:
+    """Yield the parts of a path: `/users/{id}:cancel` has three, `/Users('{id}')` two."""
+    for part in re.sub(r"\.(json|xml)$", "", path.rstrip("/")).split("/"):
+        if keyed := _KEYS.match(part):
+            yield from keyed.groups()
+        elif part:
+            head, colon, verb = part.rpartition(":")
+            yield from (head, verb) if colon and head and "{" not in verb else (part,)
+
+
+def _meant(one: Operation) -> Iterator[tuple[str, Slot]]:
+    """Yield the method and the path that the verbs of a path stand for."""
+    *head, last = one.slot or ("",)
+    for method, words in WORDS.items():
+        if (one.method == "get") != (method == "get"):
+            continue
+        if method == "delete" and one.sent:
+            continue  # it may remove what belongs to a thing
+        if last.lower() in words and (method == "post") == (head[-1:] != [VAR]):
+            yield method, tuple(head)
+        elif last == VAR and head and head[-1].lower() in words and method != "post":
+            yield method, (*head[:-1], VAR)
+    if last.lower() in LISTING and head[-1:] != [VAR] and one.lists is not None and one.method in ("get", "post"):
+        yield "get", tuple(head)
+
+
+def _item_shape(each: Mapping[str, Operation], at: Mapping[str, Operation]) -> Shape:
+    """Return what an item is: as it is read, made or changed, else as it is listed."""
+    listed = at["get"].lists if "get" in at else None
+    names = set(listed.fields) if listed else set()
+    for one in (each.get("get"), at.get("post"), each.get("patch"), each.get("put"), each.get("post")):
+        if one is None or not one.result.fields or "array" in one.result.types:
+            continue
+        where = one.result.holds(names) if names else _unwrapped(one.result)
+        if where is not None:
+            return one.result.at(where)
+    return listed or Shape(True, None)
+
+
+def _unwrapped(shape: Shape) -> tuple[str, ...]:
+    """Return where the one object stands that a response is a wrapper of."""
+    inner = [name for name, each in shape.fields.items() if each.fields and "array" not in each.types]
+    only = len(shape.fields) == 1 or (len(shape.fields) <= 4 and inner[:1] and inner[0] in ("data", "result"))
+    return (inner[0],) if len(inner) == 1 and only else ()
+
+
+def _key_of(found: Things) -> str | None:
+    """Return the member that names an item: by the path's variable, else by what such members are called."""
+    by, word = {plain(name): name for name in found.fields}, plain(found.singular)
+    last = plain(re.sub(r"^.*?(id|key|name|slug|code|number)$", r"\1", found.variable, flags=re.IGNORECASE))
+    names = (plain(found.variable), plain(found.variable).removeprefix(word), "id", f"{word}id", "uid", "uuid",
+             f"{word}uuid", "sid", "guid", last)  # fmt: skip
+    others = ("key", "slug", "name", f"{word}name", "code", "token", "number")
+    known = (by[one] for one in (*names, *others) if one in by and found.fields[by[one]].types & IDENTIFYING)
+    name, post = next(known, None), found.at.get("post")
+    if not name or not post or name in {*post.result.fields, *post.body.fields}:
+        return name
+    if post.result.holds(found.fields) is not None:
+        return name
+    given = (each for each in ("name", "key", "slug", "code") if each in found.fields and each in post.body.required)
+    return next(given, name)  # an answer that hides the id: the required name that the caller gives is the key
+
+
+def _places_by_name(tools: Sequence[ToolSpec]) -> Iterator[Operation]:
+    """Yield the tools that no path places where their names do: `create_issue`, `get_issue`, `list_issues`."""
+    found: dict[str, dict[str, ToolSpec]] = {}
+    for tool in tools:
+        words = [word.lower() for word in _WORD.findall(tool.name)]
+        for at, word in enumerate(words[:-1]):
+            verb = next((method for method, them in WORDS.items() if word in them), "list" if word in LISTING else "")
+            if verb:
+                *front, last = words[at + 1 :]
+                verb = "list" if verb == "get" and singular(last) != last else verb
+                noun = "_".join([*front, singular(last)])
+                found.setdefault(noun, {}).setdefault(verb, tool)
+                break
+    for noun, by in found.items():
+        if len(by) > 1 and (one := by.get("get") or by.get("patch") or by.get("delete")):
+            yield from _slots_of(noun, by, one)
+
+
+def _slots_of(noun: str, by: Mapping[str, ToolSpec], one: ToolSpec) -> Iterator[Operation]:
+    """Yield the operations of a noun: what its list or its making needs as well is above it, the rest is its key."""
+    needed = [name for name in one.parameters.get("required", ())]
+    others = [set(each.parameters.get("required", ())) for verb, each in by.items() if verb in ("list", "post")]
+    above = [name for name in needed if others and all(name in each for each in others)]
+    words = {"id", "number", "key", "name", "slug", "uuid", noun}
+    keys = [
+        name for name in needed if name not in above and {*re.split(r"[_\W]", name.lower()), plain(name)[-2:]} & words
+    ]
+    if not keys:
+        return
+    variables = (*above, keys[0])
+    slot = (*[VAR] * len(above), noun)
+    for verb, tool in by.items():
+        takes = tool.parameters.get("properties", {})
+        item = verb in ("get", "patch", "delete")
+        if all(name in takes for name in (variables if item else above)):
+            where = (*slot, VAR) if item else slot
+            yield Operation(tool, "get" if verb == "list" else verb, where, variables if item else tuple(above), True)

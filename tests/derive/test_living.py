@@ -1,0 +1,261 @@
+"""A document alone: what is made is there, is found, changed and gone; what is not known is marked."""
+
+import re
+
+import pytest
+
+from . import documents
+from .documents import FASTAPI
+
+
+def ok(outcome):
+    assert (outcome["status"], outcome["rung"]) == ("ok", "derived"), outcome
+    assert outcome["evidence"] == "derived"
+    assert "undocumented" not in outcome
+    return outcome["result"]
+
+
+def missing(outcome):
+    return (outcome["status"], outcome["rung"], outcome.get("http")) == ("error", "derived", {"status": 404})
+
+
+def blanks(outcome):
+    return set(outcome.get("filled", {}).get("places", {}))
+
+
+HABITS = [
+    (documents.FASTAPI, "create_pet", {"name": "a"}, "read_pet", "pet_id", "delete_pet", "id", ()),
+    (documents.DJANGO, "task_create", {"title": "a"}, "task_read", "pk", "task_delete", "pk", ()),
+    (documents.RAILS, "create", {"post": {"title": "a"}}, "show", "id", "destroy", "id", ("post",)),
+    (documents.SPRING, "add", {"email": "a"}, "findById", "userId", "remove", "id", ()),
+    (
+        documents.JSONAPI,
+        "new_article",
+        {"data": {"type": "articles"}},
+        "article",
+        "id",
+        "drop_article",
+        "id",
+        ("data",),
+    ),
+    (documents.SWAGGER, "park", {"plate": "a"}, "car", "plate", "leave", "plate", ()),
+]
+
+
+@pytest.mark.parametrize(("document", "make", "args", "read", "by", "remove", "key", "where"), HABITS)
+def test_what_was_made_is_read_removed_and_gone(living, document, make, args, read, by, remove, key, where):
+    call = living(document)
+    made = ok(call(make, **args))
+    for name in where:
+        made = made[name]
+    arguments = call.world.toolkit[read].parameters["properties"][by]
+    name = made[key] if arguments["type"] == "integer" else str(made[key])
+    shown = ok(call(read, **{by: name}))
+    for each in where:
+        shown = shown[each]
+    assert shown == made
+    call(remove, **{by: name})
+    assert missing(call(read, **{by: name}))
+    assert missing(call(remove, **{by: name}))
+
+
+def test_an_update_changes_what_is_sent_and_null_is_not_absent(living):
+    call = living(FASTAPI)
+    ok(call("create_pet", name="Flo", tag="cat"))
+    assert ok(call("update_pet", pet_id=1, name="Flora"))["tag"] == "cat"
+    assert ok(call("update_pet", pet_id=1, tag=None))["tag"] is None
+    assert "/tag" not in blanks(call("read_pet", pet_id=1))
+    assert ok(call("replace_pet", pet_id=1, name="Rex"))["tag"] is None
+    assert "/tag" in blanks(call("read_pet", pet_id=1))  # nothing is known of it any more
+    assert missing(call("update_pet", pet_id=9, name="x"))
+
+
+def test_lists_are_filtered_ordered_paged_and_counted(living):
+    call = living(FASTAPI)
+    for name, status in (("Flo", "new"), ("Rex", "sold"), ("Ada", "sold")):
+        ok(call("create_pet", name=name, status=status))
+
+    def names(**asked):
+        return [each["name"] for each in ok(call("list_pets", **asked))]
+
+    assert names() == ["Flo", "Rex", "Ada"]
+    assert names(status="sold") == ["Rex", "Ada"]
+    assert names(sort="-name") == ["Rex", "Flo", "Ada"]
+    assert names(sort="name:asc", limit=1, offset=1) == ["Flo"]
+    assert names(sort="NAME_DESC") == ["Rex", "Flo", "Ada"]
+    assert names(sort="CREATED_DESC") == ["Ada", "Rex", "Flo"]
+    assert names(q="fl") == ["Flo"]
+    assert ok(call("count_pets")) == 3
+    assert [each["name"] for each in ok(call("search_pets", status="new"))] == ["Flo"]
+    assert ok(call("read_pet_by_name", name="Ada"))["id"] == 3
+    assert missing(call("read_pet_by_name", name="Nix"))
+
+
+def test_a_filter_that_nothing_explains_is_not_dropped_in_silence(living):
+    call = living(documents.DJANGO)
+    ok(call("task_create", title="a"))
+    assert "" in blanks(call("task_list", colour="red"))
+    assert "" not in blanks(call("task_list", done=True))
+    page = ok(call("task_list", page=1, page_size=1))
+    assert (page["count"], len(page["results"])) == (1, 1)
+
+
+def test_what_belongs_to_a_thing_needs_it_and_goes_with_it(living):
+    call = living(FASTAPI)
+    ok(call("create_pet", name="Flo"))
+    ok(call("create_pet", name="Rex"))
+    visit = ok(call("add_visit", pet_id=1, vet="V"))
+    assert ok(call("list_visits", pet_id=1)) == {"items": [visit], "total": 1}
+    assert ok(call("list_visits", pet_id=2))["items"] == []
+    assert missing(call("add_visit", pet_id=9, vet="V"))
+    ok(call("delete_pet", pet_id=1))
+    assert missing(call("read_visit", pet_id=1, visit=visit["id"]))
+
+
+def test_ids_are_not_given_again(living):
+    call = living(FASTAPI)
+    assert ok(call("create_pet", name="a"))["id"] == 1
+    ok(call("delete_pet", pet_id=1))
+    assert ok(call("create_pet", name="b"))["id"] == 2
+
+
+def test_single_things_and_puts_that_make(living):
+    call = living(FASTAPI)
+    assert call("read_settings")["rung"] == "schema"  # nothing has set them
+    ok(call("write_settings", theme="dark"))
+    assert ok(call("read_settings"))["theme"] == "dark"
+    assert missing(call("read_label", label="x"))
+    ok(call("put_label", label="x", color="red"))
+    ok(call("put_label", label="x", color="blue"))
+    assert ok(call("read_label", label="x")) == {"label": "x", "color": "blue"}
+
+
+def test_a_second_one_is_refused_by_its_key_or_by_a_documented_conflict(living):
+    for document, make, args in (
+        (documents.SWAGGER, "park", {"plate": "a"}),
+        (documents.SPRING, "add", {"email": "a"}),
+    ):
+        call = living(document)
+        ok(call(make, **args))
+        again = call(make, **args)
+        assert (again["status"], again["http"]) == ("error", {"status": 409})
+
+
+def test_a_write_of_unknown_effect_leaves_its_thing_and_the_list_in_doubt(living):
+    call = living(FASTAPI)
+    ok(call("create_pet", name="Flo"))
+    ok(call("create_pet", name="Rex"))
+    assert "" in blanks(call("sell_pet", pet_id=1))  # what is known, in doubt
+    for outcome in (call("read_pet", pet_id=1), call("list_pets")):
+        assert ok(outcome)
+        assert "sell_pet may have changed it" in outcome["filled"]["places"][""]
+    assert "" not in blanks(call("read_pet", pet_id=2))
+    assert missing(call("sell_pet", pet_id=9))
+
+
+def test_json_api_merges_attributes(living):
+    call = living(documents.JSONAPI)
+    sent = {"data": {"type": "articles", "attributes": {"title": "t"}}}
+    key = ok(call("new_article", **sent))["data"]["id"]
+    changed = {"data": {"type": "articles", "attributes": {"text": "x"}}}
+    assert ok(call("change_article", id=key, **changed))["data"]["attributes"] == {"title": "t", "text": "x"}
+    assert ok(call("articles"))["meta"] == {"total": 1}
+
+
+def test_tools_of_an_mcp_server_live_by_their_names(living):
+    call = living(documents.MCP)
+    where = {"owner": "o", "repo": "r"}
+    assert ok(call("create_issue", **where, title="T"))["number"] == 1
+    ok(call("update_issue", **where, issue_number=1, state="closed"))
+    assert ok(call("list_issues", **where))["issues"] == [{"number": 1, "title": "T", "state": "closed"}]
+    assert ok(call("list_issues", owner="o", repo="other"))["issues"] == []
+    assert blanks(call("delete_issue", **where, issue_number=1)) == {"/ok"}
+    assert missing(call("get_issue", **where, issue_number=1))
+    assert call.world.toolkit["get_issue"].derived.data["evidence"]["by"] == "name"
+
+
+def described(text="", key=documents.WHOLE):
+    asked = {"name": "name", "in": "query", "description": text, "schema": documents.TEXT}
+    pet = documents.thing(["id", "name"], id=key, name=documents.TEXT)
+    everything = {
+        "get": documents.op("all", gives=documents.many(pet)) | {"parameters": [asked]},
+        "post": documents.op("make", body=documents.PET_IN, gives=pet),
+    }
+    return documents.document({"/pets": everything, "/pets/{id}": {"get": documents.op("one", gives=pet)}})
+
+
+@pytest.mark.parametrize(
+    ("text", "found"), [("A part of its name.", 1), ("Names that contain this", 1), ("Its name.", 0)]
+)
+def test_a_filter_by_a_part_of_a_text_is_one_if_the_document_says_so(living, text, found):
+    call = living(described(text))
+    ok(call("make", name="Flora"))
+    assert len(ok(call("all", name="flo"))) == found
+    assert len(ok(call("all", name="Flora"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("schema", "form"),
+    [
+        ({"type": "string", "pattern": "^VA[0-9a-fA-F]{32}$"}, r"VA[0-9a-f]{32}"),
+        ({"type": "string", "format": "uuid"}, r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
+        ({"type": "string", "pattern": "(?i)^[0-9a-f]{8}-[1-5][0-9a-f]{3}$"}, r"[0-9a-f]{8}-1[0-9a-f]{3}"),
+        ({"type": "string"}, r"pet_\w+"),
+        ({"type": "integer"}, r"1"),
+    ],
+)
+def test_new_keys_have_the_form_that_the_schema_wants(living, schema, form):
+    made = ok(living(described(key=schema))("make", name="Flo"))
+    assert re.fullmatch(form, str(made["id"]))
+
+
+def test_an_object_of_things_by_their_keys_is_a_list(living):
+    tag = documents.thing(["uuid", "title"], uuid=documents.TEXT, title=documents.TEXT)
+    by_key, made = {"type": "object", "additionalProperties": tag}, documents.thing(uuid=documents.TEXT)
+    there = {
+        "/tags": {"get": documents.op("all", gives=by_key)},
+        "/tag": {"post": documents.op("make", body=documents.thing(["title"], title=documents.TEXT), gives=made)},
+        "/tag/{uuid}": {"get": documents.op("one", gives=tag), "delete": documents.op("drop", status="204")},
+    }  # fmt: skip
+    call = living(documents.document(there))
+    key = ok(call("make", title="a"))["uuid"]
+    assert ok(call("all")) == {key: {"uuid": key, "title": "a"}}
+    ok(call("drop", uuid=key))
+    assert ok(call("all")) == {}
+
+
+def test_a_whole_collection_is_emptied(living):
+    there = dict(
+        documents.SWAGGER["paths"]["/cars"], delete={"operationId": "clear", "responses": {"204": {"description": ""}}}
+    )
+    call = living({**documents.SWAGGER, "paths": {**documents.SWAGGER["paths"], "/cars": there}})
+    ok(call("park", plate="a"))
+    ok(call("clear"))
+    assert ok(call("cars")) == []
+    assert missing(call("car", plate="a"))
+
+
+HOSTILE = [
+    {"m": {"type": "string", "default": "{{ 1 + 1 }}"}},
+    {"m": {"enum": ["{{ x }}", "b"]}},
+    {"{{ args.name }}": documents.TEXT},
+    {"for_each": documents.TEXT, "cases": documents.TEXT, "blank": documents.TEXT, "known": documents.TEXT},
+    {'it\'s "}}"': documents.TEXT},
+    {"m": {"type": "object", "default": {"a": {"b": {}}}}},
+]
+
+
+@pytest.mark.parametrize("fields", HOSTILE)
+@pytest.mark.parametrize("envelope", ["cases", "{{ 1 }}", "for_each"])
+def test_texts_of_a_document_are_data(living, fields, envelope):
+    pet = documents.thing(["id", "name", *fields], id=documents.WHOLE, name=documents.TEXT, **fields)
+    everything = {
+        "get": documents.op("all", gives=documents.thing([envelope], **{envelope: documents.many(pet)})),
+        "post": documents.op("make", body=documents.thing(["name"], name=documents.TEXT, **fields), gives=pet),
+    }
+    call = living(documents.document({"/pets": everything, "/pets/{id}": {"get": documents.op("one", gives=pet)}}))
+    made = ok(call("make", name="{{ 1 + 1 }}"))
+    assert made["name"] == "{{ 1 + 1 }}"
+    assert set(made) == {"id", "name", *fields}
+    assert ok(call("all")) == {envelope: [made]}
+    assert ok(call("one", id="1")) == made
