@@ -82,8 +82,7 @@ class RungRequest:
         warned: Refusals that the call may meet, of which none is certain.
         overruled: Learned rules that refuse it, and that it is made in spite of.
         told: What else the rung must know, for a model.
-        unread: Places of the state that reads which run for real would show, and that are not there.
-        shows: From places that reads show to the names of these reads.
+        unread: Places that reads which run for real would show, not in the state; `shows` names the reads by place.
         made: What the call has really come to: it fills what the contract leaves open. None before it is made.
     """
 
@@ -363,10 +362,10 @@ def in_words(error: str) -> str:
     with suppress(ValueError, RecursionError):
         fields = json.loads(error)
         if isinstance(fields, dict) and fields:
-            texts = [each for each in scalars_of(fields) if isinstance(each, str)]
-            error = "; ".join(texts) or ", ".join(f"{key} {value}" for key, value in fields.items())
-    key = _KEY_ERROR.fullmatch(error.strip())
-    return f"an entry {key['key']} that it needs is missing" if key else error
+            pairs = ", ".join(f"{key} {value}" for key, value in fields.items())
+            error = "; ".join(each for each in scalars_of(fields) if isinstance(each, str)) or pairs
+    found = _KEY_ERROR.fullmatch(error.strip())
+    return f"an entry {found['key']} that it needs is missing" if found else error
 
 
 RungResult: TypeAlias = Answer | Pass
