@@ -38,7 +38,7 @@ def show(one: Any) -> str:
     if kind == "calls":
         return "len(calls)"
     if kind == "size":
-        return f"({show(rest[0])} | length)"
+        return f"len({show(rest[0])})"
     if kind == "not":
         return f"(not {show(rest[0])})"
     return f"({show(rest[0])} {kind} {show(rest[1])})"

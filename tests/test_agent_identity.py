@@ -56,7 +56,7 @@ def agent_of(till: Till, saver: Any, *, embedded: bool = False, about: str = "Pa
 
 
 def task(calls: int = 1, identifier: str = "m1") -> dict:
-    item = {"description": "paid", "check": f"calls | length == {calls}"}
+    item = {"description": "paid", "check": f"len(calls) == {calls}"}
     return {"messages": [HumanMessage("Pay ann", id=identifier)], "task_state": {}, "checklist": [item]}
 
 

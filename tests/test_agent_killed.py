@@ -276,7 +276,7 @@ def test_before_a_call_only_what_is_new_in_the_thread_is_looked_at(monkeypatch):
         plan = [{"call": "order", "args": {"item": item, "quantity": 1}} for item in items]
         model = Models(planner=recorded(planner=[[*plan, {"say": "Ordered."}]]))
         agent = create_gecko_agent(Shop().toolkit(), model=model, interrupt_on="none", checkpointer=CountingSaver())
-        checks = [{"description": "ordered", "check": f"state.orders | length == {calls}"}]
+        checks = [{"description": "ordered", "check": f"len(state.orders) == {calls}"}]
         task = {**TASK, "messages": [("user", " ".join(["order 1", *items]))], "checklist": checks}
         assert agent.invoke(task, thread())["execution"]["status"] == "done"
         return CountingSaver.read

@@ -109,7 +109,7 @@ def test_a_checklist_is_for_one_turn_only():
 @pytest.mark.parametrize(("mode", "papers"), [("snapshot", 3), ("strict", 2)])
 def test_overlapping_changes_are_a_race_or_refused(mode, papers):
     message = {"calls": [{"call": "put", "args": {"tray": "letters", "paper": paper}} for paper in ("a", "b")]}
-    check = [{"id": "n", "description": "papers", "check": f"(state.trays.letters | length) == {papers}"}]
+    check = [{"id": "n", "description": "papers", "check": f"len(state.trays.letters) == {papers}"}]
     run = desk.gecko([message, {"say": "done"}], context=GeckoContext(parallel_calls=mode, max_retries=0)).invoke(
         desk.inputs(checklist=check)
     )

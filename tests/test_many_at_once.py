@@ -26,7 +26,7 @@ TRAY = [{"call": "add_tray", "args": {"name": "bills"}}, {"say": "There is a tra
 
 def world(number):
     """A task of its own: what it adds holds its number, and its check holds in this world only."""
-    check = f"state.trays.bills == [{number}] and (before.trays | length) == {number % 7}"
+    check = f"state.trays.bills == [{number}] and len(before.trays) == {number % 7}"
     return {
         "messages": [("user", f"Make tray {number}")],
         "task_state": {"number": number, "trays": {f"t{n}": [] for n in range(number % 7)}, "runtime_state": {}},

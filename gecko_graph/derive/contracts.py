@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ..contracts.contract import DerivedContract
@@ -25,6 +25,7 @@ SEARCH = frozenset(("q", "query", "search", "text", "keyword", "keywords", "term
 FREE = frozenset(("fields", "expand", "include", "pretty", "format", "view", "pagetoken", "cursor", "select"))
 """Names of members of requests, without case and separators; the last change only what is shown of a thing."""
 
+_PART = re.compile(r"\b(part of|contain|substring|partial|start(s|ing)? with|prefix|fuzzy)", re.IGNORECASE)
 _MERGES = re.compile(r"\bmerge", re.IGNORECASE)
 _NOTHING = Shape(True, None)
 
@@ -42,6 +43,8 @@ class Derived:
     kinds: Mapping[str, Kind]
     left_out: Mapping[str, str]
     file: JsonObject
+    given: Collection[str] = ()
+    """The root keys of the state that was given."""
 
     @property
     def made(self) -> list[str]:
@@ -53,7 +56,9 @@ class Derived:
         """What was derived, and of what nothing is known, in lines."""
         counts = Counter(kind.word for name, kind in self.kinds.items() if name in self.file["contracts"])
         words = ", ".join(f"{word} {count}" for word, count in counts.most_common())
-        others = ", ".join(sorted(key for key, is_made in self._roots().items() if not is_made))
+        others = ", ".join(
+            sorted(key for key, is_made in self._roots().items() if not is_made and key not in self.given)
+        )
         lines = {
             f"a state was derived from the document (--no-derive leaves it out): {words}": bool(counts),
             f"empty until something is made: {', '.join(self.made)}": bool(self.made),
@@ -91,7 +96,7 @@ def derive_contracts(toolkit: Toolkit, state: JsonObject | None = None) -> Deriv
             contracts[name] = {"evidence": because | ({"by": "name"} if one.by_name else {}), **data}
         elif kind.word in STATEFUL:
             left[name] = "the document does not say enough of its answer"
-    return Derived(kinds, left, {"contracts": contracts})
+    return Derived(kinds, left, {"contracts": contracts}, tuple(state or ()))
 
 
 def add_derived(toolkit: Toolkit, state: JsonObject | None = None) -> tuple[Toolkit, Derived]:
@@ -236,6 +241,13 @@ class _Writer:
     def _shapes(self, names: frozenset[str]) -> list[Shape]:
         return [self.one.parameters.fields[arg] for wire, arg in self.one.asked.items() if plain(wire) in names]
 
+    def _filter_of(self, arg: str, field: str) -> str:
+        """Return a field with a mark before it if the document says that a part of its text is enough."""
+        shape = self.one.parameters.fields[arg]
+        texts = (self.one.tool.description, shape.first("description"))
+        is_part = shape.types == {"string"} and not shape.first("enum") and any(_PART.search(str(one)) for one in texts)
+        return f"~{field}" if field and is_part else field
+
     def _filter(self) -> None:
         """Let `found` be the things with the values that a call asks for; what nothing explains leaves a doubt."""
         by, pairs, unread = {plain(name): name for name in self.things.fields}, dict[str, str](), JsonObject()
@@ -243,7 +255,7 @@ class _Writer:
             name, pages = plain(wire), LIMIT | OFFSET
             field = by.get(name) or by.get(plain(singular(wire)))
             if name in SEARCH or (field and name not in pages):
-                pairs["" if name in SEARCH else field or ""] = _arg(arg)
+                pairs[self._filter_of(arg, "" if name in SEARCH else field or "")] = _arg(arg)
             elif name not in pages | PAGE | AFTER | ORDER | WAY | FREE:
                 unread[arg] = arg
         if self.kind.by:
@@ -253,7 +265,11 @@ class _Writer:
         filters = ", ".join(f"{name!r}: {arg}" for name, arg in pairs.items())
         found = f"things_at(shelf, {self.named}, {{{filters}}}, {blank!r})"
         self.let["found"] = _text(f"in_doubt({found}, sent_as({unread!r}))" if unread else found)
-        is_whole = not unread and "" not in pairs and all(self._asked(each) == "None" for each in (LIMIT, PAGE, AFTER))
+        is_whole = (
+            not unread
+            and not any(name[:1] in ("", "~") for name in pairs)
+            and all(self._asked(each) == "None" for each in (LIMIT, PAGE, AFTER))
+        )
         self.part: Json = {name: _text(arg) for name, arg in pairs.items()} if is_whole else None
 
     # kinds -----------------------------------------------------------------------------------------------------------

@@ -19,7 +19,11 @@ OVERRULED = "refused by what was learned, approve it to have it made all the sam
 PLAN, APPROVE = "The plan, ", "Approve, and {} is called for real."
 UNKNOWN = "not known"
 MODEL = "a model supposes"
-LEARNED = {"established": "seen in real calls", "proposed": "seen in real calls, too few to be sure"}
+LEARNED = {
+    "established": "seen in real calls",
+    "proposed": "seen in real calls, too few to be sure",
+    "derived": "by its document",
+}
 RUNGS = {"contract": "by contract", "python": "by its own simulation", "example": "by an example", "model": MODEL}
 MOST_NAMED = 5
 

@@ -101,7 +101,8 @@ class Server:
         toolkit = self.sessions.base.toolkit
         bound = [(tool.name, tool.binding or HttpBinding("post", f"/{tool.name}")) for tool in toolkit]
         shown = {name: f"{each.method.upper()} {each.path}" for name, each in bound}
-        return JSONResponse({"title": toolkit.title, "operations": shown, "notes": [*self.notes]})
+        notes = {"notes": [*self.notes]} if self.notes else {}
+        return JSONResponse({"title": toolkit.title, "operations": shown, **notes})
 
     async def _list(self, request: Request) -> Response:
         return JSONResponse({"sessions": self.sessions.list()})

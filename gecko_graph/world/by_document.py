@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from ..contracts.run import ContractRun
 from ..errors import EvaluationFailed
-from ..state import RUNTIME, Json, JsonObject, Outcome, Patch
+from ..state import RUNTIME, Outcome, Patch
 from ..values.difference import make_patch
 from .rung import DECIDING, Answer, Pass, RungRequest, RungResult, open_contract, standing
 from .shown import find_partly_known, note_shown
@@ -37,14 +35,12 @@ def derived_rung(request: RungRequest) -> RungResult:
 def _answer(request: RungRequest, run: ContractRun) -> RungResult:
     refusal = run.refusal()
     if refusal is not None:
-        return Answer("error", refusal.error, [], more={**standing(run), **_http(refusal.http)})
+        return Answer("error", refusal.error, [], more=standing(run, refusal))
     answer = None if run.unclear else run.answer_known()
     if answer is None or answer.holes:
         why = [*run.unclear, *(answer.holes.values() if answer else ())]
         return Pass(f"what was derived does not tell: {'; '.join(why)}")
-    more: JsonObject = {**standing(run), **_http(answer.http)}
-    if answer.blanks:
-        more["filled"] = {"rung": "derived", "invented": True, "places": {**answer.blanks}}
+    more = standing(run, answer)
     found = find_partly_known(request.state, run.found)
     patch = answer.patch
     if found:
@@ -53,10 +49,6 @@ def _answer(request: RungRequest, run: ContractRun) -> RungResult:
     if known:
         more["observed"] = known
     return Answer("ok", answer.result, [one for one in patch if one not in known], more=more)
-
-
-def _http(found: Mapping[str, Json]) -> JsonObject:
-    return {"http": dict(found)} if found else {}
 
 
 def with_opened(request: RungRequest, outcome: Outcome) -> Outcome:

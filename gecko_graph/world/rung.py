@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 from ..context import GeckoContext
 from ..contracts.clauses import tell_rule
 from ..contracts.contract import Contract
-from ..contracts.run import Admissibility, ContractRun, Refusal, part_of
+from ..contracts.run import Admissibility, ContractAnswer, ContractRun, Refusal, part_of
 from ..errors import GeckoError
 from ..models.ask import AnyAsk, Reply, Where
 from ..models.formatting import cut, join_lines, one_line
@@ -261,7 +261,7 @@ def gate(request: RungRequest, *, overruled: bool = False) -> tuple[RungRequest,
     skipped = () if request.tool.reads else run.skipped
     request = replace(request, contract=run, unclear=(*run.unclear, *skipped))
     if refusal is not None:
-        more: JsonObject = {"violations": [*refusal.violations], **standing(run)}
+        more: JsonObject = {"violations": [*refusal.violations], **standing(run, refusal)}
         if refusal.reason:
             more["filled"] = {"rung": "none", "invented": False, "places": {"": refusal.reason}}
         return request, Answer("error", refusal.error, refusal.patch, more=more)
@@ -294,9 +294,15 @@ def _is_made_again(request: RungRequest) -> bool:
     return any("evidence" in each for each in found)
 
 
-def standing(run: ContractRun) -> JsonObject:
-    """Return the mark of an answer that rests on evidence."""
-    return {} if run.status == "written" else {"evidence": run.status}
+def standing(run: ContractRun, said: Refusal | ContractAnswer | None = None) -> JsonObject:
+    """Return the marks of an answer: the evidence that it rests on, how it goes out over HTTP, its blanks."""
+    more: JsonObject = {} if run.status == "written" else {"evidence": run.status}
+    if said is not None and said.http:
+        more["http"] = dict(said.http)
+    if isinstance(said, ContractAnswer) and said.blanks:
+        by = "derived" if run.status == "derived" else "contract"
+        more["filled"] = {"rung": by, "invented": True, "places": dict(said.blanks)}
+    return more
 
 
 def unchecked(unclear: Sequence[str]) -> Answer:

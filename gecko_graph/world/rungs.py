@@ -68,7 +68,7 @@ def contract_rung(request: RungRequest) -> RungResult:
     if answer.holes:
         where = "; ".join(f"{place or 'all of it'}: {why}" for place, why in answer.holes.items())
         return Pass(f"the contract leaves its result open: {where}", known=answer)
-    return Answer("ok", answer.result, answer.patch, more=standing(run))
+    return Answer("ok", answer.result, answer.patch, more=standing(run, answer))
 
 
 def _not_evaluated(request: RungRequest, failure: EvaluationFailed) -> RungResult:

@@ -235,6 +235,7 @@ def test_a_value_leaves_the_sandbox_with_as_many_levels_as_the_limit_says_and_no
 JINJA = [
     ("state | length", "len(state)"),
     ("state.names | sort | first", "sorted(state.names)[0]"),
+    ("before.names | length + 1 == state.names | length", "len(before.names) + 1"),
     ("state.a | values | map(attribute='b') | sum", "sum([one.b for one in state.a.values()])"),
     ("state.a | selectattr('b', 'eq', args.c)", "[one for one in state.a if one.b == args.c]"),
     ("state.a | select('odd')", "[one for one in state.a if CONDITION]"),
@@ -312,6 +313,9 @@ def test_what_an_expression_reads(source, places):
         ("[name for name in state.names]", "the name 'name' is already taken"),
         ("(x for x in state.names) | list", "`|` is not part of the language"),
         ("len(*state.names)", "cannot be spread"),
+        ("state.a | state.b", "BitOr: the operator is not part of the language"),
+        ("{**state}", "objects cannot be spread"),
+        ("state.flag is True", "`is` compares with None alone"),
     ],
 )
 def test_more_that_is_refused_at_load(source, why):

@@ -1,5 +1,7 @@
 """A document alone: what is made is there, is found, changed and gone; what is not known is marked."""
 
+import re
+
 import pytest
 
 from . import documents
@@ -168,3 +170,38 @@ def test_tools_of_an_mcp_server_live_by_their_names(living):
     assert blanks(call("delete_issue", **where, issue_number=1)) == {"/ok"}
     assert missing(call("get_issue", **where, issue_number=1))
     assert call.world.toolkit["get_issue"].derived.data["evidence"]["by"] == "name"
+
+
+def described(text="", key=documents.WHOLE):
+    asked = {"name": "name", "in": "query", "description": text, "schema": documents.TEXT}
+    pet = documents.thing(["id", "name"], id=key, name=documents.TEXT)
+    everything = {
+        "get": documents.op("all", gives=documents.many(pet)) | {"parameters": [asked]},
+        "post": documents.op("make", body=documents.PET_IN, gives=pet),
+    }
+    return documents.document({"/pets": everything, "/pets/{id}": {"get": documents.op("one", gives=pet)}})
+
+
+@pytest.mark.parametrize(
+    ("text", "found"), [("A part of its name.", 1), ("Names that contain this", 1), ("Its name.", 0)]
+)
+def test_a_filter_by_a_part_of_a_text_is_one_if_the_document_says_so(living, text, found):
+    call = living(described(text))
+    ok(call("make", name="Flora"))
+    assert len(ok(call("all", name="flo"))) == found
+    assert len(ok(call("all", name="Flora"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("schema", "form"),
+    [
+        ({"type": "string", "pattern": "^VA[0-9a-fA-F]{32}$"}, r"VA[0-9a-f]{32}"),
+        ({"type": "string", "format": "uuid"}, r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
+        ({"type": "string", "pattern": "(?i)^[0-9a-f]{8}-[1-5][0-9a-f]{3}$"}, r"[0-9a-f]{8}-1[0-9a-f]{3}"),
+        ({"type": "string"}, r"pet_\w+"),
+        ({"type": "integer"}, r"1"),
+    ],
+)
+def test_new_keys_have_the_form_that_the_schema_wants(living, schema, form):
+    made = ok(living(described(key=schema))("make", name="Flo"))
+    assert re.fullmatch(form, str(made["id"]))

@@ -64,7 +64,7 @@ def test_recorded_calls_come_to_the_same(replay, name, least):
         ("TradingBot", "place_order", "requires", []),
         ("TradingBot", "cancel_order", "returns", {"order_id": "{{ args.order_id }}", "status": "Canceled"}),
         ("TravelAPI", "book_flight", "effects", []),
-        ("TravelAPI", "cancel_booking", "requires", [{"check": "record is defined", "error": "not found"}]),
+        ("TravelAPI", "cancel_booking", "requires", [{"check": "defined(record)", "error": "not found"}]),
         ("VehicleControlAPI", "pressBrakePedal", "effects", []),
         ("VehicleControlAPI", "fillFuelTank", "requires", []),
     ],

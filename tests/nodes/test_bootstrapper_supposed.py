@@ -48,7 +48,7 @@ def test_a_live_model_s_state_of_the_shop_is_repaired_once_with_the_errors(live)
     assert first.variables["contracts"].startswith("keys: cart, customer, orders, products\nshared: ")
     assert "state.products.items()" in first.variables["contracts"]
     assert (first.variables["previous"], first.variables["problems"], first.where.question) == ("", "", 0)
-    assert "items needs an object, not a list, in `state.products | items`" in again.variables["problems"]
+    assert "items needs an object, not a list, in `state.products.items()`" in again.variables["problems"]
     assert "showAccount: returns.name: state.customer is undefined" in again.variables["problems"]
     assert '"sku": "LAMP-100"' in again.variables["previous"]
     assert again.where.question == 1

@@ -181,7 +181,7 @@ contracts:
       - {op: add, path: [names, "-"], value: "{{ args.name }}"}
       - {op: copy, from: [names], path: [copy]}
     returns: {count: "{{ len(state.names) }}"}
-    ensures: [{check: "before.names | length + 1 == state.names | length", error: lost}]
+    ensures: [{check: "len(before.names) + 1 == len(state.names)", error: lost}]
 """
 STATE = {"names": ["a"], "last": 0}
 

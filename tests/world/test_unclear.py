@@ -13,7 +13,7 @@ from tests.world.conftest import rung_request
 MISSPELT = {"check": "state.desk.open == True", "error": "the desk is closed"}
 NEVER = {"check": "state.count > 0", "error": "nothing is counted"}
 ALWAYS = {"check": "state.count == 0", "error": "something is counted"}
-WHY = "requires[0].check: state.desk is undefined, in `state.desk.open == true`"
+WHY = "requires[0].check: state.desk is undefined, in `state.desk.open == True`"
 
 
 def guarded(*requires, **more):

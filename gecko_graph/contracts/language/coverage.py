@@ -14,9 +14,7 @@ from typing import NamedTuple, TypeAlias
 from .compiler import compile_parts
 from .operators import Rounds, find_rounds, key_of
 from .sandbox import Scope
-from .syntax import Run, names_of, text_of
-
-_STATES = ("state", "before")
+from .syntax import Run, names_of, state_path
 
 Loop: TypeAlias = ast.ListComp | ast.GeneratorExp | ast.DictComp
 Loops: TypeAlias = tuple[Rounds, ...]
@@ -107,13 +105,8 @@ def _root_of(node: ast.AST | None) -> str | None:
     match node:
         case ast.Call(func=ast.Name(id="default"), args=[one, *_]):
             return _root_of(one)
-        case ast.Attribute(value=ast.Name(id=name)) if name in _STATES:
-            return node.attr
-        case ast.Subscript(value=ast.Name(id=name), slice=key) if name in _STATES:
-            return text_of(key)
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="get"), args=[key, *_]) if name in _STATES:
-            return text_of(key)
-    return None
+    keys, _ = (node and state_path(node)) or ([], ())
+    return keys[0] if len(keys) == 1 else None
 
 
 def _keyed(node: ast.AST) -> tuple[ast.expr | None, ast.expr | None, Sequence[ast.AST]]:

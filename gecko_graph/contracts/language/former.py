@@ -53,8 +53,8 @@ def explain_source(source: str, why: str) -> str:
 def explain_node(node: ast.AST) -> str:
     """Return why a tree is not of the language."""
     match node:
-        case ast.BinOp(op=ast.BitOr()):
-            return f"`|` is not part of the language: write {_write(node)}"
+        case ast.BinOp(op=ast.BitOr()) if (form := _write(node)) != ast.unparse(node):
+            return f"`|` is not part of the language: write {form}"
         case ast.Lambda():
             return "a lambda stands only as `key=` of sorted, min and max, with one argument"
         case ast.Set():
@@ -71,6 +71,8 @@ def _write(node: ast.expr) -> str:
             args, keywords = list[ast.expr](), list[ast.keyword]()
         case ast.BinOp(op=ast.BitOr(), left=left, right=ast.Call(func=ast.Name(id=name), args=args, keywords=keywords)):
             pass
+        case ast.BinOp(op=ast.BitOr(), left=left, right=ast.BinOp(left=inner, op=op, right=other)):  # x | f + 1
+            return ast.unparse(ast.BinOp(ast.Name(_write(ast.BinOp(left, node.op, inner))), op, other))
         case _:
             return ast.unparse(node)
     given = [ast.unparse(one) for one in args]

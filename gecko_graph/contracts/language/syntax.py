@@ -188,7 +188,7 @@ def _reads(node: ast.AST) -> Iterator[tuple[StatePath, str | None]]:
     if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.In | ast.NotIn):
         member = text_of(node.left)
         inner = node.comparators[0] if member is not None else node
-    place = _state_path(inner)
+    place = state_path(inner)
     if place is not None:
         path = tuple(str(key) for key in takewhile(lambda key: key is not None, place[0]))
         yield path, member if len(path) == len(place[0]) else None
@@ -196,7 +196,7 @@ def _reads(node: ast.AST) -> Iterator[tuple[StatePath, str | None]]:
         yield from _reads(child)
 
 
-def _state_path(node: ast.AST) -> tuple[list[str | None], list[ast.expr]] | None:
+def state_path(node: ast.AST) -> tuple[list[str | None], list[ast.expr]] | None:
     """Return the keys from the state to a value, None for a computed one, and the other expressions in its path."""
     keys: list[str | None]
     others: list[ast.expr]
@@ -216,7 +216,7 @@ def _state_path(node: ast.AST) -> tuple[list[str | None], list[ast.expr]] | None
             keys = [] if method == "keys" else [text_of(others[0]) if method == "get" and others else None]
         case _:
             return None
-    found = _state_path(owner)
+    found = state_path(owner)
     return found and ([*found[0], *keys], [*others, *found[1]])
 
 

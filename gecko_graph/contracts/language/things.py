@@ -66,9 +66,9 @@ def build(splice: Splice) -> dict[str, Callable[..., Any]]:
         return max([first, last, *numbers]) + 1
 
     return {
-        "exists_at": has, "thing_at": thing, "things_at": things, "new_number": new_number, "by_key_of": _by_key, "sent_as": _given,
-        "merged": _merge, "page_of": _page, "clock_or": _clock, "without_keys": _without, "ordered_by": _ordered, "in_doubt": _doubted,
-        "pointer_to": lambda scope, path: pointer(splice(scope, path)),
+        "exists_at": has, "thing_at": thing, "things_at": things, "new_number": new_number, "by_key_of": _by_key,
+        "sent_as": _given, "merged": _merge, "page_of": _page, "clock_or": _clock, "without_keys": _without,
+        "ordered_by": _ordered, "in_doubt": _doubted, "pointer_to": lambda scope, path: pointer(splice(scope, path)),
     }  # fmt: skip
 
 
@@ -164,11 +164,11 @@ def _clock(scope: Scope, otherwise: Any) -> str:
 
 
 def _fits(scope: Scope, item: JsonObject, name: str, wanted: Json) -> bool:
-    """Return whether a thing has a value, or one of several; "" looks for a text in all of its texts."""
+    """Return whether a thing has a value, or one of several; `~name` looks for a part of a text, "" in all of them."""
     scope.tick()
-    if not name:
-        texts = (each.lower() for each in item.values() if isinstance(each, str))
-        return any(str(wanted).lower() in each for each in texts)
+    if not name or name[0] == "~":
+        texts = [item.get(name[1:])] if name else [*item.values()]
+        return any(str(wanted).lower() in each.lower() for each in texts if isinstance(each, str))
     there = item.get(name)
     held = {_plain(each) for each in (there if isinstance(there, list) else [there])}
     return any(_plain(each) in held for each in (wanted if isinstance(wanted, list) else [wanted]))
