@@ -6,7 +6,7 @@ A call names earlier things by a mark, `<5.id>`, which each side reads as its ow
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -253,44 +253,62 @@ class Walk:
 def repeat(client: httpx.Client, prefix: str, rows: Iterable[JsonObject]) -> Iterator[JsonObject]:
     """Make the calls of rows again on another server and yield each row with its `other` status and answer."""
     theirs, ours = dict[int, JsonObject](), dict[int, JsonObject]()
+    sent: dict[tuple[int, str], set[str]] = {}
     for row in rows:
+        for name, value in (row.get("body") or {}).items():
+            sent.setdefault((row.get("makes", row.get("about", -1)), name), set()).update(
+                value if isinstance(value, dict) else ()
+            )
         answer, value = send(client, prefix, row, ours, real=False)
         if "makes" in row:
             for values, status, made in ((theirs, row["status"], row["answer"]), (ours, answer.status_code, value)):
                 if status < 300:
-                    sent = resolve(row["body"], values, real=values is theirs)
-                    values[row["makes"]] = {**sent, **unwrapped(made, row["key"])}
+                    given = resolve(row["body"], values, real=values is theirs)
+                    values[row["makes"]] = {**given, **unwrapped(made, row["key"])}
         rung = answer.headers.get("x-gecko-rung")
         yield {**row, "other": answer.status_code, "said": value, "rung": rung} | compare(
-            row, answer.status_code, value, theirs, ours
+            row, answer.status_code, value, (theirs, ours), sent
         )
 
 
 def compare(
-    row: JsonObject, status: int, value: Json, theirs: Mapping[int, JsonObject], ours: Mapping[int, JsonObject]
+    row: JsonObject,
+    status: int,
+    value: Json,
+    known: tuple[Mapping[int, JsonObject], ...],
+    sent: Mapping[tuple[int, str], Collection[str]],
 ) -> JsonObject:
-    """Return whether two answers are alike: by class of status, the fields that were sent, the own things of a list."""
+    """Return whether two answers are alike: by class of status, the fields that were sent, the own things of a list.
+
+    Of an object those members are compared that were ever sent of it: the service may add some.
+    """
     found: JsonObject = {"class": row["status"] // 100 == status // 100, "exact": row["status"] == status}
     if row["status"] >= 300 or status >= 300:
         return found
-    pair = ((row["answer"], theirs, True), (value, ours, False))
+    pair = [*zip((row["answer"], value), known, strict=True)]
     if row["kind"].startswith("list"):
-        members = [_own(answer, row, values) for answer, values, _ in pair]
+        members = [_own(answer, row, values) for answer, values in pair]
         found |= {"members": members[0] == members[1], "lists": members}
     elif row["kind"].startswith("count"):
         found["count"] = row["answer"] == value
-    elif sent := row.get("sent") or row.get("body"):
-        seen = [unwrapped(answer, row["key"]) for answer, _, _ in pair]
+    elif given := row.get("sent") or row.get("body"):
+        thing = row.get("makes", row.get("about", -1))
+        seen = [
+            {name: _part(each, sent.get((thing, name), ())) for name, each in unwrapped(answer, row["key"]).items()}
+            for answer, _ in pair
+        ]
         wrong = {
             name: [one.get(name) for one in seen]
-            for name, each in sent.items()
-            if name in seen[0]
-            and not MARK.search(str(each))
-            and (name not in seen[1] or seen[0][name] != seen[1][name])
+            for name, each in given.items()
+            if name in seen[0] and not MARK.search(str(each)) and seen[0][name] != seen[1].get(name, "absent")
         }
-        if any(name in seen[0] for name in sent):
+        if any(name in seen[0] for name in given):
             found |= {"given": not wrong, "wrong": wrong}
     return found
+
+
+def _part(value: Json, names: Collection[str]) -> Json:
+    return {name: value[name] for name in names if name in value} if names and isinstance(value, dict) else value
 
 
 def _own(answer: Json, row: JsonObject, values: Mapping[int, JsonObject]) -> list[int]:

@@ -77,7 +77,7 @@ def _stand_beside(options: argparse.Namespace) -> int:
         except EvalError as error:
             print(f"{name}: {error}")
             return 2
-        found[name] = _repeat(rows, document)
+        found[name] = _repeat(name, rows, document)
         _print_service(name, found[name], options.wrong)
     known = [row for name in found if name in KNOWN for row in found[name]]
     return _print_table(known) if known else 0
@@ -96,9 +96,11 @@ def _record(name: str, options: argparse.Namespace) -> tuple[list[JsonObject], P
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()], document
 
 
-def _repeat(rows: list[JsonObject], document: Path) -> list[JsonObject]:
+def _repeat(name: str, rows: list[JsonObject], document: Path) -> list[JsonObject]:
     command = ("-m", "gecko_graph", "serve", str(document), "--port", "0")
-    with running(*command) as (_, address), httpx.Client(base_url=address, timeout=60, trust_env=False) as client:
+    header, _, _ = SERVICES[name.removesuffix("-documented")].key.partition(":")
+    options = {"timeout": 60, "trust_env": False, "headers": {header: "any"} if header else {}}
+    with running(*command) as (_, address), httpx.Client(base_url=address, **options) as client:  # type: ignore[arg-type]
         return [*repeat(client, "", rows)]
 
 
@@ -107,23 +109,21 @@ def _print_service(name: str, rows: list[JsonObject], wrong: bool) -> None:
     print(f"{name}: same class {_share(rows, 'class')}, same status {_share(rows, 'exact')}, {refused} refused in vain")
     for text, (kind, key, _) in FIGURES.items():
         print(f"  {text}: {_share(_of(rows, kind), key)}")
-    differ: Counter[str] = Counter()
+    differ = dict[str, list[str]]()
     for row in rows if wrong else ():
-        where = f"{row['kind']}: {row['method']} {row['res']}"
-        if not row["class"]:
-            differ[
-                f"{where}: {row['status']} {_short(row['answer'])}, simulated {row['other']} {_short(row['said'])}"
-            ] += 1
-        for key in ("given", "members", "count"):
+        told = {"class": [row["status"], row["answer"], row["other"], row["said"]], "given": row.get("wrong")}
+        told |= {"members": row.get("lists"), "count": [row["answer"], row["said"]]}
+        for key in told:
             if row.get(key) is False:
-                told = {"given": row.get("wrong"), "members": row.get("lists")}.get(key, [row["answer"], row["said"]])
-                differ[f"{where}: {key}: {_short(row.get('query') or row.get('body'))} {_short(told)}"] += 1
-    for line, count in differ.most_common():
-        print(f"    {count} {line}")
+                asked = _short(row.get("query") or row.get("body") or row.get("sent"))
+                where = f"{key}: {row['kind']}: {row['method']} {row['res']}"
+                differ.setdefault(where, []).append(f"{row['path']} {asked} {_short(told[key])}")
+    for where, lines in differ.items():
+        print(f"    {len(lines)} {where}, as {lines[0]}")
 
 
 def _short(value: object) -> str:
-    return json.dumps(value, default=str)[:160]
+    return json.dumps(value, default=str)[:300]
 
 
 def _print_table(rows: list[JsonObject]) -> int:
