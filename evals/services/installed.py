@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import signal
 import socket
@@ -36,7 +35,7 @@ class Installed(NamedTuple):
     """A service as its package comes: what pip installs, how it is started, where its document is.
 
     `command` gets the environment's programs, a folder for data and a port; `document` is a path of the service, or of
-    a file in the environment; `prefix` stands before the document's paths, `key` where its data name an API key.
+    a file in the environment; `prefix` stands before the document's paths; `header` is the documented API key's, `key` where its data hold one.
     """
 
     pins: tuple[str, ...]
@@ -45,6 +44,7 @@ class Installed(NamedTuple):
     ready: str
     prefix: str = ""
     variables: Mapping[str, str] = {}
+    header: str = ""
     key: str = ""
     files: Mapping[str, str] = {}
 
@@ -69,14 +69,14 @@ SERVICES: Mapping[str, Installed] = {
         ("chromadb==1.5.9",),
         lambda bin, data, port: [str(bin / "chroma"), "run", "--path", str(data), "--port", str(port)],
         "/openapi.json", "/api/v2/heartbeat",
-        variables={"ANONYMIZED_TELEMETRY": "False"},
+        variables={"ANONYMIZED_TELEMETRY": "False"}, header="x-chroma-token",
     ),
     "changedetection": Installed(
         ("changedetection.io==0.60.10",),
         lambda bin, data, port: [str(bin / "changedetection.io"), "-d", str(data), "-h", "127.0.0.1", "-p", str(port)],
         "**/changedetectionio/**/api-spec.yaml", "/api/v1/systeminfo", "/api/v1",
         {"DISABLE_VERSION_CHECK": "true"},
-        key="x-api-key:changedetection.json:settings.application.api_access_token",
+        header="x-api-key", key="changedetection.json:settings.application.api_access_token",
     ),
 }  # fmt: skip
 """The services; the versions are those that the figures in RESULTS.md were measured with."""
@@ -120,7 +120,7 @@ def started(name: str, folder: Path, document: Path) -> Iterator[httpx.Client]:
         try:
             with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60, trust_env=False) as client:
                 _wait(client, one.ready, process, data / "log")
-                client.headers.update(_credential(one.key, data))
+                client.headers.update(_credential(one, data))
                 if one.document.startswith("/"):
                     document.write_bytes(client.get(one.document).content)
                 else:
@@ -151,11 +151,11 @@ def _wait(client: httpx.Client, path: str, process: subprocess.Popen[bytes], log
     raise EvalError(f"{process.args!r} does not answer: {log.read_text(encoding='utf-8')[-2000:]}")
 
 
-def _credential(key: str, data: Path) -> dict[str, str]:
-    if not key:
+def _credential(one: Installed, data: Path) -> dict[str, str]:
+    if not one.key:
         return {}
-    header, file, way = key.split(":")
+    file, _, way = one.key.partition(":")
     value = json.loads((data / file).read_text(encoding="utf-8"))
-    for part in re.split(r"\.", way):
+    for part in way.split("."):
         value = value[part]
-    return {header: str(value)}
+    return {one.header: str(value)}
