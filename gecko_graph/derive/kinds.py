@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -13,6 +14,8 @@ Word = Literal[
     "list", "count", "read", "create", "update", "replace", "upsert", "remove", "remove all",
     "read one", "update one", "remove one", "view", "action", "unknown",
 ]  # fmt: skip
+
+_LOOKING = re.compile(r"(get|list|search|find|query|count|fetch|read|check|validate|preview|simulate)(?![a-z])", re.I)
 
 STATEFUL: frozenset[Word] = frozenset(
     ("list", "count", "read", "create", "update", "replace", "upsert", "remove", "remove all",
@@ -228,6 +231,9 @@ def _changes(one: Operation, fields: Mapping[str, Shape]) -> bool:
 
 
 def _of_nothing(one: Operation) -> Kind:
+    method = (one.tool.binding.method if one.tool.binding else one.method).upper()
     if one.method == "get":
-        return Kind("view", "GET of what no operation here makes or changes")
-    return Kind("action", f"{one.method.upper()} of no collection, item or single thing")
+        return Kind("view", f"{method} of what no operation here makes or changes")
+    if one.method == "post" and one.slot and _LOOKING.match(one.slot[-1]) and one.result.types:
+        return Kind("view", "POST whose path says that it only looks")
+    return Kind("action", f"{method} of no collection, item or single thing")

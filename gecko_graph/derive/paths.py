@@ -133,8 +133,10 @@ class Paths:
         for one in self.operations:
             self._move(one)
         below: dict[Slot, Operation | None] = dict.fromkeys((*slot, VAR) for slot in self.slots)
-        for slot, there in self.slots.items():
-            below |= {slot[:end]: next(iter(there.values())) for end in range(1, len(slot) + 1) if there}
+        first = {slot: next(iter(there.values())) for slot, there in self.slots.items() if there}
+        for slot, one in first.items():
+            below |= {slot[:end]: one for end in range(1, len(slot))}
+        below |= first  # the word for an item is that of its own path
         candidates = (self._find(item, one) for item, one in below.items())
         self.things = {found.slot: found for found in candidates if found}
         self._find_aliases()
@@ -233,6 +235,8 @@ def _meant(one: Operation) -> Iterator[tuple[str, Slot]]:
     for method, words in WORDS.items():
         if (one.method == "get") != (method == "get"):
             continue
+        if method == "delete" and one.sent:
+            continue  # it may remove what belongs to a thing
         if last.lower() in words and (method == "post") == (head[-1:] != [VAR]):
             yield method, tuple(head)
         elif last == VAR and head and head[-1].lower() in words and method != "post":

@@ -56,7 +56,7 @@ def one(path, method, operation, **more):
 @pytest.mark.parametrize(
     ("path", "method", "operation", "word"),
     [
-        ("/search", "post", documents.op("x", body=documents.thing(q=documents.TEXT), gives=documents.TEXT), "action"),
+        ("/search", "post", documents.op("x", body=documents.thing(q=documents.TEXT), gives=documents.TEXT), "view"),
         ("/me", "get", documents.op("x", gives=documents.PET_OUT), "view"),
         ("/a/{id}", "delete", documents.op("x"), "unknown"),  # nothing makes or shows one
         ("/a/{id}", "patch", documents.op("x", body=documents.PET_IN, gives=documents.PET_OUT), "unknown"),
@@ -97,3 +97,16 @@ def test_odata_keys_and_versions_in_a_path_are_no_obstacle():
         "/odata/v4.0/Customers({id})": {"get": documents.op("one", gives=documents.PET_OUT)},
     }
     assert kinds_of(Toolkit.from_openapi(documents.document(there))) == {"all": "list", "one": "read"}
+
+
+@pytest.mark.parametrize("verb", ["query", "search", "get", "get_schedule", "count", "validate"])
+def test_a_post_that_only_looks_leaves_nothing_open(verb):
+    pets = {"/pets/{id}": {"get": documents.op("read", gives=documents.PET_OUT)}}
+    assert one(f"/pets/{{id}}/{verb}", "post", documents.op("x", gives=documents.TEXT), **pets)["x"] == "view"
+
+
+def test_a_deletion_with_a_body_removes_what_belongs_to_a_thing_and_not_the_thing():
+    pets = {"/pets/{id}": {"get": documents.op("read", gives=documents.PET_OUT)}}
+    body = documents.thing(ids=documents.many(documents.TEXT))
+    assert one("/pets/{id}/delete", "post", documents.op("x", body=body), **pets)["x"] == "action"
+    assert one("/pets/{id}/delete", "post", documents.op("x"), **pets)["x"] == "remove"

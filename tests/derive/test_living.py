@@ -82,6 +82,8 @@ def test_lists_are_filtered_ordered_paged_and_counted(living):
     assert names(status="sold") == ["Rex", "Ada"]
     assert names(sort="-name") == ["Rex", "Flo", "Ada"]
     assert names(sort="name:asc", limit=1, offset=1) == ["Flo"]
+    assert names(sort="NAME_DESC") == ["Rex", "Flo", "Ada"]
+    assert names(sort="CREATED_DESC") == ["Ada", "Rex", "Flo"]
     assert names(q="fl") == ["Flo"]
     assert ok(call("count_pets")) == 3
     assert [each["name"] for each in ok(call("search_pets", status="new"))] == ["Flo"]

@@ -17,7 +17,7 @@ from .sandbox import Missing, Scope, a_list, a_text, an_object, given
 OPEN = "open"
 """Key of the runtime state: places that a write of unknown effect may have changed, with what may have."""
 
-_ORDER = re.compile(r"([-+]?)([\w.]+)(?:[:\s_]+(asc|desc)(?:ending)?)?", re.IGNORECASE)
+_ORDER = re.compile(r"([-+]?)([\w.]+?)(?:[:\s_]+(asc|desc)(?:ending)?)?", re.IGNORECASE)
 _BEYOND = 900_000
 _NONE = Missing("the default")
 Splice = Callable[[Scope, Any], list[str | int]]
@@ -197,11 +197,12 @@ def _ordered(scope: Scope, items: Any, by: Any, direction: Any = None) -> list[J
     sign, field, way = named.groups() if named else ("", "", None)
     is_down = sign == "-" or str(way or given(direction) or "").lower().startswith(("desc", "-1"))
     scope.take_items(len(found))
-    if field:
-        have = [each for each in found if isinstance(each, dict) and each.get(field) is not None]
-        rest = [each for each in found if each not in have]
-        return sorted(have, key=lambda each: _rank(each[field]), reverse=is_down) + rest
-    return found[::-1] if is_down else found
+    names = {name for each in found if isinstance(each, dict) for name in each if name.lower() == field.lower()}
+    if not names:  # in the order in which they were made
+        return found[::-1] if is_down else found
+    name = field if field in names else min(names)
+    have = [each for each in found if isinstance(each, dict) and each.get(name) is not None]
+    return sorted(have, key=lambda each: _rank(each[name]), reverse=is_down) + [x for x in found if x not in have]
 
 
 def _rank(value: Json) -> tuple[int, Any]:
