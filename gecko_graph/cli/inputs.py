@@ -70,7 +70,7 @@ def load_scenario(options: Options) -> Scenario:
     scenario = replace(scenario, tools_file=None) if options.contracts else scenario
     settings = [*options.set, *([f"reads={options.reads}"] if options.reads else [])]
     tools, limits = choose(scenario.tools, options), apply_settings(scenario.limits, settings)
-    if options.task is not None and options.derive:
+    if options.task is not None and not vars(options).get("no_derive"):
         tools, _ = add_derived(tools, scenario.state)
     scenario = replace(scenario, tools=connect(tools, options) if is_real(options, limits) else tools, limits=limits)
     inputs = [("FILE", options.file), ("--state", options.state), ("the scenario's tools", scenario.tools_file)]

@@ -162,7 +162,7 @@ def _build_world(options: Options, scenario: Scenario | None) -> World:
     if models is None:
         limits = limits.model_copy(update={"semantic_validation": False, "ladder": RULES})
     state: JsonObject | None = scenario.state if scenario else read_state(options.state) if options.state else None
-    if options.spec and options.derive:
+    if options.spec and not options.no_derive:
         toolkit, state = _derive(toolkit, state, options)
     return World(toolkit, state=state, model=models, context=limits, observe=options.record)
 

@@ -54,15 +54,15 @@ def _fitting(shape: Shape, name: str) -> Json:
         return None
 
 
-def new_key(shape: Shape, prefix: str) -> str:
-    """Return an expression of a new key, in the form that the schema of keys has."""
+def new_key(shape: Shape, prefix: str, shelf: str) -> str:
+    """Return an expression of a new key below the place `shelf`, in the form that the schema of keys has."""
     pattern = shape.first("pattern")
     if shape.first("format") == "uuid":
         pattern = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}"
     pieces = _PIECE.findall(re.sub(r"\(\?\w+\)", "", pattern)) if isinstance(pattern, str) else []
     form = "".join(map(_form, pieces))
     if shape.types & {"integer", "number"}:
-        return "new_number(shelf)"
+        return f"new_number({shelf})"
     begin = form[: len(form) - len(form.lstrip("ACDEFGHIJKLMNOPQRSTUVWYZ_"))]
     return f"new_id({begin!r}, {form[len(begin) :]!r})" if 0 < len(form) - len(begin) <= 40 else f"new_id({prefix!r})"
 

@@ -154,7 +154,8 @@ class _Writer:
         self.paths, self.one, self.kind, self.result = paths, one, kind, one.result
         self.things: Things = (kind.things.of or kind.things) if kind.things else Things((), "", _NOTHING)
         self.key, self.depth = self.things.key or "", self.things.slot.count(VAR)
-        self.let: JsonObject = {"shelf": _text(_place(self.things.root, one.variables[: self.depth]))}
+        self.shelf, self.id = _place(self.things.root, one.variables[: self.depth]), ""
+        self.let: JsonObject = {}
         self.requires = [*self._above()]
         self.where = one.result.holds(self.things.fields) if self.things.fields else None
         if any(plain(name) in YES for name in one.result.fields.keys() - self.things.fields.keys()):
@@ -185,9 +186,9 @@ class _Writer:
         named = "" if is_in_path else names_item(self.one, self.things) or ""
         name = _arg(self.one.variables[self.depth] if is_in_path else self.one.sent[named])
         if by and by.of:  # another key of the same things
-            self.let["found"] = _text(f"things_at(shelf, {self.named}, {{{by.key!r}: {name}}}, {{}})")
+            self.let["found"] = _text(f"things_at({self.shelf}, {self.named}, {{{by.key!r}: {name}}}, {{}})")
             name = f"at(found, [0, {self.key!r}], '')"
-        self.let |= {"id": _text(name), "place": "{{ [shelf, id] }}"}
+        self.id, self.let["place"] = name, _text(f"[{self.shelf}, {name}]")
         self.requires.append(_exists("place", self.things))
 
     # results and what is sent ----------------------------------------------------------------------------------------
@@ -202,8 +203,8 @@ class _Writer:
             return None
         by = {plain(name): name for name in self.result.fields}
         named = by.get(plain(self.key)) or by.get(plain(self.things.variable))
-        if named and "id" in self.let:
-            return _shown({named: "{{ id }}"}, blanks_of(self.result, leave=named))
+        if named and self.id:
+            return _shown({named: _text(self.id)}, blanks_of(self.result, leave=named))
         return _shown({}, blank_of(self.result))
 
     def _sent(self) -> tuple[str, list[str], str]:
@@ -232,7 +233,7 @@ class _Writer:
         by = {plain(name): name for name in self.things.fields}
         given = {by.get(plain(wire)): _arg(name) for wire, name in self.one.wires[: self.depth]}
         known = [f"{name!r}: {arg}" for name, arg in given.items() if name and name != self.key]
-        return f"{{{', '.join([*known, f'{self.key!r}: id'])}}}"
+        return f"{{{', '.join([*known, f'{self.key!r}: {self.id}'])}}}"
 
     def _asked(self, names: frozenset[str]) -> str:
         found = next((arg for wire, arg in self.one.asked.items() if plain(wire) in names), None)
@@ -263,7 +264,7 @@ class _Writer:
         blank = {name: each for name, each in blanks_of(self.things.shape).items() if name in pairs}
         blank = {name: each for name, each in blank.items() if isinstance(each, str | int) and "{{" not in str(each)}
         filters = ", ".join(f"{name!r}: {arg}" for name, arg in pairs.items())
-        found = f"things_at(shelf, {self.named}, {{{filters}}}, {blank!r})"
+        found = f"things_at({self.shelf}, {self.named}, {{{filters}}}, {blank!r})"
         self.let["found"] = _text(f"in_doubt({found}, sent_as({unread!r}))" if unread else found)
         is_whole = (
             not unread
@@ -289,8 +290,8 @@ class _Writer:
         where = self.result.listed[0]
         each = {"known": "{{ each }}", "blank": blanks_of(self.one.lists, leave=self.key)}
         result = around(self.result, where, {"for_each": shown, "as": "each", "value": each}, "{{ len(found) }}")
-        place = _text(f"[shelf, each[{self.key!r}]]")
-        seen = {"for_each": f"at(result, {[*where]!r})", "as": "each", "of": "{{ shelf }}", "part": self.part}
+        place = _text(f"[{self.shelf}, each[{self.key!r}]]")
+        seen = {"for_each": f"at(result, {[*where]!r})", "as": "each", "of": _text(self.shelf), "part": self.part}
         return {"returns": result, "observes": [{**seen, "op": "add", "path": place, "value": "{{ each }}"}]}
 
     def _count(self) -> JsonObject:
@@ -304,11 +305,11 @@ class _Writer:
 
     def _create(self) -> JsonObject:
         shape, named = self.things.fields.get(self.key, _NOTHING), names_item(self.one, self.things)
-        new, effects = _text(new_key(shape, f"{self.things.singular[:4].lower()}_")), list[JsonObject]()
+        new, effects = _text(new_key(shape, f"{self.things.singular[:4].lower()}_", self.shelf)), list[JsonObject]()
         if "new_number" in new:
-            place = ["runtime_state", "serial", "{{ pointer_to(shelf) }}"]
+            place = ["runtime_state", "serial", _text(f"pointer_to({self.shelf})")]
             effects = [{"op": "add", "path": place, "value": "{{ id }}"}]
-        self.let |= {"id": new, "place": "{{ [shelf, id] }}"}
+        self.id, self.let = "id", {"id": new, "place": _text(f"[{self.shelf}, id]")}
         if named:
             given = f"at(args, {[self.one.sent[''], named] if '' in self.one.sent else [self.one.sent[named]]!r}, None)"
             own = {"when": f"{given} not in [None, '', 0]", "value": _text(given)}
@@ -328,10 +329,12 @@ class _Writer:
             self.requires.append({"check": "not exists_at(place, False)", **exists})
         elif binding and "409" in binding.responses and unique and unique[0][0] in self.one.sent:
             filters = f"{{{unique[0][1]!r}: {_arg(self.one.sent[unique[0][0]])}}}"
-            self.requires.append({"check": f"things_at(shelf, {self.named}, {filters}, {{}}) == []", **exists})
+            self.requires.append({"check": f"things_at({self.shelf}, {self.named}, {filters}, {{}}) == []", **exists})
 
     def _below(self, each: Things) -> str:
-        return _text(f"[{each.root!r}, {''.join(_arg(name) + ', ' for name in self.one.variables[: self.depth])}id]")
+        return _text(
+            f"[{each.root!r}, {''.join(_arg(name) + ', ' for name in self.one.variables[: self.depth])}{self.id}]"
+        )
 
     def _update(self) -> JsonObject:
         self._find()
@@ -339,7 +342,7 @@ class _Writer:
         old = "at(state, place, {})"
         if self.kind.word == "replace":
             old = f"without_keys({old}, {names!r}), {self._defaults()!r}"
-        base = self._base() if self.kind.word == "upsert" else f"{{{self.key!r}: id}}"
+        base = self._base() if self.kind.word == "upsert" else f"{{{self.key!r}: {self.id}}}"
         merged = _text(f"merged({base}, {old}, {sent}{deep})")
         return {"effects": [{"op": "add", "path": "{{ place }}", "value": merged}], "returns": self._thing()}
 
@@ -357,7 +360,7 @@ class _Writer:
         return {"effects": [{"op": "gone", "path": "{{ place }}"}, *below], "returns": self._thing("old")}
 
     def _remove_all(self) -> JsonObject:
-        return {"effects": [{"op": "add", "path": "{{ shelf }}", "value": {}}], "returns": self._thing("{}")}
+        return {"effects": [{"op": "add", "path": _text(self.shelf), "value": {}}], "returns": self._thing("{}")}
 
     def _read_one(self) -> JsonObject:
         shape = self.paths.slots[self.one.slot]["get"].result

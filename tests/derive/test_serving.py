@@ -28,7 +28,7 @@ def options(spec, **more):
         "only": [],
         "contracts": [],
         "allow_remote": False,
-        "derive": True,
+        "no_derive": False,
         "set": [],
     }
     return SimpleNamespace(**{**base, "spec": str(spec), **more})
@@ -63,7 +63,7 @@ async def test_a_newcomer_creates_lists_changes_and_deletes(file):
 
 
 async def test_nothing_is_derived_if_that_is_not_wanted(file):
-    client = client_of(_build_world(options(file, derive=False), None))
+    client = client_of(_build_world(options(file, no_derive=True), None))
     assert (await client.get("/api/v1/pets/1")).headers["x-gecko-rung"] == "schema"
 
 

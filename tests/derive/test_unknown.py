@@ -3,9 +3,13 @@
 from dataclasses import replace
 
 import pytest
+from langchain_core.messages import HumanMessage
 
-from gecko_graph import GeckoContext, Toolkit, World, derive_contracts
+from gecko_graph import GeckoContext, Rung, Toolkit, World, derive_contracts
 from gecko_graph.derive.contracts import add_derived
+from gecko_graph.values.documents import format_document
+from gecko_graph.world.provenance import trace_with
+from gecko_graph.world.rung import Answer, Pass
 
 from . import documents
 from .conftest import RULES
@@ -126,8 +130,6 @@ def test_what_was_derived_is_trusted_by_nobody():
 def test_a_file_of_derived_contracts_is_read_as_one_and_may_be_edited(tmp_path):
     file = tmp_path / "api.derived.yaml"
     toolkit = Toolkit.from_openapi(FASTAPI)
-    from gecko_graph.values.documents import format_document
-
     file.write_text(format_document(derive_contracts(toolkit).file, ".yaml"))
     loaded = toolkit.with_contracts(file)
     assert all(tool.contract is None for tool in loaded)
@@ -170,3 +172,39 @@ def test_the_ladder_may_leave_it_out():
     toolkit, _ = add_derived(Toolkit.from_openapi(FASTAPI))
     world = World(toolkit, state={"pets": {}}, context=GeckoContext(semantic_validation=False, ladder=("schema",)))
     assert called(world, "read_pet", pet_id=1)["rung"] == "schema"
+
+
+def test_whoever_answers_a_write_of_unknown_effect_its_thing_is_in_doubt():
+    toolkit, _ = add_derived(Toolkit.from_openapi(FASTAPI))
+
+    def sell(request):
+        if request.tool.name != "sell_pet":
+            return Pass("not mine")
+        return Answer("ok", {**PETS[0], "status": "sold"}, [])
+
+    world = World(toolkit, state={"pets": {}}, context=RULES, rungs=[Rung("shop", sell)])
+    called(world, "create_pet", name="Flo")
+    sold = called(world, "sell_pet", pet_id=1)
+    assert (sold["rung"], sold["patch"]) == ("shop", []), "doubt is no change"
+    assert "" in blanks(called(world, "read_pet", pet_id=1))
+
+
+@pytest.mark.parametrize(("total", "is_marked"), [({"default": 730}, True), ({}, False)])
+def test_a_blank_is_no_source_of_an_argument(total, is_marked):
+    order = documents.thing(
+        ["id", "name", "total"], id=documents.WHOLE, name=documents.TEXT, total={"type": "integer", **total}
+    )
+    body = documents.thing(["name"], name=documents.TEXT, **({} if total else {"total": documents.WHOLE}))
+    there = {
+        "/orders": {"post": documents.op("make", body=body, gives=order)},
+        "/orders/{id}": {"get": documents.op("one", gives=order)},
+        "/pay": {"post": documents.op("pay", body=documents.thing(amount=documents.WHOLE))},
+    }
+    toolkit, _ = add_derived(Toolkit.from_openapi(documents.document(there)))
+    world = World(toolkit, state={"orders": {}}, context=RULES)
+    made = world.call({"name": "make", "args": {"name": "a"} | ({} if total else {"total": 730})})
+    assert made["outcome"]["result"]["total"] == 730
+    steps = [made, world.call({"name": "pay", "args": {"amount": 730}})]
+    said = "order a, and pay it" if total else "order a of 730"
+    traced = trace_with(toolkit, steps, state={"orders": {}}, conversation=[HumanMessage(said)])
+    assert (730 in [each["value"] for each in traced.made_up]) == is_marked
