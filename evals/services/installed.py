@@ -35,7 +35,8 @@ class Installed(NamedTuple):
     """A service as its package comes: what pip installs, how it is started, where its document is.
 
     `command` gets the environment's programs, a folder for data and a port; `document` is a path of the service, or of
-    a file in the environment; `prefix` stands before the document's paths; `header` is the documented API key's, `key` where its data hold one.
+    a file in the environment; `prefix` stands before the document's paths; `header` is that of
+    the documented API key, `key` where its data hold one.
     """
 
     pins: tuple[str, ...]

@@ -123,6 +123,9 @@ class Things:
 class Paths:
     """The operations of a toolkit by path and method, and the collections among them."""
 
+    is_newest_first = False
+    """Whether a list is documented to begin with what was made last: the others probably do so too."""
+
     def __init__(self, tools: Iterable[ToolSpec]) -> None:
         self.operations = [found for tool in tools if (found := _place(tool))]
         named = [one for one in _places_by_name([tool for tool in tools if tool.binding is None])]
