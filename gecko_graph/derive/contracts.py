@@ -17,6 +17,9 @@ from .kinds import STATEFUL, Kind, counter_of, find_kinds, names_item
 from .paths import VAR, Operation, Paths, Things, name_of
 from .shapes import Shape, matching, plain, singular
 
+_TWICE = frozenset(("getorcreate", "ifexists", "existok", "ifnotexists"))
+"""Names of members of a request by which a thing that is already there is no error: without them it is one."""
+
 _MERGES = re.compile(r"\bmerge", re.IGNORECASE)
 _NOTHING = Shape(True, None)
 
@@ -267,7 +270,8 @@ class _Writer:
             own = {"when": f"{given} not in [None, '', 0]", "value": _text(given)}
             self.let["id"] = {"cases": [own, {"value": new}]}
         self._refuse_twice(named)
-        item = _text(f"merged({self._defaults()!r}, {self._base()}, {self._sent()[0]}, {{{self.key!r}: id}})")
+        there = ", at(state, place, {})" if self._twice else ""
+        item = _text(f"merged({self._defaults()!r}, {self._base()}, {self._sent()[0]}, {{{self.key!r}: id}}{there})")
         below = [{"op": "add", "path": self._below(each), "value": {}} for each in self.paths.below(self.things)]
         effects = [{"op": "add", "path": "{{ place }}", "value": item}, *below, *effects]
         return {"effects": effects, "returns": self._thing()}
@@ -277,11 +281,22 @@ class _Writer:
         exists = {"error": f"{self.things.singular} already exists", "status": 409}
         binding, pairs = self.one.tool.binding, matching(self.one.body.fields, self.things.fields).items()
         unique = [pair for pair in pairs if pair[1] in ("name", "slug", "key", "email", "username")]
+        may = f"{self._twice} or " if self._twice else ""
         if named:
-            self.requires.append({"check": "not exists_at(place, False)", **exists})
-        elif binding and "409" in binding.responses and unique and unique[0][0] in self.one.sent:
+            self.requires.append({"check": f"{may}not exists_at(place, False)", **exists})
+        elif unique and unique[0][0] in self.one.sent and (may or (binding and "409" in binding.responses)):
             filters = f"{{{unique[0][1]!r}: {_arg(self.one.sent[unique[0][0]])}}}"
-            self.requires.append({"check": f"things_at({self.shelf}, {self.named}, {filters}, {{}}) == []", **exists})
+            same = f"things_at({self.shelf}, {self.named}, {filters}, {{}})"
+            self.requires.append({"check": f"{may}{same} == []", **exists})
+            if may:
+                known = {"when": f"{self._twice} and {same} != []", "value": _text(f"{same}[0][{self.key!r}]")}
+                self.let["id"] = {"cases": [known, {"value": self.let["id"]}]}
+
+    @property
+    def _twice(self) -> str:
+        """Return whether a call says that a thing may be there already, as an expression; "" where none can."""
+        found = next((name for wire, name in self.one.sent.items() if plain(wire) in _TWICE), None)
+        return f"{_arg(found)} not in [None, False, 'raise', 'error', 'fail']" if found else ""
 
     def _below(self, each: Things) -> str:
         return _text(
