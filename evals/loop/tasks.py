@@ -33,11 +33,11 @@ def kits(given: Given) -> dict[str, tuple[Toolkit, list[JsonObject]]]:
     trees = [{FILES: {"tree": root, "cwd": [*root][:1]}} for root in roots[:STATES]]
     phones = [Scenario.load(file) for file in sorted(PHONE.glob("*.gecko.yaml"))[:STATES]]
     document, ours = given.data / f"{SHOP}.openapi.yaml", ROOT / "evals" / "loop"
-    shop = Toolkit.from_openapi(document).with_contracts(given.data / f"{SHOP}.contracts.yaml")
+    shop = Toolkit.from_openapi(document).with_contracts(ours / "fjord.contracts.yaml")
     return {
         "files": (class_toolkit(FILES), trees),
         "phone": (phones[0].tools, [each.state for each in phones]),
-        "shop": (shop.with_contracts(ours / "fjord.contracts.yaml"), [read_document(ours / "fjord.state.yaml")]),
+        "shop": (shop, [read_document(ours / "fjord.state.yaml")]),
     }
 
 

@@ -241,7 +241,7 @@ class _Writer:
         asked = self._filter()
         shown = asked.shown(self.key, is_newest_first=self.paths.is_newest_first)
         if self.result.listed is None:  # an object of things by their keys
-            return {"returns": _text(f"by_key_of({shown}, {self.key!r})")}
+            return {"returns": _text(f"{{str(each[{self.key!r}]): each for each in {shown}}}")}
         where = self.result.listed[0]
         each = {"known": "{{ each }}", "blank": blanks_of(self.one.lists, leave=self.key)}
         result = around(self.result, where, {"for_each": shown, "as": "each", "value": each}, "{{ len(found) }}")
@@ -308,7 +308,7 @@ class _Writer:
         sent, names, deep = self._sent()
         old = "at(state, place, {})"
         if self.kind.word == "replace":
-            old = f"without_keys({old}, {names!r}), {self._defaults()!r}"
+            old = f"{{k: v for k, v in {old}.items() if k not in {names!r}}}, {self._defaults()!r}"
         base = self._base() if self.kind.word == "upsert" else f"{{{self.key!r}: {self.id}}}"
         merged = _text(f"merged({base}, {old}, {sent}{deep})")
         return {"effects": [{"op": "add", "path": "{{ place }}", "value": merged}], "returns": self._thing()}

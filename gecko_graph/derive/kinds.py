@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -35,9 +35,6 @@ class Kind:
     """The field whose value the path gives, of a list that shows a part."""
 
 
-Rule = Callable[[Operation, Things, Paths], "Kind | None"]
-
-
 def find_kinds(paths: Paths) -> dict[str, Kind]:
     """Return the kind of each placed operation, by its tool's name, and note which things an operation makes."""
     kinds = {one.tool.name: (one, _decide(one, paths)) for one in paths.operations}
@@ -50,11 +47,8 @@ def find_kinds(paths: Paths) -> dict[str, Kind]:
         is_change = kind.word in ("remove", "update", "replace")
         if things and is_change and not (things.is_made or things.of or id(things) in shown):
             kinds[name] = one, Kind("unknown", f"{one.method.upper()} of an item that no operation makes or shows")
-    return {name: _say_by_name(one, kind) for name, (one, kind) in kinds.items()}
-
-
-def _say_by_name(one: Operation, kind: Kind) -> Kind:
-    return replace(kind, why=f"{kind.why} (by the tool's name)") if one.by_name else kind
+    by_name = {True: " (by the tool's name)", False: ""}
+    return {name: replace(kind, why=kind.why + by_name[one.by_name]) for name, (one, kind) in kinds.items()}
 
 
 def _decide(one: Operation, paths: Paths) -> Kind:
@@ -95,13 +89,7 @@ def _reading(one: Operation, found: Things, paths: Paths) -> Kind:
         return Kind("list", "GET of the items with a value that the path names", above, by=field)
     if one.result.fields and not (listed is not None and "array" in one.result.types):
         return Kind("read", "GET of an item by another key" if found.of else "GET of an item", found)
-    media = next((each.get("media", "") for each in _answers(one)), "")
-    return Kind("view" if listed or media else "unknown", "GET of an item whose answer is no object with fields")
-
-
-def _answers(one: Operation) -> Iterator[Mapping[str, str]]:
-    responses = one.tool.binding.responses if one.tool.binding else {}
-    yield from (each for code, each in responses.items() if code.startswith("2"))
+    return Kind("view" if listed or one.is_answered else "unknown", "GET of an item whose answer has no fields")
 
 
 def _of_all(one: Operation, found: Things) -> Kind:

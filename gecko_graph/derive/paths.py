@@ -41,6 +41,17 @@ class Operation:
     by_name: bool = False
     """Whether its name alone says where it stands, as an MCP tool's."""
 
+    @property
+    def places(self) -> Mapping[str, tuple[str, str]]:
+        """Where its arguments travel, and their names there."""
+        return self.tool.binding.places if self.tool.binding else {}
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether a success has content, be it bytes."""
+        responses = self.tool.binding.responses if self.tool.binding else {}
+        return any(each.get("media") for code, each in responses.items() if code.startswith("2"))
+
     @cached_property
     def result(self) -> Shape:
         """What it answers."""
@@ -54,22 +65,19 @@ class Operation:
     @cached_property
     def sent(self) -> dict[str, str]:
         """The members of its body by their names on the wire, with the arguments that they are; "" for a whole body."""
-        places = self.tool.binding.places if self.tool.binding else {}
         if self.by_name:
             return {name: name for name in self.parameters.fields if name not in self.variables}
-        return {wire: name for name, (place, wire) in places.items() if place == "body"}
+        return {wire: name for name, (place, wire) in self.places.items() if place == "body"}
 
     @property
     def wires(self) -> list[tuple[str, str]]:
         """The variables of its path: the word in the path, and the argument."""
-        places = self.tool.binding.places if self.tool.binding else {}
-        return [(places[name][1] if name in places else name, name) for name in self.variables]
+        return [(self.places.get(name, ("", name))[1], name) for name in self.variables]
 
     @cached_property
     def asked(self) -> dict[str, str]:
         """What it is asked by: the query's and, of a search, the body's members, with their arguments."""
-        places = self.tool.binding.places if self.tool.binding else {}
-        return {wire: name for name, (place, wire) in places.items() if place == "query"} | self.sent
+        return {wire: name for name, (place, wire) in self.places.items() if place == "query"} | self.sent
 
     @cached_property
     def body(self) -> Shape:
@@ -183,9 +191,8 @@ class Paths:
     def below(self, things: Things) -> list[Things]:
         """Return the collections that belong to an item."""
         item = (*things.slot, VAR)
-        return [
-            one for slot, one in self.things.items() if slot[: len(item)] == item and slot.count(VAR) == item.count(VAR)
-        ]
+        below = ((slot, one) for slot, one in self.things.items() if slot[: len(item)] == item)
+        return [one for slot, one in below if slot.count(VAR) == item.count(VAR)]
 
     def above(self, slot: Slot) -> Iterator[tuple[Things, int]]:
         """Yield the collections whose items a path leads through, each with its number of variables up to there."""
@@ -202,10 +209,7 @@ def name_of(slot: Slot) -> str:
 
 def _variable(item: Slot, one: Operation | None) -> str:
     """Return the path's own word for what names an item; "" where no path has one."""
-    if one is None:
-        return ""
-    name = one.variables[item.count(VAR) - 1]
-    return one.tool.binding.places[name][1] if one.tool.binding else name
+    return one.wires[item.count(VAR) - 1][0] if one else ""
 
 
 def _place(tool: ToolSpec) -> Operation | None:
@@ -274,24 +278,15 @@ def _key_of(found: Things) -> str | None:
     last = plain(re.sub(r"^.*?(id|key|name|slug|code|number)$", r"\1", found.variable, flags=re.IGNORECASE))
     names = (plain(found.variable), plain(found.variable).removeprefix(word), "id", f"{word}id", "uid", "uuid",
              f"{word}uuid", "sid", "guid", last)  # fmt: skip
-    for one in (*names, "key", "slug", "name", f"{word}name", "code", "token", "number"):
-        if one in by and found.fields[by[one]].types & IDENTIFYING:
-            name = by[one]
-            break
-    else:
-        return None
-    post = found.at.get("post")  # an answer that hides the id: the required name that the caller gives is the key
-    if (
-        post
-        and name not in post.result.fields
-        and name not in post.body.fields
-        and post.result.holds(found.fields) is None
-    ):
-        given = (
-            each for each in ("name", "key", "slug", "code") if each in found.fields and each in post.body.required
-        )
-        return next(given, name)
-    return name
+    others = ("key", "slug", "name", f"{word}name", "code", "token", "number")
+    known = (by[one] for one in (*names, *others) if one in by and found.fields[by[one]].types & IDENTIFYING)
+    name, post = next(known, None), found.at.get("post")
+    if not name or not post or name in {*post.result.fields, *post.body.fields}:
+        return name
+    if post.result.holds(found.fields) is not None:
+        return name
+    given = (each for each in ("name", "key", "slug", "code") if each in found.fields and each in post.body.required)
+    return next(given, name)  # an answer that hides the id: the required name that the caller gives is the key
 
 
 def _places_by_name(tools: Sequence[ToolSpec]) -> Iterator[Operation]:

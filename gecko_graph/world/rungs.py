@@ -42,7 +42,7 @@ from .rung import (
     standing,
     unchecked,
 )
-from .shown import find_partly_known, forget_shown, note_shown
+from .shown import close_read, find_partly_known, forget_shown, note_shown
 
 
 def contract_rung(request: RungRequest) -> RungResult:
@@ -265,7 +265,7 @@ def observe(request: RungRequest, result: Json) -> JsonObject:
         run = open_contract(request, _observing(request))
         patch = run.observe(result)
         found = {**find_partly_known(request.state, run.found), **run.shown(result)}
-        after = note_shown(request.state, patch, found)
+        after = close_read(note_shown(request.state, patch, found), patch)
         seen = make_patch(request.state, after, by_members=True)
     except EvaluationFailed as failure:
         return {"unclear": [*request.unclear, f"what it shows cannot be evaluated: {failure}"]}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
-from ..contracts.language.things import look, marks_of
+from ..contracts.language.things import OPEN, look, marks_of
 from ..contracts.run import SHOWN, part_of
 from ..state import RUNTIME, JsonObject, Patch
 from ..values.patch import apply_patch, pointer, tokens
@@ -46,6 +46,15 @@ def note_shown(before: JsonObject, patch: Patch, found: Mapping[Place, JsonObjec
             parts = marks.get(key, [])
             marks[key] = [*parts, *([part] if part and part not in parts else ())][-MOST_PARTS:]
     return _with_marks(after, marks)
+
+
+def close_read(state: JsonObject, patch: Patch) -> JsonObject:
+    """Return a state in which nothing is left open of what a read has shown."""
+    opened, read = marks_of(state, OPEN), {one["path"] for one in patch}
+    if not read & opened.keys():
+        return state
+    left = {place: by for place, by in opened.items() if place not in read}
+    return {**state, RUNTIME: {**state[RUNTIME], OPEN: left}}
 
 
 def find_partly_known(state: JsonObject, found: Mapping[Place, JsonObject | None]) -> dict[Place, JsonObject | None]:

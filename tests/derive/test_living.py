@@ -207,3 +207,29 @@ def test_a_filter_by_a_part_of_a_text_is_one_if_the_document_says_so(living, tex
 def test_new_keys_have_the_form_that_the_schema_wants(living, schema, form):
     made = ok(living(described(key=schema))("make", name="Flo"))
     assert re.fullmatch(form, str(made["id"]))
+
+
+def test_an_object_of_things_by_their_keys_is_a_list(living):
+    tag = documents.thing(["uuid", "title"], uuid=documents.TEXT, title=documents.TEXT)
+    by_key, made = {"type": "object", "additionalProperties": tag}, documents.thing(uuid=documents.TEXT)
+    there = {
+        "/tags": {"get": documents.op("all", gives=by_key)},
+        "/tag": {"post": documents.op("make", body=documents.thing(["title"], title=documents.TEXT), gives=made)},
+        "/tag/{uuid}": {"get": documents.op("one", gives=tag), "delete": documents.op("drop", status="204")},
+    }  # fmt: skip
+    call = living(documents.document(there))
+    key = ok(call("make", title="a"))["uuid"]
+    assert ok(call("all")) == {key: {"uuid": key, "title": "a"}}
+    ok(call("drop", uuid=key))
+    assert ok(call("all")) == {}
+
+
+def test_a_whole_collection_is_emptied(living):
+    there = dict(
+        documents.SWAGGER["paths"]["/cars"], delete={"operationId": "clear", "responses": {"204": {"description": ""}}}
+    )
+    call = living({**documents.SWAGGER, "paths": {**documents.SWAGGER["paths"], "/cars": there}})
+    ok(call("park", plate="a"))
+    ok(call("clear"))
+    assert ok(call("cars")) == []
+    assert missing(call("car", plate="a"))

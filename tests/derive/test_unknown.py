@@ -208,3 +208,16 @@ def test_a_blank_is_no_source_of_an_argument(total, is_marked):
     said = "order a, and pay it" if total else "order a of 730"
     traced = trace_with(toolkit, steps, state={"orders": {}}, conversation=[HumanMessage(said)])
     assert (730 in [each["value"] for each in traced.made_up]) == is_marked
+
+
+def test_what_is_open_is_read_and_known_again():
+    toolkit = with_real(FASTAPI, read_pet=lambda **_: {**PETS[0], "status": "sold"})
+    opened = {"open": {"/pets/1": "sell_pet", "/pets/2": "sell_pet"}}
+    world = World(toolkit, state={"pets": {"1": PETS[0]}, "runtime_state": opened}, context=RULES)
+    assert "" in blanks(called(world, "update_pet", pet_id=1, tag="t"))
+    world = World(toolkit, state={"pets": {"1": PETS[0]}, "runtime_state": opened}, context=RULES)
+    assert called(world, "read_pet", pet_id=1)["rung"] == "real"
+    assert world.state["runtime_state"]["open"] == {"/pets/2": "sell_pet"}
+    outcome = called(world, "update_pet", pet_id=1, tag="t")
+    assert ok(outcome)["status"] == "sold"
+    assert "" not in blanks(outcome)

@@ -47,7 +47,7 @@ def explain_source(source: str, why: str) -> str:
         if found := sign.search(plain):
             word = found[1] if sign.groups else ""
             return form.format(word, _TESTS.get(word, "").format("x"))
-    return "it is nested too deeply" if "nested parentheses" in why else why.split(" (<unknown>")[0]
+    return "it is nested too deeply" if "nested parentheses" in why else why.split(";")[0].split(" (<unknown>")[0]
 
 
 def explain_node(node: ast.AST) -> str:

@@ -73,8 +73,8 @@ def build(splice: Splice) -> dict[str, Callable[..., Any]]:
         return max([first, last, *numbers]) + 1
 
     return {
-        "exists_at": has, "thing_at": thing, "things_at": things, "new_number": new_number, "by_key_of": _by_key,
-        "sent_as": _given, "merged": _merge, "page_of": _page, "clock_or": _clock, "without_keys": _without,
+        "exists_at": has, "thing_at": thing, "things_at": things, "new_number": new_number,
+        "sent_as": _given, "merged": _merge, "page_of": _page, "clock_or": _clock,
         "ordered_by": _ordered, "in_doubt": _doubted, "pointer_to": lambda scope, path: pointer(splice(scope, path)),
     }  # fmt: skip
 
@@ -152,16 +152,6 @@ def _merge(scope: Scope, *parts: Any) -> JsonObject:
         inner = {name: {**old, **new} for name, old, new in pairs if isinstance(old, dict) and isinstance(new, dict)}
         found = {**found, **each, **inner}
     return found
-
-
-def _by_key(scope: Scope, items: Any, key: Any) -> JsonObject:
-    scope.take_items(len(a_list(items, "by_key")))
-    return {str(each[key]): each for each in items if isinstance(each, dict) and key in each}
-
-
-def _without(_: Scope, one: Any, names: Any) -> JsonObject:
-    left = a_list(names, "without")
-    return {name: each for name, each in an_object(one, "without").items() if name not in left}
 
 
 def _clock(scope: Scope, otherwise: Any) -> str:
