@@ -256,9 +256,7 @@ def repeat(client: httpx.Client, prefix: str, rows: Iterable[JsonObject]) -> Ite
     sent: dict[tuple[int, str], set[str]] = {}
     for row in rows:
         for name, value in (row.get("body") or {}).items():
-            sent.setdefault((row.get("makes", row.get("about", -1)), name), set()).update(
-                value if isinstance(value, dict) else ()
-            )
+            sent.setdefault((_thing_of(row), name), set()).update(value if isinstance(value, dict) else ())
         answer, value = send(client, prefix, row, ours, real=False)
         if "makes" in row:
             for values, status, made in ((theirs, row["status"], row["answer"]), (ours, answer.status_code, value)):
@@ -292,7 +290,7 @@ def compare(
     elif row["kind"].startswith("count"):
         found["count"] = row["answer"] == value
     elif given := row.get("sent") or row.get("body"):
-        thing = row.get("makes", row.get("about", -1))
+        thing = _thing_of(row)
         seen = [
             {name: _part(each, sent.get((thing, name), ())) for name, each in unwrapped(answer, row["key"]).items()}
             for answer, _ in pair
@@ -305,6 +303,12 @@ def compare(
         if any(name in seen[0] for name in given):
             found |= {"given": not wrong, "wrong": wrong}
     return found
+
+
+def _thing_of(row: JsonObject) -> int:
+    """Return the number of the thing that a call makes or is about; -1 for a call about all."""
+    number: int = row.get("makes", row.get("about", -1))
+    return number
 
 
 def _part(value: Json, names: Collection[str]) -> Json:

@@ -40,7 +40,7 @@ class Asked:
         inner = self._inner_filters()
         inside = dict.fromkeys(name for name, _ in inner.values())
         unread = [name for name in unread if name not in inside]
-        pairs |= {field: f"at(args, {[*place]!r}, None)" for field, place in inner.items()} | given
+        pairs |= {field: f"at(args, {[*way]!r}, None)" for field, way in inner.items()} | {**given}
         filters = ", ".join(f"{name!r}: {each}" for name, each in pairs.items())
         found = f"things_at({place}, {named}, {{{filters}}}, {self._blank(pairs)!r})"
         rest = [f"without_keys({arg(a)} or {{}}, {[b for c, b in inner.values() if a == c]!r})" for a in inside]
