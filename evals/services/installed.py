@@ -29,14 +29,28 @@ class State(TypedDict, total=False):
 def node(state): return {"x": "done"}
 graph = StateGraph(State).add_node(node).add_edge(START, "node").compile()
 """
+KINTO = """
+[server:main]
+use = egg:waitress#main
+host = 127.0.0.1
+port = %(http_port)s
+[app:main]
+use = egg:kinto
+kinto.storage_backend = kinto.core.storage.memory
+kinto.cache_backend = kinto.core.cache.memory
+kinto.permission_backend = kinto.core.permission.memory
+kinto.userid_hmac_secret = not-secret
+multiauth.policies = basicauth
+kinto.bucket_create_principals = system.Authenticated
+"""
 
 
 class Installed(NamedTuple):
     """A service as its package comes: what pip installs, how it is started, where its document is.
 
     `command` gets the environment's programs, a folder for data and a port; `document` is a path of the service, or of
-    a file in the environment; `prefix` stands before the document's paths; `header` is that of
-    the documented API key, `key` where its data hold one.
+    a file in the environment; `prefix` stands before the document's paths; `headers` go to the service and to its
+    simulation, the first with the service's own value where `key` says where its data hold one.
     """
 
     pins: tuple[str, ...]
@@ -45,7 +59,7 @@ class Installed(NamedTuple):
     ready: str
     prefix: str = ""
     variables: Mapping[str, str] = {}
-    header: str = ""
+    headers: Mapping[str, str] = {}
     key: str = ""
     files: Mapping[str, str] = {}
 
@@ -70,14 +84,20 @@ SERVICES: Mapping[str, Installed] = {
         ("chromadb==1.5.9",),
         lambda bin, data, port: [str(bin / "chroma"), "run", "--path", str(data), "--port", str(port)],
         "/openapi.json", "/api/v2/heartbeat",
-        variables={"ANONYMIZED_TELEMETRY": "False"}, header="x-chroma-token",
+        variables={"ANONYMIZED_TELEMETRY": "False"}, headers={"x-chroma-token": "any"},
     ),
     "changedetection": Installed(
         ("changedetection.io==0.60.10",),
         lambda bin, data, port: [str(bin / "changedetection.io"), "-d", str(data), "-h", "127.0.0.1", "-p", str(port)],
         "**/changedetectionio/**/api-spec.yaml", "/api/v1/systeminfo", "/api/v1",
         {"DISABLE_VERSION_CHECK": "true"},
-        header="x-api-key", key="changedetection.json:settings.application.api_access_token",
+        headers={"x-api-key": "any"}, key="changedetection.json:settings.application.api_access_token",
+    ),
+    "kinto": Installed(
+        ("kinto==26.5.0",),
+        lambda bin, data, port: [str(bin / "kinto"), "start", "--ini", "kinto.ini", "--port", str(port)],
+        "/v1/__api__", "/v1/__heartbeat__", "/v1",
+        headers={"Authorization": "Basic dXNlcjpzZWNyZXQ="}, files={"kinto.ini": KINTO},
     ),
 }  # fmt: skip
 """The services; the versions are those that the figures in RESULTS.md were measured with."""
@@ -154,9 +174,9 @@ def _wait(client: httpx.Client, path: str, process: subprocess.Popen[bytes], log
 
 def _credential(one: Installed, data: Path) -> dict[str, str]:
     if not one.key:
-        return {}
+        return {**one.headers}
     file, _, way = one.key.partition(":")
     value = json.loads((data / file).read_text(encoding="utf-8"))
     for part in way.split("."):
         value = value[part]
-    return {one.header: str(value)}
+    return {next(iter(one.headers)): str(value)}

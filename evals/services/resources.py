@@ -167,9 +167,30 @@ CHANGEDETECTION: Mapping[str, Resource] = {
 DOCUMENTED = {**CHROMA, "collections": replace(CHROMA["collections"], real={})}
 """Chroma's as its document says: a collection is found by its id; the service takes its name."""
 
+BUCKETS = "/buckets/{}"
+
+
+def _kinto(path: str, above: str = "", **more: Json) -> Resource:
+    return Resource(
+        f"POST {path}", f"{path}/{{}}", _of(lambda n: {"data": {"title": f"t{n}", "n": n}}),
+        changes=_any(lambda n: {"data": {"title": f"u{n}"}}, lambda n: {"data": {f"m{n}": [n]}}),
+        lists=f"GET {path}", pages=("_limit",), above=above, **more,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+KINTO: Mapping[str, Resource] = {
+    "buckets": _kinto("/buckets"),
+    "groups": _kinto(f"{BUCKETS}/groups", "buckets", asks=_one("id", "groups", lambda mark: {"id": mark})),
+    "collections": _kinto(f"{BUCKETS}/collections", "buckets"),
+    "records": _kinto(
+        f"{BUCKETS}/collections/{{}}/records", "collections", asks=_one("id", "records", lambda mark: {"id": mark})
+    ),
+}
+
 RESOURCES: Mapping[str, Mapping[str, Resource]] = {
     "langgraph": LANGGRAPH,
     "prefect": PREFECT,
     "chroma": CHROMA,
     "changedetection": CHANGEDETECTION,
+    "kinto": KINTO,
 }

@@ -98,8 +98,8 @@ def _record(name: str, options: argparse.Namespace) -> tuple[list[JsonObject], P
 
 def _repeat(name: str, rows: list[JsonObject], document: Path) -> list[JsonObject]:
     command = ("-m", "gecko_graph", "serve", str(document), "--port", "0")
-    header = SERVICES[name.removesuffix("-documented")].header
-    options = {"timeout": 60, "trust_env": False, "headers": {header: "any"} if header else {}}
+    headers = SERVICES[name.removesuffix("-documented")].headers
+    options = {"timeout": 60, "trust_env": False, "headers": headers}
     with running(*command) as (_, address), httpx.Client(base_url=address, **options) as client:  # type: ignore[arg-type]
         return [*repeat(client, "", rows)]
 
