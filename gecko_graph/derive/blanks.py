@@ -18,6 +18,7 @@ _TIME = re.compile(
 YES = frozenset(("deleted", "removed", "success", "ok"))
 _NEUTRAL: Mapping[str, Json] = {"string": "", "integer": 0, "number": 0, "boolean": False}
 _BOUND = frozenset(("minLength", "pattern", "minimum", "exclusiveMinimum", "format", "multipleOf"))
+CLOCK = "{{ clock_or('2000-01-01T00:00:00Z') }}"
 _DEEPEST = 4
 
 
@@ -28,7 +29,7 @@ def blank_of(shape: Shape, name: str = "", depth: int = 0) -> Json:
     if shape.is_nullable or (shape.types == {"array"} and not shape.first("minItems")):
         return None if shape.is_nullable else []
     if "string" in shape.types and (shape.first("format") == "date-time" or _TIME.fullmatch(name)):
-        return "{{ clock_or('2000-01-01T00:00:00Z') }}"
+        return CLOCK
     if shape.types == {"object"}:
         return blanks_of(shape, depth + 1) if depth < _DEEPEST else {}
     if "boolean" in shape.types:
@@ -97,4 +98,26 @@ def around(shape: Shape, where: tuple[str, ...], inner: Json, total: str = "") -
         counts = [below for below in each.fields if TOTAL.fullmatch(below)]
         if name != where[0] and (counts or (TOTAL.fullmatch(name) and each.types <= {"integer", "number"})):
             known[name] = around(each, (counts[0],), total) if counts else total
-    return {"known": known, "blank": {name: each for name, each in blanks_of(shape).items() if name not in known}}
+    return with_blanks(
+        {as_key(name): each for name, each in known.items()},
+        {name: each for name, each in blanks_of(shape).items() if name not in known},
+    )
+
+
+def with_blanks(known: Json, blank: Json) -> JsonObject:
+    """Return the form of what is known with blanks beside it, or of a blank alone; texts of the document stay data."""
+    return {"known": known, "blank": _data(blank)} if isinstance(blank, dict) else {"blank": _data(blank)}
+
+
+def _data(value: Json) -> Json:
+    """Return a value as a template that gives it: texts and keys that would be expressions or forms are quoted."""
+    if isinstance(value, dict):
+        return {as_key(key): _data(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_data(each) for each in value]
+    return f"{{{{ {value!r} }}}}" if isinstance(value, str) and "{{" in value and value != CLOCK else value
+
+
+def as_key(name: str) -> str:
+    """Return a key of a template that is this name, whatever it says."""
+    return f"{{{{ {name!r} }}}}" if "{{" in name or name in ("for_each", "cases", "blank", "known") else name

@@ -12,7 +12,7 @@ from ..state import Json, JsonObject
 from ..tools import Toolkit
 from .asked import Asked, is_newest_first
 from .asked import arg as _arg
-from .blanks import YES, around, blank_of, blanks_of, new_key
+from .blanks import YES, around, as_key, blank_of, blanks_of, new_key, with_blanks
 from .kinds import STATEFUL, Kind, counter_of, find_kinds, names_item
 from .paths import VAR, Operation, Paths, Things, name_of
 from .shapes import Shape, matching, plain, singular
@@ -134,10 +134,6 @@ def _exists(place: str, things: Things) -> JsonObject:
     return {"check": f"exists_at({place})", "error": f"{things.singular} not found", "status": 404}
 
 
-def _shown(known: Json, blank: Json) -> Json:
-    return {"known": known, "blank": blank} if isinstance(blank, dict) else {"blank": blank}
-
-
 class _Writer:
     """Writes the contract of one operation, by the method that is called as its kind."""
 
@@ -189,14 +185,14 @@ class _Writer:
         if self.where is not None or (self.kind.word == "read" and self.result.fields):
             blank = blanks_of(self.result.at(self.where or ()), leave=self.key)
             value = value or f"thing_at(place, {self.named})"
-            return around(self.result, self.where or (), {"known": _text(value), "blank": blank})
+            return around(self.result, self.where or (), with_blanks(_text(value), blank))
         if not (self.result.types or self.result.fields):
             return None
         by = {plain(name): name for name in self.result.fields}
         named = by.get(plain(self.key)) or by.get(plain(self.things.variable))
         if named and self.id:
-            return _shown({named: _text(self.id)}, blanks_of(self.result, leave=named))
-        return _shown({}, blank_of(self.result))
+            return with_blanks({as_key(named): _text(self.id)}, blanks_of(self.result, leave=named))
+        return with_blanks({}, blank_of(self.result))
 
     def _sent(self) -> tuple[str, list[str], str]:
         """Return the expression of what a call sends of a thing, the fields that it may send, and those it merges."""
@@ -243,7 +239,7 @@ class _Writer:
         if self.result.listed is None:  # an object of things by their keys
             return {"returns": _text(f"{{str(each[{self.key!r}]): each for each in {shown}}}")}
         where = self.result.listed[0]
-        each = {"known": "{{ each }}", "blank": blanks_of(self.one.lists, leave=self.key)}
+        each = with_blanks("{{ each }}", blanks_of(self.one.lists, leave=self.key))
         result = around(self.result, where, {"for_each": shown, "as": "each", "value": each}, "{{ len(found) }}")
         place = _text(f"[{self.shelf}, each[{self.key!r}]]")
         seen = {"for_each": f"at(result, {[*where]!r})", "as": "each", "of": _text(self.shelf), "part": asked.part}
@@ -332,13 +328,13 @@ class _Writer:
     def _read_one(self) -> JsonObject:
         shape = self.paths.slots[self.one.slot]["get"].result
         self.let = {"place": _text(_place(name_of(self.one.slot), self.one.variables))}
-        self.things, known = Things((), "", shape), _shown("{{ thing_at(place, {}) }}", blanks_of(shape))
+        self.things, known = Things((), "", shape), with_blanks("{{ thing_at(place, {}) }}", blanks_of(shape))
         if self.kind.word == "read one":
             self.requires.append({"check": "exists_at(place)", "pass": "nothing has set it"})
             return {"returns": known, "observes": [{"op": "add", "path": "{{ place }}", "value": "{{ result }}"}]}
         is_same = self.result.holds(shape.fields) == () and self.kind.word != "remove one"
         has_result = bool(self.result.types or self.result.fields)
-        shown = known if is_same else _shown({}, blank_of(self.result)) if has_result else None
+        shown = known if is_same else with_blanks({}, blank_of(self.result)) if has_result else None
         sent, _, deep = self._sent()
         value = _text(f"merged(at(state, place, {{}}), {sent}{deep})")
         changed = {"op": "add", "path": "{{ place }}", "value": value}
@@ -360,5 +356,5 @@ class _Writer:
             shown = self._thing(f"thing_at({places[-1]}, {self.named})")  # what is known of it, in doubt from now on
         marks = [["runtime_state", "open", _text(f"pointer_to({place})")] for place in places]
         self.let = {}
-        opened = [{"op": "add", "path": mark, "value": self.one.tool.name} for mark in marks]
+        opened = [{"op": "add", "path": mark, "value": _text(repr(self.one.tool.name))} for mark in marks]
         return {"effects": opened, "returns": shown} if opened else None

@@ -251,8 +251,7 @@ class _Trace:
         for operation in (outcome["patch"] or ()) if written else ():
             for _, value in scalars(operation.get("value"), keys=True):
                 by = rung if invented or not outcome.get("supposed") else "model"
-                mark = Mark("chosen", "state", operation["path"], number, by, attempt)
-                self._add(value, mark, invented=True)
+                self._add(value, Mark("chosen", "state", operation["path"], number, by, attempt), invented=True)
         self._unbooked.append((step, number, attempt))
         if self.ledger.has_doubts or is_supposed(outcome):  # before the first doubt nobody asks the ledger
             for each, at_step, at_attempt in self._unbooked:

@@ -233,3 +233,29 @@ def test_a_whole_collection_is_emptied(living):
     ok(call("clear"))
     assert ok(call("cars")) == []
     assert missing(call("car", plate="a"))
+
+
+HOSTILE = [
+    {"m": {"type": "string", "default": "{{ 1 + 1 }}"}},
+    {"m": {"enum": ["{{ x }}", "b"]}},
+    {"{{ args.name }}": documents.TEXT},
+    {"for_each": documents.TEXT, "cases": documents.TEXT, "blank": documents.TEXT, "known": documents.TEXT},
+    {'it\'s "}}"': documents.TEXT},
+    {"m": {"type": "object", "default": {"a": {"b": {}}}}},
+]
+
+
+@pytest.mark.parametrize("fields", HOSTILE)
+@pytest.mark.parametrize("envelope", ["cases", "{{ 1 }}", "for_each"])
+def test_texts_of_a_document_are_data(living, fields, envelope):
+    pet = documents.thing(["id", "name", *fields], id=documents.WHOLE, name=documents.TEXT, **fields)
+    everything = {
+        "get": documents.op("all", gives=documents.thing([envelope], **{envelope: documents.many(pet)})),
+        "post": documents.op("make", body=documents.thing(["name"], name=documents.TEXT, **fields), gives=pet),
+    }
+    call = living(documents.document({"/pets": everything, "/pets/{id}": {"get": documents.op("one", gives=pet)}}))
+    made = ok(call("make", name="{{ 1 + 1 }}"))
+    assert made["name"] == "{{ 1 + 1 }}"
+    assert set(made) == {"id", "name", *fields}
+    assert ok(call("all")) == {envelope: [made]}
+    assert ok(call("one", id="1")) == made
