@@ -99,6 +99,15 @@ SERVICES: Mapping[str, Installed] = {
         "/v1/__api__", "/v1/__heartbeat__", "/v1",
         headers={"Authorization": "Basic dXNlcjpzZWNyZXQ="}, files={"kinto.ini": KINTO},
     ),
+    "phoenix": Installed(
+        ("arize-phoenix==20.26.1",),
+        lambda bin, data, port: [
+            "env", f"PHOENIX_PORT={port}", f"PHOENIX_GRPC_PORT={port + 1}", f"PHOENIX_WORKING_DIR={data}",
+            str(bin / "phoenix"), "serve",
+        ],
+        "/openapi.json", "/healthz",
+        variables={"PHOENIX_HOST": "127.0.0.1", "PHOENIX_TELEMETRY_ENABLED": "false"},
+    ),
 }  # fmt: skip
 """The services; the versions are those that the figures in RESULTS.md were measured with."""
 
@@ -139,7 +148,8 @@ def started(name: str, folder: Path, document: Path) -> Iterator[httpx.Client]:
                 command, cwd=data, env=environment, stdout=log, stderr=log, start_new_session=True
             )
         try:
-            with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60, trust_env=False) as client:
+            address, fresh = f"http://127.0.0.1:{port}", httpx.Limits(max_keepalive_connections=0)
+            with httpx.Client(base_url=address, timeout=60, trust_env=False, limits=fresh) as client:
                 _wait(client, one.ready, process, data / "log")
                 client.headers.update(_credential(one, data))
                 if one.document.startswith("/"):

@@ -187,10 +187,37 @@ KINTO: Mapping[str, Resource] = {
     ),
 }
 
+
+def _phoenix(name: str, body: Draw, changes: Draw, by: str, absent: str, **more: Json) -> Resource:
+    path = f"/v1/{name}"
+    return Resource(
+        f"POST {path}", f"{path}/{{}}", body, changes=changes, by=by, lists=f"GET {path}", pages=("limit",),
+        absent=absent, **more,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+PHOENIX: Mapping[str, Resource] = {
+    "projects": _phoenix(
+        "projects", _of(lambda n: {"name": f"project{n}", "description": "d"}), _of(lambda n: {"description": f"u{n}"}),
+        "PUT", "no-such-project", asks=_one("name", "projects", lambda mark: {"name_contains": mark}),
+    ),
+    "dataset_labels": _phoenix(
+        "dataset_labels", _of(lambda n: {"name": f"label{n}", "color": "#00cc88"}),
+        _any(lambda n: {"name": f"renamed{n}"}, lambda n: {"description": f"u{n}"}), "PATCH",
+        "RGF0YXNldExhYmVsOjk5OTk5",
+    ),
+    "annotation_configs": _phoenix(
+        "annotation_configs", _of(lambda n: {"name": f"config{n}", "type": "FREEFORM", "description": "d"}),
+        _of(lambda n: {"name": f"renamed{n}", "type": "FREEFORM", "threshold": n}), "PUT",
+        "RnJlZWZvcm1Bbm5vdGF0aW9uQ29uZmlnOjk5OTk5",
+    ),
+}  # fmt: skip
+
 RESOURCES: Mapping[str, Mapping[str, Resource]] = {
     "langgraph": LANGGRAPH,
     "prefect": PREFECT,
     "chroma": CHROMA,
     "changedetection": CHANGEDETECTION,
     "kinto": KINTO,
+    "phoenix": PHOENIX,
 }
