@@ -188,6 +188,9 @@ class Walk:
         ]
         if status < 300 and one.id is not None and one.id not in known:
             self.values[number], one.is_there = value, True
+            for other in self.things[:-1]:
+                if (other.resource, other.above, other.id) == (name, above, one.id):
+                    other.resource = ""  # its id names another thing from now on
         else:
             one.resource = ""  # no thing of its own: no call is about it
 

@@ -14,14 +14,16 @@ LIMIT = frozenset(("limit", "perpage", "pagesize", "take", "maxresults", "size",
 OFFSET = frozenset(("offset", "skip", "start", "startindex"))
 PAGE = frozenset(("page", "pagenumber"))
 AFTER = frozenset(("after", "startingafter"))
+CURSOR = frozenset(("cursor", "pagetoken", "token", "nexttoken", "continuationtoken"))
 ORDER = frozenset(("sort", "sortby", "orderby", "order", "ordering"))
 WAY = frozenset(("direction", "sortdirection", "sortorder", "orderdirection"))
 SEARCH = frozenset(("q", "query", "search", "text", "keyword", "keywords", "term"))
-FREE = frozenset(("fields", "expand", "include", "pretty", "format", "view", "pagetoken", "cursor", "select"))
+FREE = frozenset(("fields", "expand", "include", "pretty", "format", "view", "select")) | CURSOR
 """Names of members of requests, without case and separators; the last change only what is shown of a thing."""
 
 _FILTERS = frozenset(("filter", "filters", "where", "criteria", "conditions"))
 _PART = re.compile(r"\b(part of|contain|substring|partial|start(s|ing)? with|prefix|fuzzy)", re.IGNORECASE)
+_CONTAINS = re.compile(r"(i?contains|i?like)$")
 _NEWEST = re.compile(r"-created\w*|created\w*[ :_]desc(ending)?", re.IGNORECASE)
 _CREATED = re.compile(r"creat|insert", re.IGNORECASE)
 
@@ -68,10 +70,14 @@ class Asked:
         return f"page_of(ordered_by(found, {self._order(is_newest_first)}), {pages})"
 
     def _order(self, is_newest_first: bool) -> str:
-        """Return the order that is asked for, else the documented one, else that of the document's other lists."""
+        """Return the order that is asked for, else the documented one, else that of the document's other lists.
+
+        A list that a cursor goes through begins with what was made last, as those of most services do.
+        """
         by, way = self.of(ORDER), self.of(WAY)
         first, second = default_order(self.one)
-        if not (first or second) and is_newest_first and any(map(_CREATED.match, self.things.fields)):
+        is_like_others = is_newest_first and any(map(_CREATED.match, self.things.fields))
+        if not (first or second) and (is_like_others or self.of(CURSOR | AFTER) != "None"):
             return f"{by} or {way} or '-created', {way}"
         return f"{by} or {first!r}, {way} or {second!r}" if first or second else f"{by}, {way}"
 
@@ -81,6 +87,9 @@ class Asked:
         for wire, name in self.one.asked.items():
             word, pages = plain(wire), LIMIT | OFFSET
             field = by.get(word) or by.get(plain(singular(wire)))
+            if not field and (part := by.get(_CONTAINS.sub("", word))):
+                pairs[f"~{part}"] = arg(name)
+                continue
             if word in SEARCH or (field and word not in pages):
                 pairs[self._filter_of(name, "" if word in SEARCH else field or "")] = arg(name)
             elif word not in pages | PAGE | AFTER | ORDER | WAY | FREE:
