@@ -45,7 +45,10 @@ class Asked:
         pairs |= {field: f"at(args, {[*way]!r}, None)" for field, way in inner.items()} | {**given}
         filters = ", ".join(f"{name!r}: {each}" for name, each in pairs.items())
         found = f"things_at({place}, {named}, {{{filters}}}, {self._blank(pairs)!r})"
-        rest = [f"without_keys({arg(a)} or {{}}, {[b for c, b in inner.values() if a == c]!r})" for a in inside]
+        rest = [
+            f"{{k: v for k, v in ({arg(a)} or {{}}).items() if k not in {[b for c, b in inner.values() if a == c]!r}}}"
+            for a in inside
+        ]
         doubt = f"sent_as({ {name: name for name in unread}!r})"
         doubt = f"merged({', '.join([doubt, *rest])})" if rest else doubt
         self.found = f"in_doubt({found}, {doubt})" if unread or rest else found
