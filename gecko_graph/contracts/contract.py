@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, NoReturn
 
 from ..errors import ContractError
@@ -308,27 +307,6 @@ def _is_shared(old: Json, new: Json, path: StatePath) -> bool:
             break
         old, new = old.get(key, _NOTHING), new.get(key, path)  # missing in both is not the same
     return old is new
-
-
-@dataclass(frozen=True)
-class DerivedContract:
-    """A contract that follows from a document alone; it is checked when it is first needed."""
-
-    data: JsonObject
-    where: str
-
-    @cached_property
-    def contract(self) -> Contract:
-        """The contract itself; one that says nothing if it is beyond the language's limits."""
-        try:
-            return Contract.load(self.data, where=self.where)
-        except ContractError:  # a file of contracts was checked before
-            return Contract.load({"evidence": self.data["evidence"]}, where=self.where)
-
-    @property
-    def kind(self) -> str:
-        """What its tool does, in a word."""
-        return str(self.data["evidence"].get("kind", ""))
 
 
 @dataclass(frozen=True, slots=True, repr=False)

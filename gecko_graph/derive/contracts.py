@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from ..contracts.contract import DerivedContract
+from ..contracts.derived import DerivedContract
 from ..state import Json, JsonObject
 from ..tools import Toolkit
 from .asked import Asked, is_newest_first

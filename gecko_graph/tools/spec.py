@@ -8,7 +8,8 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ..contracts.contract import Contract, DerivedContract
+from ..contracts.contract import Contract
+from ..contracts.derived import DerivedContract
 from ..state import Json, JsonObject
 from .lessons import Lessons
 

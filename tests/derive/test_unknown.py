@@ -7,6 +7,7 @@ from langchain_core.messages import HumanMessage
 
 from gecko_graph import GeckoContext, Rung, Toolkit, World, derive_contracts
 from gecko_graph.derive.contracts import add_derived
+from gecko_graph.real.description import basis_of
 from gecko_graph.values.documents import format_document
 from gecko_graph.world.provenance import trace_with
 from gecko_graph.world.rung import Answer, Pass
@@ -221,3 +222,19 @@ def test_what_is_open_is_read_and_known_again():
     outcome = called(world, "update_pet", pet_id=1, tag="t")
     assert ok(outcome)["status"] == "sold"
     assert "" not in blanks(outcome)
+
+
+def test_the_question_at_approval_says_that_it_rests_on_the_document():
+    assert basis_of({"rung": "derived", "evidence": "derived"}) == ("by its document", "by its document")
+
+
+def test_an_agent_with_derived_contracts_is_refused_nothing_real():
+    made = []
+    toolkit = with_real(FASTAPI)
+    toolkit = toolkit.replace(replace(toolkit["delete_pet"], real=lambda pet_id: made.append(pet_id), stated=True))
+    world = World(toolkit, state={"pets": {}}, context=RULES)
+    call = {"name": "delete_pet", "args": {"pet_id": 9}}
+    assert missing(world.call(call)["outcome"])
+    entry = world.record(call, Answer("ok", None, []))
+    assert "violations" not in entry
+    assert not entry.get("drift")

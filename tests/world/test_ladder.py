@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gecko_graph.context import LADDER
-from gecko_graph.contracts.contract import DerivedContract
+from gecko_graph.contracts.derived import DerivedContract
 from gecko_graph.tools.spec import ToolExample
 from gecko_graph.world.commit import commit
 from gecko_graph.world.ladder import climb

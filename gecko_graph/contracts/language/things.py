@@ -65,9 +65,8 @@ def build(splice: Splice) -> dict[str, Callable[..., Any]]:
     def new_number(scope: Scope, path: Any) -> int:
         keys = list(map(str, splice(scope, path)))
         value, depth, is_known = _find(scope, keys)
-        numbers = (
-            [int(key) for key in value if key.isdecimal()] if depth == len(keys) and isinstance(value, dict) else []
-        )
+        held = value if depth == len(keys) and isinstance(value, dict) else {}
+        numbers = [int(key) for key in held if key.isdecimal()]
         first = 0 if is_known and pointer(keys) not in _marks(scope) else _BEYOND  # else it may be another thing's
         last: int = _marks(scope, "serial").get(pointer(keys), 0)
         return max([first, last, *numbers]) + 1

@@ -1,0 +1,31 @@
+"""A contract that follows from a document alone, loaded when it is first needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from ..errors import ContractError
+from ..state import JsonObject
+from .contract import Contract
+
+
+@dataclass(frozen=True)
+class DerivedContract:
+    """A contract that follows from a document alone; it is checked when it is first needed."""
+
+    data: JsonObject
+    where: str
+
+    @cached_property
+    def contract(self) -> Contract:
+        """The contract itself; one that says nothing if it is beyond the language's limits."""
+        try:
+            return Contract.load(self.data, where=self.where)
+        except ContractError:  # a file of contracts was checked before
+            return Contract.load({"evidence": self.data["evidence"]}, where=self.where)
+
+    @property
+    def kind(self) -> str:
+        """What its tool does, in a word."""
+        return str(self.data["evidence"].get("kind", ""))
