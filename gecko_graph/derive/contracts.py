@@ -266,26 +266,33 @@ class _Writer:
             own = {"when": f"{given} not in [None, '', 0]", "value": _text(given)}
             self.let["id"] = {"cases": [own, {"value": new}]}
         self._refuse_twice(named)
-        there = ", at(state, place, {})" if self._twice else ""
+        there = ", at(state, place, {})" if isinstance(self.let["id"], dict) else ""
         item = _text(f"merged({self._defaults()!r}, {self._base()}, {self._sent()[0]}, {{{self.key!r}: id}}{there})")
         below = [{"op": "add", "path": self._below(each), "value": {}} for each in self.paths.below(self.things)]
         effects = [{"op": "add", "path": "{{ place }}", "value": item}, *below, *effects]
         return {"effects": effects, "returns": self._thing()}
 
     def _refuse_twice(self, named: str | None) -> None:
-        """Require that a thing is new: by the key that a call may give, or by the name beside a documented 409."""
+        """Require that a thing is new: by the key that a call may give, or by the name beside a documented 409.
+
+        Where a path finds one by its name (`/flows/name/{name}`), a second of a name is none: the first is answered.
+        """
         exists = {"error": f"{self.things.singular} already exists", "status": 409}
         binding, pairs = self.one.tool.binding, matching(self.one.body.fields, self.things.fields).items()
         unique = [pair for pair in pairs if pair[1] in ("name", "slug", "key", "email", "username")]
         may = f"{self._twice} or " if self._twice else ""
+        other = {each.key for each in self.paths.things.values() if each.of is self.things}
+        is_refused = may or (binding and "409" in binding.responses)
+        unique = unique if is_refused else [pair for pair in pairs if pair[1] in other]
         if named:
             self.requires.append({"check": f"{may}not exists_at(place, False)", **exists})
-        elif unique and unique[0][0] in self.one.sent and (may or (binding and "409" in binding.responses)):
+        elif unique and unique[0][0] in self.one.sent:
             filters = f"{{{unique[0][1]!r}: {_arg(self.one.sent[unique[0][0]])}}}"
             same = f"things_at({self.shelf}, {self.named}, {filters}, {{}})"
-            self.requires.append({"check": f"{may}{same} == []", **exists})
-            if may:
-                known = {"when": f"{self._twice} and {same} != []", "value": _text(f"{same}[0][{self.key!r}]")}
+            if is_refused:
+                self.requires.append({"check": f"{may}{same} == []", **exists})
+            if may or not is_refused:
+                known = {"when": f"{self._twice or True} and {same} != []", "value": _text(f"{same}[0][{self.key!r}]")}
                 self.let["id"] = {"cases": [known, {"value": self.let["id"]}]}
 
     @property

@@ -143,6 +143,17 @@ def test_a_request_that_may_say_so_refuses_a_thing_twice_unless_it_says_so(name:
     assert (again["id"], again["title"]) == (first["id"], "one")
 
 
+def test_a_name_that_a_path_finds_one_thing_by_is_that_of_one_thing() -> None:
+    made = document()
+    title = {"name": "title", "in": "path", "required": True, "schema": {"type": "string"}}
+    read = {"operationId": "by_title", "parameters": [title], "responses": answer(BOOK)}
+    made["paths"]["/books/title/{title}"] = {"get": read}
+    world = books(made)
+    first = call(world, "by_title", title="Emma")
+    assert call(world, "make", title="Emma", pages=8) == first
+    assert titles(world, "list") == ["Emma", "Dune", "Ulysses"]
+
+
 def test_a_path_beside_a_collection_counts_its_items() -> None:
     assert call(books(document()), "count") == 3
 
