@@ -174,7 +174,7 @@ def _kinto(path: str, above: str = "", **more: Json) -> Resource:
     return Resource(
         f"POST {path}", f"{path}/{{}}", _of(lambda n: {"data": {"title": f"t{n}", "n": n}}),
         changes=_any(lambda n: {"data": {"title": f"u{n}"}}, lambda n: {"data": {f"m{n}": [n]}}),
-        lists=f"GET {path}", pages=("_limit",), above=above, **more,  # type: ignore[arg-type]
+        lists=f"GET {path}", pages=("_limit",), above=above, **more,
     )  # fmt: skip
 
 
@@ -192,7 +192,7 @@ def _phoenix(name: str, body: Draw, changes: Draw, by: str, absent: str, **more:
     path = f"/v1/{name}"
     return Resource(
         f"POST {path}", f"{path}/{{}}", body, changes=changes, by=by, lists=f"GET {path}", pages=("limit",),
-        absent=absent, **more,  # type: ignore[arg-type]
+        absent=absent, **more,
     )  # fmt: skip
 
 
