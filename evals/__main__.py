@@ -34,7 +34,7 @@ SUITES = {
     "learn": "contracts learned from recorded calls, held beside calls of other tasks",
     "policy": "an airline's written policy as contracts: which clause stops which wrong write",
     "serve": "the server: what kill -9 leaves, forks a second, CPU a request beside a bare echo",
-    "living": "operations of published documents that get a kind, a hundred to read by eye (--documents, --draw SEED)",
+    "living": "a state derived from a document beside the real service, call by call; --documents: coverage",
     "wild": "documents and data of others as published: what is read, what is accepted",
     "engines": "schema checks: where jsonschema-rs tells at once, and that both engines say the same",
     "retrieval": "the tools that a task needs, found among many: recall beside plain bm25s, and speed",

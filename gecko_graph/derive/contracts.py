@@ -10,22 +10,16 @@ from dataclasses import dataclass, replace
 from ..contracts.derived import DerivedContract
 from ..state import Json, JsonObject
 from ..tools import Toolkit
+from .asked import Asked, is_newest_first
+from .asked import arg as _arg
 from .blanks import YES, around, as_key, blank_of, blanks_of, new_key, with_blanks
 from .kinds import STATEFUL, Kind, counter_of, find_kinds, names_item
 from .paths import VAR, Operation, Paths, Things, name_of
 from .shapes import Shape, matching, plain, singular
 
-LIMIT = frozenset(("limit", "perpage", "pagesize", "take", "maxresults", "size", "top"))
-OFFSET = frozenset(("offset", "skip", "start", "startindex"))
-PAGE = frozenset(("page", "pagenumber"))
-AFTER = frozenset(("after", "startingafter"))
-ORDER = frozenset(("sort", "sortby", "orderby", "order", "ordering"))
-WAY = frozenset(("direction", "sortdirection", "sortorder", "orderdirection"))
-SEARCH = frozenset(("q", "query", "search", "text", "keyword", "keywords", "term"))
-FREE = frozenset(("fields", "expand", "include", "pretty", "format", "view", "pagetoken", "cursor", "select"))
-"""Names of members of requests, without case and separators; the last change only what is shown of a thing."""
+_TWICE = frozenset(("getorcreate", "ifexists", "existok", "ifnotexists"))
+"""Names of members of a request by which a thing that is already there is no error: without them it is one."""
 
-_PART = re.compile(r"\b(part of|contain|substring|partial|start(s|ing)? with|prefix|fuzzy)", re.IGNORECASE)
 _MERGES = re.compile(r"\bmerge", re.IGNORECASE)
 _NOTHING = Shape(True, None)
 
@@ -87,6 +81,7 @@ def derive_contracts(toolkit: Toolkit, state: JsonObject | None = None) -> Deriv
     for things in paths.things.values():
         alike = (key for key in shaped if plain(singular(key)) == plain(singular(things.name)))
         things.root = next(alike, things.name)
+    paths.is_newest_first = any(map(is_newest_first, paths.operations))
     for one in paths.operations:
         kind, name = kinds[one.tool.name], one.tool.name
         if why := _find_hindrance(kind, shaped):
@@ -125,10 +120,6 @@ def _find_hindrance(kind: Kind, shaped: Mapping[str, bool]) -> str:
     if not shaped.get(things.root, True):
         return f"the state keeps {things.root} otherwise than as objects by their keys"
     return "" if things.key else "no member of an item names it"
-
-
-def _arg(name: str) -> str:
-    return f"args[{name!r}]"
 
 
 def _text(expression: str) -> str:
@@ -231,63 +222,27 @@ class _Writer:
         known = [f"{name!r}: {arg}" for name, arg in given.items() if name and name != self.key]
         return f"{{{', '.join([*known, f'{self.key!r}: {self.id}'])}}}"
 
-    def _asked(self, names: frozenset[str]) -> str:
-        found = next((arg for wire, arg in self.one.asked.items() if plain(wire) in names), None)
-        return _arg(found) if found else "None"
-
-    def _shapes(self, names: frozenset[str]) -> list[Shape]:
-        return [self.one.parameters.fields[arg] for wire, arg in self.one.asked.items() if plain(wire) in names]
-
-    def _filter_of(self, arg: str, field: str) -> str:
-        """Return a field with a mark before it if the document says that a part of its text is enough."""
-        shape = self.one.parameters.fields[arg]
-        texts = (self.one.tool.description, shape.first("description"))
-        is_part = shape.types == {"string"} and not shape.first("enum") and any(_PART.search(str(one)) for one in texts)
-        return f"~{field}" if field and is_part else field
-
-    def _filter(self) -> None:
-        """Let `found` be the things with the values that a call asks for; what nothing explains leaves a doubt."""
-        by, pairs, unread = {plain(name): name for name in self.things.fields}, dict[str, str](), JsonObject()
-        for wire, arg in self.one.asked.items():
-            name, pages = plain(wire), LIMIT | OFFSET
-            field = by.get(name) or by.get(plain(singular(wire)))
-            if name in SEARCH or (field and name not in pages):
-                pairs[self._filter_of(arg, "" if name in SEARCH else field or "")] = _arg(arg)
-            elif name not in pages | PAGE | AFTER | ORDER | WAY | FREE:
-                unread[arg] = arg
-        if self.kind.by:
-            pairs[self.kind.by] = _arg(self.one.variables[-1])
-        blank = {name: each for name, each in blanks_of(self.things.shape).items() if name in pairs}
-        blank = {name: each for name, each in blank.items() if isinstance(each, str | int) and "{{" not in str(each)}
-        filters = ", ".join(f"{name!r}: {arg}" for name, arg in pairs.items())
-        found = f"things_at({self.shelf}, {self.named}, {{{filters}}}, {blank!r})"
-        self.let["found"] = _text(f"in_doubt({found}, sent_as({unread!r}))" if unread else found)
-        is_whole = (
-            not unread
-            and not any(name[:1] in ("", "~") for name in pairs)
-            and all(self._asked(each) == "None" for each in (LIMIT, PAGE, AFTER))
-        )
-        self.part: Json = {name: _text(arg) for name, arg in pairs.items()} if is_whole else None
+    def _filter(self) -> Asked:
+        """Let `found` be the things that a call asks for."""
+        by = {self.kind.by: _arg(self.one.variables[-1])} if self.kind.by else {}
+        asked = Asked(self.one, self.things, self.shelf, self.named, by)
+        self.let["found"] = _text(asked.found)
+        return asked
 
     # kinds -----------------------------------------------------------------------------------------------------------
 
     def _list(self) -> JsonObject | None:
         if self.one.lists is None:
             return None
-        self._filter()
-        after = f"[{self.key!r}, {self._asked(AFTER)}]"
-        number = self._asked(PAGE)
-        if any(0 in (each.first("default"), each.first("minimum")) for each in self._shapes(PAGE)):
-            number = f"({number} or 0) + 1"
-        pages = ", ".join([self._asked(LIMIT), self._asked(OFFSET), number, after])
-        shown = f"page_of(ordered_by(found, {self._asked(ORDER)}, {self._asked(WAY)}), {pages})"
+        asked = self._filter()
+        shown = asked.shown(self.key, is_newest_first=self.paths.is_newest_first)
         if self.result.listed is None:  # an object of things by their keys
             return {"returns": _text(f"{{str(each[{self.key!r}]): each for each in {shown}}}")}
         where = self.result.listed[0]
         each = with_blanks("{{ each }}", blanks_of(self.one.lists, leave=self.key))
         result = around(self.result, where, {"for_each": shown, "as": "each", "value": each}, "{{ len(found) }}")
         place = _text(f"[{self.shelf}, each[{self.key!r}]]")
-        seen = {"for_each": f"at(result, {[*where]!r})", "as": "each", "of": _text(self.shelf), "part": self.part}
+        seen = {"for_each": f"at(result, {[*where]!r})", "as": "each", "of": _text(self.shelf), "part": asked.part}
         return {"returns": result, "observes": [{**seen, "op": "add", "path": place, "value": "{{ each }}"}]}
 
     def _count(self) -> JsonObject:
@@ -311,21 +266,40 @@ class _Writer:
             own = {"when": f"{given} not in [None, '', 0]", "value": _text(given)}
             self.let["id"] = {"cases": [own, {"value": new}]}
         self._refuse_twice(named)
-        item = _text(f"merged({self._defaults()!r}, {self._base()}, {self._sent()[0]}, {{{self.key!r}: id}})")
+        there = ", at(state, place, {})" if isinstance(self.let["id"], dict) else ""
+        item = _text(f"merged({self._defaults()!r}, {self._base()}, {self._sent()[0]}, {{{self.key!r}: id}}{there})")
         below = [{"op": "add", "path": self._below(each), "value": {}} for each in self.paths.below(self.things)]
         effects = [{"op": "add", "path": "{{ place }}", "value": item}, *below, *effects]
         return {"effects": effects, "returns": self._thing()}
 
     def _refuse_twice(self, named: str | None) -> None:
-        """Require that a thing is new: by the key that a call may give, or by the name beside a documented 409."""
+        """Require that a thing is new: by the key that a call may give, or by the name beside a documented 409.
+
+        Where a path finds one by its name (`/flows/name/{name}`), a second of a name is none: the first is answered.
+        """
         exists = {"error": f"{self.things.singular} already exists", "status": 409}
         binding, pairs = self.one.tool.binding, matching(self.one.body.fields, self.things.fields).items()
         unique = [pair for pair in pairs if pair[1] in ("name", "slug", "key", "email", "username")]
+        may = f"{self._twice} or " if self._twice else ""
+        other = {each.key for each in self.paths.things.values() if each.of is self.things}
+        is_refused = may or (binding and "409" in binding.responses)
+        unique = unique if is_refused else [pair for pair in pairs if pair[1] in other]
         if named:
-            self.requires.append({"check": "not exists_at(place, False)", **exists})
-        elif binding and "409" in binding.responses and unique and unique[0][0] in self.one.sent:
+            self.requires.append({"check": f"{may}not exists_at(place, False)", **exists})
+        elif unique and unique[0][0] in self.one.sent:
             filters = f"{{{unique[0][1]!r}: {_arg(self.one.sent[unique[0][0]])}}}"
-            self.requires.append({"check": f"things_at({self.shelf}, {self.named}, {filters}, {{}}) == []", **exists})
+            same = f"things_at({self.shelf}, {self.named}, {filters}, {{}})"
+            if is_refused:
+                self.requires.append({"check": f"{may}{same} == []", **exists})
+            if may or not is_refused:
+                known = {"when": f"{self._twice or True} and {same} != []", "value": _text(f"{same}[0][{self.key!r}]")}
+                self.let["id"] = {"cases": [known, {"value": self.let["id"]}]}
+
+    @property
+    def _twice(self) -> str:
+        """Return whether a call says that a thing may be there already, as an expression; "" where none can."""
+        found = next((name for wire, name in self.one.sent.items() if plain(wire) in _TWICE), None)
+        return f"{_arg(found)} not in [None, False, 'raise', 'error', 'fail']" if found else ""
 
     def _below(self, each: Things) -> str:
         return _text(

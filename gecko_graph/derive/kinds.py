@@ -140,8 +140,10 @@ def _shares(one: Operation, found: Things) -> bool:
 
 
 def _below_collection(one: Operation, paths: Paths) -> Kind | None:
-    """Return what `/pets/search`, `/pets/count` and `/pets/findByStatus` do."""
+    """Return what `/pets/search`, `/pets/count`, `/pets_count` and `/pets/findByStatus` do."""
     found, last = paths.things.get(one.slot[:-1]), one.slot[-1] if one.slot else ""
+    if one.method == "get" and (beside := _counted(one, paths)) and counter_of(one.result) is not None:
+        return Kind("count", "counts the items of the collection beside it", beside)
     if found is None or one.method not in ("get", "post"):
         return None
     if plain(last) in COUNTING and (counter_of(one.result) is not None):
@@ -156,6 +158,15 @@ def _below_collection(one: Operation, paths: Paths) -> Kind | None:
     if one.method == "get" and is_alike and (filters or words.startswith(("find", "search", "list", "by"))):
         return Kind("list", "GET below a collection gives a list of its items", found)
     return None
+
+
+def _counted(one: Operation, paths: Paths) -> Things | None:
+    """Return the collection of whose items `/pets_count` or `/petCount` tells the number."""
+    *above, last = one.slot or ("",)
+    if not (word := plain(last)).endswith("count"):
+        return None
+    beside = ((slot[-1], things) for slot, things in paths.things.items() if [*slot[:-1]] == above)
+    return next((things for name, things in beside if word[:-5] in (plain(name), plain(singular(name)))), None)
 
 
 def counter_of(shape: Shape) -> tuple[str, ...] | None:

@@ -131,6 +131,9 @@ class Things:
 class Paths:
     """The operations of a toolkit by path and method, and the collections among them."""
 
+    is_newest_first = False
+    """Whether a list is documented to begin with what was made last: the others probably do so too."""
+
     def __init__(self, tools: Iterable[ToolSpec]) -> None:
         self.operations = [found for tool in tools if (found := _place(tool))]
         named = [one for one in _places_by_name([tool for tool in tools if tool.binding is None])]
@@ -174,6 +177,8 @@ class Paths:
         found = Things(slot, name_of(slot), _item_shape(each, at), _variable(item, one), at=at, each=each)
         found.singular = singular(re.sub(r"[{}]", "", words[-1]))
         found.key = _key_of(found)
+        if not found.key and found.shape.is_open and plain(found.variable).endswith("id"):
+            found.key, found.shape = "id", found.shape.with_text("id")
         lists = "get" in at and at["get"].lists is not None and bool(found.fields)
         is_item = {"get", "put", "patch", "delete"} & each.keys() or (each and lists)
         return found if is_item or (found.key and "post" in at and (lists or found.variable)) else None
@@ -264,6 +269,9 @@ def _item_shape(each: Mapping[str, Operation], at: Mapping[str, Operation]) -> S
 
 def _unwrapped(shape: Shape) -> tuple[str, ...]:
     """Return where the one object stands that a response is a wrapper of."""
+    is_open = next((name for name in ("data", "result") if name in shape.fields and shape.fields[name].is_open), None)
+    if is_open:
+        return (is_open,)
     inner = [name for name, each in shape.fields.items() if each.fields and "array" not in each.types]
     only = len(shape.fields) == 1 or (len(shape.fields) <= 4 and inner[:1] and inner[0] in ("data", "result"))
     return (inner[0],) if len(inner) == 1 and only else ()

@@ -110,6 +110,16 @@ class Shape:
         held = Shape(more, self.said.root) if isinstance(more, dict) and not self.fields else None
         return held if held is not None and len(held.fields) > 1 else None
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it is an object that may have any other members, as its schema says."""
+        return self.types == {"object"} and self.first("additionalProperties") in (True, {})
+
+    def with_text(self, name: str) -> Shape:
+        """Return the same with a text among its named members."""
+        more = {"properties": {name: {"type": "string"}}}
+        return Shape({"type": "object", "allOf": [self.said.schema, more]}, self.said.root)
+
     def holds(self, names: Collection[str]) -> tuple[str, ...] | None:
         """Return where it holds an object with these fields: (), or the way to a member; None where nowhere."""
         return self._holds(set(names), 0)
@@ -122,7 +132,8 @@ class Shape:
                 inner = each._holds(names, depth + 1)
                 if inner is not None:
                     return (name, *inner)
-        return None
+        bare = (name for name, each in self.fields.items() if name in WRAPPERS and each.is_open and not each.fields)
+        return next(((name,) for name in bare), None)
 
     def may_be(self, other: Shape) -> bool:
         """Return whether some values may be both, by their types."""

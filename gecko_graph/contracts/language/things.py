@@ -18,6 +18,13 @@ OPEN = "open"
 """Key of the runtime state: places that a write of unknown effect may have changed, with what may have."""
 
 _ORDER = re.compile(r"([-+]?)([\w.]+?)(?:[:\s_]+(asc|desc)(?:ending)?)?", re.IGNORECASE)
+_TESTS = {
+    **dict.fromkeys(("eq", "equals", "is", "in", "any", "oneof"), ""),
+    **dict.fromkeys(("ne", "not", "notin", "nin", "notany"), "not"),
+    **dict.fromkeys(("like", "ilike", "contains"), "~"), "all": "all",
+}  # fmt: skip
+"""What operators of filters mean, by their names without case and signs."""
+
 _BEYOND = 900_000
 _NONE = Missing("the default")
 Splice = Callable[[Scope, Any], list[str | int]]
@@ -159,8 +166,27 @@ def _fits(scope: Scope, item: JsonObject, name: str, wanted: Json) -> bool:
         texts = [item.get(name[1:])] if name else [*item.values()]
         return any(str(wanted).lower() in each.lower() for each in texts if isinstance(each, str))
     there = item.get(name)
+    if isinstance(wanted, dict):
+        return _meets(scope, item, name, wanted)
     held = {_plain(each) for each in (there if isinstance(there, list) else [there])}
     return any(_plain(each) in held for each in (wanted if isinstance(wanted, list) else [wanted]))
+
+
+def _meets(scope: Scope, item: JsonObject, name: str, wanted: JsonObject) -> bool:
+    """Return whether a value is what operators say, `{"any_": [...]}`, or an object with such members."""
+    tests = {each: word for word in wanted if (each := re.sub(r"[^a-z]", "", word.lower())) in _TESTS}
+    if len(tests) < len(wanted):
+        there = item.get(name)
+        pairs = wanted.items()
+        return isinstance(there, dict) and all(_fits(scope, there, key, each) for key, each in pairs)
+    values = {_TESTS[each]: wanted[word] for each, word in tests.items() if wanted[word] is not None}
+    results = {
+        "": lambda value: _fits(scope, item, name, value),
+        "not": lambda value: not _fits(scope, item, name, value),
+        "all": lambda value: all(_fits(scope, item, name, each) for each in a_list(value, "all")),
+        "~": lambda value: _fits(scope, item, f"~{name}", str(value).strip("%")),
+    }
+    return all(results[kind](value) for kind, value in values.items())
 
 
 def _plain(value: Json) -> str:

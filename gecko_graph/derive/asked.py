@@ -1,0 +1,136 @@
+"""What a list or a count is asked by: values of fields, filters with operators, an order, pages; as expressions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from ..state import Json, JsonObject
+from .blanks import blanks_of
+from .paths import Operation, Things
+from .shapes import Shape, plain, singular
+
+LIMIT = frozenset(("limit", "perpage", "pagesize", "take", "maxresults", "size", "top"))
+OFFSET = frozenset(("offset", "skip", "start", "startindex"))
+PAGE = frozenset(("page", "pagenumber"))
+AFTER = frozenset(("after", "startingafter"))
+CURSOR = frozenset(("cursor", "pagetoken", "token", "nexttoken", "continuationtoken"))
+ORDER = frozenset(("sort", "sortby", "orderby", "order", "ordering"))
+WAY = frozenset(("direction", "sortdirection", "sortorder", "orderdirection"))
+SEARCH = frozenset(("q", "query", "search", "text", "keyword", "keywords", "term"))
+FREE = frozenset(("fields", "expand", "include", "pretty", "format", "view", "select")) | CURSOR
+"""Names of members of requests, without case and separators; the last change only what is shown of a thing."""
+
+_FILTERS = frozenset(("filter", "filters", "where", "criteria", "conditions"))
+_PART = re.compile(r"\b(part of|contain|substring|partial|start(s|ing)? with|prefix|fuzzy)", re.IGNORECASE)
+_CONTAINS = re.compile(r"(i?contains|i?like)$")
+_NEWEST = re.compile(r"-created\w*|created\w*[ :_]desc(ending)?", re.IGNORECASE)
+_CREATED = re.compile(r"creat|insert", re.IGNORECASE)
+
+
+def arg(name: str) -> str:
+    """Return the expression of an argument."""
+    return f"args[{name!r}]"
+
+
+class Asked:
+    """The expressions of what an operation is asked by: `found`, and what a part of it must have to be known whole."""
+
+    def __init__(self, one: Operation, things: Things, place: str, named: str, given: Mapping[str, str]) -> None:
+        self.one, self.things = one, things
+        pairs, unread = self._plain_filters()
+        inner = self._inner_filters()
+        inside = dict.fromkeys(name for name, _ in inner.values())
+        unread = [name for name in unread if name not in inside]
+        pairs |= {field: f"at(args, {[*way]!r}, None)" for field, way in inner.items()} | {**given}
+        filters = ", ".join(f"{name!r}: {each}" for name, each in pairs.items())
+        found = f"things_at({place}, {named}, {{{filters}}}, {self._blank(pairs)!r})"
+        rest = [
+            f"{{k: v for k, v in ({arg(a)} or {{}}).items() if k not in {[b for c, b in inner.values() if a == c]!r}}}"
+            for a in inside
+        ]
+        doubt = f"sent_as({ {name: name for name in unread}!r})"
+        doubt = f"merged({', '.join([doubt, *rest])})" if rest else doubt
+        self.found = f"in_doubt({found}, {doubt})" if unread or rest else found
+        is_whole = (
+            not (unread or rest)
+            and not any(name[:1] in ("", "~") for name in pairs)
+            and all(self.of(each) == "None" for each in (LIMIT, PAGE, AFTER))
+        )
+        self.part: Json = {name: f"{{{{ {each} }}}}" for name, each in pairs.items()} if is_whole else None
+
+    def of(self, names: frozenset[str]) -> str:
+        """Return the argument that has one of some names, as an expression."""
+        found = next((name for wire, name in self.one.asked.items() if plain(wire) in names), None)
+        return arg(found) if found else "None"
+
+    def shown(self, key: str, *, is_newest_first: bool) -> str:
+        """Return the expression of the page that is asked for of `found`, in the order that it has."""
+        number, after = self.of(PAGE), f"[{key!r}, {self.of(AFTER)}]"
+        if any(0 in (each.first("default"), each.first("minimum")) for each in shapes(self.one, PAGE)):
+            number = f"({number} or 0) + 1"
+        pages = ", ".join([self.of(LIMIT), self.of(OFFSET), number, after])
+        return f"page_of(ordered_by(found, {self._order(is_newest_first)}), {pages})"
+
+    def _order(self, is_newest_first: bool) -> str:
+        """Return the order that is asked for, else the documented one, else that of the document's other lists.
+
+        A list that a cursor goes through begins with what was made last, as those of most services do.
+        """
+        by, way = self.of(ORDER), self.of(WAY)
+        first, second = default_order(self.one)
+        is_like_others = is_newest_first and any(map(_CREATED.match, self.things.fields))
+        if not (first or second) and (is_like_others or self.of(CURSOR | AFTER) != "None"):
+            return f"{by} or {way} or '-created', {way}"
+        return f"{by} or {first!r}, {way} or {second!r}" if first or second else f"{by}, {way}"
+
+    def _plain_filters(self) -> tuple[dict[str, str], list[str]]:
+        """Return the values that fields must have, and the arguments that nothing explains."""
+        by, pairs, unread = {plain(name): name for name in self.things.fields}, dict[str, str](), list[str]()
+        for wire, name in self.one.asked.items():
+            word, pages = plain(wire), LIMIT | OFFSET
+            field = by.get(word) or by.get(plain(singular(wire)))
+            if not field and (part := by.get(_CONTAINS.sub("", word))):
+                pairs[f"~{part}"] = arg(name)
+                continue
+            if word in SEARCH or (field and word not in pages):
+                pairs[self._filter_of(name, "" if word in SEARCH else field or "")] = arg(name)
+            elif word not in pages | PAGE | AFTER | ORDER | WAY | FREE:
+                unread.append(name)
+        return pairs, unread
+
+    def _inner_filters(self) -> dict[str, tuple[str, str]]:
+        """Return where an argument's members say what fields must be: `{"flows": {"name": {"any_": [...]}}}`."""
+        by, found = {plain(name): name for name in self.things.fields}, dict[str, tuple[str, str]]()
+        for wire, name in self.one.asked.items():
+            if plain(wire) in _FILTERS or plain(singular(wire)).endswith(plain(self.things.singular)):
+                inner = self.one.parameters.fields[name].fields
+                found |= {by[plain(each)]: (name, each) for each in inner if plain(each) in by}
+        return found
+
+    def _filter_of(self, name: str, field: str) -> str:
+        """Return a field with a mark before it if the document says that a part of its text is enough."""
+        shape = self.one.parameters.fields[name]
+        texts = (self.one.tool.description, shape.first("description"))
+        is_part = shape.types == {"string"} and not shape.first("enum") and any(_PART.search(str(one)) for one in texts)
+        return f"~{field}" if field and is_part else field
+
+    def _blank(self, pairs: Mapping[str, str]) -> JsonObject:
+        blank = {name: each for name, each in blanks_of(self.things.shape).items() if name in pairs}
+        return {name: each for name, each in blank.items() if isinstance(each, str | int) and "{{" not in str(each)}
+
+
+def shapes(one: Operation, names: frozenset[str]) -> list[Shape]:
+    """Return what an operation may be sent under some names."""
+    return [one.parameters.fields[name] for wire, name in one.asked.items() if plain(wire) in names]
+
+
+def default_order(one: Operation) -> tuple[Json, Json]:
+    """Return the field and the direction that a list has when nothing is asked for; None where none is documented."""
+    by, way = ([each.first("default") for each in shapes(one, names)] for names in (ORDER, WAY))
+    return next(filter(None, by), None), next(filter(None, way), None)
+
+
+def is_newest_first(one: Operation) -> bool:
+    """Return whether a list is documented to begin with what was created last."""
+    return one.lists is not None and bool(_NEWEST.fullmatch(" ".join(str(each) for each in default_order(one) if each)))
