@@ -58,7 +58,11 @@ class Heard:
         row: JsonObject = {"case": self._case, "role": ask.role, "reply": None, "ids": []}
         if isinstance(ask, Ask):
             row |= {"reply": ask.reply.__name__, "ids": [*ask.ids]}
-        row |= as_row(said) if isinstance(said, AIMessage) else {"error": f"{type(said).__name__}: {said}"[:400]}
+        row |= as_row(said) if isinstance(said, AIMessage) else {"error": f"{type(said).__name__}: {said}"[:300]}
+        if completion := getattr(said, "completion", None):  # OpenAI's client raises where a bound schema is cut off
+            spent, choice = completion.usage, completion.choices[0]
+            row |= as_row(AIMessage(choice.message.content or "", response_metadata={"finish_reason": "length"}))
+            row["tokens"] = [spent.prompt_tokens, spent.completion_tokens]
         with self._lock:
             self.rows.append({**row, "kind": find_kind(row)})
 
@@ -83,7 +87,7 @@ def as_message(row: JsonObject) -> AIMessage:
 
 def find_kind(row: JsonObject) -> str:
     """Return what kind of reply it is, as the reader finds: `read`, an oddity, or an error of the endpoint."""
-    if "error" in row:
+    if "content" not in row:
         return "error"
     reason = find_reason(row)
     odd = next((kind for pattern, kind in KINDS.items() if re.search(pattern, reason)), "other" if reason else "")

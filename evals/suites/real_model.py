@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from threading import Lock
 from time import perf_counter
@@ -65,10 +66,10 @@ class RealModel(Suite):
         return self._stack.enter_context(serving(python, log=self.options.out / "server.log"))
 
     def cases(self) -> Iterator[Case]:
-        """Yield each flow's cases, as often as asked for, then the keywords."""
-        for seed in range(self.options.own.repeats):
-            for group, (_, names) in FLOWS.items():
-                yield from (Case(f"{group}: {name} #{seed}", (name, seed), group=group) for name in names)
+        """Yield each flow's cases, as often as asked for (the server keeps the last prompt), then the keywords."""
+        for group, (_, names) in FLOWS.items():
+            for name, seed in product(names, range(self.options.own.repeats)):
+                yield Case(f"{group}: {name} #{seed}", (name, seed), group=group)
         yield from (Case(f"schema: {name}", (name, 0), group="schema") for name in KEYWORDS)
 
     def run_case(self, case: Case) -> JsonObject:
