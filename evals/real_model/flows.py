@@ -85,12 +85,14 @@ class Turn:
         url: The server's address.
         models: The model in all roles, listened to.
         chat: The model by itself.
+        agent: The same where it is the agent under test, whose replies are noted as well.
         name: Which of the flow's cases it is.
     """
 
     url: str
     models: Models
     chat: BaseChatModel
+    agent: BaseChatModel
     name: str
 
 
@@ -125,12 +127,12 @@ def rehearse(turn: Turn) -> JsonObject:
 def converse(turn: Turn) -> JsonObject:
     """Hold a conversation in which the model is the user, the agent, the auditor, or judges claims."""
     kind = turn.name
-    agent = turn.chat if kind == "agent" else scripted(*CALLS)
+    agent = turn.agent if kind == "agent" else scripted(*CALLS)
     user: Any = ["Sell a pen for 2.", {"end": True}]
     if kind == "user":
         user = {"goal": TASK, "knows": ["The pen costs 2."], "max_messages": 8}
     roles = {"user": ("user",), "auditor": ("auditor",), "simulator": ("simulator", "validator")}.get(kind, ())
-    models = turn.models.replace(**dict.fromkeys({*ROLES} - {*roles}))
+    models = turn.models.replace(**{role: turn.chat if role in roles else None for role in ROLES})
     found = create_conversation(agent, SHOP, user=user, model=models, context=KNOBS).invoke({"task_state": STATE})
     done = found["score"]["status"] == "passed" and found["score"]["end"] != "ended"
     return {"end": f"{found['score']['end']}: {found['score']['status']}", "false_done": int(done)}
@@ -158,7 +160,7 @@ def execute_forward(turn: Turn) -> JsonObject:
 def plan_dialogues(turn: Turn) -> JsonObject:
     """Have one dialogue made: planned, played, verified; each that was begun is counted."""
     with TemporaryDirectory() as folder:
-        counts = make_dialogues(SHOP, folder, 1, tools="shop:TOOLS", model=turn.models, assistant=turn.chat, workers=1)
+        counts = make_dialogues(SHOP, folder, 1, tools="shop:TOOLS", model=turn.models, assistant=turn.agent, workers=1)
         rows = sum(1 for _ in read_lines(Path(folder) / SAMPLES))
     return {"end": ", ".join(f"{count} {what}" for what, count in counts.items()), "lost": counts["rows"] - rows}
 
@@ -168,7 +170,7 @@ def probe(turn: Turn) -> JsonObject:
     samples: list[Sample] = [
         {"v": 1, "id": f"row-{at}", "tools": SHOP.as_openai(), "label": [], "from": [],
          "messages": [{"role": "user", "content": text}]}
-        for at, text in enumerate(("What is 2 + 2?", "Sell a pen for 2."))
+        for at, text in enumerate(("Say hi in five words.", "What is 2 + 2?"))
     ]  # fmt: skip
     with TemporaryDirectory() as folder:
         out = Path(folder) / "outputs.jsonl"
@@ -184,7 +186,7 @@ FLOWS: Mapping[str, tuple[Flow, tuple[str, ...]]] = {
     "question": (ask_role, tuple(role for role in ROLES if REPLIES[role])),
     "rehearsal": (rehearse, (
         "model plans", "model plans and judges, no state", "script plans", "script plans, separate", "model judges",
-        "prompt too long",
+        "model plans, prompt too long",
     )),
     "conversation": (converse, ("user", "agent", "auditor", "simulator")),
     "claims": (judge_claims, (*ANSWERS,)),

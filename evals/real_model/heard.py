@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from threading import Lock
 from typing import Any
 
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage
+from langchain_core.outputs import LLMResult
 
 from gecko_graph.models.ask import Ask, Dialogue, ModelAsk
 from gecko_graph.models.conversation import read_message
@@ -44,7 +46,7 @@ class Heard:
         call = next(dialogue)
         while True:
             said = yield call
-            self._note(ask, said)
+            self.note(ask.role, said, ask if isinstance(ask, Ask) else None)
             try:
                 call = dialogue.send(said)
             except StopIteration as done:
@@ -54,10 +56,10 @@ class Heard:
                     self.silent += [] if (reply.value is None) != (not reply.failure) else [ask.role]
                 return reply
 
-    def _note(self, ask: ModelAsk, said: Any) -> None:
-        row: JsonObject = {"case": self._case, "role": ask.role, "reply": None, "ids": []}
-        if isinstance(ask, Ask):
-            row |= {"reply": ask.reply.__name__, "ids": [*ask.ids]}
+    def note(self, role: str, said: Any, ask: Ask | None = None) -> None:
+        """Note a reply, or the error in its place; `ask` where an object was asked for."""
+        row: JsonObject = {"case": self._case, "role": role, "reply": None, "ids": []}
+        row |= {"reply": ask.reply.__name__, "ids": [*ask.ids]} if ask else {}
         row |= as_row(said) if isinstance(said, AIMessage) else {"error": f"{type(said).__name__}: {said}"[:300]}
         if completion := getattr(said, "completion", None):  # OpenAI's client raises where a bound schema is cut off
             spent, choice = completion.usage, completion.choices[0]
@@ -65,6 +67,18 @@ class Heard:
             row["tokens"] = [spent.prompt_tokens, spent.completion_tokens]
         with self._lock:
             self.rows.append({**row, "kind": find_kind(row)})
+
+
+class Ear(BaseCallbackHandler):
+    """Notes the replies of a model that no `Models` asks: the agent under test."""
+
+    def __init__(self, heard: Heard) -> None:
+        self._heard = heard
+
+    def on_llm_end(self, response: LLMResult, **kwargs: Any) -> None:
+        """Note the message."""
+        for made in response.generations[0][:1]:
+            self._heard.note("planner", getattr(made, "message", made.text))
 
 
 def as_row(said: AIMessage) -> JsonObject:

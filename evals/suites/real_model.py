@@ -23,7 +23,7 @@ from ..harness.figures import Case, Record, Table
 from ..harness.options import Options
 from ..harness.suite import Expectation, Suite, Summary, by_group
 from ..real_model.flows import FLOWS, Turn
-from ..real_model.heard import Heard, count_kinds
+from ..real_model.heard import Ear, Heard, count_kinds
 from ..real_model.place import install, serving
 from ..real_model.schemas import KEYWORDS, try_keyword
 
@@ -53,6 +53,7 @@ class RealModel(Suite):
     def add_options(cls, parser: ArgumentParser) -> None:
         """Add how often, and where the model is."""
         parser.add_argument("--repeats", type=int, default=1, metavar="N", help="of each case, by seed (1)")
+        parser.add_argument("--tokens", type=int, default=128, metavar="N", help="of a reply at most (128)")
         about = "environment with both packages, made where it is not there (evals/out/real_model-environment)"
         parser.add_argument("--environment", type=Path, metavar="DIR", help=about)
         parser.add_argument("--address", metavar="URL", help="an OpenAI-compatible server in the place of ours")
@@ -79,12 +80,13 @@ class RealModel(Suite):
         name, seed = case.data
         chat = ChatOpenAI(
             model="smollm2-135m", base_url=url, api_key=SecretStr("none"), timeout=120, max_retries=0,
-            temperature=0.8 if seed else 0, seed=self.options.seed + seed, max_completion_tokens=128,
+            temperature=0.8 if seed else 0, seed=self.options.seed + seed, max_completion_tokens=self.options.own.tokens,
         )  # fmt: skip
         if case.group == "schema":
             return try_keyword(name, chat)
         heard, began = Heard(case.id), perf_counter()
-        found = FLOWS[case.group][0](Turn(url, Models(chat).listening(heard.listen), chat, name))
+        agent = chat.model_copy(update={"callbacks": [Ear(heard)]})
+        found = FLOWS[case.group][0](Turn(url, Models(chat).listening(heard.listen), chat, agent, name))
         with self._lock, (self.options.out / "replies.jsonl").open("a", encoding="utf-8") as kept:
             kept.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in heard.rows)
         tokens = [row["tokens"] for row in heard.rows if "tokens" in row]
