@@ -18,7 +18,8 @@ def main() -> None:
     assert spec.origin
     params = xllamacpp.CommonParams()
     params.model.path = str(next(Path(spec.origin).parent.glob("*.gguf")))
-    params.n_ctx, params.n_parallel, params.n_predict = 8_192, 1, int(sys.argv[1])  # all that the model can
+    params.n_parallel, params.n_predict = 4, int(sys.argv[1])  # replies at once: one thread goes further so
+    params.n_ctx = 4 * 8_192  # of each, all that the model can
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
     params.hostnames, params.port, params.use_jinja = ["127.0.0.1"], 0, True
     params.warmup, params.sampling.temp = False, 0.0

@@ -42,7 +42,7 @@ class RealModel(Suite):
     asks = False
     planner = None
     tools = "simulated"
-    at_once = 1
+    at_once = 4
     examples = ("", "--only rehearsal", "--repeats 5", "--address http://localhost:8080/v1")
 
     def __init__(self, options: Options) -> None:
@@ -78,9 +78,10 @@ class RealModel(Suite):
         with self._lock:
             url = self.url
         name, seed = case.data
+        tokens, temperature = self.options.own.tokens, 0.8 if seed else 0.0
         chat = ChatOpenAI(
-            model="smollm2-135m", base_url=url, api_key=SecretStr("none"), timeout=120, max_retries=0,
-            temperature=0.8 if seed else 0, seed=self.options.seed + seed, max_completion_tokens=self.options.own.tokens,
+            model="smollm2-135m", base_url=url, api_key=SecretStr("none"), timeout=300, max_retries=0,
+            temperature=temperature, seed=self.options.seed + seed, max_completion_tokens=tokens,
         )  # fmt: skip
         if case.group == "schema":
             return try_keyword(name, chat)
@@ -89,12 +90,12 @@ class RealModel(Suite):
         found = FLOWS[case.group][0](Turn(url, Models(chat).listening(heard.listen), chat, agent, name))
         with self._lock, (self.options.out / "replies.jsonl").open("a", encoding="utf-8") as kept:
             kept.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in heard.rows)
-        tokens = [row["tokens"] for row in heard.rows if "tokens" in row]
+        counted = [row["tokens"] for row in heard.rows if "tokens" in row]
         return {
             "questions": len(heard.rows), "kinds": count_kinds(heard.rows), "silent": heard.silent,
             "failures": dict(heard.failures), "took": perf_counter() - began,
             "roles": dict(Counter((f"{row['role']}/{row['kind']}") for row in heard.rows)),
-            "prompt": sum(each[0] for each in tokens), "output": sum(each[1] for each in tokens),
+            "prompt": sum(each[0] for each in counted), "output": sum(each[1] for each in counted),
             **{"lost": 0, "false_done": 0, "unknown": 0}, **found,
         }  # fmt: skip
 
