@@ -116,7 +116,7 @@ def rehearse(turn: Turn) -> JsonObject:
     simulation: Any = "separate" if "separate" in kind else "fused"
     gecko = create_gecko(SHOP, model=models, context=KNOBS.model_copy(update={"simulation": simulation}))
     words = "Please. " * 9_000 if "too long" in kind else ""
-    given: dict[str, Any] = {"messages": [("user", words + TASK)]}
+    given: Any = {"messages": [("user", words + TASK)]}
     given |= {} if "no state" in kind else {"task_state": STATE}
     given |= {} if "judges" in kind else {"checklist": [SOLD]}
     run = gecko.invoke(given)

@@ -12,7 +12,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import LLMResult
 
-from gecko_graph.models.ask import Ask, Dialogue, ModelAsk
+from gecko_graph.models.ask import Ask, Dialogue, ModelAsk, Reply
 from gecko_graph.models.conversation import read_message
 from gecko_graph.models.reply import Unreadable, read_reply
 from gecko_graph.models.roles import REPLIES
@@ -50,7 +50,7 @@ class Heard:
             try:
                 call = dialogue.send(said)
             except StopIteration as done:
-                reply = done.value
+                reply: Reply = done.value
                 with self._lock:
                     self.failures.update([reply.failure] if reply.failure else [])
                     self.silent += [] if (reply.value is None) != (not reply.failure) else [ask.role]

