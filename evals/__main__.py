@@ -37,6 +37,7 @@ SUITES = {
     "living": "a state derived from a document beside the real service, call by call; --documents: coverage",
     "wild": "documents and data of others as published: what is read, what is accepted",
     "engines": "schema checks: where jsonschema-rs tells at once, and that both engines say the same",
+    "real_model": "a small real model in every role: does anything crash, hang, get lost, or is said done that is not?",
     "retrieval": "the tools that a task needs, found among many: recall beside plain bm25s, and speed",
 }
 """What each suite measures. Its module, imported when it is asked for, holds it as `SUITE`."""

@@ -241,3 +241,28 @@ def test_a_write_that_nothing_has_simulated_is_accepted_with_a_mark_only():
     assert found["status"] == "accepted"
     assert [each.partition(": what it changes is not known")[0] for each in found["unsimulated"]] == ["add_tray", "put"]
     assert "2 writes that nothing simulates" in str(format_run(run))
+
+
+@pytest.mark.parametrize("simulation", ["fused", "separate"])
+def test_a_write_whose_simulator_gives_no_answer_is_named_though_all_checks_hold(simulation):
+    """The planner tells it as done all the same; a later try that is answered takes the mark away."""
+    say = {"say": "A pen was sold, and I noted it."}
+    sold = {"id": "sold", "description": "the till has come to hold 2", "check": "state.till == before.till + 2"}
+    note = {"call": "note", "args": {"text": "ink is low"}}
+    sell = {"returns": "ok", "effects": [{"op": "replace", "path": ["till"], "value": "{{ state.till + 2 }}"}]}
+    text = {"type": "object", "properties": {"text": {"type": "string"}}}
+    tools = Toolkit.from_tools(
+        [
+            Tool({"name": "sell", "description": "Sell.", "parameters": {"type": "object"}}, contract=sell),
+            Tool({"name": "note", "description": "Note.", "parameters": text}, effect="write"),
+        ]
+    )
+    answered = [{"status": "ok", "result": "noted", "patch": [], "unchanged": True}, {"patch": [], "unchanged": True}]
+    for replies, named in ((["cut off {"], ["note"]), (["cut off {", answered[0]], [])):
+        calls = [{"call": "sell"}, *[note] * len(replies), say]
+        roles = {"simulator": [*replies], "state_updater": [answered[1]]}
+        model = RecordedModel(turns=[{"planner": [calls], **roles}])
+        gecko = create_gecko(tools, model=model, context=GeckoContext(simulation=simulation, max_retries=0))
+        given = {"messages": [("user", "Sell a pen, and note it.")], "task_state": {"till": 0}, "checklist": [sold]}
+        found = gecko.invoke(given)["rehearsal"]["verdict"]
+        assert [each.partition(":")[0] for each in found["unsimulated"]] == named

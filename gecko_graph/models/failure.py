@@ -129,6 +129,11 @@ _LONGEST = 300
 # what a server answers that knows no response_format or no tools
 _REFUSALS = frozenset({400, 415, 422, 501})
 
+# the words of OpenAI, llama.cpp, vLLM, Anthropic and LiteLLM
+_TOO_LONG = re.compile(
+    r"(?i)context[_ ]?(?:length|size|window)|maximum context|prompt is too long|input tokens exceed|too many tokens"
+)
+
 # what to look at where a server answers this, whatever is asked
 _ADDRESS = "base_url (most servers want /v1 at its end) and the model's name"
 _CHECKS = {401: "the key in {keys}", 403: "whether the key in {keys} may use this model", 404: _ADDRESS}
@@ -168,8 +173,7 @@ def is_refusal(error: Exception) -> bool:
     status = getattr(error, "status_code", None)
     if not isinstance(status, int) or status not in _REFUSALS:
         return False
-    text = f"{getattr(error, 'code', '')} {message_of(error)}".lower()
-    return not ("context_length" in text or "context length" in text or "maximum context" in text)
+    return not _TOO_LONG.search(f"{getattr(error, 'code', '')} {message_of(error)}")
 
 
 def find_setup_problem(error: Exception, model: object, *, has_replied: bool) -> str | None:

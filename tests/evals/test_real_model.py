@@ -1,0 +1,135 @@
+"""The suite `real_model`: its flows on a server that only says yes, and replies of the real model, replayed."""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import threading
+from pathlib import Path
+
+import pytest
+from langchain_core.language_models import BaseChatModel
+from langchain_core.outputs import ChatGeneration, ChatResult
+
+from evals.harness.figures import Case, Record
+from evals.harness.options import EvalError, Options
+from evals.real_model.flows import FLOWS
+from evals.real_model.heard import CLASSES, KINDS, as_message, find_kind, find_reason
+from evals.real_model.place import serving
+from evals.real_model.schemas import KEYWORDS
+from evals.suites.real_model import RealModel
+from gecko_graph import Models
+from gecko_graph.errors import RunFailure
+from gecko_graph.models.answer import answer
+from gecko_graph.models.ask import Ask, PlannerAsk, Where
+from gecko_graph.models.prompts import variables_of
+from gecko_graph.state import ROLES
+from gecko_graph.training.call_texts import read_said
+from gecko_graph.training.shapes import ROW_ERRORS, reason_of
+from tests.evals.endpoint import Endpoint
+
+FIXTURE = Path(__file__).parents[1] / "fixtures" / "real_replies.jsonl.gz"
+ROWS = [json.loads(line) for line in gzip.decompress(FIXTURE.read_bytes()).splitlines()]
+
+
+class Said(BaseChatModel):
+    """A model that says what the real one has said, or raises what its client has raised."""
+
+    row: dict
+
+    @property
+    def _llm_type(self):
+        return "said"
+
+    def bind_tools(self, tools, **kwargs):
+        return self
+
+    def with_structured_output(self, schema, **kwargs):
+        raise NotImplementedError
+
+    def _generate(self, messages, stop=None, run_manager=None, **kwargs):
+        if "content" not in self.row:
+            raise RunFailure(self.row["error"])
+        return ChatResult(generations=[ChatGeneration(message=as_message(self.row))])
+
+
+def test_replies_of_all_roles_and_of_many_kinds_are_kept():
+    assert {row["role"] for row in ROWS if row["reply"]} == {role for role in ROLES if role not in ("planner", "user")}
+    assert len(ROWS) >= 150
+    assert {row["kind"] for row in ROWS} >= {"read", "cut off", "another shape", "words"}
+
+
+def test_each_is_read_or_refused_with_a_reason_and_as_it_was():
+    for row in ROWS:
+        assert find_kind(row) == row["kind"]
+        if "content" in row and row["kind"] not in ("read", "words", "calls"):
+            assert "\n" not in find_reason(row)
+            assert find_reason(row) or row["reply"] is None
+
+
+def test_the_client_makes_a_value_or_a_reason_of_each():
+    for row in ROWS:
+        variables = dict.fromkeys(variables_of(row["role"]), "x")
+        ask = PlannerAsk([], [], Where(), role=row["role"])
+        if row["reply"]:
+            ask = Ask(row["role"], variables, CLASSES[row["reply"]], Where(), ids=tuple(row["ids"]))
+        (reply,) = answer([ask], Models(**{row["role"]: Said(row=row)}))
+        assert (reply.value is None) == bool(reply.failure)
+
+
+def test_calls_in_what_was_said_are_read_or_refused_with_a_reason():
+    for row in (row for row in ROWS if row["reply"] is None and "content" in row):
+        reason = ""
+        try:
+            read_said({"content": row["content"]})
+        except ROW_ERRORS as error:
+            reason = reason_of(error)
+        assert "\n" not in reason
+
+
+def options(tmp_path, **own):
+    return Options(out=tmp_path, own=argparse.Namespace(repeats=1, environment=None, address=None, tokens=128, **own))
+
+
+@pytest.mark.parametrize("group", FLOWS)
+def test_a_server_that_only_says_yes_ends_each_flow_with_data(group, tmp_path):
+    with Endpoint([]) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        given = options(tmp_path)
+        given.own.address = server.url
+        suite = RealModel(given)
+        cases = [each for each in suite.cases() if each.group == group]
+        records = []
+        for case in [each for each in cases if group != "question" or each.data[0] in ("judge", "simulator")]:
+            values = suite.run_case(case)
+            assert (values["silent"], values["lost"], values["false_done"]) == ([], 0, 0)
+            records.append(Record(case.id, group, {}, "done", "", 0.1, "none", values))
+        server.shutdown()
+    held = {each.text: each.holds for each in suite.summarise(records).expectations}
+    assert [text for text, holds in held.items() if not holds] == ["every output has its real perplexity"] * (
+        group == "probe"
+    )
+
+
+def test_a_keyword_is_tried_and_a_case_that_raises_is_told(tmp_path):
+    with Endpoint([]) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        given = options(tmp_path)
+        given.own.address = server.url
+        suite = RealModel(given)
+        tried = suite.run_case(Case("schema: not", ("not", 0), group="schema"))
+        server.shutdown()
+    assert tried == {"end": "taken and broken", "said": "yes"}
+    assert len([each for each in suite.cases() if each.group == "schema"]) == len(KEYWORDS)
+    summary = suite.summarise([Record("a", "rehearsal", {}, "failed", "KeyError", 0.1, "none", {})])
+    assert not next(iter(summary.expectations)).holds
+
+
+def test_a_server_that_does_not_start_is_named(tmp_path):
+    with pytest.raises(EvalError, match="has not started"), serving(Path("/bin/false"), log=tmp_path / "log"):
+        pass
+
+
+def test_the_kinds_are_reasons_of_the_reader():
+    assert set(KINDS.values()) >= {row["kind"] for row in ROWS} - {"read", "words", "calls", "error"}
