@@ -168,7 +168,7 @@ def examined(contract, state, **more):
     ("contract", "line"),
     [
         ({"returns": "{{ state.odrers }}"}, "pay: returns: unknown key state.odrers (did you mean orders"),
-        ({"returns": "{{ at(state.orders, [args.id]).sum }}"}, "pay: returns: unknown key at(state.orders, [args.id]).sum"),
+        ({"returns": "{{ at(state.orders, [args.id]).sum }}"}, "pay: returns: unknown key at(state.orders, [args"),
     ],
 )
 def test_what_cannot_be_evaluated_is_named_by_tool_and_part(contract, line):
