@@ -47,7 +47,7 @@ def test_a_live_model_s_state_of_the_shop_is_repaired_once_with_the_errors(live)
     assert first.variables["contracts"].startswith("keys: cart, customer, orders, products\nshared: ")
     assert "state.products.items()" in first.variables["contracts"]
     assert (first.variables["previous"], first.variables["problems"], first.where.question) == ("", "", 0)
-    assert "items needs an object, not a list, in `state.products.items()`" in again.variables["problems"]
+    assert ".items() needs an object, not a list, in `state.products.items()`" in again.variables["problems"]
     assert "showAccount: returns.name: unknown key state.customer" in again.variables["problems"]
     assert '"sku": "LAMP-100"' in again.variables["previous"]
     assert again.where.question == 1
@@ -59,7 +59,7 @@ def test_a_live_model_s_state_of_the_shop_is_repaired_once_with_the_errors(live)
 def test_a_state_that_fits_no_better_after_the_repair_is_taken_with_a_mark(live, second):
     update, _, (event,) = boot(live, live if second is None else second)
     assert update["task_state"]["products"] == live["domain"]["products"]
-    says = "findProducts: returns.products.for_each: items needs an object, not a list"
+    says = "findProducts: returns.products.for_each: .items() needs an object, not a list"
     assert any(says in line for line in event["unclear"])
     assert update["bookkeeping"].value["supposed_state"]["unclear"] == event["unclear"]
 
@@ -67,9 +67,9 @@ def test_a_state_that_fits_no_better_after_the_repair_is_taken_with_a_mark(live,
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"products": [{"sku": "LAMP-100", "name": "x", "price": 1, "stock": 2}]}, "items needs an object, not a list"),
-        ({"cart": []}, "values needs an object"),
-        ({"orders": []}, "values needs an object"),
+        ({"products": [{"sku": "LAMP-100", "name": "x", "price": 1, "stock": 2}]}, ".items() needs an object, not a list"),
+        ({"cart": []}, "values() needs an object"),
+        ({"orders": []}, "values() needs an object"),
         ({"customer": None}, "state.customer.credit is undefined"),
         ({"products": {"LAMP-100": {"name": "x", "price": "29.90", "stock": 99}}}, "* needs a number, not a text"),
         ({"products": {"LAMP-100": {"name": "x", "price": 29.90}}}, "unknown key product.stock"),
