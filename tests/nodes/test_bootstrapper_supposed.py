@@ -69,7 +69,7 @@ def test_a_state_that_fits_no_better_after_the_repair_is_taken_with_a_mark(live,
     [
         ({"products": [{"sku": "LAMP-100", "name": "x", "price": 1, "stock": 2}]}, ".items() needs an object, not a list"),
         ({"cart": []}, "values() needs an object"),
-        ({"orders": []}, "values() needs an object"),
+        ({"orders": []}, "values needs an object"),
         ({"customer": None}, "state.customer.credit is undefined"),
         ({"products": {"LAMP-100": {"name": "x", "price": "29.90", "stock": 99}}}, "* needs a number, not a text"),
         ({"products": {"LAMP-100": {"name": "x", "price": 29.90}}}, "unknown key product.stock"),
