@@ -276,8 +276,8 @@ class Same:
     def __hash__(self) -> int:
         return id(self.schema)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Same) and self.schema is other.schema
+    def __eq__(self, other: Any) -> bool:
+        return self.schema is other.schema
 
 
 def rules_of(schema: Any) -> Validator:

@@ -191,7 +191,7 @@ class _Work:
         self.copied = 0
 
     def run(self, operation: Operation) -> None:
-        if not isinstance(operation, Mapping):
+        if not isinstance(operation, (dict, Mapping)):  # a dict is found at once
             raise PatchConflict(f"expected an operation as an object, got {_name_type(operation)}")
         name = operation.get("op")
         step = _STEPS.get(name) if isinstance(name, str) else None
