@@ -160,6 +160,8 @@ class ContractRun:
         self.unknown: str | None = None
         self.warned: list[Violation] = []
         self.status = "written"
+        self.changed: tuple[Patch, Json] = [], None
+        """The last answer's patch, and the state with it; None where the contract is of a part of the state."""
         self._parts = parts
         self._scope = scope
         self._before = scope.values["state"]
@@ -328,6 +330,8 @@ class ContractRun:
         for effect in effects:
             effect.apply(change)
         if not above:
+            is_same = all(one["op"] != "copy" for one in change.patch)  # what one patch may copy is limited
+            self.changed = change.patch if is_same else [], change.state
             return change.patch
         return [{**one, **{key: above + one[key] for key in ("path", "from") if key in one}} for one in change.patch]
 

@@ -264,7 +264,7 @@ class _Work:
     def _own(self, value: Json) -> Any:
         if id(value) in self.owned or not isinstance(value, (dict, list)):
             return value
-        fresh = dict(value) if isinstance(value, dict) else list(value)
+        fresh = dict(value) if type(value) is dict else value.copy()
         self.owned[id(fresh)] = fresh
         return fresh
 
