@@ -178,9 +178,10 @@ class _Compiler:
                 lambda _, value, key: member(value, given(key), node), [node.value, place], is_lenient=True
             )
         owner, key = self.build(node.value), place.value
+        name = node.value.id if isinstance(node.value, ast.Name) else None
 
         def run(scope: Scope) -> Any:
-            value = owner(scope)
+            value = owner(scope) if name is None else scope.values[name]  # most often one of a few names
             try:
                 return value[key]
             except (KeyError, TypeError):

@@ -98,6 +98,8 @@ def contains(scope: Scope, member: Any, container: Any) -> bool:
     Raises:
         Fault: The container is not one, or the member cannot be in it.
     """
+    if type(member) is str and type(container) in (str, dict):  # as most are
+        return member in container
     if isinstance(container, dict):
         key = key_of(given(member))
         return isinstance(key, str) and key in container

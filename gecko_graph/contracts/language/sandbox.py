@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter, thread_time
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, NoReturn, TypeVar
 
 from ...state import Json
 
@@ -96,7 +96,7 @@ class Scope:
         """By root key the reads that would show more."""
         self._made: dict[str, int] = {}
         self.place = ""
-        self.start()
+        self._room, self.deadline = limits.memory, 0.0  # it starts at the first look at the clock
 
     def start(self) -> None:
         """Reset the budgets of time and memory, for the next evaluation or phase of a contract."""
@@ -112,6 +112,9 @@ class Scope:
 
     def late(self) -> None:
         """Raise Fault if this thread has used the time itself; other threads may have had the processor."""
+        if not self.deadline:
+            self.start()
+            return
         now = thread_time()
         left = self.limits.seconds - (now - self._cpu)
         if left <= 0 and not self._excused:
@@ -313,7 +316,7 @@ def copy_json(scope: Scope, value: Any, depth: int = 0) -> Json:
         scope.take(size)
         return made if is_list else dict(zip(value, made, strict=True))
     if type(given(value)) in _PLAIN or type(value) is Hole:
-        return cast("Json", value)
+        return value
     raise Fault(f"{type(value).__name__} is not a JSON value")
 
 
