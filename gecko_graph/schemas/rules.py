@@ -88,7 +88,8 @@ def accepts(rules: Validator, value: Json) -> bool:
 
 def _type(validator: Any, types: Any, instance: Json, schema: Any) -> Errors:
     spend(1)
-    if not any(IS_TYPE[kind](instance) for kind in ([types] if isinstance(types, str) else types)):
+    fits = IS_TYPE[types](instance) if isinstance(types, str) else any(IS_TYPE[kind](instance) for kind in types)
+    if not fits:
         yield ValidationError("type")
 
 
