@@ -96,7 +96,7 @@ class Scope:
         """By root key the reads that would show more."""
         self._made: dict[str, int] = {}
         self.place = ""
-        self._room, self.deadline = limits.memory, 0.0  # it starts at the first look at the clock
+        self.start()
 
     def start(self) -> None:
         """Reset the budgets of time and memory, for the next evaluation or phase of a contract."""
@@ -112,9 +112,6 @@ class Scope:
 
     def late(self) -> None:
         """Raise Fault if this thread has used the time itself; other threads may have had the processor."""
-        if not self.deadline:
-            self.start()
-            return
         now = thread_time()
         left = self.limits.seconds - (now - self._cpu)
         if left <= 0 and not self._excused:
