@@ -108,8 +108,7 @@ def _find_fault(value: Any, depth: int, levels: int, left: list[int]) -> NonJson
     for key, item in value.items() if is_object else enumerate(value):
         if is_object and (type(key) is not str or (not key.isascii() and _has_half_surrogate(key))):
             return NonJson([], "an object with names that are texts", f"the name {key!a:.60}")
-        kind = type(item)
-        if (kind is str and item.isascii()) or kind is bool or item is None:
+        if (type(item) is str and item.isascii()) or item is None or type(item) is bool:
             continue
         if fault := _find_fault(item, depth + 1, levels, left):
             fault.place.append(key)
