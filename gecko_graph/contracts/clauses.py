@@ -179,21 +179,9 @@ class Effect:
     """One operation, or several under one guard (`do`), optionally for each item of a list."""
 
     __slots__ = (
-        "_do",
-        "_from",
-        "_is_whole_list",
-        "_loop",
-        "_of",
-        "_op",
-        "_part",
-        "_path",
-        "_value",
-        "_when",
-        "_where",
-        "expressions",
-        "roots",
-        "whole",
-    )
+        "_do", "_from", "_is_whole_list", "_loop", "_of", "_op", "_part", "_path", "_value", "_when", "_where",
+        "expressions", "roots", "whole",
+    )  # fmt: skip
 
     def __init__(self, data: Any, place: Location) -> None:
         self._where = place.where
@@ -299,20 +287,10 @@ class Clause:
     """
 
     __slots__ = (
-        "_error",
-        "_name",
-        "_part",
-        "_says",
-        "_when",
-        "answers",
-        "check",
-        "effects",
-        "evidence",
-        "expressions",
-        "kind",
+        "_error", "_name", "_part", "_says", "_when", "answers", "check", "effects", "evidence", "expressions", "kind",
         "passes",
         "status",
-    )
+    )  # fmt: skip
 
     def __init__(self, data: Any, place: Location, *, part: Part, more: tuple[str, ...] = ()) -> None:
         others = [key for key in ("pass", "open") if part == "requires" and isinstance(data, Mapping) and key in data]

@@ -172,6 +172,8 @@ class ContractRun:
         self.status = parts.status
         self.found: dict[tuple[str, ...], JsonObject | None] = {}
         """What the effects say of collections that are not known as a whole."""
+        self.changed: tuple[Patch, Json] = [], None
+        """The last answer's patch, and the state with it; None where the contract is of a part of the state."""
         self._parts = parts
         self._scope = scope
         self._before = scope.values["state"]
@@ -354,6 +356,8 @@ class ContractRun:
             effect.apply(change)
         self.found = change.shown
         if not above:
+            is_same = all(one["op"] != "copy" for one in change.patch)  # what one patch may copy is limited
+            self.changed = change.patch if is_same else [], change.state
             return change.patch
         return [{**one, **{key: above + one[key] for key in ("path", "from") if key in one}} for one in change.patch]
 

@@ -191,6 +191,7 @@ def schema_of(reply: type[BaseModel]) -> JsonObject:
     return {"title": reply.__name__, **schema}
 
 
+@cache
 def is_closed(reply: type[BaseModel]) -> bool:
     """Return whether every value's shape is known, so that a provider's strict mode can be used.
 

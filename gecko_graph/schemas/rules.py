@@ -88,7 +88,8 @@ def accepts(rules: Validator, value: Json) -> bool:
 
 def _type(validator: Any, types: Any, instance: Json, schema: Any) -> Errors:
     spend(1)
-    if not any(IS_TYPE[kind](instance) for kind in ([types] if isinstance(types, str) else types)):
+    fits = IS_TYPE[types](instance) if isinstance(types, str) else any(IS_TYPE[kind](instance) for kind in types)
+    if not fits:
         yield ValidationError("type")
 
 
@@ -276,8 +277,8 @@ class Same:
     def __hash__(self) -> int:
         return id(self.schema)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Same) and self.schema is other.schema
+    def __eq__(self, other: Any) -> bool:
+        return self.schema is other.schema
 
 
 def rules_of(schema: Any) -> Validator:

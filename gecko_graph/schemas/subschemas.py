@@ -120,8 +120,9 @@ def are_names(value: Any) -> bool:
 
 
 def _is_types(value: object) -> bool:
-    kinds = [value] if isinstance(value, str) else value
-    return isinstance(kinds, list) and bool(kinds) and all(isinstance(kind, str) and kind in TYPES for kind in kinds)
+    if isinstance(value, str):
+        return value in TYPES
+    return isinstance(value, list) and bool(value) and all(isinstance(kind, str) and kind in TYPES for kind in value)
 
 
 _SHAPES: Mapping[str, Callable[[Any], bool]] = {
@@ -148,7 +149,11 @@ def tidy(schema: Any) -> Any:
     """
     if not isinstance(schema, dict):
         return schema if isinstance(schema, bool) else True
-    clean = {key: _tidy_value(key, value) for key, value in schema.items() if is_well_formed(key, value)}
+    clean = {
+        key: value if type(value) is str else _tidy_value(key, value)  # as most are
+        for key, value in schema.items()
+        if is_well_formed(key, value)
+    }
     if "format" in clean and contradicts_format(clean):
         del clean["format"]  # its own values contradict it, so that validation ignores it
     return {key: value for key, value in clean.items() if key not in TURNING or value == schema[key]}

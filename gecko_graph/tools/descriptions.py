@@ -181,7 +181,7 @@ class Offered:
         for schema in walk(self._parameters):
             enum, text, names = schema.get("enum"), schema.get("description"), schema.get("properties", ())
             listed = enum if isinstance(enum, list) else ()
-            for value in (*listed, schema.get("const"), schema.get("default"), *names):
+            for value in (*listed, *(schema[key] for key in ("const", "default") if key in schema), *names):
                 values.add(value.casefold() if isinstance(value, str) else canonical(str(value)))
             defaults: Iterable[str] = (
                 _DEFAULT.findall(text) if isinstance(text, str) and "default" in text.lower() else ()

@@ -39,19 +39,9 @@ from .env import as_conversation
 from .samples import LabelCall, Sample
 
 Code = Literal[
-    "tool",
-    "arguments",
-    "refused",
-    "result",
-    "goal",
-    "undecided",
-    "context",
-    "chosen",
-    "judged",
-    "no_reply",
-    "replaced",
-    "dialogue",
-]
+    "tool", "arguments", "refused", "result", "goal", "undecided", "context", "chosen", "judged", "no_reply",
+    "replaced", "dialogue",
+]  # fmt: skip
 DROPPING = frozenset({"tool", "arguments", "refused", "result", "goal"})
 OPEN = frozenset({"undecided", "context", "chosen", "no_reply"})
 KNOBS = GeckoContext(semantic_validation=False)

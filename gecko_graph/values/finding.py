@@ -74,7 +74,7 @@ _NUMBER = re.compile(
     _PLAIN,
 )
 _FIGURE = re.compile(r"[-+]?\d+(?:\.\d+)?", re.ASCII)
-_WITH_LETTERS = re.compile(r"[\w@.+-]*[^\W\d_][\w@.+-]*")
+_WITH_LETTERS = re.compile(r"(?<![\w@.+-])(?=[\w@.+-]*\d)[\w@.+-]*[^\W\d_][\w@.+-]*")
 _WITH_UNIT = re.compile(r"\d+(?:\.\d+)?(?:[A-Za-z]{1,4}|-[a-z]+)|\D*", re.ASCII)
 _TOKEN = re.compile(r"[^\W_](?:[\w@.+\-/:#&']*[^\W_])?")
 _WORD = re.compile(r"[A-Za-z][a-z]*")
@@ -131,7 +131,10 @@ class Atom(NamedTuple):
 
 def canonical(number: float | str) -> str:
     """Return the same spelling for equal numbers: 1240.5 for `1,240.50`, 30 for 30.0, 7 for `007`."""
-    text = str(number).replace(",", "")
+    text = str(number)
+    if text.isdecimal() and text[0] != "0":  # as most are
+        return text
+    text = text.replace(",", "")
     if not text.lstrip("-").replace(".", "", 1).isdecimal():
         return text
     text = text.rstrip("0").rstrip(".") if "." in text else text
@@ -211,30 +214,24 @@ def _forms_of_short(text: str) -> tuple[str, ...]:
 _forms_of_long = lru_cache(maxsize=64)(_forms_of_short.__wrapped__)  # the same conversation is traced again
 
 
-def _forms_of_text(text: str) -> Iterator[str]:
-    if not SHORT_CHARS < len(text) <= TEXT_CHARS:
-        yield whole_form(text)
+def _forms_of_text(text: str) -> list[str]:
+    found = [] if SHORT_CHARS < len(text) <= TEXT_CHARS else [whole_form(text)]
     if len(text) > TEXT_CHARS:
         text = f"{text[: TEXT_CHARS // 2]} {text[-TEXT_CHARS // 2 :]}"
     for token in _TOKEN.findall(text):
         if _WORD.fullmatch(token):  # as most are
-            yield from _forms_of_word(token.lower())
+            word = token.lower()
+            found += (word, _WORDS[word]) if word in _WORDS else (word,)
             continue
         if _FIGURE.fullmatch(token):
             continue
         parts = [part.casefold() for part in _PART.findall(token)]
-        yield token.casefold()
+        found += (token.casefold(),)
         if len(parts) > 1:
-            yield "".join(parts)
-            yield from (f"#{canonical(part)}" if part.isdigit() else part for part in parts)
-            yield from (piece.casefold() for piece in re.split("[/:']+", token) if not piece.isdigit())
-        yield from (_WORDS[part] for part in parts if part in _WORDS)
-    if any(map(str.isdigit, text)):
-        yield from _forms_of_figures(text)
-
-
-def _forms_of_word(word: str) -> Iterable[str]:
-    return (word, _WORDS[word]) if word in _WORDS else (word,)
+            found += ("".join(parts), *(f"#{canonical(part)}" if part.isdigit() else part for part in parts))
+            found += [piece.casefold() for piece in re.split("[/:']+", token) if not piece.isdigit()]
+        found += [_WORDS[part] for part in parts if part in _WORDS]
+    return [*found, *_forms_of_figures(text)] if any(map(str.isdigit, text)) else found
 
 
 def _forms_of_figures(text: str) -> Iterator[str]:
@@ -311,10 +308,10 @@ class Found:
     def __init__(self, documents: Iterable[Json], *, keys: bool = True) -> None:
         """Read the values, with `keys` also the names of members."""
         self._leaves: list[Any] = []
-        for each in documents:
+        for each in (each for each in documents if each is not None):
             if isinstance(each, dict | list | tuple):
                 self._leaves += [leaf for leaf in islice(scalars_of(each, keys=keys), MAX_VALUES) if leaf is not None]
-            elif each is not None:
+            else:
                 self._leaves.append(each)
         self._forms: set[str] | None = None
         self._digits = ""

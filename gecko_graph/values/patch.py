@@ -191,7 +191,7 @@ class _Work:
         self.copied = 0
 
     def run(self, operation: Operation) -> None:
-        if not isinstance(operation, Mapping):
+        if not isinstance(operation, (dict, Mapping)):  # a dict is found at once
             raise PatchConflict(f"expected an operation as an object, got {_name_type(operation)}")
         name = operation.get("op")
         step = _STEPS.get(name) if isinstance(name, str) else None
@@ -264,7 +264,7 @@ class _Work:
     def _own(self, value: Json) -> Any:
         if id(value) in self.owned or not isinstance(value, (dict, list)):
             return value
-        fresh = dict(value) if isinstance(value, dict) else list(value)
+        fresh = dict(value) if type(value) is dict else value.copy()
         self.owned[id(fresh)] = fresh
         return fresh
 

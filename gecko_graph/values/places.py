@@ -23,7 +23,9 @@ def scalars(value: Any, *, keys: bool = False) -> Iterator[tuple[Place, Any]]:
     waiting: list[tuple[Place, Any]] = [((), value)]
     while waiting:
         place, each = waiting.pop()
-        if isinstance(each, dict):
+        if type(each) is str:  # as most are
+            yield place, each
+        elif isinstance(each, dict):
             if keys:
                 yield from (((*place, key), key) for key in each)
             waiting += reversed([((*place, key), inner) for key, inner in each.items()])
@@ -64,7 +66,7 @@ _PATH_STEPS = re.compile(r'\.([^.\[]+)|\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]')
 
 def json_path(tokens: Sequence[str | int], *, exact: bool = False) -> str:
     """Return the JSON path of a place: `$.items[0].name`, `$["odd name"]`; long names are cut unless it is `exact`."""
-    return "$" + "".join(_step(token, exact) for token in tokens)
+    return "$" + "".join([_step(token, exact) for token in tokens])
 
 
 def _step(token: str | int, exact: bool) -> str:
@@ -132,6 +134,6 @@ def clock(state: Any) -> str | None:
         return None
     runtime = state.get("runtime_state")
     for place in (state, runtime if isinstance(runtime, dict) else {}):
-        if isinstance(place.get("now"), str):
-            return str(place["now"])
+        if type(now := place.get("now")) is str:
+            return str(now)
     return None

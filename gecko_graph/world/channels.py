@@ -313,13 +313,13 @@ def apply_update(state: AttemptState, update: Mapping[str, Any]) -> AttemptState
 
     An empty write to these adds nothing, but for the task state: an object is all of it.
     """
-    news, reducers = dict(state), _reducers()
+    reducers, news = _reducers(), dict[str, Any](state)
     for key, write in update.items():
         if key not in reducers or (key == "task_state" and isinstance(write, dict)):
             news[key] = write
         elif write:
             news[key] = reducers[key](news[key], write)
-    return cast("AttemptState", news)
+    return news  # type: ignore[return-value]
 
 
 @cache

@@ -123,7 +123,8 @@ def commit(
     outcome = with_opened(here, outcome)
     try:
         check_json(patch, what="the change")
-        after = apply_patch(state, patch)
+        changed = request.contract.changed if request.contract and not later else ([], None)
+        after: Any = changed[1] if patch and patch is changed[0] else apply_patch(state, patch)
         alone = after if state is request.state else apply_patch(request.state, patch)
         if not isinstance(after, dict):
             raise PatchConflict("the change replaces the task state with a value that is not an object")

@@ -64,7 +64,7 @@ def trace(steps: Sequence[Step], sources: Sources, parameters_of: Callable[[str]
     `parameters_of` is from a tool's name to its arguments' schema.
     """
     traced = _Trace(sources, parameters_of).run(steps)
-    if (traced.made_up or traced.unsupported) and "" not in sources.supposed:
+    if sources.state and (traced.made_up or traced.unsupported) and "" not in sources.supposed:
         values = [*(each["value"] for each in traced.made_up), *(each["text"] for each in traced.unsupported)]
         parts = {form for value in values for atom in atoms_of(value) for form in (*atom.forms, whole_form(str(value)))}
         wanted = parts | {f"{sign}{form}" for form in parts if form[:1].isdigit() for sign in "-±"}
@@ -82,10 +82,11 @@ def trace(steps: Sequence[Step], sources: Sources, parameters_of: Callable[[str]
 
 def trace_with(toolkit: Iterable[ToolSpec], steps: Sequence[Step], **begin: Any) -> Traced:
     """Trace with the schemas and contracts of these tools; `begin` is the rest of `Sources`."""
-    schemas = {tool.name: tool.parameters for tool in toolkit}
-    reads = {tool.name: tool.contract.result_keys for tool in toolkit if tool.contract is not None}
-    begin["reading"] = [tool.name for tool in toolkit if tool.reads]
-    begin["about"] = {tool.name: tool.about for tool in toolkit}
+    tools = [*toolkit]
+    schemas = {tool.name: tool.parameters for tool in tools}
+    reads = {tool.name: tool.contract.result_keys for tool in tools if tool.contract is not None}
+    begin["reading"] = [tool.name for tool in tools if tool.reads]
+    begin["about"] = {tool.name: tool.about for tool in tools}
     return trace(steps, Sources(**begin, reads=reads), lambda name: schemas.get(name, {}))
 
 
@@ -234,7 +235,8 @@ class _Trace:
 
     def _read_repeated(self, result: Json) -> None:
         """Make known the numbers of a simulated result that repeat the given state under the same key."""
-        keyed = ((place[-1], each) for place, each in scalars(result) if place and type(each) in (int, float))
+        read = scalars(result) if self.repeated else ()
+        keyed = ((place[-1], each) for place, each in read if place and type(each) in (int, float))
         if known := {key: each for key, each in keyed if (canonical(each), key) in self.repeated}:
             marks = {key: self.repeated[canonical(each), key] for key, each in known.items()}
             self.known.results.append(Result(known, lambda place: marks[place[-1]]))
@@ -252,7 +254,7 @@ class _Trace:
 
     def _add(self, value: Json, mark: Mark, *, invented: bool, trusted: bool = False) -> None:
         """Make a scalar known; what repeats an invention is one, unless the user or a real tool does (`trusted`)."""
-        chosen = mark._replace(kind="chosen")
+        chosen = mark._replace(kind="chosen") if invented or self.made else mark
         for form in forms_of(value):
             if form in self.real:
                 self.real[form] += [] if invented or len(self.real[form]) >= MOST_ORIGINS else [mark]
@@ -351,7 +353,9 @@ class _Trace:
     def _unsupported(self, args: list[JsonObject]) -> Iterator[Unsupported]:
         """Yield figures, names and identifiers of the answer that nothing real holds, and that count no list."""
         text, seen = NUMBERING.sub(" ", self.sources.answer), set[str]()
-        lengths = {each for result in self.known.results for each in list_lengths(result.value)} if text else ()
+        if not text:
+            return
+        lengths = {each for result in self.known.results for each in list_lengths(result.value)}
         for atom in atoms_of(text):
             whole = atom.wholes[0]
             if not atom.is_specific or len(whole) == 1 or whole in lengths or whole in seen:

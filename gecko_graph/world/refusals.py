@@ -44,9 +44,10 @@ def rejected_step(call: Call, reason: str) -> Step:
 
 def find_refusal(call: Call, state: AttemptState, get: Get) -> tuple[str, bool] | None:
     """Return as `find_last`; of this turn only what an attempt begins with can hold a refusal: it simulates writes."""
-    messages, steps, first = state.get("conversation", ()), state.get("steps") or [], len(state.get("replayed") or ())
-    if not messages and not first:
+    messages, replayed = state.get("conversation", ()), state.get("replayed")
+    if not messages and not replayed:
         return None
+    steps, first = state.get("steps") or [], len(replayed or ())
     told = any(isinstance(each, ToolMessage) and each.status == "error" and rung_of(each) for each in messages)
     if not told and not any(_is_refused(step.get("outcome")) for step in steps[:first]):
         return None

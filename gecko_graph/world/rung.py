@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from ..context import GeckoContext
@@ -253,10 +253,10 @@ def open_contract(request: RungRequest, contract: Contract | None = None) -> Con
 def gate(request: RungRequest, *, overruled: bool = False) -> Gated:
     """Return the request with its contract opened, and the error of a call that must not run.
 
-    A broken precondition is the tool's own error, on every rung. One that cannot be evaluated refuses the call only
-    under `unclear="refuse"` or `gate="strict"`; else it goes with the request, and the rung that answers decides. So do
-    those that the contract skips by `pass`, unless the tool only reads. What was learned refuses no more once the same
-    call is made again, or it was `overruled`.
+    The contract is opened in the request itself. A broken precondition is the tool's own error, on every rung. One that
+    cannot be evaluated refuses the call only under `unclear="refuse"` or `gate="strict"`; else it goes with the
+    request, and the rung that answers decides. So do those that the contract skips by `pass`, unless the tool only
+    reads. What was learned refuses no more once the same call is made again, or it was `overruled`.
     """
     if request.tool.contract is None:
         return request, None
@@ -265,7 +265,7 @@ def gate(request: RungRequest, *, overruled: bool = False) -> Gated:
     if request.tool.is_learned:
         return _gate_learned(request, run, refusal, overruled=overruled)
     skipped = () if request.tool.reads else run.skipped
-    request = replace(request, contract=run, unclear=(*run.unclear, *skipped))
+    request.contract, request.unclear = run, (*run.unclear, *skipped)
     if refusal is not None:
         more: JsonObject = {"violations": [*refusal.violations], **standing(run, refusal)}
         if refusal.reason:
@@ -278,17 +278,16 @@ def gate(request: RungRequest, *, overruled: bool = False) -> Gated:
 
 def _gate_learned(request: RungRequest, run: ContractRun, refusal: Refusal | None, *, overruled: bool) -> Gated:
     """Return as `gate`: what a learned contract does not know stays open, and is no doubt about the call."""
-    run.unknown = run.unknown or next(iter(run.unclear), None)
+    request.contract, run.unknown = run, run.unknown or next(iter(run.unclear), None)
     warned, rules = [*request.warned, *map(tell_rule, run.warned)], list[str]()
     if refusal is not None:
         rules = [tell_rule(each) for each in refusal.violations]
         if not (overruled or _is_made_again(request)):
             more: JsonObject = {"violations": [*refusal.violations], **standing(run)}
-            return replace(request, contract=run), Answer("error", f"{rules[0]}. {AGAIN}", [], more=more)
+            return request, Answer("error", f"{rules[0]}. {AGAIN}", [], more=more)
         run.unknown = rules[0]
-    if request.tool.reads:
-        warned = []
-    return replace(request, contract=run, warned=warned, overruled=rules), None
+    request.warned, request.overruled = [] if request.tool.reads else warned, rules
+    return request, None
 
 
 def _is_made_again(request: RungRequest) -> bool:

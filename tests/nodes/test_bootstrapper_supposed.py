@@ -67,7 +67,10 @@ def test_a_state_that_fits_no_better_after_the_repair_is_taken_with_a_mark(live,
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"products": [{"sku": "LAMP-100", "name": "x", "price": 1, "stock": 2}]}, ".items() needs an object, not a list"),
+        (
+            {"products": [{"sku": "LAMP-100", "name": "x", "price": 1, "stock": 2}]},
+            ".items() needs an object, not a list",
+        ),
         ({"cart": []}, "values() needs an object"),
         ({"orders": []}, "values needs an object"),
         ({"customer": None}, "state.customer.credit is undefined"),

@@ -269,3 +269,32 @@ def test_a_snapshot_is_the_last_whole_one_with_what_came_after_it():
     assert fold_snapshot({}, [whole, more]) == whole | {
         "state": {"a": 1, "b": 2}, "log": [step], "notes": [{}], "usage": more["usage"]
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(("size", "status"), [(100, "ok"), (1_500_000, "error")])
+def test_copies_that_are_too_much_together_change_nothing_also_where_a_contract_has_made_each_of_them(size, status):
+    effects = [{"op": "copy", "from": ["a"], "path": [key]} for key in "bcd"]
+    function = {"name": "spread", "parameters": {"type": "object", "properties": {}}}
+    tool = Tool(function, effect="write", contract={"effects": effects, "returns": None})
+    world = World(Toolkit.from_tools([tool]), state={"a": "x" * size})
+    outcome = world.call({"name": "spread", "args": {}})["outcome"]
+    assert outcome["status"] == status
+    assert len(world.state) == (4 if status == "ok" else 1)
+    assert apply_patch({"a": "x" * size}, outcome["patch"]) == world.state
+
+
+def test_a_contracts_change_in_several_steps_is_committed_as_its_patch_gives_it():
+    effects = [
+        {"op": "add", "path": ["orders", "{{ args.id }}"], "value": {"lines": []}},
+        {"op": "add", "path": ["orders", "{{ args.id }}", "lines", "-"], "value": "{{ args.id }}"},
+        {"op": "move", "from": ["next"], "path": ["last"]},
+    ]
+    function = {"name": "order", "parameters": {"type": "object", "properties": {"id": {"type": "string"}}}}
+    tool = Tool(function, effect="write", contract={"effects": effects, "returns": "{{ args.id }}"})
+    start = {"orders": {"b": {}}, "next": 7}
+    world = World(Toolkit.from_tools([tool]), state=start)
+    outcome = world.call({"name": "order", "args": {"id": "a"}})["outcome"]
+    assert world.state == apply_patch(start, outcome["patch"])
+    assert world.state == {"orders": {"b": {}, "a": {"lines": ["a"]}}, "last": 7}
+    outcome["patch"][0]["value"]["lines"].append("changed")
+    assert world.state["orders"]["a"] == {"lines": ["a"]}

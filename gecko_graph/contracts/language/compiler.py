@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from time import perf_counter
 from typing import Any, TypeVar
 
 from ...errors import did_you_mean
@@ -33,7 +34,8 @@ Made = TypeVar("Made")
 LENIENT = ("at", "default", "defined")
 """Functions that accept undefined values."""
 
-QUANTIFIERS: dict[str, Callable[[Any], bool]] = {"any": any, "all": all}
+QUANTIFIERS = {"any": True, "all": False}
+"""Which truth value of one item decides."""
 
 
 @dataclass(frozen=True)
@@ -110,24 +112,23 @@ class _Compiler:
         """Return the closure that calls a function with the values of nodes; only a lenient one has undefined ones."""
         args, named = self.each(nodes), {str(keyword.arg): self.build(keyword.value) for keyword in keywords}
         first, last = (args[0], args[-1]) if args else (constant(None), constant(None))
+        known = nodes[-1].value if nodes and isinstance(nodes[-1], ast.Constant) else None
         check: Callable[[Any], Any] = (lambda value: value) if is_lenient else given
 
         def run(scope: Scope) -> Any:
-            scope.tick()
-            values = [check(argument(scope)) for argument in args]
+            if perf_counter() > scope.deadline:  # here: a call for it takes as long as most operators
+                scope.late()
+            values = [value if type(value := each(scope)) is not Missing else check(value) for each in args]
+            if not named:
+                return function(scope, *values)
             return function(scope, *values, **{name: check(argument(scope)) for name, argument in named.items()})
 
-        def run_one(scope: Scope) -> Any:
-            scope.tick()
-            return function(scope, check(first(scope)))
-
         def run_two(scope: Scope) -> Any:  # most often an operator
-            scope.tick()
-            return function(scope, first(scope), last(scope))
+            if perf_counter() > scope.deadline:
+                scope.late()
+            return function(scope, first(scope), last(scope) if known is None else known)
 
-        if len(args) == 2 and is_lenient and not named:
-            return run_two
-        return run_one if len(args) == 1 and not named else run
+        return run_two if len(args) == 2 and is_lenient and not named else run
 
     # values and operators
 
@@ -177,9 +178,10 @@ class _Compiler:
                 lambda _, value, key: member(value, given(key), node), [node.value, place], is_lenient=True
             )
         owner, key = self.build(node.value), place.value
+        name = node.value.id if isinstance(node.value, ast.Name) else None
 
         def run(scope: Scope) -> Any:
-            value = owner(scope)
+            value = owner(scope) if name is None else scope.values[name]  # most often one of a few names
             try:
                 return value[key]
             except (KeyError, TypeError):
@@ -301,11 +303,18 @@ class _Compiler:
         return self.apply(lambda _, value: type(value) in types, node.args[:1])
 
     def _quantified(self, name: str, node: ast.Call) -> Run:
-        loop, decide = node.args[0] if len(node.args) == 1 else None, QUANTIFIERS[name]
+        loop, decides = node.args[0] if len(node.args) == 1 else None, QUANTIFIERS[name]
         if not isinstance(loop, ast.GeneratorExp) or node.keywords:
             return self._function(name, node)
         rounds, condition = self._rounds(loop.generators, lambda: self.build(loop.elt))
-        return lambda scope: decide(condition(scope) for _ in rounds(scope))
+
+        def run(scope: Scope) -> bool:
+            for _ in rounds(scope):
+                if bool(condition(scope)) is decides:
+                    return decides
+            return not decides
+
+        return run
 
     def _keyed(self, name: str, node: ast.Call) -> Run:
         """Return the closure of `sorted(x, key=lambda one: ...)`, and of min and max."""

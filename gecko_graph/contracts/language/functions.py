@@ -148,6 +148,7 @@ Function = Callable[..., Any]
 _CENT = Decimal("0.01")
 _IDENTIFIER = "0123456789abcdefghjkmnpqrstvwxyz"
 _LONGEST_SHAPE = 40
+_TOKENS = frozenset((str, int))
 _SHAPES = {
     "A": ascii_uppercase, "a": ascii_lowercase, "9": digits, "X": ascii_uppercase + digits, "x": digits + "abcdef",
 }  # fmt: skip
@@ -157,7 +158,9 @@ def splice(scope: Scope, path: Any, depth: int = 0) -> list[str | int]:
     """Return the tokens of a path, lists in it spliced in. Raises Fault for invalid tokens, and for more than 100."""
     scope.tick()
     tokens: list[str | int] = []
-    for token in a_list(path, "a path"):
+    if _TOKENS.issuperset(map(type, a_list(path, "a path"))) and len(path) <= MAX_DEPTH:
+        return [*path]
+    for token in path:
         if type(token) is str or type(token) is int:
             tokens.append(token)
         elif isinstance(token, list) and depth < MAX_DEPTH:

@@ -6,6 +6,7 @@ import ast
 import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
+from time import perf_counter
 from typing import Any
 
 from ...state import Json
@@ -97,6 +98,8 @@ def contains(scope: Scope, member: Any, container: Any) -> bool:
     Raises:
         Fault: The container is not one, or the member cannot be in it.
     """
+    if type(member) is str and type(container) in (str, dict):  # as most are
+        return member in container
     if isinstance(container, dict):
         key = key_of(given(member))
         return isinstance(key, str) and key in container
@@ -182,7 +185,8 @@ def find_rounds(what: str, names: Sequence[str], source: Run, test: Run | None =
         outer = {name: values[name] for name in names if name in values}
         try:  # not `bound`: a context manager would take as long as three items
             for item in items:
-                scope.tick()
+                if perf_counter() > scope.deadline:
+                    scope.late()
                 if alone is not None:
                     values[alone] = item
                 elif isinstance(item, list) and len(item) == len(names):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter, thread_time
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, NoReturn, TypeVar
 
 from ...state import Json
 
@@ -324,7 +324,7 @@ def copy_json(scope: Scope, value: Any, depth: int = 0) -> Json:
         scope.take(size)
         return made if is_list else dict(zip(value, made, strict=True))
     if type(given(value)) in _PLAIN or type(value) in (Hole, Blank):
-        return cast("Json", value)
+        return value
     raise Fault(f"{type(value).__name__} is not a JSON value")
 
 

@@ -165,7 +165,7 @@ class _Loader:
         def raw(scope: Scope) -> Any:
             scope.take_items(2 * len(members) + 1)
             return {
-                key if isinstance(key, str) else a_text(key_of(key(scope)), "a key"): _member(member, scope, there)
+                key if type(key) is str else a_text(key_of(key(scope)), "a key"): _member(member, scope, there)  # type: ignore[operator]
                 for key, member, there in members
             }
 
