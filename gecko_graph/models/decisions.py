@@ -38,6 +38,7 @@ def _weakest(answers: Sequence[Answered]) -> Answered:
     return min(answers, key=lambda one: ([False, None, True].index(one.holds), one.p or 0.0))
 
 
+LABEL_PARTS = ("appropriate", "consistent", "intended")
 PAIR_WORDS = {(True, True): "BOTH_CORRECT", (True, False): "SECOND_WRONG", (False, True): "FIRST_WRONG"}
 MISFIT = "it does not fit its description, the task or the other arguments"
 READ: Mapping[type[BaseModel], Callable[[Sequence[tuple[str, Answered]], Sequence[Answered]], dict[str, Any]]] = {
@@ -58,7 +59,7 @@ READ: Mapping[type[BaseModel], Callable[[Sequence[tuple[str, Answered]], Sequenc
     roles.ClaimReply: lambda pairs, all_: all_[0].said(met=all_[0].holds is True),
     roles.RiskReply: lambda pairs, all_: all_[0].said(risky=all_[0].holds is not False),
     roles.LabelReply: lambda pairs, all_: _weakest(all_).said(
-        **{name: one.holds is not False for name, one in zip(roles.LABEL_PARTS, all_, strict=True)}
+        **{name: one.holds is not False for name, one in zip(LABEL_PARTS, all_, strict=True)}
     ),
     roles.PairReply: lambda pairs, all_: all_[0].said(
         verdict=PAIR_WORDS.get((all_[0].holds is True, all_[1].holds is True), "BOTH_WRONG"),

@@ -16,8 +16,6 @@ from .patches import PatchReply, find_wrong_operation
 _ALSO = {"success": "ok", "succeeded": "success", "passed": "success", "pass": "success", "fail": "failed"}
 _ALSO |= {"failed": "error", "failure": "error"}
 """Words that models use for one of an enum's: each counts only where the enum has the other and not the word."""
-
-
 _NO_RULE = ("", "none", "no", "n/a", "nothing", "null")
 _RULE_CHARS = 160
 
@@ -363,7 +361,6 @@ class PlannedDialogue(_Reply):
     state: JsonObject = Field(default_factory=dict)
 
 
-LABEL_PARTS = ("appropriate", "consistent", "intended")
 REPLIES: Mapping[Role, tuple[type[BaseModel], ...]] = {
     "planner": (),
     "validator": (SemanticVerdict,),
