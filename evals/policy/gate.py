@@ -104,9 +104,8 @@ def judge_conversation(row: Mapping[str, Any], gate: Gate, start: World, risk: R
                 right = None if truth is None else _take(call, wanted)
                 made["writes"].append({**_written(call, refused), "right": right})
                 if risk and right is not None:
-                    made["writes"][-1]["risk"] = risk.judge(
-                        call, world, said_before(row, number, gate), is_wrong=not right
-                    )
+                    said, seed = said_before(row, number, gate), f"{row.get('task_id')} {row.get('trial')} {number}"
+                    made["writes"][-1]["risk"] = risk.judge(call, world, said, is_wrong=not right, seed=seed)
             else:
                 system = gate.real.check(call, before, calls=calls)
                 made["errors"].append(system is not None and system.get("error") == real.result)
@@ -121,14 +120,18 @@ def judge_conversation(row: Mapping[str, Any], gate: Gate, start: World, risk: R
 
 def said_before(row: Mapping[str, Any], number: int, gate: Gate) -> list[AnyMessage]:
     """Return a conversation up to one of its calls."""
-    made = [
-        at for at, each in enumerate(row["messages"]) for one in each.get("tool_calls") or () if _is_known(one, gate)
-    ]
-    return to_langchain(row["messages"][: made[number]])
-
-
-def _is_known(call: Mapping[str, Any], gate: Gate) -> bool:
-    return call["function"]["name"] in gate.real.names
+    said, made = list[Any](), list[int]()
+    for at, message in enumerate(row["messages"]):
+        calls = [each.get("function", each) for each in message.get("tool_calls") or ()]
+        ids = [str(each.get("id")) for each in message.get("tool_calls") or ()]
+        made += [at for each in calls if each["name"] in gate.real.names]
+        own = [
+            {"id": id_, "name": call["name"], "args": call["arguments"], "type": "tool_call"}
+            for id_, call in zip(ids, calls, strict=True)
+            if isinstance(call["arguments"], dict)
+        ]
+        said.append({**message, "content": message.get("content") or "", **({"tool_calls": own} if calls else {})})
+    return to_langchain(said[: made[number]])
 
 
 def truth_of(row: Mapping[str, Any]) -> list[JsonObject] | None:

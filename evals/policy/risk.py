@@ -28,7 +28,6 @@ from gecko_graph.real.preview import add_undo
 from gecko_graph.real.risk import judge_risks
 from gecko_graph.state import JsonObject
 from gecko_graph.tools.real import drive
-from gecko_graph.values.digest import digest
 from gecko_graph.world.provenance import trace_with
 from gecko_graph.world.undo import UndoFinder
 
@@ -39,7 +38,7 @@ ERRORS = (0.05, 0.1, 0.2, 0.3)
 BANDS = ((0.5, 0.5), (0.35, 0.65), (0.2, 0.8), (0.1, 0.9), (0.05, 0.95))
 DRAWS = 20
 SPREAD = 1.5
-UNDO_S = 1.0
+UNDO_S = 0.5
 EVIDENCE = ("effect", "undo", "origins")
 
 
@@ -56,10 +55,13 @@ class Knowing(BaseDecisionModel):
         return "evals"
 
     def _classify(self, state: Any, questions: Any) -> ClassifierResponse:
-        away = SPREAD * NormalDist().inv_cdf(1 - self.errs) * (1 if self.is_wrong else -1)
-        p = 1 / (1 + math.exp(-self.dice.gauss(away, SPREAD)))
-        answers = {name: NoulAnswer(type="noul", noul=p) for name in questions}
+        answers = {name: NoulAnswer(type="noul", noul=self.draw()) for name in questions}
         return ClassifierResponse(model=self.model, answers=answers)
+
+    def draw(self) -> float:
+        """Return a probability that the write is risky."""
+        away = SPREAD * NormalDist().inv_cdf(1 - self.errs) * (1 if self.is_wrong else -1)
+        return float(1 / (1 + math.exp(-self.dice.gauss(away, SPREAD))))
 
 
 class RiskGate:
@@ -70,11 +72,12 @@ class RiskGate:
         self._policy = ReviewPolicy.load({"rules": "writes", "risk": True}, self._toolkit)
         self._finder = UndoFinder(self._toolkit)
 
-    def judge(self, call: JsonObject, world: World, messages: Sequence[AnyMessage], *, is_wrong: bool) -> JsonObject:
+    def judge(
+        self, call: JsonObject, world: World, messages: Sequence[AnyMessage], *, is_wrong: bool, seed: str
+    ) -> JsonObject:
         """Return what the risk model is shown of a write, and its probabilities by error rate."""
         before, fork = world.state, world.fork()
         step = fork.call({"name": call["name"], "args": call["args"]})
-        seed = digest([call, before.get("now"), len(messages)])
         preview = build_preview([step], before, self._toolkit, self._policy)
         if preview is None or not preview.get("unjudged"):
             return {"asked": False}
@@ -93,9 +96,10 @@ class RiskGate:
 def _draw(ask: Ask, is_wrong: bool, seed: str) -> JsonObject:
     found: JsonObject = {}
     for errs in ERRORS:
-        model = Models(risk=Knowing(is_wrong=is_wrong, errs=errs, dice=random.Random(f"{seed} {errs}")))
-        replies = answer([ask] * DRAWS, model, {"max_concurrency": 1})
-        found[str(errs)] = [reply.value.p for reply in replies if isinstance(reply.value, RiskReply)]
+        model = Knowing(is_wrong=is_wrong, errs=errs, dice=random.Random(f"{seed} {errs}"))
+        (reply,) = answer([ask], Models(risk=model))
+        assert isinstance(reply.value, RiskReply)
+        found[str(errs)] = [reply.value.p, *(model.draw() for _ in range(DRAWS - 1))]
     return found
 
 

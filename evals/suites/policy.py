@@ -81,6 +81,7 @@ class Policy(Suite):
         self._gate = Gate.of(json.loads(options.dataset(TOOLS).read_text(encoding="utf-8"))["airline"])
         database = json.loads(gzip.decompress(options.dataset(DATABASE).read_bytes()))
         self._world = World(self._gate.real, state={**database, "now": NOW})
+        self._risk = RiskGate(self._gate.real) if options.own.risk else None
 
     def cases(self) -> Iterator[Case]:
         """Yield the conversations, the ground truth of each of their tasks, and the hand-made violations."""
@@ -108,8 +109,7 @@ class Policy(Suite):
             return judge_violation(case.data, self._gate)
         if case.group == TRUTH:
             return judge_ground_truth(case.data, self._gate, self._world)
-        risk = RiskGate(self._gate.real) if self.options.own.risk else None
-        return judge_conversation(case.data, self._gate, self._world, risk)
+        return judge_conversation(case.data, self._gate, self._world, self._risk)
 
     def tell(self, record: Record) -> str:
         """Return which clauses stopped what."""

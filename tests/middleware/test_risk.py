@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pytest
@@ -10,12 +11,15 @@ pytest.importorskip("langchain")
 
 from langchain.agents import create_agent
 from langchain.agents.middleware import AutoModeMiddleware
+from langchain_openai.middleware import OpenAIAutoModeMiddleware
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
-from gecko_graph import GeckoContext, GeckoError, Models
+from evals.reality.killing import Fate, Killed, KillingSaver
+from gecko_graph import GeckoContext, GeckoError, Models, Tool, Toolkit
 from gecko_graph.middleware import GeckoMiddleware
-from tests.deciding import Decider
+from gecko_graph.real.policy import ReviewPolicy
+from tests.deciding import Decider, openai
 from tests.middleware.bank import STATE, Bank, calls, chat, look, pay
 from tests.middleware.test_agent import THREAD, answers, task
 
@@ -111,7 +115,7 @@ def test_the_question_is_put_over_effect_way_back_origins_and_words(run):
         "transfer",
         task()["messages"][0][1],
     ):
-        assert part in shown or part == "$", part
+        assert part in shown, part
 
 
 @pytest.mark.parametrize(
@@ -168,8 +172,6 @@ def test_preview_is_judged_the_same(run):
 
 
 def test_a_tool_may_be_called_risk(run):
-    from gecko_graph import Tool, Toolkit
-    from gecko_graph.real.policy import ReviewPolicy
 
     def risk(amount: int) -> int:
         """Take a risk."""
@@ -184,22 +186,57 @@ def test_a_tool_may_be_called_risk(run):
 # beside LangChain's own
 
 
+def beside(kind: str, say: float) -> tuple[Any, Any]:
+    """Return another middleware that judges, and what it was asked."""
+    if kind == "core":
+        other = Decider(say=say)
+        return AutoModeMiddleware(tools=["transfer"], classifier=other), other.asked
+    model, sent = openai(say)
+    return OpenAIAutoModeMiddleware(tools=["transfer"], model=model), sent
+
+
+@pytest.mark.filterwarnings("ignore:The class `OpenAI")
+@pytest.mark.parametrize("kind", ["core", "openai"])
 @pytest.mark.parametrize("before", [True, False])
-@pytest.mark.parametrize(
-    ("auto", "own", "paid"), [(0.1, 0.1, True), (0.9, 0.1, False), (0.1, 0.9, False), (0.9, 0.9, False)]
-)
-def test_beside_auto_mode_in_both_orders(run, before, auto, own, paid):
-    other = Decider(say=auto)
-    middleware = AutoModeMiddleware(tools=["transfer"], classifier=other)
+@pytest.mark.parametrize(("theirs", "own"), [(0.1, 0.1), (0.9, 0.1), (0.1, 0.9), (0.9, 0.9)])
+def test_beside_auto_mode_in_both_orders(kind, before, theirs, own):
+    def run(agent, given, config=None):
+        return agent.invoke(given, config)
+
+    middleware, asked = beside(kind, theirs)
     made = Guarded(run, own, [pay("a", 10)], others=[middleware], first=before)
-    assert made.paid == ([("transfer", "ann", 10)] if paid else [])
-    assert len(made.risk.asked) == 1
-    print(
-        before,
-        auto,
-        own,
-        len(other.asked),
-        answers(made.out),
-        made.out.get("gecko_journal"),
-        made.out.get("__interrupt__"),
-    )
+    assert made.paid == ([("transfer", "ann", 10)] if max(theirs, own) < 0.5 else [])
+    assert (len(made.risk.asked), len(asked)) == (1, 0 if own > 0.5 else 1)
+    if own < 0.5 < theirs and before:
+        assert "was blocked" in answers(made.out)[0].text
+        assert made.out["gecko_journal"] == []
+    if own < 0.5 < theirs and not before:  # an error whose reason nothing knows: the write may have taken effect
+        assert made.question["review_configs"][0]["allowed_decisions"] == ["happened", "make_now", "skip"]
+
+
+@pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
+def test_killed_at_each_write_it_is_made_once_and_never_above_the_band(p):
+    def run(agent, given, config=None):
+        with contextlib.suppress(Killed, GeckoError):
+            return agent.invoke(given, config)
+
+    whole = Fate()
+    Guarded(run, p, [pay("a", 10)], saver=KillingSaver(whole))
+    for number in range(1, whole.count + 1):
+        saver = KillingSaver(Fate(number))
+        one = Guarded(run, p, [pay("a", 10)], saver=saver)
+        saver.fate.kill_at = 0
+        given: Any = None if [*saver.list(THREAD)] else task()
+        judged = any(
+            (each.checkpoint["channel_values"].get("gecko_batch") or {}).get("risks") for each in saver.list(THREAD)
+        )
+        before = len(one.risk.asked)
+        for _ in range(4):
+            one.out = run(one.agent, given, THREAD)
+            if not one.out or "__interrupt__" not in one.out:
+                break
+            allowed = one.question["review_configs"][0]["allowed_decisions"]
+            word = "approve" if "approve" in allowed else "happened" if one.paid else "make_now"
+            given = Command(resume={"id": one.question["id"], "decisions": [{"type": word}]})
+        assert len(one.paid) <= (0 if p == 0.9 else 1), number
+        assert not judged or len(one.risk.asked) == before, number
