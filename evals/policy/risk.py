@@ -20,7 +20,8 @@ from langchain_core.messages import AnyMessage
 from gecko_graph import GeckoContext, Models, Toolkit, World
 from gecko_graph.middleware.pending import build_preview
 from gecko_graph.models.answer import AT_ONCE, answer, finish
-from gecko_graph.models.ask import Ask
+from gecko_graph.models.ask import Ask, Where
+from gecko_graph.models.formatting import format_json
 from gecko_graph.models.memory import recall_calls
 from gecko_graph.models.roles import RiskReply
 from gecko_graph.real.policy import ReviewPolicy
@@ -28,6 +29,7 @@ from gecko_graph.real.preview import add_undo
 from gecko_graph.real.risk import judge_risks
 from gecko_graph.state import JsonObject
 from gecko_graph.tools.real import drive
+from gecko_graph.values.digest import digest
 from gecko_graph.world.provenance import trace_with
 from gecko_graph.world.undo import UndoFinder
 
@@ -39,6 +41,7 @@ BANDS = ((0.5, 0.5), (0.35, 0.65), (0.2, 0.8), (0.1, 0.9), (0.05, 0.95))
 DRAWS = 20
 SPREAD = 1.5
 UNDO_S = 0.5
+EVERY, CALL_CHARS = 8, 6_000
 EVIDENCE = ("effect", "undo", "origins")
 
 
@@ -75,32 +78,35 @@ class RiskGate:
     def judge(
         self, call: JsonObject, world: World, messages: Sequence[AnyMessage], *, is_wrong: bool, seed: str
     ) -> JsonObject:
-        """Return what the risk model is shown of a write, and its probabilities by error rate."""
-        before, fork = world.state, world.fork()
-        step = fork.call({"name": call["name"], "args": call["args"]})
+        """Return the probabilities of a write by error rate, and of every eighth what the risk model is shown of it."""
+        shown = self._look(call, world, messages) if int(digest(seed)[:4], 16) % EVERY == 0 else None
+        bare = dict.fromkeys(("policy", *EVIDENCE), "") | {"task": "", "call": format_json(call, budget=CALL_CHARS)}
+        asks = [Ask("risk", bare, RiskReply, Where()), *(shown[:1] if shown else ())]
+        judged: JsonObject = {"p": {str(errs): _draw(asks, is_wrong, errs, f"{seed} {errs}") for errs in ERRORS}}
+        if shown:
+            judged |= {"shown": {key: len(shown[0].variables[key]) for key in EVIDENCE}, "undo": shown[1]}
+        return judged
+
+    def _look(self, call: JsonObject, world: World, messages: Sequence[AnyMessage]) -> tuple[Ask, str] | None:
+        """Return the question as a guarded agent puts it, and whether a way back was found."""
+        before = world.state
+        step = world.fork().call({"name": call["name"], "args": call["args"]})
         preview = build_preview([step], before, self._toolkit, self._policy)
         if preview is None or not preview.get("unjudged"):
-            return {"asked": False}
+            return None
         preview = finish(drive(add_undo(preview, before, self._finder, UNDO_S), AT_ONCE))
         more: Any = {"conversation": recall_calls(messages), "state": before}
         origins = trace_with(self._toolkit, [step], **more).origins
-        judging = judge_risks(preview, before, messages, GeckoContext(), origins=origins, known={})
-        (ask,) = next(judging)
-        bare = replace(ask, variables={**ask.variables, **dict.fromkeys(EVIDENCE, "")})
-        shown = {key: len(ask.variables[key]) for key in EVIDENCE}
-        undo = preview["calls"][0].get("undo", {"status": ""})["status"]
-        p = {kind: _draw(each, is_wrong, f"{seed} {kind}") for kind, each in (("evidence", ask), ("alone", bare))}
-        return {"asked": True, "shown": shown, "undo": undo, "p": p}
+        (ask,) = next(judge_risks(preview, before, messages, GeckoContext(), origins=origins, known={}))
+        return ask, str(preview["calls"][0].get("undo", {"status": "none"})["status"])
 
 
-def _draw(ask: Ask, is_wrong: bool, seed: str) -> JsonObject:
-    found: JsonObject = {}
-    for errs in ERRORS:
-        model = Knowing(is_wrong=is_wrong, errs=errs, dice=random.Random(f"{seed} {errs}"))
-        (reply,) = answer([ask], Models(risk=model))
-        assert isinstance(reply.value, RiskReply)
-        found[str(errs)] = [reply.value.p, *(model.draw() for _ in range(DRAWS - 1))]
-    return found
+def _draw(asks: Sequence[Ask], is_wrong: bool, errs: float, seed: str) -> list[float]:
+    """Return draws of a fake's probability, the first by the client, of each form of the question."""
+    model = Knowing(is_wrong=is_wrong, errs=errs, dice=random.Random(seed))
+    replies = [answer([ask], Models(risk=model))[0].value for ask in asks]
+    found = [reply.p for reply in replies if isinstance(reply, RiskReply) and reply.p is not None]
+    return [*found, *(model.draw() for _ in range(DRAWS - len(found)))]
 
 
 def word_of(p: float, band: tuple[float, float]) -> str:
@@ -138,13 +144,12 @@ def curve(talks: Sequence[Record], is_failed: Mapping[str, bool]) -> Iterator[Ta
                     *cells,
                 )
     yield table
-    asked = [write["risk"] for write, _ in writes if write["risk"]["asked"]]
-    shown = Table("What the risk model is shown of them", ["", "writes"])
-    shown.add("asked about (the others' calls end in an error)", f"{len(asked)} of {len(writes)}")
+    seen = [write["risk"] for write, _ in writes if "shown" in write["risk"]]
+    shown = Table("What the risk model is shown, of a sample", ["", "writes"])
     for key in EVIDENCE:
-        shown.add(key, f"{sum(bool(each['shown'][key]) for each in asked)} of {len(asked)}")
-    for status in sorted({each["undo"] for each in asked}):
-        shown.add(f"way back: {status or 'not looked for'}", sum(each["undo"] == status for each in asked))
+        shown.add(key, f"{sum(bool(each['shown'][key]) for each in seen)} of {len(seen)}")
+    for status in sorted({each["undo"] for each in seen}):
+        shown.add(f"way back: {status}", sum(each["undo"] == status for each in seen))
     yield shown
 
 
@@ -154,9 +159,7 @@ def _share(some: Sequence[JsonObject], errs: float, band: tuple[float, float], k
     for write in some:
         if kind == "evidence" and write["clauses"]:
             total += word == "stopped"
-        elif write["risk"]["asked"]:
-            found = write["risk"]["p"][kind][str(errs)]
-            total += sum(word_of(p, band) == word for p in found) / len(found)
         else:
-            total += word == "asked"  # a predicted error is a person's to decide
+            found = write["risk"]["p"][str(errs)]
+            total += sum(word_of(p, band) == word for p in found) / len(found)
     return total / len(some) if some else 0.0
