@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         ToolkitError,
     )
     from .learning.learn import learn_contracts
+    from .models.chat_decisions import ChatDecisionModel
     from .models.factory import Models
     from .models.usage import PromptLog
     from .scenario import Scenario
@@ -53,6 +54,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AgentOutput",
+    "ChatDecisionModel",
     "Contract",
     "ContractError",
     "ConversationInput",
@@ -101,6 +103,7 @@ __all__ = [
 
 _HOMES = {
     "AgentOutput": ".agent.channels",
+    "ChatDecisionModel": ".models.chat_decisions",
     "Contract": ".contracts.contract",
     "ContractError": ".errors",
     "ConversationInput": ".conversation.channels",

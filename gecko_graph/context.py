@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from .errors import GeckoError, did_you_mean
 
 LADDER = ("real", "contract", "python", "derived", "example", "model", "schema")
+BAND = (0.2, 0.8)
 
 
 class GeckoContext(BaseModel):
@@ -29,6 +30,11 @@ class GeckoContext(BaseModel):
     # defaults by name: a type checker without Pydantic's plugin takes a field with a bare one for required
     max_retries: int = Field(default=3, ge=0, description="Rounds after the first one (paper, section 6.1: 3).")
     parallel_attempts: int = Field(default=1, ge=1, le=64, description="Attempts that run at once in each round.")
+    band: tuple[Annotated[float, Field(ge=0)], Annotated[float, Field(le=1)]] = Field(
+        default=BAND,
+        description="Probabilities of a decision model that leave a question open, both ends included; "
+        "what is above is yes, what is below no.",
+    )
     max_steps: int = Field(default=20, ge=1, description="Tool calls in one attempt, refused ones included.")
     target_score: float = Field(
         default=1.0, ge=0, le=1, description="Retrying stops at this share of successful items."
@@ -88,6 +94,13 @@ class GeckoContext(BaseModel):
     )
     tool_timeout_s: float = Field(default=30.0, gt=0, description="Seconds that one Python tool may take to answer.")
     seed: int = Field(default=0, description="Seed of everything that is made up: schema answers, new identifiers.")
+
+    @field_validator("band")
+    @classmethod
+    def _in_order(cls, band: tuple[float, float]) -> tuple[float, float]:
+        if not band[0] <= band[1]:
+            raise ValueError("give the lower end first")
+        return band
 
     if not TYPE_CHECKING:  # pydantic's signature of the fields stays
 

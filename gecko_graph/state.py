@@ -29,9 +29,9 @@ Operation: TypeAlias = dict[str, Any]
 Patch: TypeAlias = list[Operation]
 
 _Core = Literal["planner", "validator", "simulator", "state_updater", "bootstrapper", "checklist", "judge", "converter"]
-_Training = Literal["label_judge", "sample_writer", "pair_judge", "variant_writer", "tool_writer", "dialogue_planner"]
+_Training = Literal["label_judge", "sample_writer", "variant_writer", "tool_writer", "dialogue_planner"]
 Role = Literal[
-    _Core, "searcher", "reasoner", "reranker", "user", "auditor", "claim_judge", "contract_writer", _Training
+    _Core, "searcher", "reasoner", "reranker", "user", "auditor", "claim_judge", "contract_writer", "risk", _Training
 ]
 
 ROLES: tuple[Role, ...] = get_args(Role)
@@ -112,7 +112,8 @@ class Outcome(TypedDict):
     supposed: NotRequired[bool]
     """True where a model has described the change, whoever answered."""
     unclear: NotRequired[list[str]]
-    """Conditions of the tool's contract that could not be evaluated, each with the reason."""
+    """Conditions of the tool's contract that could not be evaluated, and arguments of which the validator is unsure,
+    each with the reason."""
     undocumented: NotRequired[list[str]]
     """How an answer that was not made up, a real one above all, breaks the documented schema, or `x-state`."""
     may_refuse: NotRequired[list[str]]
@@ -168,9 +169,12 @@ class JudgedItem(TypedDict):
 
     id: str
     description: str
-    status: ItemStatus
+    status: ItemStatus | Literal["unsure"]
+    """`unsure`: a decision model's probability lies within the band, or it has given none."""
     reason: str
     by: Literal["rule", "model", "nobody"]
+    p: NotRequired[float]
+    """The probability that it holds, from 0 to 1, where a decision model was asked."""
 
 
 Origin = TypedDict(
@@ -242,7 +246,9 @@ class Verdict(TypedDict):
     feedback: str
     """The judge's feedback, also where it accepts; after a failure the next attempt's planner is shown it."""
     unclear: NotRequired[list[str]]
-    """Conditions that could not be evaluated, each with its call."""
+    """Conditions that could not be evaluated, and arguments that may not fit, each with its call."""
+    unsure: NotRequired[list[str]]
+    """Items on which the judge is unsure, each with its probability: the user decides, it is not retried."""
     unsimulated: NotRequired[list[str]]
     """Writes of which nothing says what they change, each with the reason."""
     undocumented: NotRequired[list[str]]

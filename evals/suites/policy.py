@@ -27,6 +27,7 @@ from ..policy.gate import (
     read_violations,
     truth_of,
 )
+from ..policy.risk import RiskGate, curve
 
 CONVERSATIONS, DATABASE, TOOLS = "tau_airline_gpt4o.jsonl.gz", "tau_airline_db.json.gz", "tau_tools.json"
 RECORDED, TRUTH, BY_HAND = "conversations", "ground truth", "by hand"
@@ -61,7 +62,7 @@ class Policy(Suite):
 
     name = "policy"
     tools = "real"
-    examples = ("", "--conversations others.jsonl.gz", "--only 'by hand:*'")
+    examples = ("", "--risk", "--conversations others.jsonl.gz", "--only 'by hand:*'")
     asks = False
 
     @classmethod
@@ -73,12 +74,14 @@ class Policy(Suite):
             metavar="FILE",
             help="other conversations with these tools, as JSON lines: messages, with a ground truth or without",
         )
+        parser.add_argument("--risk", action="store_true", help="the curve of a risk model that knows the truth mostly")
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
         self._gate = Gate.of(json.loads(options.dataset(TOOLS).read_text(encoding="utf-8"))["airline"])
         database = json.loads(gzip.decompress(options.dataset(DATABASE).read_bytes()))
         self._world = World(self._gate.real, state={**database, "now": NOW})
+        self._risk = RiskGate(self._gate.real) if options.own.risk else None
 
     def cases(self) -> Iterator[Case]:
         """Yield the conversations, the ground truth of each of their tasks, and the hand-made violations."""
@@ -104,8 +107,9 @@ class Policy(Suite):
         """Put its writes before the gate."""
         if isinstance(case.data, Violation):
             return judge_violation(case.data, self._gate)
-        judge = judge_conversation if case.group == RECORDED else judge_ground_truth
-        return judge(case.data, self._gate, self._world)
+        if case.group == TRUTH:
+            return judge_ground_truth(case.data, self._gate, self._world)
+        return judge_conversation(case.data, self._gate, self._world, self._risk)
 
     def tell(self, record: Record) -> str:
         """Return which clauses stopped what."""
@@ -127,6 +131,8 @@ class Policy(Suite):
             if some
             for table in of(some)
         ]
+        if self.options.own.risk:
+            tables += curve(talks, {one.id: is_solved(one) is False for one in talks})
         seen = self.options.own.conversations is None
         return Summary(tables, list(expected(talks, truths, made, seen=seen)), list(_notes(talks, truths, made)))
 

@@ -14,7 +14,7 @@ from ..values.difference import json_equal
 from ..values.origins import find_untrusted
 from ..values.patch import booked_patch, fold_patches
 from ..world.channels import AttemptState, Bookkeeping, fold_bookkeeping
-from ..world.records import Approval, DoneWrite, ExecutedCall, Execution, PlannedCall, Preview
+from ..world.records import Approval, DoneWrite, ExecutedCall, Execution, PlannedCall, Preview, Risk
 from ..world.reducers import SNAPSHOT_EVERY_TURNS, delta, replace
 from ..world.turn import human_turns
 
@@ -53,6 +53,8 @@ class AgentRecord(Bookkeeping, total=False):
     next_rehearsal_reason: str
     """`open_turn`, `review`, `sync`: why it is rehearsed, or the rest is again, a key of `rehearsals`; empty where it
     is not; `edited` where a person has edited the plan, which is reviewed again."""
+    risks: dict[str, Risk]
+    """`risk`: verdicts on calls of this turn's plans, by what they rest on."""
     steps: list[Step]
     """`sync`: the turn's real calls with their outcomes."""
     supposed: list[str]

@@ -46,6 +46,7 @@ from .channels import AgentChannels, AgentOutput, AgentRecord, AgentState, calls
 from .execute import call_tool, resolve_doubt, sync
 from .rehearse import find_missing, observe_reads, open_turn, recover, rehearse_node
 from .review import review
+from .risk import risk
 
 
 def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by keyword
@@ -72,7 +73,9 @@ def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by 
             glob, "when": expression over args and state, "then": "allow", "ask" or "refuse", "reason"}`, of which the
             last that applies decides; what LangChain's `HumanInTheLoopMiddleware` takes, `{"pay": True, "refund":
             {"allowed_decisions": ["approve", "reject"], "description": ...}}`; or `{"rules": any of these, "max_age":
-            seconds that an approval holds, "needs_id": True where every answer must name its question}`.
+            seconds that an approval holds, "needs_id": True where every answer must name its question, "risk": True
+            where the role `risk` judges first what a person would be asked about: below `context.band` it is made,
+            above it is refused}`.
         checkpointer: Keeps the snapshots, and the claims of real calls. Leave it out where the agent is embedded.
         context: Knobs of every run that brings none of its own.
         rungs: Who else may answer a simulated call, as for `create_gecko`.
@@ -103,7 +106,7 @@ def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by 
     bound.prompts.check_shows("planner", "outcome")
     rungs = tuple(rungs)
     gecko = compose(toolkit, models=bound, default=knobs, rungs=rungs, index=index, is_alone=False)
-    bound.require("planner")
+    bound.require("planner", *(("risk",) if policy.risk else ()))
     home, observer = Home(ledger, name), Observer.of(observe)
     nodes = _build_nodes(gecko, bound, knobs, rungs, toolkit=toolkit, policy=policy, home=home, observer=observer)
     return refuse_unknown_keys(connect(nodes).compile(checkpointer=checkpointer, store=store, name=name))
@@ -125,6 +128,7 @@ def _build_nodes(
         "rehearse": rehearse_node(
             gecko, preview, node(partial(find_missing, **deciding)), partial(observe_reads, **observed), finder, default
         ),
+        "risk": node(partial(risk, policy=policy, toolkit=toolkit)),
         "review": node(partial(review, answer_call=predict, finder=finder, **deciding)),
         "call_tool": node(partial(call_tool, **deciding)),
         "resolve_doubt": node(partial(resolve_doubt, **deciding)),
@@ -143,6 +147,7 @@ def connect(nodes: Mapping[str, Runnable[Any, Any]]) -> StateGraph[Any, GeckoCon
     routers = (after_open_turn, after_recover, after_rehearse, after_review, after_call_tool, after_resolve_doubt)
     for router in (*routers, after_sync, after_answer):
         builder.add_conditional_edges(router.__name__.removeprefix("after_"), Router(_routed(router)))
+    builder.add_edge("risk", "review")
     builder.add_edge("close", END)
     return builder
 
@@ -172,19 +177,24 @@ def after_recover(state: AgentState) -> Literal["sync", "resolve_doubt", "recove
     return "sync"
 
 
-def after_rehearse(state: AgentState) -> Literal["recover", "review", "answer"]:
+def after_rehearse(state: AgentState) -> Literal["recover", "risk", "review", "answer"]:
     """A plan is reviewed; without one there is only an answer. Real calls that it did not know of come first."""
     if state["found"]:
         return "recover"
-    return "review" if state["preview"] else "answer"
+    return before_review(state) if state["preview"] else "answer"
 
 
-def after_review(state: AgentState) -> Literal["call_tool", "rehearse", "review", "answer", "open_turn"]:
+def before_review(state: AgentState) -> Literal["risk", "review"]:
+    """What a person would be asked about is judged first, where the policy says so."""
+    return "risk" if state["preview"] and state["preview"].get("unjudged") else "review"
+
+
+def after_review(state: AgentState) -> Literal["call_tool", "rehearse", "risk", "review", "answer", "open_turn"]:
     """Approved, edited, rejected with a reason or on a state that has moved, or refused."""
     if is_over(state):
         return "open_turn"
     if state["next_rehearsal_reason"]:
-        return "review" if state["next_rehearsal_reason"] == "edited" else "rehearse"
+        return before_review(state) if state["next_rehearsal_reason"] == "edited" else "rehearse"
     return "call_tool" if state["approval"] else "answer"
 
 

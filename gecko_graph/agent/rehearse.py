@@ -98,6 +98,7 @@ def begin(state: AgentState, journal: list[ExecutedCall] | None) -> dict[str, An
         "turn_start_state": state.get("task_state") or {},
         "supposed": still_supposed(state),
         "rehearsals": {},
+        "risks": {},
         "next_rehearsal_reason": "task",
         "journal": Overwrite([]),
         "steps": [],

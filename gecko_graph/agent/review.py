@@ -149,6 +149,7 @@ def replay(
             filled, _ = fill(planned, results)
             step = yield from answer_call(before, quiet, filled["call"], before=state["task_state"], steps=steps)
             planned = renew(filled, step, results, old)
+            planned.pop("risk", None)  # what is predicted anew is judged anew
         results[identifier] = planned.get("answered", planned["predicted"]["result"])
         if "answered" not in planned:
             before = apply_prediction(before, planned)

@@ -49,8 +49,11 @@ class JudgedClaim(TypedDict):
     key: str
     claim: dict[str, str]
     verdict: str
+    """`holds`, `broken`, or `unsure` where a decision model was."""
     sentence: str
     reason: str
+    p: NotRequired[float]
+    """The decision model's probability that it is met."""
 
 
 class ConversationScore(Score):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Generator, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from langchain_core.messages import AnyMessage, ToolMessage
@@ -97,16 +98,17 @@ def judge_claims(
         open_ = {key: each for key, each in open_.items() if key not in failed}
         if not open_:
             return found, asked, usage
-        replies = yield [ask_claim(claim, cell) for claim, cell in open_.values()]
+        replies = yield [replace(ask_claim(*each), band=scope.context.band) for each in open_.values()]
         for (key, (claim, cell)), reply in zip(open_.items(), replies, strict=True):
             usage = add_usage(usage, {"claim_judge": reply.usage})
             if not isinstance(reply.value, ClaimReply):
                 failed.add(key)
                 continue
-            verdict = "holds" if reply.value.met else "broken"
+            verdict = "unsure" if reply.value.unsure else "holds" if reply.value.met else "broken"
             cell["decided"][key] = [verdict, reply.value.sentence, reply.value.reason]
             quoted = reply.value.sentence, reply.value.reason
-            asked.append({"key": key, "claim": claim, "verdict": verdict, "sentence": quoted[0], "reason": quoted[1]})
+            judged: Any = {"key": key, "claim": claim, "verdict": verdict, "sentence": quoted[0], "reason": quoted[1]}
+            asked.append(judged | ({} if (p := reply.value.p) is None else {"p": p}))
 
 
 def _find_undecided(

@@ -30,7 +30,7 @@ TONES = {
 """How a label is meant; all others are a warning."""
 
 SIGNS = {"add": "+", "replace": "~", "remove": "-", "shrink": "-", "move": ">", "copy": "="}
-ITEM_SIGNS = {"success": "✓", "failed": "✗", "unknown": "?", "not_asked_for": "~"}
+ITEM_SIGNS = {"success": "✓", "failed": "✗", "unknown": "?", "unsure": "?", "not_asked_for": "~"}
 MARKS = {"unclear": "unclear", "undocumented": "undocumented", "may_refuse": "may be refused"}
 _FENCE = re.compile(r"^`{3,}(?:\n|$)", re.MULTILINE)
 

@@ -24,15 +24,15 @@ from ..errors import GeckoError, StateError
 from ..events import event
 from ..models.answer import Driver, aperform, perform
 from ..models.ask import Reply, Work
-from ..models.factory import ModelsLike
+from ..models.factory import Models, ModelsLike
 from ..models.node import trace_calls
 from ..models.usage import add_usage
-from ..real.decisions import ask_person
+from ..real.decisions import NO_SAVER, ask_person
 from ..real.learned import LearnedLike, share, teach
 from ..real.ledger import CallLedger, check_ledger
 from ..real.policy import ReviewPolicy
 from ..real.preview import predict
-from ..state import Call, JsonObject
+from ..state import ROLES, Call, JsonObject
 from ..stream import Rehearsing
 from ..tools import Toolkit
 from ..tools.check import Rejection
@@ -64,7 +64,7 @@ from .checked import Checked, find_tool
 from .hooks import LEFT_OUT, both, check_history, with_masks
 from .ids import check_id, give_ids
 from .live import Live, LiveWorlds, config_of
-from .pending import find_refusal, set_id, warn_unguarded
+from .pending import find_refusal, is_refused, set_id, warn_unguarded
 from .review import Reviewer
 from .turns import open_turn
 
@@ -92,8 +92,11 @@ class GeckoMiddleware(AgentMiddleware):
         mode: `simulate`: the world answers, no real tool runs but reads that were opened. `hybrid`: so, and all reads
             run for real whose effect the user stated. `preview`: the effect of a message's calls is shown and approved
             once, then they run. `shadow`: they run, are simulated beside it, and drift is reported. `guard`: they run
-            where the contract's precondition holds; no model; without any contract it warns. It is fixed.
-        model: Speaks for validator, simulator and state updater: a model, or `Models` by role.
+            where the contract's precondition holds; no model but that of `Models(risk=...)`; without any contract it
+            warns. It is fixed.
+        model: Speaks for validator, simulator and state updater: a model, or `Models` by role. With `risk`, `guard` has
+            writes judged by their predicted effect: below `context.band` they run, above it they are refused, within
+            it a person is asked, which needs a checkpointer.
         context: Knobs.
         rungs: Who else may answer a simulated call, as for `create_gecko`.
         interrupt_on: Which calls `preview` asks about, as for `create_gecko_agent`.
@@ -133,8 +136,9 @@ class GeckoMiddleware(AgentMiddleware):
         self.trace_policy = trace_policy and with_masks(trace_policy)
         if mode not in get_args(Mode):
             raise GeckoError(f"mode: expected one of {', '.join(get_args(Mode))}, got {mode!r}")
-        if mode == "guard" and model is not None:
-            raise GeckoError("mode 'guard' asks no model: leave out model, or use mode='shadow'")
+        models = Models.of(model)
+        if mode == "guard" and any(map(models.has, {*ROLES} - {"risk"})):
+            raise GeckoError("mode 'guard' asks a model about risk alone: model=Models(risk=...), or mode='shadow'")
         if isinstance(exclude_tools, str):
             raise GeckoError(f"exclude_tools: expected a list of tool names, got {exclude_tools!r}")
         check_ledger(ledger)
@@ -152,8 +156,13 @@ class GeckoMiddleware(AgentMiddleware):
         # the agent's own tools may be real without the toolkit's knowledge: the policy decides as if all were
         self._real = toolkit.replace(*(replace(tool, real=tool.real or print) for tool in toolkit))
         self._policy = ReviewPolicy.load(interrupt_on, self._real)
+        if mode == "guard":
+            self._policy.risk = self._policy.risk or models.has("risk")
+        if self._policy.risk:
+            models.require("risk")
+        self._reviews = mode == "preview" or (mode == "guard" and self._policy.risk)
         self._claimed, self._live = Claimed(ledger, self._real, knobs.tool_timeout_s), LiveWorlds()
-        self._reviewer = Reviewer(self._claimed, self._policy, UndoFinder(toolkit), knobs.undo_s)
+        self._reviewer = Reviewer(self._claimed, self._policy, UndoFinder(toolkit), knobs, models)
 
     @property
     def mode(self) -> Mode:
@@ -181,6 +190,8 @@ class GeckoMiddleware(AgentMiddleware):
             update = {"gecko": world.snapshot()}
         turn = {"gecko_turn": open_turn(state, len(world.log))}
         is_real, known = self._mode not in SIMULATED, {**state, **turn}
+        if self._policy.risk and self._reviews and await self._claimed.find(known, driver) is None:
+            raise GeckoError(NO_SAVER)
         return {**turn, **((await self._claimed.recover(known, world, driver) if is_real else None) or update)}
 
     before_agent, abefore_agent = both(_begin)
@@ -207,16 +218,20 @@ class GeckoMiddleware(AgentMiddleware):
         """Have the model speak, and rehearse the calls that it makes."""
         response = await driver.do(handler, handler, request)
         response = replace(response, result=give_ids(response.result, request.state))
-        if self._mode not in REHEARSED:
+        if self._mode not in REHEARSED and not self._reviews:
             return response
         world, calls = self._fork(request.state), find_pending(response.result, self._exclude_tools)[1]
         await driver.do(world.call_all, world.acall_all, world.read_calls(calls))
         records = world.records(len(request.state["gecko"]["log"]))
         answers = [{"call": dict(call), "record": record} for call, record in zip(calls, records, strict=True)]
         batch = {"answers": answers, "usage": world.usage, "approved": {}}
-        if self._mode == "preview":
-            steps = [set_id(record["step"], call) for call, record in zip(calls, records, strict=True)]
-            batch["undo"] = await self._reviewer.find_undos(steps, request.state["gecko"]["state"], driver)
+        if self._reviews:
+            pairs = ((call, record["step"]) for call, record in zip(calls, records, strict=True))
+            steps = [set_id(step, call) for call, step in pairs if not is_refused(step)]
+            told = [complain_again(request.state, step["call"], world, self._toolkit) for step in steps]
+            steps = [step for step, each in zip(steps, told, strict=True) if each is None]
+            batch |= (ahead := await self._reviewer.look_up(steps, request.state, driver, {}))
+            batch["usage"] = add_usage(world.usage, ahead["usage"])
         return ExtendedModelResponse(response, Command(update={"gecko_batch": batch if calls else None}))
 
     wrap_model_call, awrap_model_call = both(_rehearse)
@@ -227,7 +242,7 @@ class GeckoMiddleware(AgentMiddleware):
 
     async def _review(self, state: Any, runtime: Any, driver: Driver) -> JsonObject | None:
         """Ask about the message's calls (`preview`), and answer those that were rejected or responded to."""
-        if self._mode != "preview" or not (calls := find_pending(state["messages"], self._exclude_tools)[1]):
+        if not self._reviews or not (calls := find_pending(state["messages"], self._exclude_tools)[1]):
             return None
         return await self._reviewer.review(state, calls, partial(self._fork, state), driver)
 
@@ -313,7 +328,7 @@ class GeckoMiddleware(AgentMiddleware):
         answer = refuse(request.tool_call, rejection)
         if not violations or not all("evidence" in each for each in violations):
             return answer
-        step = find_rehearsed(request.state, request.tool_call) if self._mode == "preview" else None
+        step = find_rehearsed(request.state, request.tool_call) if self._reviews else None
         if step and step.get("outcome", {}).get("violations") == violations:
             return None
         if await self._claimed.has(request.state, call, driver):
@@ -338,7 +353,7 @@ class GeckoMiddleware(AgentMiddleware):
             return request, None
         if call["name"] not in self._toolkit:
             return request, refuse(request.tool_call, self._toolkit.check(request.tool_call, {}) or {})
-        if self._mode != "preview":
+        if not self._reviews:
             return request, None
         step, batch = find_rehearsed(request.state, request.tool_call), request.state.get("gecko_batch")
         if step is not None and (refused := find_refusal(request.tool_call, step)):
@@ -354,7 +369,7 @@ class GeckoMiddleware(AgentMiddleware):
         """Return the calls before this one in its message that wait for each other and may be made."""
         approved = (request.state.get("gecko_batch") or {}).get("approved", {})
         ours = [call for call in find_before(request) if call["name"] not in self._exclude_tools]
-        made = [call for call in ours if self._mode != "preview" or call["id"] in approved]
+        made = [call for call in ours if not self._reviews or call["id"] in approved]
         return {call["id"] for call in made if self._is_serial(self._toolkit.resolve(call["name"]))}
 
     def _is_serial(self, name: str) -> bool:

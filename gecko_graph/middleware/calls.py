@@ -55,7 +55,7 @@ from .turns import counted_keys
 NOT_MADE: JsonObject = {"status": "error", "result": "It did not take effect.", "by": "person"}
 GIVEN_UP: JsonObject = {"status": "error", "result": "It was not carried out: the turn was interrupted."}
 NOT_APPROVED = "{name} was not carried out: this call was not approved as it is now."
-REJECTED = "{name} was not carried out: the user rejected it{reason}. Do not make the same call again."
+REJECTED = "{name} was not carried out: {by}{reason}. Do not make the same call again."
 
 
 class Claimed(NamedTuple):
@@ -335,9 +335,9 @@ def answer_as_decided(call: Call, decision: Decision) -> ToolMessage:
     return reject(call, f": {decision['message']}" if decision.get("message") else "")
 
 
-def reject(call: Call | ToolCall, reason: str | None) -> ToolMessage:
+def reject(call: Call | ToolCall, reason: str | None, by: str = "the user rejected it") -> ToolMessage:
     """Return the answer to a call that was not made: rejected, or where there is no reason, not approved as it is."""
-    content = (NOT_APPROVED if reason is None else REJECTED).format(name=call["name"], reason=reason)
+    content = (NOT_APPROVED if reason is None else REJECTED).format(name=call["name"], reason=reason, by=by)
     message = ToolMessage(content, tool_call_id=call["id"], name=call["name"], status="error")
     return message if reason is None else add_marks(message, {"rejected": True})
 

@@ -20,7 +20,7 @@ from ..state import JsonObject, Rehearsal, Step
 from ..tools import Toolkit
 from ..tools.real import drive
 from ..world.as_tools import build_message, find_pending, messages_of
-from ..world.records import Preview, Undo
+from ..world.records import Preview, Risk, Undo
 from ..world.undo import LIMIT_S, UndoFinder
 from ..world.world import World
 from .calls import refuse
@@ -97,14 +97,17 @@ def build_preview(
     toolkit: Toolkit,
     policy: ReviewPolicy,
     undos: Mapping[str, Undo] = MappingProxyType({}),
+    risks: Mapping[str, Risk] = MappingProxyType({}),
 ) -> Preview | None:
     """Return the preview of calls that were simulated from a task state; None where there is none of a known tool.
 
-    `undos` are what takes calls back that was found before, by their ids.
+    `undos` and `risks` are what takes calls back, and their risks, as found before, by their ids.
     """
     calls = [plan_call(step, toolkit) for step in steps if step["call"]["name"] in toolkit]
     for each in (each for each in calls if each["call"]["id"] in undos):
         each["undo"] = undos[each["call"]["id"]]
+    for each in (each for each in calls if each["call"]["id"] in risks):
+        each["risk"] = risks[each["call"]["id"]]
     return finish_preview(calls, state, toolkit=toolkit, policy=policy) if calls else None
 
 

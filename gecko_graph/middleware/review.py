@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from langchain_core.messages import ToolCall, ToolMessage
+from langgraph.config import get_config
 
+from ..context import GeckoContext
 from ..models.answer import Driver
+from ..models.factory import Models
+from ..models.memory import recall_calls
+from ..models.node import Accounts, run_node
 from ..models.usage import add_usage
 from ..real.decisions import find_edited
 from ..real.description import describe_calls
 from ..real.policy import ReviewPolicy
 from ..real.preview import add_undo
+from ..real.risk import judge_risks
 from ..state import Call, JsonObject, Step
-from ..tools.real import drive
+from ..tools.real import SCOPE, drive
 from ..world.as_tools import name_call
-from ..world.records import PlannedCall, Preview, Undo
+from ..world.provenance import trace_with
+from ..world.records import PlannedCall, Preview
 from ..world.refusals import is_same_call
 from ..world.undo import UndoFinder
 from ..world.world import World
@@ -25,6 +31,7 @@ from .calls import Claimed, answer_as_decided, complain_again, find_rehearsed, r
 from .pending import build_preview, find_refusal, is_refused, set_id
 
 ANSWERED = ("reject", "respond")
+NOTHING: JsonObject = {"undo": {}, "risks": {}, "usage": {}}
 
 
 class Reviewer(NamedTuple):
@@ -33,20 +40,36 @@ class Reviewer(NamedTuple):
     claimed: Claimed
     policy: ReviewPolicy
     finder: UndoFinder
-    undo_s: float
+    context: GeckoContext
+    models: Models
 
-    def preview(
-        self, steps: Sequence[Step], before: JsonObject, undos: Mapping[str, Undo] = MappingProxyType({})
-    ) -> Preview | None:
-        """Return the preview of steps, as `build_preview`."""
-        return build_preview(steps, before, self.claimed.toolkit, self.policy, undos)
+    def preview(self, steps: Sequence[Step], before: JsonObject, at: JsonObject = NOTHING) -> Preview | None:
+        """Return the preview of steps, as `build_preview`, with what was looked up before."""
+        return build_preview(steps, before, self.claimed.toolkit, self.policy, at["undo"], at["risks"])
 
-    async def find_undos(self, steps: Sequence[Step], before: JsonObject, driver: Driver) -> JsonObject:
-        """Return what takes calls back that a person is asked about, by their ids."""
+    async def look_up(self, steps: Sequence[Step], state: Any, driver: Driver, known: JsonObject) -> JsonObject:
+        """Return what takes calls back that a person is asked about, their risks, by their ids, and the cost.
+
+        `known` are risks by id of which the same is not asked again.
+        """
+        before, messages = state["gecko"]["state"], state["messages"]
         if (preview := self.preview(steps, before)) is None:
-            return {}
-        preview = await drive(add_undo(preview, before, self.finder, self.undo_s), driver)
-        return {each["call"]["id"]: each["undo"] for each in preview["calls"] if "undo" in each}
+            return NOTHING
+        preview = await drive(add_undo(preview, before, self.finder, self.context.undo_s), driver)
+        undo = {each["call"]["id"]: each["undo"] for each in preview["calls"] if "undo" in each}
+        if not preview.get("unjudged"):
+            return {**NOTHING, "undo": undo}
+        more: Any = {"conversation": recall_calls(messages), "state": before}
+        more = {"origins": trace_with(self.claimed.toolkit, steps, **more).origins}
+        more["known"] = {each["key"]: each for each in known.values()}
+        risks = judge_risks(preview, before, messages, self.context, **more)
+
+        def book(update: Any, _: Any, accounts: Accounts) -> JsonObject:
+            return {"risks": update, "usage": accounts.usage}
+
+        models: Any = {"models": self.models, "book": book, "config": get_config()}
+        judged = await run_node(lambda *_: risks, None, SCOPE, driver, **models)
+        return {"undo": undo, "usage": {}, **(judged if "usage" in judged else {"risks": judged})}
 
     async def review(
         self, state: Any, calls: Sequence[ToolCall], fork: Callable[[], World], driver: Driver
@@ -60,18 +83,19 @@ class Reviewer(NamedTuple):
         rehearsed = ((call, find_rehearsed(state, call)) for call in calls)
         steps = [set_id(step, call) for call, step in rehearsed if step and not is_refused(step)]
         batch = state.get("gecko_batch") or {}
-        if not (preview := self.preview(steps, state["gecko"]["state"])):
+        if not (preview := self.preview(steps, state["gecko"]["state"], {"undo": {}, "risks": batch.get("risks", {})})):
             return None
         may_ask = any(each["review"] == "ask" for each in preview["calls"])
         claims = await self.claimed.find(state, driver) if may_ask else None
-        begun = {"steps": steps, "undo": batch.get("undo", {}), "decided": {}, "reasons": {}, "usage": {}}
+        ahead = {key: batch.get(key, {}) for key in ("undo", "risks")}
+        begun = {"steps": steps, **ahead, "decided": {}, "reasons": {}, "usage": {}}
         at: JsonObject = (await drive(find_edited(claims), driver) if claims else None) or begun
         while True:
             known, told = await self._ask(state, at, fork(), driver)
             calls_now = {_id(each): _as_decided(each, at["decided"]) for each in known}
             if all(is_same_call(each["call"], calls_now[_id(each)]) for each in known):
                 break
-            at = await self._rehearse(at, calls_now, state["gecko"]["state"], fork(), driver)
+            at = await self._rehearse(at, calls_now, state, fork(), driver)
         messages, approved = [*told], dict[str, Any]()
         planned = {_id(each): each for each in known}
         for call in calls:
@@ -79,7 +103,7 @@ class Reviewer(NamedTuple):
             if decision["type"] in ANSWERED:
                 messages.append(answer_as_decided(name_call(call), decision))
             elif each and each["review"] == "refuse":
-                messages.append(reject(call, f": {each['reason']}"))
+                messages.append(reject(call, f": {each['reason']}", by="it is not allowed"))
             elif each and sum(one["id"] == call["id"] for one in calls) == 1:
                 approved[_id(each)] = {"name": each["call"]["name"], "args": each["call"]["args"]}
         edited = [{"call": step["call"], "record": {"step": step}} for step in at["steps"] if at is not begun]
@@ -91,7 +115,7 @@ class Reviewer(NamedTuple):
     ) -> tuple[list[PlannedCall], list[ToolMessage]]:
         """Ask what is not decided yet; return the calls that may be made, and the answers to those refused before."""
         before = state["gecko"]["state"]
-        if (preview := self.preview(at["steps"], before, at["undo"])) is None:
+        if (preview := self.preview(at["steps"], before, at)) is None:
             return [], []
         ran = [each for each in preview["calls"] if each["predicted"]["rung"] != "validator"]
         refused = {_id(step): find_refusal(step["call"], step) for step in at["steps"] if is_refused(step)}
@@ -113,14 +137,15 @@ class Reviewer(NamedTuple):
         return made, [each for each in told.values() if each]
 
     async def _rehearse(
-        self, at: JsonObject, calls: Mapping[str, Call], before: JsonObject, world: World, driver: Driver
+        self, at: JsonObject, calls: Mapping[str, Call], state: Any, world: World, driver: Driver
     ) -> JsonObject:
         """Return what is known of the message after an edit: its calls as they are now are simulated again."""
         made: list[Any] = [calls[_id(step)] for step in at["steps"] if _id(step) in calls]
         answered = await driver.do(world.call_all, world.acall_all, world.read_calls(made))
         steps = [set_id(step, call) for step, call in zip(answered, made, strict=True)]
-        undo = await self.find_undos(steps, before, driver)
-        return {**at, "steps": steps, "undo": undo, "usage": add_usage(at["usage"], world.usage)}
+        ahead = await self.look_up(steps, state, driver, at["risks"])
+        spent = add_usage(at["usage"], add_usage(world.usage, ahead["usage"]))
+        return {**at, **ahead, "steps": steps, "usage": spent}
 
 
 def _id(each: PlannedCall | Step) -> str:

@@ -6,11 +6,11 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable
 from pydantic import BaseModel
 
+from ..context import BAND
 from ..masking import mask
 from ..state import JsonObject, Role, RoleUsage
 from .usage import no_usage
@@ -36,6 +36,7 @@ class Ask:
     """A question to a helper role, answered with an object of class `reply`, which covers each of `ids`.
 
     `schema` is the reply's JSON Schema where it is more specific than the class: with the form of a tool's own result.
+    `band` are the probabilities between which a decision model is unsure.
     """
 
     role: Role
@@ -44,6 +45,7 @@ class Ask:
     where: Where
     schema: JsonObject | None = None
     ids: tuple[str, ...] = ()
+    band: tuple[float, float] = BAND
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,8 @@ class ModelCall:
     """One call of a model, for the driver that does the input and output."""
 
     runnable: Runnable[Any, Any]
-    messages: LanguageModelInput
+    messages: Any
+    """What it is given: a chat model messages, a decision model its request."""
 
 
 Dialogue: TypeAlias = Generator[ModelCall, Any, Reply]

@@ -38,15 +38,20 @@ Bind: TypeAlias = Callable[[Any], AnyRunnable]
 
 def find_model(runnable: object) -> Any:
     """Return the chat model within its wrappers, of fallbacks the first; None where there is none."""
+    # `init_chat_model`'s configurable one is no BaseChatModel
+    return find_inner(runnable, lambda each: isinstance(each, Runnable) and hasattr(type(each), "bind_tools"))
+
+
+def find_inner(runnable: object, is_kind: Callable[[object], bool]) -> Any:
+    """Return the model of a kind within its wrappers, as `find_model`."""
     if isinstance(runnable, RunnableWithFallbacks):
-        found = [find_model(each) for each in runnable.runnables]
+        found = [find_inner(each, is_kind) for each in runnable.runnables]
         return None if None in found else found[0]
     if isinstance(runnable, RunnableBindingBase):
-        return find_model(runnable.bound)
+        return find_inner(runnable.bound, is_kind)
     if isinstance(runnable, DynamicRunnable):
-        return find_model(runnable.default)
-    # `init_chat_model`'s configurable one is no BaseChatModel
-    return runnable if isinstance(runnable, Runnable) and hasattr(type(runnable), "bind_tools") else None
+        return find_inner(runnable.default, is_kind)
+    return runnable if is_kind(runnable) else None
 
 
 def bind_within(runnable: AnyRunnable, bind: Bind) -> AnyRunnable:
@@ -59,7 +64,8 @@ def bind_within(runnable: AnyRunnable, bind: Bind) -> AnyRunnable:
     return _Configured(runnable, bind) if isinstance(runnable, DynamicRunnable) else bind(runnable)
 
 
-def _without_cache(model: Any) -> Any:
+def without_cache(model: Any) -> Any:
+    """Return a chat model that passes by LangChain's cache."""
     return model.model_copy(update={"cache": False}) if isinstance(model, BaseChatModel) else model
 
 
@@ -87,7 +93,7 @@ class StructuredClient:
     """One chat model, with prices by model name. Shared by all its roles and by all runs: it keeps no trace of any."""
 
     def __init__(self, model: Runnable[Any, Any], *, prices: Mapping[str, Price], prompts: Prompts) -> None:
-        self.model, self._inner = model, find_model(model)
+        self.model, self._inner = model, self._find(model)
         self._prompts = prompts
         self._prices = prices
         self._method: OutputMethod = OUTPUT_METHODS[0]
@@ -95,6 +101,9 @@ class StructuredClient:
         self._has_replied = False
         self._structured: dict[tuple[OutputMethod, Same], AnyRunnable | None] = {}
         self._tools: tuple[Sequence[JsonObject], AnyRunnable] | None = None
+
+    def _find(self, model: Any) -> Any:
+        return find_model(model)
 
     def ask(self, ask: Ask) -> Dialogue:
         """Ask for an object of the reply's class: the first method that is not refused, with one repair round."""
@@ -128,7 +137,7 @@ class StructuredClient:
         """Ask for a message, with the tools bound."""
         try:
             runnable = self._with_tools(ask.tools)
-            runnable = bind_within(runnable, _without_cache) if ask.uncached else runnable
+            runnable = bind_within(runnable, without_cache) if ask.uncached else runnable
         except NotImplementedError:
             return Reply(None, f"{type(self._inner).__name__} has no bind_tools, so it cannot plan tool calls")
         except Exception as error:  # noqa: BLE001 - the boundary to models: a client that chokes on a tool is data

@@ -21,6 +21,8 @@ from ..state import ROLES, Role
 from . import usage
 from .ask import Dialogue, ModelAsk, PlannerAsk, Reply
 from .client import StructuredClient, find_model
+from .decisions import ROLES as DECIDED
+from .decisions import DecisionClient, find_decider
 from .prompts import Prompts
 
 TIMEOUT_S = 120.0
@@ -41,7 +43,7 @@ HOW = "pass model='openai:gpt-5-mini' or any chat model, or model=Models({role}=
 PROVIDERS = ("openai", *_PACKAGES)
 
 ModelLike: TypeAlias = str | BaseChatModel | Runnable[Any, Any]
-"""One model: `"provider:name"`, a chat model, or one with retries, fallbacks or configurable fields."""
+"""One model: `"provider:name"`, a chat or decision model, or one with retries, fallbacks or configurable fields."""
 
 Listener: TypeAlias = Callable[[ModelAsk, Dialogue], Dialogue]
 
@@ -56,7 +58,9 @@ class Models:
         timeout_s: Seconds that a model given as text may take for a reply; 120 for OpenAI's if left out.
         temperature: Of models given as text, as for `chat_model`.
         prices: US dollars for a million tokens by model name, beside and before the known ones.
-        roles: Models of single roles, by the role's name; None leaves the role to the rules.
+        roles: Models of single roles, by the role's name; None leaves the role to the rules. Those that judge
+            (`judge`, `validator`, `claim_judge`, `label_judge`, `reranker`, `risk`) may be a decision model: a
+            `BaseDecisionModel`, langchain-openai's `OpenAIDecisions`, or a `ChatDecisionModel`.
 
     Attributes:
         prompts: The prompts.
@@ -99,10 +103,13 @@ class Models:
             raise ModelError(f"unknown role {', '.join(map(repr, unknown))}; roles: {', '.join(ROLES)}")
         given = {role: each for role, each in roles.items() if each is not None}
         keys = {role: each if isinstance(each, str) else id(each) for role, each in given.items()}
-        clients = {
-            key: StructuredClient(self.chat(given[role]), prices=self._prices, prompts=self.prompts)
-            for key, role in {key: role for role, key in keys.items()}.items()
-        }
+        clients: dict[str | int, StructuredClient] = {}
+        for role, key in keys.items():
+            kind = StructuredClient if find_decider(given[role]) is None else DecisionClient
+            if kind is DecisionClient and role not in DECIDED:
+                raise ModelError(f"{role}: a decision model can only speak for {', '.join(DECIDED)}: name its roles")
+            if key not in clients:
+                clients[key] = kind(self.chat(given[role]), prices=self._prices, prompts=self.prompts)
         models = copy(self)
         models._chosen, models._named = {}, self._named | roles.keys()
         others = {role: client for role, client in self._clients.items() if role not in roles}
@@ -177,7 +184,7 @@ def chat_model(
         ModelError: Not of this form, an invalid time-out, unknown provider, missing key, missing package.
     """
     if not isinstance(model, str):
-        if find_model(model) is None:
+        if find_model(model) is None and find_decider(model) is None:
             raise ModelError(f"expected 'provider:name', a chat model or Models(...), got {type(model).__name__}")
         return model
     if base_url is not None and not base_url.startswith(("http://", "https://")):

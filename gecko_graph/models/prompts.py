@@ -1,8 +1,9 @@
 """Prompts: one Markdown file a role, rendered strictly, with everything that others wrote fenced as data.
 
 A file has two parts, with a line `<!-- user -->` between them: what never changes (the system message, first, because
-providers cache prefixes) and what does. Roles that judge or check a call are not shown secrets: they need to know that
-a password is the same, not what it is.
+providers cache prefixes) and what does. Behind `<!-- questions -->` stands what a decision model is asked in its place:
+what is said with all questions, then one a line. Roles that judge or check a call are not shown secrets: they need to
+know that a password is the same, not what it is.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from jinja2 import StrictUndefined, Template, meta
 from jinja2.sandbox import SandboxedEnvironment
@@ -21,7 +23,7 @@ from jinja2.sandbox import SandboxedEnvironment
 from ..errors import GeckoError
 from ..state import ROLES, Role
 
-BLIND: frozenset[Role] = frozenset({"validator", "checklist", "judge"})
+BLIND: frozenset[Role] = frozenset({"validator", "checklist", "judge", "risk"})
 """Roles that are not shown secrets. The others make, answer or book the calls that hold them."""
 
 _NAMES = (
@@ -73,7 +75,7 @@ def _is_card(text: str) -> bool:
     return sum(each if place % 2 == 0 else sum(divmod(2 * each, 10)) for place, each in enumerate(digits)) % 10 == 0
 
 
-MARKER = "<!-- user -->"
+MARKER, QUESTIONS = "<!-- user -->", "<!-- questions -->"
 _DIGITS = 8
 
 REQUIRED: Mapping[Role, frozenset[str]] = {
@@ -92,9 +94,9 @@ REQUIRED: Mapping[Role, frozenset[str]] = {
     "auditor": frozenset({"goal", "conversation"}),
     "claim_judge": frozenset({"claim", "answer"}),
     "contract_writer": frozenset({"tool", "errors", "counter"}),
-    "label_judge": frozenset({"tools", "conversation", "label"}),
+    "risk": frozenset({"task", "call", "effect"}),
+    "label_judge": frozenset({"tools", "conversation", "label", "first", "second"}),
     "sample_writer": frozenset({"task", "missing"}),
-    "pair_judge": frozenset({"tools", "conversation", "first", "second"}),
     "variant_writer": frozenset({"tools", "conversation", "right", "wrong", "constraint"}),
     "tool_writer": frozenset({"context", "demand", "taken", "faults"}),
     "dialogue_planner": frozenset({"tools", "kinds", "faults"}),
@@ -116,6 +118,7 @@ class _Parts:
 
     system: str
     text: str
+    questions: str
     given: frozenset[str] | None = None
 
     @cached_property
@@ -174,6 +177,12 @@ class Prompts:
         if role not in self._bare:  # most of the planner's calls have no variables
             self._bare[role] = Prompt(parts.system, parts.user.render(variables).strip())
         return self._bare[role]
+
+    def questions(self, ask: Any) -> list[str]:
+        """Return what a decision model is asked in the place of a role's prompt, each with what stands for all."""
+        template = _environment().from_string(self._parts[ask.role].questions)
+        first, *questions = template.render(ask.variables, ids=ask.ids).strip().splitlines()
+        return [f"{each} {first}" for each in questions]
 
     def check_shows(self, role: Role, name: str) -> None:
         """Check that a role's prompt shows a variable that not every graph needs.
@@ -235,14 +244,15 @@ def _load_checked(path: Path, role: Role) -> _Parts:
             parts.user.render(dict.fromkeys(known, text))
     except Exception as error:  # noqa: BLE001 - a template can raise anything
         raise GeckoError(f"prompts: {path}: {' '.join(str(error).split())}") from None
-    return _Parts(parts.system, parts.text, known)
+    return _Parts(parts.system, parts.text, parts.questions or _built_in()[role].questions, known)
 
 
 def _load(path: Path) -> _Parts:
     system, marker, user = path.read_text(encoding="utf-8").partition(f"\n{MARKER}\n")
     if not marker:
         raise ValueError(f"expected a line {MARKER}")
-    return _Parts(system.strip(), user)
+    user, _, questions = user.partition(f"\n{QUESTIONS}\n")
+    return _Parts(system.strip(), user, questions)
 
 
 def _variables(text: str) -> frozenset[str]:

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any, Literal, Self, get_args, get_origin
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic.json_schema import SkipJsonSchema
 
 from ..state import ItemStatus, Json, JsonObject, Patch, Role
 from .formatting import cut
@@ -15,8 +16,6 @@ from .patches import PatchReply, find_wrong_operation
 _ALSO = {"success": "ok", "succeeded": "success", "passed": "success", "pass": "success", "fail": "failed"}
 _ALSO |= {"failed": "error", "failure": "error"}
 """Words that models use for one of an enum's: each counts only where the enum has the other and not the word."""
-
-
 _NO_RULE = ("", "none", "no", "n/a", "nothing", "null")
 _RULE_CHARS = 160
 
@@ -49,7 +48,14 @@ def _word(value: Any, words: tuple[str, ...]) -> Any:
     return next((each for each in (word, _ALSO.get(word)) if each in words), value)
 
 
-class ArgumentProblem(_Reply):
+class _Decided(_Reply):
+    """What a decision model may have decided; no chat model is asked for a probability."""
+
+    p: SkipJsonSchema[float | None] = Field(default=None, ge=0, le=1)
+    unsure: SkipJsonSchema[bool] = False
+
+
+class ArgumentProblem(_Decided):
     """An argument whose meaning does not fit. States what is wrong, never what would be right."""
 
     argument: str
@@ -169,7 +175,7 @@ class Checklist(_Reply):
     items: list[DescribedItem]
 
 
-class ItemJudgement(_Reply):
+class ItemJudgement(_Decided):
     """The judgement of one item; a reason only where it is not a success, and before the status, as in the paper (A.6).
 
     Models write fields in this order, so the word follows from the reason.
@@ -259,7 +265,7 @@ class AuditReply(_Reply):
     broke_instructions: bool
 
 
-class ClaimReply(_Reply):
+class ClaimReply(_Decided):
     """The claim judge's reply: whether an answer says, denies or asks for what it must."""
 
     sentence: str = ""
@@ -283,7 +289,7 @@ class WrittenContract(_Reply):
     returns: Json = None
 
 
-class LabelReply(_Reply):
+class LabelReply(_Decided):
     """The label judge's reply: three questions about a step of training data (LoopTool, section 3.2)."""
 
     reason: str = ""
@@ -298,11 +304,18 @@ class WrittenWords(_Reply):
     message: str
 
 
-class PairReply(_Reply):
-    """The pair judge's reply: which of two candidates for a step are right (LoopTool, section 4.3)."""
+class PairReply(_Decided):
+    """The label judge's reply on two candidates for a step: which of them are right (LoopTool, section 4.3)."""
 
     analysis: str = ""
     verdict: Literal["FIRST_WRONG", "SECOND_WRONG", "BOTH_CORRECT", "BOTH_WRONG"]
+
+
+class RiskReply(_Decided):
+    """The reply on the risk of a call: whether it does what nobody has permitted, or cannot be taken back."""
+
+    reason: str = ""
+    risky: bool
 
 
 class VariantReply(_Reply):
@@ -364,9 +377,9 @@ REPLIES: Mapping[Role, tuple[type[BaseModel], ...]] = {
     "auditor": (AuditReply,),
     "claim_judge": (ClaimReply,),
     "contract_writer": (WrittenContract,),
-    "label_judge": (LabelReply,),
+    "risk": (RiskReply,),
+    "label_judge": (LabelReply, PairReply),
     "sample_writer": (WrittenWords,),
-    "pair_judge": (PairReply,),
     "variant_writer": (VariantReply,),
     "tool_writer": (WrittenTool,),
     "dialogue_planner": (PlannedDialogue,),

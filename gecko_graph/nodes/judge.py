@@ -228,6 +228,7 @@ def build_ask(evidence: Evidence, scope: NodeScope, *, toolkit: Iterable[ToolSpe
         reply=Judgement,
         where=Where(turn=human_turns(messages) - 1, attempt=attempt["number"], question=question),
         ids=tuple(item["id"] for item in evidence.items if item["id"] not in evidence.ruled),
+        band=scope.context.band,
     )
 
 
@@ -284,7 +285,9 @@ def merge_judgements(
             not_done = given.status == "unknown" if given else not evidence.attempt["change"]
             judged = apply_check(item, *evidence.ruled[item["id"]], excused=stopped and not_done)
         elif given:
-            judged |= {"status": given.status, "reason": cut(given.reason, budget=REASON_CHARS), "by": "model"}
+            status = "unsure" if given.unsure else given.status
+            judged |= {"status": status, "reason": cut(given.reason, budget=REASON_CHARS), "by": "model"}
+            judged |= {} if given.p is None else {"p": given.p}
             judged |= correct(item, judged, evidence, unmet.get(item["id"]))
         merged.append(judged)
     return merged
@@ -297,10 +300,10 @@ def correct(item: ChecklistItem, judged: JudgedItem, evidence: Evidence, unmet: 
     """
     if judged["status"] == "not_asked_for" and item.get("by") != "model":
         return {**judged, "status": "failed", "reason": f"{STRUCK}: {judged['reason']}".removesuffix(": ")}
+    if unmet and judged["status"] in ("success", "unsure"):
+        return {**judged, "status": "failed", "reason": unmet, "by": "rule"}
     if judged["status"] != "success":
         return judged
-    if unmet:
-        return {**judged, "status": "failed", "reason": unmet, "by": "rule"}
     if not evidence.calls:
         return {**judged, "reason": ANSWER_ALONE}
     if not evidence.attempt["change"] and _CONDITION.search(item["description"]):
@@ -344,11 +347,12 @@ def grade(items: Sequence[JudgedItem], evidence: Evidence, judgement: Judgement 
         return ("accepted", 1.0) if idle else ("failed", 0.0)
     if not statuses:
         return "failed", 0.0
-    if all(status == "success" for status in statuses):
-        return "needs_user" if ends_in_question(evidence, judgement) else "accepted", 1.0
+    share = statuses.count("success") / len(statuses)
+    if {*statuses} <= {"success", "unsure"}:
+        return "needs_user" if share < 1 or ends_in_question(evidence, judgement) else "accepted", share
     if "failed" not in statuses and judgement is not None and judgement.stopping_was_right:
         return "needs_user", 1.0
-    return "failed", statuses.count("success") / len(statuses)
+    return "failed", share
 
 
 def ends_in_question(evidence: Evidence, judgement: Judgement | None) -> bool:
@@ -379,7 +383,7 @@ def format_feedback(
     ended = evidence.attempt["stop_reason"]
     lines, said = list[str](), [ended, *feedback.splitlines()]
     for item in items:
-        if item["status"] in ("failed", "unknown"):
+        if item["status"] in ("failed", "unknown", "unsure"):
             reason = "" if item["id"] in evidence.ruled or item["reason"] in said else item["reason"]
             lines.append(f"- {goals[item['id']]}: {item['status']}" + (f" ({reason})" if reason else ""))
             said.append(reason)

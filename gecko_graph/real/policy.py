@@ -68,6 +68,8 @@ class ReviewPolicy(Strict):
     max_age: float = Field(3600.0, gt=0)
     needs_id: bool = False
     """True where every answer must name its question; else the first one of a turn may come without."""
+    risk: bool = False
+    """True where the role `risk` judges the writes that a person would be asked about, before he is."""
     _rules: list[ReviewRule] = PrivateAttr(default_factory=list)
     _named: dict[str, NamedTool | None] = PrivateAttr(default_factory=dict)
 
@@ -79,7 +81,8 @@ class ReviewPolicy(Strict):
             GeckoError: It is none, or what it says of a tool cannot be used, or no tool has the name.
             ContractError: A condition cannot be parsed.
         """
-        has_options = isinstance(given, Mapping) and bool({*given} & {*cls.model_fields})
+        names = {*given} & {*cls.model_fields} if isinstance(given, Mapping) else set()
+        has_options = bool(names - {"risk"})  # a tool may have that name
         policy = read(cls, given if has_options else {"rules": given}, "interrupt_on")
         rules = policy.rules
         if isinstance(rules, list | tuple) and rules:
@@ -111,6 +114,8 @@ class ReviewPolicy(Strict):
         if tool.real is None:
             return "refuse", "the tool has no real function"
         word, reason = self._own_word(planned["call"]["args"], tool, state)
+        if word == "ask" and self.risk and not tool.reads and (risk := planned.get("risk")):
+            word, reason = risk["word"], risk["reason"]
         if word == "allow" and planned.get("overruled"):
             return ("ask" if self.may_ask else "refuse"), planned["overruled"][0]
         if word != "allow":

@@ -139,7 +139,10 @@ def finish_preview(
             word, reason = "ask", "an error is predicted"
         decided.append({**planned, "review": word, "reason": reason})
     start = digest(state)
+    asked = (each for each in decided if each["review"] == "ask" and "answered" not in each and "risk" not in each)
+    open_ = [each["call"]["id"] for each in asked if each["effect"] != "read" and each["predicted"]["status"] == "ok"]
     return {
+        **({"unjudged": open_} if policy.risk and open_ else {}),  # type: ignore[typeddict-item]
         "v": VERSION,
         "digest": preview_digest(decided, start),
         "start_digest": start,

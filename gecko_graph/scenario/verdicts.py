@@ -15,7 +15,7 @@ from ..state import VERSION, JsonObject
 
 ENDING = ".claims.jsonl"
 CASE_ENDINGS = (".gecko.yaml", ".yaml", ".yml", ".json")
-VERDICTS = ("holds", "broken")
+VERDICTS = ("holds", "broken", "unsure")
 
 
 def verdicts_file(case: str | Path) -> Path:

@@ -141,7 +141,8 @@ def reranker(
     found = yield from retrieve(need, toolkit, closed, search, context, taught)
     if len(found) > 1 and found.keys() - closed.keys() and scope.has_model("reranker"):
         lines = format_tool_lines(((name, describe(toolkit[name])) for name in found), budget=2 * context.view_chars)
-        (reply,) = yield [Ask("reranker", {"need": need, "tools": lines}, Ranking, where_of(state, "reranker"))]
+        where, known = where_of(state, "reranker"), {"need": need, "tools": lines}
+        (reply,) = yield [Ask("reranker", known, Ranking, where, ids=tuple(found), band=context.band)]
         found = read_ranking(reply.value, found) if isinstance(reply.value, Ranking) else found
     ranked = weigh(found, closed)
     if context.selection == "sample":

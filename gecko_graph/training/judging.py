@@ -81,8 +81,8 @@ class Judge:
     def _ask(self, row: Mapping[str, Any], number: int) -> Ask:
         doubts = [f"{each['path']}: {each['message']}" for each in row["verdict"]["reasons"]]
         label = describe_step(row["label"], row.get("text", ""))
-        variables = {**describe_row(row), "label": label, "doubts": cut("\n".join(doubts), budget=_LABEL)}
-        return Ask("label_judge", variables, LabelReply, Where(question=number))
+        shown = {"label": label, "doubts": cut("\n".join(doubts), budget=_LABEL), "first": "", "second": ""}
+        return Ask("label_judge", {**describe_row(row), **shown}, LabelReply, Where(question=number))
 
     def _fix(self, row: JsonObject) -> JsonObject | None:
         """Return a row with an accepted plan in the place of its label; None where none was found."""
@@ -143,6 +143,10 @@ def _judged(verdict: Verdict, reply: Any, failure: str | None) -> Verdict:
         return {**verdict, "status": "open", "by": "nobody", "reasons": [*verdict["reasons"], reason]}
     words = {"appropriate": reply.appropriate, "consistent": reply.consistent, "intended": reply.intended}
     missing = [word for word, holds in words.items() if not holds]
+    if reply.unsure:
+        told = "" if reply.p is None else f", p {reply.p:.2f}"
+        reason = tell("judged", ("label",), f"it is not sure that the label is right{told}")
+        return {**verdict, "status": "open", "by": "model", "reasons": [*verdict["reasons"], reason]}
     if not missing:
         return {**verdict, "status": "keep", "by": "model"}
     reason = tell("judged", ("label",), f"not {', not '.join(missing)}: {reply.reason}")

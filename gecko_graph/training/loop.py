@@ -193,7 +193,7 @@ class Stages:
             return judge.write(pairs, folder / JUDGED, journal, self._progress(state, "judge"))
 
         given = {"data": folder / DATA, "outputs": folder / OUTPUTS, "unjudged": self._is_unjudged}
-        given |= {"tools": describe_tools(toolkit), "asks": self._models.has("pair_judge")}
+        given |= {"tools": describe_tools(toolkit), "asks": self._models.has("label_judge")}
         return self._tell(state, "judge", once(folder, "judge", [JUDGED], given, work))
 
     def expand(self, state: LoopState) -> LoopState:
@@ -324,7 +324,7 @@ def create_loop(
             asked for the model by its path; a command or function as the trainer's, whose `{data}` are samples; or a
             file of outputs, `{"id", "output", "logprobs"}`, with `{iteration}` in its name. Held-out rows are read
             from `NAME.eval.jsonl` beside it.
-        models: The models of `pair_judge`, `variant_writer` and `label_judge`. Without one, what rules do not decide
+        models: The models of `variant_writer` and `label_judge`. Without one, what rules do not decide
             is left out.
         checkpointer: LangGraph's.
 

@@ -53,7 +53,7 @@ class Pairs:
 
     Args:
         checker: Makes their calls; both candidates begin from the same fork.
-        models: The models by role: `pair_judge` is asked about what rules do not decide.
+        models: The models by role: `label_judge` is asked about what rules do not decide.
         turn: The iteration, from 0; where a recorded reply is looked up.
         unjudged: Whether each label stays as it came, and the output is wrong wherever it differs.
     """
@@ -72,7 +72,7 @@ class Pairs:
 
     def _judge(self, pairs: Iterator[Pair], counts: Counter[str]) -> Iterator[JsonObject]:
         """Yield each sample with its verdict; `counts` has those of before."""
-        can_ask = self._models.has("pair_judge")
+        can_ask = self._models.has("label_judge")
         while some := list(islice(pairs, AT_ONCE)):
             found = [self.decide(*pair) for pair in some]
             open_ = [pair for pair, each in zip(some, found, strict=True) if each is None and can_ask]
@@ -127,9 +127,9 @@ class Pairs:
     def _ask(self, sample: Sample, output: Output, number: int) -> list[Ask]:
         """Return the question in both orders, so that a preference for a place shows."""
         steps = describe_step(sample["label"], sample.get("text", "")), describe_step(output["calls"], output["text"])
-        known = describe_row(sample)
+        known = {**describe_row(sample), "label": "", "doubts": ""}
         return [
-            Ask("pair_judge", {**known, "first": first, "second": second}, PairReply, Where(self._turn, 0, at))
+            Ask("label_judge", {**known, "first": first, "second": second}, PairReply, Where(self._turn, 0, at))
             for at, (first, second) in enumerate((steps, steps[::-1]), 2 * number)
         ]
 
@@ -158,6 +158,8 @@ def _agree(one: Any, other: Any) -> Judged:
     """Return what two replies say, of which the second saw the candidates the other way round."""
     if not isinstance(one, PairReply) or not isinstance(other, PairReply):
         return Judged("UNDECIDED", "nobody", "no reply")
+    if one.unsure or other.unsure:
+        return Judged("UNDECIDED", "model")
     right = one.verdict not in ("FIRST_WRONG", "BOTH_WRONG"), one.verdict not in ("SECOND_WRONG", "BOTH_WRONG")
     swapped = {"FIRST_WRONG": "SECOND_WRONG", "SECOND_WRONG": "FIRST_WRONG"}
     if one.verdict != swapped.get(other.verdict, other.verdict):

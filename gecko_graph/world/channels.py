@@ -46,7 +46,10 @@ class SemanticRecord(TypedDict):
 
     tool: str
     args: JsonObject
-    problems: list[dict[str, str]]
+    problems: list[dict[str, Any]]
+    """`argument`, `problem`, and where a decision model was asked the probability `p` that it fits."""
+    unsure: NotRequired[list[str]]
+    """Of which arguments a decision model is unsure, each with its probability."""
     failure: NotRequired[str]
     key: str
     """Digest of tool and arguments: a long attempt has thousands of records, and each call is looked up among them."""

@@ -149,7 +149,7 @@ def _check_by_model(
     if questions:
         where = Where(turn=state["turn"], attempt=state["number"], question=state.get("asked", {}).get("validator", 0))
         replies = yield [
-            _build_ask(each, state, replace(where, question=where.question + index))
+            _build_ask(each, state, replace(where, question=where.question + index), scope)
             for index, each in enumerate(questions.values())
         ]
         records = [_record(each, reply) for each, reply in zip(questions.values(), replies, strict=True)]
@@ -215,7 +215,7 @@ def find_now(state: AttemptState) -> str:
     return clock(state.get("task_state")) or day_of(policies)
 
 
-def _build_ask(checked: _Checked, state: AttemptState, where: Where) -> Ask:
+def _build_ask(checked: _Checked, state: AttemptState, where: Where, scope: NodeScope) -> Ask:
     assert checked.tool is not None
     tool, args = checked.tool, checked.call["args"]
     answered = [step for step in state.get("steps", [])[-SHOWN_STEPS:] if "outcome" in step]
@@ -234,7 +234,8 @@ def _build_ask(checked: _Checked, state: AttemptState, where: Where) -> Ask:
         "arguments": format_json(args, budget=ARGUMENT_CHARS),
         "undecided": "\n".join(checked.places),
     }
-    return Ask(role="validator", variables=variables, reply=SemanticVerdict, where=where)
+    places, band = tuple(checked.places), scope.context.band
+    return Ask("validator", variables, SemanticVerdict, where, ids=places, band=band)
 
 
 def _record(checked: _Checked, reply: Reply) -> SemanticRecord:
@@ -245,10 +246,22 @@ def _record(checked: _Checked, reply: Reply) -> SemanticRecord:
         return record
     for each in reply.value.problems:
         place = _place_of(each.argument, checked)
-        if place is not None and each.problem.strip():
+        if place is not None and each.unsure:
+            told = "" if each.p is None else f", p {each.p:.2f}"
+            record.setdefault("unsure", []).append(f"{place}: it is not sure that its value fits{told}")
+        elif place is not None and each.problem.strip():
             problem = without_hints(each.problem, known=json.dumps(args, ensure_ascii=False))
-            record["problems"].append({"argument": place, "problem": problem})
+            more = {} if each.p is None else {"p": each.p}
+            record["problems"].append({"argument": place, "problem": problem, **more})
     return record
+
+
+def mark_unsure(call: Call, outcome: Outcome, state: AttemptState) -> Outcome:
+    """Return the outcome of a call with its arguments of which a decision model was unsure."""
+    records = state.get("argument_verdicts", [])
+    record = _find(records, semantic_key(call["name"], call["args"])) if records else None
+    unsure = record.get("unsure", []) if record else []
+    return {**outcome, "unclear": [*outcome.get("unclear", []), *unsure]} if unsure else outcome
 
 
 def _place_of(argument: str, checked: _Checked) -> str | None:

@@ -19,6 +19,7 @@ from ..values.digest import check_json
 from ..values.patch import apply_patch, booked_patch, overlap
 from .by_document import with_opened
 from .channels import AttemptState
+from .check import mark_unsure
 from .ladder import build_trace, run_concurrently
 from .made import gated_request
 from .model import ask_patch, keep_facts, suppose
@@ -37,6 +38,8 @@ def state_updater(
     for each in state["proposals"]:
         scope.made.pop(id(each["call"]), None)
     outcomes = [each["outcome"] for each in state["proposals"]]
+    if scope.has_model("validator"):
+        outcomes = [mark_unsure(each["call"], each["outcome"], state) for each in state["proposals"]]
     if scope.has_model("state_updater"):
         lacking = [at for at, outcome in enumerate(outcomes) if _lacks_patch(requests[at], outcome)]
         asks = [ask_patch(requests[at], outcomes[at]) for at in lacking]

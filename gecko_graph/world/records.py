@@ -103,6 +103,17 @@ class Prediction(TypedDict):
     evidence: NotRequired[str]
 
 
+class Risk(TypedDict):
+    """What the role `risk` says of a call."""
+
+    word: ReviewWord
+    """`allow` below the band, `refuse` above it, `ask` within it and where nothing was answered."""
+    reason: str
+    p: NotRequired[float]
+    key: str
+    """Digest of what it was shown: the same is not asked again in a turn."""
+
+
 class PlannedCall(TypedDict):
     """One call of the plan that is to be made."""
 
@@ -135,6 +146,8 @@ class PlannedCall(TypedDict):
     rehearse_after: bool
     """True for a simulated read among whose results a later argument was chosen: if the real result differs, what
     follows is rehearsed again."""
+    risk: NotRequired[Risk]
+    """Where the policy has writes judged."""
     undo: NotRequired[Undo]
     """Of a call that changes something: what takes it back."""
     review: ReviewWord
@@ -152,6 +165,8 @@ class Preview(TypedDict):
     made_at: float
     """Unix time in seconds."""
     calls: list[PlannedCall]
+    unjudged: NotRequired[list[str]]
+    """Ids of the calls whose risk is to be judged before a person is asked."""
     changes: list[str]
     """The predicted net change of the task state, a line each."""
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import random
 from types import SimpleNamespace
 
 import pytest
 
 from evals.harness.statistics import clustered
 from evals.policy.gate import CONTRACTS, EXAMPLE, LOOK_UP, RULES, Gate, broken_clauses, read_violations, without_rules
+from evals.policy.risk import ERRORS, Knowing, word_of
 from evals.suites.policy import KINDS, Policy, expected, kind_of
 from gecko_graph import Toolkit
 from gecko_graph.scenario import read_toolkit
@@ -223,3 +225,18 @@ def test_a_rate_counted_in_clusters():
     assert (value, low) == (0.0, 0.0)
     assert high > 0.5, "two clusters say little, however large they are"
     assert clustered([])[1:] == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("p", "word"), [(0.1, "made"), (0.2, "asked"), (0.5, "asked"), (0.8, "asked"), (0.9, "stopped")]
+)
+def test_the_band_of_the_curve(p, word):
+    assert word_of(p, (0.2, 0.8)) == word
+
+
+@pytest.mark.parametrize("is_wrong", [True, False])
+@pytest.mark.parametrize("errs", ERRORS)
+def test_the_fake_errs_at_its_rate(errs, is_wrong):
+    model = Knowing(is_wrong=is_wrong, errs=errs, dice=random.Random("a"))
+    wrong = sum((model.draw() > 0.5) is not is_wrong for _ in range(4_000))
+    assert wrong / 4_000 == pytest.approx(errs, abs=0.02)

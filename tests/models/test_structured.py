@@ -129,7 +129,7 @@ def test_the_schema_told_and_the_class_agree(reply):
     validator = Draft202012Validator(schema_of(reply))
     validator.validate(EXAMPLES[reply])
     fitted = read_reply(EXAMPLES[reply], reply)
-    assert fitted.model_dump() == EXAMPLES[reply]
+    assert fitted.model_dump(exclude_unset=True) == EXAMPLES[reply]
     wrong = dict.fromkeys(EXAMPLES[reply], 3)
     assert not validator.is_valid(wrong)
     with pytest.raises(Unreadable, match="does not fit"):

@@ -92,11 +92,11 @@ AGAIN = [variant("two more of the pens for the kitchen of the new house", item="
 
 def models():
     turns = [
-        {"pair_judge": PAIRS, "variant_writer": WRITTEN * 2, "label_judge": [RIGHT] * 9},
+        {"variant_writer": WRITTEN * 2, "label_judge": [RIGHT | each for each in [*PAIRS, *[{}] * 9]]},
         {"variant_writer": AGAIN * 9, "label_judge": [RIGHT] * 9},
     ]
     model = RecordedModel(turns=turns)
-    return Models(pair_judge=model, variant_writer=model, label_judge=model)
+    return Models(variant_writer=model, label_judge=model)
 
 
 def build(folder, *, seeds=None, given=probe, trainer=train, asked=None, **more):

@@ -1,0 +1,105 @@
+"""`ChatDecisionModel`: a decision model of any chat model, by the logprobs of yes and no, else by samples."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from langchain_core.messages import HumanMessage, SystemMessage
+from pydantic import Field
+
+from ..errors import ModelError
+from .answer import AT_ONCE, AWAITED, Driver, finish
+from .client import bind_within, find_model, without_cache
+from .failure import is_refusal, name_of
+
+try:
+    from langchain_core.decisions import BaseDecisionModel, ClassifierResponse, NoulAnswer
+except ImportError:
+    raise ModelError("decision models need langchain-core 1.8 or later: pip install -U langchain-core") from None
+
+ASKED = "Answer the question about what you are shown with one word, yes or no, and nothing else."
+_WORD = re.compile(r"(?<![a-z])(?:yes|no)(?![a-z])")
+
+
+class ChatDecisionModel(BaseDecisionModel):
+    """Answers `Noul` questions by a chat model that is asked yes or no.
+
+    The probability is that of yes beside no among the logprobs of the first such token, where the provider gives them;
+    else the share of yes among `samples` replies, which needs a temperature over 0. Without a usable reply there is no
+    answer.
+
+    Args:
+        chat: The chat model; it may have retries or fallbacks.
+        samples: How often it is asked where there are no logprobs, at least 1.
+
+    Raises:
+        ModelError: `chat` is no chat model.
+    """
+
+    model: str = ""
+    chat: Any
+    samples: int = Field(default=5, ge=1)
+
+    def __init__(self, chat: Any, samples: int = 5, **more: Any) -> None:
+        if (inner := find_model(chat)) is None:
+            raise ModelError(f"expected a chat model, got {type(chat).__name__}")
+        super().__init__(**{"model": name_of(inner), "chat": chat, "samples": samples, **more})
+
+    @property
+    def _provider(self) -> str:
+        return str(getattr(find_model(self.chat), "_llm_type", "chat"))
+
+    def _classify(self, state: Any, questions: Mapping[str, Any]) -> ClassifierResponse:
+        return finish(self._decide(state, questions, AT_ONCE))  # type: ignore[no-any-return]
+
+    async def _aclassify(self, state: Any, questions: Mapping[str, Any]) -> ClassifierResponse:
+        return await self._decide(state, questions, AWAITED)
+
+    async def _decide(self, state: Any, questions: Mapping[str, Any], driver: Driver) -> ClassifierResponse:
+        answers, spent = dict[str, Any](), list[Any]()
+        for name, question in questions.items():
+            if question.type != "noul":
+                raise ValueError(f"{name}: a chat model answers Noul questions, not {question.type}")
+            criteria = question.criteria.model_dump() if question.criteria else ""
+            told = SystemMessage(f"{ASKED} {question.instructions} {criteria}".strip())
+            p, replies = await self._ask([told, HumanMessage(f"{state}")], driver)
+            spent += [getattr(each, "usage_metadata", None) for each in replies]
+            answers |= {} if p is None else {name: NoulAnswer(type="noul", noul=p)}
+        tokens = ("input_tokens", "output_tokens")
+        usage: Any = {key: sum(each[key] for each in spent) for key in tokens} if all(spent) else None
+        return ClassifierResponse(model=self.model, answers=answers, usage=usage)
+
+    async def _ask(self, asked: Any, driver: Driver) -> tuple[float | None, list[Any]]:
+        """Return the probability of yes, None where no reply says yes or no, with the replies."""
+        replies = list[Any]()
+        if hasattr(find_model(self.chat), "logprobs"):
+            model = bind_within(self.chat, lambda each: each.bind(logprobs=True, top_logprobs=20))
+            try:
+                replies.append(await driver.do(model.invoke, model.ainvoke, asked))
+            except Exception as error:
+                if not is_refusal(error):
+                    raise
+            if replies and (p := read_logprobs(replies[0].response_metadata)) is not None:
+                return p, replies
+        model = bind_within(self.chat, without_cache)  # LangChain's cache gives equal prompts one reply
+        left = [asked] * (self.samples - len(replies))
+        replies += await driver.do(model.batch, model.abatch, left) if left else []
+        votes = [found[0] == "yes" for each in replies if (found := _WORD.search(_said(each.text)))]
+        return (sum(votes) / len(votes) if votes else None), replies
+
+
+def read_logprobs(metadata: Mapping[str, Any]) -> float | None:
+    """Return the probability of yes beside no at the first token that is one of both; None without logprobs."""
+    for token in (metadata.get("logprobs") or {}).get("content") or ():
+        if _said(token["token"]) in ("yes", "no"):
+            seen = {each["token"]: each["logprob"] for each in [token, *(token.get("top_logprobs") or ())]}
+            p = {word: sum(math.exp(seen[each]) for each in seen if _said(each) == word) for word in ("yes", "no")}
+            return p["yes"] / total if (total := sum(p.values())) else None
+    return None
+
+
+def _said(text: Any) -> str:
+    return str(text).rpartition("</think>")[2].strip(" \n\"'*.,▁Ġ").casefold()

@@ -1,0 +1,120 @@
+"""A client that puts a role's questions to a decision model: yes or no, each with its probability.
+
+It is shown the part of the role's prompt that changes, and asked what stands there as questions. Langchain-core's
+`BaseDecisionModel` and langchain-openai's `OpenAIDecisions` are known by their own classes, loaded with such a model.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel
+
+from . import roles
+from .ask import Ask, Dialogue, ModelCall, Reply
+from .client import StructuredClient, find_inner
+from .failure import failure_of
+from .prompts import BLIND, hide_secrets
+from .usage import count_tokens, is_count
+
+
+class Answered(NamedTuple):
+    """An answer: the probability of yes, None where the model has declined; and what it means, None for unsure."""
+
+    p: float | None
+    holds: bool | None
+
+    def said(self, **fields: Any) -> dict[str, Any]:
+        """Return the fields of a reply with what each says of its answer."""
+        reason = "" if self.holds else "the decision model did not answer" if self.p is None else f"p {self.p:.2f}"
+        return {"p": self.p, "unsure": self.holds is None, "reason": reason, **fields}
+
+
+def _weakest(answers: Sequence[Answered]) -> Answered:
+    """Return the answer to whether all hold."""
+    return min(answers, key=lambda one: ([False, None, True].index(one.holds), one.p or 0.0))
+
+
+LABEL_PARTS = ("appropriate", "consistent", "intended")
+PAIR_WORDS = {(True, True): "BOTH_CORRECT", (True, False): "SECOND_WRONG", (False, True): "FIRST_WRONG"}
+MISFIT = "it does not fit its description, the task or the other arguments"
+READ: Mapping[type[BaseModel], Callable[[Sequence[tuple[str, Answered]], Sequence[Answered]], dict[str, Any]]] = {
+    roles.Judgement: lambda pairs, all_: {
+        "items": [one.said(id=id_, status="success" if one.holds else "failed") for id_, one in pairs],
+        "stopping_was_right": all_[-1].holds is True,
+    },
+    roles.SemanticVerdict: lambda pairs, all_: {
+        "problems": [one.said(argument=id_, problem=MISFIT) for id_, one in pairs if not one.holds]
+    },
+    roles.Ranking: lambda pairs, all_: {
+        "tools": [
+            {"name": id_, "score": 10 * (0.5 if one.p is None else one.p)}
+            for id_, one in pairs
+            if one.holds is not False
+        ]
+    },
+    roles.ClaimReply: lambda pairs, all_: all_[0].said(met=all_[0].holds is True),
+    roles.RiskReply: lambda pairs, all_: all_[0].said(risky=all_[0].holds is not False),
+    roles.LabelReply: lambda pairs, all_: _weakest(all_).said(
+        **{name: one.holds is not False for name, one in zip(LABEL_PARTS, all_, strict=True)}
+    ),
+    roles.PairReply: lambda pairs, all_: all_[0].said(
+        verdict=PAIR_WORDS.get((all_[0].holds is True, all_[1].holds is True), "BOTH_WRONG"),
+        unsure=any(one.holds is None for one in all_),
+    ),
+}
+"""How a reply is read from the answers to the questions of the ask's ids, and to all, of which those come first."""
+ROLES = tuple(role for role, replies in roles.REPLIES.items() if not READ.keys().isdisjoint(replies))
+"""The roles that a decision model may have."""
+
+
+def find_decider(runnable: object) -> Any:
+    """Return the decision model within its wrappers; None where there is none."""
+    kinds = _kind("langchain_core", "BaseDecisionModel"), _kind("langchain_openai", "OpenAIDecisions")
+    return find_inner(runnable, lambda each: isinstance(each, kinds))
+
+
+def _kind(package: str, name: str) -> Any:
+    return getattr(sys.modules.get(f"{package}.decisions.base"), name, ())
+
+
+class DecisionClient(StructuredClient):
+    """One decision model; see `StructuredClient`. It has no role that sends messages."""
+
+    def ask(self, ask: Ask) -> Dialogue:
+        """Put all questions in one request; what was refused, or not answered, is unsure."""
+        variables = hide_secrets(ask.variables) if ask.role in BLIND else ask.variables
+        shown, questions = self._prompts.render(ask.role, variables).user, self._prompts.questions(ask)
+        is_core = isinstance(self._inner, _kind("langchain_core", "BaseDecisionModel"))
+        forms: Any = import_module(f"langchain_{'core' if is_core else 'openai'}.decisions")
+        form = forms.Noul if is_core else forms.Predicate
+        asked = {f"q{number}": form(instructions=text) for number, text in enumerate(questions)}
+        request = {"state" if is_core else "input": shown, "questions": asked}
+        response = self._look((yield ModelCall(self.model, request)))
+        if isinstance(response, Exception):
+            return Reply(None, failure_of(response), self._count(response))
+        given = getattr(response, "answers", None)
+        answers = [_read(given.get(name) if isinstance(given, Mapping) else None, ask.band) for name in asked]
+        fields = READ[ask.reply]([*zip(ask.ids, answers, strict=False)], answers)
+        return Reply(ask.reply.model_validate(fields), usage=self._count_decision(response))
+
+    def _find(self, model: Any) -> Any:
+        return find_decider(model)
+
+    def _count_decision(self, response: Any) -> Any:
+        usage: Any = getattr(response, "usage", None) or {}
+        tokens: Any = [dict(usage).get(name) for name in ("input_tokens", "output_tokens")]
+        if not all(map(is_count, tokens)):
+            return self._count(None)
+        return count_tokens(*tokens, model_name=str(response.model), prices=self._prices)
+
+
+def _read(given: Any, band: tuple[float, float]) -> Answered:
+    """Return the answer that a model has given: None for one that is missing, refused or no number from 0 to 1."""
+    p = getattr(given, "noul", getattr(given, "probability", None))
+    if not isinstance(p, int | float) or not 0 <= p <= 1:
+        return Answered(None, None)
+    return Answered(float(p), None if band[0] <= p <= band[1] else p > band[1])

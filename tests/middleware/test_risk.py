@@ -1,0 +1,242 @@
+"""`guard` and `preview` with a risk model: judged once by the predicted effect, before the superstep that asks."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import pytest
+
+pytest.importorskip("langchain")
+
+from langchain.agents import create_agent
+from langchain.agents.middleware import AutoModeMiddleware
+from langchain_openai.middleware import OpenAIAutoModeMiddleware
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+
+from evals.reality.killing import Fate, Killed, KillingSaver
+from gecko_graph import GeckoContext, GeckoError, Models, Tool, Toolkit
+from gecko_graph.middleware import GeckoMiddleware
+from gecko_graph.real.policy import ReviewPolicy
+from tests.deciding import Decider, openai
+from tests.middleware.bank import STATE, Bank, calls, chat, look, pay
+from tests.middleware.test_agent import THREAD, answers, task
+
+
+def edit(**args: Any) -> dict:
+    return {"type": "edit", "edited_action": {"name": "transfer", "args": args}}
+
+
+class Guarded:
+    """A bank's agent under `guard` with a risk model, and the person who is asked."""
+
+    def __init__(self, run, say, *made, mode="guard", band=(0.2, 0.8), saver=True, others=(), first=True, **more):
+        self.bank, self.run, self.risk = Bank(), run, Decider(say=say)
+        toolkit = more.pop("toolkit", None) or self.bank.toolkit()
+        models, context = Models(risk=self.risk), GeckoContext(band=band)
+        gecko = GeckoMiddleware(toolkit, mode=mode, state=STATE, model=models, context=context, **more)
+        model, tools = chat(*(calls(*each) for each in made)), self.bank.toolkit().as_tools()
+        middleware = [*others, gecko] if first else [gecko, *others]
+        self.saver = InMemorySaver() if saver is True else saver
+        self.agent = create_agent(model, tools=tools, middleware=middleware, checkpointer=self.saver or None)
+        self.out = run(self.agent, task(), THREAD)
+
+    @property
+    def question(self) -> dict:
+        (one,) = self.out["__interrupt__"]
+        return one.value
+
+    def answer(self, *decisions: dict) -> Guarded:
+        self.out = self.run(self.agent, Command(resume={"id": self.question["id"], "decisions": [*decisions]}), THREAD)
+        return self
+
+    @property
+    def paid(self) -> list[tuple]:
+        return [each for each in self.bank.calls if each[0] == "transfer"]
+
+
+@pytest.mark.parametrize("p", [0.0, 0.1, 0.19])
+def test_below_the_band_it_runs(run, p):
+    made = Guarded(run, p, [pay("a", 10)])
+    assert "__interrupt__" not in made.out
+    assert made.paid == [("transfer", "ann", 10)]
+    assert len(made.risk.asked) == 1
+
+
+@pytest.mark.parametrize("p", [0.81, 0.95, 1.0])
+def test_above_it_is_refused_with_the_reason_and_not_asked_again(run, p):
+    made = Guarded(run, p, [pay("a", 10)], [pay("b", 10)])
+    assert "__interrupt__" not in made.out
+    assert made.paid == []
+    assert f"it is judged as risky: p {p:.2f}" in answers(made.out)[0].text
+    assert len(made.risk.asked) == 1, "the same call in the next message is answered as before"
+
+
+@pytest.mark.parametrize("p", [0.2, 0.5, 0.8, None])
+@pytest.mark.parametrize("decision", [{"type": "approve"}, {"type": "reject"}])
+def test_within_it_a_person_is_asked_and_the_model_never_again(run, p, decision):
+    made = Guarded(run, [p, RuntimeError("asked twice")], [pay("a", 10)])
+    assert made.paid == []
+    (action,) = made.question["action_requests"]
+    assert "its risk is unsure" in action["description"]
+    made.answer(decision)
+    assert made.paid == ([("transfer", "ann", 10)] if decision["type"] == "approve" else [])
+    assert len(made.risk.asked) == 1
+
+
+def test_a_model_that_fails_leaves_it_to_the_person(run):
+    made = Guarded(run, lambda *_: RuntimeError("away"), [pay("a", 10)])
+    assert "its risk was not judged: RuntimeError: away" in made.question["action_requests"][0]["description"]
+    assert made.answer({"type": "approve"}).paid == [("transfer", "ann", 10)]
+
+
+def test_what_contracts_refuse_costs_no_model(run):
+    made = Guarded(run, 0.0, [pay("a", 500)], [pay("b", "many")])
+    assert (made.risk.asked, made.paid) == ([], [])
+    assert "only 100 left" in answers(made.out)[0].text
+
+
+def test_reads_are_not_judged(run):
+    made = Guarded(run, 1.0, [look("a")])
+    assert made.risk.asked == []
+    assert made.bank.calls == [("balance",)]
+
+
+def test_the_question_is_put_over_effect_way_back_origins_and_words(run):
+    made = Guarded(run, 0.0, [pay("a", 10)])
+    ((shown, _),) = made.risk.asked
+    for part in (
+        "balance: 100 → 90",
+        "No way back",
+        "$",
+        "amount",
+        "nothing real gives it",
+        "transfer",
+        task()["messages"][0][1],
+    ):
+        assert part in shown, part
+
+
+@pytest.mark.parametrize(
+    ("second", "paid", "asked"), [(0.0, True, False), (0.9, False, False), (0.5, True, False), (0.6, True, True)]
+)
+def test_an_edit_is_judged_anew_and_not_again_on_resume(run, second, paid, asked):
+    made = Guarded(run, [0.5, second, RuntimeError("asked again")], [pay("a", 10)])
+    made.answer(edit(to="bob", amount=20))
+    assert len(made.risk.asked) == 2
+    assert ("__interrupt__" in made.out) == asked
+    if asked:
+        assert "p 0.60" in made.question["action_requests"][0]["description"]
+        made.answer({"type": "approve"})
+    assert made.paid == ([("transfer", "bob", 20)] if paid else [])
+    assert len(made.risk.asked) == 2
+
+
+def test_of_a_message_each_call_is_judged_by_itself(run):
+    made = Guarded(run, [0.0, 0.9, 0.5], [pay("a", 1), pay("b", 2), pay("c", 3)])
+    (action,) = made.question["action_requests"]
+    assert action["args"]["amount"] == 3
+    made.answer({"type": "approve"})
+    assert made.paid == [("transfer", "ann", 1), ("transfer", "ann", 3)]
+    assert len(made.risk.asked) == 3
+
+
+def test_without_a_saver_it_refuses_before_the_model_speaks(run):
+    with pytest.raises(GeckoError, match="needs a checkpointer"):
+        Guarded(run, 0.0, [pay("a", 10)], saver=None)
+
+
+def test_guard_takes_no_other_model():
+    with pytest.raises(GeckoError, match="asks a model about risk alone"):
+        GeckoMiddleware(Bank().toolkit(), mode="guard", model=Models(risk=Decider(), judge=Decider()))
+    with pytest.raises(GeckoError, match="no model configured for role 'risk'"):
+        GeckoMiddleware(Bank().toolkit(), mode="preview", interrupt_on={"rules": "writes", "risk": True})
+
+
+def test_usage_is_booked_by_role(run):
+    made = Guarded(run, 0.0, [pay("a", 10)])
+    assert made.out["gecko"]["usage"]["risk"]["calls"] == 1
+
+
+def test_preview_is_judged_the_same(run):
+    made = Guarded(
+        run,
+        [0.5, RuntimeError("again")],
+        [pay("a", 10)],
+        mode="preview",
+        interrupt_on={"rules": "writes", "risk": True},
+    )
+    assert made.answer({"type": "approve"}).paid == [("transfer", "ann", 10)]
+    assert len(made.risk.asked) == 1
+
+
+def test_a_tool_may_be_called_risk(run):
+
+    def risk(amount: int) -> int:
+        """Take a risk."""
+        return amount
+
+    toolkit = Toolkit.from_tools([Tool(risk, effect="write")])
+    policy = ReviewPolicy.load({"risk": True}, toolkit)
+    assert not policy.risk
+    assert ReviewPolicy.load({"rules": {"risk": True}, "risk": True}, toolkit).risk
+
+
+# beside LangChain's own
+
+
+def beside(kind: str, say: float) -> tuple[Any, Any]:
+    """Return another middleware that judges, and what it was asked."""
+    if kind == "core":
+        other = Decider(say=say)
+        return AutoModeMiddleware(tools=["transfer"], classifier=other), other.asked
+    model, sent = openai(say)
+    return OpenAIAutoModeMiddleware(tools=["transfer"], model=model), sent
+
+
+@pytest.mark.filterwarnings("ignore:The class `OpenAI")
+@pytest.mark.parametrize("kind", ["core", "openai"])
+@pytest.mark.parametrize("before", [True, False])
+@pytest.mark.parametrize(("theirs", "own"), [(0.1, 0.1), (0.9, 0.1), (0.1, 0.9), (0.9, 0.9)])
+def test_beside_auto_mode_in_both_orders(kind, before, theirs, own):
+    def run(agent, given, config=None):
+        return agent.invoke(given, config)
+
+    middleware, asked = beside(kind, theirs)
+    made = Guarded(run, own, [pay("a", 10)], others=[middleware], first=before)
+    assert made.paid == ([("transfer", "ann", 10)] if max(theirs, own) < 0.5 else [])
+    assert (len(made.risk.asked), len(asked)) == (1, 0 if own > 0.5 else 1)
+    if own < 0.5 < theirs and before:
+        assert "was blocked" in answers(made.out)[0].text
+        assert made.out["gecko_journal"] == []
+    if own < 0.5 < theirs and not before:  # an error whose reason nothing knows: the write may have taken effect
+        assert made.question["review_configs"][0]["allowed_decisions"] == ["happened", "make_now", "skip"]
+
+
+@pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
+def test_killed_at_each_write_it_is_made_once_and_never_above_the_band(p):
+    def run(agent, given, config=None):
+        with contextlib.suppress(Killed, GeckoError):
+            return agent.invoke(given, config)
+
+    whole = Fate()
+    Guarded(run, p, [pay("a", 10)], saver=KillingSaver(whole))
+    for number in range(1, whole.count + 1):
+        saver = KillingSaver(Fate(number))
+        one = Guarded(run, p, [pay("a", 10)], saver=saver)
+        saver.fate.kill_at = 0
+        given: Any = None if [*saver.list(THREAD)] else task()
+        judged = any(
+            (each.checkpoint["channel_values"].get("gecko_batch") or {}).get("risks") for each in saver.list(THREAD)
+        )
+        before = len(one.risk.asked)
+        for _ in range(4):
+            one.out = run(one.agent, given, THREAD)
+            if not one.out or "__interrupt__" not in one.out:
+                break
+            allowed = one.question["review_configs"][0]["allowed_decisions"]
+            word = "approve" if "approve" in allowed else "happened" if one.paid else "make_now"
+            given = Command(resume={"id": one.question["id"], "decisions": [{"type": word}]})
+        assert len(one.paid) <= (0 if p == 0.9 else 1), number
+        assert not judged or len(one.risk.asked) == before, number

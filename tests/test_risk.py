@@ -1,0 +1,302 @@
+"""A decision model through rehearsal, agent and conversation: each question once, nothing made above the band."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+
+from evals.reality.killing import Fate, Killed, KillingSaver
+from gecko_graph import GeckoContext, GeckoError, ModelError, Models, Tool, Toolkit, create_gecko, create_gecko_agent
+from gecko_graph.scenario import Scenario
+from gecko_graph.scenario.cases.result import run_case
+from gecko_graph.testing import recorded, scripted
+from tests.deciding import Decider
+from tests.milestones.test_claims_in_goals import OFF, VAGUE, scenario, write_case
+from tests.test_agent import thread
+
+APPROVE, REJECT = {"type": "approve"}, {"type": "reject", "message": "no"}
+BANDS = [(0.2, 0.8), (0.05, 0.5), (0.4, 0.4), (0.0, 1.0)]
+ROWS = [*product([0.02, 0.3, 0.4, 0.6, 0.95], BANDS, ["known", "unknown", "way back"])]
+"""Probability, band, evidence."""
+POLICY = {"rules": "writes", "risk": True}
+
+
+def word_of(p, band):
+    return "ask" if band[0] <= p <= band[1] else "refuse" if p > band[1] else "allow"
+
+
+class Desk:
+    """A service that files letters, with or without a simulation, and with or without a way back."""
+
+    def __init__(self, evidence: str = "known") -> None:
+        self.evidence, self.calls = evidence, []
+
+    def file(self, tray: str) -> dict:
+        """File a letter."""
+        self.calls.append(f"file {tray}")
+        return {"filed": tray}
+
+    def unfile(self, tray: str) -> dict:
+        """Take a letter out of its tray."""
+        self.calls.append(f"unfile {tray}")
+        return {"left": tray}
+
+    def toolkit(self) -> Toolkit:
+        def file(state: dict, tray: str) -> dict:
+            state.setdefault("trays", {})[tray] = "letter"
+            return {"filed": tray}
+
+        def unfile(state: dict, tray: str) -> dict:
+            del state["trays"][tray]
+            return {"left": tray}
+
+        simulate = None if self.evidence == "unknown" else file
+        tools = [Tool(self.file, effect="write", simulate=simulate)]
+        tools += [Tool(self.unfile, effect="write", simulate=unfile)] if self.evidence == "way back" else []
+        return Toolkit.from_tools(tools)
+
+
+PLAN = [{"call": "file", "args": {"tray": "bills"}}, {"say": "Filed."}]
+TASK = {
+    "messages": [("user", "File the letter under bills")],
+    "task_state": {"trays": {}},
+    "checklist": [{"description": "it is filed", "check": "len(calls) == 1"}],
+}
+
+
+class Process:
+    """An agent over a desk and a saver; another one over the same is another process."""
+
+    def __init__(
+        self, desk: Desk, saver: Any, say: Any, band: Any = (0.2, 0.8), policy: Any = None, **more: Any
+    ) -> None:
+        self.desk, self.saver, self.band, self.risk = desk, saver, band, Decider(say=say)
+        self.agent = create_gecko_agent(
+            desk.toolkit(),
+            model=Models(planner=recorded(planner=[PLAN] * 4), risk=self.risk),
+            interrupt_on=policy or POLICY,
+            checkpointer=saver,
+            context=GeckoContext(band=band, max_retries=0),
+            **more,
+        )
+
+    def run(self, given: Any = TASK, *, is_async: bool = False) -> Any:
+        out = asyncio.run(self.agent.ainvoke(given, thread())) if is_async else self.agent.invoke(given, thread())
+        self.asked = [each.value for each in out.get("__interrupt__", ())]
+        return out
+
+    def answer(self, *decisions: Any) -> Any:
+        asked = [each.value["id"] for each in self.agent.get_state(thread()).interrupts]
+        return self.run(Command(resume={"id": asked[0], "decisions": [*decisions]}))
+
+    def again(self) -> Process:
+        """Return another process over the same, whose risk model must not be asked."""
+        return Process(self.desk, self.saver, lambda *_: pytest.fail("it was asked again"), self.band)
+
+
+@pytest.mark.parametrize(("p", "band", "evidence"), ROWS)
+def test_agent(p, band, evidence):
+    desk, word = Desk(evidence), word_of(p, band)
+    one = Process(desk, InMemorySaver(), p, band)
+    out = one.run()
+    assert len(one.risk.asked) == 1
+    assert bool(one.asked) == (word == "ask")
+    if word == "ask":
+        assert desk.calls == []
+        assert f"its risk is unsure: p {p:.2f}" in one.asked[0]["action_requests"][0]["description"]
+        other = one.again()  # killed between question and answer
+        out = other.answer(APPROVE)
+        assert other.risk.asked == []
+    assert desk.calls == ([] if word == "refuse" else ["file bills"])
+    assert out["execution"]["status"] == ("nothing" if word == "refuse" else "done")
+    assert out["rehearsal"]["verdict"]["status"] == "accepted"
+    shown = one.risk.asked[0][0]
+    assert "Its predicted effect" in shown
+    assert ("trays" in shown.partition("predicted effect")[2]) == (evidence != "unknown")
+    assert ("Undone by unfile" in shown) == (evidence == "way back")
+
+
+@pytest.mark.parametrize(("p", "band", "evidence"), [row for row in ROWS if word_of(*row[:2]) == "ask"])
+@pytest.mark.parametrize("second", [0.01, 0.99, "same"])
+def test_agent_edited(p, band, evidence, second):
+    desk, second = Desk(evidence), p if second == "same" else second
+    one = Process(desk, InMemorySaver(), [p, second], band)
+    one.run()
+    one.answer({"type": "edit", "edited_action": {"name": "file", "args": {"tray": "letters"}}})
+    assert len(one.risk.asked) == 2, "an edit is judged anew"
+    word = word_of(second, band)
+    if word == "ask":
+        assert desk.calls == []
+        one.again().answer(APPROVE)
+    assert desk.calls == ([] if word == "refuse" else ["file letters"])
+    if word == "refuse":  # planned again, the first plan is asked about again, by the verdict that it had
+        assert one.asked[0]["action_requests"][0]["args"] == {"tray": "bills"}
+        assert len(one.risk.asked) == 2
+
+
+@pytest.mark.parametrize("decision", [APPROVE, REJECT])
+@pytest.mark.parametrize("is_async", [True, False])
+def test_agent_answered_twice(decision, is_async):
+    desk = Desk()
+    one = Process(desk, InMemorySaver(), [0.5])
+    one.run(is_async=is_async)
+    (question,) = one.asked
+    given = Command(resume={"id": question["id"], "decisions": [decision]})
+    one.run(given, is_async=is_async)
+    one.again().run(given)
+    assert desk.calls == (["file bills"] if decision is APPROVE else [])
+
+
+def test_agent_s_verdict_stands_in_a_superstep_of_its_own():
+    one = Process(Desk(), InMemorySaver(), [0.5])
+    nodes = [name for part in one.agent.stream(TASK, thread(), stream_mode="updates") for name in part]
+    assert nodes == ["open_turn", "rehearse", "risk", "__interrupt__"]
+    state = one.agent.get_state(thread()).values
+    (planned,) = state["preview"]["calls"]
+    assert planned["risk"]["p"] == 0.5
+    assert "unjudged" not in state["preview"]
+    assert state["bookkeeping"]["ledger"]["usage"]["risk"]["calls"] == 1
+
+
+def test_agent_refused_above_the_band_is_not_asked_again_for_the_same_evidence():
+    one = Process(Desk(), InMemorySaver(), [0.9, 0.5, 0.1])
+    out = one.run()
+    assert len(one.risk.asked) == 1
+    assert one.desk.calls == []
+    assert "it is judged as risky: p 0.90" in str(out["execution"]["calls"])
+
+
+def test_agent_whose_model_fails_asks_the_person():
+    one = Process(Desk(), InMemorySaver(), lambda *_: RuntimeError("away"))
+    one.run()
+    assert "its risk was not judged" in one.asked[0]["action_requests"][0]["description"]
+    assert one.answer(APPROVE)["execution"]["status"] == "done"
+
+
+def test_agent_without_a_risk_model_or_without_a_saver_is_refused():
+    with pytest.raises(ModelError, match="role 'risk'"):
+        create_gecko_agent(Desk().toolkit(), model=Models(planner=recorded(planner=[PLAN])), interrupt_on=POLICY)
+    with pytest.raises(GeckoError, match="checkpointer"):
+        Process(Desk(), None, 0.5).agent.invoke(TASK)
+
+
+def test_agent_of_a_policy_without_risk_asks_no_model():
+    one = Process(Desk(), InMemorySaver(), lambda *_: pytest.fail("asked"), policy="writes")
+    one.run()
+    assert one.asked
+
+
+def test_agent_a_rule_that_refuses_costs_no_model():
+    rules = [{"tool": "file", "then": "refuse"}]
+    one = Process(Desk(), InMemorySaver(), lambda *_: pytest.fail("asked"), policy={"rules": rules, "risk": True})
+    assert one.run()["execution"]["status"] == "nothing"
+
+
+# rehearsals: the same rows for the judge and the validator
+
+
+@pytest.mark.parametrize(("p", "band", "evidence"), ROWS)
+def test_rehearsal(p, band, evidence):
+    word = word_of(p, band)
+    judge = Decider(say=lambda shown, question: p if "the item" in question else 0.0)
+    context = GeckoContext(band=band, max_retries=0)
+    models = Models(planner=recorded(planner=[PLAN]), judge=judge)
+    gecko = create_gecko(Desk(evidence).toolkit(), model=models, context=context, checkpointer=InMemorySaver())
+    made = gecko.invoke(TASK | {"checklist": ["it is filed"]}, thread())["rehearsal"]
+    assert made["verdict"]["status"] == {"ask": "needs_user", "refuse": "accepted", "allow": "failed"}[word]
+    assert made["verdict"]["items"][0]["p"] == p
+    assert len(made["attempts"]) == 1
+    assert len([one for one in judge.asked if "the item" in one[1]]) == 1
+    assert gecko.invoke(None, thread())["rehearsal"] == made
+
+
+@pytest.mark.parametrize(("p", "band", "evidence"), ROWS)
+def test_validator(p, band, evidence):
+    word = word_of(p, band)
+    validator = Decider(say=p)
+    plan = [{"call": "file", "args": {"tray": "taxes"}}, {"say": "Filed."}]
+    models = Models(planner=recorded(planner=[plan]), validator=validator)
+    gecko = create_gecko(Desk(evidence).toolkit(), model=models, context=GeckoContext(band=band, max_retries=0))
+    made = gecko.invoke(TASK | {"checklist": [{"description": "it is filed", "check": "len(calls) <= 1"}]})["rehearsal"]
+    (step,) = made["attempts"][0]["steps"]
+    assert len(validator.asked) == 1
+    assert ("complaints" in step) == (word == "allow"), "a low probability that it fits is a complaint"
+    told = [f"file: $.tray: it is not sure that its value fits, p {p:.2f}"] if word == "ask" else []
+    assert made["verdict"]["unclear"] == told
+
+
+def test_an_argument_that_may_not_fit_is_asked_about_where_a_person_is():
+    plan = [{"call": "file", "args": {"tray": "taxes"}}, {"say": "Filed."}]
+    models = Models(planner=recorded(planner=[plan]), validator=Decider(say=0.5))
+    desk = Desk()
+    agent = create_gecko_agent(
+        desk.toolkit(),
+        model=models,
+        interrupt_on={"rules": {"file": False}, "max_age": 60.0},
+        checkpointer=InMemorySaver(),
+    )
+    (one,) = agent.invoke(TASK, thread())["__interrupt__"]
+    assert "it is not sure that its value fits, p 0.50" in one.value["action_requests"][0]["description"]
+
+
+# conversations
+
+
+@pytest.mark.parametrize(("p", "band", "evidence"), ROWS)
+def test_conversation(p, band, evidence):
+    word, judge = word_of(p, band), Decider(say=p)
+    claims = [OFF, {"says": "nothing else was changed"}] if evidence == "way back" else [OFF]
+    case = replace(scenario(*claims), limits=GeckoContext(band=band))
+    record = run_case(case, scripted({"say": VAGUE}), model=Models(claim_judge=judge)).record
+    score = record["score"]
+    assert score["status"] == {"ask": "unknown", "refuse": "passed", "allow": "failed"}[word]
+    assert len(judge.asked) == len(score["claims"]) <= len(claims)
+    assert {(each["verdict"], each["p"]) for each in score["claims"]} == {
+        ({"ask": "unsure", "refuse": "holds", "allow": "broken"}[word], p)
+    }
+
+
+def test_an_unsure_claim_is_kept_beside_the_case_and_not_asked_again(tmp_path):
+    file = write_case(tmp_path, OFF)
+    judge = Models(claim_judge=Decider(say=[0.5]))
+    assert run_case(Scenario.load(file), scripted({"say": VAGUE}), model=judge).status == "unknown"
+    assert '"p": 0.5' in (tmp_path / "wifi.claims.jsonl").read_text(encoding="utf-8")
+    assert run_case(Scenario.load(file), scripted({"say": VAGUE}), model=judge).status == "unknown"
+
+
+# killed anywhere
+
+
+@pytest.mark.parametrize("after", [True, False])
+@pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
+def test_agent_killed_at_each_write(p, after):
+    whole = Fate()
+    Process(Desk(), KillingSaver(whole), p).run()
+    for number in range(1, whole.count + 1):
+        desk, saver = Desk(), KillingSaver(Fate(number, after=after))
+        one = Process(desk, saver, p)
+        with contextlib.suppress(Killed, GeckoError):
+            one.run()
+        saver.fate.kill_at = 0
+        seen = [*saver.list(thread())]
+        judged = any(
+            "risks" in (each.checkpoint["channel_values"].get("bookkeeping") or {})
+            and each.checkpoint["channel_values"]["bookkeeping"]["risks"]
+            for each in seen
+        )
+        other = Process(desk, saver, (lambda *_: pytest.fail("asked again")) if judged else p)
+        other.run(None if seen else TASK)
+        for _ in range(3):
+            if not other.asked:
+                break
+            allowed = other.asked[0]["review_configs"][0]["allowed_decisions"]
+            happened = {"type": "happened"} if desk.calls else {"type": "make_now"}
+            other.answer(APPROVE if "approve" in allowed else happened)
+        assert desk.calls == ([] if p == 0.9 else ["file bills"]), number
