@@ -242,7 +242,7 @@ class Verdict(TypedDict):
     unclear: NotRequired[list[str]]
     """Conditions that could not be evaluated, each with its call."""
     unsimulated: NotRequired[list[str]]
-    """Writes of which nothing says what they change, each with the reason."""
+    """Writes of which nothing says what they change, or whose simulator gave no usable answer, each with the reason."""
     undocumented: NotRequired[list[str]]
     """Answers that break their documented schema, each with its call."""
     stale: NotRequired[list[str]]
