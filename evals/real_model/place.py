@@ -27,7 +27,7 @@ def install(folder: Path | None = None) -> Path:
     Raises:
         EvalError: They cannot be installed; the message says how to do it by hand.
     """
-    place = folder or OUT / "real_model-environment"
+    place = folder or OUT / ".real_model"  # hidden, so that no checker of ours looks into it
     python, done = place / "bin" / "python", place / "installed.txt"
     if done.is_file() and done.read_text(encoding="utf-8").split() == [*PACKAGES]:
         return python

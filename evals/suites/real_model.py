@@ -54,7 +54,7 @@ class RealModel(Suite):
         """Add how often, and where the model is."""
         parser.add_argument("--repeats", type=int, default=1, metavar="N", help="of each case, by seed (1)")
         parser.add_argument("--tokens", type=int, default=128, metavar="N", help="of a reply at most (128)")
-        about = "environment with both packages, made where it is not there (evals/out/real_model-environment)"
+        about = "environment with both packages, made where it is not there (evals/out/.real_model)"
         parser.add_argument("--environment", type=Path, metavar="DIR", help=about)
         parser.add_argument("--address", metavar="URL", help="an OpenAI-compatible server in the place of ours")
 
