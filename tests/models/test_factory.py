@@ -12,8 +12,10 @@ from langchain_core.runnables import RunnableLambda
 from gecko_graph.errors import ModelError
 from gecko_graph.models import factory
 from gecko_graph.models.answer import answer
-from gecko_graph.models.ask import PlannerAsk, Where
+from gecko_graph.models.ask import Ask, PlannerAsk, Where
 from gecko_graph.models.factory import Models, chat_model
+from gecko_graph.models.prompts import variables_of
+from gecko_graph.models.roles import SearchWords
 from gecko_graph.testing import recorded
 
 
@@ -144,3 +146,21 @@ def test_a_server_that_is_not_there_is_a_failure(monkeypatch):
         (reply,) = answer([PlannerAsk([HumanMessage("hi")], [], Where())], Models("openai:local", base_url=url))
     assert reply.value is None
     assert "onnection" in reply.failure
+
+
+def test_two_who_listen_hear_both():
+    """A dialogue of training data counts its costs by listening: the caller's own listener goes on to hear."""
+    heard = []
+
+    def listen(name):
+        def led(ask, dialogue):
+            reply = yield from dialogue
+            heard.append((name, ask.role))
+            return reply
+
+        return led
+
+    models = Models(recorded(searcher=[{"words": "a"}])).listening(listen("first")).listening(listen("second"))
+    (reply,) = answer([Ask("searcher", dict.fromkeys(variables_of("searcher"), "x"), SearchWords, Where())], models)
+    assert reply.value.words == "a"
+    assert heard == [("first", "searcher"), ("second", "searcher")]
