@@ -138,7 +138,7 @@ class GeckoMiddleware(AgentMiddleware):
             raise GeckoError(f"mode: expected one of {', '.join(get_args(Mode))}, got {mode!r}")
         models = Models.of(model)
         if mode == "guard" and any(map(models.has, {*ROLES} - {"risk"})):
-            raise GeckoError("mode 'guard' asks a model about risk alone: model=Models(risk=...), or mode='shadow'")
+            raise GeckoError("mode 'guard' asks no model but Models(risk=...): leave out model, or use mode='shadow'")
         if isinstance(exclude_tools, str):
             raise GeckoError(f"exclude_tools: expected a list of tool names, got {exclude_tools!r}")
         check_ledger(ledger)
