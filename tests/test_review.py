@@ -57,7 +57,7 @@ def test_the_question_has_langchains_shape(shop):
         for name in ("order", "cancel")
     ]
     texts = [each["description"] for each in asked["action_requests"]]
-    assert 'add /orders/sim-5000 "pen"' in texts[0]
+    assert 'orders > sim-5000: new "pen"' in texts[0]
     assert "Step 2 of 3" in texts[1]
     assert "id: its value is the real id in the result of step 1 (order)" in texts[1]
 
@@ -110,7 +110,7 @@ def test_an_edited_plan_is_predicted_anew_and_asked_about_again(shop):
     ask(agent)
     again = ask(agent, Command(resume={"decisions": [edit("order", item="quill", quantity=2), APPROVE, APPROVE]}))
     assert [each["args"].get("item") for each in again["action_requests"]] == ["quill", None, "ink"]
-    assert 'add /orders/sim-5000 "quill"' in again["action_requests"][0]["description"]
+    assert 'orders > sim-5000: new "quill"' in again["action_requests"][0]["description"]
     assert not shop.calls
     out = decide(agent, APPROVE, APPROVE, APPROVE)
     assert shop.calls == ["order quill", "cancel real-1001", "order ink"]
