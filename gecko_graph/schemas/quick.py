@@ -2,7 +2,7 @@
 
 The schema is written anew for it: references lead to definitions, patterns, formats and multiples are left to our own
 functions, bounds stand for int32 and int64. Where the two may differ, or where the work could grow faster than the
-value, there is no test, and the reference answers.
+value, there is no test, and the reference answers; so it does without the extra `fast`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
-from jsonschema_rs import Draft202012Validator
 from referencing.exceptions import Unresolvable
 
 from ..state import Json
@@ -56,7 +55,7 @@ class Unsure(Exception):
 
 
 def compile_quick(schema: Any, follow: Callable[[str], Any]) -> Test | None:
-    """Return a test that holds only where a JSON value fits; None where there is none that is sure.
+    """Return a test that holds only where a JSON value fits; None if none is sure, or `jsonschema-rs` is missing.
 
     Args:
         schema: A schema without malformed parts.
@@ -64,7 +63,7 @@ def compile_quick(schema: Any, follow: Callable[[str], Any]) -> Test | None:
     """
     try:
         return _Translation(schema, follow).compile()
-    except (Unsure, Unresolvable, ValueError, TypeError, AttributeError, LookupError, RecursionError):
+    except (ImportError, Unsure, Unresolvable, ValueError, TypeError, AttributeError, LookupError, RecursionError):
         return None
 
 
@@ -166,7 +165,9 @@ class _Translation:
         self._root = [id(schema)] if isinstance(schema, dict) else []
 
     def compile(self) -> Test:
-        """Return the test. Raises Unsure, ValueError."""
+        """Return the test. Raises Unsure, ValueError, ImportError."""
+        from jsonschema_rs import Draft202012Validator  # 15 MB: an extra, so that the core stays small
+
         if find_non_json(self._whole):
             raise Unsure
         more: Any = {"formats": self._formats, "keywords": {"multipleOf": _Step}}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import sys
 
 import pytest
 
 from evals.engines.pairs import make_pair
 from gecko_graph.schemas import rules
 from gecko_graph.schemas.findings import findings
+from gecko_graph.schemas.quick import compile_quick
 from gecko_graph.schemas.rules import accepts, check, explain, rules_of
 
 
@@ -18,6 +20,14 @@ def quick(schema):
 
 def fits(schema, value):
     return next(explain(rules_of(schema), value), None) is None
+
+
+def test_without_the_extra_the_reference_answers(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jsonschema_rs", None)
+    schema = {"type": "string", "maxLength": 3}
+    assert compile_quick(schema, {}.get) is None
+    assert fits(schema, "abc")
+    assert not fits(schema, "abcd")
 
 
 @pytest.mark.parametrize("part", range(10))
