@@ -91,7 +91,7 @@ def test_no_call_of_a_world_commits_what_breaks_its_contract():
 @pytest.mark.parametrize(
     ("place", "without"),
     [
-        ("gecko_graph.world.ladder.gate", lambda request: (request, None)),
+        ("gecko_graph.world.made.gate", lambda request: (request, None)),
         ("gecko_graph.world.commit._violations", lambda *_: []),
         ("gecko_graph.world.state_rules.StateRules.violations", lambda *_: []),
     ],

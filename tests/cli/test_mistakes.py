@@ -119,7 +119,7 @@ def test_the_help_of_run_names_every_knob_with_its_default(run, monkeypatch):
         (line,) = [line for line in out.splitlines() if line.startswith(f"  {name} ")]
         default = field.default
         if isinstance(default, tuple):
-            default = f"[{', '.join(default)}]"
+            default = f"[{', '.join(map(str, default))}]"
         shown = {"True": "true", "None": "null"}.get(str(default), str(default))
         assert line.endswith(f"({shown})"), line
 

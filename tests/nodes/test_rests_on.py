@@ -17,7 +17,7 @@ def step(number=1, **more):
 
 
 def marked(*steps):
-    verdict: Any = {}
+    verdict: Any = {"items": []}
     mark(verdict, steps)
     return verdict
 
