@@ -143,7 +143,7 @@ class Shape:
         return is_alike and (mine != {"array"} or theirs != {"array"} or self.item.may_be(other.item))
 
     def at(self, path: Iterable[str]) -> Shape:
-        """Return what stands at a path."""
+        """Return the value at a path."""
         found = self
         for name in path:
             found = found.fields[name]

@@ -1,6 +1,6 @@
 """A client that puts a role's questions to a decision model: yes or no, each with its probability.
 
-It is shown the part of the role's prompt that changes, and asked what stands there as questions. Langchain-core's
+It is shown the part of the role's prompt that changes, and the questions written in its file. Langchain-core's
 `BaseDecisionModel` and langchain-openai's `OpenAIDecisions` are known by their own classes, loaded with such a model.
 """
 

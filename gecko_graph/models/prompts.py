@@ -179,7 +179,7 @@ class Prompts:
         return self._bare[role]
 
     def questions(self, ask: Any) -> list[str]:
-        """Return what a decision model is asked in the place of a role's prompt, each with what stands for all."""
+        """Return the questions of a role's file for a decision model, each with the text that all of them share."""
         template = _environment().from_string(self._parts[ask.role].questions)
         first, *questions = template.render(ask.variables, ids=ask.ids).strip().splitlines()
         return [f"{each} {first}" for each in questions]

@@ -60,7 +60,7 @@ class Traced(NamedTuple):
 def trace(steps: Sequence[Step], sources: Sources, parameters_of: Callable[[str], JsonObject]) -> Traced:
     """Return where the arguments of the plan, and what the answer states, come from.
 
-    The state is searched only for what stands nowhere else; with it for what simulated results repeat of it.
+    The state is searched only for values that no other source holds, and for values that simulated results repeat.
     `parameters_of` is from a tool's name to its arguments' schema.
     """
     traced = _Trace(sources, parameters_of).run(steps)

@@ -6,7 +6,7 @@ value: {name: "{{ args.name }}", note: "by {{ args.user }}"}        # in any dep
 value: {for_each: state.orders.items(), as: [id, order], when: order.open, value: "{{ id }}"}
 value: {cases: [{when: args.all, value: []}, {value: "{{ item }}"}]}   # the first true one, else undefined
 value: {cases: [{when: known, value: 1}, {pass: not in the state}]}    # `pass`: the contract does not know
-value: {known: "{{ order }}", blank: {total: 0, lines: []}}            # `blank`: what stands where nothing is known
+value: {known: "{{ order }}", blank: {total: 0, lines: []}}            # `blank`: the values used for unknown members
 ```
 An object with the key `for_each` or `cases`, or with `blank` and perhaps `known`, is always one of these forms;
 `{{ {'cases': 1} }}` makes one that is data.

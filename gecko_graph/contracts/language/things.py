@@ -85,7 +85,7 @@ def _find(scope: Scope, keys: Sequence[str]) -> tuple[Any, int, bool]:
 
 
 def look(state: JsonObject, keys: Sequence[str]) -> tuple[Any, int, bool]:
-    """Return what stands on the way to a place, how many keys lead to it, and whether it is known that no more do."""
+    """Return the deepest value on a path, how many of its keys exist, and whether the next is known to be missing."""
     value: Any = state
     for depth, key in enumerate(keys):
         if not isinstance(value, dict) or key not in value:
