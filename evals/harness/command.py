@@ -28,7 +28,7 @@ from gecko_graph.state import ROLES, JsonObject, Role
 from .figures import Record
 from .journal import VERSION, Head, Journal, OtherCode, provenance
 from .options import OUT, SHARED, EvalError, Options, Planner
-from .report import Result, show, write_report
+from .report import Result, publish, show, write_report
 from .runner import Selection, repeated, run_cases, select, several
 from .suite import Suite
 
@@ -43,7 +43,7 @@ def run(kind: type[Suite], argv: Sequence[str], *, called: str) -> int:
         0; 1 where an expectation does not hold; 2 for a user's mistake; 130 where the user stopped it.
     """
     given = parser_of(kind, called).parse_args(argv)
-    command = mask(shlex.join(["python", "-m", "evals", called, *argv]))
+    command = mask(shlex.join(["python", "-m", "evals", called, *_without_page(argv)]))
     try:
         return _run(kind, given, command=command)
     except (EvalError, GeckoError) as mistake:
@@ -57,6 +57,15 @@ def run(kind: type[Suite], argv: Sequence[str], *, called: str) -> int:
         return INTERRUPTED
 
 
+def _without_page(argv: Sequence[str]) -> list[str]:
+    """Return the command without `--publish PAGE`: it says nothing of what was measured."""
+    kept = list(argv)
+    if "--publish" in kept:
+        at = kept.index("--publish")
+        del kept[at : at + 2]
+    return [each for each in kept if not each.startswith("--publish=")]
+
+
 def _run(kind: type[Suite], given: argparse.Namespace, *, command: str) -> int:
     options = options_of(kind, given)
     options.speakers()  # a model that cannot be built, or a missing file, is reported before anything runs
@@ -68,6 +77,8 @@ def _run(kind: type[Suite], given: argparse.Namespace, *, command: str) -> int:
     chosen = several(chosen, options.trials) if options.trials > 1 else chosen
     ran = measure(suite, chosen, given=given, command=command)
     write_report(ran, options.out)
+    if given.publish:
+        publish(ran, given.publish)
     show(ran, Console(), where=options.out / "report.md")
     return ran.exit_code
 
@@ -267,6 +278,7 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
     add("--at-once", type=_at_least(1), metavar="N", help=f"cases at once ({LIVE_AT_ONCE} with a live model)")
     add("--out", type=Path, metavar="DIR", help="folder of journal, summary and report (evals/out/SUITE-...)")
+    add("--publish", type=Path, metavar="PAGE", help="put the summary into this page, such as evals/reports/tau.md")
     add("--fresh", action="store_true", help="forget the finished cases and begin anew")
     add("--resume", action="store_true", help="go on with finished cases that ran with other code")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -146,6 +146,22 @@ def write_report(result: Result, folder: Path) -> None:
     summary = json.dumps(result.as_json(), ensure_ascii=False, indent=1)
     for name, text in (("report.md", told), ("summary.json", summary)):
         folder.joinpath(name).write_text(f"{text}\n", encoding="utf-8", errors="backslashreplace")
+
+
+def publish(result: Result, page: Path) -> None:
+    """Write the summary into a Markdown page, in the place of what the same command wrote there before.
+
+    The rest of the page is written by hand, and kept; a page that lacks the command gets it at its end.
+    """
+    begin, end = f"<!-- {result.command.replace('--', '- -')} -->", "<!-- end -->"
+    short = replace(result, notes=result.notes[:REASONS_SHOWN])
+    made = "\n".join([begin, *short.summary(), end, ""])
+    page.parent.mkdir(parents=True, exist_ok=True)
+    text = page.read_text(encoding="utf-8") if page.exists() else f"# {result.suite}\n"
+    before, found, after = text.partition(f"{begin}\n")
+    head = before if found else text.rstrip() + "\n\n"
+    told = head + made + after.partition(f"{end}\n")[2]
+    page.write_text(told, encoding="utf-8", errors="backslashreplace")
 
 
 def show(result: Result, console: Console, *, where: Path) -> None:

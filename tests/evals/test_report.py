@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import example, given
@@ -26,7 +27,7 @@ from evals.harness.figures import (
     significant,
 )
 from evals.harness.options import Options
-from evals.harness.report import Result, failures, format_rungs, one_line, show, write_report
+from evals.harness.report import Result, failures, format_rungs, one_line, publish, show, write_report
 from evals.harness.suite import Expectation, Suite, Summary, rehearsed
 
 NASTY = "</script><img src=x> & \u2028 \ud83e [red] a | b"
@@ -172,6 +173,18 @@ def test_the_report_is_plain_json_and_markdown_with_every_case(made, tmp_path):
     cases = text.splitlines()[-11:]
     assert [line.split(" | ")[2] for line in cases[:3]] == ["failed", "unreached", "done"]
     assert one_line("a | b\nc") == "a \\| b c"
+
+
+def test_a_page_keeps_what_was_written_by_hand(made, tmp_path):
+    page = tmp_path / "reports" / "nasty.md"
+    publish(made, page)
+    text = page.read_text()
+    assert text.startswith("# nasty\n")
+    page.write_text(text.replace("of 50 cases", "of 9,999 cases") + "\nNotes by hand.\n")
+    publish(made, page)
+    assert page.read_text() == f"{text}\nNotes by hand.\n"
+    publish(replace(made, command="python -m evals nasty --other"), page)
+    assert page.read_text().startswith(f"{text}\nNotes by hand.\n")
 
 
 def test_a_terminal_gets_drawn_tables_and_a_pipe_markdown(made, tmp_path):
