@@ -1,0 +1,151 @@
+"""Draws the four curves of RESULTS.md from the reports' tables: `python -m evals.curves`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log10
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+REPORTS = Path(__file__).with_name("reports")
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM, LINE = 640, 300, 56, 200, 44, 44, 15
+COLOURS = ("#2f6fde", "#d9622b", "#3a9a5b", "#8a5bc7")
+STYLE = """text { font: 12px sans-serif; fill: #333 } .title { font-size: 14px; font-weight: 600 }
+.grid { stroke: #ddd } @media (prefers-color-scheme: dark) { text { fill: #ddd } .grid { stroke: #444 } }"""
+
+Points = Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """One picture.
+
+    Args:
+        title: What it shows.
+        x: The name of the horizontal axis.
+        ticks: Marked values on both axes: `(value, label)`.
+        series: Points by the name that stands at the end of their line.
+        is_log: Both axes are logarithmic.
+    """
+
+    title: str
+    x: str
+    ticks: tuple[Sequence[tuple[float, str]], Sequence[tuple[float, str]]]
+    series: dict[str, Points]
+    is_log: bool = False
+
+    def place(self, x: float, y: float) -> tuple[float, float]:
+        """Return where a point stands in the picture."""
+        share = []
+        for value, ticks in ((x, self.ticks[0]), (y, self.ticks[1])):
+            low, high, at = ticks[0][0], ticks[-1][0], value
+            if self.is_log:
+                low, high, at = log10(low), log10(high), log10(at)
+            share.append((at - low) / (high - low))
+        return LEFT + share[0] * (WIDTH - LEFT - RIGHT), HEIGHT - BOTTOM - share[1] * (HEIGHT - TOP - BOTTOM)
+
+    def svg(self) -> str:
+        """Draw it."""
+        (across, up), first = self.ticks, (self.ticks[0][0][0], self.ticks[1][0][0])
+        end = self.place(across[-1][0], up[-1][0])[0]
+        parts = [f'<text class="title" x="{LEFT}" y="20">{escape(self.title)}</text>']
+        for value, label in up:
+            y = self.place(first[0], value)[1]
+            parts.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{end:.1f}"/>')
+            parts.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{escape(label)}</text>')
+        for value, label in across:
+            x = self.place(value, first[1])[0]
+            parts.append(f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{escape(label)}</text>')
+        parts.append(f'<text x="{LEFT}" y="{HEIGHT - 8}">{escape(self.x)}</text>')
+        names: list[tuple[float, str, str]] = []
+        for colour, (name, points) in zip(COLOURS, self.series.items(), strict=False):
+            placed = [self.place(*point) for point in points]
+            line = " ".join(f"{x:.1f},{y:.1f}" for x, y in placed)
+            parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>')
+            parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{colour}"/>' for x, y in placed]
+            names.append((placed[-1][1], name, colour))
+        free = float(HEIGHT)
+        for y, name, colour in sorted(names, reverse=True):
+            free = min(y + 4, free - LINE)
+            parts.append(f'<text x="{end + 10:.1f}" y="{free:.1f}" style="fill:{colour}">{escape(name)}</text>')
+        size = f'width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}"'
+        body = "\n".join(parts)
+        return f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">\n<style>{STYLE}</style>\n{body}\n</svg>\n'
+
+
+def rows(report: str, pattern: str) -> list[list[str]]:
+    """Return the cells of the table rows of a report that match a pattern.
+
+    Raises:
+        LookupError: None does.
+    """
+    lines = (REPORTS / f"{report}.md").read_text(encoding="utf-8").splitlines()
+    found = [[cell.strip() for cell in line.strip("| ").split("|")] for line in lines if re.match(pattern, line)]
+    if not found:
+        raise LookupError(f"{report}.md has no row {pattern}")
+    return found
+
+
+def number(cell: str) -> float:
+    """Return the first number of a cell."""
+    found = re.search(r"\d[\d,]*\.?\d*", cell)
+    return float(found[0].replace(",", "")) if found else 0.0
+
+
+PERCENT = [(0, "0 %"), (25, "25 %"), (50, "50 %"), (75, "75 %"), (100, "100 %")]
+
+
+def curves() -> dict[str, Curve]:
+    """Return the pictures by file name."""
+    retries = [(number(row[0]), number(row[1])) for row in rows("compare", r"\| \d retr")]
+    sizes = [list(map(number, row)) for row in rows("speed", r"\| 1(0|00|,000) \|(.* s \|){2}(.* MB \|){2}$")[:3]]
+    bands = [list(map(number, row)) for row in rows("policy", r"\| 10% \|")]
+    tools = {
+        "ours, held-out tasks": rows("retrieval", r"\| BFCL \| held out \| as shipped")[0],
+        "plain BM25": rows("retrieval", r"\| BFCL \| held out \| plain")[0],
+        "plain BM25, people's words": rows("retrieval", r"\| BFCL, people's turns \| held out \| plain")[0],
+        "ours, people's words": rows("retrieval", r"\| BFCL, people's turns \| held out \| as shipped \|")[0],
+    }
+    decades = [(0.01, "0.01"), (0.1, "0.1"), (1.0, "1"), (10.0, "10"), (100.0, "100")]
+    return {
+        "retries": Curve(
+            "Officially valid tasks, each first attempt spoilt (compare)",
+            "retries",
+            ([(n, str(n)) for n in range(4)], percents(100, 25)),
+            {"with state and feedback": retries},
+        ),
+        "cost": Curve(
+            "Cost of one attempt (speed)",
+            "tool calls",
+            ([*decades[3:], (1000.0, "1,000")], decades),
+            {"s of processor time": [(n, s) for n, s, *_ in sizes], "MB checkpointed": [(n[0], n[4]) for n in sizes]},
+            is_log=True,
+        ),
+        "risk": Curve(
+            "Wrong writes made by a risk model that errs at 10 % (policy --risk)",
+            "right writes that a person is asked about, by wider and wider bands",
+            (percents(80, 20), percents(12, 3)),
+            {
+                "risk model alone": [(row[6], row[4]) for row in bands],
+                "contracts, then risk model": [(row[11], row[9]) for row in bands],
+            },
+        ),
+        "retrieval": Curve(
+            "Right tools among the first k (retrieval)",
+            "k",
+            ([(1, "1"), (5, "5"), (10, "10")], percents(100, 25)),
+            {name: [(k, number(row[at])) for k, at in ((1, 3), (5, 4), (10, 5))] for name, row in tools.items()},
+        ),
+    }
+
+
+def percents(last: int, step: int) -> list[tuple[float, str]]:
+    """Return the ticks from 0 % to `last`."""
+    return [(value, f"{value} %") for value in range(0, last + 1, step)]
+
+
+if __name__ == "__main__":
+    for name, curve in curves().items():
+        (REPORTS / f"{name}.svg").write_text(curve.svg(), encoding="utf-8")
