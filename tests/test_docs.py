@@ -14,7 +14,6 @@ import pytest
 from evals.__main__ import SUITES
 from gecko_graph import GeckoContext, events
 from gecko_graph.cli import main
-from gecko_graph.cli.arguments import cli
 from gecko_graph.context import LADDER
 from gecko_graph.contracts.contract import Contract
 from gecko_graph.contracts.language.builtin import METHODS
@@ -97,7 +96,7 @@ def test_python_blocks_run(path, recorded, tmp_path, monkeypatch, capsys):
         pytest.importorskip("langchain")
     if any("from_mcp" in text for text in blocks(path, "python")):
         pytest.importorskip("mcp.server.mcpserver", reason="the extra `mcp` (2.x) is not installed")
-    if path.name == "retrieval.md":
+    if any("ToolIndex" in text for text in blocks(path, "python")):
         pytest.importorskip("bm25s", reason="the extra `retrieval` is not installed")
     write_files(path, tmp_path)
     monkeypatch.chdir(tmp_path)
@@ -144,13 +143,12 @@ def test_the_knobs_are_told_with_their_defaults():
 
 
 def test_what_can_be_added_is_documented():
-    """A new event, command or word of the contract language stands where users look for it."""
+    """A new event, rung or word of the contract language stands where users look for it."""
     words = [*FUNCTIONS, *METHODS]
     for names, page in (
         (get_args(events.EventType), "docs/langgraph.md"),
         (get_args(events.EventType), "gecko_graph/events.py"),
         (LADDER, "docs/python.md"),
-        (cli.commands, "docs/command-line.md"),
         (words, "docs/contracts.md"),
     ):
         text = (ROOT / page).read_text(encoding="utf-8")
@@ -158,10 +156,19 @@ def test_what_can_be_added_is_documented():
         assert [name for name in names if not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)] == [], page
 
 
+def anchors(page: Path) -> set[str]:
+    """The headings of a page, as links name them."""
+    text = BLOCK.sub("", page.read_text(encoding="utf-8"))
+    heads = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
 def test_links_lead_somewhere():
-    for path in DOCS:
-        for target in re.findall(r"\]\(([^)#:]+)\)", path.read_text(encoding="utf-8")):
-            assert (path.parent / target).exists(), f"{path.name}: {target}"
+    for path in [*DOCS, *ROOT.glob("evals/*.md"), *ROOT.glob("evals/reports/*.md"), *ROOT.glob("findings/*.md")]:
+        for target, anchor in re.findall(r"\]\(([^)#:]*)#?([^)]*?)\)", BLOCK.sub("", path.read_text(encoding="utf-8"))):
+            page = path.parent / target if target else path
+            assert page.exists(), f"{path.name}: {target}"
+            assert not anchor or anchor in anchors(page), f"{path.name}: {target}#{anchor}"
 
 
 def test_the_results_in_the_readme_are_what_a_terminal_shows(capsys, monkeypatch):
