@@ -171,6 +171,15 @@ def test_links_lead_somewhere():
             assert not anchor or anchor in anchors(page), f"{path.name}: {target}#{anchor}"
 
 
+def test_results_are_one_table_that_names_suites():
+    lines = (ROOT / "evals" / "RESULTS.md").read_text(encoding="utf-8").splitlines()
+    rows = [line.strip("| ").split(" | ") for line in lines if re.match(r"\| (?!claim|---)", line)]
+    assert len(rows) <= 45
+    for claim, figure, n, command, *_ in rows:
+        assert figure and n, claim
+        assert command.strip("`").split()[0] in SUITES, claim
+
+
 def test_the_results_in_the_readme_are_what_a_terminal_shows(capsys, monkeypatch):
     for name, value in {"FORCE_COLOR": "1", "NO_COLOR": "1", "TERM": "xterm", "COLUMNS": "140"}.items():
         monkeypatch.setenv(name, value)

@@ -109,7 +109,7 @@ SERVICES: Mapping[str, Installed] = {
         variables={"PHOENIX_HOST": "127.0.0.1", "PHOENIX_TELEMETRY_ENABLED": "false"},
     ),
 }  # fmt: skip
-"""The services; the versions are those that the figures in RESULTS.md were measured with."""
+"""The services; the versions are those that the figures in reports/living.md were measured with."""
 
 
 def install(name: str, folder: Path) -> Path:
