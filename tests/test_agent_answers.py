@@ -12,12 +12,14 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import tool
+from langgraph.callbacks import GraphCallbackHandler, GraphInterruptEvent
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Command, Send
 
 from evals.reality.killing import Fate, Killed, KillingSaver
 from gecko_graph import GeckoError, Models, Refused, RehearsalState, create_gecko_agent
+from gecko_graph.scenario import order_service, shipped
 from gecko_graph.testing import recorded
 from tests.test_agent import APPROVE, ITEMS, PLAN, TASK, Shop, answer, shop, thread
 
@@ -307,3 +309,25 @@ def test_what_another_process_is_calling_is_under_way_until_its_time_is_over(sho
     monkeypatch.setattr(claims.time, "time", lambda: later)
     assert "not known" in question(agent.invoke(None, thread()))["action_requests"][0]["description"]
     assert not shop.calls
+
+
+class PushApprovals(GraphCallbackHandler):
+    def __init__(self):
+        self.pushed = {}
+
+    def on_interrupt(self, event: GraphInterruptEvent):
+        if not event.checkpoint_ns:  # the outermost graph's
+            self.pushed |= {each.id: each.value for each in event.interrupts}
+
+
+def test_a_callback_pushes_the_question_and_its_answer_resumes_by_the_interrupts_id():
+    case, push = shipped("order"), PushApprovals()
+    config: Any = {"configurable": {"thread_id": "pushed"}, "callbacks": [push]}
+    with order_service() as service:
+        agent = create_gecko_agent(service.toolkit(), model=case.models(), checkpointer=InMemorySaver())
+        agent.invoke(case.inputs(), config)
+        ((interrupt_id, asked),) = push.pushed.items()
+        decisions = {"decisions": [{"type": "approve"} for _ in asked["action_requests"]]}
+        run = agent.invoke(Command(resume={interrupt_id: decisions}), config)
+        assert run["execution"]["status"] == "done"
+        assert run["task_state"] == service.state()
