@@ -101,12 +101,16 @@ def curves() -> dict[str, Curve]:
     """Return the pictures by file name."""
     retries = [(number(row[0]), number(row[1])) for row in rows("compare", r"\| \d retr")]
     sizes = [list(map(number, row)) for row in rows("speed", r"\| 1(0|00|,000) \|(.* s \|){2}(.* MB \|){2}$")[:3]]
-    bands = [list(map(number, row)) for row in rows("policy", r"\| 10% \|")]
+    alone, gated = (
+        [(number(row[7]), number(row[5])) for row in rows("policy", rf"\| 10% \| .* \| {by} \|")]
+        for by in ("the call alone", "with evidence")
+    )
+    tasks, turns = r"\| BFCL, all \| held out \| ", r"\| BFCL, people's turns, all \| held out \| "
     tools = {
-        "ours, held-out tasks": rows("retrieval", r"\| BFCL \| held out \| as shipped")[0],
-        "plain BM25": rows("retrieval", r"\| BFCL \| held out \| plain")[0],
-        "plain BM25, people's words": rows("retrieval", r"\| BFCL, people's turns \| held out \| plain")[0],
-        "ours, people's words": rows("retrieval", r"\| BFCL, people's turns \| held out \| as shipped \|")[0],
+        "ours, held-out tasks": rows("retrieval", tasks + "ToolIndex, weights chosen")[0],
+        "plain BM25": rows("retrieval", tasks + "bm25s")[0],
+        "plain BM25, people's words": rows("retrieval", turns + "bm25s")[0],
+        "ours, people's words": rows("retrieval", turns + "ToolIndex, weights chosen")[0],
     }
     decades = [(0.01, "0.01"), (0.1, "0.1"), (1.0, "1"), (10.0, "10"), (100.0, "100")]
     return {
@@ -127,10 +131,7 @@ def curves() -> dict[str, Curve]:
             "Wrong writes made by a risk model that errs at 10 % (policy --risk)",
             "right writes that a person is asked about, by wider and wider bands",
             (percents(80, 20), percents(12, 3)),
-            {
-                "risk model alone": [(row[6], row[4]) for row in bands],
-                "contracts, then risk model": [(row[11], row[9]) for row in bands],
-            },
+            {"risk model alone": alone, "contracts, then risk model": gated},
         ),
         "retrieval": Curve(
             "Right tools among the first k (retrieval)",
