@@ -15,6 +15,9 @@ attempt:  START ── begin ── planner ──(no calls)── END
                               ├─ validator ── simulator ── state_updater ─┐
                               └──────────────────▲────────(calls left)────┘
 ```
+
+The judge is a node of the outer graph, behind all attempts and the checklist of a superstep: the planner never waits
+for the checklist, and no join edge is needed.
 """
 
 from __future__ import annotations

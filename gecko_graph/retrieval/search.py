@@ -1,4 +1,8 @@
-"""ToolSearch: what the planner is shown of a toolkit too large to be shown, and its tool to search for more."""
+"""ToolSearch: what the planner is shown of a toolkit too large to be shown, and its tool to search for more.
+
+Tools are chosen once a turn and only appended to: attempts begin alike, and a prompt's prefix stays cached. The index
+never decides which tool may be called.
+"""
 
 from __future__ import annotations
 
