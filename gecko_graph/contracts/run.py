@@ -162,6 +162,7 @@ class ContractRun:
     `unclear` lists the requirements that `refusal` could not evaluate, with the reasons; `unknown` is why the contract
     does not know what the tool does, by `pass`: then they are in `skipped`. `status` is that of the weakest branch that
     the last answer or refusal rests on; `warned` are learned rules that the call breaks, and that refuse nothing.
+    A run leaves no reference cycle, which would keep its state alive.
     """
 
     def __init__(self, parts: Parts, scope: Scope) -> None:

@@ -119,6 +119,7 @@ async def run_turn(
         GeckoError: The factory or its agent cannot be used.
         Exception: Whatever the agent raises.
     """
+    # the world answers under these: the agent's listener would count its replies as the agent's, and wait for itself
     desk.config = {"callbacks": (var_child_runnable_config.get() or {}).get("callbacks")}
     var_child_runnable_config.set(desk.config)
     tools = desk.tools()

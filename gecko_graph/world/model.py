@@ -105,7 +105,10 @@ def _ask_simulator(request: RungRequest, shown: View, problem: str) -> Ask:
 
 
 def _variables(request: RungRequest, shown: View, problem: str) -> dict[str, str]:
-    """Return what every question about a call shows: the call, a view of the state, what is real, what is supposed."""
+    """Return what every question about a call shows: the call, a view of the state, what is real, what is supposed.
+
+    Never the task: a simulator that is shown it confirms what the user claims.
+    """
     call = request.call
     some: Any = {"call": call, "state": request.state, "budget": request.context.view_chars // 2}
     return {
