@@ -1,6 +1,6 @@
 """Whether a value fits a schema, told by `jsonschema-rs`, where it is known to agree with `rules`.
 
-It reads the schema as it stands, but for keywords that are left to our own functions. Where the two may differ, or where
+It reads the schema as written, but for keywords that are left to our own functions. Where the two may differ, or where
 the work could grow faster than the value, there is no test, and the reference answers; so it does without the extra
 `fast`.
 """

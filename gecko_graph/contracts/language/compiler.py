@@ -210,7 +210,7 @@ class _Compiler:
         runs, left = list[Run](), node.left
         for op, right in zip(node.ops, node.comparators, strict=True):
             if isinstance(op, ast.Is | ast.IsNot) and getattr(right, "value", right) is not None:
-                raise SyntaxFault(explain_is(left, isinstance(op, ast.IsNot), right))
+                raise SyntaxFault(explain_is(right))
             runs.append(self.apply(OPERATORS[type(op)], [left, right], is_lenient=True))
             left = right
         return runs[0] if len(runs) == 1 else _chain(runs)
