@@ -188,16 +188,14 @@ def build_call_messages(steps: Sequence[Step], *, task: str, budget: int) -> lis
 
 def keep_recent(messages: Sequence[AnyMessage], *, budget: int) -> list[AnyMessage]:
     """Return the latest messages that fit `budget` characters, from a human turn on: calls keep their results."""
-    sizes = [_size(message) for message in messages]
+    sizes = [
+        len(text_of(each)) + (len(str(each.tool_calls)) if isinstance(each, AIMessage) else 0) for each in messages
+    ]
     if sum(sizes) <= budget:
         return list(messages)
     turns = [index for index, message in enumerate(messages) if isinstance(message, HumanMessage)]
     fitting = [index for index in turns if sum(sizes[index:]) <= budget]
     return list(messages[(fitting or turns[-1:] or [0])[0] :])
-
-
-def _size(message: AnyMessage) -> int:
-    return len(text_of(message)) + (len(str(message.tool_calls)) if isinstance(message, AIMessage) else 0)
 
 
 def drop_unpaired(messages: Sequence[AnyMessage]) -> list[AnyMessage]:

@@ -54,12 +54,13 @@ def compile_quick(schema: Any, follow: Callable[[str], Any]) -> Test | None:
     try:
         from jsonschema_rs import Draft202012Validator  # 15 MB: an extra, so that the core stays small
 
+        outside: Any = follow  # which fetches nothing
         work, root = _Nodes(schema, follow).find_work(), follow("#")
         if root is not schema:
             schema = {**{key: root[key] for key in _DEFINITIONS if key in root}, "allOf": [schema]}
         if find_non_json(schema):
             return None
-        return Test(Draft202012Validator(schema, keywords=_KEYWORDS, retriever=follow), work, schema)
+        return Test(Draft202012Validator(schema, keywords=_KEYWORDS, retriever=outside), work, schema)
     except (ImportError, Unsure, Unresolvable, ValueError, TypeError, AttributeError, LookupError, RecursionError):
         return None
 

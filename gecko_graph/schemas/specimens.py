@@ -233,7 +233,7 @@ def make_numbers(flat: JsonObject, dice: Dice, *, name: str, whole: bool) -> Ite
         yield from (int(str(_vary(str(value), dice))) for value in shown if isinstance(value, int))
     yield from shown
     low, high = _bounds(flat, whole=whole)
-    start, stop = _likely(flat, name)
+    start, stop = map(Fraction, (100_000, 999_999) if is_identifier(name) else (1, 100))
     if stop < low or start > high:  # beside the nearer bound
         start, stop = (low, low + 100) if stop < low else (high - 100, high)
     start, stop = max(start, low), min(stop, high)
@@ -258,12 +258,6 @@ def _bounds(flat: JsonObject, *, whole: bool) -> tuple[Fraction, Fraction]:
     high = min(highs) if highs else max(edge, low + _FAR) if low > edge else edge
     low += whole and low == flat.get("exclusiveMinimum")
     return low, high - (whole and high == flat.get("exclusiveMaximum"))
-
-
-def _likely(flat: JsonObject, name: str) -> tuple[Fraction, Fraction]:
-    if is_identifier(name):
-        return Fraction(100_000), Fraction(999_999)
-    return Fraction(1), Fraction(100)
 
 
 COMPOSED = vocabulary("$ref $dynamicRef allOf anyOf oneOf dependentSchemas")

@@ -142,12 +142,9 @@ def as_answer(value: Any) -> Answer:
     is_refused = refuses(status_of(value)) or REFUSED.items() <= value.additional_kwargs.items()
     is_unsent = "http" in value.additional_kwargs and status_of(value) is None
     more: JsonObject = {"undecided": True} if is_unsent else {}
-    return Answer("error", result, [], retry_after_of(value), is_refused, more=more)
-
-
-def retry_after_of(message: ToolMessage) -> float | None:
-    """Return the seconds after which an HTTP tool may be called again; None where that is of no use."""
-    return float(message.additional_kwargs["http"].get("retry_after") or 0) if status_of(message) in TRY_AGAIN else None
+    again = status_of(value) in TRY_AGAIN
+    retry_after = float(value.additional_kwargs["http"].get("retry_after") or 0) if again else None
+    return Answer("error", result, [], retry_after, is_refused, more=more)
 
 
 def status_of(message: ToolMessage) -> Any:

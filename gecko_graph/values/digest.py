@@ -59,7 +59,7 @@ def pack(document: Json) -> bytes:
 
 def unpack(packed: bytes) -> Json:
     """Return the document that `pack` has encoded."""
-    return ormsgpack.unpackb(packed, ext_hook=_unpack_int)
+    return ormsgpack.unpackb(packed, ext_hook=lambda _, data: int(data, 16))
 
 
 def check_json(document: object, *, what: str) -> None:
@@ -138,10 +138,6 @@ def _pack_int(value: object) -> ormsgpack.Ext:
     if not isinstance(value, int):
         raise TypeError(f"{type(value).__name__} is not JSON")
     return ormsgpack.Ext(_BIG_INT, hex(value).encode())
-
-
-def _unpack_int(tag: int, data: bytes) -> int:
-    return int(data, 16)
 
 
 def _unsigned_zero(value: Json) -> Json:
