@@ -74,7 +74,9 @@ def review(
         own = {"gecko": {"calls": [data[call["id"]] for call in calls]}}
         claims = yield from find_claims(state["messages"], home)
         body, _, last = first.rpartition("\n")
-        first = f"{done_before(state)}{body}{unsupported(state)}\n{last}"
+        done = "\n".join(tell_calls([*state["unreported"], *state["journal"]]))
+        before = f"Already, for real:\n{fence(done)}\n\n" if done else ""
+        first = f"{before}{body}{unsupported(state)}\n{last}"
         told, allowed = [first, *others], [*map(policy.allowed, names)]
         needs_id = policy.needs_id
         decisions = yield from ask_person(calls, told, toolkit, claims, allowed=allowed, needs_id=needs_id, more=own)
@@ -96,12 +98,6 @@ def review(
     again = finish_preview(renewed, now, toolkit=toolkit, policy=policy)
     again = yield from add_undo(again, now, finder, scope.context.undo_s)
     return {"preview": again, "approval": None, "next_rehearsal_reason": "edited"}
-
-
-def done_before(state: AgentState) -> str:
-    """Return what was really done already, in this turn or in earlier ones that have no answer, for the person."""
-    lines = tell_calls([*state["unreported"], *state["journal"]])
-    return "Already, for real:\n{}\n\n".format(fence("\n".join(lines))) if lines else ""
 
 
 def unsupported(state: AgentState) -> str:

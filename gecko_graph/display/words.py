@@ -93,11 +93,8 @@ def clean(text: str, *, lines: bool = False) -> str:
     if not lines:
         text = text.replace("\n", " ⏎ ")
     text = _STRAY_JOINERS.sub(lambda found: _visible(found[0]), text)  # rich cannot measure a line that begins with one
-    return "".join(char if _is_safe(char) else _visible(char) for char in text)
-
-
-def _is_safe(char: str) -> bool:
-    return char == "\n" or char in _JOINERS or unicodedata.category(char) not in _UNSAFE
+    safe = {char for char in {*text} if char in _JOINERS + "\n" or unicodedata.category(char) not in _UNSAFE}
+    return "".join(char if char in safe else _visible(char) for char in text)
 
 
 def _visible(char: str) -> str:

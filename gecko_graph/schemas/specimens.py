@@ -268,14 +268,10 @@ _HINTS: Mapping[str, frozenset[str]] = {
     "string": vocabulary("pattern minLength maxLength format"),
     "number": vocabulary("minimum maximum exclusiveMinimum exclusiveMaximum multipleOf"),
 }
-_CHECKED_AFTERWARDS = COMPOSED | vocabulary(
+CHECKED_AFTERWARDS = COMPOSED | vocabulary(
     "not if contains propertyNames dependentRequired unevaluatedItems unevaluatedProperties patternProperties"
 )
-
-
-def is_composed(schema: Any) -> bool:
-    """Return whether a value made for the flattened schema must still be checked against the schema itself."""
-    return isinstance(schema, dict) and not schema.keys().isdisjoint(_CHECKED_AFTERWARDS)
+"""Keywords of which a value made for the flattened schema must still be checked against the schema itself."""
 
 
 def list_types(flat: JsonObject) -> list[str]:

@@ -17,7 +17,6 @@ from .measures import (
     call,
     compare_tables,
     find_added,
-    find_changed,
     is_same,
     is_same_change,
     judge_answer,
@@ -206,7 +205,7 @@ class Constraint:
             case "removal":
                 return find_added(before, table)
             case "update":
-                return find_changed(table, before)
+                return subtract(table, before) if len(table) == len(before) else None
             case "includes":
                 return subtract(table, before)
             case "lacks":
