@@ -38,6 +38,11 @@ def phrase(words: Sequence[str]) -> re.Pattern[str]:
     return re.compile(rf"\b(?:{'|'.join(words)})\b", re.I)
 
 
+def pattern(name: str) -> re.Pattern[str]:
+    """Return a pattern, whose parts stand one after the other."""
+    return re.compile("".join(WORDS["patterns"][name]), re.I)
+
+
 def set_of(name: str) -> frozenset[str]:
     """Return the words of a table."""
     return frozenset(WORDS[name].split())

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from ...values.quantities import Figure, find_figures, has_numeral, is_said, is_same, may_say, spell_figures
 from ...values.statements import Clause, read_clauses, split_sentences
-from ...values.words import WORDS, phrase
+from ...values.words import WORDS, pattern, phrase
 from .comparison import BARE, Comparison
 from .questions import Judged, Verdict, judge_question
 
@@ -21,10 +21,7 @@ Kind: TypeAlias = Literal["says", "denies", "asks"]
 _TAKEN_BACK = phrase(WORDS["phrases"]["taken_back"])
 _NEGATIVE = phrase(WORDS["phrases"]["negative"])
 """What may be meant as a denial: more than denies anything."""
-_OF_THEM = re.compile(
-    r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|\d+) (?:out )?of\b|\b(?:end|start|begin)s? (?:in|with)\b",
-    re.I,
-)
+_OF_THEM = pattern("of_them")
 """What may be said by telling each, or all: `Ann and Bob came, Cid did not`, 555-0177 for a number that ends in 77."""
 
 

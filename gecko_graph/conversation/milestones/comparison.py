@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from ...values.quantities import Figure, find_figures, is_given, is_said, is_same, rivals_of, spell_figures, word_before
 from ...values.statements import Clause, has_happened, is_crossed, nouns_of, read_clauses
-from ...values.words import IMPLIED, KIN, PLACES, PREDICATES, WORDS, phrase, topic_of
+from ...values.words import IMPLIED, KIN, PLACES, PREDICATES, WORDS, pattern, phrase, topic_of
 
 _MODAL = re.compile(r"\b(?:can|could|may|might|must|will|should|possible|allowed|is going to)\b", re.I)
 _PAST = re.compile(r"\b(?:was|were|been)\b", re.I)
@@ -23,9 +23,7 @@ _WAS = re.compile(r"\b(?:was|were|had)\b", re.I)
 _ALREADY = re.compile(r"\balready\b(?<!have already)(?<!'ve already)", re.I)
 _NOW = re.compile(r"\b(?:now|new|is (?:set|scheduled|planned) (?:for|to|at))\b", re.I)
 STILL = phrase(WORDS["phrases"]["still"])
-_PRONOUN = re.compile(
-    r"(?:and |so |but |as )?(?:it|they|this|that|these|both|which|she|he|those|the (?:\w+ )?ones?)\b", re.I
-)
+_PRONOUN = pattern("pronoun")
 _SUBJECT = re.compile(r"(?:the|an?|any) ([a-z]+) (?:is|was|were|are|has|have|can|may|could|will|[a-z]+s)\b", re.I)
 _SEVERAL = re.compile(r"\b(?:and|but|or|both|not|other|except)\b", re.I)
 BARE = re.compile(r"(?:and |so )?(?:it|that|this|there|you|they|he|she)\b", re.I)
