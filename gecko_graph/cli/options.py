@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Callable
 from functools import reduce
 from importlib import import_module
+from pathlib import Path
 from types import SimpleNamespace as Options
 from typing import Any, get_args
 
@@ -40,11 +41,16 @@ def _format_interruption(command: str, words: list[str], given: dict[str, Any], 
 
 
 class Command(click.Command):
-    """A command whose epilog may hold lists: a title, and below it indented lines of a term and a text."""
+    """A command whose examples and notes stand in `epilogs.md`, below its words.
+
+    There a list is a title, and below it indented lines of a term and a text.
+    """
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the epilog: lists keep their columns, other paragraphs are wrapped."""
-        for paragraph in filter(None, (self.epilog or "").strip().split("\n\n")):
+        epilogs = Path(__file__).with_name("epilogs.md").read_text(encoding="utf-8")
+        _, _, rest = epilogs.partition(f"# {ctx.command_path}\n")
+        for paragraph in filter(None, rest.partition("\n# ")[0].strip().split("\n\n")):
             title, *lines = paragraph.splitlines()
             if not lines or not lines[0].startswith(("  ", "{")):
                 formatter.write_paragraph()
