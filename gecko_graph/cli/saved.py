@@ -244,7 +244,7 @@ def read_turns(saver: BaseCheckpointSaver[str], thread: str) -> Iterator[SavedTu
 def _readers() -> list[Gecko]:
     """Return the graphs that only read checkpoints, of an agent and of a rehearsal; they do not depend on tools."""
     tools, model = Toolkit([ToolSpec(name="none", real=dict)]), RecordedModel()
-    readers = [create_gecko_agent(tools, model=model), create_gecko(tools, model=model)]
+    readers: list[Any] = [create_gecko_agent(tools, model=model), create_gecko(tools, model=model)]
     for reader in readers:
         reader.nodes[START].mapper = None  # another graph's input may have other keys
     return readers
