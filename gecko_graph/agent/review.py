@@ -12,7 +12,7 @@ from ..models.formatting import cut, format_call, format_json, format_steps
 from ..models.node import NodeScope
 from ..real.bindings import fill
 from ..real.claims import find_claims, tell_calls, unmade_entry
-from ..real.decisions import Decision, ask_person, read_words
+from ..real.decisions import Decision, ask_person
 from ..real.description import describe_calls
 from ..real.home import Home
 from ..real.policy import ReviewPolicy
@@ -20,6 +20,7 @@ from ..real.preview import add_undo, apply_prediction, fence, finish_preview, pr
 from ..state import VERSION, Call, Json, Patch, Step
 from ..tools import Toolkit
 from ..values.difference import json_equal
+from ..values.digest import open_json
 from ..values.patch import apply_fitting, pointer
 from ..values.places import path_tokens, value_at
 from ..world.records import Ambiguous, PlannedCall
@@ -111,7 +112,7 @@ def unsupported(state: AgentState) -> str:
 def apply_decision(planned: PlannedCall, decision: Decision | None, toolkit: Toolkit) -> PlannedCall:
     """Return a call as it was decided; what an edit has changed rests on nothing but the person."""
     if decision and decision["type"] == "respond":
-        return {**planned, "answered": read_words(decision["message"])}
+        return {**planned, "answered": open_json(decision["message"])}
     if not decision or decision["type"] != "edit":
         return planned
     old, edited, records = planned["call"], decision["edited_action"], cast("dict[str, Any]", planned)

@@ -62,6 +62,18 @@ def unpack(packed: bytes) -> Json:
     return ormsgpack.unpackb(packed, ext_hook=lambda _, data: int(data, 16))
 
 
+def open_json(value: Json) -> Json:
+    """Return the JSON object or list that a text holds, where it can be stored; else what is given."""
+    if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
+        return value
+    try:
+        opened: Json = json.loads(value)
+        check_json(opened, what="the value")
+    except (ValueError, RecursionError):
+        return value
+    return opened
+
+
 def check_json(document: object, *, what: str) -> None:
     """Check that a value is JSON that a checkpoint can store; `what` it is stands in the message.
 
