@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 import click
 
 from .. import __version__
 from .data_arguments import data
-from .options import FILE, Commands, choice, complete_examples, html, json, model, role_model, run_command
+from .options import FILE, Commands, choice, complete_examples, html, json, model, role_model
 
 COMPLETION_VARIABLE = "_GECKO_GRAPH_COMPLETE"
 
@@ -24,17 +23,16 @@ def cli() -> None:
     """
 
 
-@cli.command()
+@cli.command(module="running")
 @click.argument("name", required=False, shell_complete=complete_examples)
 @click.option("--yes", is_flag=True, help="Of the example `order`: approve the plan without asking.")
 @click.option("--list", is_flag=True, help="List the examples and where their files lie.")
 @html
-def demo(**given: Any) -> int:
+def demo() -> None:
     """Run an example, without a key or a network."""
-    return run_command("running", given)
 
 
-@cli.command()
+@cli.command(module="running")
 @click.argument("file", type=FILE, required=False)
 @click.option("--allow-outside", is_flag=True, help="Read tools outside the scenario's folder, too.")
 @click.option("--task", metavar="TEXT", help="What the user wants, in place of a scenario: FILE holds the tools.")
@@ -57,40 +55,37 @@ def demo(**given: Any) -> int:
 @click.option("--reads", type=click.Choice(["simulated", "real"]), help="real: make reads for real while rehearsing.")
 @click.option("--yes", is_flag=True, help="Approve without asking a plan that rests on nothing made up.")
 @click.option("--no-derive", is_flag=True, help="Of a --task: derive no state from the document alone.")
-def run(**given: Any) -> int:
+def run() -> None:
     """Rehearse a scenario, or a task with tools."""
-    return run_command("running", given)
 
 
-@cli.command()
+@cli.command(module="running")
 @click.argument("file", type=FILE)
 @click.argument("thread")
 @click.option("--yes", is_flag=True, help="Approve the plan without asking.")
-def do(**given: Any) -> int:
+def do() -> None:
     """Carry out a saved run for real.
 
     What was rehearsed and approved is done, each call once: THREAD of the FILE of --save.
     """
-    return run_command("running", given)
 
 
-@cli.command()
+@cli.command(module="running")
 @click.argument("file", type=FILE)
 @click.argument("thread")
 @click.option("--yes", is_flag=True, help="Approve the plan without asking.")
-def undo(**given: Any) -> int:
+def undo() -> None:
     """Undo what a saved run has really done.
 
     Calls that take its last changes back are searched for, shown, and made once you approve: THREAD of the FILE of
     --save.
     """
-    return run_command("running", given)
 
 
 _agent = "module:factory (from tools to an agent), provider:name, or a server's address."
 
 
-@cli.command()
+@cli.command(module="test")
 @click.argument("cases", type=FILE, nargs=-1, required=True)
 @click.option("--agent", metavar="AGENT", required=True, help=_agent)
 @click.option("--user-model", metavar="NAME", help="provider:name that plays the users, in place of scripts.")
@@ -104,15 +99,14 @@ _agent = "module:factory (from tools to an agent), provider:name, or a server's 
 @click.option("--save", metavar="FILE", type=FILE, help="Keep finished conversations, one JSON a line.")
 @html
 @json
-def test(**given: Any) -> int:
+def test() -> None:
     """Test an agent with simulated users and tools.
 
     CASES are scenarios with a user, or folders of *.gecko.yaml. --model audits the users.
     """
-    return run_command("test", given)
 
 
-@cli.command("new-case")
+@cli.command("new-case", module="new_case")
 @click.argument("tools", type=FILE)
 @click.option("--agent", metavar="AGENT", help=_agent)
 @click.option("--user-model", metavar="NAME", help="provider:name that plays the user, in place of you.")
@@ -122,40 +116,37 @@ def test(**given: Any) -> int:
 @click.option("--from", "source", metavar="FILE", type=FILE, help="A case whose lines are said again, or saved runs.")
 @click.option("--thread", metavar="NAME", help="Which saved run (the last one).")
 @click.option("-o", "output", metavar="FILE", type=FILE, help="The case, NAME.gecko.yaml (named by what is wanted).")
-def new_case(**given: Any) -> int:
+def new_case() -> None:
     """Make a case of one conversation that went well.
 
     TOOLS are module:NAME (a list of tools, or a Toolkit), an OpenAPI document, or a file of function descriptions.
     """
-    return run_command("new_case", given)
 
 
-@cli.command()
+@cli.command(module="tools")
 @click.argument("spec", type=FILE)
 @click.option("--state", metavar="FILE", type=FILE, help="An example of the task state: examine every contract on it.")
 @choice
-def tools(**given: Any) -> int:
+def tools() -> None:
     """Show tools, and what their source does not define.
 
     SPEC is an OpenAPI document, a file of function descriptions, or module:NAME.
     """
-    return run_command("tools", given)
 
 
-@cli.command()
+@cli.command(module="tools")
 @click.argument("source", metavar="IN", type=FILE)
 @click.option("-o", "output", metavar="OUT", type=FILE, default="-", help="A .json or .yaml file (-: stdout).")
 @choice
 @model
-def convert(**given: Any) -> int:
+def convert() -> None:
     """Write tools as an OpenAPI 3.1 document.
 
     IN is a file of function descriptions, or an OpenAPI document.
     """
-    return run_command("tools", given)
 
 
-@cli.command()
+@cli.command(module="learn")
 @click.argument("spec", type=FILE, required=False)
 @click.argument("rows", type=FILE, nargs=-1)
 @click.option("-o", "output", metavar="FILE", type=FILE, help="The contracts, NAME.contracts.yaml.")
@@ -169,15 +160,14 @@ def convert(**given: Any) -> int:
 @click.option("--accept", metavar="ID", multiple=True, help="Of --review: accept without asking (repeatable).")
 @click.option("--drop", metavar="ID", multiple=True, help="Of --review: drop without asking (repeatable).")
 @click.option("--html", metavar="FILE", type=FILE, help="Of --review: write the proposals as a page.")
-def learn(**given: Any) -> int:
+def learn() -> None:
     """Learn contracts from rows of real calls; written ones are held beside them."""
-    return run_command("learn", given)
 
 
 cli.add_command(data)
 
 
-@cli.command()
+@cli.command(module="serve")
 @click.argument("spec", type=FILE, required=False)
 @click.option("--state", metavar="FILE", type=FILE, help="The task state that a session begins in.")
 @click.option("--scenario", metavar="FILE", type=FILE, help="A scenario: its tools, state and milestones.")
@@ -206,38 +196,35 @@ cli.add_command(data)
 @click.option("--proxy", metavar="SERVER", help="An MCP server's address or command, in place of SPEC.")
 @click.option("--open", "opened", metavar="NAME", multiple=True, help="With --proxy: a read that is made (repeatable).")
 @click.option("--no-derive", is_flag=True, help="Derive no state from the document alone.")
-def serve(**given: Any) -> int:
+def serve() -> None:
     """Serve tools as an environment of isolated sessions, over HTTP and MCP.
 
     SPEC is an OpenAPI document, a file of function descriptions, or module:TOOLS.
     """
-    return run_command("serve", given)
 
 
-@cli.command()
+@cli.command(module="tools")
 @click.argument("spec", type=FILE)
 @click.option("-o", "output", metavar="OUT", type=FILE, default="-", help="A .json or .yaml file (-: stdout).")
 @click.option("--state", metavar="FILE", type=FILE, help="A task state, whose keys the contracts take.")
 @choice
-def derive(**given: Any) -> int:
+def derive() -> None:
     """Derive from a document what its operations do to a state, as contracts.
 
     What each operation was taken for, and why, goes to the standard error.
     """
-    return run_command("tools", given)
 
 
-@cli.command()
+@cli.command(module="saved")
 @click.argument("file", type=FILE)
 @click.argument("thread", required=False)
 @click.option("--blame", metavar="PATH", help="Say which call a value of the state comes from: /orders/7.")
 @html
-def history(**given: Any) -> int:
+def history() -> None:
     """Show a saved run's attempts, steps and state changes.
 
     THREAD is the run's name in the FILE of --save; without it all are listed. The file is only read.
     """
-    return run_command("saved", given)
 
 
 @cli.command()

@@ -268,7 +268,8 @@ class _Derivation:
         told = [_drop_title(value) for value in needed] if asks_to_know(asked) else []
         kind = "agrees" if told else "answers"
         claims = [{kind: text.strip()}] if any(map(str.isalnum, text)) else []
-        parts = (("mentions", told), ("seen", seen if told or not self._writes_in(turn) else []), ("claims", claims))
+        seen = seen if told or not any(number - 1 in turn for number in self._changers) else []
+        parts = (("mentions", told), ("seen", seen), ("claims", claims))
         return {key: values for key, values in parts if values}, taken, used if told else set()
 
     def _is_seen(self, message: AnyMessage, until: int) -> bool:
@@ -280,9 +281,6 @@ class _Derivation:
         counted = [number for result in real for number in list_lengths(result)]
         computed = find_computed(find_statements(text_of(message)), [*self._user_texts, *real, *counted])
         return len(self._grounded) == len(self._log) and not computed
-
-    def _writes_in(self, turn: range) -> bool:
-        return any(number - 1 in turn for number in self._changers)
 
     def _read_until(self, last: int, *, grounded: bool = False) -> dict[int, Json]:
         """Return the results of reads up to a step, by number; only those that rest on nothing made up if asked."""

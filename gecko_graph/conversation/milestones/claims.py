@@ -123,14 +123,10 @@ def _by_other_figure(part: Comparison) -> _Read | None:
                 return _Read("replaced", clause.text, f"{wanted.text} was to be said, not {rivals[0].text}")
         none = not find_figures(part.answer) and any(each.negative for each in part.stated)
         new = wanted in part.new and not may_say(wanted, part.asked)
-        if new and (none or wanted.kind != "number" or _is_special(wanted)):
+        value = wanted.value or 0
+        if new and (none or wanted.kind != "number" or value > 12 or value % 1):  # small ones stand in any text
             return _Read("absent", "", f"{wanted.text} is not said")
     return None
-
-
-def _is_special(figure: Figure) -> bool:
-    """Return whether a number is none of those that stand in any text."""
-    return (figure.value or 0) > 12 or bool((figure.value or 0) % 1)
 
 
 def _find_alternative(part: Comparison, wanted: Figure) -> str:

@@ -64,15 +64,12 @@ def judge_question(claim: str, answer: str, asked: str) -> Judged:
     slot, other = _slot_of(claim), _slot_of(asking[0])
     alike = any({slot, other} <= group for group in _ALIKE)
     which = slot in ("time", "duration", "amount", "place", "heat", "size") and _WHICH.search(asking[0])
-    if len(asking) == 1 and not slot and other in ("time", "heat", "size") and not _names_any(claim, asking[0], answer):
+    named = _topics(_SLOT_WORDS.sub(" ", claim)) & (_topics(asking[0]) | _topics(answer))
+    if len(asking) == 1 and not slot and other in ("time", "heat", "size") and not named:
         return Judged("broken", asking[0], "something else is asked")
     if len(asking) == 1 and slot and ((other and not alike) or which) and not _SLOT[slot].search(asking[0]):
         return Judged("broken", asking[0], "something else is asked")
     return Judged("unsure", asking[0])
-
-
-def _names_any(claim: str, sentence: str, answer: str) -> bool:
-    return bool(_topics(_SLOT_WORDS.sub(" ", claim)) & (_topics(sentence) | _topics(answer)))
 
 
 def _asks_which(claim: str, sentence: str, answer: str, asked: str) -> bool:
