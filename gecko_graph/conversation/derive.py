@@ -265,7 +265,8 @@ class _Derivation:
         real = self._read_until(turn.stop, grounded=True).values()
         seen = [value for value in needed if mentions([*real], value, {}) == 1.0]
         used = {at for at, result in self._read.items() if any(mentions(result, value, {}) == 1.0 for value in seen)}
-        told = [_drop_title(value) for value in needed] if asks_to_know(asked) else []
+        plain = [_TITLE.sub("", value) if isinstance(value, str) else value for value in needed]
+        told = plain if asks_to_know(asked) else []
         kind = "agrees" if told else "answers"
         claims = [{kind: text.strip()}] if any(map(str.isalnum, text)) else []
         seen = seen if told or not any(number - 1 in turn for number in self._changers) else []
@@ -334,10 +335,6 @@ class _Derivation:
             state.append({"at": change.at, kind: rows, **_used(self._choose_measures(change), rows)})
         rest = REST + ", ".join([*(change.at for change in changes), *sorted(free), *UNWATCHED])
         return {"id": "end", "after": [], "last": True, "state": state, "unchanged": [rest]}
-
-
-def _drop_title(value: Json) -> Json:
-    return _TITLE.sub("", value) if isinstance(value, str) else value
 
 
 def _is_elsewhere(one: Step, other: Step) -> bool:

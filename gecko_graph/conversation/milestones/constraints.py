@@ -178,13 +178,8 @@ class Constraint:
             elif column == "claims" and column in row:
                 yield from _explain_claims(row[column], target)
             elif self.table in (MESSAGE, SEEN):
-                part = (
-                    "seen"
-                    if column == "texts"
-                    else "mentions"
-                    if column == "content" and isinstance(target, list)
-                    else column
-                )
+                content = "mentions" if isinstance(target, list) else "content"
+                part = {"texts": "seen", "content": content}.get(column, column)
                 yield _miss(part, "", target, None if part == "seen" else row.get(column), similarity)
             else:
                 yield _miss("column", f"{_path(self.table)}/{column}", target, row.get(column), similarity)
