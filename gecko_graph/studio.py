@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig, RunnableLambda
@@ -29,7 +29,7 @@ from .create import create_gecko
 from .errors import ModelError, ScenarioError, ToolkitError
 from .graph import Gecko
 from .models.factory import Models
-from .models.node import NodeFunction, NodeScope
+from .models.node import NodeScope
 from .models.recorded import RecordedModel, as_needs
 from .nodes.bootstrapper import bootstrapper
 from .scenario import Scenario, order_service, shipped
@@ -113,15 +113,12 @@ def play(
 ) -> Gecko:
     """Return the scenario's graph for a form: a message alone starts from the scenario's state and checklist."""
     toolkit = scenario.tools
-    filled = {"bootstrapper": _filled(partial(bootstrapper, toolkit=toolkit), scenario, recorded=recorded)}
-    return compose(toolkit, models=models, default=scenario.limits, replace=filled)
 
-
-def _filled(node: NodeFunction, scenario: Scenario, *, recorded: bool) -> NodeFunction:
     def fill(state: GeckoState, scope: NodeScope) -> Any:
-        return node(_fill(state, scenario, recorded=recorded), scope)
+        filled: Any = _fill(state, scenario, recorded=recorded)
+        return bootstrapper(filled, scope, toolkit=toolkit)
 
-    return fill
+    return compose(toolkit, models=models, default=scenario.limits, replace={"bootstrapper": fill})
 
 
 def _fill(state: GeckoState | AgentChannels, scenario: Scenario, *, recorded: bool) -> dict[str, Any]:

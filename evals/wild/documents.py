@@ -26,12 +26,12 @@ from gecko_graph.schemas.complaints import find_complaints, find_faults
 from gecko_graph.schemas.made_up import Impossible, make_value
 from gecko_graph.schemas.subschemas import DATA
 from gecko_graph.state import Json, JsonObject
-from gecko_graph.tools.openapi.arguments import open_json
 from gecko_graph.tools.openapi.documents import METHODS
 from gecko_graph.tools.openapi.request import CannotSend, build_request
 from gecko_graph.tools.openapi.request_reader import CannotRead, read_request
 from gecko_graph.tools.spec import ToolSpec
 from gecko_graph.values.difference import json_equal
+from gecko_graph.values.digest import open_json
 from gecko_graph.values.documents import parse_document
 
 from ..harness.figures import Case, Record, Table, share

@@ -124,13 +124,9 @@ def recover(state: AgentState, scope: NodeScope, *, toolkit: Toolkit) -> dict[st
                 "steps": [],
             }
         else:
-            left = [as_step(entry)] if entry["status"] == "in_doubt" else []
-            update |= {
-                "next_rehearsal_reason": "resumed"
-                if state["next_rehearsal_reason"] == "task"
-                else state["next_rehearsal_reason"],
-                "steps": [*state["steps"], *left],
-            }
+            left, reason = [as_step(entry)] if entry["status"] == "in_doubt" else [], state["next_rehearsal_reason"]
+            update["next_rehearsal_reason"] = "resumed" if reason == "task" else reason
+            update["steps"] = [*state["steps"], *left]
     while found and found[0]["call"]["name"] not in toolkit:
         update["unreported"] = [*update["unreported"], entry_of(found[0])]
         found = found[1:]

@@ -12,7 +12,7 @@ from ..models.formatting import cut, format_call, format_json, format_steps
 from ..models.node import NodeScope
 from ..real.bindings import fill
 from ..real.claims import find_claims, tell_calls, unmade_entry
-from ..real.decisions import Decision, ask_person, read_words
+from ..real.decisions import Decision, ask_person
 from ..real.description import describe_calls
 from ..real.home import Home
 from ..real.policy import ReviewPolicy
@@ -20,6 +20,7 @@ from ..real.preview import add_undo, apply_prediction, fence, finish_preview, pr
 from ..state import VERSION, Call, Json, Patch, Step
 from ..tools import Toolkit
 from ..values.difference import json_equal
+from ..values.digest import open_json
 from ..values.patch import apply_fitting, pointer
 from ..values.places import path_tokens, value_at
 from ..world.records import Ambiguous, PlannedCall
@@ -74,7 +75,9 @@ def review(
         own = {"gecko": {"calls": [data[call["id"]] for call in calls]}}
         claims = yield from find_claims(state["messages"], home)
         body, _, last = first.rpartition("\n")
-        first = f"{done_before(state)}{body}{unsupported(state)}\n{last}"
+        done = "\n".join(tell_calls([*state["unreported"], *state["journal"]]))
+        before = f"Already, for real:\n{fence(done)}\n\n" if done else ""
+        first = f"{before}{body}{unsupported(state)}\n{last}"
         told, allowed = [first, *others], [*map(policy.allowed, names)]
         needs_id = policy.needs_id
         decisions = yield from ask_person(calls, told, toolkit, claims, allowed=allowed, needs_id=needs_id, more=own)
@@ -98,12 +101,6 @@ def review(
     return {"preview": again, "approval": None, "next_rehearsal_reason": "edited"}
 
 
-def done_before(state: AgentState) -> str:
-    """Return what was really done already, in this turn or in earlier ones that have no answer, for the person."""
-    lines = tell_calls([*state["unreported"], *state["journal"]])
-    return "Already, for real:\n{}\n\n".format(fence("\n".join(lines))) if lines else ""
-
-
 def unsupported(state: AgentState) -> str:
     """Return a line on what nothing real supports of the answer, without what real results will take the place of."""
     found = state["rehearsal"]["verdict"].get("unsupported", ())
@@ -115,7 +112,7 @@ def unsupported(state: AgentState) -> str:
 def apply_decision(planned: PlannedCall, decision: Decision | None, toolkit: Toolkit) -> PlannedCall:
     """Return a call as it was decided; what an edit has changed rests on nothing but the person."""
     if decision and decision["type"] == "respond":
-        return {**planned, "answered": read_words(decision["message"])}
+        return {**planned, "answered": open_json(decision["message"])}
     if not decision or decision["type"] != "edit":
         return planned
     old, edited, records = planned["call"], decision["edited_action"], cast("dict[str, Any]", planned)

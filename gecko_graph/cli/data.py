@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace as Options
 from typing import Any
 
 import click
 from rich.console import Console
-from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
@@ -31,21 +29,11 @@ from ..training.tool_writer import write_tools
 from ..training.verify import Summary, verify_samples
 from ..training.walks import CHAIN
 from ..values.documents import format_document
-from .inputs import build_models, check_files, check_needs, choose, read_state, screen, write_text
+from .inputs import build_models, check_files, check_needs, choose, progress, read_state, screen, write_text
 
 STATUSES = ("keep", "fix", "open", "drop")
 BAD_SHOWN, LOST_SHOWN = 20, 5
 TOOLS = "tools.openapi.yaml"
-Tell = Callable[[int, str], None]
-
-
-@contextmanager
-def _progress(total: int | None = None) -> Iterator[tuple[Progress, Tell]]:
-    """Show in a terminal how far long work is: yields the bar, and a function of how much is done, and of what."""
-    console = screen(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("", total=total)
-        yield bar, lambda done, about: bar.update(task, completed=done, description=about)
 
 
 def verify(options: Options) -> int:
@@ -55,7 +43,7 @@ def verify(options: Options) -> int:
     check_files([*given, *(("--contracts", file) for file in options.contracts)], {"-o": options.output})
     toolkit = _read_tools(options)
     console = screen()
-    with _progress() as (_, tell):
+    with progress() as (_, tell):
         try:
             summary = verify_samples(
                 options.file, options.output, toolkit=toolkit, model=_find_models(options), workers=options.workers,
@@ -118,7 +106,7 @@ def tasks(options: Options) -> int:
     toolkit = choose(read_toolkit(options.spec, allow_remote=options.allow_remote), options)
     states, folder = [read_state(file) for file in options.state], Path(options.output)
     named = options.spec if is_in_module(options.spec) else TOOLS
-    with _progress(options.count) as (_, tell):
+    with progress(total=options.count) as (_, tell):
         made = save_tasks(
             folder, toolkit, states, options.count, tools=named, seed=options.seed, model=_find_models(options),
             progress=lambda done, wanted, tried: tell(done, f"making tasks, {counted(tried, 'walk')}"),
@@ -192,7 +180,7 @@ def _words_of(counts: Mapping[str, Any]) -> list[str]:
 def tools(options: Options) -> int:
     """Write tools of a domain; 1 where fewer were written than wanted."""
     check_files([], {"-o": options.output})
-    with _progress(options.count) as (_, tell):
+    with progress(total=options.count) as (_, tell):
         made = write_tools(
             options.domain, options.output, options.count, model=build_models(options), seed=options.seed,
             tell=lambda done, asked: tell(done, f"writing tools, {counted(asked, 'path')} drawn"),
@@ -209,7 +197,7 @@ def dialogues(options: Options) -> int:
     folder = Path(options.output)
     toolkit = choose(read_toolkit(options.document, allow_remote=options.allow_remote), options)
     named = options.document if is_in_module(options.document) else TOOLS
-    with _progress(options.count) as (bar, tell):
+    with progress(total=options.count) as (bar, tell):
 
         def costs(spent: RoleUsage) -> bool:
             bar.stop()

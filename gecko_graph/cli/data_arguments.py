@@ -2,55 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
-from .options import CONTRACTS, FILE, Commands, choice, model, role_model, run_command, several
-
-_VERIFY = """\
-examples:
-  gecko-graph data verify rows.jsonl -o good.jsonl
-  gecko-graph data verify rows.jsonl -o good.parquet --toolkit api.yaml --contracts api.contracts.yaml --workers 4
-  gecko-graph data verify rows.jsonl -o pairs.jsonl --to dpo --model openai:gpt-5-mini
-
-The same command goes on where it was stopped. Exit code 2 only where nothing could be read.
-"""
-
-_TASKS = """\
-examples:
-  gecko-graph data tasks api.yaml --state state.json -o tasks
-  gecko-graph data tasks api.yaml --contracts api.contracts.yaml --state a.json --state b.json -n 200 -o tasks
-
-Each task is a case, NAME.gecko.yaml, and its solution rows of samples.jsonl. The same command goes on where it stopped.
-"""
-
-_LOOP = """\
-examples:
-  gecko-graph data loop rows.jsonl -o out --base Qwen/Qwen3-0.6B --probe http://localhost:8000/v1 \\
-    --train 'python examples/training/train_grpo.py --data {data} --model {model} --out {out}' --model openai:gpt-5-mini
-
-{data}, {model} and {out} are filled in: rows for TRL, the model to begin with, where the new one goes. --probe is an
-address, a command ({data}: samples, {out}: outputs), or a file of outputs with {iteration} in its name. The same
-command goes on where it was stopped.
-"""
-
-_TOOLS = """\
-examples:
-  gecko-graph data tools travel -n 50 --model openai:gpt-5-mini -o travel.yaml
-  gecko-graph data tools my-domain.yaml -n 20 --role-model tool_writer=openai:gpt-5 -o tools.yaml
-
-DOMAIN is travel, home or clinic, or a YAML file with a context tree (domain, scenario, function) and a constraint
-tree. The same command goes on where it was stopped.
-"""
-
-_DIALOGUES = """\
-examples:
-  gecko-graph data dialogues travel.yaml -n 100 --model openai:gpt-5-mini -o dialogues --to trl
-  gecko-graph data dialogues api.yaml --model openai:gpt-5 --assistant openai:gpt-5-mini -o dialogues
-
-After two dialogues it tells what ten cost, and asks. The same command goes on where it was stopped.
-"""
+from .options import CONTRACTS, FILE, Commands, choice, model, role_model, several
 
 models = several(model, role_model)
 seed = click.option(
@@ -68,7 +22,7 @@ def data() -> None:
     """Check and make training data (docs/training.md)."""
 
 
-@data.command(epilog=_VERIFY)
+@data.command(module="data")
 @click.argument("file", type=FILE)
 @click.option(
     "-o", "output", metavar="OUT", type=FILE, required=True, help="The rows with verdicts, .jsonl or .parquet."
@@ -81,12 +35,11 @@ def data() -> None:
 )
 @click.option("--workers", metavar="N", type=click.IntRange(1, 64), default=1, help="Processes at once (1).")
 @models
-def verify(**given: Any) -> int:
+def verify() -> None:
     """Check the labels of a data set's rows: keep, drop, fix or open, each with reasons."""
-    return run_command("data", given)
 
 
-@data.command(epilog=_TASKS)
+@data.command(module="data")
 @click.argument("spec", type=FILE)
 @click.option("--state", metavar="FILE", type=FILE, multiple=True, required=True, help="A state to begin with.")
 @click.option("-o", "output", metavar="FOLDER", type=FILE, required=True, help="Where tasks and samples are written.")
@@ -95,12 +48,11 @@ def verify(**given: Any) -> int:
 @click.option("--to", type=click.Choice(["nemo-gym"]), help="Also rows for `serve --tasks`: nemo-gym.jsonl.")
 @choice
 @models
-def tasks(**given: Any) -> int:
+def tasks() -> None:
     """Make tasks from contracts: a start state, words, a goal that was tried, and a solution."""
-    return run_command("data", given)
 
 
-@data.command(epilog=_LOOP)
+@data.command(module="data")
 @click.argument("seeds", type=FILE)
 @click.option("-o", "output", metavar="FOLDER", type=FILE, required=True, help="Where each iteration's files go.")
 @click.option("--base", metavar="MODEL", required=True, help="The model to begin with, as the trainer takes it.")
@@ -114,23 +66,21 @@ def tasks(**given: Any) -> int:
 @click.option("--ablation", type=click.Choice(ABLATIONS), help="Leave a part out (LoopTool, table 4).")
 @seed
 @models
-def loop(**given: Any) -> int:
+def loop() -> None:
     """Train, probe, judge, expand, mix: the data follow the model (LoopTool)."""
-    return run_command("data", given)
 
 
-@data.command(epilog=_TOOLS)
+@data.command(module="data")
 @click.argument("domain")
 @click.option("-o", "output", metavar="FILE", type=FILE, required=True, help="The OpenAPI document.")
 @click.option("-n", "count", metavar="N", type=click.IntRange(1), default=50, help="Tools (50).")
 @seed
 @models
-def tools(**given: Any) -> int:
+def tools() -> None:
     """Have tools written that do not exist yet, each under a path of two trees (LoopTool)."""
-    return run_command("data", given)
 
 
-@data.command(epilog=_DIALOGUES)
+@data.command(module="data")
 @click.argument("document", type=FILE)
 @click.option("-o", "output", metavar="FOLDER", type=FILE, required=True, help="Where rows and cases are written.")
 @click.option("-n", "count", metavar="N", type=click.IntRange(1), default=100, help="Dialogues to keep (100).")
@@ -141,6 +91,5 @@ def tools(**given: Any) -> int:
 @click.option("--yes", is_flag=True, help="Go on without asking once costs are known.")
 @choice
 @models
-def dialogues(**given: Any) -> int:
+def dialogues() -> None:
     """Have dialogues about tools planned, played and verified step by step (LoopTool)."""
-    return run_command("data", given)

@@ -6,7 +6,8 @@ import os
 import re
 import socket
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace as Options
@@ -16,6 +17,7 @@ from langchain_core.messages import HumanMessage
 from langgraph.types import StateSnapshot
 from pydantic import ValidationError
 from rich.console import Console
+from rich.progress import Progress
 
 from ..context import GeckoContext
 from ..derive.contracts import add_derived
@@ -155,6 +157,18 @@ def screen(*, stderr: bool = False) -> Screen:
     """Return the console of the standard or the error output. In a pipe, lines are not wrapped."""
     in_pipe = not (sys.stderr if stderr else sys.stdout).isatty()
     return Screen(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=in_pipe)
+
+
+Tell = Callable[..., None]
+
+
+@contextmanager
+def progress(about: str = "", *, total: int | None = None) -> Iterator[tuple[Progress, Tell]]:
+    """Show in a terminal how far long work is: yields the bar, and a function of how much is done, and of what."""
+    console = screen(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(about, total=total)
+        yield bar, lambda done, about, **more: bar.update(task, completed=done, description=about, **more)
 
 
 def write_text(option: str, target: str, text: str) -> None:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import getpass
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace as Options
 from typing import Any
 
 from rich.console import Console
-from rich.progress import Progress
 from rich.text import Text
 
 from ..contracts.words import in_words
@@ -20,7 +18,6 @@ from ..display.page import render
 from ..display.words import clean, counted
 from ..errors import ContractError, GeckoError, did_you_mean
 from ..learning.learn import Learned, learn_contracts
-from ..learning.learn import Progress as Told
 from ..learning.probe import probe
 from ..learning.readers import read_file
 from ..learning.review import Proposal, find_proposals
@@ -30,7 +27,7 @@ from ..scenario import read_toolkit
 from ..tools import Toolkit
 from ..values.documents import format_document, read_document
 from ..values.observation import BadRows, Observation
-from .inputs import build_models, check_files, check_needs, choose, connect, screen, write_text
+from .inputs import Tell, build_models, check_files, check_needs, choose, connect, progress, screen, write_text
 from .tools import converse
 
 ENDING = (".yaml", ".yml", ".json")
@@ -47,15 +44,13 @@ def learn(options: Options) -> int:
         raise GeckoError("give SPEC, ROWS and -o NAME.contracts.yaml (or .json), or --review FILE")
     inputs = [("SPEC", options.spec), *(("ROWS", file) for file in options.rows)]
     check_files([*inputs, *(("--contracts", file) for file in options.contracts)], {"-o": target})
-    toolkit, console = (
-        choose(read_toolkit(options.spec, allow_remote=options.allow_remote), options),
-        screen(stderr=True),
-    )
+    toolkit = choose(read_toolkit(options.spec, allow_remote=options.allow_remote), options)
+    console = screen(stderr=True)
     models = build_models(options) if options.model else None
     toolkit = with_observes(toolkit, chain.from_iterable(_read(toolkit, options, BadRows())))
-    learned = _learn(toolkit, options, console)
+    learned = _learn(toolkit, options)
     if options.probe:
-        learned = _learn(toolkit, options, console, _probe(toolkit, learned, options, console))
+        learned = _learn(toolkit, options, _probe(toolkit, learned, options, console))
     if learned.sample is None or not learned.sample.counts:
         why = "; ".join(learned.bad.lines()) or "there are no rows"
         raise GeckoError(f"nothing to learn from, and nothing was written: {why}")
@@ -74,11 +69,11 @@ def learn(options: Options) -> int:
     return 1 if learned.contradicted else 0
 
 
-def _learn(toolkit: Toolkit, options: Options, console: Console, more: Iterable[Observation] = ()) -> Learned:
+def _learn(toolkit: Toolkit, options: Options, more: Iterable[Observation] = ()) -> Learned:
     bad = BadRows()
-    with _progress("learning", console) as tell:
+    with progress("reading rows") as (_, tell):
         rows = chain(*_read(toolkit, options, bad), more)
-        return learn_contracts(toolkit, rows, bad=bad, progress=tell)
+        return learn_contracts(toolkit, rows, bad=bad, progress=_telling("learning", tell))
 
 
 def _read(toolkit: Toolkit, options: Options, bad: BadRows) -> Iterator[Iterable[Observation]]:
@@ -89,21 +84,14 @@ def _probe(toolkit: Toolkit, learned: Learned, options: Options, console: Consol
     """Probe the sandbox that was named, and write the rows beside the output."""
     file = Path(options.output).with_suffix(".probes.jsonl")
     sandbox = connect(toolkit, Options(**{**vars(options), "server": options.probe}))
-    with _progress("probing", console) as tell:
-        rows = probe(sandbox, learned, limit=options.probes, progress=tell, observe=file)
+    with progress("reading rows") as (_, tell):
+        rows = probe(sandbox, learned, limit=options.probes, progress=_telling("probing", tell), observe=file)
     console.print(Text(f"{file}: {counted(len(rows), 'call')} of {clean(options.probe)}", "bold"))
     return rows
 
 
-@contextmanager
-def _progress(doing: str, console: Console) -> Iterator[Told]:
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("reading rows", total=None)
-
-        def tell(name: str, number: int, count: int) -> None:
-            bar.update(task, description=f"{doing} {clean(name)}", completed=number - 1, total=count)
-
-        yield tell
+def _telling(doing: str, tell: Tell) -> Callable[[str, int, int], None]:
+    return lambda name, number, count: tell(number - 1, f"{doing} {clean(name)}", total=count)
 
 
 def _show(learned: Learned, toolkit: Toolkit, target: str, console: Console) -> None:

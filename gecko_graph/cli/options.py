@@ -6,23 +6,13 @@ import shlex
 from collections.abc import Callable
 from functools import reduce
 from importlib import import_module
+from pathlib import Path
 from types import SimpleNamespace as Options
 from typing import Any, get_args
 
 import click
 
 FILE = click.Path()  # which a shell completes; what is wrong with a file is said where it is read
-
-
-def run_command(module: str, given: dict[str, Any]) -> int:
-    """Run the command of this name, and return its exit code. What it needs is imported only now."""
-    context = click.get_current_context()
-    name = str(context.info_name)
-    try:
-        return int(getattr(import_module(f".{module}", __package__), name.replace("-", "_"))(Options(**given)))
-    except KeyboardInterrupt as interrupted:
-        message = _format_interruption(name, context.obj, given, saved=any(interrupted.args))
-        raise KeyboardInterrupt(message) from None
 
 
 def _format_interruption(command: str, words: list[str], given: dict[str, Any], *, saved: bool) -> str:
@@ -40,11 +30,33 @@ def _format_interruption(command: str, words: list[str], given: dict[str, Any], 
 
 
 class Command(click.Command):
-    """A command whose epilog may hold lists: a title, and below it indented lines of a term and a text."""
+    """A command whose examples and notes stand in `epilogs.md`, below its words.
+
+    There a list is a title, and below it indented lines of a term and a text. What it does is done by the function of
+    its name in a module beside this one, which with all that it needs is imported only then.
+    """
+
+    def __init__(self, *args: Any, module: str = "", **named: Any) -> None:
+        super().__init__(*args, **named)
+        self._module = module
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command, and return its exit code."""
+        if not self._module:
+            return super().invoke(ctx)
+        name = str(ctx.info_name)
+        try:
+            function = getattr(import_module(f".{self._module}", __package__), name.replace("-", "_"))
+            return int(function(Options(**ctx.params)))
+        except KeyboardInterrupt as interrupted:
+            message = _format_interruption(name, ctx.obj, ctx.params, saved=any(interrupted.args))
+            raise KeyboardInterrupt(message) from None
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the epilog: lists keep their columns, other paragraphs are wrapped."""
-        for paragraph in filter(None, (self.epilog or "").strip().split("\n\n")):
+        epilogs = Path(__file__).with_name("epilogs.md").read_text(encoding="utf-8")
+        _, _, rest = epilogs.partition(f"# {ctx.command_path}\n")
+        for paragraph in filter(None, rest.partition("\n# ")[0].strip().split("\n\n")):
             title, *lines = paragraph.splitlines()
             if not lines or not lines[0].startswith(("  ", "{")):
                 formatter.write_paragraph()

@@ -102,7 +102,10 @@ def run(options: Options) -> int:
     if options.save:
         opened = saved.open_saver(options.save, new=not options.resume)
     with opened as saver:
-        gecko = _create_gecko(scenario, options, saver, recorder, acts=acts)
+        listen = recorder.listen if recorder else None
+        gecko = scenario.gecko(model=build_models(options), checkpointer=saver, listen=listen, acts=acts)
+        gecko = gecko.with_config(metadata=saved.describe_command(options)) if acts else gecko
+        gecko = gecko.with_config(callbacks=[PromptLog(options.log)]) if options.log else gecko
         earlier: list[str] = []
         if options.resume:
             scenario, earlier = _check_saved(scenario, options, gecko, thread, acts=acts)
@@ -150,13 +153,6 @@ def _print_head(scenario: Scenario, options: Options, console: Console, *, acts:
         auth = [entry.replace("=env:", " from $") for entry in options.auth]
         names = ", ".join([options.server or "the document's server", *auth])
         console.print(Text(clean(f"for real     {names}; what changes something only after your approval"), "dim"))
-
-
-def _create_gecko(scenario: Scenario, options: Options, saver: Any, recorder: Recorder | None, *, acts: bool) -> Gecko:
-    listen = recorder.listen if recorder else None
-    gecko = scenario.gecko(model=build_models(options), checkpointer=saver, listen=listen, acts=acts)
-    gecko = gecko.with_config(metadata=saved.describe_command(options)) if acts else gecko
-    return gecko.with_config(callbacks=[PromptLog(options.log)]) if options.log else gecko
 
 
 def _check_saved(

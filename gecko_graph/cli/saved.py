@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace as Options
 from typing import Any
@@ -239,15 +240,21 @@ def read_turns(saver: BaseCheckpointSaver[str], thread: str) -> Iterator[SavedTu
             yield SavedTurn(record, task_of(snapshots[0].values["messages"]), None, _note(snapshots))
 
 
-def _choose_reader(saver: BaseCheckpointSaver[str], config: RunnableConfig) -> Gecko:
-    """Return a graph that only reads a thread's checkpoints, a rehearsal or an agent; they do not depend on tools."""
+@cache
+def _readers() -> list[Gecko]:
+    """Return the graphs that only read checkpoints, of an agent and of a rehearsal; they do not depend on tools."""
     tools, model = Toolkit([ToolSpec(name="none", real=dict)]), RecordedModel()
-    agent = create_gecko_agent(tools, model=model, checkpointer=saver)
+    readers: list[Any] = [create_gecko_agent(tools, model=model), create_gecko(tools, model=model)]
+    for reader in readers:
+        reader.nodes[START].mapper = None  # another graph's input may have other keys
+    return readers
+
+
+def _choose_reader(saver: BaseCheckpointSaver[str], config: RunnableConfig) -> Gecko:
+    """Return the graph that reads a thread's checkpoints."""
+    agent, rehearsal = (reader.copy({"checkpointer": saver}) for reader in _readers())
     now = agent.get_state(config)
-    is_rehearsal = now.values.get("bookkeeping") and not _is_agents(now)
-    reader = create_gecko(tools, model=model, checkpointer=saver) if is_rehearsal else agent
-    reader.nodes[START].mapper = None  # another graph's input may have other keys
-    return reader
+    return rehearsal if now.values.get("bookkeeping") and not _is_agents(now) else agent
 
 
 def _is_agents(now: StateSnapshot) -> bool:

@@ -38,7 +38,8 @@ def tools(options: Options) -> int:
     for tool in toolkit:
         console.print(_format_head(tool))
         if tool.description.strip():
-            console.print(Text(f"  {_shorten(tool.description)}", "dim"))
+            first = clean(tool.description.strip().split("\n\n")[0], lines=True).replace("\n", " ")
+            console.print(Text(f"  {cut(first, DESCRIPTION_CHARS)}", "dim"))
     if toolkit.invariants:
         console.print(Text(f"{counted(len(toolkit.invariants), 'invariant')} of the task state", "dim"))
     if len(toolkit):
@@ -115,10 +116,6 @@ def _format_head(tool: ToolSpec) -> Text:
     without_model = ["contract"] if tool.contract is not None else []
     without_model += [counted(len(tool.examples), "example")] if tool.examples else []
     return head.append("".join(f", {rung}" for rung in without_model), "green")
-
-
-def _shorten(description: str) -> str:
-    return cut(clean(description.strip().split("\n\n")[0], lines=True).replace("\n", " "), DESCRIPTION_CHARS)
 
 
 def _print_problems(toolkit: Toolkit, console: Console) -> None:

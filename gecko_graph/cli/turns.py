@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
-from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any
@@ -105,7 +104,9 @@ def _run_in_thread(
     `durability="sync"` nothing that was done is lost.
     """
     queue: SimpleQueue[tuple[str, Any]] = SimpleQueue()
-    put: dict[str, Any] = {f"on_{kind}": partial(_put, queue, kind) for kind in ("event", "turn")}
+    put: dict[str, Any] = {
+        f"on_{kind}": lambda value, kind=kind: queue.put((kind, value)) for kind in ("event", "turn")
+    }
 
     def work() -> None:
         try:
@@ -126,10 +127,6 @@ def _run_in_thread(
             if kind == "error":
                 raise value
             yield kind, value
-
-
-def _put(queue: SimpleQueue[tuple[str, Any]], kind: str, value: Any) -> None:
-    queue.put((kind, value))
 
 
 def decide(asked: JsonObject, console: Console, *, yes: bool) -> JsonObject | None:

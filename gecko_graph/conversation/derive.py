@@ -265,10 +265,12 @@ class _Derivation:
         real = self._read_until(turn.stop, grounded=True).values()
         seen = [value for value in needed if mentions([*real], value, {}) == 1.0]
         used = {at for at, result in self._read.items() if any(mentions(result, value, {}) == 1.0 for value in seen)}
-        told = [_drop_title(value) for value in needed] if asks_to_know(asked) else []
+        plain = [_TITLE.sub("", value) if isinstance(value, str) else value for value in needed]
+        told = plain if asks_to_know(asked) else []
         kind = "agrees" if told else "answers"
         claims = [{kind: text.strip()}] if any(map(str.isalnum, text)) else []
-        parts = (("mentions", told), ("seen", seen if told or not self._writes_in(turn) else []), ("claims", claims))
+        seen = seen if told or not any(number - 1 in turn for number in self._changers) else []
+        parts = (("mentions", told), ("seen", seen), ("claims", claims))
         return {key: values for key, values in parts if values}, taken, used if told else set()
 
     def _is_seen(self, message: AnyMessage, until: int) -> bool:
@@ -280,9 +282,6 @@ class _Derivation:
         counted = [number for result in real for number in list_lengths(result)]
         computed = find_computed(find_statements(text_of(message)), [*self._user_texts, *real, *counted])
         return len(self._grounded) == len(self._log) and not computed
-
-    def _writes_in(self, turn: range) -> bool:
-        return any(number - 1 in turn for number in self._changers)
 
     def _read_until(self, last: int, *, grounded: bool = False) -> dict[int, Json]:
         """Return the results of reads up to a step, by number; only those that rest on nothing made up if asked."""
@@ -336,10 +335,6 @@ class _Derivation:
             state.append({"at": change.at, kind: rows, **_used(self._choose_measures(change), rows)})
         rest = REST + ", ".join([*(change.at for change in changes), *sorted(free), *UNWATCHED])
         return {"id": "end", "after": [], "last": True, "state": state, "unchanged": [rest]}
-
-
-def _drop_title(value: Json) -> Json:
-    return _TITLE.sub("", value) if isinstance(value, str) else value
 
 
 def _is_elsewhere(one: Step, other: Step) -> bool:

@@ -74,7 +74,9 @@ def score(
         **({"claims": claims} if claims else {}),
     }
     if scope.has_model("auditor"):
-        (reply,) = yield [ask_audit(state, spec)]
+        shown = format_conversation(select_view(state["messages"], "user"), budget=CONVERSATION_CHARS)
+        variables = {**describe_user(spec), "conversation": shown}
+        (reply,) = yield [Ask("auditor", variables, AuditReply, Where())]
         result["usage"] = add_usage(result["usage"], {"auditor": reply.usage})
         if isinstance(reply.value, AuditReply):
             result["audit"] = reply.value.model_dump()
@@ -147,13 +149,6 @@ def find_status(found: Score, end: End, leaks: Sequence[Leak]) -> Status:
     if leaks or early or found["minefield_similarity"] or len(undecided) < len(missed):
         return "failed"
     return "unknown" if missed else "passed"
-
-
-def ask_audit(state: ConversationState, spec: UserEntry) -> Ask:
-    """Build the question to the auditor: what the user was given, and the messages between him and the agent."""
-    shown = format_conversation(select_view(state["messages"], "user"), budget=CONVERSATION_CHARS)
-    variables = {**describe_user(spec), "conversation": shown}
-    return Ask("auditor", variables, AuditReply, Where())
 
 
 def build_trajectory(

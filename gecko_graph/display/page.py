@@ -70,15 +70,14 @@ class ConversationText(RunText):
         return render("chat.html", case=_view_case(read_conversation(self.rehearsal).record))
 
 
-def render(template: str, *, folder: Path = _PAGES, **values: Any) -> str:
-    """Return a template of `folder` or of this package's `pages`, rendered; all values but `Markup` are escaped."""
-    return _environment(folder).get_template(template).render(values)
+def render(template: str, **values: Any) -> str:
+    """Return a template of this package's `pages`, rendered; all values but `Markup` are escaped."""
+    return _environment().get_template(template).render(values)
 
 
 @cache
-def _environment(folder: Path) -> Environment:
-    loader = FileSystemLoader([folder, _PAGES])
-    environment = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+def _environment() -> Environment:
+    environment = Environment(loader=FileSystemLoader(_PAGES), autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.globals["words"] = words
     return environment
 

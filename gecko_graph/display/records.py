@@ -87,23 +87,18 @@ def _update(draft: Draft, event: Mapping[str, Any]) -> Iterator[Row]:
         case "gecko.need":
             yield Row("need", event["need"])
             yield from (Row("gate", f"{each['tool']}: {each['reason']}") for each in event["rejections"])
-        case "gecko.call" | "gecko.complaint" | "gecko.result" | "gecko.change":
+        case "gecko.call" | "gecko.complaint" | "gecko.result" | "gecko.change" as kind:
             step = _find_step(draft, event)
-            _update_step(step, event)
+            if kind == "gecko.complaint":
+                step["complaints"] = event["complaints"]
+            elif kind == "gecko.result":
+                marks = {key: event[key] for key in MARK_KEYS if event.get(key)}
+                step["outcome"] = {**{key: event[key] for key in ANSWER_KEYS}, "patch": [], **marks}
+            elif kind == "gecko.change":
+                marks = {key: event[key] for key in CHANGE_KEYS if event.get(key)}
+                marks |= {key: event[key] for key in ("status", "result") if key in event}
+                step.setdefault("outcome", {}).update({"patch": event["patch"] or [], **marks})
             yield rows.build_step(step, {})[0]
-
-
-def _update_step(step: Draft, event: Mapping[str, Any]) -> None:
-    match event["type"]:
-        case "gecko.complaint":
-            step["complaints"] = event["complaints"]
-        case "gecko.result":
-            marks = {key: event[key] for key in MARK_KEYS if event.get(key)}
-            step["outcome"] = {**{key: event[key] for key in ANSWER_KEYS}, "patch": [], **marks}
-        case "gecko.change":
-            marks = {key: event[key] for key in CHANGE_KEYS if event.get(key)}
-            marks |= {key: event[key] for key in ("status", "result") if key in event}
-            step.setdefault("outcome", {}).update({"patch": event["patch"] or [], **marks})
 
 
 def _find_step(draft: Draft, event: Mapping[str, Any]) -> Draft:

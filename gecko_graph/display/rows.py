@@ -341,7 +341,9 @@ def build_result(record: Record) -> Row:
     for number, call in enumerate(plan, 1):
         rows.append(Row("plan", sign=f"{number}.", call=call, origins=origins.get(call["id"], {})))
     if verdict["status"] == "accepted":
-        rows += _limit([_read_change(*line.split(" ", 2)) for line in _largest_first(record["changes"])])
+        changes = [line for line in record["changes"] if " " in line]  # without changes there is one word
+        largest_first = sorted(changes, key=lambda line: not line.startswith("shrink"))
+        rows += _limit([_read_change(*line.split(" ", 2)) for line in largest_first])
     if record["answer"] and verdict["status"] == "needs_user":
         rows.append(Row("asks", prose(record["answer"])))
     if rests := verdict.get("rests_on"):
@@ -349,11 +351,6 @@ def build_result(record: Record) -> Row:
     rows.append(Row("cost", words.format_usage(record["usage"]), "note"))
     note = f"attempt {record['chosen']} of {len(record['attempts'])}"
     return Row("result", words.format_verdict(verdict, plan=plan), tone_of(verdict), note=note, rows=rows)
-
-
-def _largest_first(changes: Sequence[str]) -> list[str]:
-    """Return the lines of a record's changes, large losses first; without changes there is one word."""
-    return sorted((line for line in changes if " " in line), key=lambda line: not line.startswith("shrink"))
 
 
 def _read_change(kind: str, place: str, value: str = "") -> Row:

@@ -12,7 +12,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from .rows import ITEM_SIGNS, Row
-from .words import Record, clean, format_call, list_short
+from .words import Record, clean, format_call, list_arguments
 
 STYLES = {"good": "green", "bad": "red", "warn": "yellow", "note": "dim", "info": "cyan"}
 SIGNED = ("attempt", "change", "feedback", "item")
@@ -112,7 +112,7 @@ def _body(row: Row) -> Text:
 
 def _call(call: Record, origins: Record | None = None) -> Text:
     head = Text(clean(call["name"]), "bold").append("(", "not bold")
-    for number, each in enumerate(list_short(call, origins or {})):
+    for number, each in enumerate(list_arguments(call, origins or {})):
         head.append(f"{', ' if number else ''}{each}", "not bold")
         head.append(f" ({each.origin})" if each.origin else "", "not bold yellow" if each.made_up else "not bold dim")
     return head.append(")", "not bold")

@@ -93,11 +93,8 @@ def clean(text: str, *, lines: bool = False) -> str:
     if not lines:
         text = text.replace("\n", " ⏎ ")
     text = _STRAY_JOINERS.sub(lambda found: _visible(found[0]), text)  # rich cannot measure a line that begins with one
-    return "".join(char if _is_safe(char) else _visible(char) for char in text)
-
-
-def _is_safe(char: str) -> bool:
-    return char == "\n" or char in _JOINERS or unicodedata.category(char) not in _UNSAFE
+    safe = {char for char in {*text} if char in _JOINERS + "\n" or unicodedata.category(char) not in _UNSAFE}
+    return "".join(char if char in safe else _visible(char) for char in text)
 
 
 def _visible(char: str) -> str:
@@ -139,13 +136,14 @@ def fold_result(result: Json) -> Value:
     return Value(clean(cut(result, RESULT_CHARS)), fold_text(result, RESULT_CHARS).whole)
 
 
-def format_value(value: Json, *, room: int = VALUE_CHARS) -> str:
+def format_value(value: Json) -> str:
     """Format a value as one line of JSON."""
-    return fold_value(value, room=room).short
+    return fold_value(value).short
 
 
-def list_arguments(call: Record, origins: Record, *, room: int = VALUE_CHARS) -> list[Argument]:
-    """Return the arguments of a call; of malformed ones their text, under no name."""
+def list_arguments(call: Record, origins: Record) -> list[Argument]:
+    """Return the arguments of a call for one line, in which they share the room; of malformed ones their text."""
+    room = max(24, VALUE_CHARS // max(1, len(call["args"])))
     if "malformed" in call:
         return [Argument("", fold_text(call["malformed"], room))]
     return [
@@ -175,14 +173,9 @@ def format_origin(origin: Record) -> str:
     return ", ".join(filter(None, [f"made up {author}", step]))
 
 
-def list_short(call: Record, origins: Record) -> list[Argument]:
-    """Return the arguments of a call for one line, in which they share the room."""
-    return list_arguments(call, origins, room=max(24, VALUE_CHARS // max(1, len(call["args"]))))
-
-
 def format_call(call: Record, *, origins: Record | None = None) -> str:
     """Format a call: `mkdir(folder: "temp" (task), depth: 2)`."""
-    shown = [f"{each} ({each.origin})" if each.origin else str(each) for each in list_short(call, origins or {})]
+    shown = [f"{each} ({each.origin})" if each.origin else str(each) for each in list_arguments(call, origins or {})]
     return f"{clean(call['name'])}({mask(', '.join(shown))})"
 
 

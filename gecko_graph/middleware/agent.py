@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, get_args
+from warnings import warn
 
 from langchain.agents.middleware.types import AgentMiddleware, ExtendedModelResponse
 from langchain_core.messages import ToolMessage
@@ -53,7 +54,6 @@ from .calls import (
     count_beside,
     find_before,
     find_rehearsed,
-    is_booked,
     read_result,
     refuse,
     reject,
@@ -64,7 +64,7 @@ from .checked import Checked, find_tool
 from .hooks import LEFT_OUT, both, check_history, with_masks
 from .ids import check_id, give_ids
 from .live import Live, LiveWorlds, config_of
-from .pending import find_refusal, is_refused, set_id, warn_unguarded
+from .pending import find_refusal, is_refused, set_id
 from .review import Reviewer
 from .turns import open_turn
 
@@ -143,8 +143,8 @@ class GeckoMiddleware(AgentMiddleware):
         check_ledger(ledger)
         knobs = check_setup(toolkit, context)
         toolkit = teach(toolkit, learned)
-        if mode == "guard" and learned is None:
-            warn_unguarded(toolkit)
+        if mode == "guard" and learned is None and not any(tool.contract for tool in toolkit):
+            warn("guard: no tool has a contract, so nothing but arguments is checked", stacklevel=2)
         if mode == "hybrid":
             toolkit = toolkit.open(*(tool.name for tool in toolkit if tool.reads and tool.stated and tool.real))
         self._mode: Mode = mode
@@ -309,7 +309,7 @@ class GeckoMiddleware(AgentMiddleware):
         before = 0 if self._is_serial(call["name"]) else count_beside(request, live)
         run = partial(driver.do, handler, handler, request.override(tool=tool))
         result, row = await self._claimed.make(request.state, call, live, before, run, driver)
-        if is_booked(request.state, row):
+        if row["key"] and any(each["key"] == row["key"] for each in request.state.get("gecko_journal") or ()):
             return tell_again(result, call, row)
         step = find_rehearsed(request.state, request.tool_call) if self._mode == "shadow" else None
         came = read_result(result, row), predict(step) if step else None

@@ -226,11 +226,6 @@ class Claimed(NamedTuple):
         return update
 
 
-def is_booked(state: Any, row: JsonObject) -> bool:
-    """Return whether the journal has the call of a row: it was made when the turn's message was delivered before."""
-    return bool(row["key"]) and any(entry["key"] == row["key"] for entry in state.get("gecko_journal") or ())
-
-
 def tell_again(result: ToolMessage, call: Call, row: JsonObject) -> Command[Any]:
     """Return the update that answers a call with what it came to before, and books nothing."""
     message = add_marks(result, {"simulated": False, "rung": "real", "made_up": False})

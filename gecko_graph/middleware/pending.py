@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
-from warnings import warn
 
 from langchain_core.messages import HumanMessage, ToolCall, ToolMessage
 from langchain_core.runnables import Runnable, RunnableLambda
@@ -69,12 +68,6 @@ def rehearse_pending(world: World | Callable[[Any], World], *, interrupt_on: Any
 def set_id(step: Step, call: ToolCall) -> Step:
     """Return a step under the id of the model's call."""
     return {**step, "call": {**step["call"], "id": call["id"] or ""}}
-
-
-def warn_unguarded(toolkit: Toolkit) -> None:
-    """Warn where `guard` has nothing to guard by."""
-    if not any(tool.contract for tool in toolkit):
-        warn("guard: no tool has a contract, so nothing but arguments is checked", stacklevel=3)
 
 
 def is_refused(step: Step) -> bool:

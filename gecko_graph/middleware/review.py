@@ -92,7 +92,8 @@ class Reviewer(NamedTuple):
         at: JsonObject = (await drive(find_edited(claims), driver) if claims else None) or begun
         while True:
             known, told = await self._ask(state, at, fork(), driver)
-            calls_now = {_id(each): _as_decided(each, at["decided"]) for each in known}
+            edits = {id_: each.get("edited_action", {}) for id_, each in at["decided"].items()}
+            calls_now: dict[str, Any] = {_id(each): {**each["call"], **edits.get(_id(each), {})} for each in known}
             if all(is_same_call(each["call"], calls_now[_id(each)]) for each in known):
                 break
             at = await self._rehearse(at, calls_now, state, fork(), driver)
@@ -155,9 +156,3 @@ def _id(each: PlannedCall | Step) -> str:
 def _reason(planned: PlannedCall) -> list[str]:
     """Return what a call is asked about for: another tool, reason or outcome is another question."""
     return [planned["call"]["name"], planned["reason"], planned["predicted"]["status"]]
-
-
-def _as_decided(planned: PlannedCall, decided: JsonObject) -> Call:
-    """Return a call as it was last edited."""
-    edited = decided.get(_id(planned), {}).get("edited_action", {})
-    return {**planned["call"], **edited}

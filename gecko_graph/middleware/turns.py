@@ -25,7 +25,9 @@ def open_turn(state: Mapping[str, Any], log: int) -> JsonObject:
     """
     known, journal, turn = state.get("gecko_turn") or {}, state.get("gecko_journal") or (), Turn.of(state["messages"])
     is_same = known.get("id") == turn.id
-    is_over = known.get("ended") or is_answered(state["messages"], turn) or not has_calls(state["messages"], turn)
+    since_then = dropwhile(lambda each: each.id != turn.id, state["messages"])
+    has_calls = any(isinstance(each, AIMessage) and each.tool_calls for each in since_then)
+    is_over = known.get("ended") or is_answered(state["messages"], turn) or not has_calls
     is_again = is_same and known["task"] == turn.task and is_over
     if not is_same or is_again:
         told, since = {}, len(journal)
@@ -39,12 +41,6 @@ def is_answered(messages: Sequence[AnyMessage], turn: Turn) -> bool:
     """Return whether a conversation ends with an answer, but for the turn's message."""
     last = next((each for each in reversed(messages) if each.id != turn.id), None)
     return isinstance(last, AIMessage) and not last.tool_calls
-
-
-def has_calls(messages: Sequence[AnyMessage], turn: Turn) -> bool:
-    """Return whether calls follow the turn's message in a conversation."""
-    since = dropwhile(lambda each: each.id != turn.id, messages)
-    return any(isinstance(each, AIMessage) and each.tool_calls for each in since)
 
 
 def counted_keys(state: Mapping[str, Any]) -> dict[str, str]:

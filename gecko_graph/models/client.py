@@ -92,6 +92,8 @@ _MOST_BOUND = 1_000
 class StructuredClient:
     """One chat model, with prices by model name. Shared by all its roles and by all runs: it keeps no trace of any."""
 
+    _find: Callable[[Any], Any] = staticmethod(find_model)
+
     def __init__(self, model: Runnable[Any, Any], *, prices: Mapping[str, Price], prompts: Prompts) -> None:
         self.model, self._inner = model, self._find(model)
         self._prompts = prompts
@@ -101,9 +103,6 @@ class StructuredClient:
         self._has_replied = False
         self._structured: dict[tuple[OutputMethod, Same], AnyRunnable | None] = {}
         self._tools: tuple[Sequence[JsonObject], AnyRunnable] | None = None
-
-    def _find(self, model: Any) -> Any:
-        return find_model(model)
 
     def ask(self, ask: Ask) -> Dialogue:
         """Ask for an object of the reply's class: the first method that is not refused, with one repair round."""
@@ -192,7 +191,7 @@ class StructuredClient:
         if not tools:
             return self.model
         bound = self._tools
-        if bound is None or not _same(bound[0], tools):
+        if bound is None or [*map(id, bound[0])] != [*map(id, tools)]:
             self._tools = bound = (list(tools), bind_within(self.model, lambda model: model.bind_tools(tools)))
         return bound[1]
 
@@ -253,7 +252,3 @@ def _read(message: Any, ask: Ask, *, whole: bool = True) -> tuple[BaseModel | No
         return read_reply(message, ask.reply, ids=ask.ids, whole=whole), None
     except Unreadable as problem:
         return None, problem
-
-
-def _same(a: Sequence[JsonObject], b: Sequence[JsonObject]) -> bool:
-    return len(a) == len(b) and all(one is other for one, other in zip(a, b, strict=True))

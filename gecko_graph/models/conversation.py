@@ -85,14 +85,17 @@ def _all_calls(message: AIMessage) -> list[Any]:
     return [*(message.tool_calls or ()), *(message.invalid_tool_calls or ())]
 
 
+_CALL_KEYS = frozenset(tool_call(name="", args={}, id=None))
+
+
 def _is_storable(message: AIMessage) -> bool:
     """Return whether a message is known to have no fault, by one look at all of it: most have none."""
     calls, kept = message.tool_calls, [message.additional_kwargs, message.response_metadata]
     if message.invalid_tool_calls or type(message.content) is not str or any(type(each) is not dict for each in kept):
         return False
-    if any((type(call.get("name")), type(call.get("args"))) != (str, dict) for call in calls):
+    if any({*call} != _CALL_KEYS or (type(call["name"]), type(call["args"])) != (str, dict) for call in calls):
         return False
-    texts = [message.id, message.name, *(call.get("id") for call in calls)]
+    texts = [message.id, message.name, *(call["id"] for call in calls)]
     known = all(each is None or type(each) is str for each in texts)
     return known and find_storage_problem([message.content, *texts, calls, *kept, message.usage_metadata]) is None
 
@@ -188,16 +191,14 @@ def build_call_messages(steps: Sequence[Step], *, task: str, budget: int) -> lis
 
 def keep_recent(messages: Sequence[AnyMessage], *, budget: int) -> list[AnyMessage]:
     """Return the latest messages that fit `budget` characters, from a human turn on: calls keep their results."""
-    sizes = [_size(message) for message in messages]
+    sizes = [
+        len(text_of(each)) + (len(str(each.tool_calls)) if isinstance(each, AIMessage) else 0) for each in messages
+    ]
     if sum(sizes) <= budget:
         return list(messages)
     turns = [index for index, message in enumerate(messages) if isinstance(message, HumanMessage)]
     fitting = [index for index in turns if sum(sizes[index:]) <= budget]
     return list(messages[(fitting or turns[-1:] or [0])[0] :])
-
-
-def _size(message: AnyMessage) -> int:
-    return len(text_of(message)) + (len(str(message.tool_calls)) if isinstance(message, AIMessage) else 0)
 
 
 def drop_unpaired(messages: Sequence[AnyMessage]) -> list[AnyMessage]:

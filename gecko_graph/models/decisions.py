@@ -84,6 +84,8 @@ def _kind(package: str, name: str) -> Any:
 class DecisionClient(StructuredClient):
     """One decision model; see `StructuredClient`. It has no role that sends messages."""
 
+    _find = staticmethod(find_decider)
+
     def ask(self, ask: Ask) -> Dialogue:
         """Put all questions in one request; what was refused, or not answered, is unsure."""
         variables = hide_secrets(ask.variables) if ask.role in BLIND else ask.variables
@@ -100,9 +102,6 @@ class DecisionClient(StructuredClient):
         answers = [_read(given.get(name) if isinstance(given, Mapping) else None, ask.band) for name in asked]
         fields = READ[ask.reply]([*zip(ask.ids, answers, strict=False)], answers)
         return Reply(ask.reply.model_validate(fields), usage=self._count_decision(response))
-
-    def _find(self, model: Any) -> Any:
-        return find_decider(model)
 
     def _count_decision(self, response: Any) -> Any:
         usage: Any = getattr(response, "usage", None) or {}

@@ -66,7 +66,8 @@ def answer_message(
     word = verdict["status"]
     if word == "failed":
         answer = f"{NOTHING_DONE}\n{cut(verdict['feedback'], budget=REASON_CHARS)}".strip()
-    lasting = {"accepted": steps, "needs_user": steps_before_changes(steps), "failed": []}[word]
+    unchanged = takewhile(lambda step: "outcome" not in step or step["outcome"]["patch"] == [], steps)
+    lasting = {"accepted": steps, "needs_user": [*unchanged], "failed": []}[word]
     if word == "needs_user" and len(lasting) < len(steps):
         ran = [step for step in steps[len(lasting) :] if "outcome" in step]
         undone = [f"Not done: {format_call(step['call'])}" for step in ran if step["outcome"]["patch"] != []]
@@ -103,11 +104,6 @@ def open_rules(messages: Sequence[AnyMessage]) -> dict[str, list[str]]:
         for call in _calls(message):
             found.pop(call["name"] if call["rung"] == "real" else "", None)
     return found
-
-
-def steps_before_changes(steps: Sequence[Step]) -> list[Step]:
-    """Return the steps before the first that changed the task state, or of which nobody knows what it changes."""
-    return list(takewhile(lambda step: "outcome" not in step or step["outcome"]["patch"] == [], steps))
 
 
 def remember_calls(steps: Sequence[Step], *, budget: int) -> JsonObject:

@@ -7,12 +7,13 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import ormsgpack
 from langchain_core.messages import AIMessage
 from langchain_core.utils.json_schema import dereference_refs
 from pydantic import BaseModel, ValidationError
+from pydantic.json_schema import WithJsonSchema
 
 from ..state import Json, JsonObject
 from .drawing import escape
@@ -316,3 +317,33 @@ def _make_strict(schema: JsonObject) -> None:
             _make_strict(each)
     elif schema.get("type") == "array":
         _make_strict(schema["items"])
+
+
+OPERATIONS = ("add", "remove", "replace", "move", "copy", "test")
+
+_OPERATION_SCHEMA: JsonObject = {
+    "type": "object",
+    "properties": {
+        "op": {"enum": list(OPERATIONS)},
+        "path": {"type": "string"},
+        "from": {"type": "string"},
+        "value": {},
+    },
+    "required": ["op", "path"],
+}
+
+PatchReply = Annotated[list[dict[str, Any]], WithJsonSchema({"type": "array", "items": _OPERATION_SCHEMA})]
+
+
+def find_wrong_operation(operation: Any) -> str | None:
+    """Return why a value is no operation of a JSON Patch; None where it is one."""
+    if not isinstance(operation, dict) or operation.get("op") not in OPERATIONS:
+        return f"op must be one of {', '.join(OPERATIONS)}"
+    needed = {"add": "value", "replace": "value", "test": "value", "move": "from", "copy": "from"}.get(operation["op"])
+    if needed is not None and needed not in operation:
+        return f"{operation['op']} needs {needed!r}"
+    for place in ("path", "from"):
+        given = operation.get(place, "" if place == "from" else None)
+        if not isinstance(given, str) or (given and not given.startswith("/")):
+            return f"{place} must be a JSON Pointer, empty or beginning with /"
+    return None

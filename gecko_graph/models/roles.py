@@ -11,7 +11,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from ..state import ItemStatus, Json, JsonObject, Patch, Role
 from .formatting import cut
-from .patches import PatchReply, find_wrong_operation
+from .reply import PatchReply, find_wrong_operation
 
 _ALSO = {"success": "ok", "succeeded": "success", "passed": "success", "pass": "success", "fail": "failed"}
 _ALSO |= {"failed": "error", "failure": "error"}

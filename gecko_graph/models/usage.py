@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import reduce
 from pathlib import Path
@@ -20,8 +20,8 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 
 from ..errors import GeckoError
-from ..masking import mask
 from ..state import RoleUsage, Usage
+from ..values.observation import mask_values
 from .drawing import escape
 from .failure import failure_of
 
@@ -84,7 +84,7 @@ class PromptLog(BaseCallbackHandler):
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         head = {"event": kind, "id": str(run_id), "time": now, **place}
         try:
-            line = escape(json.dumps(_mask({**head, **fields}), default=str, ensure_ascii=False))
+            line = escape(json.dumps(mask_values({**head, **fields}), default=str, ensure_ascii=False))
         except Exception as error:  # noqa: BLE001 - the boundary to models: a reply may hold anything, at any depth
             line = json.dumps({**head, "error": f"it cannot be written: {type(error).__name__}"})
         with self._lock, self._file.open("a", encoding="utf-8") as file:
@@ -96,19 +96,6 @@ def _read(message: BaseMessage) -> dict[str, Any]:
     names = ("name", "tool_calls", "invalid_tool_calls", "tool_call_id")
     parts = {name: getattr(message, name, None) for name in names}
     return {"type": message.type, "content": message.content, **{key: part for key, part in parts.items() if part}}
-
-
-def _mask(value: Any, name: str = "") -> Any:
-    """Mask the texts in a value; one that a key names as a secret shows it only beside that key."""
-    if isinstance(value, dict):
-        return {_mask(str(key)): _mask(part, str(key)) for key, part in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        return [_mask(part, name) for part in value]
-    if not isinstance(value, str):
-        return value
-    head = f'{name}": "' if name else ""
-    masked = mask(head + value)
-    return masked.removeprefix(head) if masked.startswith(head) else mask(value)
 
 
 class Price(NamedTuple):

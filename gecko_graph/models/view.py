@@ -370,10 +370,7 @@ def _enter(node: Node, step: str, slack: int) -> Node | None:
     if step in node.kids:
         return node.kids[step]
     if isinstance(node.value, list):
-        return next((kid for kid in islice(node.kids.values(), _MOST_KIDS) if _is_called(kid, step)), None)
+        kids = (kid for kid in islice(node.kids.values(), _MOST_KIDS) if isinstance(kid.value, dict))
+        return next((kid for kid in kids if step in (kid.value.get("name"), kid.value.get("id"))), None)
     inner = node.kids.values() if slack and len(node.kids) < 10 else ()
     return next((end for kid in inner if (end := _enter(kid, step, slack - 1))), None)
-
-
-def _is_called(node: Node, name: str) -> bool:
-    return isinstance(node.value, dict) and name in (node.value.get("name"), node.value.get("id"))

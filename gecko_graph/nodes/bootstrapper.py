@@ -64,8 +64,9 @@ def bootstrapper(
     real = bool(reads) and all(runs_for_real(tool, scope.context) for tool in reads)
     lacks = bool(given) or is_missing  # an empty one that is given lacks nothing
     asked = lacks and not real and not is_whole(given, toolkit) and scope.has_model("bootstrapper")
+    before = state.get("continued")
     is_due = given or (rules.schema is not None and not asked and not (real and is_missing))
-    if is_due and not was_accepted(state):
+    if is_due and not (before and before.get("real")):
         rules.check_start(given, what="task_state", is_whole=not asked)
     words = yield from find_words(state, task, scope, search)
     taught = (state.get("bookkeeping") or {}).get("taught", [])
@@ -101,12 +102,6 @@ def bootstrapper(
         "attempts": Overwrite([]),
         "bookkeeping": Overwrite(opened),
     }
-
-
-def was_accepted(state: GeckoState) -> bool:
-    """Return whether the given task state was accepted before, or reality has left it: what it breaks stays."""
-    before = state.get("continued")
-    return bool(before and before.get("real"))
 
 
 def find_supposed(state: GeckoState, given: JsonObject, whole: JsonObject, unclear: list[str]) -> SupposedState:

@@ -116,7 +116,9 @@ class PlanResults:
     def find(self, call: Call, origins: Origins, made_up: set[str]) -> Dependencies:
         """Return what a call's arguments rest on."""
         number = next(number for number, step in enumerate(self._steps, 1) if step["call"]["id"] == call["id"])
-        found, offered = Dependencies([], [], [], {}), _offered(self._toolkit[call["name"]].parameters)
+        found, schemas = Dependencies([], [], [], {}), walk(self._toolkit[call["name"]].parameters)
+        listed = (each for schema in schemas for each in (*(schema.get("enum") or ()), schema.get("const")))
+        offered = {str(each).casefold() for each in listed if each is not None}
         for place, value in scalars(call["args"]):
             if not (key := _key(value)) or str(value).casefold() in offered or self._is_given(key, 0):
                 continue
@@ -278,12 +280,6 @@ def _forms_in(messages: Sequence[AnyMessage]) -> set[str]:
         for call in message.tool_calls if isinstance(message, AIMessage) else ():
             forms.update(form for _, value in scalars(call["args"]) for form in forms_of(value))
     return forms
-
-
-def _offered(parameters: JsonObject) -> set[str]:
-    """Return the values that a schema lists."""
-    listed = [[*(schema.get("enum") or ()), schema.get("const")] for schema in walk(parameters)]
-    return {str(value).casefold() for values in listed for value in values if value is not None}
 
 
 def template(planned: PlannedCall) -> Iterator[tuple[str, list[str | Binding]]]:

@@ -5,7 +5,6 @@ A question has an id, and an answer counts for that question alone, once.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Generator, Mapping, Sequence
 from itertools import chain
@@ -19,9 +18,9 @@ from ..errors import GeckoError, StateError, did_you_mean
 from ..models.ask import Reply, Work
 from ..models.formatting import format_complaint
 from ..schemas.complaints import find_complaints
-from ..state import VERSION, Call, Json, JsonObject
+from ..state import VERSION, Call, JsonObject
 from ..tools import Toolkit
-from ..values.digest import check_json, digest
+from ..values.digest import check_json, digest, open_json
 from ..values.places import excerpt
 from .claims import ANSWERS, BACKOFF_S, KEY_CHARS, MOST_TRIES, Claims, Steps, format_call, use, wait
 from .questions import find_raised, raise_question, spend, take_answer
@@ -157,7 +156,7 @@ def settled_by(decision: Decision, row: JsonObject) -> JsonObject:
     now, message = time.time(), decision.get("message")
     if decision["type"] == "skip":
         return {"status": "left", "ended_at": now}
-    result = read_words(message) if message else row.get("result") if row.get("deleted") else None
+    result = open_json(message) if message else row.get("result") if row.get("deleted") else None
     return {"status": "ok", "result": result, "by": "person", "ended_at": now}
 
 
@@ -229,13 +228,3 @@ def read_edit(raw: object, toolkit: Toolkit) -> tuple[Action | None, str]:
         return None, str(error)
     complaints = [format_complaint(each) for each in find_complaints(tool, raw["args"])]
     return (None, "; ".join(complaints)) if complaints else ({"name": tool.name, "args": raw["args"]}, "")
-
-
-def read_words(text: str) -> Json:
-    """Return what a person's words spell as JSON, where that is an object or a list; else the words."""
-    try:
-        value = json.loads(text)
-        check_json(value, what="the value")
-    except (ValueError, RecursionError):
-        return text
-    return value if isinstance(value, dict | list) else text

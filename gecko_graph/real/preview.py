@@ -56,20 +56,16 @@ def make_preview(
         rules = [each["rule"] for each in rehearsal["verdict"].get("may_refuse", []) if each["call"] == call["id"]]
         planned |= {"bindings": rests.bindings, "ambiguous": rests.ambiguous, "expects": rests.expects}
         left = [each for each in made_up if each["argument"] not in rests.arguments or not each["origin"]["path"]]
-        derived = find_derived(origins.get(call["id"], {}), rests.arguments)
-        sources = find_sources(origins.get(call["id"], {}), rests.arguments, attempt["steps"])
+        own, bound = origins.get(call["id"], {}), rests.arguments
+        shown = {path: [each["shown"] for each in own[path] if "shown" in each] for path in own if path not in bound}
+        derived = [f"{path.removeprefix('$.')}: {texts[0]}" for path, texts in shown.items() if texts]
+        sources = find_sources(own, bound, attempt["steps"])
         calls.append({**planned, "made_up": left, "may_refuse": rules, "derived": derived, "sources": sources})
     for each in calls:
         each["rehearse_after"] = each["call"]["id"] in reads
     if rehearsal["verdict"]["status"] != "accepted" and all(toolkit.is_read(each["call"]["name"]) for each in calls):
         return None
     return finish_preview(calls, state, toolkit=toolkit, policy=policy) if calls else None
-
-
-def find_derived(origins: Mapping[str, Sequence[Origin]], bound: Collection[str]) -> list[str]:
-    """Return the arguments that are derived, each with its operation; those that are bound get real values."""
-    left = {path: [each["shown"] for each in found if "shown" in each] for path, found in origins.items()}
-    return [f"{path.removeprefix('$.')}: {shown[0]}" for path, shown in left.items() if shown and path not in bound]
 
 
 def find_sources(origins: Mapping[str, Sequence[Origin]], bound: Collection[str], steps: Sequence[Step]) -> list[str]:

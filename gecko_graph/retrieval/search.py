@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from typing import Any, TypeAlias
 
 from langchain_core.messages import ToolMessage
-from langgraph.store.base import BaseStore, Item
+from langgraph.store.base import BaseStore
 
 from ..context import GeckoContext
 from ..errors import GeckoError
@@ -59,11 +59,8 @@ def exchange(store: BaseStore, toolkit: Toolkit, known: Sequence[Taught]) -> lis
         value = {**each, "need": mask(each["need"])}
         if (key := digest(value)) not in kept:
             store.put((*PLACE, place_of(tool.name, tool.parameters)), key, value, index=False)
-    return [{"need": each.value["need"], "tool": each.value["tool"]} for each in sorted(found, key=_age)]
-
-
-def _age(item: Item) -> Any:
-    return item.updated_at
+    by_age = sorted(found, key=lambda each: each.updated_at)
+    return [{"need": each.value["need"], "tool": each.value["tool"]} for each in by_age]
 
 
 class ToolSearch:

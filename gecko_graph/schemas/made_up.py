@@ -16,9 +16,9 @@ from .complaints import find_faults
 from .flat import flatten
 from .rules import accepts, canonical, rules_of
 from .specimens import (
+    CHECKED_AFTERWARDS,
     Dice,
     find_member_schema,
-    is_composed,
     is_own_identifier,
     list_examples,
     list_types,
@@ -158,7 +158,7 @@ class _Maker:
         self._spend(1)
         if len(position.trail) > MAX_DEPTH:
             raise Impossible(f"more than {MAX_DEPTH} levels deep")
-        composed = is_composed(schema)
+        composed = isinstance(schema, dict) and not schema.keys().isdisjoint(CHECKED_AFTERWARDS)
         for turn in range(TRIES if composed else 1):
             for flat, refs in flatten(schema, self._rules.schema, self._dice(position, f"choice {turn}")):
                 again = max((position.refs.count(ref) for ref in refs), default=0)

@@ -1,15 +1,13 @@
 """Whether a value fits a schema, told by `jsonschema-rs`, where it is known to agree with `rules`.
 
-The schema is written anew for it: references lead to definitions, patterns, formats and multiples are left to our own
-functions, bounds stand for int32 and int64. Where the two may differ, or where the work could grow faster than the
-value, there is no test, and the reference answers; so it does without the extra `fast`.
+It reads the schema as written, but for keywords that are left to our own functions. Where the two may differ, or where
+the work could grow faster than the value, there is no test, and the reference answers; so it does without the extra
+`fast`.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -17,9 +15,9 @@ from referencing.exceptions import Unresolvable
 
 from ..state import Json
 from ..values.digest import find_non_json
-from .formats import FORMATS, INTEGER_BITS, compile_pattern
-from .subschemas import BOUNDS
-from .work import CHECKS_PER_PART, COSTS, MAX_CHECKS, BudgetSpent, begin, count_parts, is_multiple, matches
+from .formats import compile_pattern, fits_format
+from .subschemas import BOUNDS, is_number
+from .work import CHECKS_PER_PART, COSTS, MAX_CHECKS, BudgetSpent, begin, count_parts, is_multiple, is_spent, matches
 
 MOST_FAULTS = 20
 _TOGETHER = {"minContains": "contains", "maxContains": "contains"}
@@ -30,24 +28,16 @@ MOST_GROUPS = 2_000
 EXACT = 1 << 53
 """Whole numbers below this are the same as integers and as floats."""
 
-_UNSURE = frozenset({"$id", "$dynamicRef", "patternProperties", "unevaluatedProperties", "unevaluatedItems"})
-_SAME = frozenset({
-    "type", "enum", "const", "required", "dependentRequired", "minLength", "maxLength", "minItems", "maxItems",
-    "minProperties", "maxProperties", "minContains", "maxContains", "minimum", "maximum", "exclusiveMinimum",
-    "exclusiveMaximum", "multipleOf", "uniqueItems",
-})  # fmt: skip
+_UNSURE = frozenset(
+    {"$id", "$dynamicRef", "patternProperties", "unevaluatedProperties", "unevaluatedItems", "dependencies"}
+)
 _ITEM, _OTHER, _NAME = 0, None, True
 _INSIDE: Mapping[str, Any] = {
     "items": _ITEM, "prefixItems": _ITEM, "contains": _ITEM, "additionalProperties": _OTHER, "propertyNames": _NAME,
 }  # fmt: skip
 """Keyword to the name of the members that it is for; a property has its own."""
 _HERE = frozenset(["dependentSchemas", "allOf", "anyOf", "oneOf", "not", "if", "then", "else"])
-
-
-_PART = r"(?:[A-Za-z0-9_ :/@#,;=-]|\\[d.+/-]|\[(?:[A-Za-z0-9]-[A-Za-z0-9]|[A-Za-z0-9_ .:/])+-?\])"
-_FIXED = rf"(?:{_PART}(?:\{{\d{{1,3}}\}})?)*"
-_PLAIN = re.compile(rf"\^{_FIXED}(?:{_PART}(?:[+*?]|\{{\d{{1,3}},\d{{0,3}}\}}){_FIXED})?\$?")
-"""Patterns that all read alike, and in linear time: from the start, and one part at most of any length."""
+_DEFINITIONS = ("$defs", "definitions", "components")
 
 
 class Unsure(Exception):
@@ -58,11 +48,19 @@ def compile_quick(schema: Any, follow: Callable[[str], Any]) -> Test | None:
     """Return a test that holds only where a JSON value fits; None if none is sure, or `jsonschema-rs` is missing.
 
     Args:
-        schema: A schema without malformed parts.
-        follow: Returns what a reference leads to.
+        schema: A schema without malformed parts, or a part of one.
+        follow: Returns what a reference leads to, `#` to the whole.
     """
     try:
-        return _Translation(schema, follow).compile()
+        from jsonschema_rs import Draft202012Validator  # 15 MB: an extra, so that the core stays small
+
+        outside: Any = follow  # which fetches nothing
+        work, root = _Nodes(schema, follow).find_work(), follow("#")
+        if root is not schema:
+            schema = {**{key: root[key] for key in _DEFINITIONS if key in root}, "allOf": [schema]}
+        if find_non_json(schema):
+            return None
+        return Test(Draft202012Validator(schema, keywords=_KEYWORDS, retriever=outside), work, schema)
     except (ImportError, Unsure, Unresolvable, ValueError, TypeError, AttributeError, LookupError, RecursionError):
         return None
 
@@ -82,32 +80,33 @@ class Test:
 
     __test__ = False  # for pytest
 
-    def __init__(self, validator: Any, work: int, whole: Any, written: Mapping[int, tuple[Any, Any]]) -> None:
-        self._validator, self._work, self._whole, self._written = validator, work, whole, written
+    def __init__(self, validator: Any, work: int, schema: Any) -> None:
+        self._validator, self._work, self._schema = validator, work, schema
 
     def __call__(self, value: Json) -> bool:
         """Return True only where a value fits."""
-        if self._work > CHECKS_PER_PART and self._work * (1 + count_parts(value)) > MAX_CHECKS:
+        if self._is_large(value):
             return False
         begin(value)
         try:
-            return bool(self._validator.is_valid(value))
-        except (ValueError, BudgetSpent):
+            return bool(self._validator.is_valid(value)) and not is_spent()
+        except ValueError:
             return False
+
+    def _is_large(self, value: Json) -> bool:
+        return self._work > CHECKS_PER_PART and self._work * (1 + count_parts(value)) > MAX_CHECKS
 
     def find_fault(self, value: Json) -> Fault | None:
         """Return the one place where a value that is refused may not fit; None where there are several, or none."""
         try:
-            first, *more = {
-                (*error.schema_path, "", *error.instance_path): error for error in self._find(value)
-            }.values()
-        except (ValueError, BudgetSpent):
+            errors = () if self._is_large(value) else islice(self._validator.iter_errors(value), MOST_FAULTS)
+            first, *more = {(*error.schema_path, "", *error.instance_path): error for error in errors}.values()
+        except ValueError:
             return None
-        place, schema = self._whole, None
-        for token in first.schema_path[:-1]:
-            place = place[str(token) if isinstance(place, dict) else token]  # `1` is told for "1"
-            _, schema = self._written.get(id(place), (None, schema))
-        keyword = _TOGETHER.get(first.schema_path[-1], first.schema_path[-1])
+        schema, (*path, keyword) = self._schema, first.schema_path or [""]
+        for token in path:
+            schema = schema[str(token) if isinstance(schema, dict) else token]  # `1` is told for "1"
+        keyword = _TOGETHER.get(keyword, keyword)
         if more or not isinstance(schema, dict) or keyword not in schema or "propertyNames" in first.schema_path:
             return None
         found: list[str | int] = []
@@ -118,23 +117,34 @@ class Test:
             return None
         return Fault(schema, keyword, found, value)
 
-    def _find(self, value: Json) -> Iterator[Any]:
-        if self._work > CHECKS_PER_PART and self._work * (1 + count_parts(value)) > MAX_CHECKS:
-            return iter(())
-        found: Iterator[Any] = islice(self._validator.iter_errors(value), MOST_FAULTS)
-        return found
 
+def _own(fits: Callable[[Any, Json], bool]) -> type:
+    """Return a keyword as `jsonschema-rs` asks for it: what the rule does not fit raises ValueError."""
 
-class _Step:
-    """The multiples of a number, as `jsonschema-rs` asks for them."""
+    class Keyword:
+        def __init__(self, _: Any, rule: Any, path: Any) -> None:
+            self._rule = rule
 
-    def __init__(self, _: Any, step: float, path: Any) -> None:
-        self._step = step
-
-    def validate(self, value: Json) -> None:
-        """Raise ValueError for what is no multiple."""
-        if isinstance(value, int | float) and not isinstance(value, bool) and not is_multiple(value, self._step):
+        def validate(self, value: Json) -> None:
+            try:
+                if fits(self._rule, value):
+                    return
+            except BudgetSpent:  # seen by `is_spent`
+                pass
             raise ValueError
+
+    return Keyword
+
+
+def _has_pattern(source: str, value: Json) -> bool:
+    return not isinstance(value, str) or (pattern := compile_pattern(source)) is None or matches(pattern, value)
+
+
+_KEYWORDS = {
+    "pattern": _own(_has_pattern),
+    "format": _own(fits_format),
+    "multipleOf": _own(lambda step, value: not is_number(value) or is_multiple(value, step)),
+}
 
 
 class _Node:
@@ -148,81 +158,36 @@ class _Node:
         self.members: dict[Any, list[int]] = {}
 
 
-class _Translation:
-    """A schema as `jsonschema-rs` is to read it. Raises Unsure."""
+class _Nodes:
+    """The schemas that a schema leads to. Raises Unsure."""
 
     def __init__(self, schema: Any, follow: Callable[[str], Any]) -> None:
         self._follow = follow
         self._nodes: dict[int, _Node] = {}
-        self._formats: dict[str, Callable[[str], bool]] = {}
-        self._targets: dict[int, Any] = {}
-        self._written: dict[int, tuple[Any, Any]] = {}
-        written, definitions = self._write(schema), dict[str, Any]()
-        while len(definitions) < len(self._targets):
-            target = [*self._targets.values()][len(definitions)]
-            definitions[f"d{id(target)}"] = self._write(target)
-        self._whole = {"allOf": [written], "$defs": definitions}
-        self._root = [id(schema)] if isinstance(schema, dict) else []
+        self._root = (*self._read(schema),)
 
-    def compile(self) -> Test:
-        """Return the test. Raises Unsure, ValueError, ImportError."""
-        from jsonschema_rs import Draft202012Validator  # 15 MB: an extra, so that the core stays small
-
-        if find_non_json(self._whole):
-            raise Unsure
-        more: Any = {"formats": self._formats, "keywords": {"multipleOf": _Step}}
-        validator = Draft202012Validator(self._whole, validate_formats=True, **more)
-        return Test(validator, self._find_work(), self._whole, self._written)
-
-    def _write(self, schema: Any) -> Any:
+    def _read(self, schema: Any) -> list[int]:
+        """Read a schema, and return its key; none for a flag."""
         if not isinstance(schema, dict):
-            return schema
+            return []
+        if id(schema) in self._nodes:
+            return [id(schema)]
         if _UNSURE & schema.keys() or not _is_exact(schema):
             raise Unsure
         node = self._nodes[id(schema)] = _Node(schema)
-        new = {key: value for key, value in schema.items() if key in _SAME}
-        if "$ref" in schema:
-            target = self._follow(schema["$ref"])
-            self._targets.setdefault(id(target), target)
-            new["$ref"] = f"#/$defs/d{id(target)}"
-            node.here += [id(target)] if isinstance(target, dict) else []
-        for key, rule in schema.items():
-            if key == "properties":
-                new[key] = {name: self._put(each, node.members.setdefault(name, [])) for name, each in rule.items()}
-            elif key in _HERE or key in _INSIDE:
-                place = node.here if key in _HERE else node.members.setdefault(_INSIDE[key], [])
-                new[key] = self._put_all(rule, place, is_map=key == "dependentSchemas")
-        asked = [*self._ask(schema)]
-        self._written[id(new)] = new, schema
-        return {"allOf": [new, *asked]} if asked else new
+        node.here += self._read(self._follow(schema["$ref"])) if "$ref" in schema else []
+        for name, each in schema.get("properties", {}).items():
+            node.members[name] = self._read(each)
+        for key in schema.keys() & (_HERE | _INSIDE.keys()):
+            place = node.here if key in _HERE else node.members.setdefault(_INSIDE[key], [])
+            rule = schema[key]
+            for each in rule.values() if key == "dependentSchemas" else rule if isinstance(rule, list) else [rule]:
+                place += self._read(each)
+        return [id(schema)]
 
-    def _put_all(self, rule: Any, place: list[int], *, is_map: bool) -> Any:
-        if is_map:
-            return {name: self._put(each, place) for name, each in rule.items()}
-        return [self._put(each, place) for each in rule] if isinstance(rule, list) else self._put(rule, place)
-
-    def _put(self, schema: Any, place: list[int]) -> Any:
-        place += [id(schema)] if isinstance(schema, dict) else []
-        return self._write(schema)
-
-    def _ask(self, schema: Mapping[str, Any]) -> Iterator[Any]:
-        """Yield what asks our own functions, and bounds."""
-        if simple := _PLAIN.fullmatch(schema.get("pattern", "")):
-            yield {"pattern": simple[0].replace(r"\d", "[0-9]")}
-        elif "pattern" in schema and (pattern := compile_pattern(schema["pattern"])):
-            self._formats[f"pattern {schema['pattern']}"] = partial(matches, pattern)
-            yield {"format": f"pattern {schema['pattern']}"}
-        name = str(schema.get("format"))
-        if name in FORMATS:
-            self._formats[f"our {name}"] = FORMATS[name]
-            yield {"format": f"our {name}"}
-        if name in INTEGER_BITS:
-            half = 1 << (INTEGER_BITS[name] - 1)
-            yield {"minimum": -half, "maximum": half - 1}
-
-    def _find_work(self) -> int:
+    def find_work(self) -> int:
         """Return the most work that one part of a value can cost: all groups are looked at that may apply to one."""
-        most, waiting, seen = 0, [(*self._root,)], set[tuple[int, ...]]()
+        most, waiting, seen = 0, [self._root], set[tuple[int, ...]]()
         while waiting:
             group = waiting.pop()
             if group in seen:

@@ -233,7 +233,7 @@ def make_numbers(flat: JsonObject, dice: Dice, *, name: str, whole: bool) -> Ite
         yield from (int(str(_vary(str(value), dice))) for value in shown if isinstance(value, int))
     yield from shown
     low, high = _bounds(flat, whole=whole)
-    start, stop = _likely(flat, name)
+    start, stop = map(Fraction, (100_000, 999_999) if is_identifier(name) else (1, 100))
     if stop < low or start > high:  # beside the nearer bound
         start, stop = (low, low + 100) if stop < low else (high - 100, high)
     start, stop = max(start, low), min(stop, high)
@@ -260,12 +260,6 @@ def _bounds(flat: JsonObject, *, whole: bool) -> tuple[Fraction, Fraction]:
     return low, high - (whole and high == flat.get("exclusiveMaximum"))
 
 
-def _likely(flat: JsonObject, name: str) -> tuple[Fraction, Fraction]:
-    if is_identifier(name):
-        return Fraction(100_000), Fraction(999_999)
-    return Fraction(1), Fraction(100)
-
-
 COMPOSED = vocabulary("$ref $dynamicRef allOf anyOf oneOf dependentSchemas")
 
 _HINTS: Mapping[str, frozenset[str]] = {
@@ -274,14 +268,10 @@ _HINTS: Mapping[str, frozenset[str]] = {
     "string": vocabulary("pattern minLength maxLength format"),
     "number": vocabulary("minimum maximum exclusiveMinimum exclusiveMaximum multipleOf"),
 }
-_CHECKED_AFTERWARDS = COMPOSED | vocabulary(
+CHECKED_AFTERWARDS = COMPOSED | vocabulary(
     "not if contains propertyNames dependentRequired unevaluatedItems unevaluatedProperties patternProperties"
 )
-
-
-def is_composed(schema: Any) -> bool:
-    """Return whether a value made for the flattened schema must still be checked against the schema itself."""
-    return isinstance(schema, dict) and not schema.keys().isdisjoint(_CHECKED_AFTERWARDS)
+"""Keywords of which a value made for the flattened schema must still be checked against the schema itself."""
 
 
 def list_types(flat: JsonObject) -> list[str]:

@@ -139,7 +139,7 @@ def _check(
         yield error
     if rest is schema:
         return
-    for part in _in_place(rules, schema):
+    for part in [*schema.get("allOf", ()), *([follow(rules.schema, schema["$ref"])] if "$ref" in schema else [])]:
         yield from _check(rules, part, before, after, place, seen | {id(schema)})
     members = _changed_members(schema, before, after) if both is dict else _changed_items(schema, before, after)
     for key, rule, old in members:
@@ -152,12 +152,6 @@ def _whole_part(key: Same) -> Any:
     if {"unevaluatedProperties", "unevaluatedItems"} & schema.keys():  # they read what the others have found
         return schema
     return {keyword: value for keyword, value in schema.items() if keyword not in _LOCAL}
-
-
-def _in_place(rules: Validator, schema: JsonObject) -> Iterator[Any]:
-    yield from schema.get("allOf", ())
-    if "$ref" in schema:
-        yield follow(rules.schema, schema["$ref"])
 
 
 def _changed_members(schema: JsonObject, before: JsonObject, after: JsonObject) -> Iterator[tuple[str, Any, Any]]:

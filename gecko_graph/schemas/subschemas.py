@@ -181,19 +181,13 @@ def _tidy_value(key: str, value: Any) -> Any:
     if key in LISTS:
         return [tidy(part) for part in value]
     if key in MAPS:
-        return {name: _tidy_member(part) for name, part in value.items() if _is_name(key, name)}
+        is_free = key != "patternProperties"
+        names = [name for name in value if isinstance(name, str) and (is_free or compile_pattern(name) is not None)]
+        # `{"not": {}}` is the same as `false`, but jsonschema's error about that has no path
+        return {name: {"not": {}} if value[name] is False else tidy(value[name]) for name in names}
     if key in SINGLES:
         return tidy(value)
     return _tidy_unknown(value)
-
-
-def _tidy_member(schema: Any) -> Any:
-    # the same as `false`, but jsonschema's error about that has no path
-    return {"not": {}} if schema is False else tidy(schema)
-
-
-def _is_name(key: str, name: object) -> bool:
-    return isinstance(name, str) and (key != "patternProperties" or compile_pattern(name) is not None)
 
 
 def _tidy_unknown(value: Any) -> Any:

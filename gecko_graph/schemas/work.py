@@ -59,6 +59,11 @@ def spend(checks: int) -> None:
         raise BudgetSpent
 
 
+def is_spent() -> bool:
+    """Return whether the budget of the check is used up."""
+    return bool(_work.left < 0)
+
+
 def count_parts(value: Json) -> int:
     """Count the values inside a value."""
     count, waiting = 0, [value]
@@ -76,6 +81,7 @@ def matches(pattern: Pattern, text: str) -> bool:
     found = pattern.matches(text)
     spend(int((time.thread_time() - begun) / SECONDS_PER_CHECK))
     if found is None:
+        _work.left = -1
         raise BudgetSpent
     return found
 

@@ -252,8 +252,11 @@ def convert(toolkit: Toolkit) -> Conversion:
     completed: list[ToolSpec] = []
     failures: list[str] = []
     for tool, reply in zip(open_tools, replies, strict=True):
-        if isinstance(reply.value, roles.ToolSchema):
-            completed.append(_complete_tool(tool, reply.value))
+        if isinstance(given := reply.value, roles.ToolSchema):
+            effect = tool.effect or (given.effect if given.effect != "unknown" else None)
+            result = given.result if tool.result is None else tool.result
+            description = tool.description.strip() or given.description.strip()
+            completed.append(replace(tool, result=result, description=description, effect=effect))
         else:
             missing = "result schema" if tool.result is None else "effect"
             failures.append(f"{tool.name}: no {missing}: {reply.failure or 'the model gave no answer'}")
@@ -270,13 +273,3 @@ def describe_tool(tool: ToolSpec) -> str:
         known["endpoint"] = f"{tool.binding.method.upper()} {tool.binding.path}"
     text = json.dumps(known, ensure_ascii=False)
     return text if len(text) <= TOOL_CHARS else view(known, budget=TOOL_CHARS)
-
-
-def _complete_tool(tool: ToolSpec, reply: roles.ToolSchema) -> ToolSpec:
-    effect = reply.effect if reply.effect != "unknown" else None
-    return replace(
-        tool,
-        result=reply.result if tool.result is None else tool.result,
-        description=tool.description.strip() or reply.description.strip(),
-        effect=tool.effect or effect,
-    )

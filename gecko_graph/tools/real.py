@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Generator, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -25,7 +24,7 @@ from ..models.factory import Models
 from ..models.failure import REFUSED, TOO_MANY, is_lost, refuses, retry_after_of_error, status_of_error
 from ..models.node import NodeScope, book_attempt, run_node, silent
 from ..state import Call, CallStatus, Json, JsonObject, Patch
-from ..values.digest import clone
+from ..values.digest import clone, open_json
 from ..values.media import list_references, set_media_aside
 from ..values.places import as_text
 from .check import check_by_rule, find_fault
@@ -142,12 +141,9 @@ def as_answer(value: Any) -> Answer:
     is_refused = refuses(status_of(value)) or REFUSED.items() <= value.additional_kwargs.items()
     is_unsent = "http" in value.additional_kwargs and status_of(value) is None
     more: JsonObject = {"undecided": True} if is_unsent else {}
-    return Answer("error", result, [], retry_after_of(value), is_refused, more=more)
-
-
-def retry_after_of(message: ToolMessage) -> float | None:
-    """Return the seconds after which an HTTP tool may be called again; None where that is of no use."""
-    return float(message.additional_kwargs["http"].get("retry_after") or 0) if status_of(message) in TRY_AGAIN else None
+    again = status_of(value) in TRY_AGAIN
+    retry_after = float(value.additional_kwargs["http"].get("retry_after") or 0) if again else None
+    return Answer("error", result, [], retry_after, is_refused, more=more)
 
 
 def status_of(message: ToolMessage) -> Any:
@@ -176,11 +172,7 @@ def block_value(block: Any) -> Json:
     text = block.get("text")
     if block.get("type") != "text" or not isinstance(text, str):
         return {key: value for key, value in block.items() if key != "id" or not str(value).startswith("lc_")}
-    try:
-        parsed = json.loads(text) if text.lstrip()[:1] in ("{", "[") else text
-    except (ValueError, RecursionError):
-        return text
-    return text if find_fault(parsed, what="the result") else parsed
+    return open_json(text)
 
 
 def as_json(value: Any) -> Answer | Pass:

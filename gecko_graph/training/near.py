@@ -10,8 +10,7 @@ from typing import NamedTuple, TypeAlias
 from ..conversation.changed import UNWATCHED
 from ..conversation.milestones.tables import REST, find_table
 from ..state import Json, JsonObject, Step
-from ..values.digest import digest
-from ..values.drawn import digest_apart_from
+from ..values.digest import digest, digest_apart_from
 from ..values.patch import booked_patch
 from ..values.places import map_scalars, scalars
 from ..world.provenance import is_planned

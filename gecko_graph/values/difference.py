@@ -29,11 +29,7 @@ def make_patch(before: Json, after: Json, *, by_members: bool = False) -> Patch:
 
 def json_equal(a: Json, b: Json) -> bool:
     """Return True where both are the same JSON value of the same types: 1, 1.0 and True are three values."""
-    return equal(a, b, _same_scalar)
-
-
-def _same_scalar(a: Json, b: Json) -> bool:
-    return type(a) is type(b) and bool(a == b)
+    return equal(a, b, lambda one, other: type(one) is type(other) and bool(one == other))
 
 
 def _compare(before: Json, after: Json, place: str, found: Patch, by_members: bool) -> None:

@@ -10,13 +10,14 @@ import copy
 import hashlib
 import json
 import math
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import ormsgpack
 
 from ..errors import StateError
 from ..state import Json
-from .places import excerpt, json_path, map_scalars
+from .places import Place, excerpt, json_path, map_scalars
 
 MAX_DEPTH = 100
 """Levels of nesting that a document may have."""
@@ -59,7 +60,19 @@ def pack(document: Json) -> bytes:
 
 def unpack(packed: bytes) -> Json:
     """Return the document that `pack` has encoded."""
-    return ormsgpack.unpackb(packed, ext_hook=_unpack_int)
+    return ormsgpack.unpackb(packed, ext_hook=lambda _, data: int(data, 16))
+
+
+def open_json(value: Json) -> Json:
+    """Return the JSON object or list that a text holds, where it can be stored; else what is given."""
+    if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
+        return value
+    try:
+        opened: Json = json.loads(value)
+        check_json(opened, what="the value")
+    except (ValueError, RecursionError):
+        return value
+    return opened
 
 
 def check_json(document: object, *, what: str) -> None:
@@ -140,9 +153,38 @@ def _pack_int(value: object) -> ormsgpack.Ext:
     return ormsgpack.Ext(_BIG_INT, hex(value).encode())
 
 
-def _unpack_int(tag: int, data: bytes) -> int:
-    return int(data, 16)
-
-
 def _unsigned_zero(value: Json) -> Json:
     return map_scalars(value, lambda each: 0.0 if isinstance(each, float) and each == 0 else each)
+
+
+# apart from identifiers that tools have drawn: what refers to what counts, not how it is called ------------
+
+
+def digest_apart_from(drawn: Collection[Json], state: Json) -> str:
+    """Return a digest in which a drawn value stands for what surrounds it, looked at twice: what refers to what."""
+    labels = dict.fromkeys(drawn, "drawn")
+    for _ in range(2 if drawn else 0):
+        around: dict[Json, list[str]] = {each: [] for each in drawn}
+        for place, value, inside in _members(state):
+            for each in (value, place[-1]):
+                if isinstance(each, str) and each in around:
+                    shown = [labels.get(key, key) if isinstance(key, str) else 0 for key in place]
+                    around[each].append(digest([shown, each == value, _mask(inside, labels)]))
+        labels = {each: digest(sorted(found)) for each, found in around.items()}
+    return digest(_mask(state, labels))
+
+
+def _members(value: Json, place: Place = ()) -> Iterator[tuple[Place, Json, Json]]:
+    """Yield each value in a value with its place, and what surrounds it: itself, or of a scalar what holds it."""
+    for key, each in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        here = (*place, key)
+        yield here, each, each if isinstance(each, dict | list) else value
+        yield from _members(each, here)
+
+
+def _mask(value: Json, labels: Mapping[Json, str]) -> Json:
+    if isinstance(value, dict):
+        return sorted(([labels.get(key, key), _mask(each, labels)] for key, each in value.items()), key=digest)
+    if isinstance(value, list):
+        return [_mask(each, labels) for each in value]
+    return labels.get(value, value) if isinstance(value, str) else value

@@ -153,7 +153,7 @@ class _DuplicateKey(Exception):
 def _parse_json(text: str, where: str) -> Json:
     try:
         value = json.loads(
-            text, object_pairs_hook=_build_object, parse_constant=_reject_constant, parse_float=_parse_finite
+            text, object_pairs_hook=_build_object, parse_constant=reject_constant, parse_float=_parse_finite
         )
         _check_depth(value)
         if "\\ud" in text.lower():
@@ -175,7 +175,8 @@ def _build_object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     return value
 
 
-def _reject_constant(word: str) -> Json:
+def reject_constant(word: str) -> Json:
+    """Refuse what JSON's readers take and JSON has not: `NaN`."""
     raise ValueError(f"{word} is not a JSON number")
 
 

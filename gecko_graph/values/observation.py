@@ -86,7 +86,8 @@ class Observation:
     def to_row(self, *, masked: bool = True) -> JsonObject:
         """Return the row, masked unless it stays in this process; keys that say nothing are left out."""
         row = {key: getattr(self, key) for key in _FIELDS}
-        kept = {key: value for key, value in row.items() if key in _FIELDS[:4] or not _says_nothing(key, value)}
+        known = (*_FIELDS[:4], *(key for key in ("before", "change") if row[key] is not None))
+        kept = {key: value for key, value in row.items() if key in known or value}
         whole: JsonObject = {"v": ROW_VERSION, **kept}
         return mask_values(whole) if masked else whole
 
@@ -108,10 +109,6 @@ class Observation:
         except PatchConflict:
             raise ValueError("its change does not apply") from None
         return made
-
-
-def _says_nothing(key: str, value: Any) -> bool:
-    return value is None if key in ("before", "change") else not value
 
 
 def kind_of(error: Json, args: Mapping[str, Any]) -> str:

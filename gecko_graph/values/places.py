@@ -96,9 +96,9 @@ def path_tokens(path: str) -> list[str | int]:
 def excerpt(value: Json) -> str:
     """Return the beginning of a value as JSON, at most `EXCERPT_CHARS` characters."""
     text = ""
-    for chunk in json.JSONEncoder(ensure_ascii=False, default=_name_type, check_circular=False).iterencode(
-        _head(value)
-    ):
+    for chunk in json.JSONEncoder(
+        ensure_ascii=False, default=lambda each: f"({type(each).__name__})", check_circular=False
+    ).iterencode(_head(value)):
         text += chunk
         if len(text) > EXCERPT_CHARS:
             return text[: EXCERPT_CHARS - 1] + "…"
@@ -114,10 +114,6 @@ def _head(value: Json) -> Json:
     if isinstance(value, int) and value.bit_length() > 1000:
         return f"a whole number of {value.bit_length()} bits"
     return shorten(value, EXCERPT_CHARS) if isinstance(value, str) else value
-
-
-def _name_type(value: object) -> str:
-    return f"({type(value).__name__})"
 
 
 def places(value: Json, here: str = "$") -> Iterator[tuple[str, Json]]:

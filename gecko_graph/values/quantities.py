@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .finding import Found, atoms_of, canonical, number_words
-from .words import WORDS, topic_of
+from .words import WORDS, pattern, topic_of
 
 _KINDS = [
     (re.compile(rf"[ -]?(?:{words})(?!\w)", re.I), kind, factor)
@@ -28,9 +28,7 @@ _NUMBER = re.compile(
     re.I,
 )
 _TIMES = re.compile(r" (thousand|million|billion)\b", re.I)
-_HEDGE = re.compile(
-    r"(?:about|around|approximately|roughly|nearly|almost|just (?:over|under)|some|~|\u2248) ?[$€£]?$", re.I
-)
+_HEDGE = pattern("hedge")
 _CLOSE = 0.05
 """The share by which a rounded figure may be off at most."""
 _WEEKDAY = re.compile(r"\b((?:mon|tues|wednes|thurs|fri|satur|sun)day)s?\b", re.I)
@@ -40,11 +38,7 @@ _PLAIN_NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?(?:[A-Za-z%°]{1,5}|-[a-z]+)
 _LABELS = re.compile(r"(?: (?!(?:and|or|is|are|was|were|to|in|on|at|for|where|from|of|with|by)\b)[a-z]{3,}){1,3}")
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)")
 _HALF_OF_DAY = re.compile(r"[ap]m\b|\b(?:1[3-9]|2[0-3]|00?):\d\d", re.I)
-_VAGUE = re.compile(
-    r"\b(?:half|quarters?|double|dozen|fortnight|couple|several|few|thirds?|fourths?|fifths?|tenths?"
-    r"|(?<!per )second)\b",
-    re.I,
-)
+_VAGUE = pattern("vague")
 _DOZEN = re.compile(r"\b(?:half|dozens?|hundreds?|third)\b", re.I)
 _EXACT = ("time", "code", "phone", "euro", "dollar", "pound", "celsius", "fahrenheit")
 """Kinds that are not said in vague words."""
@@ -100,22 +94,18 @@ def find_figures(text: str) -> tuple[Figure, ...]:
     return (*found, *_quantities(left))
 
 
-_NTHS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh",
-         "twelfth", "thirteenth", "fourteenth", "fifteenth", "sixteenth", "seventeenth", "eighteenth", "nineteenth",
-         "twentieth")  # fmt: skip
+_NTHS = WORDS["ordinals"].split()
 _ORDINALS = {word: n for n, word in enumerate(_NTHS, 1)} | {"thirtieth": 30}
 _ORDINALS |= {f"{tens}-{word}": tens + n for tens in (20, 30) for n, word in enumerate(_NTHS[:9], 1)}
 _MONTHS = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}"
-
-_TH = "(?:st|nd|rd|th)?"
 _ORDINAL = re.compile(rf"\b({'|'.join(sorted(_ORDINALS, key=len, reverse=True))})(?= (?:of )?{_MONTHS}\b)", re.I)
 
 
 def spell_figures(text: str) -> str:
     """Return a text with times and numbers in figures: 10:30 for half past ten, 6 pm for six in the evening."""
     text = _ORDINAL.sub(lambda found: str(_ORDINALS[found[1].lower()]), number_words(text))
-    for pattern, to in _SPELT:
-        text = pattern.sub(to, text)
+    for find, to in _SPELT:
+        text = find.sub(to, text)
     return text
 
 
@@ -125,39 +115,14 @@ def _past(found: re.Match[str]) -> str:
     return f"{hour}:{minutes if found[2].lower() == 'past' else 60 - minutes:02}"
 
 
-_SPELT = (
-    (re.compile(r"\b3[ -]quarters of an hour", re.I), "45 minutes"),
-    (re.compile(r"\b(?:a )?quarter of an hour", re.I), "15 minutes"),
-    (re.compile(r"\b(?:half an hour|a half[ -]hour)", re.I), "30 minutes"),
-    (re.compile(r"\b(?:an|1|one) hour and a half", re.I), "90 minutes"),
-    (re.compile(r"\b(\d{1,6})((?: [a-z]{3,9})?) and a half\b", re.I), r"\1.5\2"),
-    (re.compile(r"\b(?:one|another|(?:(?<=for )|(?<=by )|(?<=in )|(?<=within )|(?<=takes )|(?<=lasts ))an?)"
-                r" (?=(?:hour|minute|day|week|month|year|night)\b)", re.I), "1 "),
-    (re.compile(r"\b(\d{1,4}) min(?:ute)?s?(?: and |, | )(\d{1,2}) s(?:ec(?:ond)?s?)?\b", re.I),
-     lambda found: f"{int(found[1]) * 60 + int(found[2])} seconds"),
-    (re.compile(r"\b(\d{1,3}):(\d\d)(?= (?:long|min(?:ute)?s?)\b)"),
-     lambda found: f"{int(found[1]) * 60 + int(found[2])} seconds"),
-    (re.compile(r"\b([$€£]?)(\d{1,6}) (euro|dollar|pound)s? and (\d\d) (?:cents?|pence)\b", re.I), r"\2.\4 \3s"),
-    (re.compile(r"\b(there (?:are|were)|have|has|had|got) no (?=(?:[a-z]+ )?[a-z]{3,}s\b)", re.I), r"\1 0 "),
-    (re.compile(rf"\b(\d{{1,2}}){_TH} (to|until|and|till|-) (?=(?:the )?\d{{1,2}}{_TH} (?:of )?({_MONTHS}))", re.I),
-     r"\1 \3 \2 "),
-    (re.compile(r"\bno (?=(?:[a-z]+ )?([a-z]{3,}s) (?:are|were|have|left)\b)", re.I), "0 "),
-    (re.compile(r"\b(\d{1,4}) ?h(?:ou)?r?s?(?: and |, ?| )?(\d{1,2}) ?m(?:in(?:ute)?s?)?\b", re.I),
-     lambda found: f"{int(found[1]) * 60 + int(found[2])} minutes"),
-    (re.compile(r"\b(\d{1,2})(?: ?(?:feet|foot|ft)(?: and)? |')(\d{1,2})(?: ?inch(?:es)?|\")", re.I),
-     lambda found: f"{int(found[1]) * 12 + int(found[2])} inches"),
-    (re.compile(r"\b(half|quarter|\d{1,2}) (past) (\d{1,2}|one)\b", re.I), _past),
-    (re.compile(r"\b(quarter|5|10|20|25) (to) (1?\d)\b(?= in the| [ap]m| at night| tonight|[.,!;]|$)", re.I), _past),
-    (re.compile(r"\b(\d{1,2}) degrees (?:below|under) (?:zero|freezing)\b", re.I), r"-\1 degrees"),
-    (re.compile(r"\b12(?: o'clock)? at night", re.I), "0:00"),
-    (re.compile(r"(\d)(?: o'clock)? (?:in the morning|this morning)", re.I), r"\1 am"),
-    (re.compile(r"(\d)(?: o'clock)? (?:in the (?:afternoon|evening)|at night|tonight|this evening)", re.I), r"\1 pm"),
-    (re.compile(r"\b(\d{1,2}) o'clock", re.I), r"\1:00"),
-    (re.compile(r"\b(?:12 )?(?:noon|midday)\b", re.I), "12:00"), (re.compile(r"\b(?:12 )?midnight\b", re.I), "0:00"),
-    (re.compile(r"\b(\d+ [a-z]+ and) one (?=[a-z])", re.I), r"\1 1 "),
-    (re.compile(r"\bone (?=[a-z]+ and \d)", re.I), "1 "),
-    (re.compile(r"\btwice\b", re.I), "2 times"), (re.compile(r"\b(\d{1,5})k\b"), r"\g<1>000"),
-)  # fmt: skip
+def _write(to: Any, unit: str = "") -> str | Callable[[re.Match[str]], str]:
+    """Return what a row of `spelt` writes: figures, a time, or the sum of two numbers, one so much larger."""
+    if unit:
+        return lambda found: f"{int(found[1]) * to + int(found[2])} {unit}"
+    return _past if to == "clock" else str(to)
+
+
+_SPELT = [(re.compile(find, re.I), _write(*to)) for find, *to in WORDS["spelt"]["rows"]]
 
 
 def _quantities(text: str) -> Iterator[Figure]:

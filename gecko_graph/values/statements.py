@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from .quantities import find_figures
-from .words import PREDICATES, WORDS, contrary_of, is_empty, phrase, plain, set_of, stem, topic_of
+from .words import PREDICATES, WORDS, contrary_of, is_empty, pattern, phrase, plain, set_of, stem, topic_of
 
 LONGEST = 20_000
 """Characters that are read of a text."""
@@ -23,58 +23,20 @@ Mood: TypeAlias = Literal["stated", "open", "asked"]
 _NOUNS = frozenset(map(stem, set_of("nouns")))
 _BEFORE_VERB, _LIGHT, _ARTICLES = map(set_of, ("before_verb", "light", "articles"))
 
-_OPEN = re.compile(
-    r"\b(?:i|we)(?:'ll| will| would|'d| could| can| may| should|'m going to| am going to| are going to)\b(?! not|'t)"
-    r"|(?<!that )\bwould\b(?! not|n't)|\b(?:could|can|(?-i:may)|might|should|must"
-    r"|you (?:asked|wanted|want|said|told|mentioned|requested)|request(?:ed)? to)\b(?! not|'t| no longer| never| only)"
-    r"|\b(?:let me|shall|if|whether|once|unless|as soon as|before (?:i|we))\b"
-    r"|^(?:in order )?to (?!be\b)"
-    r"|^(?:close|open|cancel|delete|remove|send|book|add|move|change|keep|pay|lock|unlock|start|stop|enable|disable"
-    r"|power_\w+|set) (?:it|them|the|your|this|that|a)\b"
-    r"|\b(?:plan(?:ning)?|wants?|wanted|trying|try|tried|about|going|ready|needs?|have|has|had|yet|still|waiting"
-    r"|due|supposed) to\b"
-    r"|(?<!that )\bwould (?:be|have)\b|\b(?:could|should) (?:be|have)\b|\bplease\b",
-    re.I,
-)
-_MILD = re.compile(
-    r"(?<!\bi )(?<!\bwe )\b(?:can|may|will|must)\b|(?<=you|hey)'ll\b|(?<=\bit)'ll\b"
-    r"|\bwould (?=cost\b)|^please (?=proceed|go\b)",
-    re.I,
-)
-_ACT = re.compile(
-    r"\b(?:i|you|we|they|it|\w+n't|that|will|can|may|must|not|has|have|to|'ve|'ll|'d) (?:only |just |now )?([a-z]{3,})"
-    r"|(?:is|are|'s|'re) (?:currently |now )?([a-z]+ing)\b"
-    r"|^([a-z]{3,}) (?=(?:(?:with|on|for|to) )?(?:it\b|the\b|your\b|some\b|an?\b|[$€£]?\d))"
-    r"|[a-z] (?!is|was|has)([a-z]{3,}s) (?=at\b|for\b|[$€£]?\d)",
-    re.I,
-)
+_OPEN = pattern("open")
+_MILD = pattern("mild")
+_ACT = pattern("act")
 """Where a verb stands: after a pronoun or auxiliary, first in an order, or before a figure."""
 _FUTURE = re.compile(r"\bwill\b|'ll\b|\bgoing to\b", re.I)
 _LIMITS = phrase(WORDS["phrases"]["limits"])
 _GUESS = phrase(WORDS["phrases"]["guess"])
-_VERBAL = re.compile(
-    r"\b(?:is|are|was|were|be|has|have|had|do|does|did|will|can|i|you|it|they|we|he|she|there|that)\b|\w'(?:s|re"
-    r"|ve|ll|d)\b",
-    re.I,
-)
+_VERBAL = pattern("verbal")
 _TITLE = re.compile(r"\"[^\"\n]{1,200}\"|(?<!\w)'[^'\n]{1,100}'(?!\w)")
 _QUOTED = re.compile(r"\"[^\"\n]{1,300}\"")
 _SENTENCE = re.compile(r"(?<=[.!?;])[\"')\]]{0,3}\s+|\n+")
 _APPOSED = re.compile(r"(?<=[a-z]), ([A-Z]\w+(?: [A-Z]\w+)+),")
 _LINE = re.compile(r"^([^:]{1,40}): (on|off|open|closed|locked|unlocked|sent|paid|done)[.!]?$", re.I)
-_CLAUSE = re.compile(
-    r",? and (?=(?:\w+ed|kept|sent|left|put|set|made|lands?|leaves?) (?:the|your|my|it|them|an?|all|both|at|on|to)\b)|"
-    r"[()\u2014]|,? and (?=[$€£]?\d[\d.,]*(?: [\w]+){0,3}? (?:is|are|was|were|will|has|have|remains?)\b)"
-    r"|,? (?:and|as|so|then) (?=(?:i|you|he|she|it|we|they|this|that|there|the|your|my|not|is|was|has"
-    r"|an? (?:[\w.]+ ){1,6}(?:is|are|was|were|costs?|has)"
-    r"|have|are"
-    r"|\w+(?:'s|'ve|'re))\b)|,(?= (?!\d))|:(?! ?[$€£]?\d)"
-    r"|:(?= \d+ \w+ (?:is|are|was|were)\b)| [-\u2013] |,? \b(?:(?<!\ball )but|however|although|though|because"
-    r"|since|while|yet|whereas|except|unless"
-    r"|which|instead of|rather than|so)\b"
-    r"|,? and (?=(?:should|will|can|could|may|must|won't|can't)\b)|,? (?=\d+ (?:passed|failed|\w{2,}ed)\b)",
-    re.I,
-)
+_CLAUSE = pattern("clause")
 _COUNTED = re.compile(r"\d $")
 _NOMINAL = re.compile(r"(?:ions?|ments?|als?)$")
 _BEFORE_ING = {"am", "is", "are", "was", "were", "be", "been", "now", "still", "already", "currently"}
@@ -85,9 +47,7 @@ _CLEAN = str.maketrans(
 _DOTTED = re.compile(r"\b([ap])\.m\.?|\b(e)\.g\.|\b(i)\.e\.|\b(Mr|Mrs|Ms|Dr|No|St|approx)\.(?= )")
 _INITIAL = re.compile(r"\b([A-Z][a-z]+) [A-Z]\.(?= [A-Z][a-z])")
 _TRIED = re.compile(r"\btried to\b(?=[^.;!?]*\bbut\b)", re.I)
-_ASIDE = re.compile(
-    r", (?:however|though|unfortunately),(?= (?:is|was|are|were|has|have|can|could|did|does|will)\b)", re.I
-)
+_ASIDE = pattern("aside")
 _ITEM = re.compile(r"^[^\S\n]*(?:[-\u2022]|\d{1,2}[.)](?=\s))[^\S\n]*", re.M)
 _NAME = re.compile(r"(?<=[\w,:\"'] )\"?([A-Z][\w'-]*[a-z])|^([A-Z][\w'-]*[a-z])(?= [A-Z])")
 
@@ -274,24 +234,10 @@ def names_of(text: str) -> frozenset[str]:
 
 _SMALL_WORDS = [
     [re.compile(r"(?<![\w'])(?:[B-HJ-Z]|A(?! [a-z]))(?![\w'&])")],
-    *([re.compile(rf"\b(?:{each})\b", re.I) for each in group.split("/")] for group in (
-        "below|under|at most|less than/above|over|at least|more than", "before/after|past", "first/second/third/fourth",
-        "new/old|still|former", "today|tonight|this (?:morning|afternoon|evening)/tomorrow/yesterday",
-        "(?:per|an?|each|every) hour|hourly/(?:per|an?|each|every) (?:day|night)|daily|nightly"
-        "/(?:per|an?|each|every) week|weekly/(?:per|an?|each|every) month|monthly"
-        "/(?:per|an?|each|every) year|yearly|annual(?:ly)?",
-    )),
-]  # fmt: skip
-"""Small words of which one cannot stand for another: letters, comparisons, ordinals, periods."""
-_HARDLY_SAME = [
-    [re.compile(rf"\b(?:{each})\b", re.I) for each in group.split("/")]
-    for group in (
-        r"(?:in|within) (?:[\w.]+ ){1,2}(?:minutes?|hours?|days?|weeks?)"
-        r"/(?:lasts?|long|for (?:[\w.]+ ){1,2}(?:minutes?|hours?|days?))",
-        r"left|remain\w*/holds?|capacity|total|limit",
-        r"pays?|owes?|owed|charged?|debt/refund\w*|back|credit\w*|receive\w*|balance",
-    )
+    *([phrase([each]) for each in sorts] for sorts in WORDS["small_words"]),
 ]
+"""Small words of which one cannot stand for another: letters, comparisons, ordinals, periods."""
+_HARDLY_SAME = [[phrase([each]) for each in sorts] for sorts in WORDS["hardly_same"]]
 """Words of which one hardly stands for another: a time until then, what is left, what is owed."""
 
 

@@ -38,6 +38,11 @@ def phrase(words: Sequence[str]) -> re.Pattern[str]:
     return re.compile(rf"\b(?:{'|'.join(words)})\b", re.I)
 
 
+def pattern(name: str) -> re.Pattern[str]:
+    """Return a pattern, whose parts stand one after the other."""
+    return re.compile("".join(WORDS["patterns"][name]), re.I)
+
+
 def set_of(name: str) -> frozenset[str]:
     """Return the words of a table."""
     return frozenset(WORDS[name].split())
@@ -71,8 +76,10 @@ def _stems(words: str) -> frozenset[str]:
     return frozenset(_ALIKE.get(stem(word), stem(word)) for word in words.split())
 
 
-_KIN = {concept: words.split() for concept, words in _read_rows("kin")}
-_IMPLIED = {kind: _stems(words) for kind, words in _read_rows("implied")}
+KIN = {concept: words.split() for concept, words in _read_rows("kin")}
+"""By concept those that may stand for it: who has renamed it has changed it."""
+IMPLIED = {kind: _stems(words) for kind, words in _read_rows("implied")}
+"""By kind of figure the words that need not be said beside one, such as `price` beside euros."""
 PLACES = _stems(WORDS["places"])
 """Words that may be added."""
 
@@ -96,13 +103,3 @@ def topic_of(word: str) -> str:
     if {word, word.removesuffix("s")} & _EMPTY or word[-1].isdigit():
         return ""
     return _ALIKE.get(one, one)
-
-
-def kin_of(concept: str) -> Sequence[str]:
-    """Return the concepts that may stand for one: who has renamed it has changed it."""
-    return _KIN.get(concept, ())
-
-
-def implied_by(kind: str) -> frozenset[str]:
-    """Return the words that need not be said beside a figure of a kind, such as `price` beside euros."""
-    return _IMPLIED.get(kind, frozenset())

@@ -15,7 +15,7 @@ from ..schemas.specimens import noun
 from ..state import RUNTIME, Call, Json, JsonObject, Operation, Patch
 from ..tools import Toolkit, ToolSpec
 from ..values.difference import json_equal, make_patch
-from ..values.drawn import digest_apart_from
+from ..values.digest import digest_apart_from
 from ..values.patch import find, tokens
 from ..values.places import json_path, scalars, scalars_of
 from .provenance import is_planned

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gecko_graph import GeckoError, Tool, Toolkit
-from gecko_graph.real.decisions import DOUBT_DECISIONS, build_schema, read_decisions, read_words
+from gecko_graph.real.decisions import DOUBT_DECISIONS, build_schema, read_decisions
 from gecko_graph.real.policy import DECISIONS, ReviewPolicy
 from gecko_graph.real.preview import fence
+from gecko_graph.values.digest import open_json
 
 EFFECTS = {"look": "read", "order": "write", "cancel": "write"}
 BOUND = {"argument": "$.id", "sources": []}
@@ -143,7 +144,7 @@ def test_any_answer_is_read_or_refused_with_why(answer):
     ("text", "words"), [("[1]", [1]), ('{"a": 1}', {"a": 1}), ("12", "12"), ("{", "{"), ('"a"', '"a"'), ("", "")]
 )
 def test_words_that_spell_an_object_or_list_are_one(text, words):
-    assert read_words(text) == words
+    assert open_json(text) == words
 
 
 def test_the_schema_of_an_answer_to_a_doubt_has_its_own_words():

@@ -148,9 +148,6 @@ class _Compiler:
         except Fault as fault:
             raise SyntaxFault(str(fault)) from None
 
-    def literal_list(self, node: ast.List | ast.Tuple) -> Run:
-        return self.apply(make_list, node.elts)
-
     def literal_object(self, node: ast.Dict) -> Run:
         pairs = [each for pair in zip(node.keys, node.values, strict=True) for each in pair if each is not None]
         if len(pairs) < 2 * len(node.keys):
@@ -189,9 +186,6 @@ class _Compiler:
 
         return run
 
-    def logic(self, node: ast.BoolOp) -> Run:
-        return _chain(self.each(node.values), is_or=isinstance(node.op, ast.Or))
-
     def unary(self, node: ast.UnaryOp) -> Run:
         if isinstance(node.op, ast.Not):
             inner = self.build(node.operand)
@@ -210,7 +204,7 @@ class _Compiler:
         runs, left = list[Run](), node.left
         for op, right in zip(node.ops, node.comparators, strict=True):
             if isinstance(op, ast.Is | ast.IsNot) and getattr(right, "value", right) is not None:
-                raise SyntaxFault(explain_is(left, isinstance(op, ast.IsNot), right))
+                raise SyntaxFault(explain_is(right))
             runs.append(self.apply(OPERATORS[type(op)], [left, right], is_lenient=True))
             left = right
         return runs[0] if len(runs) == 1 else _chain(runs)
@@ -343,9 +337,10 @@ _SPECIAL: dict[str, Callable[[_Compiler, str, ast.Call], Run]] = {
 
 _HANDLERS: dict[type, Callable[[_Compiler, Any], Run]] = {
     ast.Name: _Compiler.name, ast.Constant: _Compiler.const, ast.JoinedStr: _Compiler.formatted,
-    ast.List: _Compiler.literal_list, ast.Tuple: _Compiler.literal_list, ast.Dict: _Compiler.literal_object,
+    **dict.fromkeys((ast.List, ast.Tuple), lambda self, node: self.apply(make_list, node.elts)),
+    ast.Dict: _Compiler.literal_object, ast.UnaryOp: _Compiler.unary, ast.BinOp: _Compiler.arithmetic,
     ast.Attribute: _Compiler.part, ast.Subscript: _Compiler.part, ast.Call: _Compiler.call,
-    ast.BoolOp: _Compiler.logic, ast.UnaryOp: _Compiler.unary, ast.BinOp: _Compiler.arithmetic,
+    ast.BoolOp: lambda self, node: _chain(self.each(node.values), is_or=isinstance(node.op, ast.Or)),
     ast.Compare: _Compiler.comparison, ast.IfExp: _Compiler.conditional,
     ast.ListComp: _Compiler.listed, ast.GeneratorExp: _Compiler.listed, ast.DictComp: _Compiler.mapped,
 }  # fmt: skip

@@ -313,7 +313,10 @@ def copy_json(scope: Scope, value: Any, depth: int = 0) -> Json:
         return value
     is_list = isinstance(value, list)
     if is_list or isinstance(value, dict):
-        _enter(scope, value, depth)
+        if depth >= MAX_DEPTH:
+            raise Fault(f"a value nested more than {MAX_DEPTH} levels deep")
+        scope.tick()
+        scope.take(_ITEM * len(value) + _ITEM)
         size, made = 0, list[Json]()
         for member in value if is_list else value.values():
             if type(member) is str:  # most are, and a call for each takes longer than all else
@@ -326,10 +329,3 @@ def copy_json(scope: Scope, value: Any, depth: int = 0) -> Json:
     if type(given(value)) in _PLAIN or type(value) in (Hole, Blank):
         return value
     raise Fault(f"{type(value).__name__} is not a JSON value")
-
-
-def _enter(scope: Scope, value: list[Json] | dict[str, Json], depth: int) -> None:
-    if depth >= MAX_DEPTH:
-        raise Fault(f"a value nested more than {MAX_DEPTH} levels deep")
-    scope.tick()
-    scope.take(_ITEM * len(value) + _ITEM)

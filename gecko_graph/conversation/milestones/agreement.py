@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 from ...values.quantities import Figure, find_figures, is_given, is_said, may_say
 from ...values.statements import read_clauses, split_sentences
-from ...values.words import WORDS, phrase, plain, topic_of
+from ...values.words import WORDS, pattern, phrase, plain, topic_of
 from .claims import judge_claim
 from .questions import Judged
 
@@ -25,9 +25,7 @@ _BESIDE = phrase(WORDS["phrases"]["beside"])
 _TO_KNOW = phrase(WORDS["phrases"]["to_know"])
 _POLITE = phrase(WORDS["phrases"]["polite"])
 _OPEN = phrase(WORDS["phrases"]["only_open"])
-_PARTS = re.compile(
-    r"[,;:]? (?:but|so|because|since|although|though|however|while|yet)\b|[;\u2014]| - |, and (?=\w)", re.I
-)
+_PARTS = pattern("parts")
 _QUESTION = re.compile(r"([^.;!?\n]*)\?")
 _POLAR = re.compile(r"(?:is|are|am|was|were|do|does|did|can|could|may|has|have|will|would|should|and|or)\b", re.I)
 _WORD = re.compile(r"[^\W\d_][\w'-]*")

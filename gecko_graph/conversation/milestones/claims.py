@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from ...values.quantities import Figure, find_figures, has_numeral, is_said, is_same, may_say, spell_figures
 from ...values.statements import Clause, read_clauses, split_sentences
-from ...values.words import WORDS, phrase
+from ...values.words import WORDS, pattern, phrase
 from .comparison import BARE, Comparison
 from .questions import Judged, Verdict, judge_question
 
@@ -21,10 +21,7 @@ Kind: TypeAlias = Literal["says", "denies", "asks"]
 _TAKEN_BACK = phrase(WORDS["phrases"]["taken_back"])
 _NEGATIVE = phrase(WORDS["phrases"]["negative"])
 """What may be meant as a denial: more than denies anything."""
-_OF_THEM = re.compile(
-    r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|\d+) (?:out )?of\b|\b(?:end|start|begin)s? (?:in|with)\b",
-    re.I,
-)
+_OF_THEM = pattern("of_them")
 """What may be said by telling each, or all: `Ann and Bob came, Cid did not`, 555-0177 for a number that ends in 77."""
 
 
@@ -126,14 +123,10 @@ def _by_other_figure(part: Comparison) -> _Read | None:
                 return _Read("replaced", clause.text, f"{wanted.text} was to be said, not {rivals[0].text}")
         none = not find_figures(part.answer) and any(each.negative for each in part.stated)
         new = wanted in part.new and not may_say(wanted, part.asked)
-        if new and (none or wanted.kind != "number" or _is_special(wanted)):
+        value = wanted.value or 0
+        if new and (none or wanted.kind != "number" or value > 12 or value % 1):  # small ones stand in any text
             return _Read("absent", "", f"{wanted.text} is not said")
     return None
-
-
-def _is_special(figure: Figure) -> bool:
-    """Return whether a number is none of those that stand in any text."""
-    return (figure.value or 0) > 12 or bool((figure.value or 0) % 1)
 
 
 def _find_alternative(part: Comparison, wanted: Figure) -> str:

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from ...values.quantities import Figure, find_figures, is_given, is_said, is_same, rivals_of, spell_figures, word_before
 from ...values.statements import Clause, has_happened, is_crossed, nouns_of, read_clauses
-from ...values.words import PLACES, PREDICATES, WORDS, implied_by, kin_of, phrase, topic_of
+from ...values.words import IMPLIED, KIN, PLACES, PREDICATES, WORDS, pattern, phrase, topic_of
 
 _MODAL = re.compile(r"\b(?:can|could|may|might|must|will|should|possible|allowed|is going to)\b", re.I)
 _PAST = re.compile(r"\b(?:was|were|been)\b", re.I)
@@ -23,9 +23,7 @@ _WAS = re.compile(r"\b(?:was|were|had)\b", re.I)
 _ALREADY = re.compile(r"\balready\b(?<!have already)(?<!'ve already)", re.I)
 _NOW = re.compile(r"\b(?:now|new|is (?:set|scheduled|planned) (?:for|to|at))\b", re.I)
 STILL = phrase(WORDS["phrases"]["still"])
-_PRONOUN = re.compile(
-    r"(?:and |so |but |as )?(?:it|they|this|that|these|both|which|she|he|those|the (?:\w+ )?ones?)\b", re.I
-)
+_PRONOUN = pattern("pronoun")
 _SUBJECT = re.compile(r"(?:the|an?|any) ([a-z]+) (?:is|was|were|are|has|have|can|may|could|will|[a-z]+s)\b", re.I)
 _SEVERAL = re.compile(r"\b(?:and|but|or|both|not|other|except)\b", re.I)
 BARE = re.compile(r"(?:and |so )?(?:it|that|this|there|you|they|he|she)\b", re.I)
@@ -62,7 +60,7 @@ class Comparison:
         self.new = [each for each in self.figures if not is_given(each, asked)]
         self.clauses, self.requests = read_clauses(answer), read_clauses(asked)
         self.known = {word for each in self.requests for word in each.words}
-        self.kin = {*part.signs, *(each for name in part.signs for each in kin_of(name))}
+        self.kin = {*part.signs, *(each for name in part.signs for each in KIN.get(name, ()))}
         self.event = bool(_PAST.search(part.text) or _DEED.match(part.text))
         moods = ("stated", "open") if _MODAL.search(part.text) else ("stated",)
         told = [each for each in self.clauses if each.mood in moods and not (each.future and self.event)]
@@ -119,7 +117,7 @@ class Comparison:
         said = clause.signs.get(name) or frozenset([-1] if name in clause.excluded else ())
         said = said or frozenset([-1] if clause.negated & self.words and WITHOUT.search(clause.text) else ())
         named = any(PREDICATES.get(word, ("",))[0] == name for word in clause.words)
-        said = said or next((clause.signs[each] for each in kin_of(name) if each in clause.signs), frozenset())
+        said = said or next((clause.signs[each] for each in KIN.get(name, ()) if each in clause.signs), frozenset())
         carried = [clause.signs[each] for each in _CARRIERS if each in clause.signs]
         if named and carried and not said:  # a cancellation that was declined
             own = {PREDICATES[word][1] for word in clause.words if PREDICATES.get(word, ("",))[0] == name}
@@ -179,7 +177,7 @@ class Comparison:
         """Return the part's words that a clause does not have, nor implies."""
         done = {word for word in self.words if PREDICATES.get(word, ("",))[0] in clause.signs}  # an order: ordered
         done = set() if self.strange(clause) & nouns_of(clause.text) else done
-        told = {word for each in self.figures if is_said(each, clause.text) for word in implied_by(each.kind)}
+        told = {word for each in self.figures if is_said(each, clause.text) for word in IMPLIED.get(each.kind, ())}
         return self.words - {*clause.words} - done - told - self._modifiers(clause)
 
     def strange(self, clause: Clause) -> set[str]:

@@ -17,7 +17,6 @@ from .measures import (
     call,
     compare_tables,
     find_added,
-    find_changed,
     is_same,
     is_same_change,
     judge_answer,
@@ -179,13 +178,8 @@ class Constraint:
             elif column == "claims" and column in row:
                 yield from _explain_claims(row[column], target)
             elif self.table in (MESSAGE, SEEN):
-                part = (
-                    "seen"
-                    if column == "texts"
-                    else "mentions"
-                    if column == "content" and isinstance(target, list)
-                    else column
-                )
+                content = "mentions" if isinstance(target, list) else "content"
+                part = {"texts": "seen", "content": content}.get(column, column)
                 yield _miss(part, "", target, None if part == "seen" else row.get(column), similarity)
             else:
                 yield _miss("column", f"{_path(self.table)}/{column}", target, row.get(column), similarity)
@@ -206,7 +200,7 @@ class Constraint:
             case "removal":
                 return find_added(before, table)
             case "update":
-                return find_changed(table, before)
+                return subtract(table, before) if len(table) == len(before) else None
             case "includes":
                 return subtract(table, before)
             case "lacks":

@@ -232,11 +232,6 @@ def find_added(table: Table, before: Table) -> Table | None:
     return None if subtract(before, table) else subtract(table, before)
 
 
-def find_changed(table: Table, before: Table) -> Table | None:
-    """Return the rows that differ from before; None where the number of rows changed."""
-    return subtract(table, before) if len(table) == len(before) else None
-
-
 def is_same(table: Table, before: Table) -> bool:
     """Return whether nothing in a table has changed but the order of its rows."""
     return table is before or Counter(map(row_key, table)) == Counter(map(row_key, before))

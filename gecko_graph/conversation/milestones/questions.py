@@ -6,7 +6,7 @@ import re
 from typing import Literal, NamedTuple, TypeAlias
 
 from ...values.statements import concepts_of, read_clauses, split_sentences
-from ...values.words import PLACES, WORDS, phrase, topic_of
+from ...values.words import PLACES, WORDS, pattern, phrase, set_of, topic_of
 
 Verdict: TypeAlias = Literal["holds", "broken", "unsure"]
 
@@ -28,47 +28,17 @@ _OPEN_SLOTS = ("reason", "birth", "content")
 """Slots that are asked for in other words than the claim's: what was done wrong for the reason of a return."""
 _ALIKE = ({"birth", "time", "duration"}, {"amount", "size"}, {"name", "content", "place"})
 """Slots of which a question of one may ask for the other."""
-_COUNTABLE = {
-    "people",
-    "time",
-    "should",
-    "would",
-    "do",
-    "are",
-    "will",
-    "of",
-    "is",
-    "shall",
-    "can",
-    "money",
-    "minutes",
-    "hours",
-}
+_COUNTABLE = set_of("countable")
 _SLOT_WORDS = phrase(WORDS["phrases"]["slot_words"])
-_FOCUS = re.compile(
-    r"\b(?:which|what) (?:of (?:the|these|those) )?(?:two |three |the |\d+ )?([\w-]+)|^whether (?:to |the )?([\w-]+)"
-    r"|^the ([\w' -]+?)(?: (?:of|to|for)\b|$)",
-    re.I,
-)
-_CHOICE = re.compile(
-    r"\b(?:which|who)\b(?: ones?| of (?:the|these|those|them)| (?:do|did|are|would|should|shall)\b|$)"
-    r"|\b(?:do|did|is|are|would) (?:you|it|this|that)\b.*\bor\b",
-    re.I,
-)
+_FOCUS = pattern("focus")
+_CHOICE = pattern("choice")
 _REQUEST = phrase(WORDS["phrases"]["request"])
 _MAY_ASK = phrase(WORDS["phrases"]["may_ask"])
 OFFER = re.compile(r"\b(?:anything else|something else|help (?:you )?with|happy to|feel free)\b", re.I)
 _DIRECT = re.compile(r"\b(?:you|your|i|we|us|please|shall|should)\b", re.I)
-_WHICH = re.compile(
-    r"\bwhich (?!time|day|date|month|week|hour|sum|amount|evening|morning|afternoon|slot|year|quantity|is|are)[a-z]",
-    re.I,
-)
+_WHICH = pattern("which")
 _WHETHER = re.compile(r"\W*whether\b", re.I)
-_CONSENT = re.compile(
-    r"\b(?:shall|should|may) (?:i|we)\b|\b(?:would you like|do you want|is it ok(?:ay)? for) (?:me|us) to\b"
-    r"|\bis (?:this|that|it) (?:ok(?:ay)?|right|correct)\b|\bgo ahead\b|\bproceed\b",
-    re.I,
-)
+_CONSENT = pattern("consent")
 _RHETORICAL = re.compile(r"^\W*(?:(?:did|didn't|do|don't) (?:you|i) (?:remember|know|see|say)|remember|guess)\b", re.I)
 
 
@@ -94,15 +64,12 @@ def judge_question(claim: str, answer: str, asked: str) -> Judged:
     slot, other = _slot_of(claim), _slot_of(asking[0])
     alike = any({slot, other} <= group for group in _ALIKE)
     which = slot in ("time", "duration", "amount", "place", "heat", "size") and _WHICH.search(asking[0])
-    if len(asking) == 1 and not slot and other in ("time", "heat", "size") and not _names_any(claim, asking[0], answer):
+    named = _topics(_SLOT_WORDS.sub(" ", claim)) & (_topics(asking[0]) | _topics(answer))
+    if len(asking) == 1 and not slot and other in ("time", "heat", "size") and not named:
         return Judged("broken", asking[0], "something else is asked")
     if len(asking) == 1 and slot and ((other and not alike) or which) and not _SLOT[slot].search(asking[0]):
         return Judged("broken", asking[0], "something else is asked")
     return Judged("unsure", asking[0])
-
-
-def _names_any(claim: str, sentence: str, answer: str) -> bool:
-    return bool(_topics(_SLOT_WORDS.sub(" ", claim)) & (_topics(sentence) | _topics(answer)))
 
 
 def _asks_which(claim: str, sentence: str, answer: str, asked: str) -> bool:

@@ -132,7 +132,12 @@ def run_cases(
             raise error
         record = future.result() if error is None else failed_record(each, error)
         if file is not None and record["score"]["end"] != "failed":
-            _append(file, {"key": each.key(setting), "record": record})
+            entry = json.dumps({"key": each.key(setting), "record": record}, ensure_ascii=False)
+            try:
+                with file.open("a", encoding="utf-8") as opened:
+                    opened.write(f"{entry}\n")
+            except OSError as error:
+                raise GeckoError(f"{file}: cannot be written: {error.strerror}") from None
         yield record
 
 
@@ -166,11 +171,3 @@ def failed_record(planned: Planned, error: BaseException) -> JsonObject:
     counts = dict.fromkeys(("turns", "calls", "failed_calls", "races"), 0)
     head = describe_case(planned.scenario, planned.augmentation, planned.trial)
     return {**head, "idle": None, "score": {**score, **empty, **counts}, "messages": []}
-
-
-def _append(file: Path, entry: JsonObject) -> None:
-    try:
-        with file.open("a", encoding="utf-8") as opened:
-            opened.write(json.dumps(entry, ensure_ascii=False) + "\n")
-    except OSError as error:
-        raise GeckoError(f"{file}: cannot be written: {error.strerror}") from None

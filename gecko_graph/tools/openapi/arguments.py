@@ -22,6 +22,7 @@ from ...errors import ToolkitError
 from ...schemas.reading import Said
 from ...schemas.subschemas import ANNOTATIONS, rebuild
 from ...state import Json, JsonObject
+from ...values.digest import open_json
 from ..spec import ToolExample, path_variables, unique_name
 from .composition import Direction
 from .documents import Documents, Place, error_at, expect_object, list_items, member
@@ -368,13 +369,3 @@ def _as_schema_type(argument: Argument, value: Json) -> Json:
 
 def _is_text(schema: Any) -> bool:
     return isinstance(schema, dict) and schema.get("type") == "string"
-
-
-def open_json(value: Json) -> Json:
-    """Return the value, or the JSON object or list that a text holds: many documents write their examples so."""
-    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
-        try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
-            return value
-    return value

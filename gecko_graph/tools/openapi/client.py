@@ -29,6 +29,7 @@ from langchain_core.messages import ToolMessage
 from ...errors import InDoubt, Refused, ToolkitError
 from ...models.failure import REFUSED, read_retry_after, refuses
 from ...state import CallStatus, Json, JsonObject
+from ...values.documents import reject_constant
 from ...values.media import set_media_aside
 from ..spec import ToolSpec
 from .credentials import Auth, Credentials, Secrets, Server, resolve_server
@@ -223,10 +224,10 @@ def _read_value(answer: _Answer) -> Json:
         text = answer.content.decode("latin-1" if is_latin else "utf-8-sig")
         if media in SEQUENCES:
             return [
-                json.loads(one, parse_constant=_refuse_constant) for one in re.split("[\n\x1e]", text) if one.strip()
+                json.loads(one, parse_constant=reject_constant) for one in re.split("[\n\x1e]", text) if one.strip()
             ]
         if media.endswith("json") or not media:
-            return json.loads(text, parse_constant=_refuse_constant)
+            return json.loads(text, parse_constant=reject_constant)
     except (ValueError, RecursionError):
         return _read_file(media, answer.content)
     is_text = media.startswith("text/") or media.endswith(("xml", "javascript", "x-www-form-urlencoded"))
@@ -240,10 +241,6 @@ def _read_file(media: str, content: bytes) -> JsonObject:
         return {"content_type": media, "bytes": len(content)}
     text = base64.b64encode(content).decode()
     return {"type": kind if kind != "application" else "file", "base64": text, "mime_type": media}
-
-
-def _refuse_constant(word: str) -> Json:
-    raise ValueError(f"{word} is not JSON")
 
 
 def _read_error(answer: _Answer) -> JsonObject:

@@ -59,13 +59,9 @@ class OutsideError(ToolkitError):
     """Another document, that this one refers to, cannot be read."""
 
 
-def error_at(place: Place, why: str) -> ToolkitError:
+def error_at(place: Place, why: str, kind: type[ToolkitError] = ToolkitError) -> ToolkitError:
     """Return the error for something wrong at a place."""
-    return ToolkitError(f"{place}: {why}")
-
-
-def _outside(place: Place, why: str) -> OutsideError:
-    return OutsideError(f"{place}: {why}")
+    return kind(f"{place}: {why}")
 
 
 def json_type(value: Any) -> str:
@@ -253,20 +249,24 @@ class Documents:
         if shown in self._values:
             return shown
         if self._folder is None:
-            raise _outside(at, f"$ref {address!r}: a document given as a dict has no folder; give its path")
+            raise error_at(
+                at, f"$ref {address!r}: a document given as a dict has no folder; give its path", OutsideError
+            )
         try:
             path = Path(shown).resolve()
             is_inside = path.is_relative_to(self._folder)
         except (OSError, ValueError):
             is_inside = False
         if not is_inside:
-            raise _outside(at, f"$ref {address!r} leads out of the document's folder; only files inside it are read")
+            raise error_at(
+                at, f"$ref {address!r} leads out of the document's folder; only files inside it are read", OutsideError
+            )
         if path.suffix.lower() not in SUFFIXES:
-            raise _outside(at, f"$ref {address!r} must name a .yaml, .yml or .json file")
+            raise error_at(at, f"$ref {address!r} must name a .yaml, .yml or .json file", OutsideError)
         try:
             self._values[shown] = read_document(shown)
         except ToolkitError as error:
-            raise _outside(at, f"$ref {address!r}: {error}") from None
+            raise error_at(at, f"$ref {address!r}: {error}", OutsideError) from None
         return shown
 
     def _remote(self, address: str, at: Place) -> str:
@@ -275,15 +275,19 @@ class Documents:
             return url
         is_local = self._origin and _local_origin(url) == self._origin and not at.document.startswith("https://")
         if not is_local and not url.lower().startswith("https://"):
-            raise _outside(at, f"cannot read {url!r}: only files inside the document's folder and https addresses")
+            raise error_at(
+                at, f"cannot read {url!r}: only files inside the document's folder and https addresses", OutsideError
+            )
         if not is_local and not self._allow_remote:
-            raise _outside(at, f"{url!r} is on the web: not read without allow_remote=True (--allow-remote)")
+            raise error_at(
+                at, f"{url!r} is on the web: not read without allow_remote=True (--allow-remote)", OutsideError
+            )
         if sum(one.startswith(_WEB) for one in self._values) >= MAX_REMOTE:
-            raise _outside(at, f"more than {MAX_REMOTE} documents on the web refer to each other")
+            raise error_at(at, f"more than {MAX_REMOTE} documents on the web refer to each other", OutsideError)
         try:
             self._values[url] = fetch_document(url)
         except ToolkitError as error:
-            raise _outside(at, str(error)) from None
+            raise error_at(at, str(error), OutsideError) from None
         return url
 
 

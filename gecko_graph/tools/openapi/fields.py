@@ -246,11 +246,9 @@ def read_pairs(
 
 def _join(values: list[Json]) -> Json:
     """Return a value that may be given more than once: the items of all."""
-    return (
-        values[0]
-        if len(values) == 1
-        else [one for each in values for one in (each if isinstance(each, list) else [each])]
-    )
+    if len(values) == 1:
+        return values[0]
+    return [one for each in values for one in (each if isinstance(each, list) else [each])]
 
 
 def load_json(text: str) -> Json:
