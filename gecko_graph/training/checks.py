@@ -47,8 +47,8 @@ OPEN = frozenset({"undecided", "context", "chosen", "no_reply"})
 KNOBS = GeckoContext(semantic_validation=False)
 _TOLD = re.compile(r"""\b(?:parameters|api_name|api_list|input_?schema)["']?\s*[:=]""", re.IGNORECASE)
 """What a prompt says that tells of tools."""
-_KEPT = 64
-"""Tools of rows, and worlds of start states, that are kept."""
+_KEPT, _KEPT_TOOLS = 64, 4_096
+"""Toolkits of rows, and worlds of start states, that are kept; and tools of rows, which many rows share."""
 
 
 class Reason(TypedDict):
@@ -128,10 +128,13 @@ class Checker:
 @lru_cache(_KEPT)
 def _read_toolkit(tools: bytes) -> Toolkit:
     plain = {each["function"]["name"]: each["function"] for each in unpack(tools)}
-    return Toolkit(
-        ToolSpec(name=name, description=each.get("description") or "", parameters=each.get("parameters") or {})
-        for name, each in plain.items()
-    )
+    return Toolkit(map(_read_tool, map(pack, plain.values())))
+
+
+@lru_cache(_KEPT_TOOLS)
+def _read_tool(function: bytes) -> ToolSpec:
+    name, about, parameters = map(unpack(function).get, ("name", "description", "parameters"))
+    return ToolSpec(name=name, description=about or "", parameters=parameters or {})
 
 
 @lru_cache(_KEPT)

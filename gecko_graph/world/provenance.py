@@ -22,8 +22,9 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from ..errors import PatchConflict
 from ..models.formatting import text_of
 from ..models.memory import NAME, is_made_up, is_written, rung_of
+from ..schemas.rules import Same
 from ..state import RUNTIME, Json, JsonObject, MadeUp, Origins, SimulatedSentence, Step, Unsupported
-from ..tools.descriptions import PROSE_WORDS, Field, Offered, content_words
+from ..tools.descriptions import PROSE_WORDS, Field, content_words, offered_by
 from ..tools.spec import ToolSpec
 from ..values.finding import NUMBERING, TEXT_CHARS, Atom, atoms_of, canonical, fold, forms_of, holds_words, whole_form
 from ..values.origins import Ledger, Mark, is_supposed
@@ -123,7 +124,6 @@ class _Trace:
     predicted: set[str] = field(default_factory=set)
     """Forms that a simulated write was the first to give: an id that the real one will draw, a status."""
     claimed: dict[str, list[Mark]] = field(default_factory=dict)  # what other models say, which proves nothing
-    offered: dict[str, Offered] = field(default_factory=dict)
     known: Knowledge = field(init=False)
 
     def __post_init__(self) -> None:
@@ -287,7 +287,7 @@ class _Trace:
 
     def _origins(self, tool: str, args: JsonObject, place: Place, value: Json) -> list[Mark]:
         """Return where a value comes from; it is chosen where one part of it is that needs a source."""
-        offered = self.offered.setdefault(tool, Offered(self.parameters_of(tool)))
+        offered = offered_by(Same(self.parameters_of(tool)))
         writes = tool not in self.sources.reading
         if value is None or isinstance(value, bool):
             about = offered.field(place)
