@@ -185,7 +185,7 @@ def _find_chosen(sample: Sample, tools: Toolkit) -> Iterator[Reason]:
     calls = [{"name": each["name"], "args": each["arguments"]} for each in sample["label"]]
     steps: Any = [{"v": 1, "call": {"id": str(at), **each}, "outcome": outcome} for at, each in enumerate(calls)]
     known = {"conversation": to_langchain(sample["messages"]), "state": sample.get("state") or {}}
-    for each in trace_with(tools, steps, **known).made_up:
+    for each in trace_with(tools, steps, origins=False, **known).made_up:
         path = json_path(("label", int(each["call"]), "arguments")) + each["argument"].removeprefix("$")
         yield {"code": "chosen", "path": path, "message": f"{excerpt(each['value'])} has no source"}
 
