@@ -149,24 +149,13 @@ class Field(NamedTuple):
         return content_words(f"{self.name} {self.about}".replace("_", " "))
 
 
-MOST_FIELDS = 1_000
-"""Arguments of one tool of which it is kept what is said: their places hold names that a model has made up."""
-
-
 class Offered:
     """The arguments' schema of one tool."""
 
     def __init__(self, parameters: JsonObject) -> None:
         self._parameters = parameters
-        self._fields: dict[Place, Field] = {}
-
-    def field(self, place: Place) -> Field:
-        """Return what is said of an argument; the same ones are asked about again and again."""
-        if (known := self._fields.get(place)) is None:
-            if len(self._fields) >= MOST_FIELDS:
-                self._fields.clear()
-            known = self._fields[place] = self._read_field(place)
-        return known
+        self.field = lru_cache(maxsize=1_000)(self._read_field)
+        """Returns what is said of the argument at a place; the same ones are asked about again and again."""
 
     def _read_field(self, place: Place) -> Field:
         said, must = Said(self._parameters, self._parameters), False

@@ -49,8 +49,9 @@ def answer_calls(
         update = yield from next(order_of_nodes)(state, scope)
         for key in writes.keys() & update.keys():
             writes[key] = {**update[key], **writes[key]} if key == "facts" else writes[key] + update[key]
-    order = [call["id"] for call, _ in given]
-    writes["steps"].sort(key=lambda step: order.index(step["call"]["id"]))
+    if len(given) > 1:
+        order = [call["id"] for call, _ in given]
+        writes["steps"].sort(key=lambda step: order.index(step["call"]["id"]))
     last = {"task_state": update["task_state"]} if "task_state" in update else {}
     return {**writes, "task_state": apply_update(state, last)["task_state"]}
 

@@ -279,10 +279,12 @@ class _Trace:
         """Return where each argument comes from, and make known as made up what stands nowhere."""
         arguments: list[_Argument] = []
         self.known.about = self.sources.about.get(tool, "")
-        offered = offered_by(Same(self.parameters_of(tool)))
-        members = [(place[:-1], key) for place, key in scalars(args, keys=True) if place[-1:] == (key,)]
-        for place, value in [*scalars(args), *(each for each in members if _IDENTIFYING.search(str(each[1])))]:
-            marks = self._origins(offered, args, place, value, writes=tool not in self.sources.reading)
+        offered, writes = offered_by(Same(self.parameters_of(tool))), tool not in self.sources.reading
+        is_deep = any(isinstance(each, dict | list) for each in args.values())
+        members = scalars(args, keys=True) if is_deep or _IDENTIFYING.search(" ".join(args)) else ()
+        named = [(place[:-1], key) for place, key in members if place[-1:] == (key,) and _IDENTIFYING.search(str(key))]
+        for place, value in [*scalars(args), *named]:
+            marks = self._origins(offered, args, place, value, writes=writes)
             if len(marks) > 1:
                 marks = sorted(dict.fromkeys(marks), key=lambda mark: (mark.kind, _KINDS.index(mark.source)))
             arguments.append((place, value, marks[:MOST_ORIGINS]))

@@ -137,8 +137,8 @@ class Scope:
 
     def take_text(self, *parts: str, growth: int = 1) -> None:
         """Take the bytes of a text joined from `parts`; letters beyond ASCII may become `growth` characters."""
-        width = 1 if all(part.isascii() for part in parts) else 4 * growth
-        self.take(width * sum(len(part) for part in parts))
+        width = 1 if all(map(str.isascii, parts)) else 4 * growth
+        self.take(width * sum(map(len, parts)))
 
     def take_items(self, count: int) -> None:
         """Take the bytes of a new list of `count` items. Raises Fault when it is too long."""
