@@ -122,9 +122,8 @@ def is_error_branch(branch: Any, root: Any) -> bool:
 
 def is_error_body(schema: JsonObject, value: Json) -> bool:
     """Return whether only an error branch of the schema's `oneOf` or `anyOf` covers the value."""
-    if not isinstance(value, dict) or not (named := [name for name in ERROR_NAMES if value.get(name)]):
-        return False
-    union = _resolve(schema, schema)
+    named = [name for name in ERROR_NAMES if value.get(name)] if isinstance(value, dict) else []
+    union = _resolve(schema, schema) if named else {}
     branches = union.get("oneOf", union.get("anyOf"))
     if not isinstance(branches, list):
         return False

@@ -54,10 +54,9 @@ _DATES_IN_WORDS = (
     rf"\b{_MONTH}[ .-]{{0,2}}(?:the )?{_DAY}{_YEAR}",
     rf"\b{_MONTH} (?P<year>\d{{4}}),? (?:on )?the {_DAY}(?!\d)",
 )
-_MONTH_NEAR = re.compile("|".join(_MONTHS))
 _DATES = [
-    (needed, [re.compile(each, _PLAIN) for each in patterns])
-    for needed, patterns in ((re.compile(r"[0-9][-/.][0-9]"), _DATES_IN_FIGURES), (_MONTH_NEAR, _DATES_IN_WORDS))
+    (re.compile(needed), [re.compile(each, _PLAIN) for each in patterns])
+    for needed, patterns in ((r"[0-9][-/.][0-9]", _DATES_IN_FIGURES), ("|".join(_MONTHS), _DATES_IN_WORDS))
 ]
 """What a text in small letters holds that any date of a kind needs, and the dates of that kind."""
 _MONTH_NAME = re.compile(rf"\b{_MONTH}\b", _PLAIN)
@@ -78,7 +77,6 @@ _FIGURE = re.compile(r"[-+]?\d+(?:\.\d+)?", re.ASCII)
 _WITH_LETTERS = re.compile(r"(?<![\w@.+-])(?=[\w@.+-]*\d)[\w@.+-]*[^\W\d_][\w@.+-]*")
 _WITH_UNIT = re.compile(r"\d+(?:\.\d+)?(?:[A-Za-z]{1,4}|-[a-z]+)|\D*", re.ASCII)
 _TOKEN = re.compile(r"[^\W_](?:[\w@.+\-/:#&']*[^\W_])?")
-_WORD = re.compile(r"[A-Za-z][a-z]*")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+|\d+")
 
 
@@ -228,9 +226,6 @@ def _forms_of_text(text: str) -> list[str]:
 @lru_cache(maxsize=16_384)
 def _forms_of_token(token: str) -> Sequence[str]:
     """Return the forms of a word or identifier: texts share most of theirs. Those of a figure depend on the text."""
-    if _WORD.fullmatch(token):
-        word = token.lower()
-        return (word, _WORDS[word]) if word in _WORDS else (word,)
     if _FIGURE.fullmatch(token):
         return ()
     parts, found = [part.casefold() for part in _PART.findall(token)], [token.casefold()]
@@ -242,8 +237,7 @@ def _forms_of_token(token: str) -> Sequence[str]:
 
 def _forms_of_figures(text: str) -> Iterator[str]:
     figures = _WITH_LETTERS.sub(_blank, text)
-    if _MONTH_NEAR.search(text.lower()):
-        yield from (f"~{_MONTHS[found['month'].lower()]}" for found in _MONTH_NAME.finditer(text))
+    yield from (f"~{_MONTHS[found['month'].lower()]}" for found in _MONTH_NAME.finditer(text))
     moments: dict[tuple[int, int], list[tuple[str, str]]] = {}
     for moment, start, end in (*_dates(text), *_times(text)):
         moments.setdefault((start, end), []).append(moment)
@@ -273,8 +267,7 @@ def _forms_of_number(number: str) -> Iterator[str]:
 
 
 def _dates(text: str) -> Iterator[_Moment]:
-    low = text.lower()
-    for pattern in (each for needed, patterns in _DATES if needed.search(low) for each in patterns):
+    for pattern in (each for needed, patterns in _DATES if needed.search(text.lower()) for each in patterns):
         for found in pattern.finditer(text):
             named, day = found["month"].lower(), int(found["day"])
             month = int(named) if named.isdigit() else _MONTHS[named]

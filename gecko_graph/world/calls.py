@@ -31,11 +31,6 @@ Given = tuple[Call, Complaint | None]
 Nodes = Sequence[partial[Any]]
 
 
-def id_of(step: Step) -> str:
-    """Return the id of a step's call."""
-    return step["call"]["id"]
-
-
 def answer_calls(
     state: AttemptState, scope: NodeScope, *, given: Sequence[Given], nodes: Nodes
 ) -> Generator[list[AnyAsk], list[Reply], Update]:
@@ -90,9 +85,9 @@ class Point(NamedTuple):
     def first(cls, state: JsonObject) -> Point:
         """Return the point before any call."""
         values: Any = {
-            "number": 1, "turn": 0, "task": "", "before": state, "conversation": [], "lesson": None,
-            "task_state": state, "trace": [], "steps": Grown(id_of), "facts": GrownMap(), "asked": {}, "usage": {},
-            "argument_verdicts": Grown(operator.itemgetter("key")),
+            "number": 1, "turn": 0, "task": "", "before": state, "conversation": [], "lesson": None, "usage": {},
+            "task_state": state, "trace": [], "steps": Grown(lambda step: step["call"]["id"]), "facts": GrownMap(),
+            "asked": {}, "argument_verdicts": Grown(operator.itemgetter("key")),
         }  # fmt: skip
         return cls(values, Grown())
 

@@ -98,12 +98,6 @@ def is_planned(step: Step) -> bool:
     return "outcome" in step and step["outcome"]["status"] == "ok"
 
 
-def _at(value: Json, path: str) -> Json:
-    with suppress(PatchConflict):
-        return find(value, tokens(path))
-    return None
-
-
 _NOWHERE = Mark("chosen", "planner")
 _KINDS = ("planner", "task", "conversation", "result", "state")
 _Argument: TypeAlias = tuple[Place, Json, list[Mark]]
@@ -160,8 +154,9 @@ class _Trace:
         """Read the supposed state, the conversation, and the failed attempt."""
         sources = self.sources
         for path in sources.supposed:
-            for place, value in scalars(_at(sources.state, path), keys=True):
-                self._add(value, Mark("chosen", "state", path + pointer(place)), invented=True)
+            with suppress(PatchConflict):
+                for place, value in scalars(find(sources.state, tokens(path)), keys=True):
+                    self._add(value, Mark("chosen", "state", path + pointer(place)), invented=True)
         humans = [message for message in sources.conversation if isinstance(message, HumanMessage)]
         for message in sources.conversation:
             self._hear(message, is_task=message in humans[-1:])
