@@ -85,12 +85,11 @@ def trace(
 
 def trace_with(toolkit: Iterable[ToolSpec], steps: Sequence[Step], *, origins: bool = True, **begin: Any) -> Traced:
     """Trace with the schemas and contracts of these tools; `begin` is the rest of `Sources`."""
-    tools = [*toolkit]
-    schemas = {tool.name: tool.parameters for tool in tools}
-    reads = {tool.name: tool.contract.result_keys for tool in tools if tool.contract is not None}
-    begin["reading"] = [tool.name for tool in tools if tool.reads]
-    begin["about"] = {tool.name: tool.about for tool in tools}
-    return trace(steps, Sources(**begin, reads=reads), lambda name: schemas.get(name, {}), origins=origins)
+    tools = {tool.name: tool for tool in toolkit}
+    begin["reads"] = {name: each.contract.result_keys for name, each in tools.items() if each.contract is not None}
+    begin["reading"] = [name for name, each in tools.items() if each.reads]
+    begin["about"] = {name: each.about for name, each in tools.items()}
+    return trace(steps, Sources(**begin), lambda name: tools[name].parameters if name in tools else {}, origins=origins)
 
 
 def is_planned(step: Step) -> bool:
