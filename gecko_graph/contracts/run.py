@@ -225,8 +225,8 @@ class ContractRun:
 
     def failed(self, clauses: Iterable[Clause]) -> Iterator[Clause]:
         """Yield the requirements that do not hold; what cannot be evaluated goes to `unclear`."""
-        scope = self._begin(self._before)
         for clause in clauses:
+            scope = self._begin(self._before)
             try:
                 if not clause.fails(scope):
                     continue
@@ -242,7 +242,6 @@ class ContractRun:
                     self.unknown = self.unknown or str(failure)
                 else:
                     self._note(failure)
-            scope = self._begin(self._before)
 
     def explain(self, clause: Clause) -> Json:
         """Return a failed requirement's error; a plain sentence where it cannot be evaluated."""

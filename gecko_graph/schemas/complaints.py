@@ -123,10 +123,10 @@ def is_error_branch(branch: Any, root: Any) -> bool:
 
 def is_error_body(schema: JsonObject, value: Json) -> bool:
     """Return whether only an error branch of the schema's `oneOf` or `anyOf` covers the value."""
-    named = [name for name in ERROR_NAMES if isinstance(value, dict) and value.get(name)]
-    union = _resolve(schema, schema)
+    named = [name for name in ERROR_NAMES if value.get(name)] if isinstance(value, dict) else []
+    union = _resolve(schema, schema) if named else {}
     branches = union.get("oneOf", union.get("anyOf"))
-    if not named or not isinstance(branches, list):
+    if not isinstance(branches, list):
         return False
     plain = [_resolve(branch, schema) for branch in branches if not is_error_branch(branch, schema)]
     covering = (branch for branch in plain if any(name in (branch.get("properties") or ()) for name in named))

@@ -3,7 +3,7 @@
 # annotations are evaluated here: LangGraph evaluates those that are texts again at each compilation
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Literal, NotRequired
+from typing import Annotated, Any, Literal, NotRequired
 
 from langchain_core.messages import AnyMessage
 from langgraph.graph.message import add_messages
@@ -197,7 +197,7 @@ def build_record(
     """Return the record of an execution; `seen` is the state that it began from, as its real reads have shown it."""
     stopped, needs, done = ran["stop"], state.get("needs") or [], [step for step in kept if is_planned(step)]
     status = STATUS.get(stopped["code"], "failed")
-    begin = {"conversation": recall_calls(state["messages"]), "supposed": state.get("supposed") or ()}
+    begin: Any = {"conversation": recall_calls(state["messages"]), "supposed": state.get("supposed") or ()}
     origins, made_up, *_ = trace_with(toolkit, ran["steps"] if done else [], state=seen, **begin)
     calls = [f"- {format_call(step['call'])}" for step in done]
     why = [f"The request was not finished: {stopped['message']}", "Done until then:" if calls else "Nothing was done."]

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Generator, Iterable, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import log
 from typing import NamedTuple, TypeAlias
 
@@ -25,6 +25,7 @@ from ..models.formatting import cut, one_line
 from ..models.view import view
 from ..schemas.made_up import Impossible, make_value
 from ..schemas.reading import Said
+from ..schemas.rules import Same
 from ..schemas.subschemas import ANNOTATIONS, walk
 from ..state import Json, JsonObject
 from ..values.finding import canonical, forms_of
@@ -153,13 +154,8 @@ class Offered:
 
     def __init__(self, parameters: JsonObject) -> None:
         self._parameters = parameters
-        self._fields: dict[Place, Field] = {}
-
-    def field(self, place: Place) -> Field:
-        """Return what is said of an argument; a long attempt asks about the same ones again and again."""
-        if place not in self._fields:
-            self._fields[place] = self._read_field(place)
-        return self._fields[place]
+        self.field = lru_cache(maxsize=1_000)(self._read_field)
+        """Returns what is said of the argument at a place; the same ones are asked about again and again."""
 
     def _read_field(self, place: Place) -> Field:
         said, must = Said(self._parameters, self._parameters), False
@@ -188,6 +184,12 @@ class Offered:
             )
             values.update(form for default in defaults for form in forms_of(default))
         return frozenset(values)
+
+
+@lru_cache(maxsize=4_096)
+def offered_by(parameters: Same) -> Offered:
+    """Return what a schema offers; it must not be changed in place."""
+    return Offered(parameters.schema)
 
 
 def content_words(text: str) -> list[str]:

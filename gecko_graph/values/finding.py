@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ..state import Json
@@ -55,10 +55,10 @@ _DATES_IN_WORDS = (
     rf"\b{_MONTH} (?P<year>\d{{4}}),? (?:on )?the {_DAY}(?!\d)",
 )
 _DATES = [
-    (re.compile(needed, _PLAIN), [re.compile(each, _PLAIN) for each in patterns])
-    for needed, patterns in ((r"\d[-/.]\d", _DATES_IN_FIGURES), ("|".join(_MONTHS), _DATES_IN_WORDS))
+    (re.compile(needed), [re.compile(each, _PLAIN) for each in patterns])
+    for needed, patterns in ((r"[0-9][-/.][0-9]", _DATES_IN_FIGURES), ("|".join(_MONTHS), _DATES_IN_WORDS))
 ]
-"""What a text holds that any date of a kind needs, and the dates of that kind."""
+"""What a text in small letters holds that any date of a kind needs, and the dates of that kind."""
 _MONTH_NAME = re.compile(rf"\b{_MONTH}\b", _PLAIN)
 _TIME = re.compile(r"(?<![\d:.,])(?P<hour>\d{1,2})(?:[:.](?P<minute>\d\d)(?::\d\d)?)?(?P<half> ?[ap]\.?m\b)?", _PLAIN)
 _GROUPED = r"(?<![\d.\[(])\d{1,3}(?:,\d{3}){1,6}(?:\.\d+)?(?!\d)"
@@ -77,7 +77,6 @@ _FIGURE = re.compile(r"[-+]?\d+(?:\.\d+)?", re.ASCII)
 _WITH_LETTERS = re.compile(r"(?<![\w@.+-])(?=[\w@.+-]*\d)[\w@.+-]*[^\W\d_][\w@.+-]*")
 _WITH_UNIT = re.compile(r"\d+(?:\.\d+)?(?:[A-Za-z]{1,4}|-[a-z]+)|\D*", re.ASCII)
 _TOKEN = re.compile(r"[^\W_](?:[\w@.+\-/:#&']*[^\W_])?")
-_WORD = re.compile(r"[A-Za-z][a-z]*")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+|\d+")
 
 
@@ -218,20 +217,22 @@ def _forms_of_text(text: str) -> list[str]:
     found = [] if SHORT_CHARS < len(text) <= TEXT_CHARS else [whole_form(text)]
     if len(text) > TEXT_CHARS:
         text = f"{text[: TEXT_CHARS // 2]} {text[-TEXT_CHARS // 2 :]}"
-    for token in _TOKEN.findall(text):
-        if _WORD.fullmatch(token):  # as most are
-            word = token.lower()
-            found += (word, _WORDS[word]) if word in _WORDS else (word,)
-            continue
-        if _FIGURE.fullmatch(token):
-            continue
-        parts = [part.casefold() for part in _PART.findall(token)]
-        found += (token.casefold(),)
-        if len(parts) > 1:
-            found += ("".join(parts), *(f"#{canonical(part)}" if part.isdigit() else part for part in parts))
-            found += [piece.casefold() for piece in re.split("[/:']+", token) if not piece.isdigit()]
-        found += [_WORDS[part] for part in parts if part in _WORDS]
+    tokens = _TOKEN.findall(text)
+    read = _forms_of_token if max(map(len, tokens), default=0) <= SHORT_CHARS else _forms_of_token.__wrapped__
+    found += chain.from_iterable(map(read, tokens))
     return [*found, *_forms_of_figures(text)] if any(map(str.isdigit, text)) else found
+
+
+@lru_cache(maxsize=16_384)
+def _forms_of_token(token: str) -> Sequence[str]:
+    """Return the forms of a word or identifier: texts share most of theirs. Those of a figure depend on the text."""
+    if _FIGURE.fullmatch(token):
+        return ()
+    parts, found = [part.casefold() for part in _PART.findall(token)], [token.casefold()]
+    if len(parts) > 1:
+        found += ("".join(parts), *(f"#{canonical(part)}" if part.isdigit() else part for part in parts))
+        found += [piece.casefold() for piece in re.split("[/:']+", token) if not piece.isdigit()]
+    return [*found, *(_WORDS[part] for part in parts if part in _WORDS)]
 
 
 def _forms_of_figures(text: str) -> Iterator[str]:
@@ -266,7 +267,7 @@ def _forms_of_number(number: str) -> Iterator[str]:
 
 
 def _dates(text: str) -> Iterator[_Moment]:
-    for pattern in (each for needed, patterns in _DATES if needed.search(text) for each in patterns):
+    for pattern in (each for needed, patterns in _DATES if needed.search(text.lower()) for each in patterns):
         for found in pattern.finditer(text):
             named, day = found["month"].lower(), int(found["day"])
             month = int(named) if named.isdigit() else _MONTHS[named]
@@ -363,13 +364,16 @@ def _stands(value: Json, leaves: Iterable[Json]) -> bool:
 
 def fold(text: str) -> str:
     """Return a text as it is compared verbatim."""
-    return _fold_short(text) if len(text) <= SHORT_TEXT else _fold_short.__wrapped__(text[:TEXT_CHARS])
+    return _fold_short(text) if len(text) <= SHORT_TEXT else _fold_long(text[:TEXT_CHARS])
 
 
 @lru_cache(maxsize=4096)
 def _fold_short(text: str) -> str:
     """Fold a short text; cached, because successive calls are compared with the same results."""
     return " ".join(text.translate(_QUOTES).casefold().split())
+
+
+_fold_long = lru_cache(maxsize=64)(_fold_short.__wrapped__)
 
 
 def _is_number(value: float, leaf: Json) -> bool:

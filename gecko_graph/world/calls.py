@@ -31,11 +31,6 @@ Given = tuple[Call, Complaint | None]
 Nodes = Sequence[partial[Any]]
 
 
-def id_of(step: Step) -> str:
-    """Return the id of a step's call."""
-    return step["call"]["id"]
-
-
 def answer_calls(
     state: AttemptState, scope: NodeScope, *, given: Sequence[Given], nodes: Nodes
 ) -> Generator[list[AnyAsk], list[Reply], Update]:
@@ -49,8 +44,9 @@ def answer_calls(
         update = yield from next(order_of_nodes)(state, scope)
         for key in writes.keys() & update.keys():
             writes[key] = {**update[key], **writes[key]} if key == "facts" else writes[key] + update[key]
-    order = [call["id"] for call, _ in given]
-    writes["steps"].sort(key=lambda step: order.index(step["call"]["id"]))
+    if len(given) > 1:
+        order = [call["id"] for call, _ in given]
+        writes["steps"].sort(key=lambda step: order.index(step["call"]["id"]))
     last = {"task_state": update["task_state"]} if "task_state" in update else {}
     return {**writes, "task_state": apply_update(state, last)["task_state"]}
 
@@ -89,9 +85,9 @@ class Point(NamedTuple):
     def first(cls, state: JsonObject) -> Point:
         """Return the point before any call."""
         values: Any = {
-            "number": 1, "turn": 0, "task": "", "before": state, "conversation": [], "lesson": None,
-            "task_state": state, "trace": [], "steps": Grown(id_of), "facts": GrownMap(), "asked": {}, "usage": {},
-            "argument_verdicts": Grown(operator.itemgetter("key")),
+            "number": 1, "turn": 0, "task": "", "before": state, "conversation": [], "lesson": None, "usage": {},
+            "task_state": state, "trace": [], "steps": Grown(lambda step: step["call"]["id"]), "facts": GrownMap(),
+            "asked": {}, "argument_verdicts": Grown(operator.itemgetter("key")),
         }  # fmt: skip
         return cls(values, Grown())
 

@@ -175,7 +175,8 @@ class Knowledge:
     def _dated(self, atom: Atom) -> list[Any] | None:
         for whole in atom.wholes:
             if f"|{whole}" in self.forms:
-                return _follow(self.forms[f"|{whole}"], f"{_day(whole)}: {TWO_WAYS}")
+                shown = "-".join(f"{int(part):02}" for part in re.findall(r"\d+", whole))
+                return _follow(self.forms[f"|{whole}"], f"{shown}: {TWO_WAYS}")
         if not (found := DATE.fullmatch(atom.wholes[0])):
             return None
         with suppress(ValueError):
@@ -309,10 +310,6 @@ def _sums(records: Mapping[Place, Record], mark_at: Any, named: list[Any]) -> It
             if len(items) > 1:
                 terms = " + ".join(canonical(value) for _, value in items[:3]) + (" + …" if len(items) > 3 else "")
                 yield sum(value for _, value in items), terms, [mark_at(items[0][0])]
-
-
-def _day(whole: str) -> str:
-    return "-".join(f"{int(part):02}" for part in re.findall(r"\d+", whole))
 
 
 def _meant(base: date, found: re.Match[str]) -> Iterator[date]:

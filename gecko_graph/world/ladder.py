@@ -78,8 +78,8 @@ def ladder_of(context: GeckoContext, rungs: Rungs) -> list[Rung]:
         what = f"unknown rung {unknown[0]!r}" if unknown else "it is empty"
         raise GeckoError(f"ladder: {what}; the rungs are {', '.join(rungs)}")
     named = [rungs[name] for name in context.ladder]
-    first = 1 + max((at for at, rung in enumerate(named) if not rung.simulated), default=-1)
     own = [rung for name, rung in rungs.items() if name not in RUNGS and rung not in named]
+    first = 1 + max((at for at, rung in enumerate(named) if not rung.simulated), default=-1) if own else 0
     return [*named[:first], *own, *named[first:]]
 
 
@@ -106,7 +106,7 @@ def simulator(
                 f"unknown tool {call['name']!r} in a resumed run: pass the toolkit that the run began with"
             )
     calls = pending
-    if scope.context.parallel_calls == "serial":
+    if len(pending) > 1 and scope.context.parallel_calls == "serial":
         calls = pending[: max(1, count_reads([toolkit[call["name"]] for call in pending], scope.context))]
     # equal reads are one request, so that their answers agree
     may_agree = [len(calls) > 1 and toolkit[call["name"]].reads for call in calls]
@@ -203,13 +203,16 @@ def _word(outcome: Outcome, request: RungRequest, ladder: Sequence[Rung]) -> Cli
 def run_rung(rung: Rung, request: RungRequest) -> RungGenerator:
     """Run one rung: whatever it raises or returns becomes an Answer or a Pass.
 
-    An answer shares nothing with the objects of a rung, which may change them later. The body of an error is an error,
-    and what is made up fits its schema, and changes nothing by an error.
+    A user's own rung is given copies, and an answer shares nothing with its objects, which it may change later. The
+    body of an error is an error, and what is made up fits its schema, and changes nothing by an error.
     """
     # a contract's language gives JSON alone, and copies
     is_ours = rung is CONTRACT and request.made is None
     try:
-        reply = yield from _run_asking(rung, request)
+        if RUNGS.get(rung.name) is not rung:
+            request = replace(request, state=clone(request.state), call=clone(request.call))
+        run = rung.answer(request)
+        reply: Any = (yield from _ask(run)) if isinstance(run, GeneratorType) else run
         problem = None if is_ours else validate_answer(reply)
         if problem is None and isinstance(reply, Answer) and rung.invents:
             problem = check_result_schema(request, reply)
@@ -219,8 +222,11 @@ def run_rung(rung: Rung, request: RungRequest) -> RungGenerator:
         problem = f"the rung failed: {error_text(error)}"
     if problem is not None:
         return Pass(problem) if rung.simulated else Answer("error", problem, [])
-    if isinstance(reply, Pass):
-        return reply
+    return reply if isinstance(reply, Pass) else _own_answer(reply, rung, request, is_ours=is_ours)
+
+
+def _own_answer(reply: Answer, rung: Rung, request: RungRequest, *, is_ours: bool) -> Answer:
+    """Return a rung's answer as ours: a copy, with media set aside; the body of an error is one."""
     parts = [reply.result, reply.patch, reply.more if rung is RUNGS.get(rung.name) else {}]
     result, patch, more = parts if is_ours else clone(parts)
     result = result if is_ours else set_media_aside(result, simulated=rung.invents)
@@ -230,13 +236,8 @@ def run_rung(rung: Rung, request: RungRequest) -> RungGenerator:
     return Answer("ok", result, patch, more=more)
 
 
-def _run_asking(rung: Rung, request: RungRequest) -> Generator[Sequence[AnyAsk], list[Reply], Any]:
-    """Run a rung and its asks, refusing what is not an ask; a user's own rung is given copies."""
-    if RUNGS.get(rung.name) is not rung:
-        request = replace(request, state=clone(request.state), call=clone(request.call))
-    run: Any = rung.answer(request)
-    if not isinstance(run, GeneratorType):
-        return run
+def _ask(run: Any) -> Generator[Sequence[AnyAsk], list[Reply], Any]:
+    """Run a rung's asks, refusing what is not an ask."""
     replies: list[Reply] | None = None
     try:
         while True:

@@ -22,8 +22,9 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 from ..errors import PatchConflict
 from ..models.formatting import text_of
 from ..models.memory import NAME, is_made_up, is_written, rung_of
+from ..schemas.rules import Same
 from ..state import RUNTIME, Json, JsonObject, MadeUp, Origins, SimulatedSentence, Step, Unsupported
-from ..tools.descriptions import PROSE_WORDS, Field, Offered, content_words
+from ..tools.descriptions import PROSE_WORDS, Field, Offered, content_words, offered_by
 from ..tools.spec import ToolSpec
 from ..values.finding import NUMBERING, TEXT_CHARS, Atom, atoms_of, canonical, fold, forms_of, holds_words, whole_form
 from ..values.origins import Ledger, Mark, is_supposed
@@ -57,13 +58,15 @@ class Traced(NamedTuple):
     simulated_sentences: list[SimulatedSentence]
 
 
-def trace(steps: Sequence[Step], sources: Sources, parameters_of: Callable[[str], JsonObject]) -> Traced:
-    """Return where the arguments of the plan, and what the answer states, come from.
+def trace(
+    steps: Sequence[Step], sources: Sources, parameters_of: Callable[[str], JsonObject], *, origins: bool = True
+) -> Traced:
+    """Return where the arguments of the plan, and what the answer states, come from; without `origins` what is chosen.
 
     The state is searched only for values that no other source holds, and for values that simulated results repeat.
-    `parameters_of` is from a tool's name to its arguments' schema.
+    `parameters_of` is from a tool's name to its arguments' schema, which must not be changed in place.
     """
-    traced = _Trace(sources, parameters_of).run(steps)
+    traced = _Trace(sources, parameters_of).run(steps, origins=origins)
     if sources.state and (traced.made_up or traced.unsupported) and "" not in sources.supposed:
         values = [*(each["value"] for each in traced.made_up), *(each["text"] for each in traced.unsupported)]
         parts = {form for value in values for atom in atoms_of(value) for form in (*atom.forms, whole_form(str(value)))}
@@ -76,18 +79,17 @@ def trace(steps: Sequence[Step], sources: Sources, parameters_of: Callable[[str]
         repeated = {(form, mark.place[-1]): mark for form, mark in found if mark.place}
         trace = _Trace(sources, parameters_of, known, repeated=repeated)
         trace.known.counters = counters
-        return trace.run(steps) if found or counters else traced
+        return trace.run(steps, origins=origins) if found or counters else traced
     return traced
 
 
-def trace_with(toolkit: Iterable[ToolSpec], steps: Sequence[Step], **begin: Any) -> Traced:
+def trace_with(toolkit: Iterable[ToolSpec], steps: Sequence[Step], *, origins: bool = True, **begin: Any) -> Traced:
     """Trace with the schemas and contracts of these tools; `begin` is the rest of `Sources`."""
-    tools = [*toolkit]
-    schemas = {tool.name: tool.parameters for tool in tools}
-    reads = {tool.name: tool.contract.result_keys for tool in tools if tool.contract is not None}
-    begin["reading"] = [tool.name for tool in tools if tool.reads]
-    begin["about"] = {tool.name: tool.about for tool in tools}
-    return trace(steps, Sources(**begin, reads=reads), lambda name: schemas.get(name, {}))
+    tools = {tool.name: tool for tool in toolkit}
+    begin["reads"] = {name: each.contract.result_keys for name, each in tools.items() if each.contract is not None}
+    begin["reading"] = [name for name, each in tools.items() if each.reads]
+    begin["about"] = {name: each.about for name, each in tools.items()}
+    return trace(steps, Sources(**begin), lambda name: tools[name].parameters if name in tools else {}, origins=origins)
 
 
 def is_planned(step: Step) -> bool:
@@ -95,16 +97,10 @@ def is_planned(step: Step) -> bool:
     return "outcome" in step and step["outcome"]["status"] == "ok"
 
 
-def _at(value: Json, path: str) -> Json:
-    with suppress(PatchConflict):
-        return find(value, tokens(path))
-    return None
-
-
 _NOWHERE = Mark("chosen", "planner")
 _KINDS = ("planner", "task", "conversation", "result", "state")
-_Argument: TypeAlias = tuple[str, Json, list[Mark]]
-"""An argument's JSON path, its value, and where it comes from."""
+_Argument: TypeAlias = tuple[Place, Json, list[Mark]]
+"""An argument's place, its value, and where it comes from."""
 
 
 @dataclass(slots=True)
@@ -123,7 +119,6 @@ class _Trace:
     predicted: set[str] = field(default_factory=set)
     """Forms that a simulated write was the first to give: an id that the real one will draw, a status."""
     claimed: dict[str, list[Mark]] = field(default_factory=dict)  # what other models say, which proves nothing
-    offered: dict[str, Offered] = field(default_factory=dict)
     known: Knowledge = field(init=False)
 
     def __post_init__(self) -> None:
@@ -131,7 +126,7 @@ class _Trace:
         self.known = Knowledge(self.real, now=now or "")
         self._open()
 
-    def run(self, steps: Sequence[Step]) -> Traced:
+    def run(self, steps: Sequence[Step], *, origins: bool) -> Traced:
         """Read everything in the order in which it became known."""
         self._begin()
         traced = Traced({}, [], [], [], find_simulated(steps, self.sources.answer))
@@ -140,11 +135,15 @@ class _Trace:
             if not is_planned(step):
                 continue
             found = traced.origins.setdefault(call["id"], {})
-            for path, value, marks in arguments:
+            for place, value, marks in arguments:
+                is_chosen = bool(marks) and marks[0].kind == "chosen"
+                if not origins and not is_chosen:
+                    continue
+                path = json_path(place)
                 found[path] = [*found.get(path, ()), *(mark.origin() for mark in marks)]
                 ways = dict.fromkeys(mark.shown for mark in marks if mark.shown.endswith(TWO_WAYS))
                 traced.ambiguous.extend(f"{call['name']} {path}: {way}" for way in ways)
-                if marks and marks[0].kind == "chosen":
+                if is_chosen:
                     fields = {"tool": call["name"], "argument": path, "value": value, "origin": marks[0].origin()}
                     traced.made_up.append({"call": call["id"], **fields})  # type: ignore[typeddict-item]
         traced.unsupported.extend(self._unsupported([step["call"]["args"] for step in steps if is_planned(step)]))
@@ -154,8 +153,9 @@ class _Trace:
         """Read the supposed state, the conversation, and the failed attempt."""
         sources = self.sources
         for path in sources.supposed:
-            for place, value in scalars(_at(sources.state, path), keys=True):
-                self._add(value, Mark("chosen", "state", path + pointer(place)), invented=True)
+            with suppress(PatchConflict):
+                for place, value in scalars(find(sources.state, tokens(path)), keys=True):
+                    self._add(value, Mark("chosen", "state", path + pointer(place)), invented=True)
         humans = [message for message in sources.conversation if isinstance(message, HumanMessage)]
         for message in sources.conversation:
             self._hear(message, is_task=message in humans[-1:])
@@ -254,16 +254,18 @@ class _Trace:
 
     def _add(self, value: Json, mark: Mark, *, invented: bool, trusted: bool = False) -> None:
         """Make a scalar known; what repeats an invention is one, unless the user or a real tool does (`trusted`)."""
-        chosen = mark._replace(kind="chosen") if invented or self.made else mark
+        real, made, new = self.real, self.made, [mark]  # lists are shared by forms, and never changed
+        chosen = [mark._replace(kind="chosen")] if invented or made else new
         for form in forms_of(value):
-            if form in self.real:
-                self.real[form] += [] if invented or len(self.real[form]) >= MOST_ORIGINS else [mark]
-            elif form in self.made and not trusted and (invented or _is_specific(form)):
-                self.made[form] += [] if len(self.made[form]) >= MOST_ORIGINS else [chosen]
+            if (known := real.get(form)) is not None:
+                if not invented and len(known) < MOST_ORIGINS:
+                    real[form] = known + new
+            elif form in made and not trusted and (invented or _is_specific(form)):
+                made[form] = (made[form] + chosen)[:MOST_ORIGINS]
             elif invented:
-                self.made[form] = [chosen]
+                made[form] = chosen
             else:
-                self.real[form] = [mark]
+                real[form] = new
         if not invented and isinstance(value, str) and " " in value:
             self.texts.append((value, mark))
 
@@ -271,11 +273,15 @@ class _Trace:
         """Return where each argument comes from, and make known as made up what stands nowhere."""
         arguments: list[_Argument] = []
         self.known.about = self.sources.about.get(tool, "")
-        members = [(place[:-1], key) for place, key in scalars(args, keys=True) if place[-1:] == (key,)]
-        for place, value in [*scalars(args), *(each for each in members if _IDENTIFYING.search(str(each[1])))]:
-            marks = self._origins(tool, args, place, value)
-            marks = sorted(dict.fromkeys(marks), key=lambda mark: (mark.kind, _KINDS.index(mark.source)))
-            arguments.append((json_path(place), value, marks[:MOST_ORIGINS]))
+        offered, writes = offered_by(Same(self.parameters_of(tool))), tool not in self.sources.reading
+        is_deep = any(isinstance(each, dict | list) for each in args.values())
+        members = scalars(args, keys=True) if is_deep or _IDENTIFYING.search(" ".join(args)) else ()
+        named = [(place[:-1], key) for place, key in members if place[-1:] == (key,) and _IDENTIFYING.search(str(key))]
+        for place, value in [*scalars(args), *named]:
+            marks = self._origins(offered, args, place, value, writes=writes)
+            if len(marks) > 1:
+                marks = sorted(dict.fromkeys(marks), key=lambda mark: (mark.kind, _KINDS.index(mark.source)))
+            arguments.append((place, value, marks[:MOST_ORIGINS]))
             if marks[:1] == [_NOWHERE]:
                 self._add(value, _NOWHERE, invented=True)
             elif marks and marks[0].kind == "derived" and len(atoms := atoms_of(value)) == 1:
@@ -285,10 +291,8 @@ class _Trace:
                 self.known.computed.append(Number(number, whole, marks[0]))
         return arguments
 
-    def _origins(self, tool: str, args: JsonObject, place: Place, value: Json) -> list[Mark]:
+    def _origins(self, offered: Offered, args: JsonObject, place: Place, value: Json, *, writes: bool) -> list[Mark]:
         """Return where a value comes from; it is chosen where one part of it is that needs a source."""
-        offered = self.offered.setdefault(tool, Offered(self.parameters_of(tool)))
-        writes = tool not in self.sources.reading
         if value is None or isinstance(value, bool):
             about = offered.field(place)
             free = not value or not writes or about.must or about.default is value

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce, wraps
 from itertools import chain
+from operator import itemgetter
 from typing import Any, Generic, NamedTuple, Self, SupportsIndex, TypeVar, cast, overload
 
 from langgraph._internal._typing import MISSING
@@ -197,7 +198,7 @@ class GrownMap(Mapping[str, Item]):
     __slots__ = ("_pairs",)
 
     def __init__(self, pairs: Grown[tuple[str, Item]] | None = None) -> None:
-        self._pairs: Grown[tuple[str, Item]] = Grown(_name_of) if pairs is None else pairs
+        self._pairs: Grown[tuple[str, Item]] = Grown(itemgetter(0)) if pairs is None else pairs
 
     def grow(self, more: Mapping[str, Item]) -> GrownMap[Item]:
         """Return the mapping with more keys; this one stays as it is."""
@@ -210,14 +211,10 @@ class GrownMap(Mapping[str, Item]):
         return pair[1]
 
     def __iter__(self) -> Iterator[str]:
-        return map(_name_of, self._pairs)
+        return map(itemgetter(0), self._pairs)
 
     def __len__(self) -> int:
         return len(self._pairs)
-
-
-def _name_of(pair: tuple[str, Any]) -> str:
-    return pair[0]
 
 
 def find(items: Sequence[Item], wanted: str, key: Callable[[Item], str]) -> Item | None:

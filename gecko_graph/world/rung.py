@@ -132,7 +132,7 @@ def request_of(call: Call, state: AttemptState, scope: NodeScope, toolkit: Toolk
         reality=find_reality(state["before"], steps, toolkit) if is_real else None,
         steps=steps,
         untrusted=untrusted_of(state),
-        writes=find_writes(others, steps),
+        writes=find_writes(others, steps) if asked else (),
         earlier=real_results(state.get("conversation", ()), reads=reads, now=digest(state["before"])) if asked else (),
         before=state["before"],
         unread=_find_unread(state["task_state"], toolkit, scope.context),
@@ -238,7 +238,7 @@ def open_contract(request: RungRequest, contract: Contract | None = None) -> Con
     """Return a contract of the request's tool opened on its call and state: its own, which it has, or the derived."""
     contract = contract or request.tool.contract
     assert contract is not None
-    run = contract.open(
+    opened = contract.open(
         args=request.call["args"],
         parameters=request.tool.parameters,
         state=request.state,
@@ -247,7 +247,8 @@ def open_contract(request: RungRequest, contract: Contract | None = None) -> Con
         seed=request.context.seed,
         calls=answered_calls(request.steps) if contract.reads_calls else (),
     )
-    return run.trust(request.untrusted).without(request.unread, request.shows)
+    run = opened.trust(request.untrusted)
+    return run.without(request.unread, request.shows) if request.unread or request.shows else run
 
 
 def gate(request: RungRequest, *, overruled: bool = False) -> Gated:

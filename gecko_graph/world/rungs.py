@@ -290,7 +290,8 @@ def forget(request: RungRequest, toolkit: Toolkit) -> Patch:
         if not isinstance(holder, dict) or path[-1] not in holder:
             continue
         left = _without_values({path[-1]: holder.pop(path[-1])})
-        if path[0] in given or not _is_collection(value):
+        is_collection = isinstance(value, dict) and all(isinstance(each, dict) for each in value.values())
+        if path[0] in given or not is_collection:
             holder |= left
         elif not holder and path[1:]:
             kept.pop(path[0], None)
@@ -308,11 +309,6 @@ def _things(
         yield from (((*path, key), each) for key, each in value.items())
     elif path:
         yield tuple(path), value
-
-
-def _is_collection(value: Json) -> bool:
-    """Return whether a value holds nothing but objects: their keys are no fields."""
-    return isinstance(value, dict) and all(isinstance(each, dict) for each in value.values())
 
 
 def _without_values(value: JsonObject) -> JsonObject:

@@ -25,8 +25,9 @@ _ITEM = 64
 """Bytes counted for one item of a list or object: its reference and a small value."""
 
 _GRACE = 0.03
-"""Seconds added once when the time is over: with a thousand runs at once a garbage collection takes half a second,
-which is not the fault of the check that it interrupts."""
+"""Seconds after which a thread's own time is first read (most evaluations are over by then, and it takes as long as ten
+operators), and that are added once when the time is over: with a thousand runs at once a garbage collection takes half
+a second, which is not the fault of the check that it interrupts."""
 
 
 Kind = TypeVar("Kind")
@@ -105,9 +106,8 @@ class Scope:
     def start(self) -> None:
         """Reset the budgets of time and memory, for the next evaluation or phase of a contract."""
         self._room = self.limits.memory
-        self._cpu = thread_time()
-        self._excused = False
-        self.deadline = perf_counter() + self.limits.seconds
+        self._cpu: float | None = None
+        self.deadline = perf_counter() + min(_GRACE, self.limits.seconds)
 
     def tick(self) -> None:
         """Read the clock. Raises Fault when the time is over."""
@@ -117,6 +117,10 @@ class Scope:
     def late(self) -> None:
         """Raise Fault if this thread has used the time itself; other threads may have had the processor."""
         now = thread_time()
+        if self._cpu is None:
+            most = self.limits.seconds - _GRACE
+            passed = perf_counter() - self.deadline + min(_GRACE, self.limits.seconds)
+            self._cpu, self._excused = now - min(passed, most), passed > most
         left = self.limits.seconds - (now - self._cpu)
         if left <= 0 and not self._excused:
             self._excused, left = True, _GRACE
@@ -137,8 +141,8 @@ class Scope:
 
     def take_text(self, *parts: str, growth: int = 1) -> None:
         """Take the bytes of a text joined from `parts`; letters beyond ASCII may become `growth` characters."""
-        width = 1 if all(part.isascii() for part in parts) else 4 * growth
-        self.take(width * sum(len(part) for part in parts))
+        width = 1 if all(map(str.isascii, parts)) else 4 * growth
+        self.take(width * sum(map(len, parts)))
 
     def take_items(self, count: int) -> None:
         """Take the bytes of a new list of `count` items. Raises Fault when it is too long."""
