@@ -102,6 +102,11 @@ def add_derived(toolkit: Toolkit, state: JsonObject | None = None) -> tuple[Tool
     return toolkit.replace(*(replace(tool, derived=made[tool.name]) for tool in bare)), found
 
 
+def with_derived(toolkit: Toolkit, state: JsonObject | None = None, *, derive: bool = True) -> Toolkit:
+    """Return tools with what is derived of the document that they are of; as they are if there is none."""
+    return add_derived(toolkit, state)[0] if derive and any(tool.binding for tool in toolkit) else toolkit
+
+
 def _find_roots(toolkit: Toolkit, state: JsonObject | None) -> dict[str, bool]:
     """Return the root keys of a state, its schema and written contracts, and whether they hold objects by keys."""
     schema = (toolkit.state_schema or {}).get("properties", {})

@@ -27,6 +27,7 @@ def options(spec, **more):
         **dict.fromkeys(names.split()),
         "only": [],
         "contracts": [],
+        "seed_from": [],
         "allow_remote": False,
         "no_derive": False,
         "set": [],

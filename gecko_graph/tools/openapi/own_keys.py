@@ -10,6 +10,7 @@ from typing import Literal
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
+from ...contracts.derived import DerivedContract
 from ...state import JsonObject
 from ..spec import HttpBinding, ToolExample, ToolSpec
 from .documents import Place, error_at
@@ -20,6 +21,16 @@ class _Parameters(TypedDict, total=False):
     type: Literal["object"]
     properties: dict[str, JsonObject | bool]
     required: list[str]
+
+
+class _Evidence(TypedDict):
+    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
+    status: Literal["derived"]
+
+
+class _Derived(TypedDict):
+    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
+    evidence: _Evidence
 
 
 class _OwnKeys(TypedDict, total=False):
@@ -34,6 +45,7 @@ class _OwnKeys(TypedDict, total=False):
     binding: HttpBinding | None
     idempotency: str | None
     lets: JsonObject
+    derived: _Derived
 
 
 _OWN_KEYS = TypeAdapter(_OwnKeys)
@@ -50,4 +62,6 @@ def apply_own_keys(tool: ToolSpec, operation: JsonObject, place: Place) -> ToolS
     own: JsonObject = {key: one for key, one in read.items() if key not in ("name", "lets")}
     if own.get("binding") and tool.binding:
         own["binding"] = replace(own["binding"], responses=tool.binding.responses)
+    if "derived" in own:
+        own["derived"] = DerivedContract(given["derived"], f"derived of {tool.name}")
     return replace(tool, **own | ({"parameters": given["parameters"]} if "parameters" in own else {}))
