@@ -13,8 +13,8 @@ from ..tools import Toolkit
 from .asked import Asked, is_newest_first
 from .asked import arg as _arg
 from .blanks import YES, around, as_key, blank_of, blanks_of, new_key, with_blanks
-from .kinds import STATEFUL, Kind, counter_of, find_kinds, names_item
-from .paths import VAR, Operation, Paths, Things, name_of
+from .kinds import STATEFUL, Kind, counter_of, find_kinds
+from .paths import VAR, Operation, Paths, Things, name_of, names_item
 from .shapes import Shape, matching, plain, singular
 
 _TWICE = frozenset(("getorcreate", "ifexists", "existok", "ifnotexists"))
@@ -133,6 +133,11 @@ def _text(expression: str) -> str:
 
 def _place(root: str, names: Iterable[str]) -> str:
     return f"[{', '.join([repr(root), *map(_arg, names)])}]"
+
+
+def _opened(place: str) -> list[str]:
+    """Return where the state says that a place is open."""
+    return ["runtime_state", "open", _text(f"pointer_to({place})")]
 
 
 def _exists(place: str, things: Things) -> JsonObject:
@@ -314,7 +319,7 @@ class _Writer:
     def _update(self) -> JsonObject:
         self._find()
         sent, names, deep = self._sent()
-        old = "at(state, place, {})"
+        old = f"thing_at(place, {self.named})"  # not `at`: what may have changed it is told
         if self.kind.word == "replace":
             old = f"{{k: v for k, v in {old}.items() if k not in {names!r}}}, {self._defaults()!r}"
         base = self._base() if self.kind.word == "upsert" else f"{{{self.key!r}: {self.id}}}"
@@ -331,8 +336,25 @@ class _Writer:
     def _remove(self) -> JsonObject:
         self._find()
         self.let["old"] = _text(f"thing_at(place, {self.named})")
-        below = [{"op": "gone", "path": self._below(each)} for each in self.paths.below(self.things)]
-        return {"effects": [{"op": "gone", "path": "{{ place }}"}, *below], "returns": self._thing("old")}
+        paths = ["{{ place }}", *map(self._below, self.paths.below(self.things)), _opened("place")]
+        effects = [{"op": "gone", "path": path} for path in paths]
+        return {"effects": [*effects, *self._left_behind()], "returns": self._thing("old")}
+
+    def _left_behind(self) -> Iterator[JsonObject]:
+        """Yield that what names a thing is open once that is removed: it may be refused, go too, or stay as it is."""
+        word, key = plain(self.things.singular), plain(self.key)
+        names = {word + key, key if key.startswith(word) else ""}
+        for other in self.paths.things.values():
+            for field in other.fields if VAR not in other.slot and other.key and other is not self.things else ():
+                if plain(field) in names and field != other.key:
+                    each = {"for_each": f"at(state, [{other.root!r}], {{}}).items()", "as": ["name", "each"]}
+                    each["when"] = f"str(each.get({field!r})) == str({self.id})"
+                    mark = {
+                        "op": "add",
+                        "path": _opened(f"[{other.root!r}, name]"),
+                        "value": _text(repr(self.one.tool.name)),
+                    }
+                    yield each | mark
 
     def _remove_all(self) -> JsonObject:
         return {"effects": [{"op": "add", "path": _text(self.shelf), "value": {}}], "returns": self._thing("{}")}
@@ -366,7 +388,6 @@ class _Writer:
             self.where, self.things, self.key = where, above[-1][0], above[-1][0].key or ""
         if self.key and self.where is not None and self.key in self.result.at(self.where).fields and above:
             shown = self._thing(f"thing_at({places[-1]}, {self.named})")  # what is known of it, in doubt from now on
-        marks = [["runtime_state", "open", _text(f"pointer_to({place})")] for place in places]
-        self.let = {}
-        opened = [{"op": "add", "path": mark, "value": _text(repr(self.one.tool.name))} for mark in marks]
+        self.let, by = {}, _text(repr(self.one.tool.name))
+        opened = [{"op": "add", "path": _opened(place), "value": by} for place in places]
         return {"effects": opened, "returns": shown} if opened else None

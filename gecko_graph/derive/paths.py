@@ -204,6 +204,12 @@ class Paths:
                 yield found, slot[: end + 1].count(VAR)
 
 
+def names_item(one: Operation, found: Things) -> str | None:
+    """Return the member of a body that names an item: its key, or `user_id` where the key of users is `id`."""
+    names = (found.key or "", f"{found.singular}{found.key}")
+    return next((name for name in one.body.fields if plain(name) in map(plain, names)), None)
+
+
 def name_of(slot: Slot) -> str:
     """Return what a path is about, in words."""
     return ".".join(part for part in slot if part != VAR and not _EMPTY.fullmatch(part)) or "root"

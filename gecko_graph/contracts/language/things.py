@@ -193,8 +193,13 @@ def _plain(value: Json) -> str:
     return str(value).lower() if isinstance(value, bool) else repr(value) if isinstance(value, dict) else str(value)
 
 
-def _page(_: Scope, items: Any, limit: Any, offset: Any = None, number: Any = None, after: Any = None) -> list[Json]:
-    """Return a part of a list: `limit` items from an offset, on a page counted from 1, or after a thing's [key, id]."""
+def _page(
+    scope: Scope, items: Any, limit: Any, offset: Any = None, number: Any = None, after: Any = None, told: Any = True
+) -> list[Json]:
+    """Return a part of a list: `limit` items from an offset, on a page counted from 1, or after a thing's [key, id].
+
+    If nothing has `told` the order of the list, another part may be meant: it is marked.
+    """
     found, size = a_list(items, "page"), limit if type(limit) is int and limit > 0 else None
     first = offset if type(offset) is int and offset > 0 else 0
     if type(number) is int and number > 1 and size is not None:
@@ -202,7 +207,10 @@ def _page(_: Scope, items: Any, limit: Any, offset: Any = None, number: Any = No
     if isinstance(after, list) and after[1] is not None:
         at = (index for index, each in enumerate(found) if isinstance(each, dict) and each.get(after[0]) == after[1])
         first = next(at, -1) + 1
-    return found[first : None if size is None else first + size]
+    page = found[first : None if size is None else first + size]
+    if page and len(page) < len(found) and not given(told):
+        scope.doubts.append("it is one page, and nothing tells the order of the list")
+    return page
 
 
 def _ordered(scope: Scope, items: Any, by: Any, direction: Any = None) -> list[Json]:
