@@ -259,7 +259,7 @@ def repeat(client: httpx.Client, prefix: str, rows: Iterable[JsonObject]) -> Ite
     """Make the calls of rows again on another server and yield each row with its `other` status and answer."""
     theirs, ours = dict[int, JsonObject](), dict[int, JsonObject]()
     sent: dict[tuple[int, str], set[str]] = {}
-    for row in rows:
+    for row in (each for each in rows if each["status"] < 500):  # else the service was busy, and nothing was done
         for name, value in (row.get("body") or {}).items():
             sent.setdefault((_thing_of(row), name), set()).update(value if isinstance(value, dict) else ())
         answer, value = send(client, prefix, row, ours, real=False)

@@ -20,6 +20,7 @@ from .shapes import Shape, matching, plain, singular
 _TWICE = frozenset(("getorcreate", "ifexists", "existok", "ifnotexists"))
 """Names of members of a request by which a thing that is already there is no error: without them it is one."""
 
+_AGAIN = re.compile(r"already exists?,[^.]*return", re.IGNORECASE)
 _MERGES = re.compile(r"\bmerge", re.IGNORECASE)
 _NOTHING = Shape(True, None)
 
@@ -285,7 +286,8 @@ class _Writer:
     def _refuse_twice(self, named: str | None) -> None:
         """Require that a thing is new: by the key that a call may give, or by the name beside a documented 409.
 
-        Where a path finds one by its name (`/flows/name/{name}`), a second of a name is none: the first is answered.
+        Where a path finds one by its name (`/flows/name/{name}`), a second of a name is none: the first is answered, in
+        doubt unless the description tells so.
         """
         exists = {"error": f"{self.things.singular} already exists", "status": 409}
         binding, pairs = self.one.tool.binding, matching(self.one.body.fields, self.things.fields).items()
@@ -302,7 +304,11 @@ class _Writer:
             if is_refused:
                 self.requires.append({"check": f"{may}{same} == []", **exists})
             if may or not is_refused:
-                known = {"when": f"{self._twice or True} and {same} != []", "value": _text(f"{same}[0][{self.key!r}]")}
+                is_told = may or _AGAIN.search(self.one.tool.description)
+                first = (
+                    f"in_doubt({same}[0][{self.key!r}], {[] if is_told else ['a second of its name may be refused']})"
+                )
+                known = {"when": f"{self._twice or True} and {same} != []", "value": _text(first)}
                 self.let["id"] = {"cases": [known, {"value": self.let["id"]}]}
 
     @property

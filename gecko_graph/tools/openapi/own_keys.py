@@ -23,16 +23,6 @@ class _Parameters(TypedDict, total=False):
     required: list[str]
 
 
-class _Evidence(TypedDict):
-    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
-    status: Literal["derived"]
-
-
-class _Derived(TypedDict):
-    __pydantic_config__ = ConfigDict(extra="allow")  # type: ignore[misc]
-    evidence: _Evidence
-
-
 class _OwnKeys(TypedDict, total=False):
     """The key `x-gecko` of an operation: what `Toolkit.to_openapi` could not write as plain OpenAPI."""
 
@@ -45,7 +35,7 @@ class _OwnKeys(TypedDict, total=False):
     binding: HttpBinding | None
     idempotency: str | None
     lets: JsonObject
-    derived: _Derived
+    derived: JsonObject
 
 
 _OWN_KEYS = TypeAdapter(_OwnKeys)
@@ -63,5 +53,8 @@ def apply_own_keys(tool: ToolSpec, operation: JsonObject, place: Place) -> ToolS
     if own.get("binding") and tool.binding:
         own["binding"] = replace(own["binding"], responses=tool.binding.responses)
     if "derived" in own:
-        own["derived"] = DerivedContract(given["derived"], f"derived of {tool.name}")
+        evidence = own["derived"].get("evidence")
+        if not isinstance(evidence, dict) or evidence.get("status") != "derived":
+            raise error_at(place / "x-gecko" / "derived" / "evidence", "expected an object with status: derived")
+        own["derived"] = DerivedContract(own["derived"], f"derived of {tool.name}")
     return replace(tool, **own | ({"parameters": given["parameters"]} if "parameters" in own else {}))
