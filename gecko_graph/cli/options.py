@@ -112,11 +112,7 @@ role_model = click.option(
 )
 start = several(
     click.option(
-        "--seed-from",
-        metavar="FILE",
-        type=FILE,
-        multiple=True,
-        help="Rows or a HAR file: begin with what its reads show.",
+        "--seed-from", metavar="FILE", type=FILE, multiple=True, help="Rows or HAR: begin with what they read."
     ),
     click.option("--no-derive", is_flag=True, help="Derive no state from the document alone."),
 )

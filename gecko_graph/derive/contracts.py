@@ -136,9 +136,10 @@ def _place(root: str, names: Iterable[str]) -> str:
     return f"[{', '.join([repr(root), *map(_arg, names)])}]"
 
 
-def _opened(place: str) -> list[str]:
-    """Return where the state says that a place is open."""
-    return ["runtime_state", "open", _text(f"pointer_to({place})")]
+def _opening(place: str, by: Operation) -> JsonObject:
+    """Return the effect that a place is open, since `by` may have changed it."""
+    path = ["runtime_state", "open", _text(f"pointer_to({place})")]
+    return {"op": "add", "path": path, "value": _text(repr(by.tool.name))}
 
 
 def _exists(place: str, things: Things) -> JsonObject:
@@ -304,11 +305,9 @@ class _Writer:
             if is_refused:
                 self.requires.append({"check": f"{may}{same} == []", **exists})
             if may or not is_refused:
-                is_told = may or _AGAIN.search(self.one.tool.description)
-                first = (
-                    f"in_doubt({same}[0][{self.key!r}], {[] if is_told else ['a second of its name may be refused']})"
-                )
-                known = {"when": f"{self._twice or True} and {same} != []", "value": _text(first)}
+                doubts = [] if may or _AGAIN.search(self.one.tool.description) else ["its name may have to be new"]
+                first = _text(f"in_doubt({same}[0][{self.key!r}], {doubts!r})")
+                known = {"when": f"{self._twice or True} and {same} != []", "value": first}
                 self.let["id"] = {"cases": [known, {"value": self.let["id"]}]}
 
     @property
@@ -342,7 +341,7 @@ class _Writer:
     def _remove(self) -> JsonObject:
         self._find()
         self.let["old"] = _text(f"thing_at(place, {self.named})")
-        paths = ["{{ place }}", *map(self._below, self.paths.below(self.things)), _opened("place")]
+        paths = ["{{ place }}", *map(self._below, self.paths.below(self.things)), _opening("place", self.one)["path"]]
         effects = [{"op": "gone", "path": path} for path in paths]
         return {"effects": [*effects, *self._left_behind()], "returns": self._thing("old")}
 
@@ -355,12 +354,7 @@ class _Writer:
                 if plain(field) in names and field != other.key:
                     each = {"for_each": f"at(state, [{other.root!r}], {{}}).items()", "as": ["name", "each"]}
                     each["when"] = f"str(each.get({field!r})) == str({self.id})"
-                    mark = {
-                        "op": "add",
-                        "path": _opened(f"[{other.root!r}, name]"),
-                        "value": _text(repr(self.one.tool.name)),
-                    }
-                    yield each | mark
+                    yield each | _opening(f"[{other.root!r}, name]", self.one)
 
     def _remove_all(self) -> JsonObject:
         return {"effects": [{"op": "add", "path": _text(self.shelf), "value": {}}], "returns": self._thing("{}")}
@@ -394,6 +388,5 @@ class _Writer:
             self.where, self.things, self.key = where, above[-1][0], above[-1][0].key or ""
         if self.key and self.where is not None and self.key in self.result.at(self.where).fields and above:
             shown = self._thing(f"thing_at({places[-1]}, {self.named})")  # what is known of it, in doubt from now on
-        self.let, by = {}, _text(repr(self.one.tool.name))
-        opened = [{"op": "add", "path": _opened(place), "value": by} for place in places]
+        self.let, opened = {}, [_opening(place, self.one) for place in places]
         return {"effects": opened, "returns": shown} if opened else None
