@@ -38,7 +38,6 @@ CONNECT_S = 10.0
 OUTPUTS = ("json", "html", "log", "write_state")
 NEEDS = {"base_url": "model", "timeout": "model", "resume": "save", "thread": "save"}
 RULES = ("real", "contract", "python", "derived", "example", "schema")
-"""The rungs that need no model."""
 UNRECORDED = ("resume", "server", "auth", "yes")
 
 
@@ -112,8 +111,7 @@ def seed(toolkit: Toolkit, state: JsonObject | None, options: Options) -> JsonOb
     files = getattr(options, "seed_from", ())
     world = World(toolkit, state=state, context=GeckoContext(semantic_validation=False, ladder=RULES))
     for file in files:
-        bad = BadRows()
-        rows = read_file(file, bad, toolkit, server=options.server)
+        rows = read_file(file, bad := BadRows(), toolkit, server=options.server)
         reads = [row for row in rows if row.tool in toolkit and toolkit.is_read(row.tool) and row.status == "ok"]
         if not reads:
             raise GeckoError("; ".join([f"--seed-from {file}: it has no real read of these tools", *bad.lines()]))

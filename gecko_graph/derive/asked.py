@@ -77,9 +77,8 @@ class Asked:
         """Return whether an order is documented or asked for, as an expression; that of made up keys is no order."""
         post, (first, second) = self.things.at.get("post"), default_order(self.one)
         named = [key, f"-{key}", first, *(one for each in shapes(self.one, ORDER) for one in each.first("enum") or ())]
-        unknown: list[Json] = [None]
-        if post is not None and not names_item(post, self.things):
-            unknown += [each for each in named if plain(_WAY.sub("", str(each))) == plain(key)]
+        is_given = post is None or names_item(post, self.things)
+        unknown = [None, *(each for each in named if not is_given and plain(_WAY.sub("", str(each))) == plain(key))]
         return f"({self.of(ORDER)} or {first!r} or {self.of(WAY)} or {second!r}) not in {unknown!r}"
 
     def _order(self, is_newest_first: bool) -> str:

@@ -20,6 +20,7 @@ from .shapes import Shape, matching, plain, singular
 _TWICE = frozenset(("getorcreate", "ifexists", "existok", "ifnotexists"))
 """Names of members of a request by which a thing that is already there is no error: without them it is one."""
 
+_UNIQUE = frozenset(("name", "slug", "key", "email", "username"))
 _AGAIN = re.compile(r"already exists?,[^.]*return", re.IGNORECASE)
 _MERGES = re.compile(r"\bmerge", re.IGNORECASE)
 _NOTHING = Shape(True, None)
@@ -292,22 +293,21 @@ class _Writer:
         """
         exists = {"error": f"{self.things.singular} already exists", "status": 409}
         binding, pairs = self.one.tool.binding, matching(self.one.body.fields, self.things.fields).items()
-        unique = [pair for pair in pairs if pair[1] in ("name", "slug", "key", "email", "username")]
         may = f"{self._twice} or " if self._twice else ""
-        other = {each.key for each in self.paths.things.values() if each.of is self.things}
         is_refused = may or (binding and "409" in binding.responses)
-        unique = unique if is_refused else [pair for pair in pairs if pair[1] in other]
+        names = _UNIQUE if is_refused else {each.key for each in self.paths.things.values() if each.of is self.things}
+        wire, field = next((pair for pair in pairs if pair[1] in names), (None, ""))
         if named:
             self.requires.append({"check": f"{may}not exists_at(place, False)", **exists})
-        elif unique and unique[0][0] in self.one.sent:
-            filters = f"{{{unique[0][1]!r}: {_arg(self.one.sent[unique[0][0]])}}}"
-            same = f"things_at({self.shelf}, {self.named}, {filters}, {{}})"
+        elif wire in self.one.sent:
+            filters = f"{{{field!r}: {_arg(self.one.sent[wire])}}}"
+            self.let["same"] = _text(f"things_at({self.shelf}, {self.named}, {filters}, {{}})")
             if is_refused:
-                self.requires.append({"check": f"{may}{same} == []", **exists})
+                self.requires.append({"check": f"{may}same == []", **exists})
             if may or not is_refused:
                 doubts = [] if may or _AGAIN.search(self.one.tool.description) else ["its name may have to be new"]
-                first = _text(f"in_doubt({same}[0][{self.key!r}], {doubts!r})")
-                known = {"when": f"{self._twice or True} and {same} != []", "value": first}
+                first = _text(f"in_doubt(same[0][{self.key!r}], {doubts!r})")
+                known = {"when": f"{self._twice or True} and same != []", "value": first}
                 self.let["id"] = {"cases": [known, {"value": self.let["id"]}]}
 
     @property
@@ -317,14 +317,13 @@ class _Writer:
         return f"{_arg(found)} not in [None, False, 'raise', 'error', 'fail']" if found else ""
 
     def _below(self, each: Things) -> str:
-        return _text(
-            f"[{each.root!r}, {''.join(_arg(name) + ', ' for name in self.one.variables[: self.depth])}{self.id}]"
-        )
+        names = [repr(each.root), *map(_arg, self.one.variables[: self.depth]), self.id]
+        return _text(f"[{', '.join(names)}]")
 
     def _update(self) -> JsonObject:
         self._find()
         sent, names, deep = self._sent()
-        old = f"thing_at(place, {self.named})"  # not `at`: what may have changed it is told
+        old = "at(state, place, {})"
         if self.kind.word == "replace":
             old = f"{{k: v for k, v in {old}.items() if k not in {names!r}}}, {self._defaults()!r}"
         base = self._base() if self.kind.word == "upsert" else f"{{{self.key!r}: {self.id}}}"

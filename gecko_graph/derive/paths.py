@@ -136,8 +136,7 @@ class Paths:
 
     def __init__(self, tools: Iterable[ToolSpec]) -> None:
         self.operations = [found for tool in tools if (found := _place(tool))]
-        named = [one for one in _places_by_name([tool for tool in tools if tool.binding is None])]
-        self.operations += named
+        self.operations += _places_by_name([tool for tool in tools if tool.binding is None])
         self.slots: dict[Slot, dict[str, Operation]] = {}
         for one in self.operations:
             self.slots.setdefault(one.slot, {}).setdefault(one.method, one)

@@ -207,7 +207,7 @@ def run_rung(rung: Rung, request: RungRequest) -> RungGenerator:
     and what is made up fits its schema, and changes nothing by an error.
     """
     # a contract's language gives JSON alone, and copies
-    is_ours = rung is CONTRACT and request.made is None
+    is_ours = rung in (CONTRACT, RUNGS["derived"]) and request.made is None
     try:
         reply = yield from _run_asking(rung, request)
         problem = None if is_ours else validate_answer(reply)

@@ -37,6 +37,7 @@ def build(splice: Splice) -> dict[str, Callable[..., Any]]:
         keys = list(map(str, splice(scope, path)))
         _, depth, is_known = _find(scope, keys)
         is_known = is_known and (scope.trusts is None or scope.trusts([*keys[:depth], "-"]))
+        _doubt(scope, pointer(keys))
         if depth == len(keys) or is_known:
             return depth == len(keys)
         return unknown if unknown is not _NONE else scope.assumes or _refuse(keys)
@@ -60,7 +61,7 @@ def build(splice: Splice) -> dict[str, Callable[..., Any]]:
         _doubt(scope, pointer(keys), is_all=True)
         scope.take_items(len(held))
         found = (_keyed(each, name, key) for name, each in held.items() if isinstance(each, dict))
-        return [each for each in found if all(_fits(scope, {**blank, **each}, *one) for one in wanted.items())]
+        return [each for each in found if all(_fits(scope, each, blank, *one) for one in wanted.items())]
 
     def new_number(scope: Scope, path: Any) -> int:
         keys = list(map(str, splice(scope, path)))
@@ -124,10 +125,10 @@ def _doubted(scope: Scope, value: Any, why: Any) -> Any:
 
 def _keyed(value: Any, name: str, key: Any) -> Any:
     """Return a thing with the member that names it, of which the state may have the key alone: `{'id': 0}`."""
-    for member, like in an_object(key, "the key of a thing").items() if isinstance(value, dict) else ():
-        if member not in value:
-            return {member: int(name) if type(like) is int and name.isdecimal() else name, **value}
-    return value
+    named = an_object(key, "the key of a thing")
+    if not isinstance(value, dict) or named.keys() <= value.keys():
+        return value
+    return {each: int(name) if type(like) is int and name.isdecimal() else name for each, like in named.items()} | value
 
 
 def _given(scope: Scope, names: Any) -> JsonObject:
@@ -159,32 +160,35 @@ def _clock(scope: Scope, otherwise: Any) -> str:
     return a_text(otherwise if type(now) is Missing else now, "clock")
 
 
-def _fits(scope: Scope, item: JsonObject, name: str, wanted: Json) -> bool:
+def _fits(scope: Scope, known: JsonObject, blank: JsonObject, name: str, wanted: Json) -> bool:
     """Return whether a thing has a value, or one of several; `~name` looks for a part of a text, "" in all of them."""
-    scope.tick()
+    item = known if name in known else {**blank, **known}
     if not name or name[0] == "~":
         texts = [item.get(name[1:])] if name else [*item.values()]
         return any(str(wanted).lower() in each.lower() for each in texts if isinstance(each, str))
-    there = item.get(name)
     if isinstance(wanted, dict):
         return _meets(scope, item, name, wanted)
+    there = item.get(name)
+    if type(there) is str is type(wanted):
+        return there == wanted
     held = {_plain(each) for each in (there if isinstance(there, list) else [there])}
     return any(_plain(each) in held for each in (wanted if isinstance(wanted, list) else [wanted]))
 
 
 def _meets(scope: Scope, item: JsonObject, name: str, wanted: JsonObject) -> bool:
     """Return whether a value is what operators say, `{"any_": [...]}`, or an object with such members."""
+    scope.tick()
     tests = {each: word for word in wanted if (each := re.sub(r"[^a-z]", "", word.lower())) in _TESTS}
     if len(tests) < len(wanted):
         there = item.get(name)
         pairs = wanted.items()
-        return isinstance(there, dict) and all(_fits(scope, there, key, each) for key, each in pairs)
+        return isinstance(there, dict) and all(_fits(scope, there, {}, key, each) for key, each in pairs)
     values = {_TESTS[each]: wanted[word] for each, word in tests.items() if wanted[word] is not None}
     results = {
-        "": lambda value: _fits(scope, item, name, value),
-        "not": lambda value: not _fits(scope, item, name, value),
-        "all": lambda value: all(_fits(scope, item, name, each) for each in a_list(value, "all")),
-        "~": lambda value: _fits(scope, item, f"~{name}", str(value).strip("%")),
+        "": lambda value: _fits(scope, item, {}, name, value),
+        "not": lambda value: not _fits(scope, item, {}, name, value),
+        "all": lambda value: all(_fits(scope, item, {}, name, each) for each in a_list(value, "all")),
+        "~": lambda value: _fits(scope, item, {}, f"~{name}", str(value).strip("%")),
     }
     return all(results[kind](value) for kind, value in values.items())
 
@@ -196,10 +200,7 @@ def _plain(value: Json) -> str:
 def _page(
     scope: Scope, items: Any, limit: Any, offset: Any = None, number: Any = None, after: Any = None, told: Any = True
 ) -> list[Json]:
-    """Return a part of a list: `limit` items from an offset, on a page counted from 1, or after a thing's [key, id].
-
-    If nothing has `told` the order of the list, another part may be meant: it is marked.
-    """
+    """Return `limit` items from an offset, of a page, or after a thing's [key, id]; marked if no order is `told`."""
     found, size = a_list(items, "page"), limit if type(limit) is int and limit > 0 else None
     first = offset if type(offset) is int and offset > 0 else 0
     if type(number) is int and number > 1 and size is not None:
@@ -220,7 +221,8 @@ def _ordered(scope: Scope, items: Any, by: Any, direction: Any = None) -> list[J
     sign, field, way = named.groups() if named else ("", "", None)
     is_down = sign == "-" or str(way or given(direction) or "").lower().startswith(("desc", "-1"))
     scope.take_items(len(found))
-    names = {name for each in found if isinstance(each, dict) for name in each if name.lower() == field.lower()}
+    word, members = field.lower(), (each for each in found if isinstance(each, dict) and field)
+    names = {name for each in members for name in each if name.lower() == word}
     if not names:  # in the order in which they were made
         return found[::-1] if is_down else found
     name = field if field in names else min(names)
