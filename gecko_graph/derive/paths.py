@@ -172,9 +172,8 @@ class Paths:
             return None
         slot, each = item[:-1], self.slots.get(item, {})
         at = self.slots.get(slot, {})
-        words = name_of(slot).split(".")
         found = Things(slot, name_of(slot), _item_shape(each, at), _variable(item, one), at=at, each=each)
-        found.singular = singular(re.sub(r"[{}]", "", words[-1]))
+        found.singular = singular(re.sub(r"[{}]", "", found.name.split(".")[-1]))
         found.key = _key_of(found)
         if not found.key and found.shape.is_open and plain(found.variable).endswith("id"):
             found.key, found.shape = "id", found.shape.with_text("id")

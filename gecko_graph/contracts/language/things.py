@@ -38,17 +38,17 @@ def build(splice: Splice) -> dict[str, Callable[..., Any]]:
         _, depth, is_known = _find(scope, keys)
         is_known = is_known and (scope.trusts is None or scope.trusts([*keys[:depth], "-"]))
         _doubt(scope, pointer(keys))
-        if depth == len(keys) or is_known:
-            return depth == len(keys)
-        return unknown if unknown is not _NONE else scope.assumes or _refuse(keys)
+        is_there = depth == len(keys)
+        known = is_there if is_there or is_known else unknown
+        return known if known is not _NONE else scope.assumes or _refuse(keys)
 
     def thing(scope: Scope, path: Any, key: Any) -> Any:
         keys = list(map(str, splice(scope, path)))
         value, depth, is_known = _find(scope, keys)
-        if depth < len(keys):
-            return {} if is_known or scope.assumes else _refuse(keys)
         _doubt(scope, pointer(keys))
-        return _keyed(value, keys[-1], key)
+        if depth == len(keys):
+            return _keyed(value, keys[-1], key)
+        return {} if is_known or scope.assumes else _refuse(keys)
 
     def things(scope: Scope, path: Any, key: Any, filters: Any, blank: Any) -> list[Json]:
         keys, wanted = list(map(str, splice(scope, path))), _sent(filters)
@@ -60,8 +60,10 @@ def build(splice: Splice) -> dict[str, Callable[..., Any]]:
         held = an_object(value, "things") if depth == len(keys) else {}
         _doubt(scope, pointer(keys), is_all=True)
         scope.take_items(len(held))
-        found = (_keyed(each, name, key) for name, each in held.items() if isinstance(each, dict))
-        return [each for each in found if all(_fits(scope, each, blank, *one) for one in wanted.items())]
+        found = [_keyed(each, name, key) for name, each in held.items() if isinstance(each, dict)]
+        for name, value in wanted.items():
+            found = [each for each in found if _fits(scope, each, blank, name, value)]
+        return found
 
     def new_number(scope: Scope, path: Any) -> int:
         keys = list(map(str, splice(scope, path)))
