@@ -81,8 +81,7 @@ def derive_contracts(toolkit: Toolkit, state: JsonObject | None = None) -> Deriv
     paths, left, contracts = Paths(toolkit), dict[str, str](), JsonObject()
     kinds, shaped = find_kinds(paths), _find_roots(toolkit, state)
     for things in paths.things.values():
-        alike = (key for key in shaped if plain(singular(key)) == plain(singular(things.name)))
-        things.root = next(alike, things.name)
+        things.root = next((key for key in shaped if plain(singular(key)) == plain(singular(things.name))), things.name)
     paths.is_newest_first = any(map(is_newest_first, paths.operations))
     for one in paths.operations:
         kind, name = kinds[one.tool.name], one.tool.name

@@ -47,9 +47,8 @@ def find_kinds(paths: Paths) -> dict[str, Kind]:
         is_change = kind.word in ("remove", "update", "replace")
         if things and is_change and not (things.is_made or things.of or id(things) in shown):
             kinds[name] = one, Kind("unknown", f"{one.method.upper()} of an item that no operation makes or shows")
-    return {
-        key: replace(kind, why=kind.why + " (by the tool's name)" * one.by_name) for key, (one, kind) in kinds.items()
-    }
+    by_name = {True: " (by the tool's name)", False: ""}
+    return {name: replace(kind, why=kind.why + by_name[one.by_name]) for name, (one, kind) in kinds.items()}
 
 
 def _decide(one: Operation, paths: Paths) -> Kind:
