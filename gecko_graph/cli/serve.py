@@ -161,16 +161,19 @@ def _build_world(options: Options, scenario: Scenario | None) -> World:
     if models is None:
         limits = limits.model_copy(update={"semantic_validation": False, "ladder": RULES})
     state: JsonObject | None = scenario.state if scenario else read_state(options.state) if options.state else None
-    if options.spec and not options.no_derive:
-        toolkit, state = _derive(toolkit, state, options)
-    return World(toolkit, state=seed(toolkit, state, options), model=models, context=limits, observe=options.record)
+    toolkit, state = _derive(toolkit, state, options)
+    return World(toolkit, state=state, model=models, context=limits, observe=options.record)
 
 
 def _derive(toolkit: Toolkit, state: JsonObject | None, options: Options) -> tuple[Toolkit, JsonObject | None]:
-    """Return the tools with what is derived of them, and the state: a service that is only simulated has no things."""
+    """Return the tools with what is derived of them, and the start: a service that is only simulated has no things."""
+    if not options.spec or options.no_derive:
+        return toolkit, seed(toolkit, state, options)
     toolkit, derived = add_derived(toolkit, state)
-    options.notes = derived.summary
-    return toolkit, state if options.upstream else {**{key: {} for key in derived.made}, **(state or {})}
+    empty = None if options.upstream else {**{key: {} for key in derived.made}, **(state or {})}
+    start = seed(toolkit, empty or state, options)
+    options.notes = derived.tell(start or {})
+    return toolkit, start
 
 
 def _build_proxy(options: Options) -> World:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ..contracts.derived import DerivedContract
@@ -39,25 +39,21 @@ class Derived:
     kinds: Mapping[str, Kind]
     left_out: Mapping[str, str]
     file: JsonObject
-    given: Collection[str] = ()
-    """The root keys of the state that was given."""
 
     @property
     def made(self) -> list[str]:
         """The root keys of the state under which operations make things: a service without things has them empty."""
         return sorted(key for key, is_made in self._roots().items() if is_made)
 
-    @property
-    def summary(self) -> list[str]:
-        """What was derived, and of what nothing is known, in lines."""
+    def tell(self, state: JsonObject) -> list[str]:
+        """Return what was derived, and of what nothing is known in a state, in lines."""
         counts = Counter(kind.word for name, kind in self.kinds.items() if name in self.file["contracts"])
         words = ", ".join(f"{word} {count}" for word, count in counts.most_common())
-        others = ", ".join(
-            sorted(key for key, is_made in self._roots().items() if not is_made and key not in self.given)
-        )
+        empty = ", ".join(key for key in self.made if not state.get(key))
+        others = ", ".join(sorted(key for key, is_made in self._roots().items() if not is_made and key not in state))
         lines = {
             f"a state was derived from the document (--no-derive leaves it out): {words}": bool(counts),
-            f"empty until something is made: {', '.join(self.made)}": bool(self.made),
+            f"empty until something is made: {empty}": bool(empty),
             f"no operation makes these, so what is read of them is made up: {others}": bool(others),
         }
         return [line for line, is_told in lines.items() if is_told]
@@ -92,7 +88,7 @@ def derive_contracts(toolkit: Toolkit, state: JsonObject | None = None) -> Deriv
             contracts[name] = {"evidence": because | ({"by": "name"} if one.by_name else {}), **data}
         elif kind.word in STATEFUL:
             left[name] = "the document does not say enough of its answer"
-    return Derived(kinds, left, {"contracts": contracts}, tuple(state or ()))
+    return Derived(kinds, left, {"contracts": contracts})
 
 
 def add_derived(toolkit: Toolkit, state: JsonObject | None = None) -> tuple[Toolkit, Derived]:
