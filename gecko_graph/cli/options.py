@@ -112,7 +112,7 @@ role_model = click.option(
 )
 start = several(
     click.option(
-        "--seed-from", metavar="FILE", type=FILE, multiple=True, help="Rows or HAR: begin with what they read."
+        "--seed-from", metavar="FILE", type=FILE, multiple=True, help="Start from real reads (rows or a HAR file)."
     ),
     click.option("--no-derive", is_flag=True, help="Derive no state from the document alone."),
 )
