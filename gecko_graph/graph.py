@@ -34,7 +34,7 @@ from langgraph.store.base import BaseStore
 from langgraph.types import Checkpointer, Send
 
 from .context import GeckoContext
-from .derive.contracts import add_derived
+from .derive.contracts import with_derived
 from .errors import GeckoError
 from .models.factory import Models, ModelsLike
 from .models.node import AskNode, NodeFunction, Router, add_router, book_attempt, book_turn, refuse_unknown_keys
@@ -72,9 +72,7 @@ def build_gecko(
 ) -> Gecko:
     """Return the graph that `create_gecko` returns; `more` are the other parts of `compose`."""
     knobs, bound = check_setup(toolkit, context), Models.of(model)
-    if derive and any(tool.binding for tool in toolkit):
-        toolkit, _ = add_derived(toolkit)
-    gecko = compose(toolkit, models=bound, default=knobs, **more)
+    gecko = compose(with_derived(toolkit, derive=derive), models=bound, default=knobs, **more)
     bound.require("planner")
     gecko.name, gecko.store = name, store
     return gecko

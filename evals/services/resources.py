@@ -142,7 +142,7 @@ PREFECT: Mapping[str, Resource] = {
 CHROMA: Mapping[str, Resource] = {
     "tenants": Resource(
         "POST /api/v2/tenants", "/api/v2/tenants/{}", _of(lambda n: {"name": f"tenant{n}"}), "name",
-        _of(lambda n: {"resource_name": f"rn{n}"}), removes=False, absent="nobody",
+        _of(lambda n: {"resource_name": f"rn{n}"}), removes=False, absent="nobody", unkept=("resource_name",),
     ),
     "databases": Resource(
         f"POST {DATABASES}", f"{DATABASES}/{{}}", _of(lambda n: {"name": f"db{n}"}), "name",

@@ -48,6 +48,7 @@ class Resource:
         absent: A name that nothing has; empty for a UUID.
         removes: Whether one can be removed.
         real: The member by which the service takes it in the path of one, where that is another than documented.
+        unkept: Members that the service takes, and documents in what it answers, and never shows.
     """
 
     make: str
@@ -65,6 +66,7 @@ class Resource:
     absent: str = ""
     removes: bool = True
     real: Mapping[str, str] = field(default_factory=dict)
+    unkept: Collection[str] = ()
 
 
 @dataclass
@@ -257,7 +259,7 @@ def repeat(client: httpx.Client, prefix: str, rows: Iterable[JsonObject]) -> Ite
     """Make the calls of rows again on another server and yield each row with its `other` status and answer."""
     theirs, ours = dict[int, JsonObject](), dict[int, JsonObject]()
     sent: dict[tuple[int, str], set[str]] = {}
-    for row in rows:
+    for row in (each for each in rows if each["status"] < 500):  # else the service was busy, and nothing was done
         for name, value in (row.get("body") or {}).items():
             sent.setdefault((_thing_of(row), name), set()).update(value if isinstance(value, dict) else ())
         answer, value = send(client, prefix, row, ours, real=False)
@@ -266,10 +268,9 @@ def repeat(client: httpx.Client, prefix: str, rows: Iterable[JsonObject]) -> Ite
                 if status < 300:
                     given = resolve(row["body"], values, real=values is theirs)
                     values[row["makes"]] = {**given, **unwrapped(made, row["key"])}
-        rung = answer.headers.get("x-gecko-rung")
-        yield {**row, "other": answer.status_code, "said": value, "rung": rung} | compare(
-            row, answer.status_code, value, (theirs, ours), sent
-        )
+        marked = answer.headers.get("x-gecko-made-up") == "true"
+        compared = compare(row, answer.status_code, value, (theirs, ours), sent)
+        yield {**row, "other": answer.status_code, "said": value, "unknown": marked} | compared
 
 
 def compare(

@@ -30,7 +30,7 @@ from ..costing.server import running
 from ..harness.options import OUT, SHARED, EvalError
 from ..services.installed import SERVICES, started
 from ..services.resources import DOCUMENTED, RESOURCES
-from ..services.walk import Walk, repeat
+from ..services.walk import MARK, Walk, repeat
 
 FOLDERS = ("openapi", "openapi_wild")
 LEAST, MOST_S = 0.68, 5.0
@@ -52,7 +52,12 @@ FIGURES: dict[str, tuple[str, str, float]] = {
     "a list holds the right own things": ("list all", "members", 0.95),
     "a filtered list or a page does": ("list filtered|list page", "members", 0.90),
 }
-"""What is compared beside statuses: in which kinds of calls, under which key, and the least share that is expected."""
+"""What is compared beside statuses: in which kinds of calls, under which key, and the least share that is expected.
+
+An answer that says that it is unknown as a whole (`X-Gecko-Made-Up: true`) is neither right nor wrong: it is counted
+beside. So is what a service does against its own document: it refuses no thing that is missing where it documents 404,
+or never shows a member that it takes and documents.
+"""
 
 
 def run(argv: list[str]) -> int:
@@ -111,14 +116,34 @@ def _repeat(name: str, rows: list[JsonObject], document: Path) -> list[JsonObjec
     headers = SERVICES[name.removesuffix("-documented")].headers
     options = {"timeout": 60, "trust_env": False, "headers": headers}
     with running(*command) as (_, address), httpx.Client(base_url=address, **options) as client:  # type: ignore[arg-type]
-        return [*repeat(client, "", rows)]
+        found = [*repeat(client, "", rows)]
+    resources, tools = RESOURCES[name.removesuffix("-documented")], Toolkit.from_openapi(document)
+    for row in found:
+        unkept = row.get("wrong", {}).keys() & {*resources[row["res"]].unkept}
+        is_refused = row["status"] < 300 and 400 <= row["other"] < 500
+        row["refused"] = is_refused and str(row["other"]) not in _documented(row, tools)
+        row["against"] = (is_refused and not row["refused"]) or bool(unkept and unkept == row["wrong"].keys())
+    return found
+
+
+def _documented(row: JsonObject, tools: Toolkit) -> Iterable[str]:
+    """Return the statuses that the document has for a row's call."""
+    steps = MARK.sub("{}", row["path"]).strip("/").split("/")
+    for binding in (tool.binding for tool in tools if tool.binding and tool.binding.method == row["method"].lower()):
+        parts = binding.path.strip("/").split("/")[-len(steps) :]
+        if len(parts) == len(steps) and all(map(_fits, parts, steps)):
+            return binding.responses
+    return ()
+
+
+def _fits(part: str, step: str) -> bool:
+    return part.startswith("{") or part == step
 
 
 def _print_service(name: str, rows: list[JsonObject], wrong: bool) -> None:
-    refused = sum(row["status"] < 300 and 400 <= row["other"] < 500 for row in rows)
-    print(f"{name}: same class {_share(rows, 'class')}, same status {_share(rows, 'exact')}, {refused} refused in vain")
+    print(f"{name}: same class {_share(rows, 'class')}, same status {_share(rows, 'exact')}; {_tell_refused(rows)}")
     for text, (kind, key, _) in FIGURES.items():
-        print(f"  {text}: {_share(_of(rows, kind), key)}")
+        print(f"  {text}: {_tell(_of(rows, kind), key)}")
     differ = dict[str, list[str]]()
     for row in rows if wrong else ():
         told = {"class": [row["status"], row["answer"], row["other"], row["said"]], "given": row.get("wrong")}
@@ -142,11 +167,30 @@ def _print_table(rows: list[JsonObject]) -> int:
     for kind in dict.fromkeys(row["kind"] for row in sorted(rows, key=lambda row: row["kind"])):
         some = _of(rows, kind)
         print(f"{kind:40} {_share(some, 'class'):11} {_share(some, 'exact')}")
-    checks = [(f"{len(rows)} calls", rows, "class", CLASS)]
-    checks += [(text, _of(rows, kind), key, least) for text, (kind, key, least) in FIGURES.items()]
+    checks = [(text, _of(rows, kind), key, least) for text, (kind, key, least) in FIGURES.items()]
+    print(f"{f'{len(rows)} calls':40} {_share(rows, 'class')}, at least {CLASS:.1%}; {_tell_refused(rows)}")
     for text, some, key, least in checks:
-        print(f"{text:40} {_share(some, key):11} at least {least:.1%}")
-    return 0 if all(_rate(some, key) >= least for _, some, key, least in checks) else 1
+        print(f"{text:40} {_tell(some, key)}, at least {least:.0%}")
+    is_right = _rate(rows, "class") >= CLASS and not any(row["refused"] for row in rows)
+    return 0 if is_right and all(_rate(_known(some), key) >= least for _, some, key, least in checks) else 1
+
+
+def _tell_refused(rows: list[JsonObject]) -> str:
+    refused = [row for row in rows if row["status"] < 300 and 400 <= row["other"] < 500]
+    in_vain = sum(row["refused"] for row in refused)
+    return f"{in_vain} refused in vain, {len(refused) - in_vain} as the document says"
+
+
+def _known(rows: list[JsonObject]) -> list[JsonObject]:
+    return [row for row in rows if not (row["unknown"] or row["against"])]
+
+
+def _tell(rows: list[JsonObject], key: str) -> str:
+    """Return how many are right of those whose answer says that it is known, and how many of all."""
+    some = [row for row in rows if key in row]
+    unknown, against = (sum(bool(row[each]) for row in some) for each in ("unknown", "against"))
+    told = f", {against} against the document" if against else ""
+    return f"{_share(_known(some), key)} of known ({unknown} unknown{told}), {_share(some, key)} of all"
 
 
 def _of(rows: list[JsonObject], kinds: str) -> list[JsonObject]:

@@ -69,7 +69,7 @@ def _make(client: Any, name: str, move: Move) -> Any:
 
 
 def _base() -> tuple[Scenario, World]:
-    from gecko_graph.cli.serve import RULES
+    from gecko_graph.cli.inputs import RULES
 
     case = Scenario.load(CASE)
     limits = case.limits.model_copy(update={"semantic_validation": False, "ladder": RULES})

@@ -22,6 +22,7 @@ from langgraph.store.base import BaseStore
 from langgraph.types import Checkpointer
 
 from ..context import GeckoContext
+from ..derive.contracts import with_derived
 from ..errors import ToolkitError
 from ..graph import Gecko, compose
 from ..models.factory import Models, ModelsLike
@@ -63,6 +64,7 @@ def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by 
     learned: LearnedLike = None,
     store: BaseStore | None = None,
     name: str = "gecko_agent",
+    derive: bool = True,
 ) -> CompiledStateGraph[AgentChannels, GeckoContext, GeckoInput, AgentOutput]:
     """Create the agent: it rehearses a task, asks for approval, makes the calls for real, and stays in step.
 
@@ -86,6 +88,7 @@ def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by 
             rule refuses a write until a person decides otherwise, what is proposed warns.
         store: Keeps what real calls teach for all threads. Leave it out where the agent is embedded.
         name: The graph's name, in traces and where it is a node of another one.
+        derive: Whether tools of an OpenAPI document are rehearsed by what it tells, as for `create_gecko`.
 
     Returns:
         A graph from `{"messages", "task_state"}` to `{"messages", "rehearsal", "execution", "task_state"}`. A review
@@ -99,7 +102,7 @@ def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by 
     knobs = check_setup(toolkit, context)
     if all(tool.real is None for tool in toolkit):
         raise ToolkitError("no tool has a real function: nothing could be carried out (to rehearse only: create_gecko)")
-    toolkit = teach(toolkit, learned)
+    toolkit = with_derived(teach(toolkit, learned), derive=derive)
     policy = ReviewPolicy.load(interrupt_on, toolkit)
     check_ledger(ledger)
     bound = Models.of(model)

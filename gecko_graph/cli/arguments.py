@@ -8,7 +8,7 @@ import click
 
 from .. import __version__
 from .data_arguments import data
-from .options import FILE, Commands, choice, complete_examples, html, json, model, role_model
+from .options import FILE, Commands, choice, complete_examples, html, json, model, role_model, start
 
 COMPLETION_VARIABLE = "_GECKO_GRAPH_COMPLETE"
 
@@ -54,7 +54,7 @@ def demo() -> None:
 @click.option("--auth", metavar="SCHEME=env:NAME", multiple=True, help="A credential's variable (repeatable).")
 @click.option("--reads", type=click.Choice(["simulated", "real"]), help="real: make reads for real while rehearsing.")
 @click.option("--yes", is_flag=True, help="Approve without asking a plan that rests on nothing made up.")
-@click.option("--no-derive", is_flag=True, help="Of a --task: derive no state from the document alone.")
+@start
 def run() -> None:
     """Rehearse a scenario, or a task with tools."""
 
@@ -195,7 +195,7 @@ cli.add_command(data)
 @click.option("--ledger", metavar="FILE", type=FILE, help="SQLite file of writes; one with a key is made once.")
 @click.option("--proxy", metavar="SERVER", help="An MCP server's address or command, in place of SPEC.")
 @click.option("--open", "opened", metavar="NAME", multiple=True, help="With --proxy: a read that is made (repeatable).")
-@click.option("--no-derive", is_flag=True, help="Derive no state from the document alone.")
+@start
 def serve() -> None:
     """Serve tools as an environment of isolated sessions, over HTTP and MCP.
 

@@ -20,8 +20,9 @@ from rich.console import Console
 from rich.progress import Progress
 
 from ..context import GeckoContext
-from ..derive.contracts import add_derived
+from ..derive.contracts import with_derived
 from ..errors import GeckoError, ModelError, ScenarioError, StateError, ToolkitError, did_you_mean
+from ..learning.readers import read_file
 from ..models.factory import Models
 from ..models.formatting import text_of
 from ..scenario import Scenario, Turn, examples, read_toolkit
@@ -31,10 +32,14 @@ from ..tools import Toolkit
 from ..tools.openapi.client import add_functions
 from ..tools.openapi.credentials import read_credential, resolve_server
 from ..values.documents import parse_document, read_document
+from ..values.observation import BadRows, is_masked, without_masked
+from ..world.rung import Answer
+from ..world.world import World
 
 CONNECT_S = 10.0
 OUTPUTS = ("json", "html", "log", "write_state")
 NEEDS = {"base_url": "model", "timeout": "model", "resume": "save", "thread": "save"}
+RULES = ("real", "contract", "python", "derived", "example", "schema")
 UNRECORDED = ("resume", "server", "auth", "yes")
 
 
@@ -72,11 +77,15 @@ def load_scenario(options: Options) -> Scenario:
     scenario = replace(scenario, tools_file=None) if options.contracts else scenario
     settings = [*options.set, *([f"reads={options.reads}"] if options.reads else [])]
     tools, limits = choose(scenario.tools, options), apply_settings(scenario.limits, settings)
-    if options.task is not None and not vars(options).get("no_derive"):
-        tools, _ = add_derived(tools, scenario.state)
+    if getattr(options, "no_derive", False):
+        limits = limits.model_copy(update={"ladder": tuple(rung for rung in limits.ladder if rung != "derived")})
+    if options.task is not None:
+        tools = with_derived(tools, scenario.state, derive="derived" in limits.ladder)
+        scenario = replace(scenario, state=seed(tools, scenario.state, options) or {})
     scenario = replace(scenario, tools=connect(tools, options) if is_real(options, limits) else tools, limits=limits)
     inputs = [("FILE", options.file), ("--state", options.state), ("the scenario's tools", scenario.tools_file)]
     inputs += [("--contracts", file) for file in options.contracts]
+    inputs += [("--seed-from", file) for file in getattr(options, "seed_from", ())]
     outputs = ("save", "record", *OUTPUTS)
     check_files(inputs, {f"--{name}".replace("_", "-"): getattr(options, name) for name in outputs})
     if options.yes and not is_real(options, scenario.limits):
@@ -99,11 +108,25 @@ def read_state(file: str | None) -> JsonObject:
     return state
 
 
+def seed(toolkit: Toolkit, state: JsonObject | None, options: Options) -> JsonObject | None:
+    """Return the start with what the real reads of `--seed-from` show. Raises GeckoError if a file has none."""
+    files = getattr(options, "seed_from", ())
+    world = World(toolkit, state=state, context=GeckoContext(semantic_validation=False, ladder=RULES))
+    for file in files:
+        rows = read_file(file, bad := BadRows(), toolkit, server=options.server)
+        reads = [row for row in rows if row.tool in toolkit and toolkit.is_read(row.tool) and row.status == "ok"]
+        if not reads:
+            raise GeckoError("; ".join([f"--seed-from {file}: it has no real read of these tools", *bad.lines()]))
+        for row in (each for each in reads if not is_masked(each.args)):
+            world.record({"name": row.tool, "args": row.args}, Answer("ok", without_masked(row.result), []))
+    return world.state if files else state
+
+
 def _read_scenario(options: Options) -> Scenario:
     if options.file is None:
         raise ScenarioError("give a scenario, or tools and a --task (gecko-graph run --help shows examples)")
-    if options.state is not None:
-        raise ScenarioError("--state belongs to a --task; a scenario holds its own state")
+    if given := next((name for name in ("state", "seed_from") if getattr(options, name, None)), None):
+        raise ScenarioError(f"--{given.replace('_', '-')} belongs to a --task; a scenario holds its own state")
     if options.file in examples() and not Path(options.file).exists():
         hint = f"to run the example of this name: gecko-graph demo {options.file}"
         raise ScenarioError(f"{options.file}: no such file; {hint}")

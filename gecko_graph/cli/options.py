@@ -122,6 +122,12 @@ role_model = click.option(
     callback=lambda _context, _option, entries: dict(each.partition("=")[::2] for each in entries),
     help="A model of one role, such as judge.",
 )
+start = several(
+    click.option(
+        "--seed-from", metavar="FILE", type=FILE, multiple=True, help="Start from real reads (rows or a HAR file)."
+    ),
+    click.option("--no-derive", is_flag=True, help="Derive no state from the document alone."),
+)
 CONTRACTS = "Contracts in place of the tools' own (repeatable)."
 choice = several(
     click.option("--only", metavar="GLOB", multiple=True, help="Some of the tools, by name: 'issues_*' (repeatable)."),

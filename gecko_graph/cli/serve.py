@@ -23,10 +23,8 @@ from ..tools import Tool, Toolkit
 from ..tools.openapi.credentials import Credentials
 from ..values.digest import digest
 from ..world.world import World
-from .inputs import build_models, check_files, check_needs, choose, connect, is_real, read_auth, read_state
+from .inputs import RULES, build_models, check_files, check_needs, choose, connect, is_real, read_auth, read_state, seed
 from .saved import open_saver
-
-RULES = ("real", "contract", "python", "derived", "example", "schema")
 
 
 def serve(options: Options) -> int:
@@ -49,6 +47,7 @@ def serve(options: Options) -> int:
     alone = played[0] if played and not options.spec and scenario is None else scenario
     base = _build_world(options, alone)
     inputs = [("SPEC", options.spec), ("--state", options.state), ("--scenario", options.scenario)]
+    inputs += [("--seed-from", file) for file in options.seed_from]
     check_files(inputs, {"--save": options.save, "--record": options.record, "--ledger": options.ledger})
     identity = digest({"tools": base.toolkit.to_openapi(), "state": base.state})
     upstream, opened = build_upstream(base.toolkit, options)
@@ -162,16 +161,19 @@ def _build_world(options: Options, scenario: Scenario | None) -> World:
     if models is None:
         limits = limits.model_copy(update={"semantic_validation": False, "ladder": RULES})
     state: JsonObject | None = scenario.state if scenario else read_state(options.state) if options.state else None
-    if options.spec and not options.no_derive:
-        toolkit, state = _derive(toolkit, state, options)
+    toolkit, state = _derive(toolkit, state, options)
     return World(toolkit, state=state, model=models, context=limits, observe=options.record)
 
 
 def _derive(toolkit: Toolkit, state: JsonObject | None, options: Options) -> tuple[Toolkit, JsonObject | None]:
-    """Return the tools with what is derived of them, and the state: a service that is only simulated has no things."""
+    """Return the tools with what is derived of them, and the start: a service that is only simulated has no things."""
+    if not options.spec or options.no_derive:
+        return toolkit, seed(toolkit, state, options)
     toolkit, derived = add_derived(toolkit, state)
-    options.notes = derived.summary
-    return toolkit, state if options.upstream else {**{key: {} for key in derived.made}, **(state or {})}
+    empty = None if options.upstream else {**{key: {} for key in derived.made}, **(state or {})}
+    start = seed(toolkit, empty or state, options)
+    options.notes = derived.tell(start or {})
+    return toolkit, start
 
 
 def _build_proxy(options: Options) -> World:

@@ -86,13 +86,14 @@ def derive(options: Options) -> int:
     inputs = [("SPEC", options.spec), ("--state", options.state)]
     check_files([*inputs, *(("--contracts", file) for file in options.contracts)], {"-o": options.output})
     toolkit = choose(read_toolkit(options.spec, allow_remote=options.allow_remote), options)
-    found = derive_contracts(toolkit, read_state(options.state) if options.state else None)
+    state = read_state(options.state) if options.state else None
+    found = derive_contracts(toolkit, state)
     write_text("-o", options.output, format_document(found.file, Path(options.output).suffix))
     console = screen(stderr=True)
     for name, kind in found.kinds.items():
         left = f"; left out: {found.left_out[name]}" if name in found.left_out else ""
         console.print(Text(clean(f"{name}: {kind.word}: {kind.why}{left}")))
-    for line in found.summary:
+    for line in found.tell(state or {}):
         console.print(Text(clean(line), "bold"))
     return 0
 

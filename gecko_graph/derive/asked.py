@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from ..state import Json, JsonObject
 from .blanks import blanks_of
-from .paths import Operation, Things
+from .paths import Operation, Things, names_item
 from .shapes import Shape, plain, singular
 
 LIMIT = frozenset(("limit", "perpage", "pagesize", "take", "maxresults", "size", "top"))
@@ -25,6 +25,7 @@ _FILTERS = frozenset(("filter", "filters", "where", "criteria", "conditions"))
 _PART = re.compile(r"\b(part of|contain|substring|partial|start(s|ing)? with|prefix|fuzzy)", re.IGNORECASE)
 _CONTAINS = re.compile(r"(i?contains|i?like)$")
 _NEWEST = re.compile(r"-created\w*|created\w*[ :_]desc(ending)?", re.IGNORECASE)
+_WAY = re.compile(r"[:\s_]+(asc|desc)\w*$", re.IGNORECASE)
 _CREATED = re.compile(r"creat|insert", re.IGNORECASE)
 
 
@@ -70,7 +71,15 @@ class Asked:
         if any(0 in (each.first("default"), each.first("minimum")) for each in shapes(self.one, PAGE)):
             number = f"({number} or 0) + 1"
         pages = ", ".join([self.of(LIMIT), self.of(OFFSET), number, after])
-        return f"page_of(ordered_by(found, {self._order(is_newest_first)}), {pages})"
+        return f"page_of(ordered_by(found, {self._order(is_newest_first)}), {pages}, {self._told_order(key)})"
+
+    def _told_order(self, key: str) -> str:
+        """Return whether an order is documented or asked for, as an expression; that of made up keys is no order."""
+        post, (first, second) = self.things.at.get("post"), default_order(self.one)
+        named = [key, f"-{key}", first, *(one for each in shapes(self.one, ORDER) for one in each.first("enum") or ())]
+        is_given = post is None or names_item(post, self.things)
+        unknown = [None, *(each for each in named if not is_given and plain(_WAY.sub("", str(each))) == plain(key))]
+        return f"({self.of(ORDER)} or {first!r} or {self.of(WAY)} or {second!r}) not in {unknown!r}"
 
     def _order(self, is_newest_first: bool) -> str:
         """Return the order that is asked for, else the documented one, else that of the document's other lists.

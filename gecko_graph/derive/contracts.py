@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ..contracts.derived import DerivedContract
@@ -13,13 +13,15 @@ from ..tools import Toolkit
 from .asked import Asked, is_newest_first
 from .asked import arg as _arg
 from .blanks import YES, around, as_key, blank_of, blanks_of, new_key, with_blanks
-from .kinds import STATEFUL, Kind, counter_of, find_kinds, names_item
-from .paths import VAR, Operation, Paths, Things, name_of
+from .kinds import STATEFUL, Kind, counter_of, find_kinds
+from .paths import VAR, Operation, Paths, Things, name_of, names_item
 from .shapes import Shape, matching, plain, singular
 
 _TWICE = frozenset(("getorcreate", "ifexists", "existok", "ifnotexists"))
 """Names of members of a request by which a thing that is already there is no error: without them it is one."""
 
+_UNIQUE = frozenset(("name", "slug", "key", "email", "username"))
+_AGAIN = re.compile(r"already exists?,[^.]*return", re.IGNORECASE)
 _MERGES = re.compile(r"\bmerge", re.IGNORECASE)
 _NOTHING = Shape(True, None)
 
@@ -37,25 +39,21 @@ class Derived:
     kinds: Mapping[str, Kind]
     left_out: Mapping[str, str]
     file: JsonObject
-    given: Collection[str] = ()
-    """The root keys of the state that was given."""
 
     @property
     def made(self) -> list[str]:
         """The root keys of the state under which operations make things: a service without things has them empty."""
         return sorted(key for key, is_made in self._roots().items() if is_made)
 
-    @property
-    def summary(self) -> list[str]:
-        """What was derived, and of what nothing is known, in lines."""
+    def tell(self, state: JsonObject) -> list[str]:
+        """Return what was derived, and of what nothing is known in a state, in lines."""
         counts = Counter(kind.word for name, kind in self.kinds.items() if name in self.file["contracts"])
         words = ", ".join(f"{word} {count}" for word, count in counts.most_common())
-        others = ", ".join(
-            sorted(key for key, is_made in self._roots().items() if not is_made and key not in self.given)
-        )
+        empty = ", ".join(key for key in self.made if not state.get(key))
+        others = ", ".join(sorted(key for key, is_made in self._roots().items() if not is_made and key not in state))
         lines = {
             f"a state was derived from the document (--no-derive leaves it out): {words}": bool(counts),
-            f"empty until something is made: {', '.join(self.made)}": bool(self.made),
+            f"empty until something is made: {empty}": bool(empty),
             f"no operation makes these, so what is read of them is made up: {others}": bool(others),
         }
         return [line for line, is_told in lines.items() if is_told]
@@ -79,8 +77,7 @@ def derive_contracts(toolkit: Toolkit, state: JsonObject | None = None) -> Deriv
     paths, left, contracts = Paths(toolkit), dict[str, str](), JsonObject()
     kinds, shaped = find_kinds(paths), _find_roots(toolkit, state)
     for things in paths.things.values():
-        alike = (key for key in shaped if plain(singular(key)) == plain(singular(things.name)))
-        things.root = next(alike, things.name)
+        things.root = next((key for key in shaped if plain(singular(key)) == plain(singular(things.name))), things.name)
     paths.is_newest_first = any(map(is_newest_first, paths.operations))
     for one in paths.operations:
         kind, name = kinds[one.tool.name], one.tool.name
@@ -91,7 +88,7 @@ def derive_contracts(toolkit: Toolkit, state: JsonObject | None = None) -> Deriv
             contracts[name] = {"evidence": because | ({"by": "name"} if one.by_name else {}), **data}
         elif kind.word in STATEFUL:
             left[name] = "the document does not say enough of its answer"
-    return Derived(kinds, left, {"contracts": contracts}, tuple(state or ()))
+    return Derived(kinds, left, {"contracts": contracts})
 
 
 def add_derived(toolkit: Toolkit, state: JsonObject | None = None) -> tuple[Toolkit, Derived]:
@@ -100,6 +97,11 @@ def add_derived(toolkit: Toolkit, state: JsonObject | None = None) -> tuple[Tool
     made = {name: DerivedContract(data, f"derived of {name}") for name, data in found.file["contracts"].items()}
     bare = (tool for tool in toolkit if tool.name in made and tool.derived is None)
     return toolkit.replace(*(replace(tool, derived=made[tool.name]) for tool in bare)), found
+
+
+def with_derived(toolkit: Toolkit, state: JsonObject | None = None, *, derive: bool = True) -> Toolkit:
+    """Return tools with what is derived of the document that they are of; as they are if there is none."""
+    return add_derived(toolkit, state)[0] if derive and any(tool.binding for tool in toolkit) else toolkit
 
 
 def _find_roots(toolkit: Toolkit, state: JsonObject | None) -> dict[str, bool]:
@@ -128,6 +130,12 @@ def _text(expression: str) -> str:
 
 def _place(root: str, names: Iterable[str]) -> str:
     return f"[{', '.join([repr(root), *map(_arg, names)])}]"
+
+
+def _opening(place: str, by: Operation) -> JsonObject:
+    """Return the effect that a place is open, since `by` may have changed it."""
+    path = ["runtime_state", "open", _text(f"pointer_to({place})")]
+    return {"op": "add", "path": path, "value": _text(repr(by.tool.name))}
 
 
 def _exists(place: str, things: Things) -> JsonObject:
@@ -275,24 +283,26 @@ class _Writer:
     def _refuse_twice(self, named: str | None) -> None:
         """Require that a thing is new: by the key that a call may give, or by the name beside a documented 409.
 
-        Where a path finds one by its name (`/flows/name/{name}`), a second of a name is none: the first is answered.
+        Where a path finds one by its name (`/flows/name/{name}`), a second of a name is none: the first is answered, in
+        doubt unless the description tells so.
         """
         exists = {"error": f"{self.things.singular} already exists", "status": 409}
         binding, pairs = self.one.tool.binding, matching(self.one.body.fields, self.things.fields).items()
-        unique = [pair for pair in pairs if pair[1] in ("name", "slug", "key", "email", "username")]
         may = f"{self._twice} or " if self._twice else ""
-        other = {each.key for each in self.paths.things.values() if each.of is self.things}
         is_refused = may or (binding and "409" in binding.responses)
-        unique = unique if is_refused else [pair for pair in pairs if pair[1] in other]
+        names = _UNIQUE if is_refused else {each.key for each in self.paths.things.values() if each.of is self.things}
+        wire, field = next((pair for pair in pairs if pair[1] in names), (None, ""))
         if named:
             self.requires.append({"check": f"{may}not exists_at(place, False)", **exists})
-        elif unique and unique[0][0] in self.one.sent:
-            filters = f"{{{unique[0][1]!r}: {_arg(self.one.sent[unique[0][0]])}}}"
-            same = f"things_at({self.shelf}, {self.named}, {filters}, {{}})"
+        elif wire in self.one.sent:
+            filters = f"{{{field!r}: {_arg(self.one.sent[wire])}}}"
+            self.let["same"] = _text(f"things_at({self.shelf}, {self.named}, {filters}, {{}})")
             if is_refused:
-                self.requires.append({"check": f"{may}{same} == []", **exists})
+                self.requires.append({"check": f"{may}same == []", **exists})
             if may or not is_refused:
-                known = {"when": f"{self._twice or True} and {same} != []", "value": _text(f"{same}[0][{self.key!r}]")}
+                doubts = [] if may or _AGAIN.search(self.one.tool.description) else ["its name may have to be new"]
+                first = _text(f"in_doubt(same[0][{self.key!r}], {doubts!r})")
+                known = {"when": f"{self._twice or True} and same != []", "value": first}
                 self.let["id"] = {"cases": [known, {"value": self.let["id"]}]}
 
     @property
@@ -302,9 +312,8 @@ class _Writer:
         return f"{_arg(found)} not in [None, False, 'raise', 'error', 'fail']" if found else ""
 
     def _below(self, each: Things) -> str:
-        return _text(
-            f"[{each.root!r}, {''.join(_arg(name) + ', ' for name in self.one.variables[: self.depth])}{self.id}]"
-        )
+        names = [repr(each.root), *map(_arg, self.one.variables[: self.depth]), self.id]
+        return _text(f"[{', '.join(names)}]")
 
     def _update(self) -> JsonObject:
         self._find()
@@ -326,8 +335,20 @@ class _Writer:
     def _remove(self) -> JsonObject:
         self._find()
         self.let["old"] = _text(f"thing_at(place, {self.named})")
-        below = [{"op": "gone", "path": self._below(each)} for each in self.paths.below(self.things)]
-        return {"effects": [{"op": "gone", "path": "{{ place }}"}, *below], "returns": self._thing("old")}
+        paths = ["{{ place }}", *map(self._below, self.paths.below(self.things)), _opening("place", self.one)["path"]]
+        effects = [{"op": "gone", "path": path} for path in paths]
+        return {"effects": [*effects, *self._left_behind()], "returns": self._thing("old")}
+
+    def _left_behind(self) -> Iterator[JsonObject]:
+        """Yield that what names a thing is open once that is removed: it may be refused, go too, or stay as it is."""
+        word, key = plain(self.things.singular), plain(self.key)
+        names = {word + key, key if key.startswith(word) else ""}
+        for other in self.paths.things.values():
+            for field in other.fields if VAR not in other.slot and other.key and other is not self.things else ():
+                if plain(field) in names and field != other.key:
+                    each = {"for_each": f"at(state, [{other.root!r}], {{}}).items()", "as": ["name", "each"]}
+                    each["when"] = f"str(each.get({field!r})) == str({self.id})"
+                    yield each | _opening(f"[{other.root!r}, name]", self.one)
 
     def _remove_all(self) -> JsonObject:
         return {"effects": [{"op": "add", "path": _text(self.shelf), "value": {}}], "returns": self._thing("{}")}
@@ -361,7 +382,5 @@ class _Writer:
             self.where, self.things, self.key = where, above[-1][0], above[-1][0].key or ""
         if self.key and self.where is not None and self.key in self.result.at(self.where).fields and above:
             shown = self._thing(f"thing_at({places[-1]}, {self.named})")  # what is known of it, in doubt from now on
-        marks = [["runtime_state", "open", _text(f"pointer_to({place})")] for place in places]
-        self.let = {}
-        opened = [{"op": "add", "path": mark, "value": _text(repr(self.one.tool.name))} for mark in marks]
+        self.let, opened = {}, [_opening(place, self.one) for place in places]
         return {"effects": opened, "returns": shown} if opened else None

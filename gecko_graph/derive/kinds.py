@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from .paths import COUNTING, LISTING, VAR, Operation, Paths, Things
+from .paths import COUNTING, LISTING, VAR, Operation, Paths, Things, names_item
 from .shapes import Shape, matching, plain, singular
 
 Word = Literal[
@@ -124,12 +124,6 @@ def _making(one: Operation, found: Things) -> Kind | None:
     if one.body.holds(found.fields) is not None:
         return Kind("create", "POST of a collection sends the fields of an item", found)
     return None
-
-
-def names_item(one: Operation, found: Things) -> str | None:
-    """Return the member of a body that names an item: its key, or `user_id` where the key of users is `id`."""
-    names = (found.key or "", f"{found.singular}{found.key}")
-    return next((name for name in one.body.fields if plain(name) in map(plain, names)), None)
 
 
 def _shares(one: Operation, found: Things) -> bool:

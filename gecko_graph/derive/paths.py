@@ -136,8 +136,7 @@ class Paths:
 
     def __init__(self, tools: Iterable[ToolSpec]) -> None:
         self.operations = [found for tool in tools if (found := _place(tool))]
-        named = [one for one in _places_by_name([tool for tool in tools if tool.binding is None])]
-        self.operations += named
+        self.operations += _places_by_name([tool for tool in tools if tool.binding is None])
         self.slots: dict[Slot, dict[str, Operation]] = {}
         for one in self.operations:
             self.slots.setdefault(one.slot, {}).setdefault(one.method, one)
@@ -173,9 +172,8 @@ class Paths:
             return None
         slot, each = item[:-1], self.slots.get(item, {})
         at = self.slots.get(slot, {})
-        words = name_of(slot).split(".")
         found = Things(slot, name_of(slot), _item_shape(each, at), _variable(item, one), at=at, each=each)
-        found.singular = singular(re.sub(r"[{}]", "", words[-1]))
+        found.singular = singular(re.sub(r"[{}]", "", found.name.split(".")[-1]))
         found.key = _key_of(found)
         if not found.key and found.shape.is_open and plain(found.variable).endswith("id"):
             found.key, found.shape = "id", found.shape.with_text("id")
@@ -202,6 +200,12 @@ class Paths:
             found = self.things.get(slot[:end]) if word == VAR else None
             if found is not None:
                 yield found, slot[: end + 1].count(VAR)
+
+
+def names_item(one: Operation, found: Things) -> str | None:
+    """Return the member of a body that names an item: its key, or `user_id` where the key of users is `id`."""
+    names = (found.key or "", f"{found.singular}{found.key}")
+    return next((name for name in one.body.fields if plain(name) in map(plain, names)), None)
 
 
 def name_of(slot: Slot) -> str:

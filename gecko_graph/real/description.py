@@ -11,6 +11,7 @@ from ..state import JsonObject, Step
 from ..values.difference import Change, net_changes
 from ..values.patch import tokens
 from ..world.records import Binding, PlannedCall, Prediction, Preview
+from ..world.shown import without_marks
 from .bindings import template
 from .names import Names
 from .preview import CHANGE_CHARS, REASON_CHARS, RESULT_CHARS, SHOWN, bare, describe_undo, fence, with_states
@@ -83,6 +84,7 @@ def tell_call(planned: PlannedCall, before: JsonObject, after: JsonObject, names
     """Return what is known of a call, as data."""
     predicted = planned["predicted"]
     result, change = basis_of(predicted)
+    filled = predicted.get("filled")
     known = {*((result, change) if predicted["status"] == "ok" else ())}
     is_open = known == {UNKNOWN} and planned["effect"] != "read"
     return {
@@ -95,6 +97,7 @@ def tell_call(planned: PlannedCall, before: JsonObject, after: JsonObject, names
         "status": predicted["status"],
         "result": None if is_open else predicted["result"],
         "result_rests_on": result,
+        "made_up": [place or "all of it" for place in filled["places"]] if filled and filled["invented"] else [],
         "changes": [] if is_open else list_changes(before, after, names),
         "changes_rest_on": change,
         "undo": [describe_undo(planned["undo"])] if "undo" in planned else [],
@@ -110,7 +113,8 @@ def describe_effects(data: JsonObject, planned: PlannedCall) -> Iterator[str]:
         yield "Its effect is not known here." if planned["effect"] != "read" else "What it returns is not known here."
         return
     verb = "Returns" if data["status"] == "ok" else "An error is expected"
-    yield f"{verb}, {data['result_rests_on']}:"
+    made_up = f"; made up: {', '.join(data['made_up'])}" if data["made_up"] else ""
+    yield f"{verb}, {data['result_rests_on']}{made_up}:"
     yield fence(format_json(data["result"], budget=RESULT_CHARS))
     if data["changes"]:
         yield f"Changes, {data['changes_rest_on']}:"
@@ -134,7 +138,7 @@ def list_changes(before: JsonObject, after: JsonObject, names: Names) -> list[st
         word = {"add": "new ", "remove": "removed "}.get(change.kind, "")
         return f"{' > '.join(place) or 'the whole state'}: {word}{format_values(change, share=share)}{about}"
 
-    changes = net_changes(before, after)
+    changes = net_changes(without_marks(before), without_marks(after))
     return share_budget(
         lambda share: [format_change(each, share) for each in changes], budget=CHANGE_CHARS
     ).splitlines()

@@ -27,7 +27,7 @@ RESULT_CHARS = 1_000
 REASON_CHARS = 300
 SHOWN = 120
 SENTENCE = re.compile(r"(?<=[.!?])\s")
-MARKS = ("observed", "stale", "invented", "may_refuse", "supposed", "evidence")
+MARKS = ("observed", "stale", "invented", "may_refuse", "supposed", "evidence", "filled")
 
 
 def make_preview(

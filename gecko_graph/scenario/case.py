@@ -35,6 +35,7 @@ from ..contracts.language.expression import Origin
 from ..contracts.language.sandbox import Scope
 from ..conversation.milestones.format import build_goal
 from ..conversation.user import Case
+from ..derive.contracts import with_derived
 from ..errors import ContractError, EvaluationFailed, ScenarioError, ToolkitError, did_you_mean
 from ..graph import Gecko, compose
 from ..models.factory import Listener, Models, ModelsLike
@@ -147,7 +148,7 @@ class Scenario(Case):
         is_file = isinstance(entry.tools, str) and not is_in_module(entry.tools)
         return cls(
             name=entry.name,
-            tools=tools,
+            tools=with_derived(tools, entry.state, derive="derived" in entry.limits.ladder),
             state=entry.state,
             turns=tuple(Turn(turn.user, turn.items(), turn.replies) for turn in entry.turns),
             limits=entry.limits,
@@ -205,7 +206,7 @@ class Scenario(Case):
         bound = given.replace(**{role: recorded.get(role) for role in ROLES if not given.has(role)})
         knobs = check_setup(self.tools, self.limits if given.has("planner") else self._recorded_limits())
         if acts:
-            return create_gecko_agent(self.tools, model=bound, context=knobs, checkpointer=checkpointer)
+            return create_gecko_agent(self.tools, model=bound, context=knobs, checkpointer=checkpointer, derive=False)
         heard = bound.listening(listen) if listen else bound
         return compose(self.tools, models=heard, default=knobs, checkpointer=checkpointer)
 

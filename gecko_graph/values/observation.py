@@ -144,10 +144,13 @@ def is_masked(value: Json) -> bool:
     return any(isinstance(each, str) and MASK in each for each in scalars_of(value))
 
 
-def without_masked(value: JsonObject) -> JsonObject:
-    """Return an object without the members that were masked: nothing is known of them."""
-    kept = {key: each for key, each in value.items() if not (isinstance(each, str) and MASK in each)}
-    return {key: without_masked(each) if isinstance(each, dict) else each for key, each in kept.items()}
+def without_masked(value: Any) -> Any:
+    """Return JSON whose objects are without the members that were masked: nothing is known of them."""
+    if isinstance(value, list):
+        return [without_masked(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {key: without_masked(each) for key, each in value.items() if not (isinstance(each, str) and MASK in each)}
 
 
 @dataclass(slots=True)

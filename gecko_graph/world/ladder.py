@@ -207,7 +207,7 @@ def run_rung(rung: Rung, request: RungRequest) -> RungGenerator:
     body of an error is an error, and what is made up fits its schema, and changes nothing by an error.
     """
     # a contract's language gives JSON alone, and copies
-    is_ours = rung is CONTRACT and request.made is None
+    is_ours = rung in (CONTRACT, RUNGS["derived"]) and request.made is None
     try:
         if RUNGS.get(rung.name) is not rung:
             request = replace(request, state=clone(request.state), call=clone(request.call))

@@ -5,7 +5,7 @@ from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict
 
-from ..state import Call, CallStatus, Json, JsonObject, MadeUp, Patch
+from ..state import Call, CallStatus, Filled, Json, JsonObject, MadeUp, Patch
 
 Effect = Literal["read", "write", "unknown"]
 ReviewWord = Literal["allow", "ask", "refuse"]
@@ -101,6 +101,7 @@ class Prediction(TypedDict):
     """This and the following as the outcome's."""
     supposed: NotRequired[bool]
     evidence: NotRequired[str]
+    filled: NotRequired[Filled]
 
 
 class Risk(TypedDict):

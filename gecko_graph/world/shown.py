@@ -75,8 +75,10 @@ def forget_shown(state: JsonObject) -> JsonObject:
 
 
 def without_marks(state: JsonObject) -> JsonObject:
-    """Return a state without the record of what reads have shown of it."""
-    return _with_marks(state, {})
+    """Return a state without the record of how much of it is known."""
+    runtime, others = state.get(RUNTIME), {key: each for key, each in state.items() if key != RUNTIME}
+    left = {key: each for key, each in (runtime or {}).items() if key not in (SHOWN, OPEN, "serial")}
+    return {**others, RUNTIME: left} if left else others
 
 
 def _with_marks(state: JsonObject, marks: JsonObject) -> JsonObject:

@@ -42,7 +42,7 @@ def complete(run, tmp_path):
 def test_bash_completes_commands_options_and_names(complete):
     assert complete("") == list(cli.commands)
     assert complete("r") == ["run"]
-    assert complete("run", "--s") == ["--state", "--set", "--save", "--server"]
+    assert complete("run", "--s") == ["--state", "--set", "--save", "--server", "--seed-from"]
     assert complete("run", "--reads", "r") == ["real"]
     assert complete("demo", "") == list(examples())
     assert complete("completion", "z") == ["zsh"]

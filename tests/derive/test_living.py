@@ -153,6 +153,44 @@ def test_a_write_of_unknown_effect_leaves_its_thing_and_the_list_in_doubt(living
     assert missing(call("sell_pet", pet_id=9))
 
 
+def test_a_page_is_marked_if_nothing_tells_the_order_of_the_list(living):
+    call = living(FASTAPI)
+    for name in ("Flo", "Rex", "Ada"):
+        ok(call("create_pet", name=name))
+    for whole in ({}, {"limit": 3}, {"limit": 1, "sort": "name"}, {"limit": 1, "offset": 3}):
+        assert "" not in blanks(call("list_pets", **whole)), whole
+    for part in ({"limit": 1}, {"offset": 1}, {"limit": 1, "sort": "id"}):  # ids are made up
+        assert "nothing tells the order" in call("list_pets", **part)["filled"]["places"][""], part
+
+
+CUSTOMER = documents.thing(id=documents.WHOLE, name=documents.TEXT)
+ORDER = documents.thing(id=documents.WHOLE, customerId=documents.WHOLE)
+SHOP = documents.document(
+    {
+        "/customers": {"post": documents.op("sign_up", body=documents.thing(name=documents.TEXT), gives=CUSTOMER)},
+        "/customers/{id}": {"get": documents.op("customer", gives=CUSTOMER), "delete": documents.op("leave")},
+        "/orders": {
+            "get": documents.op("orders", gives=documents.many(ORDER)),
+            "post": documents.op("order", body=documents.thing(customerId=documents.WHOLE), gives=ORDER),
+        },
+        "/orders/{id}": {"get": documents.op("one_order", gives=ORDER), "delete": documents.op("cancel")},
+    }
+)
+
+
+def test_what_names_a_removed_thing_is_in_doubt_until_it_is_removed_too(living):
+    call = living(SHOP)
+    for name in ("Ada", "Bob"):
+        customer = ok(call("sign_up", name=name))["id"]
+        ok(call("order", customerId=customer))
+    ok(call("leave", id="1"))
+    assert "leave may have changed it" in call("one_order", id="1")["filled"]["places"][""]
+    assert "" in blanks(call("orders"))
+    assert "" not in blanks(call("one_order", id="2"))
+    ok(call("cancel", id="1"))
+    assert "" not in blanks(call("orders"))
+
+
 def test_json_api_merges_attributes(living):
     call = living(documents.JSONAPI)
     sent = {"data": {"type": "articles", "attributes": {"title": "t"}}}

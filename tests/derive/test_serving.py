@@ -27,6 +27,7 @@ def options(spec, **more):
         **dict.fromkeys(names.split()),
         "only": [],
         "contracts": [],
+        "seed_from": [],
         "allow_remote": False,
         "no_derive": False,
         "set": [],
@@ -73,6 +74,19 @@ async def test_a_given_state_is_the_start(file, tmp_path):
     client = client_of(_build_world(options(file, state=str(state)), None))
     assert (await client.get("/api/v1/pets/7")).json()["name"] == "Flo"
     assert (await client.get("/api/v1/pets/8")).status_code == 404
+
+
+async def test_what_real_reads_show_is_laid_over_an_empty_start(file, tmp_path):
+    pet = {"id": 7, "name": "Flo", "tag": None, "status": "new", "made_at": "2026-01-01T00:00:00Z"}
+    rows, row = tmp_path / "rows.jsonl", {"v": 1, "tool": "read_pet", "args": {"pet_id": 7}, "status": "ok"}
+    others = [{**row, "status": "error", "result": "busy"}, {**row, "tool": "delete_pet", "result": None}]
+    rows.write_text("".join(f"{json.dumps(each)}\n" for each in ({**row, "result": pet}, *others)))
+    given = options(file, seed_from=[str(rows)])
+    client = client_of(_build_world(given, None))
+    assert (await client.get("/api/v1/pets")).json() == [pet]
+    assert (await client.get("/api/v1/pets/8")).status_code == 404
+    assert (await client.post("/api/v1/pets", json={"name": "Rex"})).json()["id"] == 8
+    assert not any("empty" in note and " pets," in note for note in given.notes)
 
 
 async def test_a_contract_chooses_status_and_headers():

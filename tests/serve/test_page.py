@@ -52,6 +52,7 @@ def test_the_page_is_clicked_through(served, browser):  # noqa: F811
     browser.until(has_steps(1))
     (call,) = browser.run("[...document.querySelectorAll('.call')].map(one => one.innerText)")
     assert "order-2" in call
+    assert call.endswith("ok, by contract, 3 changes")
     after = state_of(served, session)
     assert json.loads(browser.run("document.getElementById('state').textContent")) == after
     assert browser.run("document.querySelectorAll('#state mark').length") > 0

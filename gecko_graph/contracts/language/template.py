@@ -174,8 +174,15 @@ class _Loader:
     def _blank(self, data: Mapping[str, Any], place: Location, depth: int) -> Loaded:
         blank, _ = self.value(data["blank"], place.at("blank"), depth + 1)
         known, _ = self.value(data.get("known"), place.at("known"), depth + 1)
-        self.has_blanks, is_beside = True, "known" in data
-        return lambda scope: _fill(known(scope), blank(scope)) if is_beside else Blank(given(blank(scope))), ANY
+        self.has_blanks, names = True, {*data["blank"]} if isinstance(data["blank"], dict) else set()
+        is_flat = names and not any(is_template(key) or isinstance(data["blank"][key], dict) for key in names)
+
+        def raw(scope: Scope) -> Any:
+            found = known(scope)
+            is_whole = is_flat and isinstance(found, dict) and names <= found.keys()
+            return found if is_whole else _fill(found, blank(scope))
+
+        return raw if "known" in data else lambda scope: Blank(given(blank(scope))), ANY
 
     def _list(self, data: list[Any] | tuple[Any, ...], place: Location, depth: int) -> Loaded:
         places = [place.at(number) for number in range(len(data))]
@@ -234,7 +241,8 @@ def _fill(known: Any, blank: Any) -> Any:
     if not isinstance(known, dict) or not isinstance(blank, dict):
         return known
     lacking = {key: Blank(each) for key, each in blank.items() if key not in known}
-    return {**{key: _fill(each, blank.get(key)) for key, each in known.items()}, **lacking}
+    inner = {key: _fill(known[key], each) for key, each in blank.items() if isinstance(each, dict) and key in known}
+    return {**known, **inner, **lacking} if inner or lacking else known
 
 
 def strip_blanks(value: Any, above: tuple[str, ...] = ()) -> tuple[Any, list[tuple[str, ...]]]:
@@ -243,10 +251,11 @@ def strip_blanks(value: Any, above: tuple[str, ...] = ()) -> tuple[Any, list[tup
         return value.value, [above]
     if not isinstance(value, dict | list):
         return value, []
-    pairs = value.items() if isinstance(value, dict) else enumerate(value)
-    found = {key: strip_blanks(each, (*above, str(key))) for key, each in pairs}
+    pairs = [*(value.items() if isinstance(value, dict) else enumerate(value))]
+    deep = [(key, each) for key, each in pairs if isinstance(each, dict | list | Blank)]
+    found = {key: strip_blanks(each, (*above, str(key))) for key, each in deep}
     places = [place for _, more in found.values() for place in more]
-    plain = {key: each for key, (each, _) in found.items()}
+    plain = dict(pairs) | {key: each for key, (each, _) in found.items()}
     return plain if isinstance(value, dict) else list(plain.values()), places
 
 

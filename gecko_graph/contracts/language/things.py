@@ -37,17 +37,18 @@ def build(splice: Splice) -> dict[str, Callable[..., Any]]:
         keys = list(map(str, splice(scope, path)))
         _, depth, is_known = _find(scope, keys)
         is_known = is_known and (scope.trusts is None or scope.trusts([*keys[:depth], "-"]))
-        if depth == len(keys) or is_known:
-            return depth == len(keys)
-        return unknown if unknown is not _NONE else scope.assumes or _refuse(keys)
+        _doubt(scope, pointer(keys))
+        is_there = depth == len(keys)
+        known = is_there if is_there or is_known else unknown
+        return known if known is not _NONE else scope.assumes or _refuse(keys)
 
     def thing(scope: Scope, path: Any, key: Any) -> Any:
         keys = list(map(str, splice(scope, path)))
         value, depth, is_known = _find(scope, keys)
-        if depth < len(keys):
-            return {} if is_known or scope.assumes else _refuse(keys)
         _doubt(scope, pointer(keys))
-        return _keyed(value, keys[-1], key)
+        if depth == len(keys):
+            return _keyed(value, keys[-1], key)
+        return {} if is_known or scope.assumes else _refuse(keys)
 
     def things(scope: Scope, path: Any, key: Any, filters: Any, blank: Any) -> list[Json]:
         keys, wanted = list(map(str, splice(scope, path))), _sent(filters)
@@ -59,8 +60,10 @@ def build(splice: Splice) -> dict[str, Callable[..., Any]]:
         held = an_object(value, "things") if depth == len(keys) else {}
         _doubt(scope, pointer(keys), is_all=True)
         scope.take_items(len(held))
-        found = (_keyed(each, name, key) for name, each in held.items() if isinstance(each, dict))
-        return [each for each in found if all(_fits(scope, {**blank, **each}, *one) for one in wanted.items())]
+        found = [_keyed(each, name, key) for name, each in held.items() if isinstance(each, dict)]
+        for name, value in wanted.items():
+            found = [each for each in found if _fits(scope, each, blank, name, value)]
+        return found
 
     def new_number(scope: Scope, path: Any) -> int:
         keys = list(map(str, splice(scope, path)))
@@ -117,17 +120,17 @@ def _doubt(scope: Scope, at: str, *, is_all: bool = False) -> None:
 
 
 def _doubted(scope: Scope, value: Any, why: Any) -> Any:
-    """Return a value, marked where something was sent that nothing explains."""
-    scope.doubts += [f"{name} is not applied" for name in an_object(why, "doubted")]
+    """Return a value, marked if there are reasons, or something was sent that nothing explains."""
+    scope.doubts += why if isinstance(why, list) else [f"{name} is not applied" for name in an_object(why, "doubted")]
     return value
 
 
 def _keyed(value: Any, name: str, key: Any) -> Any:
     """Return a thing with the member that names it, of which the state may have the key alone: `{'id': 0}`."""
-    for member, like in an_object(key, "the key of a thing").items() if isinstance(value, dict) else ():
-        if member not in value:
-            return {member: int(name) if type(like) is int and name.isdecimal() else name, **value}
-    return value
+    named = an_object(key, "the key of a thing")
+    if not isinstance(value, dict) or named.keys() <= value.keys():
+        return value
+    return {each: int(name) if type(like) is int and name.isdecimal() else name for each, like in named.items()} | value
 
 
 def _given(scope: Scope, names: Any) -> JsonObject:
@@ -159,32 +162,35 @@ def _clock(scope: Scope, otherwise: Any) -> str:
     return a_text(otherwise if type(now) is Missing else now, "clock")
 
 
-def _fits(scope: Scope, item: JsonObject, name: str, wanted: Json) -> bool:
+def _fits(scope: Scope, known: JsonObject, blank: JsonObject, name: str, wanted: Json) -> bool:
     """Return whether a thing has a value, or one of several; `~name` looks for a part of a text, "" in all of them."""
-    scope.tick()
+    item = known if name in known else {**blank, **known}
     if not name or name[0] == "~":
         texts = [item.get(name[1:])] if name else [*item.values()]
         return any(str(wanted).lower() in each.lower() for each in texts if isinstance(each, str))
-    there = item.get(name)
     if isinstance(wanted, dict):
         return _meets(scope, item, name, wanted)
+    there = item.get(name)
+    if type(there) is str is type(wanted):
+        return there == wanted
     held = {_plain(each) for each in (there if isinstance(there, list) else [there])}
     return any(_plain(each) in held for each in (wanted if isinstance(wanted, list) else [wanted]))
 
 
 def _meets(scope: Scope, item: JsonObject, name: str, wanted: JsonObject) -> bool:
     """Return whether a value is what operators say, `{"any_": [...]}`, or an object with such members."""
+    scope.tick()
     tests = {each: word for word in wanted if (each := re.sub(r"[^a-z]", "", word.lower())) in _TESTS}
     if len(tests) < len(wanted):
         there = item.get(name)
         pairs = wanted.items()
-        return isinstance(there, dict) and all(_fits(scope, there, key, each) for key, each in pairs)
+        return isinstance(there, dict) and all(_fits(scope, there, {}, key, each) for key, each in pairs)
     values = {_TESTS[each]: wanted[word] for each, word in tests.items() if wanted[word] is not None}
     results = {
-        "": lambda value: _fits(scope, item, name, value),
-        "not": lambda value: not _fits(scope, item, name, value),
-        "all": lambda value: all(_fits(scope, item, name, each) for each in a_list(value, "all")),
-        "~": lambda value: _fits(scope, item, f"~{name}", str(value).strip("%")),
+        "": lambda value: _fits(scope, item, {}, name, value),
+        "not": lambda value: not _fits(scope, item, {}, name, value),
+        "all": lambda value: all(_fits(scope, item, {}, name, each) for each in a_list(value, "all")),
+        "~": lambda value: _fits(scope, item, {}, f"~{name}", str(value).strip("%")),
     }
     return all(results[kind](value) for kind, value in values.items())
 
@@ -193,8 +199,10 @@ def _plain(value: Json) -> str:
     return str(value).lower() if isinstance(value, bool) else repr(value) if isinstance(value, dict) else str(value)
 
 
-def _page(_: Scope, items: Any, limit: Any, offset: Any = None, number: Any = None, after: Any = None) -> list[Json]:
-    """Return a part of a list: `limit` items from an offset, on a page counted from 1, or after a thing's [key, id]."""
+def _page(
+    scope: Scope, items: Any, limit: Any, offset: Any = None, number: Any = None, after: Any = None, told: Any = True
+) -> list[Json]:
+    """Return `limit` items from an offset, of a page, or after a thing's [key, id]; marked if no order is `told`."""
     found, size = a_list(items, "page"), limit if type(limit) is int and limit > 0 else None
     first = offset if type(offset) is int and offset > 0 else 0
     if type(number) is int and number > 1 and size is not None:
@@ -202,7 +210,10 @@ def _page(_: Scope, items: Any, limit: Any, offset: Any = None, number: Any = No
     if isinstance(after, list) and after[1] is not None:
         at = (index for index, each in enumerate(found) if isinstance(each, dict) and each.get(after[0]) == after[1])
         first = next(at, -1) + 1
-    return found[first : None if size is None else first + size]
+    page = found[first : None if size is None else first + size]
+    if page and len(page) < len(found) and not given(told):
+        scope.doubts.append("it is one page, and nothing tells the order of the list")
+    return page
 
 
 def _ordered(scope: Scope, items: Any, by: Any, direction: Any = None) -> list[Json]:
@@ -212,7 +223,8 @@ def _ordered(scope: Scope, items: Any, by: Any, direction: Any = None) -> list[J
     sign, field, way = named.groups() if named else ("", "", None)
     is_down = sign == "-" or str(way or given(direction) or "").lower().startswith(("desc", "-1"))
     scope.take_items(len(found))
-    names = {name for each in found if isinstance(each, dict) for name in each if name.lower() == field.lower()}
+    word, members = field.lower(), (each for each in found if isinstance(each, dict) and field)
+    names = {name for each in members for name in each if name.lower() == word}
     if not names:  # in the order in which they were made
         return found[::-1] if is_down else found
     name = field if field in names else min(names)

@@ -12,6 +12,7 @@ own, `x-gecko`, an object with some of:
 | `examples` | `[{args, result}]` |
 | `binding` | the fields of an `HttpBinding`; null for a tool without an endpoint |
 | `lets` | those of the contract, where they are not the document's |
+| `derived` | the contract that was derived of a document |
 
 At the root `x-gecko` holds the other `documents` that this one refers to, and the web `address` that they refer from.
 """
@@ -247,6 +248,7 @@ def _as_data(tool: ToolSpec) -> JsonObject:
         "examples": [{"args": one.args, "result": one.result} for one in tool.examples],
         "binding": binding and {key: one for key, one in asdict(binding).items() if one or key in ("path", "places")},
         "idempotency": tool.idempotency,
+        "derived": tool.derived and tool.derived.data,
     }
 
 

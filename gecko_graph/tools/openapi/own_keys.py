@@ -10,6 +10,7 @@ from typing import Literal
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
+from ...contracts.derived import DerivedContract
 from ...state import JsonObject
 from ..spec import HttpBinding, ToolExample, ToolSpec
 from .documents import Place, error_at
@@ -34,6 +35,7 @@ class _OwnKeys(TypedDict, total=False):
     binding: HttpBinding | None
     idempotency: str | None
     lets: JsonObject
+    derived: JsonObject
 
 
 _OWN_KEYS = TypeAdapter(_OwnKeys)
@@ -50,4 +52,9 @@ def apply_own_keys(tool: ToolSpec, operation: JsonObject, place: Place) -> ToolS
     own: JsonObject = {key: one for key, one in read.items() if key not in ("name", "lets")}
     if own.get("binding") and tool.binding:
         own["binding"] = replace(own["binding"], responses=tool.binding.responses)
+    if "derived" in own:
+        evidence = own["derived"].get("evidence")
+        if not isinstance(evidence, dict) or evidence.get("status") != "derived":
+            raise error_at(place / "x-gecko" / "derived" / "evidence", "expected an object with status: derived")
+        own["derived"] = DerivedContract(own["derived"], f"derived of {tool.name}")
     return replace(tool, **own | ({"parameters": given["parameters"]} if "parameters" in own else {}))
