@@ -21,12 +21,12 @@ from ..models.view import view
 from ..state import JsonObject, RoleUsage
 from ..tools import Toolkit, ToolSpec
 from ..tools.descriptions import describe_tool
-from ..values.digest import digest, pack
+from ..values.digest import pack
 from ..values.observation import Observation, mask_values
 from .learn import Learned
 from .miner import UNLEARNED
-from .replay import NAMED, contradicted, open_run, without_explained
-from .rules import EXCEPTIONS, PROPOSED, said, weigh
+from .replay import contradicted, open_run, try_clause, without_explained
+from .rules import EXCEPTIONS, PROPOSED, said
 
 ROUNDS, COUNTER, WRITTEN_TOKENS = 2, 10, 800
 MINED_CHARS, ROW_CHARS = 6_000, 700
@@ -145,18 +145,7 @@ class Draft:
     def _tried(self, clause: JsonObject) -> JsonObject:
         """Return a clause with its evidence. Raises ContractError."""
         contract = Contract.load({"requires": [clause]}, where=self.tool.name).fit(self.tool.parameters)
-        some = [pair for pair in self.rows if pair[1].before is not None or not contract.state_keys]
-        runs = [(branch, row, run := open_run(contract, self.tool, row), run.refusal()) for branch, row in some]
-        hits = Counter(branch for branch, _, _, refusal in runs if branch and refusal)
-        kind, count = max(hits.items(), key=lambda pair: (pair[1], pair[0]), default=("", 0))
-        own = [row for branch, row, _, refusal in runs if branch == kind and refusal]
-        against = [row for branch, row, _, refusal in runs if not branch and refusal]
-        lawful = [bool(run.unclear) for branch, _, run, refusal in runs if not (branch or refusal)]
-        starts = len({row.question if row.before is None else digest(row.before) for row in own})
-        form = kind_of_check(clause["check"])
-        more = {"lawful": lawful.count(False), "rivals": 0, "by": "model"}
-        named = [row.digest[:12] for row in against[:NAMED]]
-        evidence = weigh(form, count, starts, named, is_clear=2 * sum(lawful) < len(lawful), **more)
+        evidence, against = try_clause(self.tool, contract, kind_of_check(clause["check"]), self.rows, by="model")
         self.counter += [
             f"`{clause['check']}` refuses a call that was done: {_show(row, self.places)}" for row in against[:2]
         ]
