@@ -28,7 +28,7 @@ from ..tools.real import as_answer, as_json, run_real
 from ..tools.spec import ToolSpec
 from ..values.difference import json_equal, make_patch
 from ..values.digest import check_json, clone, pack, unpack
-from ..values.patch import apply_patch, overlap, tokens
+from ..values.patch import apply_patch, overlap, pointer, tokens
 from .filled import NO_RESULT, fill_really
 from .rung import (
     Answer,
@@ -274,9 +274,15 @@ def forget(request: RungRequest, toolkit: Toolkit) -> JsonObject:
     A thing read by its key stays, without what it holds: it is not said to be gone. A collection does not: what was not
     in it may be there now, so it is as unknown as before it was read, and not empty.
     """
-    ops = (one for step in request.steps for one in step.get("outcome", {}).get("observed", ()))
-    seen = [(tokens(one["path"]), one["value"]) for one in ops if "value" in one]
-    seen = [(path, value) for path, value in seen if path[:1] != [RUNTIME]]
+    ops = [
+        (tokens(one["path"]), one["value"], toolkit.get(step["call"]["name"]))
+        for step in request.steps
+        for one in step.get("outcome", {}).get("observed", ())
+        if "value" in one and not one["path"].startswith(f"/{RUNTIME}")
+    ]
+    seen = [(path, value) for path, value, _ in ops]
+    # a document says by its paths what is a collection
+    partly = [path for path, value, by in ops if by and by.derived and not by.contract and isinstance(value, dict)]
     if not seen:
         return request.state
     kept, given = clone(request.state), request.before
@@ -290,7 +296,7 @@ def forget(request: RungRequest, toolkit: Toolkit) -> JsonObject:
             holder |= left
         elif not holder and path[1:]:
             kept.pop(path[0], None)
-    return forget_shown(kept)
+    return forget_shown(kept, [pointer(path[: -1 if path[1:] else None]) for path in partly])
 
 
 def _things(
