@@ -9,9 +9,6 @@ from ..errors import ContractError
 from ..state import JsonObject
 from .contract import Contract
 
-LACKS = 10
-"""Refusals that confirm a requirement, none against it, from which it refuses real calls."""
-
 
 @dataclass(frozen=True)
 class DerivedContract:
@@ -36,11 +33,11 @@ class DerivedContract:
     def rules(self) -> Contract | None:
         """Return its requirements as rules that refuse nothing yet, in a contract of their own; None if it has none.
 
-        Those of existence refuse after `LACKS` refusals; of others a document is hardly ever right.
+        Those of existence refuse after ten refusals, none against them; of others a document is hardly ever right.
         """
         rules, blank = list[JsonObject](), {"by": "document", "status": "proposed", "for": 0, "against": []}
         for each in (each for each in self.contract.data.get("requires", ()) if "error" in each):
             is_trusted = each["check"].removeprefix("not ").startswith("exists_at(")
-            kind: JsonObject = {"kind": "existence", "lacks": LACKS} if is_trusted else {"kind": "conjunction"}
+            kind: JsonObject = {"kind": "existence", "lacks": 10} if is_trusted else {"kind": "conjunction"}
             rules.append({**each, "evidence": {**blank, **kind}})
         return Contract.load({"let": self.data.get("let", {}), "requires": rules}, where=self.where) if rules else None

@@ -264,7 +264,8 @@ class _Writer:
 
     def _read(self) -> JsonObject | None:
         self._find()
-        seen = {"op": "add", "path": "{{ place }}", "value": _text(f"at(result, {[*(self.where or ())]!r})")}
+        thing = f"at(result, {[*(self.where or ())]!r}"  # some answer null for what is not there
+        seen = {"op": "add", "path": "{{ place }}", "value": _text(f"{thing})"), "when": f"{thing}, None) is not None"}
         return {"returns": self._thing(), "observes": [seen]} if self.result.fields else None
 
     def _create(self) -> JsonObject:

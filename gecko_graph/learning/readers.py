@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any, cast
 
 from ..errors import GeckoError
 from ..state import Json, JsonObject
@@ -43,18 +43,13 @@ def read_file(
 
 def _read_lines(file: str | Path, bad: BadRows, toolkit: Toolkit | None) -> Iterator[Observation]:
     try:
-        with _open(file) as lines:
+        how: Any = {"mode": "rt", "encoding": "utf-8", "errors": "replace"}
+        with gzip.open(file, **how) if str(file).endswith(".gz") else Path(file).open(**how) as lines:
             for number, line in enumerate(lines, 1):
                 if line.strip():
                     yield from _read_line(line, f"{file}:{number}", bad, toolkit)
     except (OSError, EOFError, gzip.BadGzipFile) as error:
         raise GeckoError(f"{file}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-
-
-def _open(file: str | Path) -> IO[str]:
-    if str(file).endswith(".gz"):
-        return cast("IO[str]", gzip.open(file, "rt", encoding="utf-8", errors="replace"))
-    return Path(file).open(encoding="utf-8", errors="replace")
 
 
 def _read_line(line: str, where: str, bad: BadRows, toolkit: Toolkit | None) -> Iterator[Observation]:

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from ..contracts.contract import Contract
+from ..contracts.language.things import marks_of
+from ..contracts.run import part_of
 from ..errors import ContractError
 from ..models.ask import Ask, Reply, Where
 from ..models.formatting import cut
@@ -18,11 +20,12 @@ from ..models.recorded import CHARS_A_TOKEN
 from ..models.roles import WrittenContract
 from ..models.usage import count_tokens
 from ..models.view import view
-from ..state import JsonObject, RoleUsage
+from ..state import Json, JsonObject, RoleUsage
 from ..tools import Toolkit, ToolSpec
 from ..tools.descriptions import describe_tool
 from ..values.digest import pack
 from ..values.observation import Observation, mask_values
+from ..values.patch import apply_patch, pointer, tokens
 from .learn import Learned
 from .miner import UNLEARNED
 from .replay import contradicted, open_run, try_clause, without_explained
@@ -77,7 +80,8 @@ def drafts_of(toolkit: Toolkit, learned: Learned) -> list[Draft]:
         pair for pair in learned.contracts.items() if {*getattr(contracts.get(pair[0]), "data", ())} <= {"observes"}
     ]
     rows = {name: sample.rows(name) for name in sample.tools()} if sample else {}
-    examples = [_show(row, None) for some in rows.values() for row in [_example(some)] if row]
+    lawful = (next((row for branch, row in some if not branch), None) for some in rows.values())
+    examples = [_show(row, None) for row in lawful if row]
     places = {place[0] for tool in toolkit.observing if tool.contract for place in tool.contract.observed}
     return [Draft(toolkit[name], rows[name], one, examples, places) for name, one in mined if name in rows]
 
@@ -212,18 +216,14 @@ def _documented_errors(tool: ToolSpec) -> list[str]:
     ]
 
 
-def _example(rows: Sequence[tuple[str, Observation]]) -> Observation | None:
-    return next((row for branch, row in rows if not branch), None)
-
-
 def _marked(state: JsonObject | None, places: Collection[str]) -> JsonObject | None:
     """Return a state with a mark in the place of what reads have shown and a write may have changed since."""
-    held = {place: state[place] for place in places if isinstance(state.get(place), dict)} if state else {}
-    marked = {
-        place: {key: FORGOTTEN if thing == {} else thing for key, thing in things.items()}
-        for place, things in held.items()
-    }
-    return {**state, **marked} if state else state
+    for way in [[place] for place in places] + [tokens(place) for place in marks_of(state or {})]:
+        things = part_of(state, tuple(way))
+        if state and isinstance(things, dict):
+            known: Json = {key: FORGOTTEN if thing == {} else thing for key, thing in things.items()}
+            state = apply_patch(state, [{"op": "replace", "path": pointer(way), "value": known}])
+    return state
 
 
 def _show(row: Observation, places: Collection[str] | None = ()) -> str:

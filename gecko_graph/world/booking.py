@@ -127,7 +127,9 @@ def booked(
     if lessons and entry.get("by") != "person" and "undecided" not in outcome:
         checks = _tried_rules(request, outcome)
         tried = {"confirmed": checks} if outcome["status"] == "error" else {"refuted": [*refuted, *checks]}
-        lessons.note(entry["call"], outcome, rules=_rules_of(planned), drift=entry["drift"], **tried)
+        warned = (planned, planned["predicted"]) if planned else ()
+        rules = list(dict.fromkeys(each for one in warned for each in one.get("may_refuse", ())))
+        lessons.note(entry["call"], outcome, rules=rules, drift=entry["drift"], **tried)
         lessons.settle(request.tool.contract, may_refuse=not request.tool.reads)
     return outcome, departure
 
@@ -151,9 +153,9 @@ def _book(
     word: CallStatus = "ok" if entry["status"] == "ok" else "error"
     made, is_ok = replace(request, made=Answer(word, entry.get("result"), [])), word == "ok"
     expected, made_up = yield from _expect(made, planned["predicted"] if planned else None)  # type: ignore[misc]
-    decided, is_told = expected["rung"] in DECIDING, expected["rung"] == "derived"
-    effects = None if decided else take_effects(made)
-    if is_told or expected["rung"] == "none":  # nothing was expected; of a document only whether it is done
+    decided, is_learned = expected["rung"] in DECIDING, any("evidence" in one for one in expected.get("violations", ()))
+    effects, is_told = None if decided else take_effects(made), expected["rung"] == "derived" or is_learned
+    if is_told or expected["rung"] == "none":  # nothing was expected; of what no person wrote only whether it is done
         word = expected["status"] if is_told else word
         expected = {**expected, "status": word, "patch": [], "result": entry.get("result")}
     real = real_values(entry["call"], expected["result"], entry.get("result"), made_up=made_up or ())
@@ -202,13 +204,6 @@ def withdraw_refuted(request: RungRequest, entry: ExecutedCall) -> list[str]:
         told = in_words(check) or check
         LOG.warning("%s: a real call contradicts a learned rule, which refuses no more: %s", request.tool.name, told)
     return checks
-
-
-def _rules_of(planned: PlannedCall | None) -> list[str]:
-    """Return the rules for which a call might have been refused."""
-    if planned is None:
-        return []
-    return list(dict.fromkeys([*planned.get("may_refuse", ()), *planned["predicted"].get("may_refuse", ())]))
 
 
 def _see(request: RungRequest, outcome: Outcome, toolkit: Toolkit, effects: Sequence[JsonObject] | None) -> list[Drift]:

@@ -101,9 +101,10 @@ def take_effects(request: RungRequest) -> tuple[JsonObject, JsonObject] | None:
     A new thing has its real key, and is not said to have nothing below it. None if no document tells.
     """
     derived, made = request.tool.derived, request.made
-    if derived is None or made is None or made.status == "error" or request.tool.reads or derived.kind == "action":
+    shows = derived.data["evidence"] if derived and derived.kind != "action" else {}
+    if derived is None or "depth" not in shows or made is None or made.status == "error" or request.tool.reads:
         return None
-    shows, is_new = derived.data["evidence"], derived.kind == "create"
+    is_new = derived.kind == "create"
     try:
         key = {"id": find(made.result, shows["key"])} if is_new and "key" in shows else {}
         run = open_contract(request, derived.contract).assume(**key)
@@ -126,8 +127,10 @@ def take_effects(request: RungRequest) -> tuple[JsonObject, JsonObject] | None:
 
 def keep_what_matters(request: RungRequest, found: Sequence[Drift]) -> list[Drift]:
     """Return drift without what the service fills or changes: of things that are gone, and of values that were sent."""
-    depth = request.tool.derived.data["evidence"]["depth"] if found and request.tool.derived else 0
-    calls = [request.call, *(step["call"] for step in request.steps)] if found else ()
+    if not (found := [one for one in found if not one["path"].startswith(f"/{RUNTIME}/")]):
+        return []
+    depth = request.tool.derived.data["evidence"].get("depth") if request.tool.derived else None
+    calls = [request.call, *(step["call"] for step in request.steps)]
     sent = {repr(each) for call in calls for each in scalars_of(call["args"])}
     gone = [one for one in found if one["real"] is None and len(tokens(one["path"])) == depth]
     other = (one for one in found if one["real"] is not None and not is_time(one["predicted"], one["real"]))

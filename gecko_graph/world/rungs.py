@@ -274,15 +274,9 @@ def forget(request: RungRequest, toolkit: Toolkit) -> JsonObject:
     A thing read by its key stays, without what it holds: it is not said to be gone. A collection does not: what was not
     in it may be there now, so it is as unknown as before it was read, and not empty.
     """
-    ops = [
-        (tokens(one["path"]), one["value"], toolkit.get(step["call"]["name"]))
-        for step in request.steps
-        for one in step.get("outcome", {}).get("observed", ())
-        if "value" in one and not one["path"].startswith(f"/{RUNTIME}")
-    ]
-    seen = [(path, value) for path, value, _ in ops]
-    # a document says by its paths what is a collection
-    partly = [path for path, value, by in ops if by and by.derived and not by.contract and isinstance(value, dict)]
+    done = ((step["call"]["name"], step.get("outcome", {}).get("observed", ())) for step in request.steps)
+    ops = [(name, tokens(one["path"]), one["value"]) for name, seen in done for one in seen if "value" in one]
+    seen = [(path, value) for _, path, value in ops if path[:1] != [RUNTIME]]
     if not seen:
         return request.state
     kept, given = clone(request.state), request.before
@@ -292,11 +286,15 @@ def forget(request: RungRequest, toolkit: Toolkit) -> JsonObject:
         if not isinstance(holder, dict) or path[-1] not in holder:
             continue
         left = _without_values({path[-1]: holder.pop(path[-1])})
-        if path[0] in given or not _is_collection(value):
+        is_collection = isinstance(value, dict) and all(isinstance(each, dict) for each in value.values())
+        if path[0] in given or not is_collection:
             holder |= left
         elif not holder and path[1:]:
             kept.pop(path[0], None)
-    return forget_shown(kept, [pointer(path[: -1 if path[1:] else None]) for path in partly])
+    # by the paths of a document it is known what is a collection
+    told = {tool.name for tool in toolkit if tool.derived} - {tool.name for tool in toolkit.observing}
+    things = (path for name, path, value in ops if name in told and isinstance(value, dict) and path[0] != RUNTIME)
+    return forget_shown(kept, [pointer(path[: -1 if path[1:] else None]) for path in things])
 
 
 def _things(
@@ -310,11 +308,6 @@ def _things(
         yield from (((*path, key), each) for key, each in value.items())
     elif path:
         yield tuple(path), value
-
-
-def _is_collection(value: Json) -> bool:
-    """Return whether a value holds nothing but objects: their keys are no fields."""
-    return isinstance(value, dict) and all(isinstance(each, dict) for each in value.values())
 
 
 def _without_values(value: JsonObject) -> JsonObject:
