@@ -220,7 +220,7 @@ def _marked(state: JsonObject | None, places: Collection[str]) -> JsonObject | N
     """Return a state with a mark in the place of what reads have shown and a write may have changed since."""
     for way in [[place] for place in places] + [tokens(place) for place in marks_of(state or {})]:
         things = part_of(state, tuple(way))
-        if state and isinstance(things, dict):
+        if state and things and isinstance(things, dict):
             known: Json = {key: FORGOTTEN if thing == {} else thing for key, thing in things.items()}
             state = apply_patch(state, [{"op": "replace", "path": pointer(way), "value": known}])
     return state
