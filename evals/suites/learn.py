@@ -24,13 +24,14 @@ from ..bfcl.wrong import WITHIN, Wrong, calls_until_seen, chosen
 from ..harness.figures import Case, Record, Table, share
 from ..harness.options import EvalError, Options, read_jsonl
 from ..harness.suite import Expectation, Suite, Summary
-from ..services import clinic
+from ..services import clinic, traffic
 from ..services.judged import SERVICES, firings, kinds_table, measure, outcomes_table, run_million
 from ..services.s3 import is_there
 
 FILES = ("bfcl_multiturn_calls.jsonl.gz", "bfcl_multiturn_recorded_calls.jsonl.gz")
 TASKS = "bfcl_multiturn_tasks.jsonl.gz"
 LEARNED, MET, WRONG, CHAINED, CLINIC = "learned", "refusals met", "made wrong", "chained", "clinic"
+TRAFFIC = "traffic"
 MILLION, NO_MOTO = (
     "million",
     "s3 is left out: MOTO_PYTHON must name the Python of an environment with moto[s3] and boto3",
@@ -53,7 +54,8 @@ class Learn(Suite):
     calls of the tool show it. "chained": the held-out tasks' calls one after another on the predicted state, with the
     learned contracts left in `contracts` in the run's folder, for `bfcl --tools contract --contracts`. "shop", "phone",
     "airline", "s3": services, tried on threads that were held out; "clinic": a service whose rules nobody states, its
-    held-out writes made under guard; "million": time and memory of generated rows.
+    held-out writes made under guard; "traffic": rules of a document, after calls that `living` has recorded;
+    "million": time and memory of generated rows.
     """
 
     name = "learn"
@@ -93,6 +95,7 @@ class Learn(Suite):
             yield from (Case(name, None, group=name) for name in (*there, MILLION))
             weeks = clinic.WEEKS if clinic.is_there() else ()
             yield from (Case(f"{CLINIC}:{week}", week, group=CLINIC) for week in weeks)
+            yield from (Case(f"{TRAFFIC}:{name}", name, group=TRAFFIC) for name in traffic.recorded())
 
     def _read_calls(self, kind: str) -> list[tuple[str, Recorded]]:
         tasks = (task for name in FILES for task in read_jsonl(self.options.dataset(name)))
@@ -110,8 +113,8 @@ class Learn(Suite):
         """Learn and judge, or look for what was made wrong."""
         if isinstance(case.data, Wrong):
             return self._made_wrong(case.data)
-        if case.group == CLINIC:
-            return clinic.measure(case.data)
+        if case.group in (CLINIC, TRAFFIC):
+            return clinic.measure(case.data) if case.group == CLINIC else traffic.measure(case.data)
         if case.group == MILLION:
             return run_million(self.options.own.rows)
         if case.group in SERVICES:
@@ -188,6 +191,8 @@ class Learn(Suite):
         tables += [_million(record, expected) for record in done if record.group == MILLION]
         if weeks := [record for record in done if record.group == CLINIC]:
             tables.append(clinic.summarise(weeks, expected))
+        if some := [record for record in done if record.group == TRAFFIC]:
+            tables.append(traffic.summarise(some, expected))
         left_out = [*([] if is_there() else [NO_MOTO]), *([] if clinic.is_there() else [clinic.NEEDED])]
         return Summary([table for table in tables if table.rows], expected, left_out)
 

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ..contracts.words import in_words
+from ..derive.contracts import add_derived
 from ..display.page import render
 from ..display.words import clean, counted
 from ..errors import ContractError, GeckoError, did_you_mean
@@ -47,6 +48,7 @@ def learn(options: Options) -> int:
     toolkit = choose(read_toolkit(options.spec, allow_remote=options.allow_remote), options)
     console = screen(stderr=True)
     models = build_models(options) if options.model else None
+    toolkit, _ = add_derived(toolkit)
     toolkit = with_observes(toolkit, chain.from_iterable(_read(toolkit, options, BadRows())))
     learned = _learn(toolkit, options)
     if options.probe:
@@ -101,7 +103,8 @@ def _show(learned: Learned, toolkit: Toolkit, target: str, console: Console) -> 
         shown = _tell(contract["evidence"]) if "evidence" in contract else ["beside what is written"]
         console.print(Text(f"  {clean(name)}: {clean('; '.join(shown))}", "dim"))
         for one in (each for each in contract.get("requires", ()) if "evidence" in each):
-            told = f"{one['evidence']['status']}: lawful if {in_words(one['check']) or 'it is as the file says'}"
+            says = one["id"] if one["evidence"].get("by") == "document" else in_words(one["check"])
+            told = f"{one['evidence']['status']}: lawful if {says or 'it is as the file says'}"
             console.print(Text(f"    {clean(told)}", "dim"))
     if never := [tool.name for tool in toolkit if not learned.sample or tool.name not in learned.sample.tools()]:
         console.print(Text(f"  never called: {clean(', '.join(never))}", "dim"))

@@ -287,7 +287,7 @@ class Clause:
     """
 
     __slots__ = (
-        "_error", "_name", "_part", "_says", "_when", "answers", "check", "effects", "evidence", "expressions", "kind",
+        "_error", "_part", "_says", "_when", "answers", "check", "effects", "evidence", "expressions", "kind", "name",
         "passes",
         "status",
     )  # fmt: skip
@@ -303,9 +303,9 @@ class Clause:
         self.evidence = {"check": data["check"], **data["evidence"]} if data.get("evidence") else {}
         self._part, self.kind = part, data.get("kind", "tool")
         number = place.where.rstrip("]").rpartition("[" if place.where.endswith("]") else "/")[2]
-        self._name = data.get("id", f"{part}s[{number}]" if part == "invariant" else f"{part}[{number}]")
-        if not isinstance(self._name, str) or not self._name:
-            raise place.at("id").error(f"expected a text, got {self._name!r:.40}")
+        self.name = data.get("id", f"{part}s[{number}]" if part == "invariant" else f"{part}[{number}]")
+        if not isinstance(self.name, str) or not self.name:
+            raise place.at("id").error(f"expected a text, got {self.name!r:.40}")
         if self.kind not in KINDS:
             raise place.at("kind").error(f"expected one of {', '.join(KINDS)}, got {self.kind!r:.40}")
         self.answers = read_http({"status": data["status"]}, place) if "status" in data else {}
@@ -342,7 +342,7 @@ class Clause:
 
     def violation(self, error: Json) -> Violation:
         """Return the record of a call that breaks the clause with this error."""
-        found: Violation = {"clause": self._name, "kind": self.kind, "part": self._part, "error": error}
+        found: Violation = {"clause": self.name, "kind": self.kind, "part": self._part, "error": error}
         return {**found, "evidence": {**self.evidence}} if self.evidence else found
 
 
@@ -351,4 +351,5 @@ def tell_rule(violation: Violation) -> str:
     known, error = violation.get("evidence", {}), " ".join(as_text(violation["error"]).split())
     speaks = f"{known.get('for', 0)} refusals, {len(known.get('against', ())) or 'no'} calls against it"
     words = in_words(str(known.get("check", "")))
-    return f"{error} (by a rule learned from {speaks}{f': lawful if {words}' if words else ''})"
+    by = "its document, and" if known.get("by") == "document" else "a rule learned from"
+    return f"{error} (by {by} {speaks}{f': lawful if {words}' if words else ''})"

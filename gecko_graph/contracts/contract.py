@@ -161,6 +161,11 @@ class Contract:
                 clause.evidence["for"] = count + (known if isinstance(known, int) else 0)
 
     @property
+    def refuted(self) -> frozenset[str]:
+        """The requirements, by their `id`, that a real call has refuted."""
+        return frozenset(clause.name for clause in self._parts.requires if clause.evidence.get("against"))
+
+    @property
     def is_derived(self) -> bool:
         """True if it follows from a document alone: it answers in simulations, and refuses no real call."""
         return self._parts.status == "derived"
@@ -186,7 +191,7 @@ class Contract:
         kept = {} if self.answers else {key: learned[key] for key in _ANSWERED if key in learned}
         if self.at or not (clauses or kept):
             return None
-        lets = {**self.lets, **self.data.get("let", {})}
+        lets = {**self.lets, **self.data.get("let", {}), **learned.get("let", {})}
         return {**self.data, **({"let": lets} if lets else {}), **kept, "requires": [*own, *clauses]}
 
     @property

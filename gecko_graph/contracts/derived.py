@@ -29,3 +29,15 @@ class DerivedContract:
     def kind(self) -> str:
         """What its tool does, in a word."""
         return str(self.data["evidence"].get("kind", ""))
+
+    def rules(self) -> Contract | None:
+        """Return its requirements as rules that refuse nothing yet, in a contract of their own; None if it has none.
+
+        Those of existence refuse after ten refusals, none against them; of others a document is hardly ever right.
+        """
+        rules, blank = list[JsonObject](), {"by": "document", "status": "proposed", "for": 0, "against": []}
+        for each in (each for each in self.contract.data.get("requires", ()) if "error" in each):
+            is_trusted = each["check"].removeprefix("not ").startswith("exists_at(")
+            kind: JsonObject = {"kind": "existence", "lacks": 10} if is_trusted else {"kind": "conjunction"}
+            rules.append({**each, "evidence": {**blank, **kind}})
+        return Contract.load({"let": self.data.get("let", {}), "requires": rules}, where=self.where) if rules else None

@@ -187,9 +187,10 @@ class ContractRun:
         self._scope.trusts = lambda path: not is_doubtful([*at, *path], untrusted())
         return self
 
-    def assume(self) -> ContractRun:
-        """Count things as there of which nothing is known, and return the run."""
+    def assume(self, **lets: Json) -> ContractRun:
+        """Count things as there of which nothing is known, give lets what is known of them, and return the run."""
         self._scope.assumes = True
+        self._lets.update(lets)
         return self
 
     def without(self, unread: Collection[tuple[str, ...]], shows: Mapping[tuple[str, ...], str]) -> ContractRun:
@@ -199,14 +200,16 @@ class ContractRun:
         self._scope.shows = {path[depth]: names for path, names in shows.items() if path[:depth] == at}
         return self
 
-    def refusal(self, *, learned: bool = True) -> Refusal | None:
+    def refusal(self, *, learned: bool = True, without: Collection[str] = ()) -> Refusal | None:
         """Return the first failed requirement (ToolGate, section 3.4), its changes, and all that failed.
 
         Each is evaluated by itself: one that cannot be evaluated goes to `unclear`, and the others are still checked.
-        With `learned` False those that were learned are left out: the call has succeeded, whatever they say.
+        With `learned` False those that were learned are left out: the call has succeeded, whatever they say; so are
+        those that real calls refute, `without`, by their `id`.
         """
         self.unclear, self.unknown, self.warned = [], None, []
-        found = self.failed(clause for clause in self._parts.requires if learned or not clause.evidence)
+        held = (clause for clause in self._parts.requires if clause.name not in without)
+        found = self.failed(clause for clause in held if learned or not clause.evidence)
         if (first := next(found, None)) is None:
             if self.unknown is not None:
                 self.skipped, self.unclear = self.unclear, []

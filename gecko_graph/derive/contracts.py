@@ -83,9 +83,10 @@ def derive_contracts(toolkit: Toolkit, state: JsonObject | None = None) -> Deriv
         kind, name = kinds[one.tool.name], one.tool.name
         if why := _find_hindrance(kind, shaped):
             left[name] = why
-        elif data := _Writer(paths, one, kind).write():
+        elif data := (writer := _Writer(paths, one, kind)).write():
             because = {"status": "derived", "kind": kind.word, "why": kind.why}
-            contracts[name] = {"evidence": because | ({"by": "name"} if one.by_name else {}), **data}
+            because |= ({"by": "name"} if one.by_name else {}) | writer.shows()
+            contracts[name] = {"evidence": because, **data}
         elif kind.word in STATEFUL:
             left[name] = "the document does not say enough of its answer"
     return Derived(kinds, left, {"contracts": contracts})
@@ -139,7 +140,8 @@ def _opening(place: str, by: Operation) -> JsonObject:
 
 
 def _exists(place: str, things: Things) -> JsonObject:
-    return {"check": f"exists_at({place})", "error": f"{things.singular} not found", "status": 404}
+    said = {"id": f"{things.singular} exists", "error": f"{things.singular} not found", "status": 404}
+    return {"check": f"exists_at({place})", **said}
 
 
 class _Writer:
@@ -169,6 +171,14 @@ class _Writer:
         parts = {"let": self.let, "requires": self.requires, **(written or {})}
         return written and {key: each for key, each in parts.items() if each not in ({}, [])}
 
+    def shows(self) -> JsonObject:
+        """Return how many keys lead to a thing, and where an answer holds one that was sent, or a new one's key."""
+        is_new, name = self.kind.word == "create", self._key_in_result
+        found: JsonObject = {"depth": self.things.slot.count(VAR) + 2}
+        if self.where is not None and self.kind.word in ("create", "update", "replace", "upsert"):
+            return {**found, "thing": [*self.where], **({"key": [*self.where, self.key]} if is_new else {})}
+        return {**found, "key": [name]} if is_new and name else found
+
     def _above(self) -> Iterator[JsonObject]:
         """Yield that the things exist that the path leads through, as far as an operation makes them."""
         for above, depth in self.paths.above(self.one.slot):
@@ -196,11 +206,14 @@ class _Writer:
             return around(self.result, self.where or (), with_blanks(_text(value), blank))
         if not (self.result.types or self.result.fields):
             return None
-        by = {plain(name): name for name in self.result.fields}
-        named = by.get(plain(self.key)) or by.get(plain(self.things.variable))
-        if named and self.id:
+        if (named := self._key_in_result) and self.id:
             return with_blanks({as_key(named): _text(self.id)}, blanks_of(self.result, leave=named))
         return with_blanks({}, blank_of(self.result))
+
+    @property
+    def _key_in_result(self) -> str | None:
+        by = {plain(name): name for name in self.result.fields}
+        return by.get(plain(self.key)) or by.get(plain(self.things.variable))
 
     def _sent(self) -> tuple[str, list[str], str]:
         """Return the expression of what a call sends of a thing, the fields that it may send, and those it merges."""
@@ -259,7 +272,8 @@ class _Writer:
 
     def _read(self) -> JsonObject | None:
         self._find()
-        seen = {"op": "add", "path": "{{ place }}", "value": _text(f"at(result, {[*(self.where or ())]!r})")}
+        thing = f"at(result, {[*(self.where or ())]!r}"  # some answer null for what is not there
+        seen = {"op": "add", "path": "{{ place }}", "value": _text(f"{thing})"), "when": f"{thing}, None) is not None"}
         return {"returns": self._thing(), "observes": [seen]} if self.result.fields else None
 
     def _create(self) -> JsonObject:
@@ -286,7 +300,8 @@ class _Writer:
         Where a path finds one by its name (`/flows/name/{name}`), a second of a name is none: the first is answered, in
         doubt unless the description tells so.
         """
-        exists = {"error": f"{self.things.singular} already exists", "status": 409}
+        name = self.things.singular
+        exists = {"id": f"{name} is new", "error": f"{name} already exists", "status": 409}
         binding, pairs = self.one.tool.binding, matching(self.one.body.fields, self.things.fields).items()
         may = f"{self._twice} or " if self._twice else ""
         is_refused = may or (binding and "409" in binding.responses)

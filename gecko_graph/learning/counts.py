@@ -45,7 +45,8 @@ def build_counts(terms: Sequence[Term], shown: Sequence[Parts]) -> list[Term]:
 def _counts(holder: Term, terms: Sequence[Term], shown: Sequence[Parts]) -> Iterator[Term]:
     held = [value for value in holder.values if isinstance(value, dict)]
     things = {key: thing for value in held for key, thing in value.items() if thing}
-    fields = [name for name in stable_fields([*things.values()]) if not _is_own(things, name)]
+    columns = stable_fields([*things.values()])  # without the things' own key: no two share it
+    fields = [name for name in columns if not all(str(one.get(name)) == key for key, one in things.items())]
     keys = [term for term in terms if term.of != "state" and term.where("key")]
     links = [Link(field, term) for field in fields for term in keys if _is_alike(field, term.text)]
     links = [one for one in links if holder.text not in one.term.text or _is_shared(things, one.name)][:MOST_LINKS]
@@ -65,11 +66,6 @@ def _counts(holder: Term, terms: Sequence[Term], shown: Sequence[Parts]) -> Iter
             for name in sums if len(some) == 1 else ():
                 values = [MISSING if row is None else _sum(row, name) for row in rows]
                 yield Term(f"sum({member(ITEM, name)} {loop})", values, cost + 1, "count", about)
-
-
-def _is_own(things: Mapping[str, Any], name: str) -> bool:
-    """Return whether a field is the things' own key: no two share it."""
-    return all(str(thing.get(name)) == key for key, thing in things.items() if thing)
 
 
 def _is_shared(things: Mapping[str, Any], name: str) -> bool:

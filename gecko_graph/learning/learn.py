@@ -15,6 +15,7 @@ from ..tools import Toolkit, ToolSpec
 from ..values.documents import format_document
 from ..values.observation import BadRows, Observation
 from ..world.world import check_setup
+from .by_document import with_derived
 from .conditions import documented_in
 from .miner import mine
 from .replay import Contradiction, find_contradictions, without_explained
@@ -106,6 +107,7 @@ def learn_contracts(
         made, unknown = mine(tool, some, documented, alike)
         own = tool.contract.data.get("requires", ()) if tool.contract else ()
         made |= {"requires": without_explained(tool, made.get("requires", []), own, (row for _, row in some))}
+        made, unknown = with_derived(tool, made, some, unknown)
         if filled := fill_contracts(toolkit, {name: made}):
             learned.contracts.update(filled)
             learned.unknown[name] = unknown

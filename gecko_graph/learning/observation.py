@@ -15,7 +15,7 @@ from ..world.world import World
 MOST_THREADS = 1_000
 """Threads whose next write is waited for at once."""
 
-TOGETHER, BEFORE = 150, 50
+TOGETHER, BEFORE = 150, 300
 """Calls of a thread that one world follows, and those before them that tell it what is known at their begin."""
 
 

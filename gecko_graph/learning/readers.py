@@ -1,20 +1,19 @@
-"""Rows of real calls from files that others write: OpenAI messages, recorded calls with the changes they made."""
+"""Rows of real calls from files that others write, such as OpenAI messages."""
 
 from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any, cast
 
-from ..errors import GeckoError, PatchConflict
+from ..errors import GeckoError
 from ..state import Json, JsonObject
 from ..tools import Toolkit
 from ..tools.openapi.credentials import Server
 from ..values.observation import BadRows, Observation
-from ..values.patch import apply_patch
 from .har import read_har
 from .observation import known_by_reads, with_later
 
@@ -24,7 +23,7 @@ def read_file(
 ) -> Iterator[Observation]:
     """Yield the observations of a HAR file (`.har`), or of JSON lines (also `.gz`).
 
-    A line holds an observation, a conversation's OpenAI messages, or recorded calls. What a thread's later reads showed
+    A line holds an observation, or a conversation's OpenAI messages. What a thread's later reads showed
     is put beside each of its rows.
 
     Args:
@@ -44,18 +43,13 @@ def read_file(
 
 def _read_lines(file: str | Path, bad: BadRows, toolkit: Toolkit | None) -> Iterator[Observation]:
     try:
-        with _open(file) as lines:
+        how: Any = {"mode": "rt", "encoding": "utf-8", "errors": "replace"}
+        with gzip.open(file, **how) if str(file).endswith(".gz") else Path(file).open(**how) as lines:
             for number, line in enumerate(lines, 1):
                 if line.strip():
                     yield from _read_line(line, f"{file}:{number}", bad, toolkit)
     except (OSError, EOFError, gzip.BadGzipFile) as error:
         raise GeckoError(f"{file}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-
-
-def _open(file: str | Path) -> IO[str]:
-    if str(file).endswith(".gz"):
-        return cast("IO[str]", gzip.open(file, "rt", encoding="utf-8", errors="replace"))
-    return Path(file).open(encoding="utf-8", errors="replace")
 
 
 def _read_line(line: str, where: str, bad: BadRows, toolkit: Toolkit | None) -> Iterator[Observation]:
@@ -68,8 +62,6 @@ def _read_line(line: str, where: str, bad: BadRows, toolkit: Toolkit | None) -> 
     try:
         if isinstance(messages, list) and all(isinstance(each, dict) for each in messages):
             yield from read_messages(messages, source=where, bad=bad, toolkit=toolkit)
-        elif isinstance(row, dict) and isinstance(row.get("turns"), list):
-            yield from read_recorded(row, source=where, bad=bad)
         else:
             yield Observation.from_row(row)
     except (ValueError, RecursionError, TypeError, KeyError, AttributeError) as error:
@@ -111,27 +103,6 @@ def _calls(message: JsonObject, source: str, bad: BadRows | None) -> Iterator[tu
             yield str(call.get("id")), name, args
         elif bad:
             bad.add("arguments are no JSON object", source)
-
-
-def read_recorded(task: Mapping[str, Any], *, source: str = "", bad: BadRows | None = None) -> Iterator[Observation]:
-    """Yield recorded calls: `initial_state`, and `turns` of steps with `call`, `result`, `raised` and `patch`.
-
-    A change that does not apply makes the state unknown from there on.
-    """
-    state: JsonObject | None = task.get("initial_state")
-    for step in (step for turn in task["turns"] for step in turn):
-        call, raised, patch = step["call"], step.get("raised"), step.get("patch") or []
-        after: JsonObject | None = None
-        if state is not None:
-            try:
-                after = apply_patch(state, patch)
-            except PatchConflict:
-                if bad:
-                    bad.add("its change does not apply", f"{source} ({call['name']})")
-        result = raised if raised else step["result"]
-        status, change = "error" if raised or fails(result) else "ok", patch if after is not None else None
-        yield Observation(call["name"], call["args"], status, result, state, change, source=source)  # type: ignore[arg-type]
-        state = after
 
 
 def fails(result: Json) -> bool:

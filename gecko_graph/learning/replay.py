@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -12,9 +13,11 @@ from ..errors import EvaluationFailed, PatchConflict
 from ..state import Call, Json, JsonObject
 from ..tools import ToolSpec
 from ..values.difference import json_equal
+from ..values.digest import digest
 from ..values.observation import Observation, kind_of
 from ..values.patch import apply_patch
 from ..values.places import as_text, clock, scalars
+from .rules import weigh
 
 NAMED = 5
 Part = Literal["requires", "effects", "returns"]
@@ -93,10 +96,17 @@ def _answers(contract: Contract, tool: ToolSpec, row: Observation, before: JsonO
 
 
 def without_explained(
-    tool: ToolSpec, clauses: Sequence[JsonObject], others: Sequence[JsonObject], rows: Iterable[Observation]
+    tool: ToolSpec,
+    clauses: Sequence[JsonObject],
+    others: Sequence[JsonObject],
+    rows: Iterable[Observation],
+    let: JsonObject | None = None,
 ) -> list[JsonObject]:
-    """Return learned clauses without those that are not established, and whose refusals all others explain as well."""
-    named = [Contract.load({"requires": [each]}, where=tool.name) for each in others]
+    """Return learned clauses without those that are not established, and whose refusals all others explain as well.
+
+    `let` are the lets of the others.
+    """
+    named = [Contract.load({"let": let or {}, "requires": [each]}, where=tool.name) for each in others]
     refused, gone = [row for row in rows if row.status == "error"], set[str]()
     for clause in (each for each in clauses if each.get("evidence", {}).get("status", "established") != "established"):
         own = Contract.load({"requires": [clause]}, where=tool.name)
@@ -104,6 +114,26 @@ def without_explained(
         if hit and all(any(_fires(one, tool, row) for one in named) for row in hit):
             gone |= {clause["id"], f"{clause['id']}-rivals"}
     return [each for each in clauses if each.get("id") not in gone]
+
+
+def try_clause(
+    tool: ToolSpec, contract: Contract, kind: str, found: Sequence[tuple[str, Observation]], *, by: str
+) -> tuple[JsonObject, list[Observation]]:
+    """Return the evidence that rows give for a contract of one clause, and the lawful rows that it would refuse.
+
+    A `model` says a clause, which may be right by accident, or a `document`.
+    """
+    some = [pair for pair in found if pair[1].before is not None or not contract.state_keys]
+    runs = [(branch, row, run := open_run(contract, tool, row), run.refusal()) for branch, row in some]
+    hits = Counter(branch for branch, _, _, refusal in runs if branch and refusal)
+    most, count = max(hits.items(), key=lambda pair: (pair[1], pair[0]), default=("", 0))
+    own = [row for branch, row, _, refusal in runs if branch == most and refusal]
+    against = [row for branch, row, _, refusal in runs if not branch and refusal]
+    lawful = [bool(run.unclear) for branch, _, run, refusal in runs if not (branch or refusal)]
+    starts = len({row.question if row.before is None else digest(row.before) for row in own})
+    is_clear, named = by == "document" or 2 * sum(lawful) < len(lawful), [row.digest[:12] for row in against[:NAMED]]
+    more: JsonObject = {"lawful": lawful.count(False), "rivals": 0, "by": by, "says": most}
+    return weigh(kind, count, starts, named, is_clear=is_clear, **more), against
 
 
 def _fires(contract: Contract, tool: ToolSpec, row: Observation) -> bool:

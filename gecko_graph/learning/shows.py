@@ -92,13 +92,9 @@ def reads_of(toolkit: Toolkit, args: Mapping[str, Any], state: JsonObject) -> It
     for tool in toolkit.observing:
         needed = tool.parameters.get("required", ())
         places = tool.contract.observed if tool.contract and all(name in args for name in needed) else ()
-        if any(place[0] in partly or not _is_known(state.get(place[0])) for place in places):
+        held = ((place[0], state.get(place[0])) for place in places)
+        if any(key in partly or one is None or (isinstance(one, dict) and {} in one.values()) for key, one in held):
             yield tool, {name: args[name] for name in needed}
-
-
-def _is_known(value: Json) -> bool:
-    """Return whether something is known, and nothing of it was forgotten."""
-    return value is not None and not (isinstance(value, dict) and {} in value.values())
 
 
 def unread_before(toolkit: Toolkit, rows: Sequence[Observation]) -> list[str]:

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from ..contracts.contract import Contract
+from ..contracts.language.things import marks_of
+from ..contracts.run import part_of
 from ..errors import ContractError
 from ..models.ask import Ask, Reply, Where
 from ..models.formatting import cut
@@ -18,15 +20,16 @@ from ..models.recorded import CHARS_A_TOKEN
 from ..models.roles import WrittenContract
 from ..models.usage import count_tokens
 from ..models.view import view
-from ..state import JsonObject, RoleUsage
+from ..state import Json, JsonObject, RoleUsage
 from ..tools import Toolkit, ToolSpec
 from ..tools.descriptions import describe_tool
-from ..values.digest import digest, pack
+from ..values.digest import pack
 from ..values.observation import Observation, mask_values
+from ..values.patch import apply_patch, pointer, tokens
 from .learn import Learned
 from .miner import UNLEARNED
-from .replay import NAMED, contradicted, open_run, without_explained
-from .rules import EXCEPTIONS, PROPOSED, said, weigh
+from .replay import contradicted, open_run, try_clause, without_explained
+from .rules import EXCEPTIONS, PROPOSED, said
 
 ROUNDS, COUNTER, WRITTEN_TOKENS = 2, 10, 800
 MINED_CHARS, ROW_CHARS = 6_000, 700
@@ -77,7 +80,8 @@ def drafts_of(toolkit: Toolkit, learned: Learned) -> list[Draft]:
         pair for pair in learned.contracts.items() if {*getattr(contracts.get(pair[0]), "data", ())} <= {"observes"}
     ]
     rows = {name: sample.rows(name) for name in sample.tools()} if sample else {}
-    examples = [_show(row, None) for some in rows.values() for row in [_example(some)] if row]
+    lawful = (next((row for branch, row in some if not branch), None) for some in rows.values())
+    examples = [_show(row, None) for row in lawful if row]
     places = {place[0] for tool in toolkit.observing if tool.contract for place in tool.contract.observed}
     return [Draft(toolkit[name], rows[name], one, examples, places) for name, one in mined if name in rows]
 
@@ -145,18 +149,7 @@ class Draft:
     def _tried(self, clause: JsonObject) -> JsonObject:
         """Return a clause with its evidence. Raises ContractError."""
         contract = Contract.load({"requires": [clause]}, where=self.tool.name).fit(self.tool.parameters)
-        some = [pair for pair in self.rows if pair[1].before is not None or not contract.state_keys]
-        runs = [(branch, row, run := open_run(contract, self.tool, row), run.refusal()) for branch, row in some]
-        hits = Counter(branch for branch, _, _, refusal in runs if branch and refusal)
-        kind, count = max(hits.items(), key=lambda pair: (pair[1], pair[0]), default=("", 0))
-        own = [row for branch, row, _, refusal in runs if branch == kind and refusal]
-        against = [row for branch, row, _, refusal in runs if not branch and refusal]
-        lawful = [bool(run.unclear) for branch, _, run, refusal in runs if not (branch or refusal)]
-        starts = len({row.question if row.before is None else digest(row.before) for row in own})
-        form = kind_of_check(clause["check"])
-        more = {"lawful": lawful.count(False), "rivals": 0, "by": "model"}
-        named = [row.digest[:12] for row in against[:NAMED]]
-        evidence = weigh(form, count, starts, named, is_clear=2 * sum(lawful) < len(lawful), **more)
+        evidence, against = try_clause(self.tool, contract, kind_of_check(clause["check"]), self.rows, by="model")
         self.counter += [
             f"`{clause['check']}` refuses a call that was done: {_show(row, self.places)}" for row in against[:2]
         ]
@@ -223,18 +216,14 @@ def _documented_errors(tool: ToolSpec) -> list[str]:
     ]
 
 
-def _example(rows: Sequence[tuple[str, Observation]]) -> Observation | None:
-    return next((row for branch, row in rows if not branch), None)
-
-
 def _marked(state: JsonObject | None, places: Collection[str]) -> JsonObject | None:
     """Return a state with a mark in the place of what reads have shown and a write may have changed since."""
-    held = {place: state[place] for place in places if isinstance(state.get(place), dict)} if state else {}
-    marked = {
-        place: {key: FORGOTTEN if thing == {} else thing for key, thing in things.items()}
-        for place, things in held.items()
-    }
-    return {**state, **marked} if state else state
+    for way in [[place] for place in places] + [tokens(place) for place in marks_of(state or {})]:
+        things = part_of(state, tuple(way))
+        if state and things and isinstance(things, dict):
+            known: Json = {key: FORGOTTEN if thing == {} else thing for key, thing in things.items()}
+            state = apply_patch(state, [{"op": "replace", "path": pointer(way), "value": known}])
+    return state
 
 
 def _show(row: Observation, places: Collection[str] | None = ()) -> str:

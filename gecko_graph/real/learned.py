@@ -41,6 +41,9 @@ def teach(toolkit: Toolkit, learned: LearnedLike = None) -> Toolkit:
         toolkit = toolkit.with_contracts({**document, "contracts": filled} if contracts else document)
     tools = []
     for tool in toolkit:
+        if tool.derived and tool.contract is None and (rules := tool.derived.rules()):  # real calls decide on them
+            tool = replace(tool, contract=rules)
+            names.add(tool.name)
         if tool.name in names and tool.reads and tool.contract:
             tool.contract.withdraw()
         lessons = Lessons(place_of(tool.name, tool.parameters), is_learned=tool.name in names)

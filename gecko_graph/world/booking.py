@@ -17,21 +17,22 @@ from ..models.formatting import format_json
 from ..models.node import NodeScope
 from ..schemas.complaints import find_faults
 from ..schemas.specimens import is_identifier
-from ..state import VERSION, Call, Json, JsonObject, Outcome, Patch, Step, Violation
+from ..state import VERSION, Call, CallStatus, Json, JsonObject, Outcome, Patch, Step, Violation
 from ..tools import Toolkit
-from ..values.difference import json_equal, net_changes
+from ..values.difference import json_equal, make_patch, net_changes
 from ..values.digest import clone, digest
 from ..values.finding import atoms_of, forms_of, whole_form
 from ..values.observation import Observation, Observer, kind_of, observe_step
 from ..values.patch import apply_fitting, apply_patch, booked_patch, fold_patches, pointer, same_value, tokens
 from ..values.places import as_text, map_scalars, path_tokens, places
+from .by_document import keep_what_matters, take_effects
 from .channels import AttemptState
 from .commit import Commit, commit
 from .ladder import check_result_schema, climb
 from .model import ask_patch
 from .records import Departure, Drift, ExecutedCall, PlannedCall, Prediction
 from .rung import DECIDING, Answer, RungRequest, gate, open_contract, request_of
-from .rungs import forget, observe, observes
+from .rungs import forget, observe, observing
 from .state_rules import StateRules
 
 LOG = logging.getLogger(__name__)
@@ -98,13 +99,15 @@ def _expect(
     contract leaves open; where neither answers, the rehearsal's prediction is what was expected. What a contract makes
     up is another value under another seed.
     """
-    update = {"ladder": DECIDING, "unclear": "pass", "gate": "note"}  # what is in doubt of it was made all the same
+    contract = request.tool.contract
+    ladder = DECIDING if contract and contract.answers else (*DECIDING, "derived")
+    update = {"ladder": ladder, "unclear": "pass", "gate": "note"}  # what is in doubt of it was made all the same
     deciding = request.context.model_copy(update=update)
     outcome = yield from climb(replace(request, context=deciding))
     if outcome["rung"] == "contract":
         other = yield from climb(replace(request, context=deciding.model_copy(update={"seed": deciding.seed + 1})))
         return outcome, {path for path, *_ in _differing(outcome["result"], other["result"])}
-    if outcome["rung"] in DECIDING or prediction is None:
+    if outcome["rung"] != "none" or prediction is None or prediction["rung"] == "derived":
         return outcome, None
     status, result, rung, patch = prediction["status"], prediction["result"], prediction["rung"], prediction["patch"]
     return {"status": status, "result": result, "patch": patch, "rung": rung, "simulated": True, "passed": []}, None
@@ -124,7 +127,9 @@ def booked(
     if lessons and entry.get("by") != "person" and "undecided" not in outcome:
         checks = _tried_rules(request, outcome)
         tried = {"confirmed": checks} if outcome["status"] == "error" else {"refuted": [*refuted, *checks]}
-        lessons.note(entry["call"], outcome, rules=_rules_of(planned), drift=entry["drift"], **tried)
+        warned = (planned, planned["predicted"]) if planned else ()
+        rules = list(dict.fromkeys(each for one in warned for each in one.get("may_refuse", ())))
+        lessons.note(entry["call"], outcome, rules=rules, drift=entry["drift"], **tried)
         lessons.settle(request.tool.contract, may_refuse=not request.tool.reads)
     return outcome, departure
 
@@ -137,21 +142,24 @@ def _tried_rules(request: RungRequest, outcome: Outcome) -> list[str]:
     run.refusal()
     kind = kind_of(outcome["result"], args)
     is_tried = outcome["status"] == "ok"
-    tried = (each for each in run.warned if is_tried or (kind and kind_of(each["error"], args).endswith(kind)))
-    return [str(each["evidence"]["check"]) for each in tried]
+    alike = (each for each in run.warned if kind and kind_of(each["error"], args).endswith(kind))
+    told = [each for each in run.warned if each["evidence"].get("by") == "document"]  # none says by which words
+    return list(dict.fromkeys(str(each["evidence"]["check"]) for each in (run.warned if is_tried else [*alike, *told])))
 
 
 def _book(
     request: RungRequest, entry: ExecutedCall, planned: PlannedCall | None, scope: NodeScope, toolkit: Toolkit
 ) -> Generator[list[AnyAsk], list[Reply], tuple[Outcome, Departure | None]]:
-    made = replace(request, made=Answer("ok" if entry["status"] == "ok" else "error", entry.get("result"), []))
+    word: CallStatus = "ok" if entry["status"] == "ok" else "error"
+    made, is_ok = replace(request, made=Answer(word, entry.get("result"), [])), word == "ok"
     expected, made_up = yield from _expect(made, planned["predicted"] if planned else None)  # type: ignore[misc]
-    decided = expected["rung"] in DECIDING
-    if expected["rung"] == "none":  # nothing was expected
-        expected = {**expected, "status": "ok" if entry["status"] == "ok" else "error", "result": entry.get("result")}
+    decided, is_learned = expected["rung"] in DECIDING, any("evidence" in one for one in expected.get("violations", ()))
+    effects, is_told = None if decided else take_effects(made), expected["rung"] == "derived" or is_learned
+    if is_told or expected["rung"] == "none":  # nothing was expected; of what no person wrote only whether it is done
+        word = expected["status"] if is_told else word
+        expected = {**expected, "status": word, "patch": [], "result": entry.get("result")}
     real = real_values(entry["call"], expected["result"], entry.get("result"), made_up=made_up or ())
     patch = with_real_values(expected["patch"] or [], expected["result"], real)
-    is_ok = entry["status"] == "ok"
     outcome: Outcome = {
         "status": "ok" if is_ok else "error",
         "result": entry.get("result"),
@@ -165,7 +173,7 @@ def _book(
     unforeseeable = real if made_up is None else {path: each for path, each in real.items() if path in made_up}
     entry["drift"] = find_drift(entry["call"], expected, outcome, unforeseeable, request.tool.result)
     is_foreseen = planned is not None and expected["status"] == "ok" and not entry["drift"]
-    if is_ok and not (decided or is_foreseen or request.tool.reads) and scope.has_model("state_updater"):
+    if is_ok and not (decided or effects or is_foreseen or request.tool.reads) and scope.has_model("state_updater"):
         answered = yield from ask_patch(request, {**outcome, "patch": None})  # type: ignore[misc]
         if answered["status"] == "ok":
             outcome["patch"] = answered["patch"]
@@ -173,7 +181,7 @@ def _book(
     if outcome["patch"] and (not decided or request.tool.has_learned_answers):
         outcome["supposed"] = True
     if is_ok:
-        entry["drift"] += _see(request, outcome, toolkit, decided=decided)
+        entry["drift"] += _see(request, outcome, toolkit, None if decided else effects or ())
     done = commit(request, outcome)
     if "refused" in done.outcome and apply_fitting(request.state, outcome["patch"] or []) is request.state:
         outcome["patch"] = []  # it conflicts; else it is booked, whatever condition it breaks: it really happened
@@ -198,22 +206,20 @@ def withdraw_refuted(request: RungRequest, entry: ExecutedCall) -> list[str]:
     return checks
 
 
-def _rules_of(planned: PlannedCall | None) -> list[str]:
-    """Return the rules for which a call might have been refused."""
-    if planned is None:
-        return []
-    return list(dict.fromkeys([*planned.get("may_refuse", ()), *planned["predicted"].get("may_refuse", ())]))
+def _see(request: RungRequest, outcome: Outcome, toolkit: Toolkit, effects: Sequence[JsonObject] | None) -> list[Drift]:
+    """Note in the outcome what is known of the state since a call, or no longer known; return what it contradicts.
 
-
-def _see(request: RungRequest, outcome: Outcome, toolkit: Toolkit, *, decided: bool) -> list[Drift]:
-    """Note in the outcome what is known of the state since a call, or no longer known; return what it contradicts."""
-    if request.tool.reads and observes(request):
+    `effects` are the states after a write as `take_effects` has them, none if its change is not known; None if it is.
+    """
+    if (contract := observing(request)) and (request.tool.reads or contract.is_derived):
         outcome |= observe(request, outcome["result"])  # type: ignore[typeddict-item]
-        return _changed(request, [], outcome.get("observed", []))
-    if not (decided or request.tool.reads or outcome["patch"]):
-        forgotten = forget(request, toolkit)
-        outcome |= {"observed": forgotten} if forgotten else {}
-    return []
+        found = _changed(request, [], outcome.get("observed", []))
+        return keep_what_matters(request, found) if contract.is_derived else found
+    if effects is None or request.tool.reads or outcome["patch"]:
+        return []
+    if seen := make_patch(request.state, effects[1] if effects else forget(request, toolkit), by_members=True):
+        outcome["observed"] = seen
+    return keep_what_matters(request, state_drift(*effects)) if effects else []
 
 
 def _changed(request: RungRequest, expected: Patch, real: Patch) -> list[Drift]:

@@ -1,28 +1,43 @@
-"""The rung `derived`: what follows from a document alone answers a simulated call, and refuses no real one."""
+"""The rung `derived`: what follows from a document alone answers a simulated call, and refuses no real one.
+
+Of a real call it foresees whether it is done and what becomes of the members that were sent; those that the service
+fills are no prediction. What a real call shows of a thing is known from then on.
+"""
 
 from __future__ import annotations
 
-from ..contracts.run import ContractRun
-from ..errors import EvaluationFailed
-from ..state import RUNTIME, Outcome, Patch
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..contracts.run import ContractAnswer, ContractRun
+from ..errors import EvaluationFailed, PatchConflict
+from ..state import RUNTIME, Json, JsonObject, Outcome, Patch
 from ..values.difference import make_patch
+from ..values.digest import clone
+from ..values.patch import apply_patch, find, pointer, tokens
+from ..values.places import scalars, scalars_of
+from .records import Drift
 from .rung import DECIDING, Answer, Pass, RungRequest, RungResult, open_contract, standing
-from .shown import find_partly_known, note_shown
+from .shown import close_read, find_partly_known, note_shown
 
 ASSUMING = ("create", "upsert", "remove", "remove all", "update one", "remove one")
 """Kinds of calls for which a thing counts as there of which nothing is known."""
 
+_TIME = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?")
+
 
 def derived_rung(request: RungRequest) -> RungResult:
     """Return what follows from the document alone, with its blanks; pass if nothing has shown what that needs."""
-    derived = request.tool.derived
+    derived, made = request.tool.derived, request.made
     if derived is None:
         return Pass("nothing was derived of the tool")
     has_model = request.has_simulator and "model" in request.context.ladder
-    if derived.kind == "action" and has_model:
-        return Pass("a model knows more of what it does")
+    if derived.kind == "action" and (has_model or made):
+        return Pass("a model, or the service itself, knows more of what it does")
     run = open_contract(request, derived.contract)
-    if derived.kind in ASSUMING or (derived.kind in ("update", "replace") and not has_model):
+    is_assumed = derived.kind in ASSUMING or (derived.kind in ("update", "replace") and not has_model)
+    if made.status == "ok" if made else is_assumed:
         run.assume()
     if not request.has_simulator:
         run.trust(tuple)  # no model has made up a part of the state
@@ -33,13 +48,16 @@ def derived_rung(request: RungRequest) -> RungResult:
 
 
 def _answer(request: RungRequest, run: ContractRun) -> RungResult:
-    refusal = run.refusal()
+    rules = request.tool.contract
+    refusal = run.refusal(without=rules.refuted if rules else ())
     if refusal is not None:
         return Answer("error", refusal.error, [], more=standing(run, refusal))
     answer = None if run.unclear else run.answer_known()
     if answer is None or answer.holes:
         why = [*run.unclear, *(answer.holes.values() if answer else ())]
         return Pass(f"what was derived does not tell: {'; '.join(why)}")
+    if rules and (filled := rules.data.get("evidence", {}).get("filled")):
+        answer = _fill(answer, filled)
     more = standing(run, answer)
     found = find_partly_known(request.state, run.found)
     patch = answer.patch
@@ -49,6 +67,79 @@ def _answer(request: RungRequest, run: ContractRun) -> RungResult:
     if known:
         more["observed"] = known
     return Answer("ok", answer.result, [one for one in patch if one not in known], more=more)
+
+
+def place_of(path: str) -> str:
+    """Return the place of a JSON Pointer in a result, the same for all items of a list."""
+    return "/".join("*" if token.isdecimal() else token for token in path.split("/"))
+
+
+def _fill(answer: ContractAnswer, filled: Mapping[str, JsonObject]) -> ContractAnswer:
+    """Return an answer with what real calls have shown the service to fill: it only looks real, and stays a blank.
+
+    What counts up does so in the state, too; what the service changes by itself is in doubt.
+    """
+    result, patch, blanks = clone([answer.result, answer.patch, dict(answer.blanks)])
+    for at, old in [*scalars(result)]:
+        path, one = pointer(at), filled.get(place_of(pointer(at)))
+        if one and (path in blanks or one["by"] != "value"):
+            counts = one["by"] == "counts" and type(old) is int
+            new = one["value"] if path in blanks else old + 1 if counts else old
+            for each in (
+                find(result, [*map(str, at[:-1])]),
+                *((each.get("value") for each in patch) if counts else ()),
+            ):
+                if isinstance(each, dict):
+                    each[str(at[-1])] = new
+            blanks[path] = "the service fills it"
+    return answer._replace(result=result, patch=patch, blanks=blanks)
+
+
+def take_effects(request: RungRequest) -> tuple[JsonObject, JsonObject] | None:
+    """Return the states after a call that was really done: by its document, and as its result shows it.
+
+    A new thing has its real key, and is not said to have nothing below it. None if no document tells.
+    """
+    derived, made = request.tool.derived, request.made
+    shows = derived.data["evidence"] if derived and derived.kind != "action" else {}
+    if derived is None or "depth" not in shows or made is None or made.status == "error" or request.tool.reads:
+        return None
+    is_new = derived.kind == "create"
+    try:
+        key = {"id": find(made.result, shows["key"])} if is_new and "key" in shows else {}
+        run = open_contract(request, derived.contract).assume(**key)
+        answer = run.answer_known()
+        patch = answer.patch if answer else []
+        place = next((one["path"] for one in patch if len(tokens(one["path"])) == shows["depth"]), "")
+        if is_new and not key and tokens(place)[-1:] not in [[str(each)] for each in scalars_of(request.call["args"])]:
+            return None  # its key was made up
+        patch = [one for one in patch if not is_new or f"{place}/".startswith(f"{one['path']}/")]
+        state = note_shown(request.state, patch, find_partly_known(request.state, run.found))
+        thing: Any = find(made.result, shows["thing"]) if "thing" in shows and place else None
+        if not isinstance(thing, dict):
+            return state, state
+        known: Any = find(state, tokens(place))
+        seen: Patch = [{"op": "replace", "path": place, "value": {**known, **thing}}]
+        return state, close_read(apply_patch(state, seen), seen)
+    except (EvaluationFailed, PatchConflict):
+        return None
+
+
+def keep_what_matters(request: RungRequest, found: Sequence[Drift]) -> list[Drift]:
+    """Return drift without what the service fills or changes: of things that are gone, and of values that were sent."""
+    if not (found := [one for one in found if not one["path"].startswith(f"/{RUNTIME}/")]):
+        return []
+    depth = request.tool.derived.data["evidence"].get("depth") if request.tool.derived else None
+    calls = [request.call, *(step["call"] for step in request.steps)]
+    sent = {repr(each) for call in calls for each in scalars_of(call["args"])}
+    gone = [one for one in found if one["real"] is None and len(tokens(one["path"])) == depth]
+    other = (one for one in found if one["real"] is not None and not is_time(one["predicted"], one["real"]))
+    return [*gone, *(one for one in other if not sent.isdisjoint(map(repr, scalars_of(one["predicted"]))))]
+
+
+def is_time(*values: Json) -> bool:
+    """Return whether all values are times."""
+    return all(isinstance(each, str) and _TIME.fullmatch(each) for each in values)
 
 
 def with_opened(request: RungRequest, outcome: Outcome) -> Outcome:

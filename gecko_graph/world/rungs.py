@@ -28,7 +28,7 @@ from ..tools.real import as_answer, as_json, run_real
 from ..tools.spec import ToolSpec
 from ..values.difference import json_equal, make_patch
 from ..values.digest import check_json, clone, pack, unpack
-from ..values.patch import apply_patch, overlap, tokens
+from ..values.patch import apply_patch, overlap, pointer, tokens
 from .filled import NO_RESULT, fill_really
 from .rung import (
     Answer,
@@ -247,12 +247,8 @@ def _anchor(value: Json, place: Sequence[str]) -> tuple[int, list[Json]]:
     return len(place), [value]
 
 
-def observes(request: RungRequest) -> bool:
-    """Return whether the tool's contract says what a real result shows of the task state."""
-    return _observing(request) is not None
-
-
-def _observing(request: RungRequest) -> Contract | None:
+def observing(request: RungRequest) -> Contract | None:
+    """Return the contract that says what a real result shows: the tool's own, else the derived one."""
     tool = request.tool
     if tool.contract is not None and "observes" in tool.contract.data:
         return tool.contract
@@ -262,7 +258,7 @@ def _observing(request: RungRequest) -> Contract | None:
 def observe(request: RungRequest, result: Json) -> JsonObject:
     """Return marks of a real result: what it shows of the state that is not in it yet, or why that is not known."""
     try:
-        run = open_contract(request, _observing(request))
+        run = open_contract(request, observing(request))
         patch = run.observe(result)
         found = {**find_partly_known(request.state, run.found), **run.shown(result)}
         after = close_read(note_shown(request.state, patch, found), patch)
@@ -272,17 +268,17 @@ def observe(request: RungRequest, result: Json) -> JsonObject:
     return {"observed": seen} if seen else {}
 
 
-def forget(request: RungRequest, toolkit: Toolkit) -> Patch:
-    """Return the removal of what only reads have shown: a write whose change nobody knows may have changed it.
+def forget(request: RungRequest, toolkit: Toolkit) -> JsonObject:
+    """Return the state without what only reads have shown: a write whose change nobody knows may have changed it.
 
     A thing read by its key stays, without what it holds: it is not said to be gone. A collection does not: what was not
     in it may be there now, so it is as unknown as before it was read, and not empty.
     """
-    ops = (one for step in request.steps for one in step.get("outcome", {}).get("observed", ()))
-    seen = [(tokens(one["path"]), one["value"]) for one in ops if "value" in one]
-    seen = [(path, value) for path, value in seen if path[:1] != [RUNTIME]]
+    done = ((step["call"]["name"], step.get("outcome", {}).get("observed", ())) for step in request.steps)
+    ops = [(name, tokens(one["path"]), one["value"]) for name, seen in done for one in seen if "value" in one]
+    seen = [(path, value) for _, path, value in ops if path[:1] != [RUNTIME]]
     if not seen:
-        return []
+        return request.state
     kept, given = clone(request.state), request.before
     whole = {place for tool in toolkit.observing if tool.contract for place in tool.contract.observed_whole}
     for path, value in (each for one in seen for each in _things(*one, whole)):
@@ -295,7 +291,10 @@ def forget(request: RungRequest, toolkit: Toolkit) -> Patch:
             holder |= left
         elif not holder and path[1:]:
             kept.pop(path[0], None)
-    return make_patch(request.state, forget_shown(kept), by_members=True)
+    # by the paths of a document it is known what is a collection
+    told = {tool.name for tool in toolkit if tool.derived} - {tool.name for tool in toolkit.observing}
+    things = (path for name, path, value in ops if name in told and isinstance(value, dict) and path[0] != RUNTIME)
+    return forget_shown(kept, [pointer(path[: -1 if path[1:] else None]) for path in things])
 
 
 def _things(
@@ -323,7 +322,7 @@ def mark(request: RungRequest, real: Answer, *, stale: bool | None) -> Answer:
     """
     beside: JsonObject = {"media": real.more["media"]} if "media" in real.more else {}
     more: JsonObject = {}
-    if real.status == "ok" and observes(request):
+    if real.status == "ok" and observing(request):
         more = observe(request, real.result)
         if "unclear" not in more:
             hides = _hides(request, more.get("observed", []))

@@ -6,7 +6,7 @@ known, and of the parts that are listed there also that they hold nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from ..contracts.language.things import OPEN, look, marks_of
@@ -67,10 +67,10 @@ def find_partly_known(state: JsonObject, found: Mapping[Place, JsonObject | None
     return left
 
 
-def forget_shown(state: JsonObject) -> JsonObject:
-    """Return a state of which no part is known any more: of its collections only what they still hold."""
+def forget_shown(state: JsonObject, more: Iterable[str] = ()) -> JsonObject:
+    """Return a state of which no part is known any more: of its collections, and `more`, only what they still hold."""
     marks = part_of(state, (RUNTIME, SHOWN))
-    known = marks if isinstance(marks, dict) else {}
+    known = [*(marks if isinstance(marks, dict) else ()), *more]
     return _with_marks(state, {key: [] for key in known if _at(state, tuple(tokens(key))) is not None})
 
 

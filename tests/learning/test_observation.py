@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 
 import pytest
@@ -79,17 +78,6 @@ def test_openai_messages_are_read_with_the_reads_before(is_flat):
     assert second.shown == [{"name": "find", "args": {"item": "pen"}, "result": {"left": 2}}]
     assert other.tool == "fly"  # counted where it is learned from: none of these tools
     assert sum(bad.counts.values()) == 1
-
-
-def test_recorded_calls_carry_their_states(tmp_path):
-    (one,) = rows(1)
-    call = {"name": one.tool, "args": one.args}
-    step = {"call": call, "result": one.result, "raised": None, "patch": one.change}
-    file = tmp_path / "calls.jsonl.gz"
-    with gzip.open(file, "wt", encoding="utf-8") as target:
-        target.write(json.dumps({"initial_state": one.before, "turns": [[step]]}) + "\n")
-    (read,) = read_file(file, BadRows())
-    assert (read.before, read.after, read.status) == (one.before, one.after, one.status)
 
 
 @pytest.mark.parametrize("status", ["ok", "error"])

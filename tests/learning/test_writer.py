@@ -186,6 +186,10 @@ def test_the_writer_sees_what_was_forgotten_a_call_of_each_tool_and_all_function
     draft.rows = [("", Observation("extend", {"loan_id": "L1"}, "ok", {}, {"loans": {"L1": {}}, "cart": {}}))]
     assert '"L1": "not known any more"' in (shown := draft.ask(0).variables["state"])
     assert '"cart": {}' in shown
+    before = {"jobs": {"j": {}}, "x": {}, "runtime_state": {"shown": {"/jobs": []}}}  # by the paths of a document
+    draft.rows = [("", Observation("extend", {"loan_id": "L1"}, "ok", {}, before))]
+    assert '"j": "not known any more"' in (shown := draft.ask(0).variables["state"])
+    assert '"x": {}' in shown
     prompt = Prompts().render("contract_writer", variables)
     told = FUNCTIONS.keys() - build(lambda *_: []).keys()  # without those that only derived contracts need
     assert [name for name in told if not re.search(rf"\b{name}\b", prompt.user)] == []

@@ -1,0 +1,83 @@
+"""What real calls make of contracts that follow from a document alone: rules promoted or withdrawn, blanks filled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+from ..contracts.contract import Contract
+from ..errors import EvaluationFailed
+from ..state import Json, JsonObject
+from ..tools import ToolSpec
+from ..values.difference import json_equal
+from ..values.observation import Observation
+from ..values.patch import pointer
+from ..values.places import scalars, scalars_of
+from ..world.by_document import is_time, place_of
+from .replay import NAMED, open_run, try_clause, without_explained
+from .rules import PROPOSED
+
+Found = Sequence[tuple[str, Observation]]
+
+
+def with_derived(tool: ToolSpec, mined: JsonObject, found: Found, unknown: list[str]) -> tuple[JsonObject, list[str]]:
+    """Return what was mined of a tool, and what is unknown, with what its rows say of what its document tells.
+
+    Its requirements are rules, as far as rows tell of them; members that are as they were `sent`, or not, and what the
+    service has `filled` are its evidence.
+    """
+    if tool.derived is None or (tool.contract and {"requires", "effects", "returns"} & tool.contract.data.keys()):
+        return mined, unknown
+    known, let, rules = tool.derived.rules(), tool.derived.data.get("let", {}), list[JsonObject]()
+    for clause in known.data["requires"] if known else ():
+        says = {key: each for key, each in clause.items() if key != "evidence"}
+        contract = Contract.load({"let": let, "requires": [says]}, where=tool.name)
+        evidence, _ = try_clause(tool, contract, clause["evidence"]["kind"], found, by="document")
+        rules += [{**says, "evidence": evidence}] if evidence["for"] or evidence["against"] else []
+    sure = [{**each, "evidence": {}} for each in rules if each["evidence"]["status"] == "established"]
+    rest = without_explained(tool, mined.get("requires", []), sure, [row for _, row in found], let)
+    told = tuple(f" a known reason: {each['evidence']['says']}" for each in rules if not each["evidence"]["against"])
+    left = [line for line in unknown if not (told and line.endswith(told))]
+    evidence = {**mined.get("evidence", {}), "unknown": left, **_compare(tool, found)}
+    return {**mined, **({"let": let} if rules else {}), "requires": [*rules, *rest], "evidence": evidence}, left
+
+
+def _compare(tool: ToolSpec, found: Found) -> JsonObject:
+    """Return what lawful rows show of the members that were `sent`, and, by places, of those that are `filled`."""
+    right, wrong, filled = 0, dict[str, list[str]](), dict[str, JsonObject]()
+    for (place, how), seen in _seen(tool, found).items():
+        if how == "sent" and tool.derived and "thing" in tool.derived.data["evidence"]:
+            odd = [row for old, new, row in seen if not json_equal(old, new)]
+            right += len(seen) - len(odd)
+            wrong |= {place: odd[:NAMED]} if odd else {}
+        if len(seen) >= PROPOSED and (made := _explain([pair for *pair, _ in seen], how == "blank")):
+            filled[place] = {**made, "for": len(seen)}
+    sent: JsonObject = {"sent": {"for": right, "against": wrong}} if right or wrong else {}
+    return {**sent, **({"filled": filled} if filled else {})}
+
+
+def _seen(tool: ToolSpec, found: Found) -> dict[tuple[str, str], list[tuple[Json, Json, str]]]:
+    """Return what the document has at places of results, what came there, and the row: by `sent`, `blank`, `held`."""
+    values = dict[tuple[str, str], list[tuple[Json, Json, str]]]()
+    for row in (row for branch, row in found if not branch and row.before is not None and tool.derived):
+        with suppress(EvaluationFailed):
+            answer = open_run(tool.derived.contract, tool, row).assume().answer_known()  # type: ignore[union-attr]
+            real, given = {pointer(at): new for at, new in scalars(row.result)}, {*map(repr, scalars_of(row.args))}
+            for path, old in ((pointer(at), old) for at, old in scalars(answer and answer.result)):
+                how = "blank" if answer and path in answer.blanks else "sent" if repr(old) in given else "held"
+                is_told = "*" not in (place := place_of(path)) and tool.derived.kind != "create"  # type: ignore[union-attr]
+                if path in real and (is_told or how != "held"):
+                    values.setdefault((place, how), []).append((old, real[path], row.digest[:12]))
+    return values
+
+
+def _explain(seen: Sequence[Sequence[Json]], is_blank: bool) -> JsonObject | None:
+    """Return how a service fills a member, by what was expected and what came: alike, by counting, by changing it."""
+    reals, moved = [new for _, new in seen], [new for old, new in seen if not json_equal(old, new)]
+    if is_blank:
+        is_alike = moved and (is_time(*reals) or all(json_equal(reals[0], each) for each in reals))
+        return {"by": "value", "value": max(reals, key=str)} if is_alike else None
+    if all(type(new) is int and type(old) is int and new == old + 1 for old, new in seen):
+        return {"by": "counts", "value": min(reals, key=str)}
+    is_moving = 2 * len(moved) >= len(seen) and not is_time(*reals)
+    return {"by": "changes", "value": moved[-1]} if is_moving else None
