@@ -1,7 +1,6 @@
 """What the model takes part in: single questions of each role, rehearsals, conversations, forward execution, data.
 
 A flow is a function of `Turn`; it returns what it came to, and raises only where something of ours is wrong.
-Decision models (`ChatDecisionModel`) have their place here: one more flow in `FLOWS`.
 """
 
 from __future__ import annotations
@@ -14,10 +13,12 @@ from typing import Any, TypeAlias
 
 from langchain_core.language_models import BaseChatModel
 
-from gecko_graph import GeckoContext, Models, Scenario, Tool, Toolkit, create_gecko, create_toolgate
+from gecko_graph import ChatDecisionModel, GeckoContext, Models, Scenario, Tool, Toolkit, create_gecko, create_toolgate
 from gecko_graph.conversation.graph import create_conversation
 from gecko_graph.models.answer import answer
 from gecko_graph.models.ask import Ask, Where
+from gecko_graph.models.decisions import READ
+from gecko_graph.models.decisions import ROLES as DECIDED
 from gecko_graph.models.prompts import variables_of
 from gecko_graph.models.roles import REPLIES
 from gecko_graph.state import ROLES, JsonObject
@@ -85,7 +86,7 @@ class Turn:
         url: The server's address.
         models: The model in all roles, listened to.
         chat: The model by itself.
-        agent: The same where it is the agent under test, whose replies are noted as well.
+        agent: The same where it is the agent under test or a decision model, whose replies are noted as well.
         name: Which of the flow's cases it is.
     """
 
@@ -107,6 +108,17 @@ def ask_role(turn: Turn) -> JsonObject:
     ids = ("item-1",) if role == "judge" else ()
     asks = [Ask(role, variables, reply, Where(), ids=ids) for reply in REPLIES[role]]
     return {"end": ", ".join("read" if each.value else "a reason" for each in answer(asks, models))}
+
+
+def decide(turn: Turn) -> JsonObject:
+    """Ask a role that judges, of a decision model made of the model: by its logprobs, or by samples without them."""
+    role, _, by = turn.name.partition(" ")
+    chat = turn.agent.bind(logprobs=None, top_logprobs=None) if by else turn.agent
+    models = turn.models.replace(**dict.fromkeys(DECIDED, ChatDecisionModel(chat, samples=3)))
+    variables, ids = {name: VALUES.get(name, TASK) for name in variables_of(role)}, ("item-1", "item-2")
+    asks = [Ask(role, variables, reply, Where(), ids=ids) for reply in REPLIES[role] if reply in READ]
+    ends = ["a reason" if each.failure else each.value.model_dump_json(include=["p"]) for each in answer(asks, models)]
+    return {"end": ", ".join(ends)}
 
 
 def rehearse(turn: Turn) -> JsonObject:
@@ -184,6 +196,8 @@ def probe(turn: Turn) -> JsonObject:
 
 FLOWS: Mapping[str, tuple[Flow, tuple[str, ...]]] = {
     "question": (ask_role, tuple(role for role in ROLES if REPLIES[role])),
+    "text": (ask_role, ("simulator", "judge", "bootstrapper", "dialogue_planner")),
+    "decision": (decide, ("risk", "risk by samples", "judge")),
     "rehearsal": (rehearse, (
         "model plans", "model plans and judges, no state", "script plans", "script plans, separate", "model judges",
         "model plans, prompt too long",

@@ -14,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
 from time import perf_counter
+from typing import Any
 
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
@@ -31,6 +32,14 @@ from ..real_model.schemas import KEYWORDS, try_keyword
 
 MOST_QUESTIONS, MOST_S = 40, 300
 """Of a case: no knobs allow more questions, and no case may take longer."""
+
+
+class Unguided(ChatOpenAI):
+    """The same of a server without constrained decoding: the schema is in the prompt."""
+
+    def with_structured_output(self, *_: Any, **__: Any) -> Any:
+        """Raise: there is none."""
+        raise NotImplementedError
 
 
 class RealModel(Suite):
@@ -83,7 +92,7 @@ class RealModel(Suite):
             url = self.url
         name, seed = case.data
         tokens, temperature = self.options.own.tokens, 0.8 if seed else 0.0
-        chat = ChatOpenAI(
+        chat = (Unguided if case.group == "text" else ChatOpenAI)(
             model="smollm2-135m", base_url=url, api_key=SecretStr("none"), timeout=300, max_retries=0,
             temperature=temperature, seed=self.options.seed + seed, max_completion_tokens=tokens,
         )  # fmt: skip

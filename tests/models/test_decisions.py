@@ -213,13 +213,17 @@ class Sampled(RecordedModel):
         return AIMessage(self.replies.pop(0), usage_metadata={"input_tokens": 3, "output_tokens": 1, "total_tokens": 4})
 
 
+UNDECIDED = ("maybe", "There is no item of that name.", "I have yes and no for you to choose from")
+
+
 def test_a_chat_model_is_sampled():
     model = ChatDecisionModel(
-        Sampled(replies=["Yes.", "no", "**yes**", "<think>no, no</think> yes", "maybe"]), samples=5
+        Sampled(replies=["Yes.", "No, it is not.", "**yes**", "<think>no, no</think> The answer is yes.", *UNDECIDED]),
+        samples=7,
     )
     made = model.invoke(YES_OR_NO)
     assert made.nouls["q"].noul == 0.75
-    assert made.usage["input_tokens"] == 15
+    assert made.usage["input_tokens"] == 21
     other = Sampled(replies=["perhaps", "who knows"])
     assert (
         ChatDecisionModel(other, samples=2).invoke({"state": "a", "questions": {"q": Noul(instructions="?")}}).answers
@@ -252,8 +256,13 @@ def token(text, p, *others):
     [
         ([token("Yes", -0.1, ("Yes", -0.1), (" no", -2.4))], 0.909),
         ([token("No", -0.05, ("No", -0.05), ("yes", -3.0), (" Yes", -4.0))], 0.066),
-        ([token("<think>", 0.0), token("\n", 0.0), token("no", 0.0)], 0.0),
-        ([token("The", -0.1, ("Yes", -3.0))], None),
+        ([token("<think>", 0.0), token("no", 0.0), token("</think>", 0.0), token("\n", 0.0), token("no", 0.0)], 0.0),
+        ([token("<think>", 0.0), token("\n", 0.0), token("no", 0.0)], None),
+        ([token("yes", -0.1)], 0.905),
+        ([token("yes", -0.1, ("yes", -0.1), ("The", -5.0))], 0.993),
+        ([token("The", -1.2, ("The", -1.2), ("Yes", -4.0), ("No", -4.1), ("I", -5.0))], 0.525),
+        ([token("The", -1.2, ("The", -1.2), ("Yes", -4.0), ("I", -4.1))], 0.525),
+        ([token("There", -0.01, ("There", -0.01), ("Yes", -7.0)), token(" is", 0.0), token(" no", 0.0)], None),
         ([], None),
         (None, None),
     ],
