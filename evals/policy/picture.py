@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
 
-WIDTH, SIDE, GAP, TOP, LEFT = 980, 180, 50, 96, 52
+WIDTH, SIDE, GAP, TOP, LEFT = 980, 180, 50, 112, 52
 STYLE = """
 text { font: 12px system-ui, sans-serif; fill: #24292f } .head { font-weight: 600 } .small { font-size: 11px }
 .axis { stroke: #8c959f; fill: none } .grid { stroke: #8c959f; stroke-opacity: .3; fill: none }
@@ -18,7 +18,7 @@ circle.alone { fill: #bc4c00 } circle.evidence { fill: #0969da } .asked { stroke
 .alone { stroke: #f0883e } .evidence { stroke: #58a6ff }
 circle.alone { fill: #f0883e } circle.evidence { fill: #58a6ff } }
 """
-KINDS = {"alone": "the call alone", "evidence": "with evidence: contracts first"}
+KINDS = {"alone": "the call alone", "evidence": "contracts first"}
 LINES = {"": "refused", "asked": "refused, or a person is asked"}
 
 Share = Callable[[str, float, tuple[float, float], str, str], float]
@@ -45,12 +45,11 @@ def _legend(bands: Sequence[tuple[float, float]]) -> Iterator[str]:
     yield _text(LEFT, 18, "Wrong writes that are not made, by right writes that a person is asked about", "head")
     for row, (kind, name) in enumerate(KINDS.items()):
         for column, (style, how) in enumerate(LINES.items()):
-            x, y = LEFT + column * 300, 38 + row * 18
+            x, y = LEFT + column * 240, 38 + row * 18
             yield f'<path class="{kind} {style}" d="M{x} {y - 4}h28"/>'
             yield _text(x + 36, y, f"{name}: {how}")
     told = ", ".join(f"{low:g} to {high:g}" for low, high in bands)
-    yield _text(LEFT + 620, 38, "points, left to right: the bands", "small")
-    yield _text(LEFT + 620, 56, told, "small")
+    yield _text(LEFT, 74, f"A point is a band, from left to right: {told}.", "small")
 
 
 def _panel(
