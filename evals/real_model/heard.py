@@ -60,7 +60,9 @@ class Heard:
                 return reply
 
     def note(self, role: str, said: Any, ask: Ask | None = None) -> None:
-        """Note a reply, or the error in its place; `ask` where an object was asked for."""
+        """Note a reply, or the error in its place; `ask` where an object was asked for. A script's is none."""
+        if isinstance(said, AIMessage) and not said.response_metadata:
+            return
         row: JsonObject = {"case": self._case, "role": role, "reply": None, "ids": []}
         row |= {"reply": ask.reply.__name__, "ids": [*ask.ids]} if ask else {}
         row |= as_row(said) if isinstance(said, AIMessage) else {"error": f"{type(said).__name__}: {said}"[:300]}
