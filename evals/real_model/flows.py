@@ -17,7 +17,6 @@ from gecko_graph import ChatDecisionModel, GeckoContext, Models, Scenario, Tool,
 from gecko_graph.conversation.graph import create_conversation
 from gecko_graph.models.answer import answer
 from gecko_graph.models.ask import Ask, Where
-from gecko_graph.models.decisions import READ
 from gecko_graph.models.decisions import ROLES as DECIDED
 from gecko_graph.models.prompts import variables_of
 from gecko_graph.models.roles import REPLIES
@@ -101,24 +100,20 @@ Flow: TypeAlias = Callable[[Turn], JsonObject]
 """Returns `end`, and where there is something to count `lost` (rows) or `false_done` (said done, and is not)."""
 
 
-def ask_role(turn: Turn) -> JsonObject:
+def ask_role(turn: Turn, *, models: Models | None = None, ids: tuple[str, ...] = ()) -> JsonObject:
     """Ask a role by itself, for each class that it may reply with."""
-    models, role = turn.models, next(each for each in ROLES if each == turn.name.split()[0])
+    role = next(each for each in ROLES if each == turn.name.split()[0])
     variables = {name: VALUES.get(name, TASK) for name in variables_of(role)}
-    ids = ("item-1",) if role == "judge" else ()
+    ids = ids or (("item-1",) if role == "judge" else ())
     asks = [Ask(role, variables, reply, Where(), ids=ids) for reply in REPLIES[role]]
-    return {"end": ", ".join("read" if each.value else "a reason" for each in answer(asks, models))}
+    return {"end": ", ".join("read" if each.value else "a reason" for each in answer(asks, models or turn.models))}
 
 
 def decide(turn: Turn) -> JsonObject:
     """Ask a role that judges, of a decision model made of the model: by its logprobs, or by samples without them."""
-    role, _, by = turn.name.partition(" ")
-    chat = turn.agent.bind(logprobs=None, top_logprobs=None) if by else turn.agent
+    chat = turn.agent.bind(logprobs=None, top_logprobs=None) if "by samples" in turn.name else turn.agent
     models = turn.models.replace(**dict.fromkeys(DECIDED, ChatDecisionModel(chat, samples=3)))
-    variables, ids = {name: VALUES.get(name, TASK) for name in variables_of(role)}, ("item-1", "item-2")
-    asks = [Ask(role, variables, reply, Where(), ids=ids) for reply in REPLIES[role] if reply in READ]
-    ends = ["a reason" if each.failure else each.value.model_dump_json(include=["p"]) for each in answer(asks, models)]
-    return {"end": ", ".join(ends)}
+    return ask_role(turn, models=models, ids=("item-1", "item-2"))
 
 
 def rehearse(turn: Turn) -> JsonObject:
