@@ -1,4 +1,4 @@
-"""review: asks a person about the plan, in the shape of LangChain's HumanInTheLoopMiddleware; risk: judges it before."""
+"""review: asks a person about the plan, as LangChain's HumanInTheLoopMiddleware does; risk: judges it before that."""
 
 from __future__ import annotations
 

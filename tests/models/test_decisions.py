@@ -23,14 +23,12 @@ FORMS = [
     ("claim_judge", roles.ClaimReply, ()),
     ("reranker", roles.Ranking, ("pay", "refund")),
     ("risk", roles.RiskReply, ()),
-    ("label_judge", roles.LabelReply, ()),
-    ("label_judge", roles.PairReply, ()),
+    ("label_judge", roles.LabelReply, ("first", "second")),
 ]
 
 
 def ask(role, reply, ids=(), band=(0.2, 0.8)):
     shown = {name: f"the {name}" for name in variables_of(role)}
-    shown |= {"label": "", "first": "one", "second": "two"} if reply is roles.PairReply else {}
     return Ask(role, shown, reply, Where(), ids=ids, band=band)
 
 
@@ -80,24 +78,15 @@ def test_the_band_divides_yes_unsure_and_no(p, holds):
     risk = reply_of(model, *FORMS[4]).value
     assert (risk.risky, risk.unsure) == (holds is not False, holds is None)
     label = reply_of(model, *FORMS[5]).value
-    assert (label.intended, label.unsure) == (holds is not False, holds is None)
-    words = {True: "BOTH_CORRECT", False: "BOTH_WRONG"}
-    pair = reply_of(model, *FORMS[6]).value
-    assert pair.unsure == (holds is None)
-    assert pair.verdict == words.get(holds, pair.verdict)
+    assert [(each.status == "success", each.unsure) for each in label.items] == [(bool(holds), holds is None)] * 2
 
 
-def test_of_several_answers_a_no_outweighs_what_is_unsure():
-    label = reply_of(Decider(say=[0.9, 0.5, 0.1]), *FORMS[5]).value
-    assert (label.appropriate, label.consistent, label.intended, label.unsure, label.p) == (
-        True,
-        True,
-        False,
-        False,
-        0.1,
-    )
-    pair = reply_of(Decider(say=[0.9, 0.1]), *FORMS[6]).value
-    assert (pair.verdict, pair.unsure) == ("SECOND_WRONG", False)
+def test_of_several_candidates_each_is_judged():
+    label = reply_of(Decider(say=[0.9, 0.1]), *FORMS[5]).value
+    assert [(each.id, each.status, each.p) for each in label.items] == [
+        ("first", "success", 0.9),
+        ("second", "failed", 0.1),
+    ]
 
 
 @pytest.mark.parametrize("say", [RuntimeError("overloaded"), ValueError("no"), TimeoutError()])
