@@ -176,9 +176,7 @@ def test_an_item_within_the_band_is_unsure_shown_and_not_tried_again(p, word, st
     assert (verdict["status"], len(made["attempts"])) == (word, attempts)
     (item,) = verdict["items"]
     assert (item["status"], item.get("p"), item["by"]) == (status, p, "model")
-    assert bool(verdict.get("unsure")) == (status == "unsure")
-    if p == 0.6:
-        assert verdict["unsure"] == ["the letter is filed: p 0.60"]
+    assert item["reason"] == {0.6: "p 0.60", None: "the decision model did not answer", 0.1: "p 0.10"}.get(p, "")
     assert made["usage"]["judge"]["calls"] == attempts
 
 
