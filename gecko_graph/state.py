@@ -170,7 +170,7 @@ class JudgedItem(TypedDict):
     id: str
     description: str
     status: ItemStatus | Literal["unsure"]
-    """`unsure`: a decision model's probability lies within the band, or it has given none."""
+    """`unsure`: a decision model's probability is within the band, or it has given none; the user decides."""
     reason: str
     by: Literal["rule", "model", "nobody"]
     p: NotRequired[float]
@@ -247,8 +247,6 @@ class Verdict(TypedDict):
     """The judge's feedback, also where it accepts; after a failure the next attempt's planner is shown it."""
     unclear: NotRequired[list[str]]
     """Conditions that could not be evaluated, and arguments that may not fit, each with its call."""
-    unsure: NotRequired[list[str]]
-    """Items on which the judge is unsure, each with its probability: the user decides, it is not retried."""
     unsimulated: NotRequired[list[str]]
     """Writes of which nothing says what they change, or whose simulator gave no usable answer, each with the reason."""
     undocumented: NotRequired[list[str]]

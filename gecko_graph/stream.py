@@ -27,12 +27,6 @@ _STEPPING = ("arguments", "validator", "state_updater")
 """Nodes of an attempt that write new `steps`; `begin` repeats those of the turn's real calls."""
 
 
-class AttemptedStep(Step):
-    """A step, with the number of its attempt; 0 for a real call, and where there are no attempts."""
-
-    attempt: int
-
-
 class Question(TypedDict):
     """What a run waits for: `Command(resume={id: answer})` goes on with it."""
 
@@ -46,7 +40,8 @@ class Rehearsing(StreamTransformer):
     """The streams of what is rehearsed, simulated and really called, wherever in the run's graphs.
 
     - `attempts`: an attempt begins, as the event `gecko.attempt`.
-    - `steps`: an `AttemptedStep` when it is over, as the record keeps it: refused, answered and committed, or real.
+    - `steps`: a `Step` when it is over, as the record keeps it: refused, answered and committed, or real; with the
+      number of its `attempt`, 0 for a real call and where there are no attempts.
     - `changes`: what a step has changed, or why its change was refused, as the event `gecko.change`; of a real call
       also its `drift`.
     - `verdicts`: an attempt was judged, as the event `gecko.verdict`.

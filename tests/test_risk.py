@@ -13,7 +13,17 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from evals.reality.killing import Fate, Killed, KillingSaver
-from gecko_graph import GeckoContext, GeckoError, ModelError, Models, Tool, Toolkit, create_gecko, create_gecko_agent
+from gecko_graph import (
+    GeckoContext,
+    GeckoError,
+    ModelError,
+    Models,
+    Tool,
+    Toolkit,
+    create_conversation,
+    create_gecko,
+    create_gecko_agent,
+)
 from gecko_graph.scenario import Scenario
 from gecko_graph.scenario.cases.result import run_case
 from gecko_graph.testing import recorded, scripted
@@ -272,6 +282,47 @@ def test_an_unsure_claim_is_kept_beside_the_case_and_not_asked_again(tmp_path):
 
 
 # killed anywhere
+
+
+def killed_at_each_write(open_, given, read):
+    """Kill the process at each of its writes and go on in another one, which asks nothing that a checkpoint holds."""
+    fate, kept = Fate(), 0
+    open_(whole := Decider(say=0.5), KillingSaver(fate)).invoke(given, thread())
+    for number in range(1, fate.count + 1):
+        saver = KillingSaver(Fate(number, after=True))
+        with contextlib.suppress(Killed):
+            open_(Decider(say=0.5), saver).invoke(given, thread())
+        saver.fate.kill_at = 0
+        other = open_(again := Decider(say=0.5), saver)
+        is_judged = read(other.get_state(thread()).values) is not None
+        assert read(other.invoke(None if [*saver.list(thread())] else given, thread())) == 0.5
+        assert len(again.asked) <= (0 if is_judged else len(whole.asked)), number
+        kept += is_judged
+    assert 0 < kept < fate.count
+
+
+def test_rehearsal_killed_at_each_write():
+    def open_(judge, saver):
+        models = Models(planner=recorded(planner=[PLAN] * 2), judge=judge)
+        context = GeckoContext(max_retries=0)
+        return create_gecko(Desk().toolkit(), model=models, context=context, checkpointer=saver)
+
+    def read(values):
+        judged = values.get("attempts") or (values.get("rehearsal") or {}).get("attempts") or [{}]
+        return judged[0].get("verdict", {}).get("items", [{}])[0].get("p")
+
+    killed_at_each_write(open_, TASK | {"checklist": ["it is filed"]}, read)
+
+
+def test_conversation_killed_at_each_write():
+    def open_(judge, saver):
+        models = Models(claim_judge=judge)
+        return create_conversation(scripted({"say": VAGUE}), scenario=scenario(OFF), model=models, checkpointer=saver)
+
+    def read(values):
+        return (values.get("score") or {}).get("claims", [{}])[0].get("p")
+
+    killed_at_each_write(open_, {}, read)
 
 
 @pytest.mark.parametrize("after", [True, False])

@@ -34,6 +34,7 @@ from gecko_graph.world.provenance import trace_with
 from gecko_graph.world.undo import UndoFinder
 
 from ..harness.figures import Record, Table
+from .picture import draw
 
 ERRORS = (0.05, 0.1, 0.2, 0.3)
 """How often the fake errs at a threshold of one half."""
@@ -114,15 +115,23 @@ def word_of(p: float, band: tuple[float, float]) -> str:
     return "asked" if band[0] <= p <= band[1] else "stopped" if p > band[1] else "made"
 
 
-def curve(talks: Sequence[Record], is_failed: Mapping[str, bool]) -> Iterator[Table]:
+def writes_of(talks: Sequence[Record], is_failed: Mapping[str, bool]) -> dict[str, list[JsonObject]]:
+    """Return the writes that the curve is drawn over: all right ones, and the wrong ones of failed conversations."""
+    made = [(write, is_failed[one.id]) for one in talks for write in one.values["writes"]]
+    return {
+        "wrong": [write for write, failed in made if write["right"] is False and failed],
+        "right": [write for write, _ in made if write["right"]],
+    }
+
+
+def picture(writes: Mapping[str, Sequence[JsonObject]]) -> str:
+    """Return the curve as SVG."""
+    return draw(lambda which, *more: _share(writes[which], *more), ERRORS, BANDS)
+
+
+def curve(writes: Mapping[str, Sequence[JsonObject]]) -> Iterator[Table]:
     """Yield the gate's curve, and what the model was shown."""
-    writes = [
-        (write, one.id)
-        for one in talks
-        for write in one.values["writes"]
-        if write["right"] or (write["right"] is False and is_failed[one.id])
-    ]
-    wrong, right = ([write for write, _ in writes if write["right"] is word] for word in (False, True))
+    wrong, right = writes["wrong"], writes["right"]
     heads = [f"{kind}: {word}" for kind in ("wrong", "right") for word in ("stopped", "asked", "made")]
     table = Table(
         f"The gate's curve: {len(wrong)} wrong and {len(right)} right writes, shares of {DRAWS} draws each",
@@ -144,7 +153,7 @@ def curve(talks: Sequence[Record], is_failed: Mapping[str, bool]) -> Iterator[Ta
                     *cells,
                 )
     yield table
-    seen = [write["risk"] for write, _ in writes if "shown" in write["risk"]]
+    seen = [write["risk"] for write in (*wrong, *right) if "shown" in write["risk"]]
     shown = Table("What the risk model is shown, of a sample", ["", "writes"])
     for key in EVIDENCE:
         shown.add(key, f"{sum(bool(each['shown'][key]) for each in seen)} of {len(seen)}")

@@ -1,7 +1,6 @@
 """What the model takes part in: single questions of each role, rehearsals, conversations, forward execution, data.
 
 A flow is a function of `Turn`; it returns what it came to, and raises only where something of ours is wrong.
-Decision models (`ChatDecisionModel`) have their place here: one more flow in `FLOWS`.
 """
 
 from __future__ import annotations
@@ -14,10 +13,11 @@ from typing import Any, TypeAlias
 
 from langchain_core.language_models import BaseChatModel
 
-from gecko_graph import GeckoContext, Models, Scenario, Tool, Toolkit, create_gecko, create_toolgate
+from gecko_graph import ChatDecisionModel, GeckoContext, Models, Scenario, Tool, Toolkit, create_gecko, create_toolgate
 from gecko_graph.conversation.graph import create_conversation
 from gecko_graph.models.answer import answer
 from gecko_graph.models.ask import Ask, Where
+from gecko_graph.models.decisions import ROLES as DECIDED
 from gecko_graph.models.prompts import variables_of
 from gecko_graph.models.roles import REPLIES
 from gecko_graph.state import ROLES, JsonObject
@@ -85,7 +85,7 @@ class Turn:
         url: The server's address.
         models: The model in all roles, listened to.
         chat: The model by itself.
-        agent: The same where it is the agent under test, whose replies are noted as well.
+        agent: The same where it is the agent under test or a decision model, whose replies are noted as well.
         name: Which of the flow's cases it is.
     """
 
@@ -100,13 +100,20 @@ Flow: TypeAlias = Callable[[Turn], JsonObject]
 """Returns `end`, and where there is something to count `lost` (rows) or `false_done` (said done, and is not)."""
 
 
-def ask_role(turn: Turn) -> JsonObject:
+def ask_role(turn: Turn, *, models: Models | None = None, ids: tuple[str, ...] = ()) -> JsonObject:
     """Ask a role by itself, for each class that it may reply with."""
-    models, role = turn.models, next(each for each in ROLES if each == turn.name.split()[0])
+    role = next(each for each in ROLES if each == turn.name.split()[0])
     variables = {name: VALUES.get(name, TASK) for name in variables_of(role)}
-    ids = ("item-1",) if role == "judge" else ()
+    ids = ids or (("item-1",) if role == "judge" else ())
     asks = [Ask(role, variables, reply, Where(), ids=ids) for reply in REPLIES[role]]
-    return {"end": ", ".join("read" if each.value else "a reason" for each in answer(asks, models))}
+    return {"end": ", ".join("read" if each.value else "a reason" for each in answer(asks, models or turn.models))}
+
+
+def decide(turn: Turn) -> JsonObject:
+    """Ask a role that judges, of a decision model made of the model: by its logprobs, or by samples without them."""
+    chat = turn.agent.bind(logprobs=None, top_logprobs=None) if "by samples" in turn.name else turn.agent
+    models = turn.models.replace(**dict.fromkeys(DECIDED, ChatDecisionModel(chat, samples=3)))
+    return ask_role(turn, models=models, ids=("item-1", "item-2"))
 
 
 def rehearse(turn: Turn) -> JsonObject:
@@ -184,6 +191,8 @@ def probe(turn: Turn) -> JsonObject:
 
 FLOWS: Mapping[str, tuple[Flow, tuple[str, ...]]] = {
     "question": (ask_role, tuple(role for role in ROLES if REPLIES[role])),
+    "text": (ask_role, ("simulator", "judge", "bootstrapper", "dialogue_planner")),
+    "decision": (decide, ("risk", "risk by samples", "judge")),
     "rehearsal": (rehearse, (
         "model plans", "model plans and judges, no state", "script plans", "script plans, separate", "model judges",
         "model plans, prompt too long",

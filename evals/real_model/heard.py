@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from threading import Lock
 from typing import Any
 
@@ -29,6 +29,8 @@ KINDS = {
     r"nested|stored": "cannot be stored",
 }
 """A reason of the reader, as a pattern, to the kind of oddity."""
+MOST_LOGPROBS = 12
+"""Tokens of a reply whose logprobs are kept."""
 
 
 class Heard:
@@ -46,7 +48,8 @@ class Heard:
         call = next(dialogue)
         while True:
             said = yield call
-            self.note(ask.role, said, ask if isinstance(ask, Ask) else None)
+            if not isinstance(call.messages, Mapping):  # a decision model's: an `Ear` hears what it is made of
+                self.note(ask.role, said, ask if isinstance(ask, Ask) else None)
             try:
                 call = dialogue.send(said)
             except StopIteration as done:
@@ -57,7 +60,9 @@ class Heard:
                 return reply
 
     def note(self, role: str, said: Any, ask: Ask | None = None) -> None:
-        """Note a reply, or the error in its place; `ask` where an object was asked for."""
+        """Note a reply, or the error in its place; `ask` where an object was asked for. A script's is none."""
+        if isinstance(said, AIMessage) and not said.response_metadata:
+            return
         row: JsonObject = {"case": self._case, "role": role, "reply": None, "ids": []}
         row |= {"reply": ask.reply.__name__, "ids": [*ask.ids]} if ask else {}
         row |= as_row(said) if isinstance(said, AIMessage) else {"error": f"{type(said).__name__}: {said}"[:300]}
@@ -70,15 +75,16 @@ class Heard:
 
 
 class Ear(BaseCallbackHandler):
-    """Notes the replies of a model that no `Models` asks: the agent under test."""
+    """Notes the replies of a model that no `Models` asks: the agent under test, or one that decides."""
 
     def __init__(self, heard: Heard) -> None:
         self._heard = heard
 
-    def on_llm_end(self, response: LLMResult, **kwargs: Any) -> None:
-        """Note the message."""
+    def on_llm_end(self, response: LLMResult, *, tags: Sequence[str] | None = None, **kwargs: Any) -> None:
+        """Note the message, by the role of whose question it is a part; a planner's without one."""
+        role = next((tag.removeprefix("gecko:") for tag in tags or () if tag.startswith("gecko:")), "planner")
         for made in response.generations[0][:1]:
-            self._heard.note("planner", getattr(made, "message", made.text))
+            self._heard.note(role, getattr(made, "message", made.text))
 
 
 def as_row(said: AIMessage) -> JsonObject:
@@ -90,13 +96,25 @@ def as_row(said: AIMessage) -> JsonObject:
         "invalid_tool_calls": [{**call} for call in said.invalid_tool_calls],
         "finish": said.response_metadata.get("finish_reason"),
         "tokens": [usage.get("input_tokens", 0), usage.get("output_tokens", 0)],
+        **({"logprobs": _shorten(logprobs)} if (logprobs := said.response_metadata.get("logprobs")) else {}),
     }
+
+
+def _shorten(logprobs: JsonObject) -> JsonObject:
+    """Return the logprobs of the first tokens, with the likeliest in their place."""
+
+    def bare(each: JsonObject) -> JsonObject:
+        return {"token": each["token"], "logprob": round(each["logprob"], 4)}
+
+    first = logprobs["content"][:MOST_LOGPROBS]
+    return {"content": [{**bare(each), "top_logprobs": [*map(bare, each["top_logprobs"])]} for each in first]}
 
 
 def as_message(row: JsonObject) -> AIMessage:
     """Return the message of a row."""
     calls = {key: row[key] for key in ("tool_calls", "invalid_tool_calls")}
-    return AIMessage(row["content"], response_metadata={"finish_reason": row["finish"]}, **calls)
+    told = {"finish_reason": row["finish"], "logprobs": row.get("logprobs")}
+    return AIMessage(row["content"], response_metadata=told, **calls)
 
 
 def find_kind(row: JsonObject) -> str:

@@ -55,12 +55,16 @@ DEFS = {"x": {"type": "integer"}, "tree": {"type": "object", "properties": {"of"
 
 
 def try_keyword(name: str, chat: BaseChatModel) -> JsonObject:
-    """Ask for a value that breaks the schema, with the schema bound; return what came of it."""
+    """Ask for a value that breaks a keyword's schema, with the schema bound; return what came of it."""
     schema, wrong = KEYWORDS[name]
     whole = {"type": "object", "properties": {"v": schema}, "required": ["v"], "additionalProperties": False}
-    whole |= {"$defs": DEFS} if "$ref" in name else {}
+    return try_schema(whole | ({"$defs": DEFS} if "$ref" in name else {}), {"v": wrong}, chat)
+
+
+def try_schema(whole: JsonObject, wrong: JsonObject, chat: BaseChatModel) -> JsonObject:
+    """Ask for an object that breaks the schema, with the schema bound; return what came of it."""
     form = {"type": "json_schema", "json_schema": {"name": "value", "schema": whole}}
-    text = f"Reply with this JSON and nothing else: {json.dumps({'v': wrong})}"
+    text = f"Reply with this JSON and nothing else: {json.dumps(wrong)}"
     try:
         said = chat.bind(response_format=form, temperature=0, max_tokens=40).invoke(text)
     except Exception as error:  # noqa: BLE001 - the boundary to the server

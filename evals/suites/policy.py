@@ -27,11 +27,11 @@ from ..policy.gate import (
     read_violations,
     truth_of,
 )
-from ..policy.risk import RiskGate, curve
+from ..policy.risk import RiskGate, curve, picture, writes_of
 
 CONVERSATIONS, DATABASE, TOOLS = "tau_airline_gpt4o.jsonl.gz", "tau_airline_db.json.gz", "tau_tools.json"
 RECORDED, TRUTH, BY_HAND = "conversations", "ground truth", "by hand"
-WANTED = 0.95
+WANTED, PICTURE = 0.95, "gate.svg"
 
 BREACHES: Mapping[tuple[int, str], str] = {
     (10, "cancellable"): "economy, uninsured, booked two weeks ago",
@@ -74,7 +74,11 @@ class Policy(Suite):
             metavar="FILE",
             help="other conversations with these tools, as JSON lines: messages, with a ground truth or without",
         )
-        parser.add_argument("--risk", action="store_true", help="the curve of a risk model that knows the truth mostly")
+        parser.add_argument(
+            "--risk",
+            action="store_true",
+            help=f"the curve of a risk model that knows the truth mostly, also drawn: {PICTURE}",
+        )
 
     def __init__(self, options: Options) -> None:
         super().__init__(options)
@@ -132,7 +136,9 @@ class Policy(Suite):
             for table in of(some)
         ]
         if self.options.own.risk:
-            tables += curve(talks, {one.id: is_solved(one) is False for one in talks})
+            writes = writes_of(talks, {one.id: is_solved(one) is False for one in talks})
+            tables += curve(writes)
+            (self.options.out / PICTURE).write_text(picture(writes), encoding="utf-8")
         seen = self.options.own.conversations is None
         return Summary(tables, list(expected(talks, truths, made, seen=seen)), list(_notes(talks, truths, made)))
 

@@ -14,23 +14,33 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
 from time import perf_counter
+from typing import Any
 
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
 from gecko_graph import Models
+from gecko_graph.models.reply import schema_of
 from gecko_graph.state import JsonObject
 
 from ..harness.figures import Case, Record, Table
 from ..harness.options import Options
 from ..harness.suite import Expectation, Suite, Summary, by_group
 from ..real_model.flows import FLOWS, Turn
-from ..real_model.heard import Ear, Heard, count_kinds
+from ..real_model.heard import CLASSES, Ear, Heard, count_kinds
 from ..real_model.place import install, serving
-from ..real_model.schemas import KEYWORDS, try_keyword
+from ..real_model.schemas import KEYWORDS, try_keyword, try_schema
 
 MOST_QUESTIONS, MOST_S = 40, 300
 """Of a case: no knobs allow more questions, and no case may take longer."""
+
+
+class Unguided(ChatOpenAI):
+    """The same of a server without constrained decoding: the schema is in the prompt."""
+
+    def with_structured_output(self, *_: Any, **__: Any) -> Any:
+        """Raise: there is none."""
+        raise NotImplementedError
 
 
 class RealModel(Suite):
@@ -71,11 +81,11 @@ class RealModel(Suite):
         return self._stack.enter_context(serving(python, log=self.options.out / "server.log"))
 
     def cases(self) -> Iterator[Case]:
-        """Yield each flow's cases, as often as asked for (the server keeps the last prompt), then the keywords."""
+        """Yield each flow's cases, as often as asked for (the server keeps the last prompt), then keywords, replies."""
         for group, (_, names) in FLOWS.items():
             for name, seed in product(names, range(self.options.own.repeats)):
                 yield Case(f"{group}: {name} #{seed}", (name, seed), group=group)
-        yield from (Case(f"schema: {name}", (name, 0), group="schema") for name in KEYWORDS)
+        yield from (Case(f"schema: {name}", (name, 0), group="schema") for name in (*KEYWORDS, *CLASSES))
 
     def run_case(self, case: Case) -> JsonObject:
         """Run a flow's case, or try a keyword."""
@@ -83,12 +93,12 @@ class RealModel(Suite):
             url = self.url
         name, seed = case.data
         tokens, temperature = self.options.own.tokens, 0.8 if seed else 0.0
-        chat = ChatOpenAI(
+        chat = (Unguided if case.group == "text" else ChatOpenAI)(
             model="smollm2-135m", base_url=url, api_key=SecretStr("none"), timeout=300, max_retries=0,
             temperature=temperature, seed=self.options.seed + seed, max_completion_tokens=tokens,
         )  # fmt: skip
         if case.group == "schema":
-            return try_keyword(name, chat)
+            return try_schema(schema_of(CLASSES[name]), {}, chat) if name in CLASSES else try_keyword(name, chat)
         heard, began = Heard(case.id), perf_counter()
         agent = chat.model_copy(update={"callbacks": [Ear(heard)]})
         found = FLOWS[case.group][0](Turn(url, Models(chat).listening(heard.listen), chat, agent, name))
@@ -145,12 +155,14 @@ def _by_role(flows: Sequence[Record]) -> Table:
 
 
 def _by_keyword(tried: Sequence[Record]) -> Table:
-    table = Table("Constrained decoding by keyword, asked for a value that breaks it", ["what it does", "keywords"])
-    ends: dict[str, list[str]] = {}
+    heads = ["what it does", "keywords", "our replies"]
+    table = Table("Constrained decoding, asked for a value that breaks the schema", heads)
+    ends: dict[str, tuple[list[str], list[str]]] = {}
     for record in tried:
-        ends.setdefault(record.values["end"], []).append(record.id.removeprefix("schema: "))
+        name = record.id.removeprefix("schema: ")
+        ends.setdefault(record.values["end"], ([], []))[name in CLASSES].append(name)
     for end, names in ends.items():
-        table.add(end, ", ".join(names))
+        table.add(end, *(", ".join(some) for some in names))
     return table
 
 

@@ -46,8 +46,7 @@ from .answer import answer, close
 from .channels import AgentChannels, AgentOutput, AgentRecord, AgentState, calls_left, last_entry
 from .execute import call_tool, resolve_doubt, sync
 from .rehearse import find_missing, observe_reads, open_turn, recover, rehearse_node
-from .review import review
-from .risk import risk
+from .review import review, risk
 
 
 def create_gecko_agent(  # noqa: PLR0913 - every one is a choice of its own, by keyword

@@ -1,4 +1,4 @@
-"""review: asks a person about the plan, in the shape of LangChain's HumanInTheLoopMiddleware."""
+"""review: asks a person about the plan, as LangChain's HumanInTheLoopMiddleware does; risk: judges it before that."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from ..real.description import describe_calls
 from ..real.home import Home
 from ..real.policy import ReviewPolicy
 from ..real.preview import add_undo, apply_prediction, fence, finish_preview, predict, preview_digest, tell_tool
+from ..real.risk import judge_risks
 from ..state import VERSION, Call, Json, Patch, Step
 from ..tools import Toolkit
 from ..values.difference import json_equal
@@ -40,6 +41,20 @@ RESTS = ("bindings", "expects", "ambiguous", "made_up")
 Updates: TypeAlias = Generator[Sequence[AnyAsk], list[Reply], dict[str, Any]]
 AnswerCall: TypeAlias = Callable[..., Generator[Sequence[AnyAsk], list[Reply], Step]]
 """From a task state, the scope, a call, and the state `before` the plan's `steps`, the call's simulated step."""
+
+
+def risk(state: AgentState, scope: NodeScope, *, policy: ReviewPolicy, toolkit: Toolkit) -> Updates:
+    """Judge the calls that a person would be asked about; a verdict holds for the turn: no resume asks again."""
+    preview, now, known = state["preview"], state["task_state"], state.get("risks") or {}
+    assert preview is not None
+    more: Any = {"origins": state["rehearsal"].get("origins", {}), "done": state["steps"], "known": known}
+    found = yield from judge_risks(preview, now, state["messages"], scope.context, **more)
+    calls: list[Any] = [
+        {**each, "risk": found[each["call"]["id"]]} if each["call"]["id"] in found else each
+        for each in preview["calls"]
+    ]
+    risks = {**known, **{each["key"]: each for each in found.values()}}
+    return {"preview": finish_preview(calls, now, toolkit=toolkit, policy=policy), "risks": risks}
 
 
 def review(

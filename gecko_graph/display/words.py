@@ -45,7 +45,6 @@ _ESCAPES = re.compile(
     re.DOTALL,
 )
 MARKS = {
-    "unsure": ("unsure item", ""),
     "unclear": ("point", " could not be checked"),
     "unsimulated": ("write", " that nothing simulates"),
     "undocumented": ("undocumented answer", ""),

@@ -96,11 +96,10 @@ def build_preview(
 
     `undos` and `risks` are what takes calls back, and their risks, as found before, by their ids.
     """
-    calls = [plan_call(step, toolkit) for step in steps if step["call"]["name"] in toolkit]
-    for each in (each for each in calls if each["call"]["id"] in undos):
-        each["undo"] = undos[each["call"]["id"]]
-    for each in (each for each in calls if each["call"]["id"] in risks):
-        each["risk"] = risks[each["call"]["id"]]
+    calls: list[Any] = [plan_call(step, toolkit) for step in steps if step["call"]["name"] in toolkit]
+    for each in calls:
+        found = {"undo": undos.get(each["call"]["id"]), "risk": risks.get(each["call"]["id"])}
+        each |= {key: value for key, value in found.items() if value}
     return finish_preview(calls, state, toolkit=toolkit, policy=policy) if calls else None
 
 

@@ -59,17 +59,18 @@ class Reviewer(NamedTuple):
         undo = {each["call"]["id"]: each["undo"] for each in preview["calls"] if "undo" in each}
         if not preview.get("unjudged"):
             return {**NOTHING, "undo": undo}
-        more: Any = {"conversation": recall_calls(messages), "state": before}
-        more = {"origins": trace_with(self.claimed.toolkit, steps, **more).origins}
-        more["known"] = {each["key"]: each for each in known.values()}
-        risks = judge_risks(preview, before, messages, self.context, **more)
+        traced = trace_with(self.claimed.toolkit, steps, conversation=recall_calls(messages), state=before)
+        judged = {each["key"]: each for each in known.values()}
+        asked = judge_risks(preview, before, messages, self.context, origins=traced.origins, known=judged)
+        usage: JsonObject = {}
 
-        def book(update: Any, _: Any, accounts: Accounts) -> JsonObject:
-            return {"risks": update, "usage": accounts.usage}
+        def book(update: Any, _: Any, accounts: Accounts) -> Any:
+            usage.update(accounts.usage)
+            return update
 
         models: Any = {"models": self.models, "book": book, "config": get_config()}
-        judged = await run_node(lambda *_: risks, None, SCOPE, driver, **models)
-        return {"undo": undo, "usage": {}, **(judged if "usage" in judged else {"risks": judged})}
+        risks = await run_node(lambda *_: asked, None, SCOPE, driver, **models)
+        return {"undo": undo, "risks": risks, "usage": usage}
 
     async def review(
         self, state: Any, calls: Sequence[ToolCall], fork: Callable[[], World], driver: Driver

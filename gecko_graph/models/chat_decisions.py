@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from langchain_core.decisions import BaseDecisionModel, ClassifierResponse, NoulAnswer
 from langchain_core.messages import HumanMessage, SystemMessage
 from pydantic import Field
 
@@ -15,20 +16,18 @@ from .answer import AT_ONCE, AWAITED, Driver, finish
 from .client import bind_within, find_model, without_cache
 from .failure import is_refusal, name_of
 
-try:
-    from langchain_core.decisions import BaseDecisionModel, ClassifierResponse, NoulAnswer
-except ImportError:
-    raise ModelError("decision models need langchain-core 1.8 or later: pip install -U langchain-core") from None
-
 ASKED = "Answer the question about what you are shown with one word, yes or no, and nothing else."
-_WORD = re.compile(r"(?<![a-z])(?:yes|no)(?![a-z])")
+_WORD = re.compile(r"^(yes|no)\b|\b(yes|no)$")
+"""Where a reply says it; within it `no` is mostly another word."""
+LEAST = 0.01
+"""How likely yes and no together must be where a reply begins with another word."""
 
 
 class ChatDecisionModel(BaseDecisionModel):
     """Answers `Noul` questions by a chat model that is asked yes or no.
 
-    The probability is that of yes beside no among the logprobs of the first such token, where the provider gives them;
-    else the share of yes among `samples` replies, which needs a temperature over 0. Without a usable reply there is no
+    The probability is that of yes beside no among the logprobs of the first token, where the provider gives them; else
+    the share of yes among `samples` replies, which needs a temperature over 0. Without a usable reply there is no
     answer.
 
     Args:
@@ -92,12 +91,20 @@ class ChatDecisionModel(BaseDecisionModel):
 
 
 def read_logprobs(metadata: Mapping[str, Any]) -> float | None:
-    """Return the probability of yes beside no at the first token that is one of both; None without logprobs."""
-    for token in (metadata.get("logprobs") or {}).get("content") or ():
-        if _said(token["token"]) in ("yes", "no"):
-            seen = {each["token"]: each["logprob"] for each in [token, *(token.get("top_logprobs") or ())]}
-            p = {word: sum(math.exp(seen[each]) for each in seen if _said(each) == word) for word in ("yes", "no")}
-            return p["yes"] / total if (total := sum(p.values())) else None
+    """Return the probability of yes beside no at the first token behind thoughts and marks; None where it is unknown.
+
+    A word that is not listed is at most as likely as the least likely one that is.
+    """
+    tokens = (metadata.get("logprobs") or {}).get("content") or ()
+    thoughts = [at for at, each in enumerate(tokens, 1) if "</think>" in each["token"]]
+    for token in (each for each in tokens[thoughts[-1] if thoughts else 0 :] if _said(each["token"])):
+        listed = [token, *(token.get("top_logprobs") or ())]
+        seen = {each["token"]: math.exp(each["logprob"]) for each in listed}
+        yes, no = (sum(seen[each] for each in seen if _said(each) == word) for word in ("yes", "no"))
+        if yes + no < LEAST:
+            break
+        unlisted = max(0.0, min(*seen.values(), 1 - sum(seen.values())))
+        return (yes or unlisted) / ((yes or unlisted) + (no or unlisted))
     return None
 
 

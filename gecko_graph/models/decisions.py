@@ -33,19 +33,15 @@ class Answered(NamedTuple):
         return {"p": self.p, "unsure": self.holds is None, "reason": reason, **fields}
 
 
-def _weakest(answers: Sequence[Answered]) -> Answered:
-    """Return the answer to whether all hold."""
-    return min(answers, key=lambda one: ([False, None, True].index(one.holds), one.p or 0.0))
+def _judge(pairs: Sequence[tuple[str, Answered]], all_: Sequence[Answered]) -> dict[str, Any]:
+    items = [one.said(id=id_, status="success" if one.holds else "failed") for id_, one in pairs]
+    return {"items": items, "stopping_was_right": all_[-1].holds is True}
 
 
-LABEL_PARTS = ("appropriate", "consistent", "intended")
-PAIR_WORDS = {(True, True): "BOTH_CORRECT", (True, False): "SECOND_WRONG", (False, True): "FIRST_WRONG"}
 MISFIT = "it does not fit its description, the task or the other arguments"
 READ: Mapping[type[BaseModel], Callable[[Sequence[tuple[str, Answered]], Sequence[Answered]], dict[str, Any]]] = {
-    roles.Judgement: lambda pairs, all_: {
-        "items": [one.said(id=id_, status="success" if one.holds else "failed") for id_, one in pairs],
-        "stopping_was_right": all_[-1].holds is True,
-    },
+    roles.Judgement: _judge,
+    roles.LabelReply: _judge,
     roles.SemanticVerdict: lambda pairs, all_: {
         "problems": [one.said(argument=id_, problem=MISFIT) for id_, one in pairs if not one.holds]
     },
@@ -58,13 +54,6 @@ READ: Mapping[type[BaseModel], Callable[[Sequence[tuple[str, Answered]], Sequenc
     },
     roles.ClaimReply: lambda pairs, all_: all_[0].said(met=all_[0].holds is True),
     roles.RiskReply: lambda pairs, all_: all_[0].said(risky=all_[0].holds is not False),
-    roles.LabelReply: lambda pairs, all_: _weakest(all_).said(
-        **{name: one.holds is not False for name, one in zip(LABEL_PARTS, all_, strict=True)}
-    ),
-    roles.PairReply: lambda pairs, all_: all_[0].said(
-        verdict=PAIR_WORDS.get((all_[0].holds is True, all_[1].holds is True), "BOTH_WRONG"),
-        unsure=any(one.holds is None for one in all_),
-    ),
 }
 """How a reply is read from the answers to the questions of the ask's ids, and to all, of which those come first."""
 ROLES = tuple(role for role, replies in roles.REPLIES.items() if not READ.keys().isdisjoint(replies))

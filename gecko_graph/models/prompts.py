@@ -95,7 +95,7 @@ REQUIRED: Mapping[Role, frozenset[str]] = {
     "claim_judge": frozenset({"claim", "answer"}),
     "contract_writer": frozenset({"tool", "errors", "counter"}),
     "risk": frozenset({"task", "call", "effect"}),
-    "label_judge": frozenset({"tools", "conversation", "label", "first", "second"}),
+    "label_judge": frozenset({"tools", "conversation", "candidates"}),
     "sample_writer": frozenset({"task", "missing"}),
     "variant_writer": frozenset({"tools", "conversation", "right", "wrong", "constraint"}),
     "tool_writer": frozenset({"context", "demand", "taken", "faults"}),

@@ -25,6 +25,8 @@ _STRING = r'"(?:[^"\\]++|\\.?+)*+"?+'  # an unclosed one goes to the end: each c
 _OPENING = re.compile(r"[{\[]")
 _TOKEN = re.compile(rf"{_STRING}|[{{}}\[\]]", re.DOTALL)
 _COMMA = re.compile(rf"{_STRING}|,(?=\s*+[}}\]])", re.DOTALL)
+_QUOTE = re.compile(r"<([a-z_]++-[0-9a-f]{8})>.*?(?:</\1>|\Z)", re.DOTALL)
+"""What a prompt fences as data (`prompts.fence`): a small model repeats it, and it is no answer."""
 _JSON_LIKE = re.compile(r"""\{\s*+(?:["'}]|\w++\s*+:)|\[\s*+["'{\[\]]""")
 
 
@@ -42,7 +44,9 @@ class Unreadable(ValueError):
 
 
 def find_json(text: str) -> list[Json]:
-    """Return the JSON values in a text: all of it, else those between prose, thoughts left out; never a part of one.
+    """Return the JSON values in a text: all of it, else those in its prose, without thoughts and what a prompt fenced.
+
+    Never a part of one.
 
     Raises:
         Unreadable: Empty, huge, cut off in the middle of a value, or without any JSON.
@@ -62,7 +66,8 @@ def find_json(text: str) -> list[Json]:
         raise Unreadable(f"the reply holds {len(spans)} JSON values: give one")
     values: list[Json] = []
     problem = Unreadable("the reply holds no JSON object", kind="prose")
-    for start, end in spans:
+    quotes = [found.span() for found in _QUOTE.finditer(text)]
+    for start, end in (each for each in spans if not any(first < each[0] < last for first, last in quotes)):
         try:
             values.append(parse(text[start:end]))
         except Unreadable as wrong:

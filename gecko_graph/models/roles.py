@@ -193,13 +193,10 @@ class ItemJudgement(_Decided):
         return match_id(given, (info.context or {}).get("ids", ()))
 
 
-class Judgement(_Reply):
-    """The judge's reply (paper, appendix A.6)."""
+class LabelReply(_Reply):
+    """The label judge's reply: whether each candidate for a step is right (LoopTool, sections 3.2 and 4.3)."""
 
     items: list[ItemJudgement]
-    unasked_changes: list[str] = Field(default_factory=list)
-    stopping_was_right: bool = Field(default=False, validation_alias=AliasChoices("stopping_was_right", "ask_user"))
-    feedback: str = ""
 
     @model_validator(mode="after")
     def _whole(self, info: ValidationInfo) -> Self:
@@ -208,6 +205,14 @@ class Judgement(_Reply):
         if left_out and context.get("whole"):
             raise ValueError(f"items lacks {', '.join(left_out[:9])}")
         return self
+
+
+class Judgement(LabelReply):
+    """The judge's reply (paper, appendix A.6)."""
+
+    unasked_changes: list[str] = Field(default_factory=list)
+    stopping_was_right: bool = Field(default=False, validation_alias=AliasChoices("stopping_was_right", "ask_user"))
+    feedback: str = ""
 
 
 class ToolSchema(_Reply):
@@ -289,26 +294,10 @@ class WrittenContract(_Reply):
     returns: Json = None
 
 
-class LabelReply(_Decided):
-    """The label judge's reply: three questions about a step of training data (LoopTool, section 3.2)."""
-
-    reason: str = ""
-    appropriate: bool
-    consistent: bool
-    intended: bool
-
-
 class WrittenWords(_Reply):
     """The sample writer's reply: a task in the words of a user; rules decide whether they say it all."""
 
     message: str
-
-
-class PairReply(_Decided):
-    """The label judge's reply on two candidates for a step: which of them are right (LoopTool, section 4.3)."""
-
-    analysis: str = ""
-    verdict: Literal["FIRST_WRONG", "SECOND_WRONG", "BOTH_CORRECT", "BOTH_WRONG"]
 
 
 class RiskReply(_Decided):
@@ -378,7 +367,7 @@ REPLIES: Mapping[Role, tuple[type[BaseModel], ...]] = {
     "claim_judge": (ClaimReply,),
     "contract_writer": (WrittenContract,),
     "risk": (RiskReply,),
-    "label_judge": (LabelReply, PairReply),
+    "label_judge": (LabelReply,),
     "sample_writer": (WrittenWords,),
     "variant_writer": (VariantReply,),
     "tool_writer": (WrittenTool,),

@@ -129,11 +129,7 @@ def find_may_refuse(steps: Sequence[Step], earlier: Mapping[str, Sequence[str]])
 
 
 def mark(verdict: Verdict, steps: Sequence[Step]) -> None:
-    """Add to a verdict what it rests on, by its items and the attempt's steps alone."""
-    if unsure := [
-        f"{each['description']}: {each['reason']}" for each in verdict["items"] if each["status"] == "unsure"
-    ]:
-        verdict["unsure"] = unsure
+    """Add to a verdict what it rests on, by the attempt's steps alone."""
     verdict["unclear"] = find_noted(steps, "unclear")
     verdict["unsimulated"] = find_unsimulated(steps)
     verdict["undocumented"] = find_noted(steps, "undocumented")

@@ -39,13 +39,12 @@ def judge_risks(
     for planned in (each for each in preview["calls"] if each["call"]["id"] in ids):
         call = planned["call"]
         known_of = data[call["id"]]
-        about = {key: known_of[key] for key in ("does", "where", "about") if known_of[key]}
         rests = [*describe_origins(origins.get(call["id"], {})), *known_of["notes"]]
         shown = {
             "task": cut("\n".join(text_of(each) for each in messages if isinstance(each, HumanMessage)), budget=budget),
             "policy": format_policy(messages, budget=budget // 2),
-            "call": format_json({"tool": call["name"], "args": call["args"], **about}, budget=budget),
-            "effect": "\n".join(describe_effects({**known_of, "about": [], "does": "", "where": ""}, planned)),
+            "call": format_json({"tool": call["name"], "args": call["args"]}, budget=budget),
+            "effect": "\n".join(describe_effects(known_of, planned)),
             "undo": "\n".join(known_of["undo"]),
             "origins": cut("\n".join(rests), budget=budget),
         }

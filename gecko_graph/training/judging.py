@@ -14,7 +14,7 @@ from ..models.answer import answer
 from ..models.ask import Ask, Where
 from ..models.factory import Models
 from ..models.formatting import cut, format_conversation, format_json
-from ..models.roles import LabelReply
+from ..models.roles import ItemJudgement, LabelReply
 from ..state import JsonObject, Rehearsal
 from ..tools import Toolkit
 from .checks import Checker, Verdict, make, reaches, tell, to_langchain
@@ -81,8 +81,7 @@ class Judge:
     def _ask(self, row: Mapping[str, Any], number: int) -> Ask:
         doubts = [f"{each['path']}: {each['message']}" for each in row["verdict"]["reasons"]]
         label = describe_step(row["label"], row.get("text", ""))
-        shown = {"label": label, "doubts": cut("\n".join(doubts), budget=_LABEL), "first": "", "second": ""}
-        return Ask("label_judge", {**describe_row(row), **shown}, LabelReply, Where(question=number))
+        return ask_label(row, {"label": label}, Where(question=number), cut("\n".join(doubts), budget=_LABEL))
 
     def _fix(self, row: JsonObject) -> JsonObject | None:
         """Return a row with an accepted plan in the place of its label; None where none was found."""
@@ -125,6 +124,18 @@ def describe_row(row: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
+def ask_label(row: Mapping[str, Any], candidates: Mapping[str, str], where: Where, doubts: str = "") -> Ask:
+    """Return the question whether candidates for a row's next step are right, each under its id."""
+    steps = "\n".join(f"{id_}: {step}" for id_, step in candidates.items())
+    shown = {**describe_row(row), "candidates": steps, "doubts": doubts}
+    return Ask("label_judge", shown, LabelReply, where, ids=tuple(candidates))
+
+
+def read_labels(reply: Any) -> dict[str, ItemJudgement]:
+    """Return what a reply says of each candidate, by id."""
+    return {each.id: each for each in reply.items} if isinstance(reply, LabelReply) else {}
+
+
 def describe_step(calls: Sequence[Mapping[str, Any]], text: str) -> str:
     """Return a step of the assistant as a question shows it: its calls, and what it says."""
     said = [*([{"calls": [*calls]}] if calls else []), *([{"says": text}] if text else [])]
@@ -138,19 +149,16 @@ def was_asked(verdict: Verdict) -> bool:
 
 
 def _judged(verdict: Verdict, reply: Any, failure: str | None) -> Verdict:
-    if not isinstance(reply, LabelReply):
+    if (said := read_labels(reply).get("label")) is None:
         reason = tell("no_reply", ("label",), failure or "no reply")
         return {**verdict, "status": "open", "by": "nobody", "reasons": [*verdict["reasons"], reason]}
-    words = {"appropriate": reply.appropriate, "consistent": reply.consistent, "intended": reply.intended}
-    missing = [word for word, holds in words.items() if not holds]
-    if reply.unsure:
-        told = "" if reply.p is None else f", p {reply.p:.2f}"
-        reason = tell("judged", ("label",), f"it is not sure that the label is right{told}")
-        return {**verdict, "status": "open", "by": "model", "reasons": [*verdict["reasons"], reason]}
-    if not missing:
+    if said.status == "success":
         return {**verdict, "status": "keep", "by": "model"}
-    reason = tell("judged", ("label",), f"not {', not '.join(missing)}: {reply.reason}")
-    return {**verdict, "status": "drop", "by": "model", "reasons": [*verdict["reasons"], reason]}
+    is_open = said.unsure or said.status == "unknown"
+    words = "it is not sure that the label is right" if is_open else "the label is not right"
+    reason = tell("judged", ("label",), f"{words}: {said.reason}".removesuffix(": "))
+    status: Any = "open" if is_open else "drop"
+    return {**verdict, "status": status, "by": "model", "reasons": [*verdict["reasons"], reason]}
 
 
 def _find_first(found: Rehearsal) -> list[LabelCall]:

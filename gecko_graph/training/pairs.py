@@ -11,11 +11,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from ..models.answer import answer
 from ..models.ask import Ask, Where
 from ..models.factory import Models
-from ..models.roles import PairReply
 from ..state import JsonObject
 from ..values.digest import digest
 from .checks import Checker, Verdict, make, tell
-from .judging import describe_row, describe_step
+from .judging import ask_label, describe_step, read_labels
 from .probe import AT_ONCE, Output, is_met
 from .rows import write_rows
 from .samples import LabelCall, Sample
@@ -37,6 +36,7 @@ _OUTCOMES: Mapping[tuple[bool | None, bool | None], Outcome] = {
     (False, False): "BOTH_WRONG",
 }
 """By whether label and output are right."""
+_BOTH = ("first", "second")
 _ORDER = "(The first is the label, the second what the model did.)"
 
 
@@ -127,10 +127,9 @@ class Pairs:
     def _ask(self, sample: Sample, output: Output, number: int) -> list[Ask]:
         """Return the question in both orders, so that a preference for a place shows."""
         steps = describe_step(sample["label"], sample.get("text", "")), describe_step(output["calls"], output["text"])
-        known = {**describe_row(sample), "label": "", "doubts": ""}
         return [
-            Ask("label_judge", {**known, "first": first, "second": second}, PairReply, Where(self._turn, 0, at))
-            for at, (first, second) in enumerate((steps, steps[::-1]), 2 * number)
+            ask_label(sample, dict(zip(_BOTH, both, strict=True)), Where(self._turn, 0, at))
+            for at, both in enumerate((steps, steps[::-1]), 2 * number)
         ]
 
     def _book(self, sample: Sample, output: Output, found: Judged) -> JsonObject:
@@ -156,15 +155,16 @@ class Pairs:
 
 def _agree(one: Any, other: Any) -> Judged:
     """Return what two replies say, of which the second saw the candidates the other way round."""
-    if not isinstance(one, PairReply) or not isinstance(other, PairReply):
+    said, swapped = read_labels(one), read_labels(other)
+    if not said.keys() & swapped.keys() >= {*_BOTH}:
         return Judged("UNDECIDED", "nobody", "no reply")
-    if one.unsure or other.unsure:
+    if any(each.unsure or each.status == "unknown" for each in (*said.values(), *swapped.values())):
         return Judged("UNDECIDED", "model")
-    right = one.verdict not in ("FIRST_WRONG", "BOTH_WRONG"), one.verdict not in ("SECOND_WRONG", "BOTH_WRONG")
-    swapped = {"FIRST_WRONG": "SECOND_WRONG", "SECOND_WRONG": "FIRST_WRONG"}
-    if one.verdict != swapped.get(other.verdict, other.verdict):
+    right, again = ([found[id_].status == "success" for id_ in _BOTH] for found in (said, swapped))
+    if right != again[::-1]:
         return Judged("DISAGREED", "model")
-    return Judged(_OUTCOMES[right], "model", f"{_ORDER} {one.analysis}" if one.analysis else "")
+    wrong = [f"The {id_}: {each.reason}" for id_, each in said.items() if each.reason and each.status != "success"]
+    return Judged(_OUTCOMES[right[0], right[1]], "model", " ".join([_ORDER, *wrong]) if wrong else "")
 
 
 def _fails(verdict: Verdict) -> bool:

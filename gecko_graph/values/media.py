@@ -12,8 +12,11 @@ import hashlib
 from binascii import Error as NotBase64
 from collections import OrderedDict
 from collections.abc import Iterator
+from contextlib import suppress
 from threading import Lock
 from typing import Any
+
+from langchain_core.messages import ToolMessage
 
 from ..state import Json, JsonObject
 
@@ -25,9 +28,6 @@ MOST_SHOWN = 20
 """Media of one result that a planner is shown."""
 
 _TYPES = ("image", "audio", "video", "file", "document", "resource", "image_url", "input_audio", "media")
-_INNER = ("source", "resource", "image_url", "input_audio", "file")
-"""Where providers and MCP put the bytes, if not in the block itself."""
-_BYTES = ("base64", "data", "blob", "file_data", "url")
 _NAMES = ("name", "title", "filename", "uri", "alt")
 
 _KEPT: OrderedDict[str, tuple[JsonObject, int]] = OrderedDict()
@@ -47,7 +47,8 @@ def set_media_aside(value: Json, *, simulated: bool = False) -> Json:
     kind = value.get("type")
     if isinstance(kind, str) and kind in _TYPES and (found := _find_bytes(value)):
         mime, text = found
-        names = {key: each for key in _NAMES for inner in _parts(value) if isinstance(each := inner.get(key), str)}
+        parts = [value, *(each for each in value.values() if isinstance(each, dict))]
+        names = {key: each for key in _NAMES for inner in parts if isinstance(each := inner.get(key), str)}
         kind = next((kind for kind in ("image", "audio", "video") if mime.startswith(f"{kind}/")), "file")
         known: JsonObject = {"type": kind, "mime_type": mime, **names}
         if simulated:
@@ -117,25 +118,16 @@ def _keep(block: JsonObject, kind: str, mime: str, text: str) -> JsonObject:
     return {"bytes": len(content), "digest": digest}
 
 
-def _parts(block: JsonObject) -> list[JsonObject]:
-    return [block, *(each for key in _INNER if isinstance(each := block.get(key), dict))]
-
-
 def _find_bytes(block: JsonObject) -> tuple[str, str] | None:
     """Return the media type and the base64 of a content block; None where it has none, as of a web address."""
-    for part in _parts(block):
-        for key, text in ((key, each) for key in _BYTES if isinstance(each := part.get(key), str)):
-            if text.startswith("data:") and ";base64," in text:
-                head, _, text = text.partition(",")
-                return head.removeprefix("data:").partition(";")[0], text
-            mime = _find_mime(part) or _find_mime(block)
-            if not mime and block["type"] == "input_audio":
-                mime = f"audio/{part.get('format', 'wav')}"
-            if key in ("base64", "blob") or (key != "url" and mime and not mime.startswith("text/")):
-                return mime or "application/octet-stream", text
-    return None
-
-
-def _find_mime(part: JsonObject) -> str:
-    given: Any = next((part[key] for key in ("mime_type", "mimeType", "media_type") if key in part), "")
-    return given if isinstance(given, str) and "/" in given else ""
+    part: Any = block["resource"] if isinstance(block.get("resource"), dict) else block
+    mime, text = part.get("mimeType", part.get("mime_type")), part.get("blob", part.get("data"))
+    if text is None or (mime is None and "blob" not in part):  # LangChain reads the nested ones of all providers
+        with suppress(KeyError):
+            (part,) = ToolMessage([block], tool_call_id="").content_blocks
+        mime, text = part.get("mime_type"), part.get("base64")
+        if text is None and str(part.get("url")).startswith("data:"):
+            mime, _, text = part["url"].removeprefix("data:").partition(";base64,")
+    mime = mime or "application/octet-stream"
+    is_media = text and isinstance(text, str) and isinstance(mime, str) and not mime.startswith("text/")
+    return (mime, text) if is_media else None

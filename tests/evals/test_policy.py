@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import random
 from types import SimpleNamespace
+from xml.etree import ElementTree
 
 import pytest
 
 from evals.harness.statistics import clustered
 from evals.policy.gate import CONTRACTS, EXAMPLE, LOOK_UP, RULES, Gate, broken_clauses, read_violations, without_rules
-from evals.policy.risk import ERRORS, Knowing, word_of
+from evals.policy.risk import BANDS, ERRORS, Knowing, picture, word_of
 from evals.suites.policy import KINDS, Policy, expected, kind_of
 from gecko_graph import Toolkit
 from gecko_graph.scenario import read_toolkit
@@ -240,3 +241,23 @@ def test_the_fake_errs_at_its_rate(errs, is_wrong):
     model = Knowing(is_wrong=is_wrong, errs=errs, dice=random.Random("a"))
     wrong = sum((model.draw() > 0.5) is not is_wrong for _ in range(4_000))
     assert wrong / 4_000 == pytest.approx(errs, abs=0.02)
+
+
+def test_the_curve_is_drawn_with_texts_and_a_point_for_each_band():
+    def write(p, *clauses):
+        return {"clauses": [*clauses], "risk": {"p": {str(errs): [p] for errs in ERRORS}}}
+
+    drawn = picture({"wrong": [write(0.9), write(0.5), write(0.1, "whole-trip")], "right": [write(0.3), write(0.1)]})
+    root = ElementTree.fromstring(drawn)
+    lines = [each.attrib for each in root.iter("{http://www.w3.org/2000/svg}polyline")]
+    assert len(lines) == 4 * len(ERRORS)
+    assert all(len(each["points"].split()) == len(BANDS) for each in lines)
+    named = {
+        each["class"].strip(): [*reversed(each["points"].split())] for each in lines
+    }  # the last panel, widest band
+    (left, stopped), (_, kept) = (map(float, named[each][0].split(",")) for each in ("evidence", "evidence asked"))
+    side = float(named["alone"][-1].split(",")[0])
+    assert left > side, "some right write is asked about"
+    assert stopped > kept, "refused, or asked about: higher in the picture"
+    assert "the model errs at 30%" in [each.text for each in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert {each.attrib.get("href") for each in root.iter()} == {None}, "it loads nothing"

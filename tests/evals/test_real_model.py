@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+import re
 import threading
+from itertools import product
 from pathlib import Path
 
 import pytest
+from langchain_core.decisions import Noul
 from langchain_core.language_models import BaseChatModel
 from langchain_core.outputs import ChatGeneration, ChatResult
 
@@ -19,10 +22,11 @@ from evals.real_model.heard import CLASSES, KINDS, as_message, find_kind, find_r
 from evals.real_model.place import serving
 from evals.real_model.schemas import KEYWORDS
 from evals.suites.real_model import RealModel
-from gecko_graph import Models
+from gecko_graph import ChatDecisionModel, Models
 from gecko_graph.errors import RunFailure
 from gecko_graph.models.answer import answer
 from gecko_graph.models.ask import Ask, PlannerAsk, Where
+from gecko_graph.models.decisions import ROLES as DECIDED
 from gecko_graph.models.prompts import variables_of
 from gecko_graph.state import ROLES
 from gecko_graph.training.call_texts import read_said
@@ -33,10 +37,15 @@ FIXTURE = Path(__file__).parents[1] / "fixtures" / "real_replies.jsonl.gz"
 ROWS = [json.loads(line) for line in gzip.decompress(FIXTURE.read_bytes()).splitlines()]
 
 
+DECIDED_ROWS = [row for row in ROWS if row["reply"] is None and row["role"] in DECIDED]
+"""Of decision models that are made of the real one."""
+
+
 class Said(BaseChatModel):
     """A model that says what the real one has said, or raises what its client has raised."""
 
     row: dict
+    logprobs: bool = False
 
     @property
     def _llm_type(self):
@@ -54,10 +63,15 @@ class Said(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=as_message(self.row))])
 
 
+WHAT = ("content", "tool_calls", "error")
+BARE = {"finish": "stop", "tool_calls": [], "invalid_tool_calls": []}
+
+
 def test_replies_of_all_roles_and_of_many_kinds_are_kept():
-    assert {row["role"] for row in ROWS if row["reply"]} == {*ROLES} - {"planner", "user", "risk"}
-    assert len(ROWS) >= 60
-    assert {row["kind"] for row in ROWS} >= {"read", "cut off", "error"}
+    assert {row["role"] for row in ROWS if row["reply"]} == {*ROLES} - {"planner", "user"}
+    assert len(ROWS) >= 300
+    assert {row["kind"] for row in ROWS} >= {"read", "cut off", "error", "prose", "another shape"}
+    assert len({(row["role"], row["reply"], json.dumps([*map(row.get, WHAT)])) for row in ROWS}) == len(ROWS)
 
 
 def test_each_is_read_or_refused_with_a_reason_and_as_it_was():
@@ -85,6 +99,29 @@ def test_the_client_makes_a_value_or_a_reason_of_each():
             ask = Ask(row["role"], variables, CLASSES[row["reply"]], Where(), ids=tuple(row["ids"]))
         (reply,) = answer([ask], Models(**{row["role"]: Said(row=row)}))
         assert (reply.value is None) == bool(reply.failure)
+
+
+@pytest.mark.parametrize("logprobs", [True, False])
+def test_a_decision_model_made_of_it_gives_a_probability_or_none(logprobs):
+    """It mostly begins with another word than yes or no: the logprobs say how likely those were."""
+    found = []
+    for row in DECIDED_ROWS:
+        said = {key: each for key, each in row.items() if logprobs or key != "logprobs"}
+        model = ChatDecisionModel(Said(row=said, logprobs=logprobs), samples=2)
+        answers = model.invoke({"state": "x", "questions": {"q": Noul(instructions="Is it?")}}).nouls
+        assert bool(answers) == (logprobs and "logprobs" in row)
+        found += [answers["q"].noul] if answers else []
+    assert all(0.2 < p < 0.8 for p in found)
+    assert len(found) == (sum("logprobs" in row for row in DECIDED_ROWS) if logprobs else 0)
+
+
+def test_what_it_repeats_of_its_prompt_is_no_answer_of_any_kind():
+    repeated = [
+        row["content"] for row in ROWS if row["kind"] == "prose" and re.search(r"<tool-\w{8}>\s*{", row["content"])
+    ]
+    assert repeated
+    for content, reply in product(repeated, CLASSES):
+        assert "no JSON object" in find_reason({"reply": reply, "ids": [], "content": content, **BARE})
 
 
 def test_calls_in_what_was_said_are_read_or_refused_with_a_reason():
@@ -128,9 +165,13 @@ def test_a_keyword_is_tried_and_a_case_that_raises_is_told(tmp_path):
         given.own.address = server.url
         suite = RealModel(given)
         tried = suite.run_case(Case("schema: not", ("not", 0), group="schema"))
+        reply = suite.run_case(Case("schema: Judgement", ("Judgement", 0), group="schema"))
         server.shutdown()
-    assert tried == {"end": "taken and broken", "said": "yes"}
-    assert len([each for each in suite.cases() if each.group == "schema"]) == len(KEYWORDS)
+    assert tried == reply == {"end": "taken and broken", "said": "yes"}
+    assert len([each for each in suite.cases() if each.group == "schema"]) == len(KEYWORDS) + len(CLASSES)
+    records = [Record(f"schema: {name}", "schema", {}, "done", "", 0.1, "none", tried) for name in ("not", "Judgement")]
+    (*_, table) = suite.summarise(records).figures
+    assert [*table.rows[0]][1:] == ["not", "Judgement"]
     summary = suite.summarise([Record("a", "rehearsal", {}, "failed", "KeyError", 0.1, "none", {})])
     assert not next(iter(summary.expectations)).holds
 

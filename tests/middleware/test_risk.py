@@ -20,25 +20,59 @@ from gecko_graph.real.policy import ReviewPolicy
 from tests.deciding import Decider, openai
 from tests.middleware.bank import STATE, Bank, calls, chat, look, pay
 from tests.middleware.test_agent import THREAD, answers, task
+from tests.test_risk import ROWS, word_of
 
 
 def edit(**args: Any) -> dict:
     return {"type": "edit", "edited_action": {"name": "transfer", "args": args}}
 
 
+class Revocable(Bank):
+    """The same with a way back."""
+
+    def revoke(self, id: str) -> dict:
+        """Take a transfer back."""
+        self.calls.append(("revoke", id))
+        return {"revoked": id}
+
+    def toolkit(self, **more: Any) -> Toolkit:
+        known = {
+            "requires": [{"check": "args.id in state.transfers", "error": "unknown"}],
+            "returns": {"revoked": "{{ args.id }}"},
+        }
+        effects = [
+            {"op": "replace", "path": ["balance"], "value": "{{ state.balance + state.transfers[args.id] }}"},
+            {"op": "remove", "path": ["transfers", "{{ args.id }}"]},
+        ]
+        return Toolkit.from_tools(
+            [*super().toolkit(), Tool(self.revoke, effect="write", contract={**known, "effects": effects})]
+        )
+
+
 class Guarded:
     """A bank's agent under `guard` with a risk model, and the person who is asked."""
 
-    def __init__(self, run, say, *made, mode="guard", band=(0.2, 0.8), saver=True, others=(), first=True, **more):
-        self.bank, self.run, self.risk = Bank(), run, Decider(say=say)
-        toolkit = more.pop("toolkit", None) or self.bank.toolkit()
-        models, context = Models(risk=self.risk), GeckoContext(band=band)
-        gecko = GeckoMiddleware(toolkit, mode=mode, state=STATE, model=models, context=context, **more)
-        model, tools = chat(*(calls(*each) for each in made)), self.bank.toolkit().as_tools()
-        middleware = [*others, gecko] if first else [gecko, *others]
+    def __init__(self, run, say, *made, mode="guard", saver=True, others=(), first=True, bank=None, **more):
+        self.bank, self.run, self.made, self.mode, self.more = bank or Bank(), run, made, mode, more
         self.saver = InMemorySaver() if saver is True else saver
-        self.agent = create_agent(model, tools=tools, middleware=middleware, checkpointer=self.saver or None)
+        self.open(say, others, first=first)
         self.out = run(self.agent, task(), THREAD)
+
+    def open(self, say, others=(), *, first=True) -> None:
+        """Begin a process over the same bank and saver."""
+        self.risk, more = Decider(say=say), {**self.more}
+        toolkit, band = more.pop("toolkit", None) or self.bank.toolkit(), more.pop("band", (0.2, 0.8))
+        models, context = Models(risk=self.risk), GeckoContext(band=band)
+        gecko = GeckoMiddleware(toolkit, mode=self.mode, state=STATE, model=models, context=context, **more)
+        model, tools = chat(*(calls(*each) for each in self.made)), toolkit.as_tools()
+        middleware = [*others, gecko] if first else [gecko, *others]
+        self.agent = create_agent(model, tools=tools, middleware=middleware, checkpointer=self.saver or None)
+
+    def again(self) -> Guarded:
+        """Kill the process and begin another one, whose risk model must not be asked; the agent's model is done."""
+        self.made = ()
+        self.open(lambda *_: pytest.fail("it was asked again"))
+        return self
 
     @property
     def question(self) -> dict:
@@ -52,6 +86,46 @@ class Guarded:
     @property
     def paid(self) -> list[tuple]:
         return [each for each in self.bank.calls if each[0] == "transfer"]
+
+
+def guarded(run, say, band, evidence) -> Guarded:
+    """Return a guarded transfer of 10: its effect predicted, unknown, or with a way back as well."""
+    bank = Revocable() if evidence == "way back" else Bank()
+    return Guarded(
+        run, say, [pay("a", 10)], bank=bank, band=band, toolkit=bank.bare() if evidence == "unknown" else None
+    )
+
+
+@pytest.mark.filterwarnings("ignore:guard. no tool has a contract")
+@pytest.mark.parametrize(("p", "band", "evidence"), ROWS)
+def test_guard(run, p, band, evidence):
+    word, made = word_of(p, band), guarded(run, p, band, evidence)
+    ((shown, _),) = made.risk.asked
+    assert ("__interrupt__" in made.out) == (word == "ask")
+    if word == "ask":
+        assert made.paid == []
+        assert f"its risk is unsure: p {p:.2f}" in made.question["action_requests"][0]["description"]
+        made.again().answer({"type": "approve"})  # killed between question and answer
+    assert made.paid == ([] if word == "refuse" else [("transfer", "ann", 10)])
+    assert ("balance: 100 → 90" in shown) == (evidence != "unknown")
+    assert ("Undone by revoke" in shown) == (evidence == "way back")
+
+
+@pytest.mark.filterwarnings("ignore:guard. no tool has a contract")
+@pytest.mark.parametrize(("p", "band", "evidence"), [row for row in ROWS if word_of(*row[:2]) == "ask"])
+@pytest.mark.parametrize("second", [0.01, 0.5, 0.99, "same"])
+def test_guard_edited(run, p, band, evidence, second):
+    second = p if second == "same" else second
+    made, word = guarded(run, [p, second], band, evidence), word_of(second, band)
+    made.answer(edit(to="bob", amount=20))
+    assert len(made.risk.asked) == 2, "an edit is judged anew"
+    assert ("__interrupt__" in made.out) == (word == "ask" and second != p), "another probability is another reason"
+    if "__interrupt__" in made.out:
+        (action,) = made.question["action_requests"]
+        assert (action["args"], made.paid) == ({"to": "bob", "amount": 20}, [])
+        assert f"p {second:.2f}" in action["description"]
+        made.again().answer({"type": "approve"})
+    assert made.paid == ([] if word == "refuse" else [("transfer", "bob", 20)])
 
 
 @pytest.mark.parametrize("p", [0.0, 0.1, 0.19])

@@ -23,14 +23,12 @@ FORMS = [
     ("claim_judge", roles.ClaimReply, ()),
     ("reranker", roles.Ranking, ("pay", "refund")),
     ("risk", roles.RiskReply, ()),
-    ("label_judge", roles.LabelReply, ()),
-    ("label_judge", roles.PairReply, ()),
+    ("label_judge", roles.LabelReply, ("first", "second")),
 ]
 
 
 def ask(role, reply, ids=(), band=(0.2, 0.8)):
     shown = {name: f"the {name}" for name in variables_of(role)}
-    shown |= {"label": "", "first": "one", "second": "two"} if reply is roles.PairReply else {}
     return Ask(role, shown, reply, Where(), ids=ids, band=band)
 
 
@@ -80,24 +78,15 @@ def test_the_band_divides_yes_unsure_and_no(p, holds):
     risk = reply_of(model, *FORMS[4]).value
     assert (risk.risky, risk.unsure) == (holds is not False, holds is None)
     label = reply_of(model, *FORMS[5]).value
-    assert (label.intended, label.unsure) == (holds is not False, holds is None)
-    words = {True: "BOTH_CORRECT", False: "BOTH_WRONG"}
-    pair = reply_of(model, *FORMS[6]).value
-    assert pair.unsure == (holds is None)
-    assert pair.verdict == words.get(holds, pair.verdict)
+    assert [(each.status == "success", each.unsure) for each in label.items] == [(bool(holds), holds is None)] * 2
 
 
-def test_of_several_answers_a_no_outweighs_what_is_unsure():
-    label = reply_of(Decider(say=[0.9, 0.5, 0.1]), *FORMS[5]).value
-    assert (label.appropriate, label.consistent, label.intended, label.unsure, label.p) == (
-        True,
-        True,
-        False,
-        False,
-        0.1,
-    )
-    pair = reply_of(Decider(say=[0.9, 0.1]), *FORMS[6]).value
-    assert (pair.verdict, pair.unsure) == ("SECOND_WRONG", False)
+def test_of_several_candidates_each_is_judged():
+    label = reply_of(Decider(say=[0.9, 0.1]), *FORMS[5]).value
+    assert [(each.id, each.status, each.p) for each in label.items] == [
+        ("first", "success", 0.9),
+        ("second", "failed", 0.1),
+    ]
 
 
 @pytest.mark.parametrize("say", [RuntimeError("overloaded"), ValueError("no"), TimeoutError()])
@@ -187,9 +176,7 @@ def test_an_item_within_the_band_is_unsure_shown_and_not_tried_again(p, word, st
     assert (verdict["status"], len(made["attempts"])) == (word, attempts)
     (item,) = verdict["items"]
     assert (item["status"], item.get("p"), item["by"]) == (status, p, "model")
-    assert bool(verdict.get("unsure")) == (status == "unsure")
-    if p == 0.6:
-        assert verdict["unsure"] == ["the letter is filed: p 0.60"]
+    assert item["reason"] == {0.6: "p 0.60", None: "the decision model did not answer", 0.1: "p 0.10"}.get(p, "")
     assert made["usage"]["judge"]["calls"] == attempts
 
 
@@ -213,13 +200,17 @@ class Sampled(RecordedModel):
         return AIMessage(self.replies.pop(0), usage_metadata={"input_tokens": 3, "output_tokens": 1, "total_tokens": 4})
 
 
+UNDECIDED = ("maybe", "There is no item of that name.", "I have yes and no for you to choose from")
+
+
 def test_a_chat_model_is_sampled():
     model = ChatDecisionModel(
-        Sampled(replies=["Yes.", "no", "**yes**", "<think>no, no</think> yes", "maybe"]), samples=5
+        Sampled(replies=["Yes.", "No, it is not.", "**yes**", "<think>no, no</think> The answer is yes.", *UNDECIDED]),
+        samples=7,
     )
     made = model.invoke(YES_OR_NO)
     assert made.nouls["q"].noul == 0.75
-    assert made.usage["input_tokens"] == 15
+    assert made.usage["input_tokens"] == 21
     other = Sampled(replies=["perhaps", "who knows"])
     assert (
         ChatDecisionModel(other, samples=2).invoke({"state": "a", "questions": {"q": Noul(instructions="?")}}).answers
@@ -252,8 +243,13 @@ def token(text, p, *others):
     [
         ([token("Yes", -0.1, ("Yes", -0.1), (" no", -2.4))], 0.909),
         ([token("No", -0.05, ("No", -0.05), ("yes", -3.0), (" Yes", -4.0))], 0.066),
-        ([token("<think>", 0.0), token("\n", 0.0), token("no", 0.0)], 0.0),
-        ([token("The", -0.1, ("Yes", -3.0))], None),
+        ([token("<think>", 0.0), token("no", 0.0), token("</think>", 0.0), token("\n", 0.0), token("no", 0.0)], 0.0),
+        ([token("<think>", 0.0), token("\n", 0.0), token("no", 0.0)], None),
+        ([token("yes", -0.1)], 0.905),
+        ([token("yes", -0.1, ("yes", -0.1), ("The", -5.0))], 0.993),
+        ([token("The", -1.2, ("The", -1.2), ("Yes", -4.0), ("No", -4.1), ("I", -5.0))], 0.525),
+        ([token("The", -1.2, ("The", -1.2), ("Yes", -4.0), ("I", -4.1))], 0.525),
+        ([token("There", -0.01, ("There", -0.01), ("Yes", -7.0)), token(" is", 0.0), token(" no", 0.0)], None),
         ([], None),
         (None, None),
     ],

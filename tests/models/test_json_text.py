@@ -26,6 +26,8 @@ TEXT = json.dumps(VALUE)
         f"<think>{{'a': 3}} or {{</think>\n{TEXT}",
         f"thoughts without a beginning </think> {TEXT}",
         f"<think>never closed: {{}} {json.dumps({'a': 1})} then ```{TEXT}```",
+        f'<tool-af969f83>\n{{"name": "sell"}}\n</tool-af969f83>\n{TEXT}\n<state-aa03770d>\n{{"till": 0}}\nReal',
+        f"<answer>{TEXT}</answer> <result-1>",
         TEXT.replace("]", " , ]").replace("null}", "null,\n}"),
         TEXT.replace('"b"', '\n"b"'),
     ],
@@ -45,12 +47,18 @@ def test_the_one_value_is_found(text):
         ('{"a": 1, "a": 2}', "two values for 'a'"),
         ("<think>maybe {}, but", "no JSON object"),
         ("<think>so", "no JSON object"),
+        ('<tool-af969f83>\n{"name": "sell"}\n</tool-af969f83>', "no JSON object"),
         ("no", "no JSON object"),
     ],
 )
 def test_what_is_broken_is_said_of_the_whole_and_no_fragment_is_read(text, words):
     with pytest.raises(Unreadable, match=re.escape(words)):
         find_json(text)
+
+
+def test_a_mark_within_a_value_is_data():
+    value = {"a": "<tool-af969f83>", "b": {"c": "</tool-af969f83>"}}
+    assert find_json(f"Here: {json.dumps(value)}") == [value]
 
 
 def test_equal_values_for_one_name_are_one():
@@ -75,6 +83,7 @@ def test_no_text_raises_anything_else(text):
 
 BOMBS = ["<think>", "</think>", "<think></think>", "{", "[", '"', "\\", '{"', '{"a":', '{"a"', "{'", "[["]
 BOMBS += ['"\\', ",", ", ", ",\n]", "```json\n", "{x", '["a",', '["\\"', "{}", "}", "{]"]
+BOMBS += ["<a-00000000>", "<a-00000000>{}</a-00000000>", "<a-00000000>[1]", "<a", "{}<a-00000000>", "<a-00000000></"]
 
 
 @pytest.mark.parametrize("bomb", BOMBS)

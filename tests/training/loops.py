@@ -64,19 +64,22 @@ def probe(data, model, out):
             print(json.dumps({"id": given["id"], "output": made, "logprobs": logprobs, "tokens": 1}), file=file)
 
 
-def verdict(first, second):
-    return [{"verdict": first, "analysis": "so"}, {"verdict": second, "analysis": "so"}]
+def verdict(*right):
+    """Return a reply on the first and the second candidate, by which of them are right, and on a label: it is."""
+    words = {id_: "success" if id_ in (*right, "label") else "failed" for id_ in (*CANDIDATES, "label")}
+    return {"items": [{"id": id_, "reason": "so", "status": word} for id_, word in words.items()]}
 
 
 def variant(words, **arguments):
     return {"messages": [{"role": "user", "content": words}], "label": [call("take", **arguments)]}
 
 
+CANDIDATES = ("first", "second")
 PAIRS = [
-    *verdict("FIRST_WRONG", "SECOND_WRONG"),
-    *verdict("BOTH_CORRECT", "BOTH_CORRECT"),
-    *verdict("FIRST_WRONG", "FIRST_WRONG"),
-    *verdict("SECOND_WRONG", "FIRST_WRONG"),
+    *(verdict("second"), verdict("first")),
+    *(verdict(*CANDIDATES), verdict(*CANDIDATES)),
+    *(verdict("second"), verdict("second")),
+    *(verdict("first"), verdict("second")),
 ]
 """Of the rows at 8, 9, 11 and 12 of D_1, each in both orders."""
 WRITTEN = [
@@ -86,13 +89,13 @@ WRITTEN = [
     {"messages": [], "label": []},
 ]
 """For the error seeds at 6, 7, 8 and 12: good, refused by the contract, nearly the first, no row."""
-RIGHT = {"reason": "", "appropriate": True, "consistent": True, "intended": True}
+RIGHT = verdict()
 AGAIN = [variant("two more of the pens for the kitchen of the new house", item="pen", count=2)]
 
 
 def models():
     turns = [
-        {"variant_writer": WRITTEN * 2, "label_judge": [RIGHT | each for each in [*PAIRS, *[{}] * 9]]},
+        {"variant_writer": WRITTEN * 2, "label_judge": [*PAIRS, *[RIGHT] * 9]},
         {"variant_writer": AGAIN * 9, "label_judge": [RIGHT] * 9},
     ]
     model = RecordedModel(turns=turns)

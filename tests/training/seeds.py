@@ -107,7 +107,7 @@ class Player(RecordedModel):
         return planner_message({"calls": calls}, prefix=f"c{len(messages)}")
 
     def play_label_judge(self, messages: Any, text: str) -> Any:
-        return {"reason": "", "appropriate": True, "consistent": self.spoil != "judged", "intended": True}
+        return {"items": [{"id": "label", "status": "failed" if self.spoil == "judged" else "success"}]}
 
 
 def _as_message(reply: Any, tools: Any) -> AIMessage:

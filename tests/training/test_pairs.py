@@ -7,10 +7,13 @@ from collections import Counter
 import pytest
 
 from gecko_graph import Models, Tool, Toolkit
+from gecko_graph.models.roles import ItemJudgement, LabelReply
 from gecko_graph.testing import recorded
 from gecko_graph.training.checks import Checker
 from gecko_graph.training.expand import CONSTRAINTS, write_variants
+from gecko_graph.training.pairs import _ORDER as ORDER
 from gecko_graph.training.pairs import Pairs
+from gecko_graph.training.pairs import _agree as agree
 from gecko_graph.training.steps import Journal
 from tests.training.shelf import STATE, TOOLKIT, call, said, sample
 
@@ -99,3 +102,28 @@ def test_four_variants_an_error_each_under_another_constraint(tmp_path):
     assert Counter(row["from"][-1]["variant_of"] for row in rows) == {"a": 4, "b": 4}
     assert [row["from"][-1]["constraint"] for row in rows] == [1, 2, 3, 4] * 2
     assert len({*CONSTRAINTS}) == 4
+
+
+BOTH_SO = "The first: so The second: so"
+
+
+def judged(first, second, **more):
+    pairs = zip(("first", "second"), (first, second), strict=True)
+    return LabelReply(items=[ItemJudgement(id=id_, reason="so", status=status, **more) for id_, status in pairs])
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        (judged("success", "failed"), judged("failed", "success"), ("PRED_WRONG", "model", f"{ORDER} The second: so")),
+        (judged("failed", "failed"), judged("failed", "failed"), ("BOTH_WRONG", "model", f"{ORDER} {BOTH_SO}")),
+        (judged("success", "success"), judged("success", "success"), ("BOTH_CORRECT", "model", "")),
+        (judged("success", "failed"), judged("success", "failed"), ("DISAGREED", "model", "")),
+        (judged("success", "unknown"), judged("failed", "success"), ("UNDECIDED", "model", "")),
+        (judged("success", "failed", unsure=True), judged("failed", "success"), ("UNDECIDED", "model", "")),
+        (LabelReply(items=[]), judged("failed", "success"), ("UNDECIDED", "nobody", "no reply")),
+        (None, judged("failed", "success"), ("UNDECIDED", "nobody", "no reply")),
+    ],
+)
+def test_what_two_replies_say_of_a_label_and_an_output(one, other, expected):
+    assert agree(one, other) == expected

@@ -186,7 +186,7 @@ SPOILT_DIALOGUES = [
     ("sings", "dialogue", "no_tool: planned", "no_tool"),
     ("one call", "dialogue", "several_calls: planned", "several_calls"),
     ("no correction", "dialogue", "correction: planned", "correction"),
-    ("judged", "judged", "not consistent", "call"),
+    ("judged", "judged", "the label is not right", "call"),
 ]
 
 
@@ -244,7 +244,7 @@ class Moody(Player):
         return super()._reply(*given)
 
     def play_label_judge(self, messages: Any, text: str) -> Any:
-        return {**super().play_label_judge(messages, text), "intended": "Sing me" not in text}
+        return {"items": [{"id": "label", "status": "failed" if "Sing me" in text else "success"}]}
 
 
 def _make_some(folder: Path, workers: int, n: int = 3) -> tuple[Counter[str], int]:

@@ -162,7 +162,8 @@ def test_rows_without_a_file_are_checked_anew(tmp_path):
 
 
 def replies(*given):
-    return [{"reason": "so", "appropriate": True, "consistent": True, "intended": each} for each in given]
+    words = {True: "success", False: "failed"}
+    return [{"items": [{"id": "label", "reason": "so", "status": words.get(each, each)}]} for each in given]
 
 
 def judge_with(*given, **more):
@@ -178,7 +179,14 @@ def test_a_model_judges_what_rules_have_not_refused():
         ("keep", "model"),
         ("drop", "model"),
     ]
-    assert verdicts[2]["reasons"][-1]["message"] == "not intended: so"
+    assert verdicts[2]["reasons"][-1]["message"] == "the label is not right: so"
+
+
+def test_what_a_model_does_not_know_is_open():
+    found = verify_samples(rows(2), toolkit=TOOLKIT, model=judge_with("unknown"))
+    verdict = found.rows[1]["verdict"]
+    assert (verdict["status"], verdict["by"]) == ("open", "model")
+    assert verdict["reasons"][-1]["message"] == "it is not sure that the label is right: so"
 
 
 def test_a_model_that_does_not_answer_leaves_a_row_open():
