@@ -117,7 +117,7 @@ _SERVE = """\
 examples:
   gecko-graph serve api.yaml --state state.json            each operation under its own path, on loopback
   gecko-graph serve --scenario case.yaml --save runs.sqlite   sessions outlast the process
-  gecko-graph serve api.yaml --tasks tasks                 the wires of trainers, below /_gecko/
+  gecko-graph serve api.yaml --save postgresql://localhost/app --workers 4   sessions that any process answers
   gecko-graph serve api.yaml --mcp --gecko                 an MCP server on standard input and output
   gecko-graph serve api.yaml --upstream URL --record rows.jsonl   a real service, compared with its simulation
   gecko-graph serve --proxy 'python server.py' --open list_orders --mcp   its writes simulated
@@ -317,8 +317,8 @@ cli.add_command(data)
 @click.argument("spec", type=FILE, required=False)
 @click.option("--state", metavar="FILE", type=FILE, help="The task state that a session begins in.")
 @click.option("--scenario", metavar="FILE", type=FILE, help="A scenario: its tools, state and milestones.")
-@click.option("--tasks", metavar="FOLDER", type=FILE, help="Cases that trainers play: OpenEnv, NeMo Gym.")
-@click.option("--save", metavar="FILE", type=FILE, help="Keep every session in this SQLite file.")
+@click.option("--save", metavar="FILE", type=FILE, help="Keep sessions in this SQLite file, or postgresql://...")
+@click.option("--workers", metavar="N", type=click.IntRange(1), default=1, help="Processes, with a database (1).")
 @click.option("--host", metavar="HOST", default="127.0.0.1", help="Another than loopback needs --token (127.0.0.1).")
 @click.option("--port", metavar="N", type=click.IntRange(0, 65535), default=8021, help="0: any free one (8021).")
 @click.option("--token", metavar="TOKEN", envvar="GECKO_TOKEN", help="Asked for in X-Gecko-Token; or $GECKO_TOKEN.")
