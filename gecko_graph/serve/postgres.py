@@ -49,10 +49,16 @@ CREATE INDEX IF NOT EXISTS gecko_graph_begun ON {_ROWS} (session) WHERE {_BEGINS
 INSERT INTO gecko_graph_head SELECT %s, %s WHERE NOT EXISTS (SELECT FROM gecko_graph_head);
 COMMIT; SELECT format, identity FROM gecko_graph_head
 """
-_CLAIM = "SELECT pg_try_advisory_lock(hashtextextended(%s, 0)); "
 _FREE = "SELECT pg_advisory_unlock(hashtextextended(%s, 0))"
 _AGE = "EXTRACT(epoch FROM now() - at)::float8"
-_READ = f"SELECT n, kind, CASE WHEN n > %s THEN data END, {_AGE} FROM {_ROWS} WHERE session = %s AND n >= %s ORDER BY n"
+_PREPARE = f"""
+PREPARE gecko_read (bigint, text) AS SELECT n, kind, CASE WHEN n > $1 THEN data END, {_AGE} FROM {_ROWS}
+  WHERE session = $2 AND n >= $1 ORDER BY n;
+PREPARE gecko_add (text, bigint, text, integer, text) AS INSERT INTO {_ROWS} (session, n, kind, steps, data)
+  VALUES ($1, $2, $3, $4, $5)
+"""
+_READ = "EXECUTE gecko_read(%s, %s)"
+_CLAIM = f"SELECT pg_try_advisory_lock(hashtextextended(%s, 0)); {_READ}"
 _LAST = f"""
 SELECT session, steps, idle_s FROM (SELECT DISTINCT session FROM {_ROWS} WHERE {_BEGINS}) AS begun CROSS JOIN LATERAL (
   SELECT steps, {_AGE} AS idle_s FROM {_ROWS} WHERE session = begun.session ORDER BY n DESC LIMIT 1) AS last
@@ -97,7 +103,7 @@ class Postgres(Store):
         """Return what others have added, once none of them answers a call of the session."""
         end, pause = time.monotonic() + self._wait_s, 0.002
         while True:
-            cursor = await self._ask(_CLAIM + _READ, name, seen, name, seen)
+            cursor = await self._ask(_CLAIM, name, seen, name)
             if (await cursor.fetchone())[0]:
                 break
             if time.monotonic() > end:
@@ -108,7 +114,7 @@ class Postgres(Store):
         cursor.nextset()
         found = await cursor.fetchall()
         if anew := bool(seen) and (not found or found[0][0] != seen):
-            found = await (await self._ask(_READ, 0, name, 0)).fetchall()
+            found = await (await self._ask(_READ, 0, name)).fetchall()
         if not found or found[-1][3] > self._idle_s:
             return Found(0, (), anew=True)
         if seen and not anew:
@@ -120,22 +126,22 @@ class Postgres(Store):
     async def keep(self, name: str, seen: int, rows: Sequence[Row], steps: int) -> int:
         """Add rows behind the last one."""
         claimed = self._claimed.pop(name, None)
-        is_kept = claimed is not None and claimed is self._connection
         if not rows:
             with suppress(Refused):  # a claim whose connection is lost has ended
-                await (self._ask(_FREE, name) if is_kept else asyncio.sleep(0))
+                await self._ask(_FREE, name, on=claimed)
             return seen
         if rows[-1].kind == "close":
             await self._ask(f"DELETE FROM {_ROWS} WHERE session = %s; {_FREE}", name, name)
             return 0
-        if not is_kept:
-            raise Refused(503, "the database of --save was away while the session changed: the change is not kept")
-        query, given, last = _write(name, seen, rows, steps)
-        cursor = await self._ask(f"BEGIN; {query}; COMMIT; {_FREE}", *given, name)
-        cursor.nextset()
-        if not cursor.rowcount:
-            raise Refused(410, "the session was closed meanwhile")
-        return last
+        first, adding, given = seen + 1 if seen else time.time_ns(), "", list[Any]()
+        for number, row in enumerate(rows, first):
+            adding += "EXECUTE gecko_add(%s, %s, %s, %s, %s); "
+            given += [name, number, row.kind, steps, json.dumps(row.data, separators=(",", ":"))]
+        if rows[-1].kind == "state" or rows[-1].data == {"step": 0}:  # what was before it does not count any more
+            adding += f"DELETE FROM {_ROWS} WHERE session = %s AND n < %s AND (NOT {_BEGINS} OR %s); "
+            given += [name, number, rows[-1].kind == "state"]
+        await self._ask(f"BEGIN; {adding}COMMIT; {_FREE}", *given, name, on=claimed)
+        return number
 
     async def list(self) -> list[JsonObject]:
         """Return the sessions, the last changed last."""
@@ -157,9 +163,12 @@ class Postgres(Store):
         if self._connection is not None:
             self._connection.pgconn.finish()
 
-    async def _ask(self, query: str, *given: Any) -> Any:
-        """Return the cursor of statements. Whatever goes wrong, the connection ends, and each claim with it."""
-        connection = await self._have()
+    async def _ask(self, query: str, *given: Any, on: psycopg.AsyncConnection[Any] | None = None) -> Any:
+        """Return the cursor of statements, `on` the connection of a claim.
+
+        Whatever goes wrong, the connection ends, and each claim with it.
+        """
+        connection = on or await self._have()
         try:
             async with asyncio.timeout(_ANSWER_S):
                 return await connection.execute(query, given)
@@ -178,34 +187,15 @@ class Postgres(Store):
                 raise Refused(503, "the database of --save cannot be reached")
             try:
                 async with asyncio.timeout(_CONNECT_S):
-                    self._connection = await psycopg.AsyncConnection.connect(
+                    connection = await psycopg.AsyncConnection.connect(
                         self._address, cursor_factory=psycopg.AsyncClientCursor, **_OPTIONS
                     )
+                    await connection.execute(_PREPARE)
+                    self._connection = connection
             except (psycopg.Error, TimeoutError) as error:
                 self._again = time.monotonic() + _AGAIN_S
                 raise Refused(503, f"the database of --save cannot be reached: {_reason(error)}") from None
             return self._connection
-
-
-def _write(name: str, seen: int, rows: Sequence[Row], steps: int) -> tuple[str, list[Any], int]:
-    """Return what adds rows, its values, and the number of the last one."""
-    first = seen + 1 if seen else time.time_ns()
-    added = [
-        (name, n, row.kind, steps, json.dumps(row.data, separators=(",", ":"))) for n, row in enumerate(rows, first)
-    ]
-    last, given = first + len(rows) - 1, [part for each in added for part in each]
-    query = f"INSERT INTO {_ROWS} (session, n, kind, steps, data) "
-    values = ", ".join(["(%s, %s, %s, %s, %s)"] * len(rows))
-    if not seen:
-        return f"{query} VALUES {values}", given, last
-    query += (
-        f"SELECT * FROM (VALUES {values}) AS added WHERE EXISTS (SELECT FROM {_ROWS} WHERE session = %s AND n = %s)"
-    )
-    given += [name, seen]
-    if rows[-1].kind == "state" or rows[-1].data == {"step": 0}:  # what was before it does not count any more
-        query += f"; DELETE FROM {_ROWS} WHERE session = %s AND n < %s AND (NOT {_BEGINS} OR %s)"
-        given += [name, last, rows[-1].kind == "state"]
-    return query, given, last
 
 
 def _reason(error: BaseException) -> str:
