@@ -53,14 +53,12 @@ class Journal(Store):
             self._base.execute("COMMIT")
             self._base.execute("PRAGMA journal_mode=WAL")  # not before: the new tables are in the file itself
             self._base.execute("PRAGMA synchronous=NORMAL")
-        except sqlite3.OperationalError as error:
-            if "locked" in str(error):
-                raise GeckoError(f"--save {file}: another process serves this file") from None
-            if "no such table" not in str(error):
-                raise GeckoError(f"--save {file}: cannot be opened: {error}") from None
-            raise GeckoError(f"--save {file}: it is damaged, or no file of --save") from None
-        except (sqlite3.DatabaseError, TypeError, ValueError):
-            raise GeckoError(f"--save {file}: it is damaged, or no file of --save") from None
+        except (sqlite3.DatabaseError, TypeError, ValueError) as error:
+            known = {"locked": "another process serves this file", "unable to open": f"cannot be opened: {error}"}
+            why = next(
+                (why for part, why in known.items() if part in str(error)), "it is damaged, or no file of --save"
+            )
+            raise GeckoError(f"--save {file}: {why}") from None
         if head != [_FORMAT, identity]:
             why = "other tools or another start state" if head[:1] == [_FORMAT] else "another version of gecko-graph"
             raise GeckoError(f"--save {file}: it belongs to {why}")

@@ -66,16 +66,10 @@ SELECT session, steps, idle_s FROM (SELECT DISTINCT session FROM {_ROWS} WHERE {
 
 
 class Postgres(Store):
-    """The rows of one database, which belong to tools and a start state of one digest.
+    """The rows of one database, which belong to tools and a start state of one digest, the `identity`.
 
-    Args:
-        address: Its connection string: Postgres itself, or a pool that leaves each client its connection.
-        identity: The digest.
-        idle_s: After this long without a change a session is gone.
-        wait_s: Longest wait for a session that another server answers.
-
-    Raises:
-        GeckoError: The database cannot be used, or belongs to other tools.
+    After `idle_s` without a change a session is gone; one that another server answers is waited for `wait_s`. Raises
+    GeckoError where the database cannot be used, or belongs to other tools.
     """
 
     is_shared = True
@@ -117,11 +111,9 @@ class Postgres(Store):
             found = await (await self._ask(_READ, 0, name)).fetchall()
         if not found or found[-1][3] > self._idle_s:
             return Found(0, (), anew=True)
-        if seen and not anew:
-            return Found(found[-1][0], [Row(name, kind, json.loads(data)) for _, kind, data, _ in found[1:]])
-        # a call that went on after its session was closed may have left a row
-        rows = [Row(name, kind, json.loads(data)) for _, kind, data, _ in found]
-        return Found(found[-1][0], [*dropwhile(lambda row: row.kind not in _BEGINNINGS, rows)], anew=True)
+        if not seen or anew:  # a call that went on after its session was closed may have left a row
+            found, anew = [None, *dropwhile(lambda row: row[1] not in _BEGINNINGS, found)], True
+        return Found(found[-1][0], [Row(name, kind, json.loads(data)) for _, kind, data, _ in found[1:]], anew)
 
     async def keep(self, name: str, seen: int, rows: Sequence[Row], steps: int) -> int:
         """Add rows behind the last one."""

@@ -16,7 +16,6 @@ from starlette.responses import JSONResponse, Response
 
 from ..errors import GeckoError, StateError
 from ..state import Json, JsonObject, Step
-from ..values.digest import check_json
 from ..world.rung import Answer
 from ..world.world import World
 from .responses import PROBLEM, problem
@@ -26,6 +25,8 @@ DEFAULT = "default"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,79}")
 _WATCHED = 200
 _SWEEP_S = 60.0
+_TAKEN = "there is a session of this id"
+_LATE = "the session still works on a call that took too long"
 Drifts: TypeAlias = list[Any]
 Rows = list[Row]
 
@@ -44,10 +45,9 @@ class Refused(GeckoError):
 
 @dataclass(eq=False, slots=True)
 class Session:
-    """One world, and the one that it began as: what its rows have made of it."""
+    """One world: what its rows have made of it."""
 
     name: str
-    start: World
     world: World
     is_there: bool = False
     """Whether it was made, and not closed."""
@@ -66,17 +66,9 @@ class Session:
         """Know nothing of it any more, so that a store tells all."""
         self.is_there, self.seen = False, 0
 
-    def become(self, start: World, world: World, steps: int = 0) -> None:
-        """Begin."""
-        self.start, self.world, self.steps, self.drifts, self.is_there = start, world, steps, {}, True
-
-    def begin(self, base: World, state: Json) -> None:
-        """Begin in a state. Raises StateError."""
-        if not isinstance(state, dict):
-            raise StateError("state: expected an object")
-        check_json(state, what="state")
-        start = base.begin(state)
-        self.become(start, start.fork())
+    def begin(self, world: World) -> None:
+        """Be there, as this world."""
+        self.world, self.steps, self.drifts, self.is_there = world, world.count, {}, True
 
     def book(self, record: JsonObject) -> None:
         """Go on by a call that was answered in this state."""
@@ -104,17 +96,9 @@ class Session:
 
 
 class Sessions:
-    """All sessions of a server.
+    """All sessions of a server: at most `most`, closed after `idle_s`, each answer within `call_s`.
 
-    Args:
-        base: The world that each begins as.
-        store: Where changes are kept.
-        most: Sessions at once.
-        idle_s: After this long without a request a session is closed; in a shared store, without a change.
-        call_s: Longest time of an answer.
-
-    Raises:
-        GeckoError: A row of the store cannot be replayed.
+    `base` is what each begins as, `store` keeps the changes. Raises GeckoError where a row cannot be replayed.
     """
 
     def __init__(
@@ -129,12 +113,10 @@ class Sessions:
         self.base, self._most, self._idle_s, self.call_s = base, most, idle_s, call_s
         self._all: OrderedDict[str, Session] = OrderedDict()
         self._listening: set[asyncio.Queue[JsonObject]] = set()
-        self.store, self._is_kept, self._swept = store or Store(), store is not None, time.monotonic()
+        self.store, self._swept = store or Store(), time.monotonic()
         for row in self.store.read():
-            try:
-                self._apply(self._find(row.session), row)
-            except (GeckoError, LookupError, TypeError) as error:
-                raise GeckoError(f"--save: a row of session {row.session} cannot be replayed: {error}") from None
+            with self._using(row.session) as session:
+                self._renew(session, Found(0, [row]))
 
     # finding and making ------------------------------------------------------------------------------
 
@@ -153,12 +135,10 @@ class Sessions:
 
     async def fork(self, source: str, name: str | None = None) -> Session:
         """Return a new session that begins as another is now. Raises Refused."""
-        if self.store.is_shared:  # the rows of one say all of it: the other may be closed
-            snapshot = (await self.get(source)).world.snapshot()
-            return await self._make(name, "snapshot", {"snapshot": {**snapshot, "usage": {}}})
-        name = self._check_name(name)
-        async with self._turn(source):
-            return await self._make(name, "fork", {"from": source})
+        async with self._turn(source) as (held, _):
+            shared = {"snapshot": {**held.world.snapshot(), "usage": {}}} if self.store.is_shared else None
+        # rows that others read say all of a session: the other one may be closed
+        return await self._make(name, *(("snapshot", shared) if shared else ("fork", {"from": source})))
 
     async def take(self, snapshot: Json, name: str | None = None) -> Session:
         """Return a new session at a snapshot's point. Raises Refused, StateError."""
@@ -174,27 +154,20 @@ class Sessions:
 
     async def _make(self, name: Any, kind: str, data: JsonObject) -> Session:
         await self._sweep()
-        row = Row(self._check_name(name), kind, data)
-        if (await self.store.count() if self.store.is_shared else len(self._all)) >= self._most:
-            raise Refused(503, f"there are {self._most} sessions: close one")
-        async with self._turn(row.session, row) as (session, _):
-            return session
-
-    def _check_name(self, name: Any) -> str:
         name = uuid4().hex if name is None else name
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise Refused(422, "id: expected 1 to 80 letters, digits, '.', '_' or '-'")
         if name in self._all and not self.store.is_shared:
-            raise Refused(409, "there is a session of this id")
-        return name
-
-    def _find(self, name: str) -> Session:
-        """Return a session as it is known here, perhaps not there."""
-        return self._all.setdefault(name, Session(name, self.base, self.base))
+            raise Refused(409, _TAKEN)
+        if (await self.store.count() if self.store.is_shared else len(self._all)) >= self._most:
+            raise Refused(503, f"there are {self._most} sessions: close one")
+        async with self._turn(name, Row(name, kind, data)) as (session, _):
+            return session
 
     @contextmanager
     def _using(self, name: str) -> Iterator[Session]:
-        session = self._find(name)
+        """Give a session as it is known here, perhaps not there."""
+        session = self._all.setdefault(name, Session(name, self.base))
         session.used, session.users = time.monotonic(), session.users + 1
         self._all.move_to_end(name)
         try:
@@ -230,13 +203,12 @@ class Sessions:
 
     async def close(self, name: str) -> None:
         """Forget a session. One that still answers too late is forgotten all the same. Raises Refused."""
-        held = self._all.get(name)
+        if (held := self._all.get(name)) is None and not self.store.is_shared:
+            raise Refused(404, "there is no such session")
         if held is not None and held.late is not None:
             await self._drop(held)
-        elif held is not None or self.store.is_shared:
-            await self._change(Row(name, "close", {}))
         else:
-            raise Refused(404, "there is no such session")
+            await self._change(Row(name, "close", {}))
 
     async def call(self, name: str, call: Mapping[str, Any]) -> Step:
         """Answer one call. Raises Refused: 504 where it took too long."""
@@ -280,17 +252,18 @@ class Sessions:
             finished, _ = await asyncio.wait({task}, timeout=self.call_s)
         if finished:
             return task.result()
+
+        def end(ended: asyncio.Task[Any]) -> None:
+            session.late = None
+            with suppress(asyncio.CancelledError):
+                ended.exception()
+
         session.late = task
-        task.add_done_callback(lambda ended: self._end_late(session, ended))
+        task.add_done_callback(end)
         raise Refused(504, f"no answer within {self.call_s:g} s; the session answers again when the call has ended")
 
-    def _end_late(self, session: Session, task: asyncio.Task[Any]) -> None:
-        session.late = None
-        with suppress(asyncio.CancelledError):
-            task.exception()
-
     def _note_calls(self, session: Session, changes: Rows) -> None:
-        if not self._is_kept and not self._listening:  # nobody reads what they are
+        if type(self.store) is Store and not self._listening:  # nobody reads what they are
             session.steps = session.world.count
         for record in session.world.records(session.steps):
             session.steps += 1
@@ -318,9 +291,7 @@ class Sessions:
         Where it is not there `first` makes it; `default` makes itself.
         """
         with self._using(name) as session:
-            if session.late is not None:
-                raise Refused(503, "the session still works on a call that took too long")
-            async with session.lock:
+            async with self._locked(session):
                 if self._all.get(name) is not session:
                     raise Refused(410, "the session was closed meanwhile")
                 found = await self.store.claim(name, session.seen)
@@ -339,6 +310,20 @@ class Sessions:
                     if is_lost:  # memory may have more of it than the store
                         session.forget()
 
+    @asynccontextmanager
+    async def _locked(self, session: Session) -> AsyncIterator[None]:
+        if session.late is not None:
+            raise Refused(503, _LATE)
+        try:
+            async with asyncio.timeout(self.call_s):
+                await session.lock.acquire()
+        except TimeoutError:
+            raise Refused(503, _LATE) from None
+        try:
+            yield
+        finally:
+            session.lock.release()
+
     def _renew(self, session: Session, found: Found) -> None:
         """Bring a session to what others have made of it. Raises Refused."""
         if found.anew:
@@ -348,13 +333,13 @@ class Sessions:
                 self._apply(session, row)
         except (GeckoError, LookupError, TypeError) as error:
             session.forget()
-            raise Refused(500, f"a row of session {session.name} cannot be replayed: {error}") from None
+            raise Refused(500, f"--save: a row of session {session.name} cannot be replayed: {error}") from None
         session.seen = found.seen
 
     def _begin(self, session: Session, first: Row | None, changes: Rows) -> None:
         if session.is_there:
             if first is not None:
-                raise Refused(409, "there is a session of this id")
+                raise Refused(409, _TAKEN)
             return
         if first is None and session.name != DEFAULT:
             raise Refused(404, "there is no such session (POST /_gecko/sessions makes one)")
@@ -384,16 +369,13 @@ class Sessions:
             session.forget()
             del self._all[session.name]
         elif kind == "fork":
-            source = self._all[data["from"]]
-            session.become(source.start, source.world.fork(), source.steps)
+            session.begin(self._all[data["from"]].world.fork())
         elif kind == "snapshot":
-            given = data["snapshot"]
-            world = self.base.resume(given)
-            session.become(self.base.begin(given["start"]), world, len(given["log"]))
+            session.begin(self.base.resume(data["snapshot"]))
         elif "state" in data:
-            session.begin(self.base, data["state"])
+            session.begin(self.base.begin(data["state"]))
         else:
-            session.become(self.base, self.base.fork())
+            session.begin(self.base.fork())
 
     @asynccontextmanager
     async def listen(self) -> AsyncIterator[asyncio.Queue[JsonObject]]:

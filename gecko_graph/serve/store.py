@@ -26,7 +26,7 @@ class Found(NamedTuple):
 
 
 class Store:
-    """Keeps nothing: what a process has in memory is all there is. Each method may raise Refused, with 503."""
+    """Keeps nothing: memory is all there is. What is awaited may raise Refused (503)."""
 
     is_shared = False
     """Whether other processes change the same sessions: then memory holds copies, renewed by each claim."""
@@ -40,10 +40,7 @@ class Store:
         return Found(seen)
 
     async def keep(self, name: str, seen: int, rows: Sequence[Row], steps: int) -> int:
-        """Keep changes, perhaps none, so that they outlast the process, and end the claim; all or nothing.
-
-        `seen` is the number of the last row, `steps` how many the session has now. Returns the last row's number.
-        """
+        """Keep changes, all of them or none, and end the claim; return the number of the last row now."""
         return seen
 
     async def list(self) -> list[JsonObject]:

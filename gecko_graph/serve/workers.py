@@ -30,13 +30,9 @@ async def run(app: ASGIApp, listening: socket, ready: Ready) -> None:
 
 
 def supervise(count: int, work: Callable[[socket, Ready], None], listening: socket, ready: Ready) -> None:
-    """Have so many processes serve a socket until a signal ends this one; one that ends is begun again.
+    """Have `count` processes `work` on a socket until a signal ends this one; one that ends is begun again.
 
-    Args:
-        count: How many.
-        work: What each does, importable by name: it serves, and calls its second argument once it answers.
-        listening: The socket.
-        ready: Is called once a process answers.
+    `work` is importable by name, serves, and calls its second argument once it answers; then so does this one `ready`.
     """
     spawn, stopped, workers = get_context("spawn"), list[int](), list[Any]()
     started = spawn.Event()
@@ -59,11 +55,9 @@ def supervise(count: int, work: Callable[[socket, Ready], None], listening: sock
 
 
 def _work(work: Callable[[socket, Ready], None], listening: socket, started: threading.Event) -> None:
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    work(listening, started.set)
-
-
-def _end_with_parent() -> None:
-    if (parent := parent_process()) is not None:
-        parent.join()
+    def end_with_parent() -> None:
+        parent_process().join()  # type: ignore[union-attr]
         os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    work(listening, started.set)
