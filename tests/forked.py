@@ -26,7 +26,7 @@ LOADED = """
 gecko_graph.agent gecko_graph.agent.undo gecko_graph.cli.running gecko_graph.cli.saved gecko_graph.cli.serve
 gecko_graph.cli.test gecko_graph.cli.tools gecko_graph.cli.turns gecko_graph.conversation gecko_graph.display.page
 gecko_graph.scenario.cases gecko_graph.serve.app gecko_graph.serve.mcp gecko_graph.serve.shadow
-gecko_graph.serve.trainers gecko_graph.testing gecko_graph.toolgate langchain_openai langgraph.checkpoint.sqlite
+gecko_graph.testing gecko_graph.toolgate langchain_openai langgraph.checkpoint.sqlite
 rich.live rich.tree uvicorn.lifespan.on uvicorn.protocols.http.auto uvicorn.protocols.websockets.auto
 """
 AT_START = ("PYTHON", "LC_", "LANG")

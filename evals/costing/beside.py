@@ -75,7 +75,7 @@ def reset(data: str) -> float:
     async def run() -> float:
         world, calls = world_calls.on_files(10)
         sessions = Sessions(world)
-        sessions.create("a")
+        await sessions.create("a")
         for call in islice(calls, RESET):
             await sessions.call("a", call)
         started = time.process_time()

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,6 +31,8 @@ ROOT = Path(__file__).resolve().parents[2]
 SHOP = ROOT / "examples" / "shop"
 CASE = SHOP / "cancel-the-mug.gecko.yaml"
 SESSIONS, REQUESTS, AT_ONCE = 500, 4000, 16
+_WARM = 50
+"""Requests before CPU is counted."""
 ECHO = """
 import sys, uvicorn
 from starlette.applications import Starlette
@@ -131,7 +133,7 @@ class Load(NamedTuple):
         async with httpx.AsyncClient(base_url=address, timeout=60) as client:
             for number in range(self.sessions if is_ours else 0):
                 await client.post("/_gecko/sessions", json={"id": f"s{number}"})
-            cpu, began = _cpu_of(process.pid), time.perf_counter()
+            cpu, began = cpu_of(process.pid), time.perf_counter()
 
             async def send(part: int) -> None:
                 for at in range(part, self.requests, AT_ONCE):
@@ -139,18 +141,36 @@ class Load(NamedTuple):
                     (await client.put(url, json={"quantity": at % 5 + 1})).raise_for_status()
 
             await asyncio.gather(*(send(part) for part in range(AT_ONCE)))
-            took, used = time.perf_counter() - began, _cpu_of(process.pid) - cpu
+            took, used = time.perf_counter() - began, cpu_of(process.pid) - cpu
             lost = 0
             if is_ours:
                 held = (await client.get("/_gecko/sessions")).json()["sessions"]
                 lost = self.requests - sum(each["steps"] for each in held)
         return {"cpu_ms": used / self.requests * 1000, "rate": self.requests / took, "lost": lost}
 
+    async def put_to(self, addresses: Sequence[str], cpu: Callable[[], float]) -> float:
+        """Send them to several servers in turn; return the milliseconds of a clock of CPU that one takes."""
+        async with httpx.AsyncClient(timeout=60) as client:
+            for number in range(self.sessions):
+                (await client.post(f"{addresses[0]}/_gecko/sessions", json={"id": f"s{number}"})).raise_for_status()
+            for number in range(_WARM * len(addresses)):
+                url = f"{addresses[number % len(addresses)]}/s/default/cart/TEA-100"
+                (await client.put(url, json={"quantity": number % 5 + 1})).raise_for_status()
+            before = cpu()
 
-def _cpu_of(pid: int) -> float:
-    """Return the seconds that a process has computed."""
+            async def send(part: int) -> None:
+                for at in range(part, self.requests, AT_ONCE):
+                    url = f"{addresses[at // 7 % len(addresses)]}/s/s{at % self.sessions}/cart/TEA-100"
+                    (await client.put(url, json={"quantity": at % 5 + 1})).raise_for_status()
+
+            await asyncio.gather(*(send(part) for part in range(AT_ONCE)))
+        return (cpu() - before) / self.requests * 1000
+
+
+def cpu_of(pid: int, *, ended: bool = False) -> float:
+    """Return the seconds that a process has computed, perhaps with its children that have ended."""
     parts = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    return (int(parts[11]) + int(parts[12])) / os.sysconf("SC_CLK_TCK")
+    return sum(map(int, parts[11 : 15 if ended else 13])) / os.sysconf("SC_CLK_TCK")
 
 
 def table(records: Sequence[Record]) -> Table:

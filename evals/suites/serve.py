@@ -125,14 +125,14 @@ class Serve(Suite):
         """Fork a session of many calls, over ASGI and saved; then look whether one sees another's calls."""
         case, base = _base()
         with tempfile.TemporaryDirectory() as folder:
-            sessions = Sessions(base, journal=Journal(f"{folder}/runs.sqlite", identity="x"))
+            sessions = Sessions(base, store=Journal(f"{folder}/runs.sqlite", identity="x"))
             rng = random.Random(0)
             app = Server(sessions, Operations(base.toolkit), case).build()
             async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
-                sessions.create("a")
+                await sessions.create("a")
                 for move in _moves(rng, CALLS):
                     await _make(client, "a", move)
-                before = sessions.get("a").world.state
+                before = (await sessions.get("a")).world.state
                 began = time.perf_counter()
                 for number in range(FORKS):
                     await sessions.fork("a", f"f{number}")
@@ -142,8 +142,9 @@ class Serve(Suite):
                     await client.post("/_gecko/sessions/a/fork")
                 routed = time.perf_counter() - began
                 await client.put("/s/f0/cart/TEA-100", json={"quantity": 3})
-                seen = sum(sessions.get(f"f{number}").world.state != before for number in range(1, FORKS))
-        return {"direct_s": direct, "routed_s": routed, "seen": seen + (sessions.get("a").world.state != before)}
+                others = [await sessions.get(f"f{number}") for number in range(1, FORKS)]
+                seen = sum(each.world.state != before for each in [*others, await sessions.get("a")])
+        return {"direct_s": direct, "routed_s": routed, "seen": seen}
 
     def summarise(self, records: Sequence[Record]) -> Summary:
         """Return equality after kills, forks a second, what became of requests."""
@@ -174,10 +175,10 @@ async def _walk_whole(walks: dict[str, list[Move]], stops: dict[str, int]) -> di
     app = Server(sessions, Operations(base.toolkit), case).build()
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
         for name, moves in walks.items():
-            sessions.create(name)
+            await sessions.create(name)
             answers = [await _make(client, name, move) for move in moves]
             told = [(each.status_code, each.text) for each in answers[stops[name] :]]
-            found[name] = [*told, sessions.get(name).world.state]
+            found[name] = [*told, (await sessions.get(name)).world.state]
     return found
 
 

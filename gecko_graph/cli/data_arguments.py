@@ -45,7 +45,7 @@ def verify() -> None:
 @click.option("-o", "output", metavar="FOLDER", type=FILE, required=True, help="Where tasks and samples are written.")
 @click.option("-n", "count", metavar="N", type=click.IntRange(1), default=1000, help="Tasks (1000).")
 @seed
-@click.option("--to", type=click.Choice(["nemo-gym"]), help="Also rows for `serve --tasks`: nemo-gym.jsonl.")
+@click.option("--to", type=click.Choice(["nemo-gym"]), help="Also rows of NeMo Gym: nemo-gym.jsonl.")
 @choice
 @models
 def tasks() -> None:

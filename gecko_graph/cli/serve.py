@@ -6,9 +6,9 @@ import asyncio
 import shlex
 import socket
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager, closing, contextmanager, nullcontext
-from pathlib import Path
+from functools import partial
 from types import SimpleNamespace as Options
 from typing import Any
 from urllib.parse import urlsplit
@@ -29,58 +29,84 @@ from .saved import open_saver
 
 def serve(options: Options) -> int:
     """Serve until it is interrupted; the address goes to the standard error."""
+    check_needs(options)
     try:
-        import uvicorn
-
-        from ..serve.app import Server
-        from ..serve.guard import LOOPBACK, Guard
-        from ..serve.journal import Journal
-        from ..serve.operations import Operations
-        from ..serve.sessions import Sessions
+        from ..serve.guard import LOOPBACK
+        from ..serve.workers import run, supervise
     except ImportError as error:
         raise GeckoError(f"serve needs the extra: {install('serve')} ({error.name})") from None
-    check_needs(options)
     if options.host not in LOOPBACK and not options.token:
         raise GeckoError(f"--host {options.host} can be reached from elsewhere: it needs --token")
-    played = _read_tasks(options)
-    scenario = Scenario.load(options.scenario) if options.scenario else None
-    alone = played[0] if played and not options.spec and scenario is None else scenario
-    base = _build_world(options, alone)
-    inputs = [("SPEC", options.spec), ("--state", options.state), ("--scenario", options.scenario)]
-    inputs += [("--seed-from", file) for file in options.seed_from]
-    check_files(inputs, {"--save": options.save, "--record": options.record, "--ledger": options.ledger})
-    identity = digest({"tools": base.toolkit.to_openapi(), "state": base.state})
-    upstream, opened = build_upstream(base.toolkit, options)
-    journal = Journal(options.save, identity=identity) if options.save else None
-    sessions = Sessions(base, journal=journal, most=options.sessions, idle_s=options.idle, call_s=options.call_s)
-    mcp = _build_mcp(options, sessions, upstream)
+    if options.workers > 1 and not is_database(options.save):
+        raise GeckoError(
+            f"--workers {options.workers}: several processes find a session in a database alone: --save postgresql://..."
+        )
+    if options.workers > 1 and (options.mcp or options.upstream):
+        raise GeckoError(f"--workers: one process alone serves --{'mcp' if options.mcp else 'upstream'}")
+    service = _Service(options)
     if options.mcp:
-        with opened, closing(journal) if journal else nullcontext():
-            asyncio.run(mcp.run_stdio())
+        with service.opened, closing(service.store):
+            asyncio.run(service.mcp.run_stdio())
         return 0
+    sys.stderr.writelines(f"note: {note}\n" for note in service.notes)
+    with _listen(options.host, options.port) as listening:
+        ready = partial(_tell_address, options, listening.getsockname()[1], len(service.base.toolkit))
+        if options.workers > 1:
+            service.store.close()
+            supervise(options.workers, partial(_work, options), listening, ready)
+        else:
+            asyncio.run(run(service.app, listening, ready))
+    return 0
+
+
+def _work(options: Options, listening: socket.socket, ready: Callable[[], object]) -> None:
+    """Serve as one process of several."""
+    from ..serve.workers import run
+
+    try:
+        asyncio.run(run(_Service(options).app, listening, ready))
+    except GeckoError as error:
+        sys.exit(f"gecko-graph serve: {error}")
+
+
+class _Service:
+    """What one process serves."""
+
+    def __init__(self, options: Options) -> None:
+        from ..serve.app import Server
+        from ..serve.guard import LOOPBACK, Guard
+        from ..serve.operations import Operations
+        from ..serve.sessions import Sessions
+
+        scenario = Scenario.load(options.scenario) if options.scenario else None
+        self.base = _build_world(options, scenario)
+        inputs = [("SPEC", options.spec), ("--state", options.state), ("--scenario", options.scenario)]
+        inputs += [("--seed-from", file) for file in options.seed_from]
+        save = None if is_database(options.save) else options.save
+        check_files(inputs, {"--save": save, "--record": options.record, "--ledger": options.ledger})
+        self.upstream, self.opened = build_upstream(self.base.toolkit, options)
+        self.store = _open_store(self.base, options)
+        sessions = Sessions(
+            self.base, store=self.store, most=options.sessions, idle_s=options.idle, call_s=options.call_s
+        )
+        self.mcp = _build_mcp(options, sessions, self.upstream)
+        operations = Operations(self.base.toolkit, prefix=options.prefix, upstream=self.upstream)
+        notes = getattr(options, "notes", ())
+        app = Server(sessions, operations, scenario, notes).build(self.mcp.routes() if self.mcp else (), self._live)
+        hosts = LOOPBACK if options.host in LOOPBACK else ()
+        self.app = Guard(app, hosts=hosts, origins=options.origin, token=options.token)
+        self.notes = [*notes, *operations.notes]
+        if self.upstream:
+            writes = "also writes, those with an Idempotency-Key once" if options.allow_writes else "writes are refused"
+            self.notes.append(f"calls pass on to {options.upstream} for real; {writes}")
 
     @asynccontextmanager
-    async def lifespan(_: Any) -> AsyncIterator[None]:
-        with opened, closing(journal) if journal else nullcontext():
-            async with mcp.manager.run() if mcp else nullcontext():
+    async def _live(self, _: Any) -> AsyncIterator[None]:
+        with self.opened, closing(self.store):
+            async with self.mcp.manager.run() if self.mcp else nullcontext():
                 yield
-            if upstream:
-                await upstream.close()
-
-    operations = Operations(base.toolkit, prefix=options.prefix, upstream=upstream)
-    trainers, told = _build_trainers(played, options)
-    notes = getattr(options, "notes", ())
-    app = Server(sessions, operations, scenario, notes).build([*trainers, *(mcp.routes() if mcp else ())], lifespan)
-    hosts = LOOPBACK if options.host in LOOPBACK else ()
-    guarded = Guard(app, hosts=hosts, origins=options.origin, token=options.token)
-    if upstream:
-        writes = "also writes, those with an Idempotency-Key once" if options.allow_writes else "writes are refused"
-        told.append(f"calls pass on to {options.upstream} for real; {writes}")
-    sys.stderr.writelines(f"note: {note}\n" for note in [*notes, *operations.notes, *told])
-    _check_port(options.host, options.port)
-    config = uvicorn.Config(guarded, host=options.host, port=options.port, log_level="warning", lifespan="on")
-    asyncio.run(_run(uvicorn.Server(config), options, base))
-    return 0
+            if self.upstream:
+                await self.upstream.close()
 
 
 def _build_mcp(options: Options, sessions: Any, upstream: Any) -> Any:
@@ -95,50 +121,43 @@ def _build_mcp(options: Options, sessions: Any, upstream: Any) -> Any:
     return McpFace(sessions, own=options.gecko, model=model, upstream=upstream)
 
 
-def _read_tasks(options: Options) -> list[Scenario]:
-    """Return the cases of `--tasks`. Raises GeckoError."""
-    if not options.tasks:
-        return []
-    files = sorted(Path(options.tasks).glob("*.gecko.yaml"))
-    if not files:
-        raise GeckoError(f"--tasks: {options.tasks} holds no *.gecko.yaml (gecko-graph data tasks makes some)")
-    return [Scenario.load(file) for file in files]
+def is_database(save: str | None) -> bool:
+    """Return whether `--save` names a database, no file."""
+    return bool(save) and str(save).startswith(("postgresql://", "postgres://"))
 
 
-def _build_trainers(tasks: list[Scenario], options: Options) -> tuple[list[Any], list[str]]:
-    """Return the routes of trainers, and what is to be told of them."""
-    if not tasks:
-        return [], []
-    from ..serve.trainers import NEMO_GYM, OPENENV, Episodes, Trainers, find_collisions
+def _open_store(base: World, options: Options) -> Any:
+    """Return where sessions are kept. Raises GeckoError."""
+    from ..serve.store import Store
 
-    episodes = Episodes(tasks, most=options.sessions)
-    told = find_collisions([each["function"]["name"] for each in episodes.tools.as_openai()])
-    return Trainers(episodes).routes(), [*told, f"{len(tasks)} tasks at {OPENENV} and {NEMO_GYM}"]
+    identity = digest({"tools": base.toolkit.to_openapi(), "state": base.state})
+    if is_database(options.save):
+        from ..serve.postgres import Postgres
+
+        return Postgres(options.save, identity=identity, idle_s=options.idle, wait_s=options.call_s)
+    if options.save:
+        from ..serve.journal import Journal
+
+        return Journal(options.save, identity=identity)
+    return Store()
 
 
-def _check_port(host: str, port: int) -> None:
-    """Raise GeckoError where nothing can listen there: uvicorn would end the process with a traceback."""
+def _listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens. Raises GeckoError."""
     try:
-        socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET).close()
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except (OSError, OverflowError) as error:
         raise GeckoError(
             f"--port {port}: cannot listen on {host}: {getattr(error, 'strerror', None) or error}"
         ) from None
 
 
-async def _run(server: Any, options: Options, base: World) -> None:
-    """Serve, and say where once it answers."""
-    running = asyncio.ensure_future(server.serve())
-    while not server.started and not running.done():
-        await asyncio.sleep(0.01)
-    if server.started:
-        port = server.servers[0].sockets[0].getsockname()[1]
-        address = f"http://{options.host}:{port}"
-        token = "-H 'X-Gecko-Token: ...' " if options.token else ""
-        sys.stderr.write(f"{len(base.toolkit)} tools at {address} (a page at {address}/_gecko/)\n")
-        sys.stderr.write(f"  curl -s {token}{address}/_gecko/sessions -X POST\n")
-        sys.stderr.flush()
-    await running
+def _tell_address(options: Options, port: int, tools: int) -> None:
+    address = f"http://{options.host}:{port}"
+    token = "-H 'X-Gecko-Token: ...' " if options.token else ""
+    sys.stderr.write(f"{tools} tools at {address} (a page at {address}/_gecko/)\n")
+    sys.stderr.write(f"  curl -s {token}{address}/_gecko/sessions -X POST\n")
+    sys.stderr.flush()
 
 
 def _build_world(options: Options, scenario: Scenario | None) -> World:

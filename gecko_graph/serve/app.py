@@ -105,19 +105,19 @@ class Server:
         return JSONResponse({"title": toolkit.title, "operations": shown, **notes})
 
     async def _list(self, request: Request) -> Response:
-        return JSONResponse({"sessions": self.sessions.list()})
+        return JSONResponse({"sessions": await self.sessions.list()})
 
     async def _create(self, request: Request) -> Response:
         body = await body_of(request, {"id", "state"})
-        session = self.sessions.create(body.get("id"), state=body.get("state"))
+        session = await self.sessions.create(body.get("id"), state=body.get("state"))
         return _tell(session, 201)
 
     async def _create_named(self, request: Request) -> Response:
-        name = self.sessions.create(str(uuid4())).name
+        name = (await self.sessions.create(str(uuid4()))).name
         return JSONResponse({"session_id": name}, headers={"x-session-id": name})
 
     async def _read_state(self, request: Request) -> Response:
-        session = self.sessions.get(name_of(request))
+        session = await self.sessions.get(name_of(request))
         state = session.world.state
         return JSONResponse(state if "id" in request.path_params else {"session_id": session.name, "state": state})
 
@@ -130,7 +130,7 @@ class Server:
         return JSONResponse({"session_id": session.name, "state": session.world.state})
 
     async def _read_history(self, request: Request) -> Response:
-        session = self.sessions.get(name_of(request))
+        session = await self.sessions.get(name_of(request))
         return JSONResponse({"session_id": session.name, "history": session.log})
 
     async def _fork(self, request: Request) -> Response:
@@ -144,15 +144,16 @@ class Server:
         return _tell(session)
 
     async def _difference(self, request: Request) -> Response:
-        mine, other = (self.sessions.get(each) for each in (name_of(request), request.query_params.get("other", "")))
+        mine = await self.sessions.get(name_of(request))
+        other = await self.sessions.get(request.query_params.get("other", ""))
         return JSONResponse({"patch": make_patch(mine.world.state, other.world.state)})
 
     async def _snapshot(self, request: Request) -> Response:
-        return JSONResponse(self.sessions.get(name_of(request)).world.snapshot())
+        return JSONResponse((await self.sessions.get(name_of(request))).world.snapshot())
 
     async def _take_snapshot(self, request: Request) -> Response:
         body = await body_of(request, {"id", "snapshot"})
-        session = self.sessions.take(body.get("snapshot"), body.get("id"))
+        session = await self.sessions.take(body.get("snapshot"), body.get("id"))
         return _tell(session, 201)
 
     async def _score(self, request: Request) -> Response:
@@ -161,7 +162,7 @@ class Server:
         answer = (await body_of(request, {"answer"})).get("answer")
         if answer is not None and not isinstance(answer, str):
             raise Refused(422, "answer: expected a text")
-        world = self.sessions.get(name_of(request)).world.fork()
+        world = (await self.sessions.get(name_of(request))).world.fork()
         score = await asyncio.to_thread(score_world, self.case, words_of(self.case), world, answer)
         return JSONResponse({"status": find_status(score, "ended", []), "score": score})
 
@@ -173,7 +174,7 @@ class Server:
         status: Literal["ok", "error"] = "error" if body.get("status") == "error" else "ok"
         name = name_of(request)
         entry = await self.sessions.record(name, call, Answer(status=status, result=body["result"]))
-        return JSONResponse({"session_id": name, "call": entry, "state": self.sessions.get(name).world.state})
+        return JSONResponse({"session_id": name, "call": entry, "state": (await self.sessions.get(name)).world.state})
 
     async def _close(self, request: Request) -> Response:
         await self.sessions.close(name_of(request))

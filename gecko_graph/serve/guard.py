@@ -48,15 +48,12 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
-        if scope["type"] not in ("http", "websocket"):
+        if scope["type"] != "http":  # there are no sockets to serve
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
         if fault := self._find_fault(scope, headers):
-            if scope["type"] == "websocket":  # closed before it is accepted: the client sees 403
-                await send({"type": "websocket.close", "code": 1008})
-            else:
-                await Refused(*fault).respond()(scope, receive, send)
+            await Refused(*fault).respond()(scope, receive, send)
             return
         left = MAX_BODY
 

@@ -14,30 +14,22 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from io import FileIO
 from pathlib import Path
-from typing import NamedTuple
 
 from ..errors import GeckoError
-from ..state import Json
+from .sessions import Refused
+from .store import Row, Store
 
 _FORMAT = "2"
 _OPEN = ""
 """In the place of the chain's end: FILE-head has it."""
 
 
-class Row(NamedTuple):
-    """A change: of which session, of which kind (`call`, `new`, `fork`, `reset`, `state`, `close` ...), and what."""
-
-    session: str
-    kind: str
-    data: Json
-
-
-class Journal:
+class Journal(Store):
     """The rows of one file, which belong to tools and a start state of one digest.
 
     Raises:
@@ -47,6 +39,7 @@ class Journal:
     def __init__(self, file: str | Path, *, identity: str) -> None:
         self._file, self._head_file = file, Path(f"{file}-head")
         self._head: FileIO | None = None
+        self._is_broken = False
         self._mark = sha256(identity.encode()).hexdigest()
         try:
             self._base = sqlite3.connect(file, isolation_level=None, timeout=0.2, check_same_thread=False)
@@ -60,14 +53,12 @@ class Journal:
             self._base.execute("COMMIT")
             self._base.execute("PRAGMA journal_mode=WAL")  # not before: the new tables are in the file itself
             self._base.execute("PRAGMA synchronous=NORMAL")
-        except sqlite3.OperationalError as error:
-            if "locked" in str(error):
-                raise GeckoError(f"--save {file}: another process serves this file") from None
-            if "no such table" not in str(error):
-                raise GeckoError(f"--save {file}: cannot be opened: {error}") from None
-            raise GeckoError(f"--save {file}: it is damaged, or no file of --save") from None
-        except (sqlite3.DatabaseError, TypeError, ValueError):
-            raise GeckoError(f"--save {file}: it is damaged, or no file of --save") from None
+        except (sqlite3.DatabaseError, TypeError, ValueError) as error:
+            known = {"locked": "another process serves this file", "unable to open": f"cannot be opened: {error}"}
+            why = next(
+                (why for part, why in known.items() if part in str(error)), "it is damaged, or no file of --save"
+            )
+            raise GeckoError(f"--save {file}: {why}") from None
         if head != [_FORMAT, identity]:
             why = "other tools or another start state" if head[:1] == [_FORMAT] else "another version of gecko-graph"
             raise GeckoError(f"--save {file}: it belongs to {why}")
@@ -99,6 +90,17 @@ class Journal:
                 f"--save {self._file}: it was copied while it was served, or its server was killed: it needs the files "
                 f"that stood beside it, {self._head_file.name} and {Path(self._file).name}-wal"
             )
+
+    async def keep(self, name: str, seen: int, rows: Sequence[Row], steps: int) -> int:
+        """Write rows. Where the file takes no more, nothing is kept ever after: what is in it stays whole."""
+        try:
+            for row in () if self._is_broken else rows:
+                self.append(row)
+        except (OSError, sqlite3.Error):
+            self._is_broken = True
+        if self._is_broken:
+            raise Refused(503, "the file of --save cannot be written: what it holds is there at the next start")
+        return seen
 
     def append(self, row: Row) -> None:
         """Write a row; it outlasts the process when this returns."""

@@ -79,7 +79,8 @@ class McpFace:
         names = [name for name in _OWN if own and (model is not None or name != "gecko_rehearse")]
         self._own = [name for name in names if name not in sessions.base.toolkit]
         self._server: Server[Any] = Server("gecko-graph", on_list_tools=self._list, on_call_tool=self._call)
-        self.manager = StreamableHTTPSessionManager(self._server, max_request_body_size=MAX_BODY)
+        stateless = sessions.store.is_shared  # another process knows nothing of the older era's sessions
+        self.manager = StreamableHTTPSessionManager(self._server, max_request_body_size=MAX_BODY, stateless=stateless)
 
     def routes(self) -> list[Route]:
         """Return the routes of streamable HTTP; `manager.run()` must be open while they are used."""
@@ -98,7 +99,7 @@ class McpFace:
         try:
             named = scope.get("path_params", {}).get("session")
             if named is not None:
-                self._sessions.get(named)
+                await self._sessions.get(named)
         except Refused as refused:
             await refused.respond()(scope, receive, send)
             return
@@ -115,7 +116,7 @@ class McpFace:
     async def _call(self, context: Any, params: Any) -> types.CallToolResult:
         name, args = params.name, dict(params.arguments or {})
         try:
-            session = self._session(context)
+            session = await self._session(context)
             if name in self._own:
                 return await self._call_own(context, session, name, args)
             if name not in self._sessions.base.toolkit:
@@ -149,7 +150,7 @@ class McpFace:
             result.content.append(types.TextContent(type="text", text=MAY_HAVE))
         return result
 
-    def _session(self, context: Any) -> str:
+    async def _session(self, context: Any) -> str:
         request = context.request
         if given := _named_session(request):
             return given
@@ -158,13 +159,13 @@ class McpFace:
             return DEFAULT
         name = f"mcp-{older}"[:80]
         try:
-            self._sessions.get(name)
+            await self._sessions.get(name)
         except Refused:
-            self._sessions.create(name)
+            await self._sessions.create(name)
         return name
 
     async def _call_own(self, context: Any, session: str, name: str, args: JsonObject) -> types.CallToolResult:
-        held = self._sessions.get(session)
+        held = await self._sessions.get(session)
         if name == "gecko_state":
             return _result(held.world.state)
         if name == "gecko_preview":

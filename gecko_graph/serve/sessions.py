@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-import sqlite3
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 from uuid import uuid4
@@ -17,16 +16,19 @@ from starlette.responses import JSONResponse, Response
 
 from ..errors import GeckoError, StateError
 from ..state import Json, JsonObject, Step
-from ..values.digest import check_json
 from ..world.rung import Answer
 from ..world.world import World
-from .journal import Journal, Row
 from .responses import PROBLEM, problem
+from .store import Found, Row, Store
 
 DEFAULT = "default"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,79}")
 _WATCHED = 200
+_SWEEP_S = 60.0
+_TAKEN = "there is a session of this id"
+_LATE = "the session still works on a call that took too long"
 Drifts: TypeAlias = list[Any]
+Rows = list[Row]
 
 
 class Refused(GeckoError):
@@ -43,18 +45,39 @@ class Refused(GeckoError):
 
 @dataclass(eq=False, slots=True)
 class Session:
-    """One world, and the one that it began as."""
+    """One world: what its rows have made of it."""
 
     name: str
-    start: World
     world: World
+    is_there: bool = False
+    """Whether it was made, and not closed."""
     steps: int = 0
+    seen: int = 0
+    """The number of the last row that is known."""
     used: float = field(default_factory=time.monotonic)
+    users: int = 0
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     drifts: dict[int, Drifts] = field(default_factory=dict)
     """By the number of a real call where it was not as simulated."""
     late: asyncio.Task[Any] | None = None
     """What did not end in time: until it does, the session answers nothing else."""
+
+    def forget(self) -> None:
+        """Know nothing of it any more, so that a store tells all."""
+        self.is_there, self.seen = False, 0
+
+    def begin(self, world: World) -> None:
+        """Be there, as this world."""
+        self.world, self.steps, self.drifts, self.is_there = world, world.count, {}, True
+
+    def book(self, record: JsonObject) -> None:
+        """Go on by a call that was answered in this state."""
+        if not self.is_there:
+            raise StateError("it was not made")
+        self.world.replay([record], own=True)
+        self.steps += 1
+        if "drift" in record:
+            self.drifts[self.steps] = record["drift"]
 
     def reset(self, step: int) -> None:
         """Go back to after the given number of steps; undone ones are gone. Raises Refused."""
@@ -62,14 +85,6 @@ class Session:
             raise Refused(422, f"step: expected 0 to {self.steps}")
         self.world, self.steps = self.world.back_to(step), step
         self.drifts = {number: each for number, each in self.drifts.items() if number <= step}
-
-    def begin(self, state: Json) -> None:
-        """Replace the state: the session begins anew there. Raises StateError."""
-        if not isinstance(state, dict):
-            raise StateError("state: expected an object")
-        check_json(state, what="state")
-        self.start = self.world.begin(state)
-        self.world, self.steps, self.drifts = self.start.fork(), 0, {}
 
     @property
     def log(self) -> list[JsonObject]:
@@ -81,21 +96,16 @@ class Session:
 
 
 class Sessions:
-    """All sessions of a server.
+    """All sessions of a server: at most `most`, closed after `idle_s`, each answer within `call_s`.
 
-    Args:
-        base: The world that each begins as.
-        journal: Where changes are kept; what it holds is replayed now.
-        most: Sessions at once.
-        idle_s: After this long without a request a session is closed.
-        call_s: Longest time of an answer.
+    `base` is what each begins as, `store` keeps the changes. Raises GeckoError where a row cannot be replayed.
     """
 
     def __init__(
         self,
         base: World,
         *,
-        journal: Journal | None = None,
+        store: Store | None = None,
         most: int = 10_000,
         idle_s: float = 3600,
         call_s: float = 30,
@@ -103,65 +113,81 @@ class Sessions:
         self.base, self._most, self._idle_s, self.call_s = base, most, idle_s, call_s
         self._all: OrderedDict[str, Session] = OrderedDict()
         self._listening: set[asyncio.Queue[JsonObject]] = set()
-        self._journal: Journal | None = None
-        self._is_broken = False
-        for row in journal.read() if journal else ():
-            try:
-                self._apply(row)
-            except (GeckoError, LookupError, TypeError) as error:
-                raise GeckoError(f"--save: a row of session {row.session} cannot be replayed: {error}") from None
-        self._journal = journal
+        self.store, self._swept = store or Store(), time.monotonic()
+        for row in self.store.read():
+            with self._using(row.session) as session:
+                self._renew(session, Found(0, [row]))
 
     # finding and making ------------------------------------------------------------------------------
 
-    def get(self, name: str) -> Session:
-        """Return a session; `default` is made when it is first asked for. Raises Refused."""
-        self._sweep()
-        if name == DEFAULT and name not in self._all:
-            return self.create(DEFAULT)
-        if name not in self._all:
-            raise Refused(404, "there is no such session (POST /_gecko/sessions makes one)")
-        session = self._all[name]
-        session.used = time.monotonic()
-        self._all.move_to_end(name)
-        return session
+    async def get(self, name: str) -> Session:
+        """Return a session as it is now; `default` is made when it is first asked for. Raises Refused."""
+        await self._sweep()
+        if name in self._all and not self.store.is_shared:
+            with self._using(name) as session:
+                return session
+        async with self._turn(name) as (session, _):
+            return session
 
-    def create(self, name: str | None = None, *, state: Json = None) -> Session:
+    async def create(self, name: str | None = None, *, state: Json = None) -> Session:
         """Return a new session, in the base's state or a given one. Raises Refused, StateError."""
-        name = self._check_name(name)
-        return self._change(Row(name, "new", {} if state is None else {"state": state}))
+        return await self._make(name, "new", {} if state is None else {"state": state})
 
     async def fork(self, source: str, name: str | None = None) -> Session:
         """Return a new session that begins as another is now. Raises Refused."""
-        name = self._check_name(name)
-        async with self._turn(self.get(source)):
-            return self._change(Row(self._check_name(name), "fork", {"from": source}))
+        async with self._turn(source) as (held, _):
+            shared = {"snapshot": {**held.world.snapshot(), "usage": {}}} if self.store.is_shared else None
+        # rows that others read say all of a session: the other one may be closed
+        return await self._make(name, *(("snapshot", shared) if shared else ("fork", {"from": source})))
 
-    def take(self, snapshot: Json, name: str | None = None) -> Session:
+    async def take(self, snapshot: Json, name: str | None = None) -> Session:
         """Return a new session at a snapshot's point. Raises Refused, StateError."""
-        return self._change(Row(self._check_name(name), "snapshot", {"snapshot": snapshot}))
+        return await self._make(name, "snapshot", {"snapshot": snapshot})
 
-    def list(self) -> list[JsonObject]:
-        """Return names and steps, the last used last."""
-        self._sweep()
+    async def list(self) -> list[JsonObject]:
+        """Return names and steps, the last used last. Raises Refused."""
+        await self._sweep()
+        if self.store.is_shared:
+            return await self.store.list()
         now = time.monotonic()
         return [{"id": s.name, "steps": s.steps, "idle_s": round(now - s.used, 1)} for s in self._all.values()]
 
-    def _check_name(self, name: Any) -> str:
+    async def _make(self, name: Any, kind: str, data: JsonObject) -> Session:
+        await self._sweep()
         name = uuid4().hex if name is None else name
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise Refused(422, "id: expected 1 to 80 letters, digits, '.', '_' or '-'")
-        self._sweep()
-        if name in self._all:
-            raise Refused(409, "there is a session of this id")
-        if len(self._all) >= self._most:
+        if name in self._all and not self.store.is_shared:
+            raise Refused(409, _TAKEN)
+        if (await self.store.count() if self.store.is_shared else len(self._all)) >= self._most:
             raise Refused(503, f"there are {self._most} sessions: close one")
-        return name
+        async with self._turn(name, Row(name, kind, data)) as (session, _):
+            return session
 
-    def _sweep(self) -> None:
-        limit = time.monotonic() - self._idle_s
+    @contextmanager
+    def _using(self, name: str) -> Iterator[Session]:
+        """Give a session as it is known here, perhaps not there."""
+        session = self._all.setdefault(name, Session(name, self.base))
+        session.used, session.users = time.monotonic(), session.users + 1
+        self._all.move_to_end(name)
+        try:
+            yield session
+        finally:
+            session.users -= 1
+            if not session.users and not session.is_there and self._all.get(name) is session:
+                del self._all[name]
+
+    async def _sweep(self) -> None:
+        now = time.monotonic()
+        limit = now - self._idle_s
         while self._all and (oldest := next(iter(self._all.values()))).used < limit and not oldest.lock.locked():
-            self._change(Row(oldest.name, "close", {}))
+            if self.store.is_shared:
+                del self._all[oldest.name]  # here alone
+            else:
+                await self._drop(oldest)
+        if self.store.is_shared and self._swept < now - _SWEEP_S:
+            self._swept = now
+            await self.store.sweep()
 
     # changing ----------------------------------------------------------------------------------------
 
@@ -169,39 +195,34 @@ class Sessions:
         """Go back to after a step. Raises Refused."""
         if not isinstance(step, int) or isinstance(step, bool):
             raise Refused(422, "step: expected a whole number")
-        async with self._turn(self.get(name)):
-            return self._change(Row(name, "reset", {"step": step}))
+        return await self._change(Row(name, "reset", {"step": step}))
 
     async def replace(self, name: str, state: Json) -> Session:
         """Begin anew in another state. Raises Refused, StateError."""
-        async with self._turn(self.get(name)):
-            return self._change(Row(name, "state", {"state": state}))
+        return await self._change(Row(name, "state", {"state": state}))
 
     async def close(self, name: str) -> None:
         """Forget a session. One that still answers too late is forgotten all the same. Raises Refused."""
-        if name not in self._all:
+        if (held := self._all.get(name)) is None and not self.store.is_shared:
             raise Refused(404, "there is no such session")
-        if self._all[name].late is None:
-            async with self._turn(self._all[name]):
-                pass
-        self._change(Row(name, "close", {}))
+        if held is not None and held.late is not None:
+            await self._drop(held)
+        else:
+            await self._change(Row(name, "close", {}))
 
     async def call(self, name: str, call: Mapping[str, Any]) -> Step:
         """Answer one call. Raises Refused: 504 where it took too long."""
-        session = self.get(name)
-        step: Step = await self._in_time(session, lambda: session.world.acall(dict(call)))
+        step: Step = await self._in_time(name, lambda session: session.world.acall(dict(call)))
         return step
 
     async def record(self, name: str, call: Any, answer: Answer) -> JsonObject:
         """Book a call that was really made, so that the state follows reality. Raises Refused, ToolkitError."""
-        session = self.get(name)
-        return dict(await self._in_time(session, lambda: session.world.arecord(call, answer)))
+        return dict(await self._in_time(name, lambda session: session.world.arecord(call, answer)))
 
     async def shadow(self, name: str, call: Any, answer: Answer) -> Drifts:
         """Simulate a call that was really made on a copy, book it, and return where it was not as simulated."""
-        session = self.get(name)
 
-        async def work() -> Drifts:
+        async def work(session: Session) -> Drifts:
             step = await session.world.fork().acall({"name": call["name"], "args": call["args"]})
             outcome = step.get("outcome")
             told = outcome if outcome and outcome["rung"] not in ("schema", "none") else None  # noise is no prediction
@@ -213,105 +234,148 @@ class Sessions:
                 session.drifts[session.steps + 1] = drift
             return drift
 
-        drift: Drifts = await self._in_time(session, work)
+        drift: Drifts = await self._in_time(name, work)
         return drift
 
-    async def _in_time(self, session: Session, work: Callable[[], Awaitable[Any]]) -> Any:
+    async def _in_time(self, name: str, work: Callable[[Session], Awaitable[Any]]) -> Any:
         async def answer() -> Any:
-            async with self._turn(session):
-                done = await work()
-                if self._all.get(session.name) is session:  # else it was closed while a late call went on
-                    self._note_calls(session)
+            async with self._turn(name) as (session, changes):
+                done = await work(session)
+                self._note_calls(session, changes)
+                if self._all.get(name) is not session:  # it was closed while a late call went on
+                    changes.clear()
                 return done
 
-        task = asyncio.ensure_future(answer())
-        finished, _ = await asyncio.wait({task}, timeout=self.call_s)
+        await self._sweep()
+        with self._using(name) as session:
+            task = asyncio.ensure_future(answer())
+            finished, _ = await asyncio.wait({task}, timeout=self.call_s)
         if finished:
             return task.result()
+
+        def end(ended: asyncio.Task[Any]) -> None:
+            session.late = None
+            with suppress(asyncio.CancelledError):
+                ended.exception()
+
         session.late = task
-        task.add_done_callback(lambda ended: self._end_late(session, ended))
+        task.add_done_callback(end)
         raise Refused(504, f"no answer within {self.call_s:g} s; the session answers again when the call has ended")
 
-    def _end_late(self, session: Session, task: asyncio.Task[Any]) -> None:
-        session.late = None
-        with suppress(asyncio.CancelledError):
-            task.exception()
-
-    def _note_calls(self, session: Session) -> None:
-        if self._journal is None and not self._listening:  # nobody reads what they are
+    def _note_calls(self, session: Session, changes: Rows) -> None:
+        if type(self.store) is Store and not self._listening:  # nobody reads what they are
             session.steps = session.world.count
         for record in session.world.records(session.steps):
             session.steps += 1
             if session.steps in session.drifts:
                 record["drift"] = session.drifts[session.steps]
-            self._write(Row(session.name, "call", record))
-            self._tell({"session": session.name, "kind": "call", "number": session.steps, **record})
+            changes.append(Row(session.name, "call", record))
+
+    async def _change(self, row: Row) -> Session:
+        """Apply a change, keep it, and tell it. What cannot be applied is not kept."""
+        async with self._turn(row.session) as (session, changes):
+            self._apply(session, row)
+            changes.append(row)
+            return session
+
+    async def _drop(self, session: Session) -> None:
+        """Close a session, whoever has its turn."""
+        row = Row(session.name, "close", {})
+        self._apply(session, row)
+        await self._keep(session, [row])
 
     @asynccontextmanager
-    async def _turn(self, session: Session) -> AsyncIterator[None]:
+    async def _turn(self, name: str, first: Row | None = None) -> AsyncIterator[tuple[Session, Rows]]:
+        """Give a session that nobody else changes meanwhile, and a list for its changes, which are kept at the end.
+
+        Where it is not there `first` makes it; `default` makes itself.
+        """
+        with self._using(name) as session:
+            async with self._locked(session):
+                if self._all.get(name) is not session:
+                    raise Refused(410, "the session was closed meanwhile")
+                found = await self.store.claim(name, session.seen)
+                changes, begun, is_lost = Rows(), 0, False
+                try:
+                    self._renew(session, found)
+                    self._begin(session, first, changes)
+                    begun = len(changes)
+                    yield session, changes
+                except BaseException as error:
+                    del changes[begun:]
+                    is_lost = self.store.is_shared and not isinstance(error, Refused)
+                    raise
+                finally:
+                    await self._keep(session, changes)
+                    if is_lost:  # memory may have more of it than the store
+                        session.forget()
+
+    @asynccontextmanager
+    async def _locked(self, session: Session) -> AsyncIterator[None]:
         if session.late is not None:
-            raise Refused(503, "the session still works on a call that took too long")
-        async with session.lock:
-            if self._all.get(session.name) is not session:
-                raise Refused(410, "the session was closed meanwhile")
+            raise Refused(503, _LATE)
+        try:
+            async with asyncio.timeout(self.call_s):
+                await session.lock.acquire()
+        except TimeoutError:
+            raise Refused(503, _LATE) from None
+        try:
             yield
+        finally:
+            session.lock.release()
 
-    def _change(self, row: Row) -> Session:
-        """Apply a change, write it, and tell it. What cannot be applied is not written."""
-        session = self._apply(row)
-        self._write(row)
-        self._tell({"session": row.session, "kind": row.kind, "steps": session.steps})
-        return session
+    def _renew(self, session: Session, found: Found) -> None:
+        """Bring a session to what others have made of it. Raises Refused."""
+        if found.anew:
+            session.forget()
+        try:
+            for row in found.rows:
+                self._apply(session, row)
+        except (GeckoError, LookupError, TypeError) as error:
+            session.forget()
+            raise Refused(500, f"--save: a row of session {session.name} cannot be replayed: {error}") from None
+        session.seen = found.seen
 
-    def _write(self, row: Row) -> None:
-        """Keep a change. Where the file takes no more, nothing is answered: what is in it stays whole."""
-        if self._journal and not self._is_broken:
-            try:
-                self._journal.append(row)
-            except (OSError, sqlite3.Error):
-                self._is_broken = True
-        if self._is_broken:
-            raise Refused(503, "the file of --save cannot be written: what it holds is there at the next start")
+    def _begin(self, session: Session, first: Row | None, changes: Rows) -> None:
+        if session.is_there:
+            if first is not None:
+                raise Refused(409, _TAKEN)
+            return
+        if first is None and session.name != DEFAULT:
+            raise Refused(404, "there is no such session (POST /_gecko/sessions makes one)")
+        changes.append(first or Row(DEFAULT, "new", {}))
+        self._apply(session, changes[0])
 
-    def _apply(self, row: Row) -> Session:
-        name, kind, data = row
-        if kind in ("new", "fork", "snapshot"):
-            session = self._make(name, kind, data)
-            self._all[name] = session
-            return session
-        session = self._all[name]
+    async def _keep(self, session: Session, changes: Rows) -> None:
+        try:
+            session.seen = await self.store.keep(session.name, session.seen, changes, session.steps)
+        except Refused:
+            if self.store.is_shared:
+                session.forget()
+            raise
+        for queue in self._listening:
+            for number, row in enumerate(changes, session.steps - len(changes) + 1):
+                more = {"number": number, **row.data} if row.kind == "call" else {"steps": session.steps}
+                with suppress(asyncio.QueueFull):  # a reader that does not keep up misses some
+                    queue.put_nowait({"session": row.session, "kind": row.kind, **more})
+
+    def _apply(self, session: Session, row: Row) -> None:
+        kind, data = row.kind, row.data
         if kind == "call":
-            session.world.replay([data])
-            session.steps += 1
-            if "drift" in data:
-                session.drifts[session.steps] = data["drift"]
+            session.book(data)
         elif kind == "reset":
             session.reset(data["step"])
-        elif kind == "state":
-            session.begin(data["state"])
-        else:
-            del self._all[name]
-        return session
-
-    def _make(self, name: str, kind: str, data: JsonObject) -> Session:
-        if kind == "fork":
-            source = self._all[data["from"]]
-            return Session(name, source.start, source.world.fork(), source.steps)
-        session = Session(name, self.base, self.base.fork())
-        if kind == "snapshot":
-            session.world = self.base.resume(data["snapshot"])
-            session.start = self.base.begin(data["snapshot"]["start"])
-            session.steps = len(data["snapshot"]["log"])
+        elif kind == "close":
+            session.forget()
+            del self._all[session.name]
+        elif kind == "fork":
+            session.begin(self._all[data["from"]].world.fork())
+        elif kind == "snapshot":
+            session.begin(self.base.resume(data["snapshot"]))
         elif "state" in data:
-            session.begin(data["state"])
-        return session
-
-    # listening ---------------------------------------------------------------------------------------
-
-    def _tell(self, event: JsonObject) -> None:
-        for queue in self._listening:
-            with suppress(asyncio.QueueFull):  # a reader that does not keep up misses some
-                queue.put_nowait(event)
+            session.begin(self.base.begin(data["state"]))
+        else:
+            session.begin(self.base.fork())
 
     @asynccontextmanager
     async def listen(self) -> AsyncIterator[asyncio.Queue[JsonObject]]:

@@ -158,7 +158,7 @@ class Upstream:
         sender: Sender,
         secrets: Secrets | None = None,
     ) -> Passed:
-        sessions.get(name)
+        await sessions.get(name)
         secrets, note = secrets or Secrets(), dict[str, str]()
         secrets.apply(sent)
         if wanted.reads:

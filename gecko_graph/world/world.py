@@ -174,16 +174,18 @@ class World:
         steps, notes = self._now.values["steps"][first:], self._now.notes[first:]
         return clone([{"step": step, "note": note} for step, note in zip(steps, notes, strict=True)])
 
-    def replay(self, records: Sequence[JsonObject], usage: Usage | None = None) -> None:
+    def replay(self, records: Sequence[JsonObject], usage: Usage | None = None, *, own: bool = False) -> None:
         """Go on by calls that another world has answered, and by what its models have cost.
 
-        A change that does not apply in this state is left out, and marked as refused.
+        A change that does not apply in this state is left out, and marked as refused. With `own`, it was answered in
+        this very state: invariants are not checked again.
         """
+        check = None if own else self._check_change
         with self._line.turn():
             self._usage = add_usage(self._usage, usage or {})
             for step, note in ((record["step"], record["note"]) for record in clone(list(records))):
                 try:
-                    self._now = self._now.through([step], [note], check=self._check_change)
+                    self._now = self._now.through([step], [note], check=check)
                 except PatchConflict as conflict:
                     step["outcome"] |= {"patch": [], "refused": f"the change does not apply: {conflict}"}
                     self._now = self._now.through([step], [note])

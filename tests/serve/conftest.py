@@ -28,8 +28,8 @@ def world_of(tools, state=None):
     return World(tools, state=state, context=RULES)
 
 
-def client_of(base, *, case=None, prefix="", token=None, hosts=LOOPBACK, journal=None, more=(), **limits):
-    sessions = Sessions(base, journal=journal, **limits)
+def client_of(base, *, case=None, prefix="", token=None, hosts=LOOPBACK, store=None, more=(), **limits):
+    sessions = Sessions(base, store=store, **limits)
     app = Guard(Server(sessions, Operations(base.toolkit, prefix=prefix), case).build(more), hosts=hosts, token=token)
     client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost")
     client.sessions = sessions

@@ -28,7 +28,7 @@ async def test_a_foreign_origin(client, origin):
 
 async def test_an_image_on_a_foreign_page(client):
     assert (await client.get("/session-id", headers={"sec-fetch-site": "cross-site"})).status_code == 403
-    assert client.sessions.list() == []
+    assert await client.sessions.list() == []
 
 
 async def test_its_own_origin_may_ask(client):

@@ -50,8 +50,7 @@ class Shop:
     def __init__(self, *, writes=True):
         tools = Toolkit.from_openapi(DOCUMENT).declare(Tool("search", effect="read"), Tool("logout", effect="write"))
         self.sent, self.saver = [], InMemorySaver()
-        sessions = Sessions(world_of(tools))
-        sessions.create("other")
+        sessions = self.sessions = Sessions(world_of(tools))
         service = httpx.AsyncClient(transport=httpx.MockTransport(self.answer))
         ledger = MemoryLedger(self.saver) if writes else None
         upstream = Upstream("http://service.invalid/v1", ledger=ledger, client=service)
@@ -84,6 +83,7 @@ class Shop:
 @pytest.fixture
 async def shop():
     made = Shop()
+    await made.sessions.create("other")
     yield made
     await made.client.aclose()
     await made.service.aclose()

@@ -62,16 +62,16 @@ async def test_tools_are_listed_and_called(mode):
             again = await client.call_tool("cancelOrder", {"order_id": "order-2"})
             assert again.is_error
             assert (await client.call_tool("cancelOrder", {"order_id": 2})).is_error
-        (name,) = [one["id"] for one in sessions.list()]
+        (name,) = [one["id"] for one in await sessions.list()]
         assert name == "default" if mode == "auto" else name.startswith("mcp-")
 
 
 async def test_a_path_names_the_session():
     async with serving() as (address, sessions):
-        sessions.create("a")
+        await sessions.create("a")
         async with Client(f"{address}/s/a/mcp") as client:
             await client.call_tool("cancelOrder", {"order_id": "order-2"})
-        assert {one["id"]: one["steps"] for one in sessions.list()} == {"a": 1}
+        assert {one["id"]: one["steps"] for one in await sessions.list()} == {"a": 1}
 
 
 async def test_our_own_tools_try_undo_and_reset():
@@ -87,7 +87,7 @@ async def test_our_own_tools_try_undo_and_reset():
         for number in (1, 2):
             await client.call_tool("cancelOrder", {"order_id": f"order-{number}"})
         assert (await client.call_tool("gecko_undo", {})).structured_content == {"steps": 1}
-        assert sessions.get("default").world.state["orders"]["order-2"]["status"] == "placed"
+        assert (await sessions.get("default")).world.state["orders"]["order-2"]["status"] == "placed"
         assert (await client.call_tool("gecko_reset", {})).structured_content == {"steps": 0}
 
 
@@ -111,7 +111,7 @@ REPLIES = {
 
 async def test_a_task_is_rehearsed_on_a_copy():
     async with serving(own=True, model=recorded(**REPLIES)) as (address, sessions), Client(f"{address}/mcp") as client:
-        before = sessions.get("default").world.state
+        before = (await sessions.get("default")).world.state
         told = []
 
         async def note(progress, total, message):
@@ -121,7 +121,7 @@ async def test_a_task_is_rehearsed_on_a_copy():
         assert done.structured_content["verdict"]["status"] == "accepted"
         assert "judge" in told
         assert [call["name"] for call in done.structured_content["plan"]] == ["cancelOrder"]
-        assert sessions.get("default").world.state == before
+        assert (await sessions.get("default")).world.state == before
         assert (await client.call_tool("gecko_rehearse", {"task": " "})).is_error
 
 

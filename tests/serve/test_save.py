@@ -15,7 +15,8 @@ import httpx
 import pytest
 
 from gecko_graph.errors import GeckoError
-from gecko_graph.serve.journal import Journal, Row
+from gecko_graph.serve.journal import Journal
+from gecko_graph.serve.store import Row
 from tests import forked
 
 from .conftest import EXAMPLES, client_of, shop, world_of
@@ -112,7 +113,7 @@ def test_a_file_of_other_tools_is_refused(tmp_path):
 async def test_a_call_is_written_before_it_is_acknowledged(tmp_path):
     case = shop()
     journal = Journal(tmp_path / "runs.sqlite", identity="x")
-    client = client_of(world_of(case.tools, case.state), journal=journal)
+    client = client_of(world_of(case.tools, case.state), store=journal)
 
     def full(row):
         raise OSError("disk full")

@@ -157,7 +157,8 @@ async def test_a_late_call_of_a_closed_session_is_not_written(tmp_path):
     (tool,) = Toolkit.from_tools([slow])
     base = world_of(Toolkit.from_tools([slow]).replace(replace(tool, simulate=wait)))
     journal = Journal(tmp_path / "runs.sqlite", identity="x")
-    client = client_of(base, call_s=0.1, journal=journal)
+    client = client_of(base, call_s=0.1, store=journal)
+    await client.sessions.get("default")
     assert (await client.post("/slow", json={"seconds": 0.4})).status_code == 504
     assert (await client.delete(f"{OWN}/default")).status_code == 204
     await asyncio.sleep(0.5)

@@ -1,0 +1,260 @@
+"""Servers on one Postgres that are killed at random: what was answered is there once, and what a call costs.
+
+    python -m evals.services.many_servers --sessions 500 --calls 20000
+
+Each call writes a note with an id of its own to a session that is drawn, by a server that is drawn. A client whose
+server died looks whether its call was made, and makes it again if it was not. In the end each session's history is
+read from every server. CPU is counted without kills: of the servers, and of Postgres with all that it starts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import subprocess
+import tempfile
+import time
+from argparse import ArgumentParser
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+
+from gecko_graph import Tool
+from gecko_graph.state import JsonObject
+
+from ..costing.server import Load, cpu_of, running, serve_command
+from ..reality.postgres import start_postgres
+
+_TRIES = 200
+"""Of one call, before the run is given up."""
+
+
+def note(id: str) -> JsonObject:
+    """Write a note."""
+    raise NotImplementedError
+
+
+_CONTRACT = {
+    "let": {"number": "{{ len(state.notes) + 1 }}"},
+    "effects": [{"op": "add", "path": ["notes", "{{ args.id }}"], "value": "{{ number }}"}],
+    "returns": {"id": "{{ args.id }}", "at": "{{ number }}"},
+}
+TOOLS = [Tool(note, effect="write", contract=_CONTRACT)]
+
+
+class Size(NamedTuple):
+    """How much is done: sessions, calls, clients at once, servers, kills."""
+
+    sessions: int = 500
+    calls: int = 20_000
+    clients: int = 16
+    servers: int = 4
+    kills: int = 40
+
+
+class Fleet:
+    """Servers, each of which is begun again on its port when it was killed."""
+
+    def __init__(self, command: list[str], count: int) -> None:
+        self._command, self._stack = command, ExitStack()
+        self._all = [self._stack.enter_context(running(*command)) for _ in range(count)]
+        self.addresses = [address for _, address in self._all]
+
+    def kill(self, at: int) -> None:
+        """Kill a server."""
+        self._all[at][0].send_signal(signal.SIGKILL)
+        self._all[at][0].wait()
+
+    def begin(self, at: int) -> None:
+        """Begin it again; returns once it answers."""
+        port = self.addresses[at].rpartition(":")[2]
+        self._all[at] = self._stack.enter_context(running(*self._command, "--port", port))
+
+    def cpu(self) -> float:
+        """Return the seconds that those which live have computed."""
+        return sum(cpu_of(process.pid) for process, _ in self._all)
+
+    def __enter__(self) -> Fleet:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+
+def measure(size: Size = Size(), *, seed: int = 0) -> JsonObject:  # noqa: B008 - a constant
+    """Return what kills leave and what a call costs; both under Postgres of its own.
+
+    Returns:
+        `answered`, `lost`, `doubled`, `torn`, `kills`, `refused` (by status), `cpu_ms` by store, `ratio`.
+
+    Raises:
+        RuntimeError: There is no Postgres on this machine, or a call was not answered at all.
+    """
+    found = {**size._asdict(), **run_with_kills(size, seed=seed)}
+    cpu = {"sqlite": cost_of(size, servers=1), "postgres": cost_of(size, servers=size.servers)}
+    return {**found, "cpu_ms": cpu, "ratio": cpu["postgres"] / cpu["sqlite"]}
+
+
+def run_with_kills(size: Size, *, seed: int = 0) -> JsonObject:
+    """Kill servers while clients write; return what is lost, doubled or torn in the end."""
+    with _schema("kills") as address, tempfile.TemporaryDirectory() as folder:
+        state = Path(folder) / "state.json"
+        state.write_text('{"notes": {}}', encoding="utf-8")
+        spec = ["-m", "gecko_graph", "serve", "evals.services.many_servers:TOOLS", "--state", str(state)]
+        with Fleet([*spec, "--port", "0", "--save", address], size.servers) as fleet:
+            return asyncio.run(_Run(fleet, size, seed).all())
+
+
+class _Run:
+    def __init__(self, fleet: Fleet, size: Size, seed: int) -> None:
+        self._fleet, self._size, self._rng = fleet, size, random.Random(seed)
+        self._answered: dict[str, tuple[str, int]] = {}
+        self._refused, self._found, self._killed = Counter[str](), 0, 0
+        self._todo = iter(range(size.calls))
+        limits = httpx.Limits(max_connections=4 * size.clients)
+        self._client = httpx.AsyncClient(timeout=60, limits=limits)
+
+    async def all(self) -> JsonObject:
+        began = time.perf_counter()
+        async with self._client:
+            names = [f"s{number}" for number in range(self._size.sessions)]
+            await asyncio.gather(*(self._open(names[at :: self._size.clients]) for at in range(self._size.clients)))
+            killing = asyncio.ensure_future(self._kill())
+            await asyncio.gather(*(self._write(names) for _ in range(self._size.clients)))
+            await killing
+            seconds = time.perf_counter() - began
+            held = [await self._read(name, at) for name in names for at in (0, -1)]
+        pairs = [*zip(held[::2], held[1::2], strict=True)]
+        ids = Counter(step["call"]["args"]["id"] for log, _ in held[::2] for step in log)
+        return {
+            "answered": len(self._answered),
+            "lost": sum(name not in ids for name in self._answered),
+            "doubled": sum(count > 1 for count in ids.values()),
+            "torn": sum(not self._is_whole(*one) or one != other for one, other in pairs),
+            "killed": self._killed,
+            "found": self._found,
+            "refused": dict(self._refused),
+            "seconds": seconds,
+        }
+
+    def _is_whole(self, log: list[Any], state: JsonObject) -> bool:
+        """Return whether a session's calls are numbered one by one, as they were answered, and make its state."""
+        made = {step["call"]["args"]["id"]: step["outcome"]["result"]["at"] for step in log}
+        told = all(self._answered.get(name, ("", at))[1] == at for name, at in made.items())
+        return told and state == {"notes": made} and [*made.values()] == [*range(1, len(log) + 1)]
+
+    async def _open(self, names: list[str]) -> None:
+        for name in names:
+            url = f"{self._rng.choice(self._fleet.addresses)}/_gecko/sessions"
+            (await self._client.post(url, json={"id": name})).raise_for_status()
+
+    async def _write(self, names: list[str]) -> None:
+        for number in self._todo:
+            name, id_ = self._rng.choice(names), f"n{number}"
+            for _ in range(_TRIES):
+                if (at := await self._try(name, id_)) is not None:
+                    self._answered[id_] = (name, at)
+                    break
+            else:
+                raise RuntimeError(f"call {id_} of session {name} was not answered")
+
+    async def _try(self, name: str, id_: str) -> int | None:
+        """Make a call; None where it was not made."""
+        url = f"{self._rng.choice(self._fleet.addresses)}/s/{name}/note"
+        try:
+            answer = await self._client.post(url, json={"id": id_})
+        except httpx.TransportError:
+            self._refused["no answer"] += 1
+            await asyncio.sleep(0.05)
+            at: int | None = (await self._read(name))[1]["notes"].get(id_)
+            self._found += at is not None
+            return at
+        if answer.status_code == 200:
+            return int(answer.json()["at"])
+        self._refused[str(answer.status_code)] += 1
+        await asyncio.sleep(0.05)
+        return None
+
+    async def _read(self, name: str, at: int | None = None) -> tuple[list[Any], JsonObject]:
+        """Return a session's history and state, of one server or of any that answers."""
+        for _ in range(_TRIES):
+            given = self._fleet.addresses
+            url = f"{self._rng.choice(given) if at is None else given[at]}/_gecko/sessions/{name}"
+            try:
+                log, state = await self._client.get(f"{url}/history"), await self._client.get(f"{url}/state")
+                if log.status_code == state.status_code == 200:
+                    return log.json()["history"], state.json()
+            except httpx.TransportError:
+                await asyncio.sleep(0.05)
+        raise RuntimeError(f"no server tells of session {name}")
+
+    async def _kill(self) -> None:
+        """Kill a server whenever so many calls more are answered, and begin it again."""
+        apart = self._size.calls // (self._size.kills + 1) if self._size.kills else 0
+        while self._killed < self._size.kills:
+            while len(self._answered) < (self._killed + 1) * apart:
+                await asyncio.sleep(0.01)
+            at = self._rng.randrange(self._size.servers)
+            self._fleet.kill(at)
+            self._killed += 1
+            await asyncio.to_thread(self._fleet.begin, at)
+
+
+def cost_of(size: Size, *, servers: int) -> float:
+    """Return the milliseconds of CPU of a call of the shop: one server on SQLite, several on Postgres with it."""
+    with tempfile.TemporaryDirectory() as folder, _schema("cost") as address:
+        save = address if servers > 1 else f"{folder}/runs.sqlite"
+        with Fleet(serve_command("--save", save), servers) as fleet:
+            load = Load(size.sessions, size.calls)
+            return float(asyncio.run(load.put_to(fleet.addresses, lambda: fleet.cpu() + _postgres_cpu(address))))
+
+
+@contextmanager
+def _schema(name: str) -> Iterator[str]:
+    """A schema of a Postgres on this machine, which is left empty."""
+    import psycopg
+
+    address = start_postgres()
+    if address is None:
+        raise RuntimeError("no Postgres can be started on this machine")
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(f"DROP SCHEMA IF EXISTS {name} CASCADE; CREATE SCHEMA {name}")
+        yield f"{address}?options=-csearch_path%3D{name}"
+        connection.execute(f"DROP SCHEMA {name} CASCADE")
+
+
+def _postgres_cpu(address: str) -> float:
+    """Return the seconds that a Postgres has computed, with all processes that it has started."""
+    import psycopg
+
+    with psycopg.connect(address) as connection:
+        (folder,) = connection.execute("SHOW data_directory").fetchone() or ("",)
+    first = int((Path(folder) / "postmaster.pid").read_text(encoding="utf-8").split()[0])
+    listed = subprocess.run(["ps", "--no-headers", "-o", "pid", "--ppid", str(first)], capture_output=True, text=True)
+    return cpu_of(first, ended=True) + sum(cpu_of(int(pid)) for pid in listed.stdout.split() if _lives(pid))
+
+
+def _lives(pid: str) -> bool:
+    return os.path.exists(f"/proc/{pid}/stat")
+
+
+def main() -> None:
+    """Measure, and print what was found."""
+    parser = ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    for name, value in Size()._asdict().items():
+        parser.add_argument(f"--{name}", type=int, default=value)
+    parser.add_argument("--seed", type=int, default=0)
+    given = vars(parser.parse_args())
+    seed = given.pop("seed")
+    for name, value in measure(Size(**given), seed=seed).items():
+        print(f"{name}: {value}")
+
+
+if __name__ == "__main__":
+    main()

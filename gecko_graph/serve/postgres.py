@@ -1,0 +1,195 @@
+"""The database of `--save postgresql://...`: sessions that any of several servers answers.
+
+A server claims a session by an advisory lock of its one connection, which ends with the process, reads what others have
+added, and adds its own row before the call is acknowledged and the lock given back: two trips. A connection that is
+lost meanwhile takes the claim with it: the call is refused, and nothing of it is kept.
+
+The rows of a session are numbered one by one from a number that no other session of its name has had, so that by its
+last known one a process sees whether the session was closed, or made again. An idle session is as one that is closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import dropwhile
+from typing import Any
+
+from ..errors import GeckoError
+from ..state import JsonObject
+from .sessions import Refused
+from .store import Found, Row, Store
+
+try:
+    import psycopg
+except ImportError:
+    raise GeckoError(
+        "--save postgresql://... needs psycopg: pip install langgraph-checkpoint-postgres 'psycopg[binary]'"
+    ) from None
+
+_FORMAT = "1"
+_ANSWER_S, _CONNECT_S, _AGAIN_S, _MARGIN_S = 10.0, 5, 0.5, 60
+"""Longest time of a statement and of connecting; nobody tries again so soon, nor deletes what is idle."""
+_OPTIONS: dict[str, Any] = {
+    "autocommit": True, "connect_timeout": _CONNECT_S, "application_name": "gecko-graph serve",
+    "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3, "tcp_user_timeout": 10_000,
+}  # fmt: skip
+_ROWS, _BEGINNINGS = "gecko_graph_rows", ("new", "snapshot", "state")
+_BEGINS = f"kind IN {_BEGINNINGS}"
+_SETUP = f"""
+BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('gecko_graph_head', 0));
+CREATE TABLE IF NOT EXISTS gecko_graph_head (format text, identity text);
+CREATE TABLE IF NOT EXISTS {_ROWS} (
+  session text COLLATE "C", n bigint, kind text NOT NULL, steps integer NOT NULL,
+  at timestamptz NOT NULL DEFAULT now(), data text NOT NULL, PRIMARY KEY (session, n));
+CREATE INDEX IF NOT EXISTS gecko_graph_begun ON {_ROWS} (session) WHERE {_BEGINS};
+INSERT INTO gecko_graph_head SELECT %s, %s WHERE NOT EXISTS (SELECT FROM gecko_graph_head);
+COMMIT; SELECT format, identity FROM gecko_graph_head
+"""
+_FREE = "SELECT pg_advisory_unlock(hashtextextended(%s, 0))"
+_AGE = "EXTRACT(epoch FROM now() - at)::float8"
+_PREPARE = f"""
+PREPARE gecko_read (bigint, text) AS SELECT n, kind, CASE WHEN n > $1 THEN data END, {_AGE} FROM {_ROWS}
+  WHERE session = $2 AND n >= $1 ORDER BY n;
+PREPARE gecko_add (text, bigint, text, integer, text) AS INSERT INTO {_ROWS} (session, n, kind, steps, data)
+  VALUES ($1, $2, $3, $4, $5)
+"""
+_READ = "EXECUTE gecko_read(%s, %s)"
+_CLAIM = f"SELECT pg_try_advisory_lock(hashtextextended(%s, 0)); {_READ}"
+_LAST = f"""
+SELECT session, steps, idle_s FROM (SELECT DISTINCT session FROM {_ROWS} WHERE {_BEGINS}) AS begun CROSS JOIN LATERAL (
+  SELECT steps, {_AGE} AS idle_s FROM {_ROWS} WHERE session = begun.session ORDER BY n DESC LIMIT 1) AS last
+"""
+
+
+class Postgres(Store):
+    """The rows of one database, which belong to tools and a start state of one digest, the `identity`.
+
+    After `idle_s` without a change a session is gone; one that another server answers is waited for `wait_s`. Raises
+    GeckoError where the database cannot be used, or belongs to other tools.
+    """
+
+    is_shared = True
+
+    def __init__(self, address: str, *, identity: str, idle_s: float = 3600, wait_s: float = 30) -> None:
+        self._address, self._idle_s, self._wait_s = address, idle_s, wait_s
+        self._connection: psycopg.AsyncConnection[Any] | None = None
+        self._opening, self._again = asyncio.Lock(), 0.0
+        self._claimed: dict[str, psycopg.AsyncConnection[Any]] = {}
+        try:
+            with psycopg.connect(address, cursor_factory=psycopg.ClientCursor, **_OPTIONS) as connection:
+                cursor = connection.execute(_SETUP, (_FORMAT, identity))
+                while cursor.nextset():
+                    pass
+                held = cursor.fetchone()
+        except psycopg.Error as error:
+            raise GeckoError(f"--save: the database cannot be used: {_reason(error)}") from None
+        if held != (_FORMAT, identity):
+            raise GeckoError(
+                "--save: the database belongs to other tools, another start state or another version of gecko-graph: "
+                "give another one, or a schema of its own: postgresql://...?options=-csearch_path%3DNAME"
+            )
+
+    async def claim(self, name: str, seen: int) -> Found:
+        """Return what others have added, once none of them answers a call of the session."""
+        end, pause = time.monotonic() + self._wait_s, 0.002
+        while True:
+            cursor = await self._ask(_CLAIM, name, seen, name)
+            if (await cursor.fetchone())[0]:
+                break
+            if time.monotonic() > end:
+                raise Refused(503, "another server still answers a call of this session")
+            await asyncio.sleep(pause)
+            pause = min(pause * 1.5, 0.05)
+        self._claimed[name] = cursor.connection
+        cursor.nextset()
+        found = await cursor.fetchall()
+        if anew := bool(seen) and (not found or found[0][0] != seen):
+            found = await (await self._ask(_READ, 0, name)).fetchall()
+        if not found or found[-1][3] > self._idle_s:
+            return Found(0, (), anew=True)
+        if not seen or anew:  # a call that went on after its session was closed may have left a row
+            found, anew = [None, *dropwhile(lambda row: row[1] not in _BEGINNINGS, found)], True
+        return Found(found[-1][0], [Row(name, kind, json.loads(data)) for _, kind, data, _ in found[1:]], anew)
+
+    async def keep(self, name: str, seen: int, rows: Sequence[Row], steps: int) -> int:
+        """Add rows behind the last one."""
+        claimed = self._claimed.pop(name, None)
+        if not rows:
+            with suppress(Refused):  # a claim whose connection is lost has ended
+                await self._ask(_FREE, name, on=claimed)
+            return seen
+        if rows[-1].kind == "close":
+            await self._ask(f"DELETE FROM {_ROWS} WHERE session = %s; {_FREE}", name, name)
+            return 0
+        first, adding, given = seen + 1 if seen else time.time_ns(), "", list[Any]()
+        for number, row in enumerate(rows, first):
+            adding += "EXECUTE gecko_add(%s, %s, %s, %s, %s); "
+            given += [name, number, row.kind, steps, json.dumps(row.data, separators=(",", ":"))]
+        if rows[-1].kind == "state" or rows[-1].data == {"step": 0}:  # what was before it does not count any more
+            adding += f"DELETE FROM {_ROWS} WHERE session = %s AND n < %s AND (NOT {_BEGINS} OR %s); "
+            given += [name, number, rows[-1].kind == "state"]
+        await self._ask(f"BEGIN; {adding}COMMIT; {_FREE}", *given, name, on=claimed)
+        return number
+
+    async def list(self) -> list[JsonObject]:
+        """Return the sessions, the last changed last."""
+        cursor = await self._ask(f"{_LAST} WHERE idle_s <= %s ORDER BY idle_s DESC", self._idle_s)
+        return [{"id": each[0], "steps": each[1], "idle_s": round(each[2], 1)} for each in await cursor.fetchall()]
+
+    async def count(self) -> int:
+        """Return how many there are, idle ones that are not deleted yet among them."""
+        cursor = await self._ask(f"SELECT count(DISTINCT session) FROM {_ROWS} WHERE {_BEGINS}")
+        return int((await cursor.fetchone())[0])
+
+    async def sweep(self) -> None:
+        """Delete what has been idle for so long that nobody claims it any more."""
+        idle = f"SELECT session FROM ({_LAST}) AS each WHERE idle_s > %s"
+        await self._ask(f"DELETE FROM {_ROWS} WHERE session IN ({idle})", self._idle_s + _MARGIN_S)
+
+    def close(self) -> None:
+        """Close the connection, with which claims end."""
+        if self._connection is not None:
+            self._connection.pgconn.finish()
+
+    async def _ask(self, query: str, *given: Any, on: psycopg.AsyncConnection[Any] | None = None) -> Any:
+        """Return the cursor of statements, `on` the connection of a claim.
+
+        Whatever goes wrong, the connection ends, and each claim with it.
+        """
+        connection = on or await self._have()
+        try:
+            async with asyncio.timeout(_ANSWER_S):
+                return await connection.execute(query, given)
+        except (psycopg.Error, TimeoutError) as error:
+            connection.pgconn.finish()
+            raise Refused(503, f"the database of --save does not answer: {_reason(error)}") from None
+        except BaseException:  # who is cancelled does not know whether it has a claim
+            connection.pgconn.finish()
+            raise
+
+    async def _have(self) -> psycopg.AsyncConnection[Any]:
+        async with self._opening:
+            if self._connection is not None and not self._connection.closed:
+                return self._connection
+            if time.monotonic() < self._again:
+                raise Refused(503, "the database of --save cannot be reached")
+            try:
+                async with asyncio.timeout(_CONNECT_S):
+                    connection = await psycopg.AsyncConnection.connect(
+                        self._address, cursor_factory=psycopg.AsyncClientCursor, **_OPTIONS
+                    )
+                    await connection.execute(_PREPARE)
+                    self._connection = connection
+            except (psycopg.Error, TimeoutError) as error:
+                self._again = time.monotonic() + _AGAIN_S
+                raise Refused(503, f"the database of --save cannot be reached: {_reason(error)}") from None
+            return self._connection
+
+
+def _reason(error: BaseException) -> str:
+    """Return the first line of what went wrong."""
+    return (str(error) or type(error).__name__).strip().splitlines()[0][:200]

@@ -1,0 +1,257 @@
+"""`--save postgresql://...`: several servers answer the same sessions; nothing answered is lost or doubled."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import httpx
+import pytest
+
+psycopg = pytest.importorskip("psycopg")
+pytest.importorskip("langgraph.checkpoint.postgres")
+
+from evals.reality.postgres import start_postgres
+from evals.services.many_servers import TOOLS, Size, run_with_kills
+from gecko_graph import Toolkit
+from gecko_graph.errors import GeckoError
+from gecko_graph.serve.postgres import Postgres
+from gecko_graph.serve.sessions import Refused
+from tests.serve.test_save import start
+
+from .conftest import EXAMPLES, client_of, shop, world_of
+
+CANCEL = "/orders/order-2/cancellation"
+OWN = "/_gecko/sessions"
+
+
+@pytest.fixture(scope="module")
+def server():
+    """Where a Postgres of the tests' own listens, on loopback."""
+    return start_postgres() or pytest.skip("no Postgres on this machine")
+
+
+@pytest.fixture
+def address(server, request):
+    """A schema of it, for one test."""
+    name = f"t{abs(hash(request.node.name))}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {name}")
+        yield f"{server}?options=-csearch_path%3D{name}"
+        connection.execute(f"DROP SCHEMA {name} CASCADE")
+
+
+@pytest.fixture
+def servers(address):
+    """Two servers, as in two processes, and their clients."""
+    case = shop()
+    stores = [Postgres(address, identity="x", wait_s=1) for _ in range(2)]
+    yield [client_of(world_of(case.tools, case.state), case=case, store=store) for store in stores]
+    for store in stores:
+        store.close()
+
+
+def notes(address, **limits):
+    return client_of(
+        world_of(Toolkit.from_tools(TOOLS), {"notes": {}}), store=Postgres(address, identity="n"), **limits
+    )
+
+
+async def state(client, name):
+    answer = await client.get(f"{OWN}/{name}/state")
+    return answer.json() if answer.status_code == 200 else answer.status_code
+
+
+async def test_either_server_answers_a_session_whatever_the_other_made_of_it(servers):
+    one, two = servers
+    assert (await one.post(OWN, json={"id": "a"})).status_code == 201
+    assert (await two.post(OWN, json={"id": "a"})).status_code == 409
+    assert (await two.post(f"/s/a{CANCEL}")).status_code == 200
+    assert (await one.post(f"/s/a{CANCEL}")).status_code == 409, "it sees what the other did"
+    assert (await two.post(f"{OWN}/a/fork", json={"id": "b"})).json() == {"id": "b", "steps": 2}
+    assert (await one.get(f"{OWN}/b/history")).json()["history"] == (await two.get(f"{OWN}/a/history")).json()[
+        "history"
+    ]
+    assert (await one.post(f"{OWN}/a/reset", json={"step": 1})).json()["steps"] == 1
+    assert len((await two.get(f"{OWN}/a/history")).json()["history"]) == 1
+    assert (await two.post(f"{OWN}/a/reset", json={"step": 9})).status_code == 422
+    assert (await two.put(f"{OWN}/a/state", json={**shop().state, "cart": {}})).status_code == 200
+    assert await state(one, "a") == await state(two, "a") == {**shop().state, "cart": {}}
+    listed = {each["id"]: each["steps"] for each in (await one.get(OWN)).json()["sessions"]}
+    assert listed == {"a": 0, "b": 2}
+    assert (await one.post(CANCEL)).status_code == 200, "`default` is made by whoever asks first"
+    assert (await two.post(CANCEL)).status_code == 409
+
+
+async def test_a_session_that_was_closed_and_made_again_is_another_one(servers):
+    one, two = servers
+    for name in "ab":
+        await one.post(OWN, json={"id": name})
+        await two.post(f"/s/{name}{CANCEL}")
+        assert (await one.delete(f"{OWN}/{name}")).status_code == 204
+    assert await state(two, "a") == 404
+    assert (await two.post(f"/s/b{CANCEL}")).status_code == 404
+    assert (await one.post(OWN, json={"id": "a"})).status_code == 201
+    assert await state(two, "a") == shop().state
+    assert (await two.post(f"/s/a{CANCEL}")).status_code == 200
+
+
+async def test_a_reset_to_the_start_leaves_no_rows_of_what_was_before(servers, address):
+    one, two = servers
+    for client in (one, two, one):
+        await client.post(CANCEL)
+        assert (await client.post(f"{OWN}/default/reset", json={})).json()["steps"] == 0
+        assert await state(two, "default") == shop().state
+    with psycopg.connect(address) as connection:
+        assert connection.execute("SELECT kind FROM gecko_graph_rows ORDER BY n").fetchall() == [("new",), ("reset",)]
+
+
+async def test_calls_of_one_session_at_two_servers_wait_for_each_other(address):
+    clients = [notes(address) for _ in range(2)]
+    await asyncio.gather(*(clients[at % 2].post("/note", json={"id": f"n{at}"}) for at in range(40)))
+    told = [(await client.get(f"{OWN}/default/history")).json()["history"] for client in clients]
+    assert told[0] == told[1]
+    assert [step["outcome"]["result"]["at"] for step in told[0]] == [*range(1, 41)]
+    for client in clients:
+        client.sessions.store.close()
+
+
+async def test_a_session_that_another_server_answers_is_refused_in_time_and_free_when_that_one_dies(address):
+    def wait(state, id):
+        time.sleep(2.5)
+        return {"id": id, "at": 0}
+
+    (tool,) = Toolkit.from_tools(TOOLS)
+    slow = world_of(Toolkit.from_tools(TOOLS).replace(replace(tool, contract=None, simulate=wait)), {"notes": {}})
+    stores = [Postgres(address, identity="n", wait_s=0.3) for _ in range(2)]
+    busy, other = client_of(slow, store=stores[0]), client_of(slow, store=stores[1])
+    held = asyncio.ensure_future(busy.post("/note", json={"id": "x"}))
+    await asyncio.sleep(0.5)
+    refused = await other.get(f"{OWN}/default/state")
+    assert (refused.status_code, "another server" in refused.text) == (503, True)
+    stores[0].close()  # as when its process ends
+    assert await state(other, "default") == {"notes": {}}
+    assert (await held).status_code == 503, "its claim is gone: what it made is not kept"
+    assert (await busy.get(f"{OWN}/default/history")).json()["history"] == []
+    for store in stores:
+        store.close()
+
+
+async def test_a_database_that_is_away_is_a_503_and_comes_back(servers, server):
+    one, two = servers
+    await one.post(CANCEL)
+    before = await state(two, "default")
+    store, real = one.sessions.store, one.sessions.store._address
+    with psycopg.connect(server, autocommit=True) as connection:
+        ours = "application_name = 'gecko-graph serve'"
+        connection.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {ours}")
+        store._address = "postgresql://127.0.0.1:9/none"
+        for _ in range(3):
+            answer = await one.post("/orders/order-1/cancellation")
+            assert answer.status_code == 503
+            assert "the database of --save" in answer.text
+    store._address = real
+    await asyncio.sleep(0.6)
+    assert await state(one, "default") == before
+    assert (await one.post("/orders/order-1/cancellation")).status_code == 200
+    assert (await two.get(f"{OWN}/default/state")).status_code == 503
+    assert len((await two.get(f"{OWN}/default/history")).json()["history"]) == 2
+
+
+async def test_idle_sessions_are_gone_for_all_and_there_are_only_so_many(address):
+    clients = [
+        client_of(world_of(shop().tools, shop().state), store=Postgres(address, identity="x", idle_s=0.3), most=2)
+        for _ in range(2)
+    ]
+    one, two = clients
+    for name in "ab":
+        await one.post(OWN, json={"id": name})
+    assert (await two.post(OWN, json={})).status_code == 503
+    await asyncio.sleep(0.4)
+    assert (await one.get(OWN)).json()["sessions"] == []
+    assert await state(one, "a") == await state(two, "b") == 404
+    for client in clients:
+        client.sessions.store.close()
+
+
+def test_a_database_of_other_tools_none_and_one_that_is_away_are_refused(address):
+    Postgres(address, identity="x").close()
+    with pytest.raises(GeckoError, match=r"other tools.*search_path"):
+        Postgres(address, identity="y")
+    with pytest.raises(GeckoError, match="cannot be used") as told:
+        Postgres("postgresql://me:secret@127.0.0.1:9/none", identity="x")
+    assert "secret" not in str(told.value)
+
+
+async def test_what_is_kept_is_what_was_told_or_nothing_is(servers, monkeypatch):
+    one, two = servers
+    await one.post(OWN, json={"id": "a"})
+
+    async def lost(*given):
+        raise Refused(503, "away")
+
+    monkeypatch.setattr(one.sessions.store, "keep", lost)
+    assert (await one.post(f"/s/a{CANCEL}")).status_code == 503
+    monkeypatch.undo()
+    one.sessions.store.close()
+    assert await state(one, "a") == await state(two, "a") == shop().state
+
+
+@pytest.mark.slow
+def test_kill_9_during_calls_loses_nothing_and_doubles_nothing(server):
+    found = run_with_kills(Size(sessions=12, calls=240, clients=8, servers=2, kills=3))
+    assert (found["answered"], found["killed"]) == (240, 3)
+    assert (found["lost"], found["doubled"], found["torn"]) == (0, 0, 0)
+
+
+@pytest.mark.slow
+def test_workers_share_a_port_and_one_that_is_killed_is_begun_again(address, tmp_path):
+    case = EXAMPLES / "shop" / "cancel-the-mug.gecko.yaml"
+    command = [sys.executable, "-m", "gecko_graph", "serve", "--scenario", str(case), "--port", "0", "--save", address]
+    process = subprocess.Popen([*command, "--workers", "2"], stderr=subprocess.PIPE, text=True)
+    line = next(line for line in process.stderr if " tools at " in line)
+    where = line.split(" tools at ")[1].split()[0]
+
+    def children():
+        listed = subprocess.run(["ps", "-o", "pid,args", "--ppid", str(process.pid)], capture_output=True, text=True)
+        return {int(each.split()[0]) for each in listed.stdout.splitlines() if "spawn_main" in each}
+
+    def ask(method, path):
+        for _ in range(50):  # a new connection each, to whichever worker takes it
+            try:
+                return httpx.request(method, where + path, timeout=60)
+            except httpx.TransportError:
+                time.sleep(0.1)
+        raise AssertionError("nobody answers")
+
+    try:
+        assert ask("POST", CANCEL).status_code == 200
+        first = children()
+        for pid in first:
+            os.kill(pid, signal.SIGKILL)
+            assert ask("POST", CANCEL).status_code == 409
+        assert len(ask("GET", f"{OWN}/default/history").json()["history"]) == 3
+        assert children()
+        assert not children() & first
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+        process.stderr.close()
+
+
+def test_several_processes_need_a_database(tmp_path):
+    for more, why in (
+        (["--workers", "2"], "--save postgresql://"),
+        (["--workers", "2", "--save", "x.sqlite"], "--save postgresql://"),
+        (["--workers", "2", "--save", "postgresql://127.0.0.1:9/x", "--mcp"], "one process alone"),
+        (["--save", "postgresql://127.0.0.1:9/x"], "the database cannot be used"),
+    ):
+        process, said = start(tmp_path, *more)
+        assert why in "".join(said)
+        assert process.wait(20) == 2
+        process.stderr.close()
