@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib import import_module
-from itertools import chain, islice
+from itertools import chain, islice, product
 from multiprocessing import connection, get_context
 from queue import SimpleQueue
 from threading import RLock, Thread
@@ -75,9 +75,9 @@ def threads(count: int) -> Map:
 
 
 def processes(count: int) -> Map:
-    """Return a `map` in so many processes of this machine. They are spawned: call it below `if __name__ == "__main__":`.
+    """Return a `map` in so many processes of this machine; a program calls it below `if __name__ == "__main__":`.
 
-    An item whose process died is done once more, then it is named (`Work.lost`).
+    They are spawned. An item whose process died is done once more, then it is named (`Work.lost`).
     """
     return lambda work, items: _run(lambda packed: _Process(packed), work, items, count)
 
@@ -108,7 +108,7 @@ def on_ray(address: str | None = None, count: int | None = None, **options: Any)
     return lambda work, items: _run(lambda packed: _Actor(ray, actor, packed), work, items, number)
 
 
-class Died(Exception):  # noqa: N818 - no error yet: the item is done again
+class Died(Exception):
     """A worker has died."""
 
 
@@ -283,19 +283,15 @@ class _Order:
 
 def _run(hire: Callable[[bytes], Any], work: Any, items: Iterable[Any], count: int) -> Iterator[Any]:
     """Yield the results of workers in order; what is under way is bounded."""
-    packed, left, order, again = _pack(work), enumerate(items), _Order(work), deque[_Job]()
-    given, crew = 0, list[Any]()
+    packed, order, jobs = _pack(work), _Order(work), _Jobs(items)
+    crew = list[Any]()
     try:
         crew += (hire(packed) for _ in range(count))
         while True:
-            for number, worker in ((number, worker) for number in range(QUEUED) for worker in crew):
-                if len(worker.queue) == number:
-                    if not again and given - order.turn < AHEAD * count:
-                        again += (_Job(at, 0, item) for at, item in islice(left, 1))
-                        given += 1
-                    if again:
-                        worker.queue.append(again.popleft())
-                        worker.give(worker.queue[-1].item)
+            for number, worker in product(range(QUEUED), crew):
+                if len(worker.queue) == number and (job := jobs.next(most=order.turn + AHEAD * count)):
+                    worker.queue.append(job)
+                    worker.give(job.item)
             if not (busy := [worker for worker in crew if worker.queue]):
                 return
             for worker in busy[0].wait(busy):
@@ -304,12 +300,27 @@ def _run(hire: Callable[[bytes], Any], work: Any, items: Iterable[Any], count: i
                     order.put(job, worker.take())
                 except Died:
                     worker.dismiss()
-                    again += [*order.died(job), *worker.queue]  # of which the others had not begun
+                    jobs.again += [*order.died(job), *worker.queue]  # of which the others had not begun
                     crew[crew.index(worker)] = hire(packed)
             yield from order.ready()
     finally:
         for worker in crew:
             worker.dismiss()
+
+
+class _Jobs:
+    """What is to be done: what is done again first."""
+
+    def __init__(self, items: Iterable[Any]) -> None:
+        self.again, self._left, self._given = deque[_Job](), enumerate(items), 0
+
+    def next(self, *, most: int) -> _Job | None:
+        """Return a job; None where there is none, or so many items were given out."""
+        if self.again:
+            return self.again.popleft()
+        found = next(self._left, None) if self._given < most else None
+        self._given += 1 if found else 0
+        return _Job(found[0], 0, found[1]) if found else None
 
 
 def _pack(work: object) -> bytes:
