@@ -6,15 +6,17 @@ from typing import Any
 
 import click
 
-from .options import CONTRACTS, FILE, Commands, choice, model, role_model, run_command, several
+from .options import CONTRACTS, FILE, Commands, choice, mapped, model, role_model, run_command, several
 
 _VERIFY = """\
 examples:
   gecko-graph data verify rows.jsonl -o good.jsonl
   gecko-graph data verify rows.jsonl -o good.parquet --toolkit api.yaml --contracts api.contracts.yaml --workers 4
   gecko-graph data verify rows.jsonl -o pairs.jsonl --to dpo --model openai:gpt-5-mini
+  gecko-graph data verify 'rows/*.parquet' -o verified --shards 8 --ray
 
-The same command goes on where it was stopped. Exit code 2 only where nothing could be read.
+ROWS is a file, a folder, or a glob in quotes. The same command goes on where it was stopped. Exit code 2 only where
+nothing could be read.
 """
 
 _TASKS = """\
@@ -69,7 +71,7 @@ def data() -> None:
 
 
 @data.command(epilog=_VERIFY)
-@click.argument("file", type=FILE)
+@click.argument("file", metavar="ROWS", type=FILE)
 @click.option(
     "-o", "output", metavar="OUT", type=FILE, required=True, help="The rows with verdicts, .jsonl or .parquet."
 )
@@ -79,7 +81,10 @@ def data() -> None:
 @click.option(
     "--truth", metavar="COLUMN", help="A column that says which rows are right: how well they are told apart."
 )
-@click.option("--workers", metavar="N", type=click.IntRange(1, 64), default=1, help="Processes at once (1).")
+@click.option(
+    "--shards", metavar="N", type=click.IntRange(1), help="So many files, with a manifest, in the folder OUT."
+)
+@mapped
 @models
 def verify(**given: Any) -> int:
     """Check the labels of a data set's rows: keep, drop, fix or open, each with reasons."""
@@ -93,6 +98,7 @@ def verify(**given: Any) -> int:
 @click.option("-n", "count", metavar="N", type=click.IntRange(1), default=1000, help="Tasks (1000).")
 @seed
 @click.option("--to", type=click.Choice(["nemo-gym"]), help="Also rows for `serve --tasks`: nemo-gym.jsonl.")
+@mapped
 @choice
 @models
 def tasks(**given: Any) -> int:
@@ -136,7 +142,8 @@ def tools(**given: Any) -> int:
 @click.option("-n", "count", metavar="N", type=click.IntRange(1), default=100, help="Dialogues to keep (100).")
 @click.option("--assistant", metavar="NAME", help="The assistant's model (that of the role planner).")
 @seed
-@click.option("--workers", metavar="N", type=click.IntRange(1, 64), default=4, help="Dialogues at once (4).")
+@click.option("--at-once", metavar="N", type=click.IntRange(1), default=4, help="Dialogues played at once (4).")
+@mapped
 @click.option("--to", type=click.Choice(["openai", "trl", "sharegpt", "nemo-gym"]), help="Also rows of this shape.")
 @click.option("--yes", is_flag=True, help="Go on without asking once costs are known.")
 @choice

@@ -30,7 +30,7 @@ from ..scenario import read_toolkit
 from ..tools import Toolkit
 from ..values.documents import format_document, read_document
 from ..values.observation import BadRows, Observation
-from .inputs import build_models, check_files, check_needs, choose, connect, screen, write_text
+from .inputs import build_models, check_files, check_needs, choose, connect, find_map, screen, write_text
 from .tools import converse
 
 ENDING = (".yaml", ".yml", ".json")
@@ -77,8 +77,8 @@ def learn(options: Options) -> int:
 def _learn(toolkit: Toolkit, options: Options, console: Console, more: Iterable[Observation] = ()) -> Learned:
     bad = BadRows()
     with _progress("learning", console) as tell:
-        rows = chain(*_read(toolkit, options, bad), more)
-        return learn_contracts(toolkit, rows, bad=bad, progress=tell)
+        more_too = {"server": options.server, "map": find_map(options), "bad": bad, "progress": tell}
+        return learn_contracts(toolkit, [*options.rows, *more], **more_too)
 
 
 def _read(toolkit: Toolkit, options: Options, bad: BadRows) -> Iterator[Iterable[Observation]]:

@@ -110,7 +110,9 @@ class Models:
         return _models_again, ({**self._how, "prices": self._prices}, self._given, self._named, self._cache)
 
     def caching(self, file: str | Path) -> Models:
-        """Return the same models, which keep each reply in a file, and ask no question again that has one there."""
+        """Return the same models, which keep replies in a file, and ask no question again; others' file stays."""
+        if self._cache is not None:
+            return self
         models: Models = shallow(self)
         models._cache = ReplyCache(file)
         return models.replace(**self._given)
@@ -167,6 +169,10 @@ class Models:
         models._listen = listen if before is None else lambda ask, dialogue: listen(ask, before(ask, dialogue))
         models._chosen = {}
         return models
+
+    def keeping(self, agent: Any) -> Any:
+        """Return an agent; of a chat model the replies are kept as the roles' are."""
+        return self.replace(planner=agent).get("planner") if find_model(agent) is not None else agent
 
     def get(self, role: Role) -> Runnable[Any, Any] | None:
         """Return the role's model, if it has one."""

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from gecko_graph.training.steps import Journal
+from gecko_graph.models.cache import ReplyCache
+from gecko_graph.training.shards import Shards
 
-WRITES = [(os, "replace"), (Path, "replace"), (Path, "unlink"), (Journal, "write")]
+WRITES = [(os, "replace"), (Path, "replace"), (Path, "unlink"), (ReplyCache, "update"), (Shards, "write")]
 
 
 def content(folder: Path) -> dict[str, bytes]:
