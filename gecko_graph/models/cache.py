@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
+from platform import node
 from threading import Lock
 from typing import Any
 
@@ -40,18 +41,18 @@ def of_item(name: str) -> Iterator[None]:
 class ReplyCache(BaseCache):
     """Replies in an SQLite file, by model, prompt, item and place in the run: samples and attempts stay different.
 
-    Threads and processes of one machine share a file.
+    Threads and processes of one machine share a file; each machine has its own, as SQLite's log wants it.
 
     Args:
         file: The file; created with the first question.
     """
 
     def __init__(self, file: str | Path) -> None:
-        self._file, self._lock = Path(file), Lock()
+        self._name, self._file, self._lock = Path(file), Path(f"{file}.{node()}"), Lock()
         self._opened: sqlite3.Connection | None = None
 
     def __reduce__(self) -> Any:
-        return ReplyCache, (self._file,)
+        return ReplyCache, (self._name,)
 
     def _run(self, statement: str, *values: str) -> list[Any]:
         try:
@@ -59,17 +60,16 @@ class ReplyCache(BaseCache):
                 if self._opened is None:
                     self._file.parent.mkdir(parents=True, exist_ok=True)
                     self._opened = sqlite3.connect(self._file, 60, isolation_level=None, check_same_thread=False)
+                    self._opened.execute("PRAGMA journal_mode=WAL")
+                    self._opened.execute("PRAGMA synchronous=NORMAL")
                     self._opened.execute("CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT)")
                 return self._opened.execute(statement, values).fetchall()
         except (OSError, sqlite3.Error) as error:
             raise GeckoError(f"{self._file}: replies cannot be kept there: {error}") from None
 
-    def close(self) -> None:
-        """Close the file; the next question opens it again."""
-        with self._lock:
-            if self._opened is not None:
-                self._opened.close()
-                self._opened = None
+    def __del__(self) -> None:
+        if self._opened is not None:
+            self._opened.close()
 
     def lookup(self, prompt: str, llm_string: str) -> list[Generation] | None:
         """Return a reply that was paid for, marked as that; None where there is none."""
@@ -98,6 +98,12 @@ class ReplyCache(BaseCache):
     def clear(self, **kwargs: Any) -> None:
         """Forget all replies."""
         self._run("DELETE FROM replies")
+
+
+def forget_replies(file: str | Path) -> None:
+    """Remove a file of replies, that of any machine."""
+    for each in Path(file).parent.glob(f"{Path(file).name}.*"):
+        each.unlink(missing_ok=True)
 
 
 def _key(prompt: str, llm_string: str) -> str:

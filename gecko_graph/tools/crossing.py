@@ -6,6 +6,7 @@ import io
 import pickle
 import sys
 from collections.abc import Callable, Iterable
+from functools import partial
 from importlib import import_module
 from inspect import unwrap
 from types import FunctionType
@@ -17,13 +18,15 @@ from ..errors import ToolkitError
 from .own_data import OwnAnswer
 from .spec import ToolSpec
 
+_MADE = (FunctionType, partial)
 
-def made_by(make: Callable[..., Any], *args: Any) -> Callable[..., Any]:
-    """Return what `make` makes of the arguments, a function that knows how to be made again."""
+
+def made_by(make: Callable[..., Any], *args: Any) -> Any:
+    """Return what `make` makes of the arguments; a function knows how it is made again in another process."""
     made: Any = make(*args)
-    if isinstance(made, FunctionType) and made not in args:
-        made.__dict__["made_by"] = (make, args)
-    return made  # type: ignore[no-any-return]
+    if isinstance(made, _MADE) and made not in args:
+        made.__dict__["made_by"] = (made_by, (make, *args))
+    return made
 
 
 def place_of(tool: BaseTool) -> tuple[BaseTool | str, str]:
@@ -52,7 +55,7 @@ class _Packer(pickle.Pickler):
         return self._known.get(id(obj))
 
     def reducer_override(self, obj: Any) -> Any:
-        return obj.__dict__.get("made_by", NotImplemented) if isinstance(obj, FunctionType) else NotImplemented
+        return obj.__dict__.get("made_by", NotImplemented) if isinstance(obj, _MADE) else NotImplemented
 
 
 class _Unpacker(pickle.Unpickler):

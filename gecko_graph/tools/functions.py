@@ -183,7 +183,7 @@ def _spec_of_langchain(tool: BaseTool, where: str) -> ToolSpec:
         effect=effect_of_annotations(tool.metadata),
         tags=read_tags(tool.tags),
         real=made_by(_as_function, *place_of(tool)),
-        accepts=_find_acceptor(tool),
+        accepts=made_by(_find_acceptor, *place_of(tool)),
     )
 
 
@@ -217,8 +217,9 @@ def _as_function(given: BaseTool | str, attribute: str) -> Callable[..., Any] | 
     return by_name(run, is_async=runs_async)
 
 
-def _find_acceptor(tool: BaseTool) -> Callable[[JsonObject], list[Finding]] | None:
+def _find_acceptor(given: BaseTool | str, attribute: str) -> Callable[[JsonObject], list[Finding]] | None:
     """Return what says which values the tool's own model does not take; None where the tool says it itself."""
+    tool = find_tool(given, attribute)
     model: Any = tool.args_schema
     seen = getattr(tool.tool_call_schema, "model_fields", {})
     is_model = isinstance(model, type) and issubclass(model, BaseModel) and not tool.handle_validation_error

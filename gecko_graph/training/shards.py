@@ -62,6 +62,8 @@ class Shards:
 
     def _open(self) -> sqlite3.Connection:
         base = sqlite3.connect(self._folder / "shards.sqlite", isolation_level=None)
+        base.execute("PRAGMA journal_mode=WAL")
+        base.execute("PRAGMA synchronous=NORMAL")
         for table in _TABLES:
             base.execute(f"CREATE TABLE IF NOT EXISTS {table}")
         return base

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import GeckoError
+from ..models.cache import forget_replies
 from ..values.digest import digest
 from .rows import Unwritten, read_lines
 
@@ -55,7 +56,7 @@ def once(
                 raise GeckoError(f"{name}: {folder / each} was not written")
             known = {"v": 1, "of": of, "files": files, "counts": counts}
             write_text(manifest, json.dumps(known, indent=1) + "\n")
-        replies.unlink(missing_ok=True)  # last: what was paid for is never in neither
+        forget_replies(replies)  # last: what was paid for is never in neither
     except OSError as error:
         raise Unwritten(f"{folder}: cannot be written: {error.strerror or error}; the same command goes on") from None
     return dict(known["counts"])

@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain, groupby, islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from ..errors import GeckoError
@@ -91,15 +90,17 @@ class Summary:
         return {"rows": self.written, "verdicts": self.counts, "by": self.by, "reasons": self.reasons,
                 "bad": self.bad, "truth": truth}  # fmt: skip
 
-    def take(self, counts: JsonObject) -> None:
-        """Add the counts of a shard."""
-        self.written += counts["rows"]
-        self.counts.update(counts["verdicts"])
-        self.by.update(counts["by"])
-        self.bad += (Bad(*each) for each in counts["bad"])
-        self.truth.update({(is_right, status): count for is_right, status, count in counts["truth"]})
-        for code, (count, examples) in counts["reasons"].items():
-            self._add_reason(code, count, (tuple(each) for each in examples))
+    def take(self, shards: Iterable[JsonObject]) -> Summary:
+        """Add the counts of shards; returns itself."""
+        for counts in shards:
+            self.written += counts["rows"]
+            self.counts.update(counts["verdicts"])
+            self.by.update(counts["by"])
+            self.bad += (Bad(*each) for each in counts["bad"])
+            self.truth.update({(is_right, status): count for is_right, status, count in counts["truth"]})
+            for code, (count, examples) in counts["reasons"].items():
+                self._add_reason(code, count, (tuple(each) for each in examples))
+        return self
 
 
 class Chunk(NamedTuple):
@@ -219,66 +220,69 @@ def verify_samples(  # noqa: PLR0913 - every one is a choice of its own, by keyw
     Raises:
         GeckoError: The source cannot be read, or nothing in it; the output cannot be written.
     """
-    if output is None:
-        with TemporaryDirectory() as folder:
-            given: Any = {"toolkit": toolkit, "model": model, "map": map, "answers": answers, "to": to}
-            summary = verify_samples(source, Path(folder) / "rows.jsonl", truth=truth, tell=tell, **given)
-            summary.rows = [*read_rows(Path(folder) / "rows.jsonl")]
-            return summary
     files = find_files(source) if isinstance(source, str | Path) else None
-    about = model if isinstance(model, str) else type(model).__name__
-    marks = [[file.name, identify(file)] for file in files] if files else time.time_ns()  # rows are told by nothing
-    known_by = answers and identify(Path(answers))
-    setting = digest([marks, known_by, truth, to, shards, describe_tools(toolkit), about])
-    summary = Summary()
-    if shards and (known := read_manifest(Path(output), setting)) is not None:
-        for counts in known:
-            summary.take(counts)
-        return summary
     opened = [(file.name, f"{file}:", read_lines(file)) for file in files or ()]
     rows = () if isinstance(source, str | Path) else (Line(at, dict(row)) for at, row in enumerate(source, 1))
+    chunks = _chunks(opened if files is not None else [("row", "row ", rows)])
+    form, models = FORMATS[to] if to else None, None if model is None else Models.of(model)
+    if output is None:
+        shard = _Shard(lambda _: False, form)
+        made = shard.take(map(Verify(toolkit, models, answers, truth), chunks), tell)
+        shard.summary.rows = [json.loads(row) if isinstance(row, str) else dict(row) for row in made]
+        shard.summary.written = len(shard.summary.rows)
+        return _require_rows(shard.summary, source)
+    marks = [[file.name, identify(file)] for file in files] if files else time.time_ns()  # rows are told by nothing
+    about = [model if isinstance(model, str) else type(model).__name__, answers and identify(Path(answers))]
+    setting = digest([marks, truth, to, shards, describe_tools(toolkit), about])
+    summary = Summary()
+    if shards and (known := read_manifest(Path(output), setting)) is not None:
+        return summary.take(known)
     size = SHARD if shards is None else max(1, -(-sum(1 for file in files or () for _ in read_lines(file)) // shards))
     with Shards(output, setting, shards) as done:
-        models = None if model is None else Models.of(model).caching(done.replies)
-        chunks = _chunks(opened if files is not None else [("row", "row ", rows)])
+        work = Verify(toolkit, models and models.caching(done.replies), answers, truth)
         left = (chunk for chunk in chunks if (chunk.at - 1) // size not in done.done)
-        results = map(Verify(toolkit, models, answers, truth), left)
-        for at, some in groupby(results, lambda items: (items[0].at - 1) // size):
-            shard = _Shard(done, FORMATS[to] if to else None)
+        for at, some in groupby(map(work, left), lambda items: (items[0].at - 1) // size):
+            shard = _Shard(done.has, form)
             done.write(at, shard.take(some, tell), shard.count)
-        for at in sorted(done.done):
-            summary.take(done.done[at])
-        if not summary.counts:
+        if not any(counts["verdicts"] for counts in done.done.values()):
             done.drop()
-            why = "; ".join(f"{each.where}: {each.reason}" for each in summary.bad[:EXAMPLES]) or "there are no rows"
-            raise GeckoError(f"{source if files else 'row'}: nothing could be read: {why}")
+        _require_rows(summary.take(done.done[at] for at in sorted(done.done)), source)
         done.finish()
+    return summary
+
+
+def _require_rows(summary: Summary, source: Any) -> Summary:
+    """Return a summary. Raises GeckoError where nothing could be read."""
+    if not summary.counts:
+        why = "; ".join(f"{each.where}: {each.reason}" for each in summary.bad[:EXAMPLES]) or "there are no rows"
+        name = Path(source).name if isinstance(source, str | Path) else "row"
+        raise GeckoError(f"{name}: nothing could be read: {why}")
     return summary
 
 
 class _Shard:
     """The rows of one shard, counted as they are written; a row whose id another has is left out."""
 
-    def __init__(self, done: Shards, form: Callable[[Any], Iterator[JsonObject]] | None) -> None:
-        self._done, self._form, self._summary, self._ids = done, form, Summary(), dict[str, None]()
+    def __init__(self, has: Callable[[str], bool], form: Callable[[Any], Iterator[JsonObject]] | None) -> None:
+        self._has, self._form, self.summary, self._ids = has, form, Summary(), dict[str, None]()
 
     def take(self, results: Iterable[list[Item]], tell: Callable[[int], None]) -> Iterator[Row]:
         """Yield the rows to be written."""
         for item in chain.from_iterable(results):
-            self._summary.bad += (Bad(item.where, reason) for reason in item.bad)
+            self.summary.bad += (Bad(item.where, reason) for reason in item.bad)
             for id_, verdict, text in item.rows:
-                if id_ in self._ids or self._done.has(id_):
-                    self._summary.bad.append(Bad(item.where, f"the id {id_} a second time"))
+                if id_ in self._ids or self._has(id_):
+                    self.summary.bad.append(Bad(item.where, f"the id {id_} a second time"))
                     continue
                 self._ids[id_] = None
-                self._summary.add(id_, verdict)
+                self.summary.add(id_, verdict)
                 yield from self._form(json.loads(text)) if self._form else (text,)
             tell(item.at)
 
     def count(self, written: int) -> tuple[JsonObject, Iterable[str]]:
         """Return the shard's counts, and the ids of its rows."""
-        self._summary.written = written
-        return self._summary.to_json(), self._ids
+        self.summary.written = written
+        return self.summary.to_json(), self._ids
 
 
 def _read_answers(file: str | Path | None) -> dict[str, Any]:

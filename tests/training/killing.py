@@ -16,7 +16,7 @@ WRITES = [(os, "replace"), (Path, "replace"), (Path, "unlink"), (ReplyCache, "up
 
 def content(folder: Path) -> dict[str, bytes]:
     """Return every file of a folder, by its place."""
-    files = sorted(each for each in folder.rglob("*") if each.is_file())
+    files = [folder] if folder.is_file() else sorted(each for each in folder.rglob("*") if each.is_file())
     return {each.relative_to(folder).as_posix(): each.read_bytes() for each in files}
 
 

@@ -15,7 +15,7 @@ from ...conversation.outside import LeftWorld
 from ...conversation.user import UserLike
 from ...errors import GeckoError
 from ...models.answer import error_text
-from ...models.cache import of_item
+from ...models.cache import forget_replies, of_item
 from ...models.factory import PROVIDERS, Models
 from ...state import VERSION, JsonObject
 from ...values.digest import digest
@@ -169,7 +169,7 @@ def run_cases(
         if file is not None and record["score"]["end"] != "failed":
             _append(file, {"key": each.key(setting), "record": record})
         yield record
-    replies.unlink(missing_ok=True)
+    forget_replies(replies)
 
 
 def failed_record(planned: Planned, error: Exception) -> JsonObject:
