@@ -171,25 +171,20 @@ def kill_nodes(given: Given, file: Path, whole: str, rng: random.Random) -> Iter
 
     ray.shutdown()
     cluster: Any = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
-    nodes, over, killed = [cluster.add_node(num_cpus=2)], threading.Event(), list[int]()
+    nodes, killed, out = [cluster.add_node(num_cpus=2)], 0, given.folder / "nodes.jsonl"
     ray.init(address=cluster.address, log_to_driver=False)
-
-    def kill() -> None:
-        while len(killed) < given.kills and not over.wait(rng.uniform(3, 8)):
-            cluster.remove_node(nodes.pop(), allow_graceful=False)
-            killed.append(1)
-            nodes.append(cluster.add_node(num_cpus=2))
-
-    thread, out = threading.Thread(target=kill), given.folder / "nodes.jsonl"
-    thread.start()
-    try:
-        verify_samples(file, out, toolkit=TOOLKIT, map=on_ray(None, 2, num_cpus=1))
-    finally:
-        over.set()
-        thread.join()
-        ray.shutdown()
-        cluster.shutdown()
-    yield Told(f"{len(killed)} nodes of Ray killed: the same bytes", mark(out) == whole)
+    how = on_ray(None, 2, num_cpus=1)
+    work = threading.Thread(target=verify_samples, args=(file, out), kwargs={"toolkit": TOOLKIT, "map": how})
+    work.start()
+    while killed < given.kills and work.is_alive():
+        work.join(rng.uniform(3, 8))
+        cluster.remove_node(nodes.pop(), allow_graceful=False)  # here: Ray sets signals, which only this thread may
+        nodes.append(cluster.add_node(num_cpus=2))
+        killed += 1
+    work.join()
+    ray.shutdown()
+    cluster.shutdown()
+    yield Told(f"{killed} nodes of Ray killed: the same bytes", mark(out) == whole)
 
 
 def measure_memory(given: Given) -> Iterator[Told]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from platform import node
@@ -22,6 +22,8 @@ from ..values.digest import digest
 
 CACHED = "gecko_cached"
 """In a reply's metadata: it was paid for before."""
+
+_UNASKED = ("usage_metadata", "response_metadata", "id")
 
 _ITEM: ContextVar[str] = ContextVar("gecko_item", default="")
 ASKED: ContextVar[tuple[str, int, int, int]] = ContextVar("gecko_asked", default=("", 0, 0, 0))
@@ -107,6 +109,11 @@ def forget_replies(file: str | Path) -> None:
 
 
 def _key(prompt: str, llm_string: str) -> str:
+    """Return what a reply is found by; what a message has cost, and where it came from, is no part of the question."""
+    with suppress(ValueError, TypeError, LookupError, AttributeError):
+        read = [(each["id"], each["kwargs"].items()) for each in json.loads(prompt)]
+        told = [(kind, {key: each for key, each in parts if key not in _UNASKED}) for kind, parts in read]
+        prompt = json.dumps(told, sort_keys=True)
     return digest([llm_string, prompt, _ITEM.get(), *ASKED.get()])
 
 

@@ -115,7 +115,9 @@ class Models:
             return self
         models: Models = shallow(self)
         models._cache = ReplyCache(file)
-        return models.replace(**self._given)
+        models = models.replace(**self._given)
+        models._named = self._named
+        return models
 
     @classmethod
     def of(cls, model: ModelsLike) -> Models:

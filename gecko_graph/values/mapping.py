@@ -109,7 +109,11 @@ def on_ray(address: str | None = None, count: int | None = None, **options: Any)
 
 
 class Died(Exception):
-    """A worker has died."""
+    """A worker has died, perhaps before it began."""
+
+    def __init__(self, *, has_begun: bool = True) -> None:
+        super().__init__()
+        self.has_begun = has_begun
 
 
 class _Done:
@@ -173,7 +177,7 @@ class _Process:
         try:
             return pickle.loads(self._pipe.recv_bytes())
         except (EOFError, OSError):
-            raise Died from None
+            raise Died(has_begun=self._has_begun) from None
 
     def _can_take(self) -> bool:
         if self._has_begun:
@@ -298,9 +302,9 @@ def _run(hire: Callable[[bytes], Any], work: Any, items: Iterable[Any], count: i
                 job = worker.queue.popleft()
                 try:
                     order.put(job, worker.take())
-                except Died:
+                except Died as died:
                     worker.dismiss()
-                    jobs.again += [*order.died(job), *worker.queue]  # of which the others had not begun
+                    jobs.again += [*(order.died(job) if died.has_begun else [job]), *worker.queue]
                     crew[crew.index(worker)] = hire(packed)
             yield from order.ready()
     finally:
