@@ -15,7 +15,6 @@ from typing import Any
 from langchain_core.tools import BaseTool
 
 from ..errors import ToolkitError
-from .own_data import OwnAnswer
 from .spec import ToolSpec
 
 _MADE = (FunctionType, partial)
@@ -47,7 +46,8 @@ class _Packer(pickle.Pickler):
 
     def __init__(self, file: Any, tools: Iterable[ToolSpec]) -> None:
         super().__init__(file, protocol=5)
-        own = {unwrap(tool.simulate.function).__module__ for tool in tools if isinstance(tool.simulate, OwnAnswer)}
+        functions = (getattr(tool.simulate, "function", None) for tool in tools)  # of `own_data.OwnAnswer`
+        own = {unwrap(each).__module__ for each in functions if each is not None}
         known = ((name, key, each) for name in own for key, each in vars(sys.modules[name]).items())
         self._known = {id(each): (name, key) for name, key, each in known if type(each) in (dict, list)}
 

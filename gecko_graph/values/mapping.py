@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import chain, islice, product
@@ -221,8 +222,9 @@ def _serve(packed: bytes, pipe: connection.Connection) -> None:
             os._exit(0)
 
     Thread(target=read, daemon=True).start()
-    while True:
-        pipe.send_bytes(done.do(items.get()))
+    with suppress(OSError):  # the first process has ended
+        while True:
+            pipe.send_bytes(done.do(items.get()))
 
 
 class _Actor:
