@@ -30,7 +30,10 @@ Map: TypeAlias = Callable[[Callable[[Any], Any], Iterable[Any]], Iterator[Any]]
 
 QUEUED, AHEAD = 2, 16
 """Items that a worker is given at once; items a worker that are under way, or done before it is their turn."""
-_SHOWN = 200
+STILLBORN, _SHOWN = 20, 200
+_CANNOT_BEGIN = (
+    """workers die before they begin: see what they print; processes() belongs below `if __name__ == "__main__":`"""
+)
 _BEGINNING = RLock()
 
 
@@ -43,9 +46,13 @@ class Work(ABC, Generic[Item, Result]):
 
     def __call__(self, item: Item) -> Result:
         """Do an item; the first one in a process begins the work."""
+        return self.begun()(item)
+
+    def begun(self) -> Callable[[Item], Result]:
+        """Return the function that does an item; the work begins once in a process."""
         with _BEGINNING:
             do: Callable[[Item], Result] = self.__dict__.get("_do") or self.__dict__.setdefault("_do", self.begin())
-        return do(item)
+        return do
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: each for key, each in self.__dict__.items() if key != "_do"}
@@ -118,16 +125,24 @@ class Died(Exception):
 
 
 class _Done:
-    """Work, begun with its first item; packed items to packed results."""
+    """Work in another process; packed items to packed results."""
 
     def __init__(self, packed: bytes) -> None:
         self._packed, self._work = packed, None
 
+    def begin(self) -> None:
+        """Begin the work; what that raises, each item raises."""
+        with suppress(Exception):
+            self._read()
+
+    def _read(self) -> Any:
+        if self._work is None:
+            self._work = pickle.loads(self._packed)
+        return self._work.begun() if isinstance(self._work, Work) else self._work
+
     def do(self, item: bytes) -> bytes:
         try:
-            if self._work is None:
-                self._work = pickle.loads(self._packed)
-            return pickle.dumps(self._work(pickle.loads(item)))  # type: ignore[misc]
+            return pickle.dumps(self._read()(pickle.loads(item)))
         except Exception as error:  # noqa: BLE001 - raised in the first process
             return _pack_error(error)
 
@@ -178,29 +193,24 @@ class _Process:
         try:
             return pickle.loads(self._pipe.recv_bytes())
         except (EOFError, OSError):
+            self._process.join(5)
+            if not self._has_begun and (self._process.exitcode or 0) > 0:
+                raise GeckoError(_CANNOT_BEGIN) from None
             raise Died(has_begun=self._has_begun) from None
 
     def _can_take(self) -> bool:
-        if self._has_begun:
-            return True
-        try:
-            self._pipe.recv_bytes()
-            self._has_begun = True
-        except (EOFError, OSError):
-            self._process.join(5)
-            if (self._process.exitcode or 0) > 0:
-                told = 'see its message above; processes() belongs below `if __name__ == "__main__":`'
-                raise GeckoError(f"a worker process could not begin: {told}") from None
-            return True
-        return False
+        with suppress(EOFError, OSError):
+            if not self._has_begun:
+                self._pipe.recv_bytes()
+                self._has_begun = True
+                return False
+        return True
 
     @staticmethod
     def wait(workers: Sequence[_Process]) -> list[_Process]:
         """Return workers whose first item is done, or that have died."""
         known = {worker._pipe: worker for worker in workers}
-        while not (found := [one for pipe in connection.wait([*known]) if (one := known[pipe])._can_take()]):  # type: ignore[index]
-            pass
-        return found
+        return [known[pipe] for pipe in connection.wait([*known]) if known[pipe]._can_take()]  # type: ignore[index]
 
     def dismiss(self) -> None:
         self._process.kill()
@@ -211,7 +221,6 @@ class _Process:
 def _serve(packed: bytes, pipe: connection.Connection) -> None:
     """Do items until the first process ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends the others
-    pipe.send_bytes(b"begun")
     items, done = SimpleQueue[bytes](), _Done(packed)
 
     def read() -> None:  # always, or both processes might wait until the other reads
@@ -222,7 +231,9 @@ def _serve(packed: bytes, pipe: connection.Connection) -> None:
             os._exit(0)
 
     Thread(target=read, daemon=True).start()
+    done.begin()
     with suppress(OSError):  # the first process has ended
+        pipe.send_bytes(b"begun")
         while True:
             pipe.send_bytes(done.do(items.get()))
 
@@ -231,8 +242,9 @@ class _Actor:
     """A Ray actor that does what it is given in order."""
 
     def __init__(self, ray: Any, kind: Any, packed: bytes) -> None:
-        self.queue, self._ray, self._refs = deque[_Job](), ray, deque[Any]()
+        self.queue, self._ray, self._has_begun = deque[_Job](), ray, False
         self._actor = kind.remote(packed)
+        self._refs = deque[Any]([self._actor.begin.remote()])
 
     def give(self, item: Any) -> None:
         self._refs.append(self._actor.do.remote(pickle.dumps(item)))
@@ -242,13 +254,22 @@ class _Actor:
         try:
             return pickle.loads(self._ray.get(self._refs.popleft()))
         except self._ray.exceptions.RayError:
-            raise Died from None
+            raise Died(has_begun=self._has_begun) from None
+
+    def _can_take(self) -> bool:
+        with suppress(self._ray.exceptions.RayError):
+            if not self._has_begun:
+                self._ray.get(self._refs[0])
+                self._refs.popleft()
+                self._has_begun = True
+                return False
+        return True
 
     @staticmethod
     def wait(workers: Sequence[_Actor]) -> list[_Actor]:
         """Return workers whose first item is done, or that have died."""
         known = {worker._refs[0]: worker for worker in workers}
-        return [known[ref] for ref in workers[0]._ray.wait([*known])[0]]
+        return [known[ref] for ref in workers[0]._ray.wait([*known])[0] if known[ref]._can_take()]
 
     def dismiss(self) -> None:
         self._ray.kill(self._actor)
@@ -306,7 +327,7 @@ def _run(hire: Callable[[bytes], Any], work: Any, items: Iterable[Any], count: i
                     order.put(job, worker.take())
                 except Died as died:
                     worker.dismiss()
-                    jobs.again += [*(order.died(job) if died.has_begun else [job]), *worker.queue]
+                    jobs.put_back(order.died(job) if died.has_begun else [job], worker.queue, died.has_begun)
                     crew[crew.index(worker)] = hire(packed)
             yield from order.ready()
     finally:
@@ -318,15 +339,22 @@ class _Jobs:
     """What is to be done: what is done again first."""
 
     def __init__(self, items: Iterable[Any]) -> None:
-        self.again, self._left, self._given = deque[_Job](), enumerate(items), 0
+        self._again, self._left, self._given, self._stillborn = deque[_Job](), enumerate(items), 0, 0
 
     def next(self, *, most: int) -> _Job | None:
         """Return a job; None where there is none, or so many items were given out."""
-        if self.again:
-            return self.again.popleft()
+        if self._again:
+            return self._again.popleft()
         found = next(self._left, None) if self._given < most else None
         self._given += 1 if found else 0
         return _Job(found[0], 0, found[1]) if found else None
+
+    def put_back(self, first: Iterable[_Job], others: Iterable[_Job], has_begun: bool) -> None:
+        """Take back what a dead worker was given. Raises GeckoError where workers die again and again at once."""
+        self._stillborn = 0 if has_begun else self._stillborn + 1
+        if self._stillborn > STILLBORN:
+            raise GeckoError(_CANNOT_BEGIN)
+        self._again += [*first, *others]
 
 
 def _pack(work: object) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from dataclasses import dataclass
 from itertools import count, islice
 
@@ -11,6 +12,8 @@ import pytest
 
 from gecko_graph import GeckoError
 from gecko_graph.values.mapping import AHEAD, Work, processes, threads
+from tests import forked
+from tests.cli.command import ENVIRONMENT
 
 
 @dataclass
@@ -77,3 +80,13 @@ def test_what_cannot_go_to_another_process_is_told(tmp_path):
     work.folder = lambda: None
     with pytest.raises(GeckoError, match="Tens: it cannot go to another process"):
         list(processes(2)(work, [[1]]))
+
+
+def test_workers_that_cannot_begin_end_the_work(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "from tests.values.test_mapping import Tens\nfrom gecko_graph.values.mapping import processes\n"
+        "print(list(processes(1)(Tens('.'), [[1]])))\n"
+    )
+    ran = forked.run([sys.executable, str(program)], env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert "workers die before they begin: see what they print; processes() belongs below" in ran.stderr
