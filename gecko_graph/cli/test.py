@@ -105,7 +105,7 @@ def _make_work(options: Options, planned: Sequence[Planned], models: Models, con
         if person and one.scenario.user:
             person.greet(one.scenario.user, one.scenario.name)
 
-    return HoldCase(options.agent, models, user, **({"greet": greet} if person else {}))
+    return HoldCase(options.agent, models, user, greet if person else None)
 
 
 def _watch(records: Any, planned: Sequence[Planned], file: Path | None, console: Console, *, bar: bool) -> Any:

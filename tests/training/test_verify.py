@@ -261,7 +261,8 @@ def test_the_command_writes_shows_and_ends_as_it_says(tmp_path):
     assert f"in.jsonl:{len(SHAPES) + 1}: unknown shape" in made.stdout
     assert len(read(tmp_path / "out.jsonl")) == len(SHAPES)
     write(file, [*SHAPES.values()])
-    assert process("data", "verify", "in.jsonl", "-o", "out.jsonl", cwd=tmp_path).returncode == 0
+    assert process("data", "verify", "in*.jsonl", "-o", "shards", "--shards", "2", cwd=tmp_path).returncode == 0
+    assert (tmp_path / "shards" / "manifest.json").is_file()
     for words in (
         ["none.jsonl", "-o", "out.jsonl"],
         ["in.jsonl", "-o", "in.jsonl"],

@@ -128,7 +128,7 @@ class HoldCase(Work[Planned, JsonObject]):
     agent: AgentLike
     models: Models
     user: UserLike | None = None
-    greet: Callable[[Planned], None] = lambda _: None
+    greet: Callable[[Planned], None] | None = None
 
     def begin(self) -> Callable[[Planned], JsonObject]:
         """Load the agent."""
@@ -136,7 +136,8 @@ class HoldCase(Work[Planned, JsonObject]):
         return partial(self._hold, self.models.keeping(agent))
 
     def _hold(self, agent: AgentLike, one: Planned) -> JsonObject:
-        self.greet(one)
+        if self.greet:
+            self.greet(one)
         more: Any = {"augmentation": one.augmentation or None, "trial": one.trial}
         try:
             with of_item(one.key("")):
