@@ -7,10 +7,10 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from ..values.digest import digest
 from .rows import Row, Unwritten, check_target, write_rows
 from .steps import identify, write_text
 
@@ -73,7 +73,8 @@ class Shards:
 
     def has(self, id_: str) -> bool:
         """Return whether a complete shard has a row of this id."""
-        return bool(self._base.execute("SELECT 1 FROM ids WHERE id = ?", [_mark(id_)]).fetchone())
+        asked = "SELECT 1 FROM ids WHERE id = ?"
+        return bool(self.done) and self._base.execute(asked, [_mark(id_)]).fetchone() is not None
 
     def write(self, at: int, rows: Iterable[Row], count: Callable[[int], tuple[Any, Iterable[str]]]) -> None:
         """Write a shard. `count` returns, from the number of its rows, what it has counted, and their ids."""
@@ -135,4 +136,4 @@ def read_manifest(folder: Path, setting: str) -> list[Any] | None:
 
 
 def _mark(id_: str) -> bytes:
-    return bytes.fromhex(digest(id_)[:24])
+    return blake2b(id_.encode("utf-8", "surrogatepass"), digest_size=12).digest()

@@ -27,7 +27,7 @@ from .shapes import ROW_ERRORS, read_row, reason_of
 from .shards import Shards, read_manifest
 from .steps import identify, read_rows
 
-CHUNK, LONGEST = 8, 200
+CHUNK, LONGEST = 16, 200
 """Rows that are given to a worker at once, and at most if one conversation has more."""
 SHARD = 5_000
 """Rows of a shard, if the output is one file."""
@@ -173,12 +173,12 @@ def _items(chunk: Chunk) -> list[Item]:
     return [Item(chunk.at + at, f"{chunk.where}{line.number}", [], []) for at, line in enumerate(chunk.lines)]
 
 
-def _chunks(files: Iterable[tuple[str, str, Iterable[Line]]]) -> Iterator[Chunk]:
-    """Yield lines in chunks; rows that follow each other and have one goal stay together."""
+def _chunks(files: Iterable[tuple[str, str, Iterable[Line]]], most: int) -> Iterator[Chunk]:
+    """Yield lines in chunks of so many at most; rows that follow each other and have one goal stay together."""
     at = 1
     for name, where, lines in files:
         for key, group in groupby(lines, _goal_key):
-            while chunk := list(islice(group, LONGEST if key else CHUNK)):
+            while chunk := list(islice(group, LONGEST if key else most)):
                 yield Chunk(at, name, where, chunk)
                 at += len(chunk)
 
@@ -223,7 +223,8 @@ def verify_samples(  # noqa: PLR0913 - every one is a choice of its own, by keyw
     files = find_files(source) if isinstance(source, str | Path) else None
     opened = [(file.name, f"{file}:", read_lines(file)) for file in files or ()]
     rows = () if isinstance(source, str | Path) else (Line(at, dict(row)) for at, row in enumerate(source, 1))
-    chunks = _chunks(opened if files is not None else [("row", "row ", rows)])
+    size = SHARD if shards is None else max(1, -(-sum(1 for file in files or () for _ in read_lines(file)) // shards))
+    chunks = _chunks(opened if files is not None else [("row", "row ", rows)], min(CHUNK, size))
     form, models = FORMATS[to] if to else None, None if model is None else Models.of(model)
     if output is None:
         shard = _Shard(lambda _: False, form)
@@ -237,7 +238,6 @@ def verify_samples(  # noqa: PLR0913 - every one is a choice of its own, by keyw
     summary = Summary()
     if shards and (known := read_manifest(Path(output), setting)) is not None:
         return summary.take(known)
-    size = SHARD if shards is None else max(1, -(-sum(1 for file in files or () for _ in read_lines(file)) // shards))
     with Shards(output, setting, shards) as done:
         work = Verify(toolkit, models and models.caching(done.replies), answers, truth)
         left = (chunk for chunk in chunks if (chunk.at - 1) // size not in done.done)
