@@ -33,6 +33,7 @@ SUITES = {
     "fidelity": "BFCL's recorded calls by contract beside the real classes, call by call",
     "learn": "contracts learned from recorded calls, held beside calls of other tasks",
     "policy": "an airline's written policy as contracts: which clause stops which wrong write",
+    "scale": "rows by map, processes and Ray: the same bytes, also killed; memory; tasks in parallel",
     "serve": "the server: what kill -9 leaves, forks a second, CPU a request beside a bare echo",
     "living": "a state derived from a document beside the real service, call by call; --documents: coverage",
     "wild": "documents and data of others as published: what is read, what is accepted",

@@ -24,12 +24,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from gecko_graph.errors import GeckoError
 from gecko_graph.masking import mask
 from gecko_graph.state import ROLES, JsonObject, Role
+from gecko_graph.values.mapping import Map, on_ray, processes
 
 from .figures import Record
 from .journal import VERSION, Head, Journal, OtherCode, provenance
 from .options import OUT, SHARED, EvalError, Options, Planner
 from .report import Result, publish, show, write_report
-from .runner import Selection, repeated, run_cases, select, several
+from .runner import Selection, map_cases, repeated, run_cases, select, several
 from .suite import Suite
 
 LIVE_AT_ONCE = 8
@@ -100,9 +101,19 @@ def measure(suite: Suite, chosen: Selection, *, given: argparse.Namespace, comma
                 journal.add(record)
                 shown(record)
 
-            records = {**settled, **asyncio.run(run_cases(suite, waiting, at_once=at_once(suite), keep=keep))}
+            if how := find_map(given):
+                records = {**settled, **map_cases(suite, waiting, how, keep=keep)}
+            else:
+                records = {**settled, **asyncio.run(run_cases(suite, waiting, at_once=at_once(suite), keep=keep))}
     kept = [records[case.id] for case in chosen.cases]
     return Result.of_run(suite, kept, of=chosen.of, sessions=journal.sessions, command=command)
+
+
+def find_map(given: argparse.Namespace) -> Map | None:
+    """Return who runs the cases beside this process; None where this one does."""
+    if given.ray is not None:
+        return on_ray(given.ray or None, given.workers)
+    return processes(given.workers) if given.workers else None
 
 
 @contextmanager
@@ -277,6 +288,8 @@ def _add_models(group: argparse._ArgumentGroup, kind: type[Suite]) -> None:
 def _add_output(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
     add("--at-once", type=_at_least(1), metavar="N", help=f"cases at once ({LIVE_AT_ONCE} with a live model)")
+    add("--workers", type=_at_least(1), metavar="N", help="cases in so many processes")
+    add("--ray", nargs="?", const="", metavar="ADDRESS", help="cases on a Ray cluster (docs/scale.md)")
     add("--out", type=Path, metavar="DIR", help="folder of journal, summary and report (evals/out/SUITE-...)")
     add("--publish", type=Path, metavar="PAGE", help="put the summary into this page, such as evals/reports/tau.md")
     add("--fresh", action="store_true", help="forget the finished cases and begin anew")

@@ -25,6 +25,7 @@ from typing import cast
 
 from gecko_graph.masking import mask
 from gecko_graph.state import JsonObject
+from gecko_graph.values.mapping import Map, Work
 
 from .figures import Case, Measured, Record, Status, Table, mean_of, tools_of
 from .options import ROOT, EvalError, Options
@@ -97,6 +98,41 @@ async def run_cases(
     return session.records
 
 
+@dataclass
+class RunCase(Work[str, Record]):
+    """The work of a `map`: the id of a case to its record, by a suite that each worker builds."""
+
+    kind: type[Suite]
+    options: Options
+
+    def begin(self) -> Callable[[str], Record]:
+        """Build the suite."""
+        trials = self.options.trials
+        suite = self.kind(self.options) if trials == 1 else repeated(self.kind, self.options)
+        cases = select(suite.cases()) if trials == 1 else several(select(suite.cases()), trials)
+        session, known = _Session(suite, lambda _: None), {case.id: case for case in cases.cases}
+
+        def run(name: str) -> Record:
+            with ThreadPoolExecutor(1, thread_name_prefix="case") as threads:
+                return asyncio.run(session.run(known[name], threads))
+
+        return run
+
+    def lost(self, item: str) -> Record:
+        """Return the record of a case that has killed two workers."""
+        return Record(item, "", {}, "failed", "its process died, twice", 0.0, "none", {})
+
+
+def map_cases(suite: Suite, cases: Sequence[Case], how: Map, *, keep: Callable[[Record], object]) -> dict[str, Record]:
+    """Run cases by a `map`; records are kept in the order of the cases. Raises as `run_cases`."""
+    kind = type(suite) if suite.options.trials == 1 else type(suite).__mro__[2]
+    records = {}
+    for case, record in zip(cases, how(RunCase(kind, suite.options), (case.id for case in cases)), strict=True):
+        records[case.id] = replace(record, group=case.group, facts=case.facts)
+        keep(records[case.id])
+    return records
+
+
 class _Session:
     """What the workers share."""
 
@@ -108,11 +144,12 @@ class _Session:
 
     async def work(self, waiting: Iterator[Case], threads: ThreadPoolExecutor) -> None:
         for case in waiting:
-            record = await self._run(case, threads)
+            record = await self.run(case, threads)
             self._keep(record)
             self.records[case.id] = record
 
-    async def _run(self, case: Case, threads: ThreadPoolExecutor) -> Record:
+    async def run(self, case: Case, threads: ThreadPoolExecutor) -> Record:
+        """Return the record of a case."""
         start = time.perf_counter()
         values: JsonObject = {}
         reason = ""

@@ -26,7 +26,6 @@ from gecko_graph.training.dialogues import SAMPLES, make_dialogues
 from gecko_graph.training.probe import ask_policy, read_outputs
 from gecko_graph.training.rows import read_lines
 from gecko_graph.training.samples import Sample
-from gecko_graph.training.steps import Journal
 
 from ..harness.options import ROOT
 
@@ -167,7 +166,7 @@ def execute_forward(turn: Turn) -> JsonObject:
 def plan_dialogues(turn: Turn) -> JsonObject:
     """Have one dialogue made: planned, played, verified; each that was begun is counted."""
     with TemporaryDirectory() as folder:
-        counts = make_dialogues(SHOP, folder, 1, tools="shop:TOOLS", model=turn.models, assistant=turn.agent, workers=1)
+        counts = make_dialogues(SHOP, folder, 1, tools="shop:TOOLS", model=turn.models, assistant=turn.agent)
         rows = sum(1 for _ in read_lines(Path(folder) / SAMPLES))
     return {"end": ", ".join(f"{count} {what}" for what, count in counts.items()), "lost": counts["rows"] - rows}
 
@@ -181,8 +180,7 @@ def probe(turn: Turn) -> JsonObject:
     ]  # fmt: skip
     with TemporaryDirectory() as folder:
         out = Path(folder) / "outputs.jsonl"
-        with Journal(out, "probe") as journal:
-            ask_policy(turn.url, "smollm2-135m", samples, out, journal, lambda _done: None)
+        ask_policy(turn.url, "smollm2-135m", samples, out, Path(folder) / "replies", lambda _done: None)
         outputs = read_outputs(out, [each["id"] for each in samples])
     known = [each["perplexity"] for each in outputs if each["perplexity"] is not None]
     told = f"perplexity {', '.join(f'{each:.3g}' for each in known)}"

@@ -8,7 +8,7 @@ import click
 
 from .. import __version__
 from .data_arguments import data
-from .options import FILE, Commands, choice, complete_examples, html, json, model, role_model, start
+from .options import FILE, Commands, choice, complete_examples, html, json, mapped, model, role_model, start
 
 COMPLETION_VARIABLE = "_GECKO_GRAPH_COMPLETE"
 
@@ -94,6 +94,7 @@ _agent = "module:factory (from tools to an agent), provider:name, or a server's 
 @click.option("--trials", metavar="N", type=click.IntRange(1), default=1, help="Conversations a case (1).")
 @click.option("--augment", metavar="NAME", multiple=True, help="Harder tools, by name; all, or faults.")
 @click.option("--at-once", metavar="N", type=click.IntRange(1), default=4, help="Conversations held at once (4).")
+@mapped
 @model
 @role_model
 @click.option("--save", metavar="FILE", type=FILE, help="Keep finished conversations, one JSON a line.")
@@ -155,6 +156,7 @@ def convert() -> None:
 @click.option("--server", metavar="URL", help="Where the calls of HAR files went, in place of the document's server.")
 @click.option("--probe", metavar="URL", help="A sandbox: make calls there that tell more.")
 @click.option("--probes", metavar="N", type=click.IntRange(1), default=200, help="Calls to a sandbox at most (200).")
+@mapped
 @click.option("--auth", metavar="SCHEME=env:NAME", multiple=True, help="A credential's variable (repeatable).")
 @click.option("--review", metavar="FILE", type=FILE, help="Accept, edit or drop a file's proposals.")
 @click.option("--accept", metavar="ID", multiple=True, help="Of --review: accept without asking (repeatable).")

@@ -29,7 +29,8 @@ from ..training.tool_writer import write_tools
 from ..training.verify import Summary, verify_samples
 from ..training.walks import CHAIN
 from ..values.documents import format_document
-from .inputs import build_models, check_files, check_needs, choose, progress, read_state, screen, write_text
+from ..values.mapping import threads
+from .inputs import build_models, check_files, check_needs, choose, find_map, progress, read_state, screen, write_text
 
 STATUSES = ("keep", "fix", "open", "drop")
 BAD_SHOWN, LOST_SHOWN = 20, 5
@@ -39,15 +40,16 @@ TOOLS = "tools.openapi.yaml"
 def verify(options: Options) -> int:
     """Write the rows with their verdicts, and show what was found; 1 where a row could not be read or written."""
     check_needs(options)
-    given = [("FILE", options.file), ("--answers", options.answers), ("--toolkit", options.toolkit)]
-    check_files([*given, *(("--contracts", file) for file in options.contracts)], {"-o": options.output})
+    given = [("ROWS", options.file), ("--answers", options.answers), ("--toolkit", options.toolkit)]
+    target = None if options.shards else options.output
+    check_files([*given, *(("--contracts", file) for file in options.contracts)], {"-o": target})
     toolkit = _read_tools(options)
     console = screen()
     with progress() as (_, tell):
         try:
             summary = verify_samples(
-                options.file, options.output, toolkit=toolkit, model=_find_models(options), workers=options.workers,
-                answers=options.answers, to=options.to, truth=options.truth,
+                options.file, options.output, toolkit=toolkit, model=_find_models(options), map=find_map(options),
+                shards=options.shards,                answers=options.answers, to=options.to, truth=options.truth,
                 tell=lambda number: tell(number, f"line {number}"),
             )  # fmt: skip
         except Unwritten as error:
@@ -108,7 +110,8 @@ def tasks(options: Options) -> int:
     named = options.spec if is_in_module(options.spec) else TOOLS
     with progress(total=options.count) as (_, tell):
         made = save_tasks(
-            folder, toolkit, states, options.count, tools=named, seed=options.seed, model=_find_models(options),
+            folder, toolkit, states, options.count, tools=named, seed=options.seed,
+            model=_find_models(options), map=find_map(options),
             progress=lambda done, wanted, tried: tell(done, f"making tasks, {counted(tried, 'walk')}"),
         )  # fmt: skip
     _write_tools(toolkit, named, folder)
@@ -208,7 +211,7 @@ def dialogues(options: Options) -> int:
 
         counts = make_dialogues(
             toolkit, folder, options.count, tools=named, model=build_models(options), assistant=options.assistant,
-            seed=options.seed, workers=options.workers, costs=costs,
+            seed=options.seed, map=find_map(options, threads(options.at_once)), costs=costs,
             tell=lambda kept, made: tell(kept, counted(made, "dialogue")),
         )  # fmt: skip
     _write_tools(toolkit, named, folder)

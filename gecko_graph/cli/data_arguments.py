@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from .options import CONTRACTS, FILE, Commands, choice, model, role_model, several
+from .options import CONTRACTS, FILE, Commands, choice, mapped, model, role_model, several
 
 models = several(model, role_model)
 seed = click.option(
@@ -23,7 +23,7 @@ def data() -> None:
 
 
 @data.command(module="data")
-@click.argument("file", type=FILE)
+@click.argument("file", metavar="ROWS", type=FILE)
 @click.option(
     "-o", "output", metavar="OUT", type=FILE, required=True, help="The rows with verdicts, .jsonl or .parquet."
 )
@@ -33,7 +33,10 @@ def data() -> None:
 @click.option(
     "--truth", metavar="COLUMN", help="A column that says which rows are right: how well they are told apart."
 )
-@click.option("--workers", metavar="N", type=click.IntRange(1, 64), default=1, help="Processes at once (1).")
+@click.option(
+    "--shards", metavar="N", type=click.IntRange(1), help="So many files, with a manifest, in the folder OUT."
+)
+@mapped
 @models
 def verify() -> None:
     """Check the labels of a data set's rows: keep, drop, fix or open, each with reasons."""
@@ -46,6 +49,7 @@ def verify() -> None:
 @click.option("-n", "count", metavar="N", type=click.IntRange(1), default=1000, help="Tasks (1000).")
 @seed
 @click.option("--to", type=click.Choice(["nemo-gym"]), help="Also rows of NeMo Gym: nemo-gym.jsonl.")
+@mapped
 @choice
 @models
 def tasks() -> None:
@@ -86,7 +90,8 @@ def tools() -> None:
 @click.option("-n", "count", metavar="N", type=click.IntRange(1), default=100, help="Dialogues to keep (100).")
 @click.option("--assistant", metavar="NAME", help="The assistant's model (that of the role planner).")
 @seed
-@click.option("--workers", metavar="N", type=click.IntRange(1, 64), default=4, help="Dialogues at once (4).")
+@click.option("--at-once", metavar="N", type=click.IntRange(1), default=4, help="Dialogues played at once (4).")
+@mapped
 @click.option("--to", type=click.Choice(["openai", "trl", "sharegpt", "nemo-gym"]), help="Also rows of this shape.")
 @click.option("--yes", is_flag=True, help="Go on without asking once costs are known.")
 @choice

@@ -32,9 +32,11 @@ from ..tools import Toolkit
 from ..tools.openapi.client import add_functions
 from ..tools.openapi.credentials import read_credential, resolve_server
 from ..values.documents import parse_document, read_document
+from ..values.mapping import Map, on_ray, processes
 from ..values.observation import BadRows, is_masked, without_masked
 from ..world.rung import Answer
 from ..world.world import World
+from .options import HERE
 
 CONNECT_S = 10.0
 OUTPUTS = ("json", "html", "log", "write_state")
@@ -203,6 +205,13 @@ def write_text(option: str, target: str, text: str) -> None:
         Path(target).write_text(text, encoding="utf-8")
     except OSError as error:
         raise GeckoError(f"{option} {target}: cannot be written: {error.strerror}") from None
+
+
+def find_map(options: Options, otherwise: Map = map) -> Map:
+    """Return who does the work of a command: `--ray`, `--workers`, or one process."""
+    if options.ray is not None:
+        return on_ray(None if options.ray == HERE else options.ray, options.workers)
+    return processes(options.workers) if (options.workers or 1) > 1 else otherwise
 
 
 def check_files(read: Sequence[tuple[str, str | Path | None]], written: Mapping[str, str | None]) -> None:

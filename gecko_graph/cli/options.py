@@ -128,6 +128,13 @@ start = several(
     ),
     click.option("--no-derive", is_flag=True, help="Derive no state from the document alone."),
 )
+HERE = "here"
+mapped = several(
+    click.option("--workers", metavar="N", type=click.IntRange(1, 256), help="Processes at once (1)."),
+    click.option(
+        "--ray", metavar="[ADDRESS]", is_flag=False, flag_value=HERE, help="Work on a Ray cluster (docs/scale.md)."
+    ),
+)
 CONTRACTS = "Contracts in place of the tools' own (repeatable)."
 choice = several(
     click.option("--only", metavar="GLOB", multiple=True, help="Some of the tools, by name: 'issues_*' (repeatable)."),

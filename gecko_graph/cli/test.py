@@ -18,7 +18,7 @@ from ..display.page import conversations_page
 from ..display.words import clean
 from ..errors import GeckoError
 from ..models.factory import Models
-from ..scenario.cases.batch import Planned, find_cases, load_agent, plan_cases, read_finished, run_cases
+from ..scenario.cases.batch import HoldCase, Planned, find_cases, load_agent, plan_cases, read_finished, run_cases
 from ..scenario.cases.result import (
     CaseResult,
     Group,
@@ -28,12 +28,12 @@ from ..scenario.cases.result import (
     find_invented,
     format_invented,
     is_passed,
-    run_case,
 )
 from ..state import JsonObject
 from ..tools.augment import AUGMENTATIONS
+from ..values.mapping import threads
 from ..world.faults import FAULTS
-from .inputs import build_models, check_files, screen, write_text
+from .inputs import build_models, check_files, find_map, screen, write_text
 from .person import Person
 
 MISSES_SHOWN = 20
@@ -49,14 +49,15 @@ def test(options: Options) -> int:
     console = screen(stderr=options.json == "-")
     planned = plan_cases(cases, _read_augmentations(options), options.trials)
     models = read_models(options)
-    run = _make_run(options, planned, models, console)
+    work = _make_work(options, planned, models, console)
     invents = [name for each in planned for name in find_invented(each.scenario.tools, models)]
     if invented := format_invented([name for each in planned for name in each.scenario.tools.names], invents):
         console.print(Text(clean(invented), "yellow"))
     file = Path(options.save) if options.save else None
     named = [options.model, options.simulator_model, sorted(options.role_model.items())]
     setting = json.dumps([options.agent, "a person" if options.play else options.user_model, *named])
-    conversations = run_cases(planned, run, setting=setting, file=file, at_once=1 if options.play else options.at_once)
+    map_ = map if options.play else find_map(options, threads(options.at_once))
+    conversations = run_cases(planned, work, setting=setting, file=file, map=map_)
     held_now = _watch(conversations, planned, file, console, bar=not options.play)
     records = sorted(held_now, key=lambda record: (record["file"], record["augmentation"], record["trial"]))
     report = build_report(records)
@@ -87,9 +88,9 @@ def read_models(options: Options) -> Models:
     return models
 
 
-def _make_run(options: Options, planned: Sequence[Planned], models: Models, console: Console) -> Any:
-    """Return the function that holds one conversation; mistakes are found here, before the first."""
-    agent = read_agent(load_agent(options.agent), models)
+def _make_work(options: Options, planned: Sequence[Planned], models: Models, console: Console) -> HoldCase:
+    """Return the work that holds a conversation; mistakes are found here, before the first."""
+    read_agent(load_agent(options.agent), models)
     person = Person.at(console, "--play") if options.play else None
     user = models.chat(options.user_model) if options.user_model and not person else person
     for each in planned:
@@ -100,14 +101,11 @@ def _make_run(options: Options, planned: Sequence[Planned], models: Models, cons
                 f"{each.scenario.where}: needs: write which tools the task needs: the others are to distract"
             )
 
-    def run(one: Planned) -> JsonObject:
+    def greet(one: Planned) -> None:
         if person and one.scenario.user:
             person.greet(one.scenario.user, one.scenario.name)
-        return run_case(
-            one.scenario, agent, user=user, model=models, augmentation=one.augmentation or None, trial=one.trial
-        ).record
 
-    return run
+    return HoldCase(options.agent, models, user, greet if person else None)
 
 
 def _watch(records: Any, planned: Sequence[Planned], file: Path | None, console: Console, *, bar: bool) -> Any:

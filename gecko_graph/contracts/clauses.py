@@ -14,7 +14,7 @@ from .language.examine import ANY, Shape
 from .language.expression import Expression, Location, Scope
 from .language.functions import splice
 from .language.sandbox import Fault
-from .language.syntax import is_template
+from .language.syntax import StatePath, is_template
 from .language.template import Loop, Template
 from .words import in_words
 
@@ -33,6 +33,7 @@ against it, or show none."""
 
 Part = Literal["requires", "ensures", "invariant"]
 
+_NOTHING = object()
 _GUARDS = ("when", "for_each", "as", "part", "of")
 
 
@@ -353,3 +354,19 @@ def tell_rule(violation: Violation) -> str:
     words = in_words(str(known.get("check", "")))
     by = "its document, and" if known.get("by") == "document" else "a rule learned from"
     return f"{error} (by {by} {speaks}{f': lawful if {words}' if words else ''})"
+
+
+def as_doubt(clause: Mapping[str, Any]) -> JsonObject:
+    """Return a learned requirement as one that refuses nothing: where it does not hold the contract does not know."""
+    error = clause.get("error", clause.get("open"))
+    kept = {key: clause[key] for key in ("id", "when", "check") if key in clause}
+    return {**kept, "pass": clause.get("pass", f"perhaps refused: {as_text(error)}")}
+
+
+def is_shared(old: Json, new: Json, path: StatePath) -> bool:
+    """Return whether two states have the same object at a path, or the same that is no object on the way to it."""
+    for key in path:
+        if not isinstance(old, dict) or not isinstance(new, dict):
+            break
+        old, new = old.get(key, _NOTHING), new.get(key, path)  # missing in both is not the same
+    return old is new

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NoReturn
 
 from ..errors import ContractError
 from ..state import Call, Json, JsonObject, Violation
 from ..values.origins import Untrusted
-from ..values.places import as_text
-from .clauses import Clause
+from .clauses import Clause, as_doubt, is_shared
 from .language.examine import ANY, Plain, Shape, of_schema
 from .language.expression import Location, Missing, Origin, Scope, raise_error
 from .language.sandbox import Fault
@@ -23,7 +23,6 @@ from .language.syntax import StatePath
 from .lets import LazyLets, Lets, find_used_lets, load_lets
 from .run import BASE, Admissibility, ContractRun, Parts, Shared, part_of, partly_shown, read_mount
 
-_NOTHING = object()
 _ANSWERED = ("effects", "returns", "evidence")
 
 
@@ -78,6 +77,17 @@ class Contract:
 
     def __repr__(self) -> str:
         return f"Contract({', '.join(self.data)})"
+
+    def __reduce__(self) -> Any:
+        place, changed = self._place, [(each.passes, each.status, each.evidence) for each in self._parts.requires]
+        given = {**self._shared._asdict(), "where": place.where, "origin": place.origin}
+        return partial(Contract.load, self._written, **given), (), (self._facts, changed)
+
+    def __setstate__(self, state: Any) -> None:
+        """Take what real calls have changed in its rules, in another process."""
+        object.__setattr__(self, "_facts", state[0])
+        for clause, (passes, status, evidence) in zip(self._parts.requires, state[1], strict=True):
+            clause.passes, clause.status, clause.evidence = passes, status, evidence
 
     def fit(
         self,
@@ -187,7 +197,7 @@ class Contract:
         if self.answers:
             clauses = [each for each in clauses if each.get("evidence", {}).get("status") == "established"]
         if "requires" in self.data:
-            clauses = [] if self.answers else [_as_doubt(each) for each in clauses]
+            clauses = [] if self.answers else [as_doubt(each) for each in clauses]
         kept = {} if self.answers else {key: learned[key] for key in _ANSWERED if key in learned}
         if self.at or not (clauses or kept):
             return None
@@ -287,13 +297,6 @@ class Contract:
         return facts
 
 
-def _as_doubt(clause: Mapping[str, Any]) -> JsonObject:
-    """Return a learned requirement as one that refuses nothing: where it does not hold the contract does not know."""
-    error = clause.get("error", clause.get("open"))
-    kept = {key: clause[key] for key in ("id", "when", "check") if key in clause}
-    return {**kept, "pass": clause.get("pass", f"perhaps refused: {as_text(error)}")}
-
-
 def _defaults(parameters: JsonObject) -> JsonObject:
     properties = parameters.get("properties")
     if not isinstance(properties, dict):
@@ -311,15 +314,6 @@ def _refuse_identity() -> NoReturn:
     raise Fault("it depends on the call")
 
 
-def _is_shared(old: Json, new: Json, path: StatePath) -> bool:
-    """Return whether two states have the same object at a path, or the same that is no object on the way to it."""
-    for key in path:
-        if not isinstance(old, dict) or not isinstance(new, dict):
-            break
-        old, new = old.get(key, _NOTHING), new.get(key, path)  # missing in both is not the same
-    return old is new
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class Invariant:
     """A condition on every state: `{check, error}` over `state` and `before`; made by `Invariant.load`."""
@@ -330,6 +324,8 @@ class Invariant:
     _at: tuple[str, ...] = field(compare=False, default=())
     _paths: frozenset[StatePath] | None = field(compare=False, default=None)
     """What it reads of the state; None where only the whole is known, or where it compares with the state before."""
+    _source: Mapping[str, Any] = field(compare=False, default_factory=dict)
+    """What it was loaded with."""
 
     @classmethod
     def load(
@@ -370,7 +366,10 @@ class Invariant:
         expressions = [*clause.expressions, *(each for let in needed.values() for each in let.expressions)]
         paths = frozenset[StatePath]().union(*(expression.code.paths for expression in expressions))
         known = None if any("before" in expression.names for expression in expressions) else paths
-        return cls(dict(data), clause, needed, at, known)
+        return cls(dict(data), clause, needed, at, known, {"lets": lets, "where": where, "origin": origin})
+
+    def __reduce__(self) -> Any:
+        return partial(Invariant.load, self.data, **self._source), ()
 
     def __repr__(self) -> str:
         return f"Invariant({self.data.get('check')})"
@@ -378,7 +377,7 @@ class Invariant:
     def is_touched(self, before: Json, after: Json) -> bool:
         """Return whether a change may alter its value: unless all that it reads is there, and shared by both states."""
         old, new = part_of(before, self._at), part_of(after, self._at)
-        return self._paths is None or not all(_is_shared(old, new, path) for path in self._paths)
+        return self._paths is None or not all(is_shared(old, new, path) for path in self._paths)
 
     def violation(self, before: Json, after: Json) -> str | None:
         """Return why the state `after` violates it, as text, or None; lets are evaluated on `after`.

@@ -12,16 +12,20 @@ from typing import Any
 from ..real.learned import fill_contracts
 from ..state import JsonObject
 from ..tools import Toolkit, ToolSpec
+from ..tools.openapi.credentials import Server
 from ..values.documents import format_document
+from ..values.mapping import Map, Work
 from ..values.observation import BadRows, Observation
 from ..world.world import check_setup
 from .by_document import with_derived
 from .conditions import documented_in
 from .miner import mine
+from .readers import read_file
 from .replay import Contradiction, find_contradictions, without_explained
 from .sample import Sampler, find_opposites
 from .shows import unread_before
 
+BATCH = 500
 MOST_ALIKE = 4
 """Tools whose refusals of the same kinds are looked at beside a tool's own."""
 
@@ -72,14 +76,68 @@ class Learned:
         Path(path).write_text(format_document(document, Path(path).suffix or ".yaml"), encoding="utf-8")
 
 
+@dataclass
+class ReadRows(Work[tuple[int, Any], Sampler]):
+    """The work: numbered observations, or a file of them, to what is sampled of them."""
+
+    toolkit: Toolkit
+    server: Server | None = None
+
+    def begin(self) -> Callable[[tuple[int, Any]], Sampler]:
+        """Return the function."""
+        return self._read
+
+    def _read(self, item: tuple[int, Any]) -> Sampler:
+        number, given = item
+        sampler = Sampler(self.toolkit)
+        is_file = isinstance(given, str | Path)
+        sampler.add(read_file(given, sampler.bad, self.toolkit, server=self.server) if is_file else given, number)
+        sampler.toolkit = _NONE  # which need not come back
+        return sampler
+
+
+_NONE = Toolkit([])
+
+
+def _batches(rows: Iterable[Observation | str | Path]) -> Iterator[tuple[int, Any]]:
+    """Yield files one by one, and observations in batches, with the number of the first."""
+    number, some = 1, list[Any]()
+    for each in rows:
+        if isinstance(each, str | Path):
+            yield 1, each
+            continue
+        some.append(each)
+        if len(some) == BATCH:
+            yield number, some
+            number, some = number + BATCH, []
+    if some:
+        yield number, some
+
+
+def _find_documented(toolkit: Toolkit) -> dict[str, list[Any]]:
+    schemas = [schema for tool in toolkit for schema in (tool.parameters, tool.result)]
+    documented: dict[str, list[Any]] = {}
+    for name, value in dict.fromkeys(each for schema in schemas for each in documented_in(schema)):
+        documented.setdefault(name, []).append(value)
+    return documented
+
+
 def learn_contracts(
-    toolkit: Toolkit, rows: Iterable[Observation], *, bad: BadRows | None = None, progress: Progress | None = None
+    toolkit: Toolkit,
+    rows: Iterable[Observation | str | Path],
+    *,
+    server: Server | None = None,
+    map: Map = map,
+    bad: BadRows | None = None,
+    progress: Progress | None = None,
 ) -> Learned:
     """Learn contracts from real calls: the same rows, in any order, give the same contracts.
 
     Args:
         toolkit: The tools, as they are documented. What one's contract says stays, held beside the rows.
-        rows: The observations.
+        rows: The observations, or files of them as `read_file` takes them.
+        server: As for `read_file`.
+        map: Who reads them (`gecko_graph.values.mapping`).
         bad: Where rows that cannot be used are counted; what reads them may have begun it.
         progress: Called for each tool with its name, its number and how many there are.
 
@@ -89,13 +147,11 @@ def learn_contracts(
     """
     check_setup(toolkit, None)
     sampler = Sampler(toolkit, BadRows() if bad is None else bad)
-    sampler.add(rows)
+    for read in map(ReadRows(toolkit, server), _batches(rows)):
+        sampler.merge(read)
     learned = Learned({}, sampler.bad, proposals=sampler.proposals(), sample=sampler)
     names, rows_of = sampler.tools(), lru_cache(maxsize=MOST_ALIKE)(sampler.rows)
-    schemas = [schema for tool in toolkit for schema in (tool.parameters, tool.result)]
-    documented: dict[str, list[Any]] = {}
-    for field_name, value in dict.fromkeys(each for schema in schemas for each in documented_in(schema)):
-        documented.setdefault(field_name, []).append(value)
+    documented = _find_documented(toolkit)
     for number, name in enumerate(names, 1):
         if progress:
             progress(name, number, len(names))

@@ -38,9 +38,9 @@ class Sampler:
     _heaps: dict[tuple[str, str], list[tuple[int, bytes]]] = field(default_factory=dict)
     _kept: dict[tuple[str, str], set[int]] = field(default_factory=dict)
 
-    def add(self, rows: Iterable[Observation]) -> None:
-        """Take rows into account."""
-        for number, row in enumerate(rows, 1):
+    def add(self, rows: Iterable[Observation], first: int = 1) -> None:
+        """Take rows into account; `first` is the number of the first one, for messages."""
+        for number, row in enumerate(rows, first):
             if not isinstance(row, Observation):
                 raise GeckoError(f"row {number}: expected an Observation, got {type(row).__name__}: see read_file")
             self.seen += 1
@@ -51,6 +51,19 @@ class Sampler:
             self.counts[row.tool][branch] += 1
             self._take_lessons(row)
             self._keep((row.tool, branch), int(row.digest[:16], 16), pack(row.to_row(masked=False)))
+
+    def merge(self, other: Sampler) -> None:
+        """Take what another one has sampled of the same tools: the sample is that of all rows."""
+        self.seen += other.seen
+        self.bad.merge(other.bad)
+        self.lessons.update(other.lessons)
+        self.closed |= other.closed
+        for tool, counts in other.counts.items():
+            for kind, count in counts.items():
+                branch = self._branch(tool, kind)
+                self.counts[tool][branch] += count
+                for mark, packed in other._heaps.get((tool, kind), []):
+                    self._keep((tool, branch), -mark, packed)
 
     def _take_lessons(self, row: Observation) -> None:
         """Count what agents propose of a tool's contract since its calls; what a call has closed is no proposal."""

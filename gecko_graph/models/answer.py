@@ -27,6 +27,7 @@ from langgraph.errors import GraphBubbleUp
 from ..errors import GeckoError, ModelError, RunFailure
 from ..masking import mask
 from .ask import AnyAsk, Dialogue, ModelAsk, ModelCall, PlannerAsk, Reply, Work
+from .cache import ASKED
 from .factory import Models
 from .failure import failure_of, is_in_doubt, message_of
 
@@ -197,6 +198,7 @@ async def _answer(
         came: Reply = await driver.do(perform, aperform, ask)
         return came
     dialogue, own = models.open(ask), _config(ask, config)
+    asked = ASKED.set((ask.role, ask.where.turn, ask.where.attempt, ask.where.question))
     try:
         call = next(dialogue)
         while True:
@@ -204,6 +206,8 @@ async def _answer(
     except StopIteration as done:
         reply: Reply = done.value
         return reply
+    finally:
+        ASKED.reset(asked)
 
 
 def _resume(dialogue: Dialogue, message: Any) -> ModelCall:

@@ -13,7 +13,8 @@ from pydantic import Field
 
 from ..errors import ModelError
 from .answer import AT_ONCE, AWAITED, Driver, finish
-from .client import bind_within, find_model, without_cache
+from .cache import without_cache
+from .client import bind_within, find_model
 from .failure import is_refusal, name_of
 
 ASKED = "Answer the question about what you are shown with one word, yes or no, and nothing else."

@@ -25,6 +25,7 @@ from ..errors import NoReply
 from ..schemas.rules import Same
 from ..state import JsonObject, RoleUsage
 from .ask import Ask, Dialogue, ModelCall, PlannerAsk, Reply
+from .cache import CACHED, without_cache
 from .conversation import read_message, sanitize_message
 from .failure import failure_of, find_setup_problem, is_refusal, name_of
 from .formatting import cut
@@ -62,11 +63,6 @@ def bind_within(runnable: AnyRunnable, bind: Bind) -> AnyRunnable:
     if isinstance(runnable, RunnableBindingBase):
         return runnable.model_copy(update={"bound": bind_within(runnable.bound, bind)})
     return _Configured(runnable, bind) if isinstance(runnable, DynamicRunnable) else bind(runnable)
-
-
-def without_cache(model: Any) -> Any:
-    """Return a chat model that passes by LangChain's cache."""
-    return model.model_copy(update={"cache": False}) if isinstance(model, BaseChatModel) else model
 
 
 class _Configured(Runnable[Any, Any]):
@@ -200,6 +196,8 @@ class StructuredClient:
             if not any(spent := tokens_of(message)):
                 return no_usage()
             return count_tokens(*spent, model_name=name_of(self._inner), prices=self._prices)
+        if isinstance(message, AIMessage) and CACHED in message.response_metadata:
+            return no_usage()
         return count(message if isinstance(message, BaseMessage) else None, prices=self._prices)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import os
+import pickle
 from collections.abc import Callable, Mapping
-from copy import copy
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -18,9 +18,11 @@ from pydantic import SecretStr
 
 from ..errors import ModelError, did_you_mean
 from ..state import ROLES, Role
+from ..values.digest import shallow
 from . import usage
 from .ask import Dialogue, ModelAsk, PlannerAsk, Reply
-from .client import StructuredClient, find_model
+from .cache import ReplyCache, with_cache
+from .client import StructuredClient, bind_within, find_model
 from .decisions import ROLES as DECIDED
 from .decisions import DecisionClient, find_decider
 from .prompts import Prompts
@@ -85,12 +87,37 @@ class Models:
         self.prompts = Prompts(prompts)
         self.chat = partial(chat_model, base_url=base_url, timeout_s=timeout_s, temperature=temperature)
         self._prices = {**usage.PRICES, **(prices or {})}
+        self._how = {"base_url": base_url, "prompts": prompts, "timeout_s": timeout_s, "temperature": temperature}
+        self._given: dict[str, ModelLike] = {}
+        self._cache: ReplyCache | None = None
         self._listen: Listener | None = None
         self._named = frozenset(roles)
         self._clients: dict[str, StructuredClient] = {}
         self._chosen: dict[str, Models] = {}
         everyone: dict[str, ModelLike | None] = dict.fromkeys(ROLES, model)
-        self._clients = self.replace(**{**everyone, **roles})._clients
+        made = self.replace(**{**everyone, **roles})
+        self._clients, self._given = made._clients, made._given
+
+    def __reduce__(self) -> Any:
+        for role, each in self._given.items():
+            try:
+                pickle.dumps(each)
+            except Exception as error:  # noqa: BLE001 - each client has its own
+                told = f"its {type(each).__name__} cannot go to another process: give it as 'provider:name'"
+                raise ModelError(f"{role}: {told} ({error})") from None
+        if self._listen is not None:
+            raise ModelError("models that are listened to cannot go to another process")
+        return _models_again, ({**self._how, "prices": self._prices}, self._given, self._named, self._cache)
+
+    def caching(self, file: str | Path) -> Models:
+        """Return the same models, which keep replies in a file, and ask no question again; others' file stays."""
+        if self._cache is not None:
+            return self
+        models: Models = shallow(self)
+        models._cache = ReplyCache(file)
+        models = models.replace(**self._given)
+        models._named = self._named
+        return models
 
     @classmethod
     def of(cls, model: ModelsLike) -> Models:
@@ -109,9 +136,12 @@ class Models:
             if kind is DecisionClient and role not in DECIDED:
                 raise ModelError(f"{role}: a decision model can only speak for {', '.join(DECIDED)}: name its roles")
             if key not in clients:
-                clients[key] = kind(self.chat(given[role]), prices=self._prices, prompts=self.prompts)
-        models = copy(self)
+                model = self.chat(given[role])
+                model = bind_within(model, partial(with_cache, cache=self._cache)) if self._cache else model
+                clients[key] = kind(model, prices=self._prices, prompts=self.prompts)
+        models: Models = shallow(self)
         models._chosen, models._named = {}, self._named | roles.keys()
+        models._given = {role: each for role, each in self._given.items() if role not in roles} | given
         others = {role: client for role, client in self._clients.items() if role not in roles}
         models._clients = {**others, **{role: clients[key] for role, key in keys.items()}}
         return models
@@ -136,10 +166,15 @@ class Models:
 
         Who has listened before goes on to do so, and hears first.
         """
-        models, before = copy(self), self._listen
+        models: Models = shallow(self)
+        before = self._listen
         models._listen = listen if before is None else lambda ask, dialogue: listen(ask, before(ask, dialogue))
         models._chosen = {}
         return models
+
+    def keeping(self, agent: Any) -> Any:
+        """Return an agent; of a chat model the replies are kept as the roles' are."""
+        return self.replace(planner=agent).get("planner") if find_model(agent) is not None else agent
 
     def get(self, role: Role) -> Runnable[Any, Any] | None:
         """Return the role's model, if it has one."""
@@ -163,6 +198,16 @@ class Models:
             return _unanswered(ask)
         dialogue = client.plan(ask) if isinstance(ask, PlannerAsk) else client.ask(ask)
         return self._listen(ask, dialogue) if self._listen else dialogue
+
+
+def _models_again(
+    how: dict[str, Any], given: dict[str, ModelLike], named: frozenset[str], cache: ReplyCache | None
+) -> Models:
+    models = Models(**how)
+    models._cache = cache
+    models = models.replace(**given)
+    models._named = named
+    return models
 
 
 ModelsLike: TypeAlias = ModelLike | Models | None

@@ -29,6 +29,7 @@ from ..models.failure import REFUSED, is_in_doubt
 from ..schemas.findings import Finding
 from ..schemas.subschemas import MAPS, rebuild
 from ..state import JsonObject
+from .crossing import find_tool, made_by, place_of
 from .declaration import Tool
 from .function_dicts import (
     as_parameters,
@@ -127,7 +128,7 @@ def _spec_of_function(function: Callable[..., Any], where: str) -> ToolSpec:
         description=docstring.description,
         parameters=_add_descriptions(_open_for_kwargs(_parameters_of(model, where=shown), function), docstring),
         result={"description": docstring.returns, **result} if result and docstring.returns else result,
-        real=_as_real(function, name, injected, types),
+        real=made_by(_as_real, function, name, injected, types),
         accepts=types.find_faults if types else None,
     )
 
@@ -181,16 +182,17 @@ def _spec_of_langchain(tool: BaseTool, where: str) -> ToolSpec:
         result=_langchain_result(tool, where=shown),
         effect=effect_of_annotations(tool.metadata),
         tags=read_tags(tool.tags),
-        real=_as_function(tool),
-        accepts=_find_acceptor(tool),
+        real=made_by(_as_function, *place_of(tool)),
+        accepts=made_by(_find_acceptor, *place_of(tool)),
     )
 
 
-def _as_function(tool: BaseTool) -> Callable[..., Any] | None:
-    """Return the tool as a function that gives its value; a message where it has an artifact or handles its error.
+def _as_function(given: BaseTool | str, attribute: str) -> Callable[..., Any] | None:
+    """Return a tool as a function that gives its value; a message where it has an artifact or handles its error.
 
     None where it needs what no call and no graph has.
     """
+    tool = find_tool(given, attribute)
     function = getattr(tool, "func", None) or getattr(tool, "coroutine", None) or tool._run
     schema = None if isinstance(tool.args_schema, Mapping) else tool.get_input_schema()
     injected = find_injected({**hints_of(function), **(hints_of(schema) if schema else {})})
@@ -215,8 +217,9 @@ def _as_function(tool: BaseTool) -> Callable[..., Any] | None:
     return by_name(run, is_async=runs_async)
 
 
-def _find_acceptor(tool: BaseTool) -> Callable[[JsonObject], list[Finding]] | None:
+def _find_acceptor(given: BaseTool | str, attribute: str) -> Callable[[JsonObject], list[Finding]] | None:
     """Return what says which values the tool's own model does not take; None where the tool says it itself."""
+    tool = find_tool(given, attribute)
     model: Any = tool.args_schema
     seen = getattr(tool.tool_call_schema, "model_fields", {})
     is_model = isinstance(model, type) and issubclass(model, BaseModel) and not tool.handle_validation_error

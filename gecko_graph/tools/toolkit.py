@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
@@ -16,6 +16,7 @@ from ..schemas.strict import check_schema
 from ..state import JsonObject
 from . import declaration
 from .check import Calls, Rejection, Unclear, check_call, read_call
+from .crossing import Crossing
 from .declaration import Parts, Tool, by_name, check_known, check_openable
 from .problems import Problem, find_problems, find_size_problems, select_tools
 from .spec import ToolSpec, as_function, format_names, provider_names
@@ -167,6 +168,10 @@ class Toolkit:
         rules = {"let": lets, "invariants": invariants, "state": state_schema}
         parts = declaration.load_rules(Parts(specs, {}, ()), rules)
         return cls(**declaration.add_declared(parts, declared, requires)._asdict(), title=title)
+
+    def __reduce__(self) -> Any:
+        parts = self._parts()._asdict() | {"tools": Crossing(self), "title": self.title, "broken": self.broken}
+        return partial(Toolkit, **parts), ()
 
     def __getitem__(self, name: str) -> ToolSpec:
         return self._tools[name]

@@ -90,6 +90,9 @@ class Types:
             by_name(lambda args, *first: function(*first, **self.read(args)), is_async=is_async(function))
         )
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: each for key, each in self.__dict__.items() if key != "_adapters"}
+
 
 def by_name(function: Callable[..., Any], *, is_async: bool) -> Callable[..., Any]:
     """Return a function of arguments by name, for one of a dict of them."""

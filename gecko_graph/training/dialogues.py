@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from langchain_core.messages import convert_to_openai_messages
 
-from ..conversation.agent import AgentLike
+from ..conversation.agent import AgentLike, read_agent
 from ..conversation.channels import read_envelope
 from ..conversation.graph import create_conversation
 from ..errors import GeckoError
 from ..models.ask import Dialogue, ModelAsk
+from ..models.cache import of_item
 from ..models.factory import Models, ModelsLike
 from ..models.formatting import format_json, text_of
 from ..models.roles import PlannedDialogue
 from ..models.usage import add_all
-from ..scenario.cases.batch import run_at_once
 from ..scenario.cases.draft import draft_case
 from ..state import JsonObject, RoleUsage
 from ..tools import Toolkit
+from ..values.mapping import Map, Work
 from ..world.provenance import is_planned
 from ..world.state_rules import StateRules
 from .checks import tell as reason
-from .rows import write_rows
-from .steps import Journal, keep, once, write_text
+from .rows import storable, write_rows
+from .steps import once, write_text
 from .tool_writer import ask_twice
 from .verify import describe_tools, verify_samples
 from .words import find_lacks
@@ -64,7 +66,7 @@ def make_dialogues(  # noqa: PLR0913 - every one is a choice of its own, by keyw
     model: ModelsLike,
     assistant: AgentLike | None = None,
     seed: int = 0,
-    workers: int = 4,
+    map: Map = map,
     costs: Callable[[RoleUsage], bool] = lambda spent: True,
     tell: Callable[[int, int], None] = lambda kept, made: None,
 ) -> Counter[str]:
@@ -82,7 +84,7 @@ def make_dialogues(  # noqa: PLR0913 - every one is a choice of its own, by keyw
         model: The models of `dialogue_planner`, `user` and `label_judge`.
         assistant: The assistant; the model of the role `planner` where left out.
         seed: Another one draws other tools and turns.
-        workers: Dialogues at once; files and rows are the same whatever their number.
+        map: Who does the work (`gecko_graph.values.mapping`); files and rows are the same.
         costs: Called with what the first two dialogues have cost, where others follow; False stops.
         tell: Called with how many dialogues are kept, of how many.
 
@@ -99,13 +101,10 @@ def make_dialogues(  # noqa: PLR0913 - every one is a choice of its own, by keyw
     models.require("dialogue_planner", "user", "label_judge")
     if assistant is None:
         models.require("planner")
-    agent: Any = models.get("planner") if assistant is None else assistant
 
-    def make(number: int) -> JsonObject:
-        return Course(toolkit, models, agent, Draw.of(toolkit, seed, number), number).make(tools, seed)
-
-    def work(journal: Journal) -> Counter[str]:
-        counts, entries = _make_all(n, make, journal, workers, costs, tell)
+    def work(replies: Path) -> Counter[str]:
+        play = PlayDialogue(toolkit, models.caching(replies), assistant, tools, seed)
+        counts, entries = _make_all(n, lambda wave: map(play, wave), costs, tell)
         for entry in (entry for entry in entries if entry["case"]):
             write_text(place / f"{entry['name']}.gecko.yaml", entry["case"])
         counts["rows"] = write_rows(place / SAMPLES, (row for entry in entries for row in entry["rows"]))
@@ -116,28 +115,48 @@ def make_dialogues(  # noqa: PLR0913 - every one is a choice of its own, by keyw
     return Counter(once(place, "dialogues", [SAMPLES], inputs, work, anew=False))
 
 
+@dataclass
+class PlayDialogue(Work[int, JsonObject]):
+    """The work: the number of a dialogue to what it has come to."""
+
+    toolkit: Toolkit
+    models: Models
+    assistant: AgentLike | None
+    tools: str
+    seed: int
+
+    def begin(self) -> Callable[[int], JsonObject]:
+        """Build the assistant, whose replies are kept as all others are."""
+        agent = self.models.get("planner") if self.assistant is None else read_agent(self.assistant, self.models)
+        agent = self.models.keeping(agent)
+
+        def play(number: int) -> JsonObject:
+            draw = Draw.of(self.toolkit, self.seed, number)
+            with of_item(f"dialogue {number}"):
+                made = Course(self.toolkit, self.models, agent, draw, number)
+                return cast("JsonObject", storable(made.make(self.tools, self.seed)))
+
+        return play
+
+
 def _make_all(
     n: int,
-    make: Callable[[int], JsonObject],
-    journal: Journal,
-    workers: int,
+    play: Callable[[Iterable[int]], Iterator[JsonObject]],
     costs: Callable[[RoleUsage], bool],
     tell: Callable[[int, int], None],
 ) -> tuple[Counter[str], list[JsonObject]]:
     """Make dialogues in waves of which all may be kept, until so many are; return how many came to what, and all."""
-    made: dict[int, JsonObject] = {entry["number"]: entry for entry in journal.read()}
-    counts, begun = Counter[str](), 0
-    while (left := min(n - counts["kept"], n * TRIES - begun)) > 0:
-        wave = range(begun, begun + (left if begun else min(left, MEASURED)))
-        for number, future in run_at_once((each for each in wave if each not in made), make, workers):
-            made[number] = keep(journal, future.result())
-            tell(sum(not each["dropped"] for each in made.values()), len(made))
-        counts.update(made[number]["dropped"] or "kept" for number in wave)
-        begun = wave.stop
-        is_measured = len(made) == MEASURED and counts["kept"] < n
-        if is_measured and not costs(add_all(each["usage"] for each in made.values())):
+    made, counts = list[JsonObject](), Counter[str]()
+    while (left := min(n - counts["kept"], n * TRIES - len(made))) > 0:
+        for entry in play(range(len(made), len(made) + (left if made else min(left, MEASURED)))):
+            made.append(entry)
+            counts[entry["dropped"] or "kept"] += 1
+            tell(counts["kept"], len(made))
+        spent = add_all(each["usage"] for each in made)
+        is_measured = len(made) == MEASURED and counts["kept"] < n and spent["calls"]
+        if is_measured and not costs(spent):
             raise GeckoError("stopped before the other dialogues; the same command goes on")
-    return counts, [made[number] for number in range(begun)]
+    return counts, made
 
 
 class Course:
@@ -155,7 +174,7 @@ class Course:
     def make(self, tools: str, seed: int) -> JsonObject:
         """Return the dialogue: name, rows with verdicts, case, the cause that it was dropped for, what it cost."""
         name = f"dialogue-{self._number:05}"
-        made: JsonObject = {"number": self._number, "name": name, "rows": [], "case": "", "dropped": ""}
+        made: JsonObject = {"name": name, "rows": [], "case": "", "dropped": ""}
         plan = self._plan()
         if isinstance(plan, str):
             return made | {"dropped": f"plan: {cause_of(plan)}", "usage": add_all(self._spent)}

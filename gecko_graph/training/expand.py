@@ -19,7 +19,7 @@ from ..values.places import as_text
 from .judging import describe_row, describe_step
 from .rows import write_rows
 from .shapes import ROW_ERRORS, read_row
-from .steps import Journal, go_on, read_rows
+from .steps import read_rows
 from .verify import verify_samples
 
 CONSTRAINTS = (
@@ -40,29 +40,28 @@ def write_variants(
     errors: Iterable[Mapping[str, Any]],
     models: Models,
     out: Path,
-    journal: Journal,
     *,
     each: int,
     turn: int,
     tell: Callable[[int], None],
 ) -> Counter[str]:
-    """Write what a model makes of error seeds, unverified; one that was stopped is gone on with.
+    """Write what a model makes of error seeds, unverified.
 
     An error seed is a row whose verdict has the wrong call and the analysis. Returns how many variants there are, and
     how many replies were no row.
     """
+    counts: Counter[str] = Counter(written=0, unreadable=0)
 
-    def write(left: Iterator[tuple[int, Mapping[str, Any]]]) -> Iterator[JsonObject]:
-        for number, error in left:
+    def write() -> Iterator[JsonObject]:
+        for number, error in enumerate(errors):
             asks = [_ask(error, at, Where(turn, 0, number * each + at)) for at in range(each)]
             replies = [reply.value for reply in answer(asks, models)]
-            yield {"rows": [row for at, reply in enumerate(replies) if (row := _read(error, reply, at, turn))]}
+            rows = [row for at, reply in enumerate(replies) if (row := _read(error, reply, at, turn))]
+            counts.update(written=len(rows), unreadable=each - len(rows))
+            tell(number + 1)
+            yield from rows
 
-    counts: Counter[str] = Counter(written=0, unreadable=0)
-    for done, entry in enumerate(go_on(journal, enumerate(errors), write), 1):
-        counts.update(written=len(entry["rows"]), unreadable=each - len(entry["rows"]))
-        tell(done)
-    write_rows(out, (row for entry in journal.read() for row in entry["rows"]))
+    write_rows(out, write())
     return counts
 
 

@@ -12,6 +12,7 @@ from ..errors import GeckoError, RunFailure
 from ..graph import Gecko
 from ..models.answer import answer
 from ..models.ask import Ask, Where
+from ..models.cache import of_item
 from ..models.factory import Models
 from ..models.formatting import cut, format_conversation, format_json
 from ..models.roles import ItemJudgement, LabelReply
@@ -25,27 +26,21 @@ _CONVERSATION, _TOOLS, _LABEL = 20_000, 12_000, 6_000
 
 
 class Item(NamedTuple):
-    """What one line of a file comes to: its rows with verdicts as JSON text, and why others cannot be used."""
+    """What one line comes to: its rows with verdicts as JSON text, and why others cannot be used.
 
-    number: int
+    `at` is its number among all lines, from 1; `where` is where it stands.
+    """
+
+    at: int
+    where: str
     rows: list[tuple[str, Verdict, str]]
     bad: list[str]
-
-    @classmethod
-    def of(cls, line: str) -> Item:
-        """Return what a line of the journal says."""
-        head, *texts = line.split("\t")
-        rows = ((json.loads(text), text) for text in texts)
-        number, bad = json.loads(head)
-        return cls(number, [(row["id"], row["verdict"], text) for row, text in rows], bad)
-
-    def to_line(self) -> str:
-        """Return it as a line of the journal: JSON texts, in which a tab is never found."""
-        return "\t".join([json.dumps([self.number, self.bad]), *(text for _, _, text in self.rows)])
 
 
 class Judge:
     """Asks a model about labels that rules have not refused, and looks for plans in the place of wrong ones.
+
+    A question's number follows from the line and the row's place in it.
 
     Args:
         models: The models by role: `label_judge`; with a planner, wrong labels of samples with a state are replaced.
@@ -53,23 +48,24 @@ class Judge:
     """
 
     def __init__(self, models: Models, checker: Checker) -> None:
-        self._models, self._checker, self.asked = models, checker, 0
+        self._models, self._checker = models, checker
 
     def decide(self, items: Sequence[Item]) -> list[Item]:
         """Return items with the model's verdicts."""
-        rows = [[json.loads(text) for _, _, text in item.rows] for item in items]
-        open_ = [row for some in rows for row in some if self._is_asked(row)]
-        asks = [self._ask(row, self.asked + at) for at, row in enumerate(open_)]
-        self.asked += len(asks)
-        for row, reply in zip(open_, answer(asks, self._models), strict=True):
+        read = [(item.at, [json.loads(text) for _, _, text in item.rows]) for item in items]
+        rows = [(row, Where(0, number, at - 1)) for at, some in read for number, row in enumerate(some)]
+        open_ = [(row, where) for row, where in rows if self._is_asked(row)]
+        asks = [self._ask(row, where) for row, where in open_]
+        for (row, _), reply in zip(open_, answer(asks, self._models), strict=True):
             row["verdict"] = _judged(row["verdict"], reply.value, reply.failure)
-        for row in (row for some in rows for row in some):
-            if row["verdict"]["status"] == "drop" and (fixed := self._fix(row)):
-                row.clear()
-                row |= fixed
+        for row, where in rows:
+            with of_item(f"{where.question}.{where.attempt}"):
+                if row["verdict"]["status"] == "drop" and (fixed := self._fix(row)):
+                    row.clear()
+                    row |= fixed
         return [
             item._replace(rows=[(row["id"], row["verdict"], json.dumps(row, ensure_ascii=False)) for row in some])
-            for item, some in zip(items, rows, strict=True)
+            for item, (_, some) in zip(items, read, strict=True)
         ]
 
     def _is_asked(self, row: Mapping[str, Any]) -> bool:
@@ -78,10 +74,10 @@ class Judge:
         has_met = "goal" in row and verdict["by"] == "world"
         return verdict["status"] != "drop" and not has_met and self._models.has("label_judge")
 
-    def _ask(self, row: Mapping[str, Any], number: int) -> Ask:
+    def _ask(self, row: Mapping[str, Any], where: Where) -> Ask:
         doubts = [f"{each['path']}: {each['message']}" for each in row["verdict"]["reasons"]]
         label = describe_step(row["label"], row.get("text", ""))
-        return ask_label(row, {"label": label}, Where(question=number), cut("\n".join(doubts), budget=_LABEL))
+        return ask_label(row, {"label": label}, where, cut("\n".join(doubts), budget=_LABEL))
 
     def _fix(self, row: JsonObject) -> JsonObject | None:
         """Return a row with an accepted plan in the place of its label; None where none was found."""
@@ -140,12 +136,6 @@ def describe_step(calls: Sequence[Mapping[str, Any]], text: str) -> str:
     """Return a step of the assistant as a question shows it: its calls, and what it says."""
     said = [*([{"calls": [*calls]}] if calls else []), *([{"says": text}] if text else [])]
     return format_json(said, budget=_LABEL)
-
-
-def was_asked(verdict: Verdict) -> bool:
-    """Return whether a model was asked about a row with this verdict."""
-    codes = {each["code"] for each in verdict["reasons"]}
-    return bool(codes & {"judged", "no_reply"}) or (verdict["status"], verdict["by"]) == ("keep", "model")
 
 
 def _judged(verdict: Verdict, reply: Any, failure: str | None) -> Verdict:

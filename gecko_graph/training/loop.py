@@ -46,7 +46,7 @@ from .probe import (
 from .rows import write_rows
 from .samples import Bad, Sample, continues, goal_key
 from .shapes import read_samples
-from .steps import Counts, Journal, identify, once, read_rows
+from .steps import Counts, identify, once, read_rows
 from .verify import describe_tools
 
 SEEDS, HELD_OUT, DATA, TRAIN, OUTPUTS = (f"{name}.jsonl" for name in ("seeds", "held-out", "data", "train", "outputs"))
@@ -139,7 +139,7 @@ class Stages:
         """Train the model on the data set."""
         folder, model, before = self._folder(state), "model", state["model"]
 
-        def work(journal: Journal) -> Counts:
+        def work(replies: Path) -> Counts:
             run_maker("trainer", self._trainer, folder / TRAIN, before, folder / model)
             return {}
 
@@ -173,8 +173,8 @@ class Stages:
             out = out.with_stem("outputs.eval")
             probe = probe.with_stem(f"{probe.stem}.eval") if isinstance(probe, Path) else probe
 
-        def work(journal: Journal) -> Counts:
-            write_outputs(probe, model, data, out, journal, self._progress(state, name))
+        def work(replies: Path) -> Counts:
+            write_outputs(probe, model, data, out, replies, self._progress(state, name))
             return {}
 
         model, said = state["model"], probe if isinstance(probe, Path) else describe_maker(probe)
@@ -185,12 +185,13 @@ class Stages:
         """Judge each label beside the model's output."""
         folder, toolkit, turn = self._folder(state), self._config.toolkit, state["iteration"] - 1
 
-        def work(journal: Journal) -> Counts:
+        def work(replies: Path) -> Counts:
             rows = list(read_rows(folder / DATA))
             outputs = read_outputs(folder / OUTPUTS, (row["id"] for row in rows))
             pairs = _pair(rows, outputs, [*read_rows(self._config.folder / SEEDS), *rows])
-            judge = Pairs(Checker(toolkit), self._models, turn=turn, unjudged=self._is_unjudged)
-            return judge.write(pairs, folder / JUDGED, journal, self._progress(state, "judge"))
+            models = self._models.caching(replies)
+            judge = Pairs(Checker(toolkit), models, turn=turn, unjudged=self._is_unjudged)
+            return judge.write(pairs, folder / JUDGED, self._progress(state, "judge"))
 
         given = {"data": folder / DATA, "outputs": folder / OUTPUTS, "unjudged": self._is_unjudged}
         given |= {"tools": describe_tools(toolkit), "asks": self._models.has("label_judge")}
@@ -201,15 +202,16 @@ class Stages:
         folder, config, turn = self._folder(state), self._config, state["iteration"] - 1
         each = config.variants if self._models.has("variant_writer") else 0
 
-        def write(journal: Journal) -> Counts:
+        def write(replies: Path) -> Counts:
             wanted = {*self._find(folder / JUDGED).errors}
             errors = (row for row in read_rows(folder / JUDGED) if row["id"] in wanted)
             tell = self._progress(state, "expand")
-            return write_variants(errors, self._models, folder / DRAFTS, journal, each=each, turn=turn, tell=tell)
+            models = self._models.caching(replies)
+            return write_variants(errors, models, folder / DRAFTS, each=each, turn=turn, tell=tell)
 
-        def verify(journal: Journal) -> Counts:
+        def verify(replies: Path) -> Counts:
             files, known = (folder / DRAFTS, folder / VERIFIED, folder / VARIANTS), read_rows(folder / DATA)
-            return verify_variants(*files, known=known, toolkit=config.toolkit, models=self._models)
+            return verify_variants(*files, known=known, toolkit=config.toolkit, models=self._models.caching(replies))
 
         given: dict[str, Any] = {"judged": folder / JUDGED, "variants": each, "seed": config.seed}
         written = once(folder, "drafts", [DRAFTS], given, write)
@@ -241,7 +243,7 @@ class Stages:
             raise GeckoError(f"iteration {number}: there are no rows to train on: nothing was missed, and none is left")
         sources = [*found, config.folder / SEEDS]
 
-        def work(journal: Journal) -> Counts:
+        def work(replies: Path) -> Counts:
             wanted = defaultdict[str, list[Chosen]](list)
             for each in chosen:
                 wanted[each.id].append(each)
@@ -273,7 +275,7 @@ def _read_seeds(source: Path, target: Path) -> Counts:
     if not source.is_file():
         raise GeckoError(f"{target.stem}: {source} is not there")
 
-    def work(journal: Journal) -> Counts:
+    def work(replies: Path) -> Counts:
         bad: list[Bad] = []
         good = (row for row in read_samples(source, bad) if is_good(row))
         rows = ({key: each for key, each in row.items() if key != "verdict"} for row in good)

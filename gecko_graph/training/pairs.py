@@ -18,7 +18,6 @@ from .judging import ask_label, describe_step, read_labels
 from .probe import AT_ONCE, Output, is_met
 from .rows import write_rows
 from .samples import LabelCall, Sample
-from .steps import Journal, go_on
 
 Outcome = Literal[
     "MASTERED", "PRED_WRONG", "LABEL_WRONG", "BOTH_CORRECT", "BOTH_WRONG", "DISAGREED", "UNDECIDED"
@@ -61,26 +60,29 @@ class Pairs:
     def __init__(self, checker: Checker, models: Models, *, turn: int = 0, unjudged: bool = False) -> None:
         self._checker, self._models, self._turn, self._unjudged = checker, models, turn, unjudged
 
-    def write(self, pairs: Iterable[Pair], out: Path, journal: Journal, tell: Callable[[int], None]) -> dict[str, int]:
+    def write(self, pairs: Iterable[Pair], out: Path, tell: Callable[[int], None]) -> dict[str, int]:
         """Write each sample with its verdict; returns outcomes, and who has decided, to how many."""
         counts = Counter[str]()
-        for done, row in enumerate(go_on(journal, pairs, lambda left: self._judge(left, counts)), 1):
-            counts.update((row["verdict"]["outcome"], f"by {row['verdict']['by']}"))
-            tell(done)
-        write_rows(out, journal.read())
+
+        def judge() -> Iterator[JsonObject]:
+            for done, row in enumerate(self._judge(enumerate(pairs)), 1):
+                counts.update((row["verdict"]["outcome"], f"by {row['verdict']['by']}"))
+                tell(done)
+                yield row
+
+        write_rows(out, judge())
         return dict(sorted(counts.items()))
 
-    def _judge(self, pairs: Iterator[Pair], counts: Counter[str]) -> Iterator[JsonObject]:
-        """Yield each sample with its verdict; `counts` has those of before."""
+    def _judge(self, pairs: Iterator[tuple[int, Pair]]) -> Iterator[JsonObject]:
+        """Yield each sample with its verdict; a question's number follows from the pair's."""
         can_ask = self._models.has("label_judge")
         while some := list(islice(pairs, AT_ONCE)):
-            found = [self.decide(*pair) for pair in some]
+            found = [self.decide(*pair) for _, pair in some]
             open_ = [pair for pair, each in zip(some, found, strict=True) if each is None and can_ask]
-            first = counts["by model"] + counts["by nobody"]
-            asks = [ask for number, pair in enumerate(open_, first) for ask in self._ask(*pair[:2], number)]
+            asks = [ask for number, pair in open_ for ask in self._ask(*pair[:2], number)]
             replies = [reply.value for reply in answer(asks, self._models)]
             asked = map(_agree, replies[::2], replies[1::2])
-            for (sample, output, _), each in zip(some, found, strict=True):
+            for (_, (sample, output, _)), each in zip(some, found, strict=True):
                 yield self._book(sample, output, each or next(asked, Judged("UNDECIDED", "nobody")))
 
     def decide(self, sample: Sample, output: Output, later: Sequence[Sample] = ()) -> Judged | None:

@@ -29,7 +29,7 @@ from .match import tool_match
 from .rows import read_lines, write_rows
 from .samples import LabelCall, Sample
 from .shapes import ROW_ERRORS, reason_of
-from .steps import Journal, go_on, read_rows
+from .steps import read_rows
 
 Maker: TypeAlias = str | Callable[[Path, str, Path], object]
 """A command, or a function of data, model and where the result goes."""
@@ -195,10 +195,8 @@ def is_met(sample: Sample, output: Output) -> bool:
     return is_read and tool_match(output["calls"], sample["label"], sample["tools"], sample.get("also"))
 
 
-def write_outputs(
-    probe: Probe, model: str, data: Path, out: Path, journal: Journal, tell: Callable[[int], None]
-) -> None:
-    """Have it written what a model says to each row of a file of samples.
+def write_outputs(probe: Probe, model: str, data: Path, out: Path, replies: Path, tell: Callable[[int], None]) -> None:
+    """Have it written what a model says to each row of a file of samples; a server's replies are kept in a file.
 
     Raises:
         GeckoError: A server does not answer, a command fails, a file is not there, or the outputs are of other rows.
@@ -211,16 +209,16 @@ def write_outputs(
             )
         run_maker("probe", lambda _data, _model, new: shutil.copyfile(probe, new), data, model, out)
     elif _is_address(probe):
-        ask_policy(cast("str", probe), model, read_rows(data), out, journal, tell)
+        ask_policy(cast("str", probe), model, read_rows(data), out, replies, tell)
     else:
         run_maker("probe", probe, data, model, out)
     read_outputs(probe if isinstance(probe, Path) else out, (row["id"] for row in read_rows(data)))
 
 
 def ask_policy(
-    address: str, model: str, samples: Iterable[Sample], out: Path, journal: Journal, tell: Callable[[int], None]
+    address: str, model: str, samples: Iterable[Sample], out: Path, replies: Path, tell: Callable[[int], None]
 ) -> None:
-    """Write the outputs of a policy behind an OpenAI-compatible address, greedily; a stopped one is gone on with.
+    """Write the outputs of a policy behind an OpenAI-compatible address, greedily; its replies are kept in a file.
 
     Raises:
         GeckoError: The server does not answer, or refuses a row.
@@ -229,19 +227,19 @@ def ask_policy(
     def bind(chat: Any) -> Any:
         return chat.bind(logprobs=True, max_tokens=LONGEST)
 
-    policy = Models(bind_within(chat_model(f"openai:{model}", base_url=address, temperature=0), bind))
+    policy = Models(bind_within(chat_model(f"openai:{model}", base_url=address, temperature=0), bind)).caching(replies)
 
-    def ask(left: Iterator[Sample]) -> Iterator[JsonObject]:
+    def ask() -> Iterator[JsonObject]:
+        left = enumerate(samples)
         while some := list(islice(left, AT_ONCE)):
-            asks = [PlannerAsk([*to_langchain(one["messages"])], one["tools"], Where()) for one in some]
-            for one, reply in zip(some, answer(asks, policy), strict=True):
+            asks = [PlannerAsk([*to_langchain(one["messages"])], one["tools"], Where(question=at)) for at, one in some]
+            for (at, one), reply in zip(some, answer(asks, policy), strict=True):
                 if not isinstance(reply.value, AIMessage):
                     raise GeckoError(f"probe: {address} on row {one['id']}: {reply.failure}; the same command goes on")
                 yield _as_row(one["id"], reply.value)
+                tell(at + 1)
 
-    for done, _ in enumerate(go_on(journal, samples, ask), 1):
-        tell(done)
-    write_rows(out, journal.read())
+    write_rows(out, ask())
 
 
 def _as_row(id_: str, said: AIMessage) -> JsonObject:

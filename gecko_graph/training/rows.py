@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import gzip
 import json
 import os
@@ -19,6 +20,7 @@ LARGEST = 10_000_000
 """Bytes of a row that is still read."""
 
 _BATCH = 1_000
+_ENDINGS = (".jsonl", ".jsonl.gz", ".parquet")
 _STRUCTURES = {"messages", "prompt", "completion", "chosen", "rejected", "conversations", "label"}
 """Columns of Parquet whose lists of objects stay what they are, but for arguments."""
 
@@ -49,6 +51,24 @@ class Line(NamedTuple):
         except UnicodeDecodeError as error:
             raise ValueError(f"no UTF-8 at byte {error.start}") from None
         return read_json(text, what="the row")
+
+
+def find_files(source: str | Path) -> list[Path]:
+    """Return the files of rows that a path, a folder or a glob names, in the order of their names.
+
+    Raises:
+        GeckoError: A folder or a glob has none.
+    """
+    place = Path(source)
+    if place.is_dir():
+        found = [each for ending in _ENDINGS for each in place.glob(f"*{ending}")]
+    elif glob.has_magic(str(source)) and not place.exists():
+        found = [Path(each) for each in glob.glob(str(source), recursive=True) if Path(each).is_file()]
+    else:
+        return [place]
+    if not found:
+        raise GeckoError(f"{source}: no rows there: expected files {', '.join(_ENDINGS)}")
+    return sorted(found)
 
 
 def read_lines(file: str | Path) -> Iterator[Line]:
@@ -107,6 +127,11 @@ def _without_nulls(value: Json) -> Any:
     if isinstance(value, dict):
         return {key: _without_nulls(each) for key, each in value.items() if each is not None}
     return [_without_nulls(each) for each in value] if isinstance(value, list) else value
+
+
+def storable(value: Any) -> Any:
+    """Return JSON as a file holds it: half a surrogate pair is `?`."""
+    return json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
 
 
 def check_target(file: Path) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from random import Random
 from typing import Any, TypeAlias
@@ -26,7 +27,9 @@ from ..models.factory import Models, ModelsLike
 from ..models.roles import WrittenWords
 from ..state import VERSION, Json, JsonObject
 from ..tools import Toolkit
+from ..values.digest import digest
 from ..values.documents import format_document
+from ..values.mapping import Map, Work
 from ..world.provenance import is_planned
 from ..world.world import World
 from .env import GeckoEnv, as_conversation, index_tasks, score_world, words_of
@@ -35,7 +38,8 @@ from .near import cut, has_idle_write, longest_chain, near_misses, number, play
 from .rows import write_rows
 from .samples import Sample
 from .shapes import ROW_ERRORS, read_row
-from .steps import Journal, go_on, once, read_rows, write_text
+from .shards import Shards, forget
+from .steps import once, read_rows, write_text
 from .vary import vary
 from .walks import CHAIN, Move, Walk, replay
 from .words import References, find_lacks, find_values, refer, say
@@ -46,6 +50,8 @@ ANSWER = "Done."
 MOST_WRITES = 5
 ASKED = 2
 """How often a model is asked for words, before the template's are taken."""
+SHARD = 50
+"""Tasks that are kept at once when their making is stopped."""
 PATIENCE = 3_000
 """Walks in a row of which none is kept, after which there are no more tasks to be found."""
 
@@ -137,16 +143,16 @@ class Maker:
         if not states:
             raise GeckoError("state: expected at least one task state to begin with")
         self._toolkit, self._states, self._seed = toolkit, list(states), seed
-        self._models, self._asked = Models.of(models), count()
+        self._models = Models.of(models)
         self._world = World(toolkit, context=KNOBS)
         for state in states:
             self._world.begin(state)
         if all(toolkit.is_read(name) for name in toolkit.names):
             raise GeckoError("tools: none changes the state, so there is no end to be reached: declare their effects")
 
-    def make(self, at: int, *, deep: bool = False) -> Task | None:
-        """Return the task of a number; None where its walk makes none, or where a deep one is wanted no such."""
-        rng = Random(f"{self._seed} {at}")
+    def make(self, at: int) -> Task | None:
+        """Return the task of a number; None if its walk makes none. Of every three numbers two make deep ones alone."""
+        deep, rng = at % 3 > 0, Random(f"{self._seed} {at}")
         start = vary(self._world, rng.choice(self._states), rng)
         walked = Walk(start, rng, chained=rng.random() < 0.7).go(rng.randrange(1, MOST_WRITES + 1))
         steps = replay(start.fork(), walked)
@@ -160,7 +166,7 @@ class Maker:
             if named != moves or not all(map(is_planned, steps.values())):
                 return None  # numbered anew, a call before draws other values than this one was given
             chain = longest_chain(pairs)
-            words = self._say(moves, references) if moves and (chain >= CHAIN or not deep) else None
+            words = self._say(at, moves, references) if moves and (chain >= CHAIN or not deep) else None
             if words is None:
                 return None
             try:
@@ -176,16 +182,16 @@ class Maker:
                 return task if is_kept else None
             free = sorted({*free, *found})
 
-    def _say(self, moves: Sequence[Move], references: References) -> str | None:
+    def _say(self, at: int, moves: Sequence[Move], references: References) -> str | None:
         """Return the words: a model's where they say all and no more, else a template's; None where none do."""
         plain = say(self._toolkit, moves, references)
         values = list(find_values(self._toolkit, moves, references))
         if find_lacks(plain, values, self._toolkit.names):
             return None
         missing: list[str] = []
-        for _ in range(ASKED if self._models.has("sample_writer") else 0):
+        for again in range(ASKED if self._models.has("sample_writer") else 0):
             variables = {"task": plain, "missing": "\n".join(missing)}
-            ask = Ask("sample_writer", variables, WrittenWords, Where(question=next(self._asked)))
+            ask = Ask("sample_writer", variables, WrittenWords, Where(question=ASKED * (at - 1) + again))
             (reply,) = answer([ask], self._models)
             if not isinstance(reply.value, WrittenWords):
                 break
@@ -227,13 +233,34 @@ def find_free(milestones: Sequence[JsonObject]) -> list[str]:
     return sorted({*left_out} - changed - {*UNWATCHED})
 
 
-def make_tasks(
+@dataclass
+class MakeTask(Work[int, JsonObject | None]):
+    """The work: the number of a task to the task, as JSON; None where there is none."""
+
+    toolkit: Toolkit
+    states: Sequence[JsonObject]
+    seed: int
+    models: Models
+
+    def begin(self) -> Callable[[int], JsonObject | None]:
+        """Build the maker."""
+        maker = Maker(self.toolkit, self.states, self.seed, self.models)
+
+        def make(at: int) -> JsonObject | None:
+            task = maker.make(at)
+            return None if task is None else task.to_json()
+
+        return make
+
+
+def make_tasks(  # noqa: PLR0913 - every one is a choice of its own, by keyword
     toolkit: Toolkit,
     states: Sequence[JsonObject],
     n: int = 1000,
     *,
     seed: int = 0,
     model: ModelsLike = None,
+    map: Map = map,
     known: Sequence[Task] = (),
     progress: Progress | None = None,
 ) -> Iterator[Task]:
@@ -245,29 +272,38 @@ def make_tasks(
         n: How many tasks there shall be. There may be fewer: where none is found for long, no more are.
         seed: Another one, other tasks; equal ones give equal tasks, whatever `n`.
         model: Of role `sample_writer`, which puts a task in other words; without it a template does.
+        map: Who does the work (`gecko_graph.values.mapping`); the tasks are the same.
         known: Tasks that were made before, in their order: those that follow are yielded.
         progress: Told how many there are, how many are wanted, and how many walks were tried.
 
     Raises:
         GeckoError: There is no state or none that the tools take, or no tool changes anything.
     """
-    maker = Maker(toolkit, states, seed, model)
+    models = Models.of(model)
+    Maker(toolkit, states, seed, models)  # which tells mistakes before any worker begins
     said = {task.words for task in known}
     sequences = Counter(sequence_of(task) for task in known)
     deep = sum(task.chain >= CHAIN for task in known)
-    last = at = int(known[-1].name.rpartition("-")[2]) if known else 0
-    while len(said) < n and at - last < PATIENCE:
-        at += 1
-        task = maker.make(at, deep=deep * 2 <= len(said))
+    last = int(known[-1].name.rpartition("-")[2]) if known else 0
+    if len(said) >= n:
+        return
+    for at, made in enumerate(map(MakeTask(toolkit, states, seed, models), count(last + 1)), last + 1):
+        task = made and Task.from_json(toolkit, made)
         if progress and (task or not at % 10):
             progress(len(said), n, at)
-        if task is None or task.words in said or sequences[sequence_of(task)] >= A_SEQUENCE:
+        if at - last >= PATIENCE:
+            return
+        is_deep = bool(task) and task.chain >= CHAIN
+        is_wanted = is_deep or deep * 2 > len(said)
+        if not task or not is_wanted or task.words in said or sequences[sequence_of(task)] >= A_SEQUENCE:
             continue
         said.add(task.words)
         sequences[sequence_of(task)] += 1
-        deep += task.chain >= CHAIN
+        deep += is_deep
         last = at
         yield task
+        if len(said) >= n:
+            return
 
 
 def sequence_of(task: Task) -> tuple[str, ...]:
@@ -286,6 +322,7 @@ def save_tasks(
     *,
     tools: Json,
     seed: int = 0,
+    model: ModelsLike = None,
     **more: Any,
 ) -> list[Task]:
     """Make tasks as `make_tasks` does, and write them: `NAME.gecko.yaml` each, `tasks.jsonl` and `samples.jsonl`.
@@ -297,24 +334,32 @@ def save_tasks(
         n: How many.
         tools: How the scenarios name the tools.
         seed: Another one, other tasks.
-        more: `model` and `progress`, as for `make_tasks`.
+        model: As for `make_tasks`.
+        more: `map` and `progress`, as for `make_tasks`.
 
     Raises:
         GeckoError: The folder holds other tasks (of other tools, states, number or seed), or cannot be written.
     """
     place = Path(folder)
 
-    def work(journal: Journal) -> dict[str, int]:
-        known = [Task.from_json(toolkit, row) for row in journal.read()]
-        made = (task.to_json() for task in make_tasks(toolkit, states, n, seed=seed, known=known, **more))
-        tasks = [Task.from_json(toolkit, row) for row in go_on(journal, (), lambda _: made)]
-        for task in tasks:
-            write_text(place / f"{task.name}.gecko.yaml", format_document(task.to_scenario(tools), ".yaml"))
-        write_rows(place / SAMPLES, (row for task in tasks for row in task.to_samples()))
-        return {"tasks": write_rows(place / TASKS, journal.read())}
+    def work(replies: Path) -> dict[str, int]:
+        models = Models.of(model).caching(replies)
+        with Shards(place / TASKS, digest(inputs)) as done:
+            tasks = [Task.from_json(toolkit, json.loads(row)) for row in done.rows()]
+            made = make_tasks(toolkit, states, n, seed=seed, model=models, known=tasks, **more)
+            while some := list(islice(made, SHARD)):
+                number = len(done.done)
+                done.write(number, (task.to_json() for task in some), lambda written: (written, ()))
+                tasks += some
+            for task in tasks:
+                write_text(place / f"{task.name}.gecko.yaml", format_document(task.to_scenario(tools), ".yaml"))
+            write_rows(place / SAMPLES, (row for task in tasks for row in task.to_samples()))
+            write_rows(place / TASKS, done.rows())
+        return {"tasks": len(tasks)}
 
     inputs = {"tools": toolkit.to_openapi(), "named": tools, "states": [*states], "n": n, "seed": seed}
     once(place, "tasks", [TASKS, SAMPLES], inputs, work, anew=False)
+    forget(place / TASKS)
     return read_tasks(place, toolkit)
 
 

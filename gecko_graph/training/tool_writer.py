@@ -22,7 +22,8 @@ from ..tools import Toolkit
 from ..values.digest import digest
 from ..values.documents import format_document, read_document
 from .expand import Near
-from .steps import Journal, go_on, once, write_text
+from .rows import storable
+from .steps import once, write_text
 
 LeafPath: TypeAlias = tuple[str, ...]
 
@@ -187,22 +188,23 @@ def write_tools(
     Raises:
         GeckoError: Unknown domain, no model, or not one tool was written; the reasons of the first.
     """
-    target, desk = Path(output), Desk(read_trees(domain), Models.of(model))
+    target, trees, models = Path(output), read_trees(domain), Models.of(model)
+    models.require("tool_writer")
 
-    def work(journal: Journal) -> JsonObject:
-        paths = enumerate(islice(draw_paths(desk.trees, seed), n * TRIES))
-        for asked, entry in enumerate(go_on(journal, paths, desk.write), 1):
-            desk.take(entry)
-            tell(len(desk.tools), asked)
+    def work(replies: Path) -> JsonObject:
+        desk = Desk(trees, models.caching(replies))
+        for number, pair in enumerate(islice(draw_paths(trees, seed), n * TRIES)):
+            desk.write(number, *pair)
+            tell(len(desk.tools), number + 1)
             if len(desk.tools) == n:
                 break
         if not desk.tools:
             raise GeckoError(f"{domain}: no tool was written: {desk.lost[0][1]}")
-        document = to_document(desk.trees.name, [*desk.tools.values()])
+        document = to_document(trees.name, [*desk.tools.values()])
         write_text(target, format_document(document, target.suffix or ".yaml"))
         return {"names": [*desk.tools], "lost": desk.lost}
 
-    inputs = {"trees": [*map(list, desk.trees)], "n": n, "seed": seed, "model": model if isinstance(model, str) else ""}
+    inputs = {"trees": [*map(list, trees)], "n": n, "seed": seed, "model": model if isinstance(model, str) else ""}
     return {**once(target.parent, target.stem, [target.name], inputs, work)}
 
 
@@ -210,30 +212,23 @@ class Desk:
     """Asks for tools one after the other: the names and descriptions of those that passed are taken."""
 
     def __init__(self, trees: Trees, models: Models) -> None:
-        models.require("tool_writer")
-        self.trees, self._models, self._near = trees, models, Near()
+        self._trees, self._models, self._near = trees, models, Near()
         self.tools, self.lost = dict[str, JsonObject](), list[list[str]]()
 
-    def write(self, left: Iterator[tuple[int, tuple[LeafPath, LeafPath]]]) -> Iterator[JsonObject]:
-        """Yield the tool of each numbered pair of paths, or what is wrong with it after one repair."""
-        for number, (context, path) in left:
-            shown = {
-                "context": " / ".join((self.trees.name, *context)),
-                "demand": "\n".join(f"{part}: {word}" for part, word in zip(PARTS, path, strict=True)),
-                "taken": ", ".join([*self.tools][-100:]),
-            }
-            check = partial(self._check, demand=Demand.of(path))
-            made = ask_twice("tool_writer", shown, WrittenTool, check, self._models, number)
-            tool, faults = (None, made) if isinstance(made, str) else (made.model_dump(), "")
-            yield {"path": shown["context"], "tool": tool, "faults": faults}
-
-    def take(self, entry: JsonObject) -> None:
-        """Take in what a pair of paths has come to."""
-        if tool := entry["tool"]:
-            self.tools[tool["name"]] = tool
-            self._near.add(tool["description"])
+    def write(self, number: int, context: LeafPath, path: LeafPath) -> None:
+        """Take the tool of a numbered pair of paths, or what is wrong with it after one repair."""
+        shown = {
+            "context": " / ".join((self._trees.name, *context)),
+            "demand": "\n".join(f"{part}: {word}" for part, word in zip(PARTS, path, strict=True)),
+            "taken": ", ".join([*self.tools][-100:]),
+        }
+        check = partial(self._check, demand=Demand.of(path))
+        made = ask_twice("tool_writer", shown, WrittenTool, check, self._models, number)
+        if isinstance(made, str):
+            self.lost.append([shown["context"], made])
         else:
-            self.lost.append([entry["path"], entry["faults"]])
+            self.tools[made.name] = storable(made.model_dump())
+            self._near.add(made.description)
 
     def _check(self, reply: WrittenTool, demand: Demand) -> Iterator[str]:
         name, words = reply.name, sorted(reply.name.split("_"))

@@ -1,134 +1,38 @@
-"""Verifying the rows of a data set by rules, by a world, by a model; what is done is kept, a stopped run goes on."""
+"""Verifying the rows of a data set by rules, by a world, by a model, shard by shard; a stopped run goes on."""
 
 from __future__ import annotations
 
-import gc
 import json
-import os
-import signal
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import groupby, islice
-from multiprocessing import get_all_start_methods, get_context
+from itertools import chain, groupby, islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from threading import Thread
-from typing import Any, Generic, TypeVar
+from typing import Any, NamedTuple
 
 from ..errors import GeckoError
 from ..models.factory import Models, ModelsLike
 from ..state import JsonObject
 from ..tools import Toolkit
 from ..values.digest import digest
+from ..values.mapping import Map, Work
 from .checks import Checker, Code, Verdict
 from .formats import FORMATS
-from .judging import Item, Judge, was_asked
-from .rows import Line, Row, read_lines, write_rows
+from .judging import Item, Judge
+from .rows import Line, Row, find_files, read_lines
 from .samples import Bad, Sample, continues, goal_key
 from .shapes import ROW_ERRORS, read_row, reason_of
-from .steps import Journal, identify, read_rows
+from .shards import Shards, read_manifest
+from .steps import identify, read_rows
 
-Part = TypeVar("Part")
-Done = TypeVar("Done")
-
-CHUNK, LONGEST = 8, 200
-"""Rows that a process is given at once, and at most where one conversation has more."""
-AHEAD = 32
-"""Chunks a process that are given to the pool at once."""
+CHUNK, LONGEST = 16, 200
+"""Rows that are given to a worker at once, and at most if one conversation has more."""
+SHARD = 5_000
+"""Rows of a shard, if the output is one file."""
 EXAMPLES = 3
 _TRUE = ("true", "1", "1.0", "yes", "right", "correct", "valid", "keep")
-
-_work: Callable[[list[Any]], Any]
-
-
-def _begin(work: Callable[[list[Any]], Any]) -> None:
-    global _work
-    _work = work
-    gc.freeze()  # what is shared with the first process is neither searched nor copied
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends the others
-    Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-
-
-def _end_with(parent: int) -> None:
-    """End this process once its parent was killed: nobody would wait for it."""
-    while os.getppid() == parent:
-        time.sleep(1)
-    os._exit(1)
-
-
-def _do(chunk: list[Any]) -> Any:
-    return _work(chunk)
-
-
-class Workers(Generic[Part, Done]):
-    """Processes that do one kind of work; with one, or where the system cannot fork, the work is done here.
-
-    Args:
-        work: From a chunk to what it comes to.
-        give_up: The same for a chunk of one whose work has killed a process.
-        count: How many processes.
-    """
-
-    def __init__(self, work: Callable[[list[Part]], Done], give_up: Callable[[list[Part]], Done], count: int) -> None:
-        self._work, self._give_up = work, give_up
-        self._count = count if "fork" in get_all_start_methods() else 1
-
-    def run(self, chunks: Iterable[list[Part]]) -> Iterator[Done]:
-        """Yield what each chunk comes to, in order."""
-        if self._count == 1:
-            yield from map(self._work, chunks)
-            return
-        left, waiting, pool = iter(chunks), deque[tuple[list[Part], Future[Done]]](), self._open(self._count)
-        try:
-            while True:
-                waiting += ((chunk, _submit(pool, chunk)) for chunk in islice(left, AHEAD * self._count - len(waiting)))
-                if not waiting:
-                    return
-                chunk, future = waiting.popleft()
-                try:
-                    yield future.result()
-                    continue
-                except BrokenProcessPool:
-                    pool.shutdown(wait=False)
-                yield from self._do_alone(chunk)
-                pool = self._open(self._count)
-                waiting = deque((one, _submit(pool, one) if _is_lost(made) else made) for one, made in waiting)
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-
-    def _open(self, count: int) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(count, mp_context=get_context("fork"), initializer=_begin, initargs=(self._work,))
-
-    def _do_alone(self, chunk: list[Part]) -> Iterator[Done]:
-        """Yield what a chunk comes to in a process of its own, part by part where that dies."""
-        with suppress(BrokenProcessPool), self._open(1) as pool:
-            yield _submit(pool, chunk).result()
-            return
-        if len(chunk) == 1:
-            yield self._give_up(chunk)
-            return
-        for part in chunk:
-            yield from self._do_alone([part])
-
-
-def _submit(pool: ProcessPoolExecutor, chunk: list[Any]) -> Future[Any]:
-    """Return the work on a chunk; where the pool has died since, one that says so."""
-    try:
-        return pool.submit(_do, chunk)
-    except BrokenProcessPool as error:
-        future = Future[Any]()
-        future.set_exception(error)
-        return future
-
-
-def _is_lost(future: Future[Any]) -> bool:
-    """Return whether work has to be done again, as its pool has died."""
-    return not future.done() or isinstance(future.exception(), BrokenProcessPool)
 
 
 @dataclass(slots=True)
@@ -174,26 +78,76 @@ class Summary:
         if "truth" in verdict:
             self.truth[verdict["truth"], verdict["status"]] += 1
         for each in verdict["reasons"]:
-            count, examples = self.reasons.get(each["code"], (0, []))
-            examples += [(id_, each["path"], each["message"])] if len(examples) < EXAMPLES else []
-            self.reasons[each["code"]] = (count + 1, examples)
+            self._add_reason(each["code"], 1, [(id_, each["path"], each["message"])])
+
+    def _add_reason(self, code: Code, count: int, examples: Iterable[tuple[str, str, str]]) -> None:
+        known, first = self.reasons.get(code, (0, []))
+        self.reasons[code] = (known + count, [*first, *examples][:EXAMPLES])
+
+    def to_json(self) -> JsonObject:
+        """Return the counts of a shard."""
+        truth = [[*key, count] for key, count in self.truth.items()]
+        return {"rows": self.written, "verdicts": self.counts, "by": self.by, "reasons": self.reasons,
+                "bad": self.bad, "truth": truth}  # fmt: skip
+
+    def take(self, shards: Iterable[JsonObject]) -> Summary:
+        """Add the counts of shards; returns itself."""
+        for counts in shards:
+            self.written += counts["rows"]
+            self.counts.update(counts["verdicts"])
+            self.by.update(counts["by"])
+            self.bad += (Bad(*each) for each in counts["bad"])
+            self.truth.update({(is_right, status): count for is_right, status, count in counts["truth"]})
+            for code, (count, examples) in counts["reasons"].items():
+                self._add_reason(code, count, (tuple(each) for each in examples))
+        return self
 
 
-@dataclass(slots=True)
-class _Work:
-    """The work of one process: lines to items."""
+class Chunk(NamedTuple):
+    """Lines that are checked together: `at` is the number of the first among all, from 1."""
 
-    checker: Checker
+    at: int
     name: str
-    answers: Mapping[str, Any]
+    where: str
+    lines: list[Line]
+
+
+@dataclass
+class Verify(Work[Chunk, list[Item]]):
+    """The work: chunks of lines to items."""
+
+    toolkit: Toolkit | None
+    models: Models | None
+    answers: str | Path | None
     truth: str | None
 
-    def __call__(self, lines: list[Line]) -> list[Item]:
-        items = [Item(line.number, [], []) for line in lines]
-        read = [(item, *pair) for line, item in zip(lines, items, strict=True) for pair in self._read(line, item.bad)]
+    def begin(self) -> Callable[[Chunk], list[Item]]:
+        """Build what makes the calls and what asks a model."""
+        checker = Checker(self.toolkit, sources=self.models is not None)
+        judge = Judge(self.models, checker) if self.models is not None else None
+        answers = _read_answers(self.answers)
+
+        def do(chunk: Chunk) -> list[Item]:
+            items = self._check(chunk, checker, answers)
+            return judge.decide(items) if judge else items
+
+        return do
+
+    def split(self, item: Chunk) -> list[Chunk]:
+        """Return a chunk line by line."""
+        return [item._replace(at=item.at + at, lines=[line]) for at, line in enumerate(item.lines)]
+
+    def lost(self, item: Chunk) -> list[Item]:
+        """Return a line that has killed two workers as one that cannot be used."""
+        return [each._replace(bad=["the process that checked it died, twice"]) for each in _items(item)]
+
+    def _check(self, chunk: Chunk, checker: Checker, answers: Mapping[str, Any]) -> list[Item]:
+        items = _items(chunk)
+        pairs = zip(chunk.lines, items, strict=True)
+        read = [(item, *pair) for line, item in pairs for pair in self._read(chunk.name, line, answers, item.bad)]
         for item, sample, known in read:
             later = [other for _, other, _ in read if continues(other, sample)] if "goal" in sample else []
-            verdict = self.checker.check(sample, later)
+            verdict = checker.check(sample, later)
             if known is not None:
                 verdict["truth"] = str(known).casefold() in _TRUE
             try:
@@ -204,26 +158,29 @@ class _Work:
                 item.bad.append(reason_of(error))
         return items
 
-    def _read(self, line: Line, bad: list[str]) -> list[tuple[Sample, Any]]:
+    def _read(self, name: str, line: Line, answers: Mapping[str, Any], bad: list[str]) -> list[tuple[Sample, Any]]:
         """Return a line's samples, each with what is known of its truth; why there are none goes to `bad`."""
         try:
-            row, where = line.read(), f"{self.name}:{line.number}"
-            samples = read_row(row, name=where, source=where, answers=self.answers)
+            row, where = line.read(), f"{name}:{line.number}"
+            samples = read_row(row, name=where, source=where, answers=answers)
             return [(sample, row.get(self.truth)) for sample in samples]
         except ROW_ERRORS as error:
             bad.append(reason_of(error))
             return []
 
-    def give_up(self, lines: list[Line]) -> list[Item]:
-        """Return the items of lines that have killed a process."""
-        return [Item(line.number, [], ["the process that checked it died, twice"]) for line in lines]
+
+def _items(chunk: Chunk) -> list[Item]:
+    return [Item(chunk.at + at, f"{chunk.where}{line.number}", [], []) for at, line in enumerate(chunk.lines)]
 
 
-def _chunk(lines: Iterable[Line]) -> Iterator[list[Line]]:
-    """Yield lines in chunks; rows that stand together and have one goal stay together."""
-    for key, group in groupby(lines, _goal_key):
-        while chunk := list(islice(group, LONGEST if key else CHUNK)):
-            yield chunk
+def _chunks(files: Iterable[tuple[str, str, Iterable[Line]]], most: int) -> Iterator[Chunk]:
+    """Yield lines in chunks of so many at most; rows that follow each other and have one goal stay together."""
+    at = 1
+    for name, where, lines in files:
+        for key, group in groupby(lines, _goal_key):
+            while chunk := list(islice(group, LONGEST if key else most)):
+                yield Chunk(at, name, where, chunk)
+                at += len(chunk)
 
 
 def _goal_key(line: Line) -> str:
@@ -238,7 +195,8 @@ def verify_samples(  # noqa: PLR0913 - every one is a choice of its own, by keyw
     *,
     toolkit: Toolkit | None = None,
     model: ModelsLike = None,
-    workers: int = 1,
+    map: Map = map,
+    shards: int | None = None,
     answers: str | Path | None = None,
     to: str | None = None,
     truth: str | None = None,
@@ -247,12 +205,13 @@ def verify_samples(  # noqa: PLR0913 - every one is a choice of its own, by keyw
     """Give each sample of a data set a verdict with reasons: keep, drop, fix or open.
 
     Args:
-        source: A file of rows (JSON lines, `.gz`, JSON, Parquet), or the rows.
+        source: Rows, or a file of them (JSON lines, `.gz`, JSON, Parquet), a folder or a glob of such files.
         output: The rows with their `verdict`; the same call goes on where it was stopped. Without one they
             are returned.
         toolkit: Tools whose contracts or functions make the calls of samples that have a state.
         model: The model of `label_judge`, and of a rehearsal's roles for fixes; `Models` by role.
-        workers: Processes at once.
+        map: Who does the work: `processes(n)`, `threads(n)`, `on_ray()` (`gecko_graph.values.mapping`).
+        shards: So many files, with a manifest, in the folder `output`.
         answers: Of BFCL's rows, the file of answers.
         to: Another row shape: `openai`, `trl`, `dpo`, `sharegpt` or `nemo-gym`; only rows to train on are written.
         truth: A column that says which rows are right.
@@ -261,77 +220,69 @@ def verify_samples(  # noqa: PLR0913 - every one is a choice of its own, by keyw
     Raises:
         GeckoError: The source cannot be read, or nothing in it; the output cannot be written.
     """
+    files = find_files(source) if isinstance(source, str | Path) else None
+    opened = [(file.name, f"{file}:", read_lines(file)) for file in files or ()]
+    rows = () if isinstance(source, str | Path) else (Line(at, dict(row)) for at, row in enumerate(source, 1))
+    size = SHARD if shards is None else max(1, -(-sum(1 for file in files or () for _ in read_lines(file)) // shards))
+    chunks = _chunks(opened if files is not None else [("row", "row ", rows)], min(CHUNK, size))
+    form, models = FORMATS[to] if to else None, None if model is None else Models.of(model)
     if output is None:
-        with TemporaryDirectory() as folder:
-            given: Any = {"toolkit": toolkit, "model": model, "workers": workers, "answers": answers, "to": to}
-            summary = verify_samples(source, Path(folder) / "rows.jsonl", truth=truth, tell=tell, **given)
-            summary.rows = [*read_rows(Path(folder) / "rows.jsonl")]
-            return summary
-    name, where = (Path(source).name, f"{source}:") if isinstance(source, str | Path) else ("row", "row ")
-    models = Models.of(model) if model is not None else None
-    checker = Checker(toolkit, sources=models is not None)
-    work = _Work(checker, name, _read_answers(answers), truth)
-    judge = Judge(models, checker) if models is not None else None
-    setting = digest(
-        [
-            *map(_identify, (source, answers)),
-            truth,
-            describe_tools(toolkit),
-            model if isinstance(model, str) else type(model).__name__,
-        ]
-    )
-    counted = _Counted(where)
-    with Journal(output, setting) as journal:
-        for line in journal.lines():
-            item = counted.take(Item.of(line))
-            if judge:
-                judge.asked += sum(was_asked(verdict) for _, verdict, _ in item.rows)
-        left = (row for row in _open(source) if row.number > counted.last)
-        for items in Workers(work, work.give_up, workers).run(_chunk(left)):
-            for item in judge.decide(items) if judge else items:
-                journal.write(counted.take(item).to_line())
-                tell(item.number)
-        if not counted.known:
-            journal.drop()
-            raise GeckoError(f"{name}: nothing could be read: {counted.describe_bad()}")
-        texts = (text for line in journal.lines() for text in line.split("\t")[1:])
-        rows: Iterator[Row] = (made for text in texts for made in FORMATS[to](json.loads(text))) if to else texts
-        counted.summary.written = write_rows(output, rows)
-        journal.drop()
-    return counted.summary
+        shard = _Shard(lambda _: False, form)
+        made = shard.take(map(Verify(toolkit, models, answers, truth), chunks), tell)
+        shard.summary.rows = [json.loads(row) if isinstance(row, str) else dict(row) for row in made]
+        shard.summary.written = len(shard.summary.rows)
+        return _require_rows(shard.summary, source)
+    marks = [[file.name, identify(file)] for file in files] if files else time.time_ns()  # rows are told by nothing
+    about = [model if isinstance(model, str) else type(model).__name__, answers and identify(Path(answers))]
+    setting = digest([marks, truth, to, shards, describe_tools(toolkit), about])
+    summary = Summary()
+    if shards and (known := read_manifest(Path(output), setting)) is not None:
+        return summary.take(known)
+    with Shards(output, setting, shards) as done:
+        work = Verify(toolkit, models and models.caching(done.replies), answers, truth)
+        left = (chunk for chunk in chunks if (chunk.at - 1) // size not in done.done)
+        for at, some in groupby(map(work, left), lambda items: (items[0].at - 1) // size):
+            shard = _Shard(done.has, form)
+            done.write(at, shard.take(some, tell), shard.count)
+        if not any(counts["verdicts"] for counts in done.done.values()):
+            done.drop()
+        _require_rows(summary.take(done.done[at] for at in sorted(done.done)), source)
+        done.finish()
+    return summary
 
 
-def _open(source: str | Path | Iterable[Mapping[str, Any]]) -> Iterator[Line]:
-    if isinstance(source, str | Path):
-        return read_lines(source)
-    return (Line(at, dict(row)) for at, row in enumerate(source, 1))
+def _require_rows(summary: Summary, source: Any) -> Summary:
+    """Return a summary. Raises GeckoError where nothing could be read."""
+    if not summary.counts:
+        why = "; ".join(f"{each.where}: {each.reason}" for each in summary.bad[:EXAMPLES]) or "there are no rows"
+        name = Path(source).name if isinstance(source, str | Path) else "row"
+        raise GeckoError(f"{name}: nothing could be read: {why}")
+    return summary
 
 
-@dataclass(slots=True)
-class _Counted:
-    """What a run has come to so far; `where` is what a line's number follows in messages."""
+class _Shard:
+    """The rows of one shard, counted as they are written; a row whose id another has is left out."""
 
-    where: str
-    last: int = 0
-    summary: Summary = field(default_factory=Summary)
-    known: set[str] = field(default_factory=set)
+    def __init__(self, has: Callable[[str], bool], form: Callable[[Any], Iterator[JsonObject]] | None) -> None:
+        self._has, self._form, self.summary, self._ids = has, form, Summary(), dict[str, None]()
 
-    def take(self, item: Item) -> Item:
-        """Count an item, and return it without the rows whose id another row has."""
-        rows, bad, self.last = [], list(item.bad), item.number
-        for row in item.rows:
-            if row[0] in self.known:
-                bad.append(f"the id {row[0]} a second time")
-                continue
-            self.known.add(row[0])
-            self.summary.add(row[0], row[1])
-            rows.append(row)
-        self.summary.bad += [Bad(f"{self.where}{item.number}", reason) for reason in bad]
-        return Item(item.number, rows, bad)
+    def take(self, results: Iterable[list[Item]], tell: Callable[[int], None]) -> Iterator[Row]:
+        """Yield the rows to be written."""
+        for item in chain.from_iterable(results):
+            self.summary.bad += (Bad(item.where, reason) for reason in item.bad)
+            for id_, verdict, text in item.rows:
+                if id_ in self._ids or self._has(id_):
+                    self.summary.bad.append(Bad(item.where, f"the id {id_} a second time"))
+                    continue
+                self._ids[id_] = None
+                self.summary.add(id_, verdict)
+                yield from self._form(json.loads(text)) if self._form else (text,)
+            tell(item.at)
 
-    def describe_bad(self) -> str:
-        """Return why the first lines could not be read."""
-        return "; ".join(f"{each.where}: {each.reason}" for each in self.summary.bad[:EXAMPLES]) or "there are no rows"
+    def count(self, written: int) -> tuple[JsonObject, Iterable[str]]:
+        """Return the shard's counts, and the ids of its rows."""
+        self.summary.written = written
+        return self.summary.to_json(), self._ids
 
 
 def _read_answers(file: str | Path | None) -> dict[str, Any]:
@@ -339,13 +290,6 @@ def _read_answers(file: str | Path | None) -> dict[str, Any]:
         return {} if file is None else {str(row["id"]): row["ground_truth"] for row in read_rows(Path(file))}
     except ROW_ERRORS:
         raise GeckoError(f"{file}: expected BFCL's answers: rows of id and ground_truth") from None
-
-
-def _identify(given: Any) -> Any:
-    """Return what tells a file from another, or from itself once it is changed; of rows nothing does."""
-    if isinstance(given, str | Path):
-        return identify(Path(given))
-    return None if given is None else time.time_ns()
 
 
 def describe_tools(toolkit: Toolkit | None) -> list[Any]:

@@ -166,6 +166,12 @@ class BadRows:
         if len(known := self.named.setdefault(cause, [])) < NAMED:
             known.append(where)
 
+    def merge(self, other: BadRows) -> None:
+        """Take what another one has counted."""
+        self.counts.update(other.counts)
+        for cause, names in other.named.items():
+            self.named[cause] = [*self.named.get(cause, ()), *names][:NAMED]
+
     def lines(self) -> list[str]:
         """Return a line on each cause."""
         more = {cause: self.counts[cause] - len(names) for cause, names in self.named.items()}

@@ -1,12 +1,8 @@
-"""World: a task state that tools act on, one call at a time, without a graph.
-
-`validator`, `simulator` and `state_updater` do the work, as in a rehearsal, without checkpoints and events.
-"""
+"""World: a task state that tools act on, one call at a time, by a rehearsal's nodes, without graph and checkpoints."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from copy import copy
 from functools import partial
 from time import time
 from typing import Any, Literal, NoReturn, TypeAlias
@@ -24,7 +20,7 @@ from ..tools import Toolkit
 from ..tools.check import LONGEST_ID, Rejection, read_call
 from ..tools.own_data import starting_state
 from ..tools.real import is_undecided
-from ..values.digest import check_json, clone, digest
+from ..values.digest import check_json, clone, digest, shallow
 from ..values.observation import Observe, Observer
 from ..values.origins import Ledger
 from ..values.places import excerpt
@@ -81,15 +77,20 @@ class World:
         self._rules, self._checked = StateRules.of(toolkit), set[str]()
         self._models = Models.of(model).chosen(knobs.model)
         self._scope = NodeScope(knobs, silent, self._models.has, watched=False)
-        by_name = rungs_of(rungs)
-        ladder_of(knobs, by_name)
-        self._nodes = build_nodes(toolkit, by_name)
+        self._rungs = rungs_of(rungs)
+        ladder_of(knobs, self._rungs)
+        self._nodes = build_nodes(toolkit, self._rungs)
         self._start = starting_state(toolkit, read_state({} if state is None else state))
         self._usage: Usage = {}
         self._line, self._toolkit, self._observer = WaitingLine(), toolkit, Observer.of(observe)
         if state is not None or self._start:
             self._check_start()
         self._now = Point.first(self._start)
+
+    def __reduce__(self) -> Any:
+        more: dict[str, Any] = {"context": self._scope.context, "observe": self._observer and self._observer.target}
+        more |= {"model": self._models, "rungs": [*self._rungs.values()]}
+        return partial(World.restore, self._toolkit, self.snapshot(), **more), ()
 
     def call(self, call: Any) -> Step:
         """Answer one call; a bad one is refused with complaints, it never raises.
@@ -237,7 +238,7 @@ class World:
 
         With `by_rules` it raises ModelNeeded where a model would be asked.
         """
-        other = copy(self)
+        other: World = shallow(self)
         if by_rules:
             other._models = self._models.listening(_refuse)
         other._line, other._usage = WaitingLine(), {}

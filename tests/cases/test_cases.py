@@ -148,6 +148,15 @@ def test_a_model_for_simulated_tools_is_named(folder, capsys):
             assert ("simulator" in roles) == bool(asked)
 
 
+def test_processes_hold_the_same_conversations(folder, capsys):
+    given = ["test", "cases", "--agent", "my_agents:makes_model", "--trials", "2", "--json", "-"]
+    assert main(given) == 0
+    held = capsys.readouterr().out
+    assert main([*given, "--workers", "2", "--save", "done.jsonl"]) == 0
+    assert capsys.readouterr().out == held
+    assert sorted(each.name for each in folder.glob("done*")) == ["done.jsonl"]
+
+
 def test_a_stopped_run_goes_on(folder, capsys):
     arguments = ["test", "cases", "--agent", "my_agents:good", "--save", "done.jsonl"]
     assert main(arguments) == 0

@@ -123,6 +123,14 @@ def test_what_is_no_json_is_a_failed_case(run, tmp_path):
         assert word in reason
 
 
+def test_processes_run_the_same_cases(run, tmp_path):
+    assert run(Tiny, "--fail", 3, "--workers", 2) == 0
+    made = cases_of(tmp_path / "out")
+    assert [each["id"] for each in made] == [f"{'odd' if at % 2 else 'even'}_{at}" for at in range(12)]
+    assert [each["status"] for each in made].count("failed") == 1
+    assert made[5]["values"]["square"] == 25
+
+
 def test_so_many_run_at_once(run):
     start = time.monotonic()
     assert run(Tiny, "--pause", 1, "--at-once", 12) == 0

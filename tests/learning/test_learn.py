@@ -8,9 +8,10 @@ from random import Random
 import pytest
 
 from gecko_graph import GeckoContext, GeckoError, Toolkit, World
-from gecko_graph.learning import sample
+from gecko_graph.learning import learn, sample
 from gecko_graph.learning.learn import Learned, learn_contracts
-from gecko_graph.values.observation import Observation, kind_of
+from gecko_graph.values.mapping import threads
+from gecko_graph.values.observation import Observation, kind_of, write_rows
 
 from .shop import rows, toolkit
 
@@ -170,6 +171,20 @@ def test_more_kinds_than_are_kept_are_one_branch_in_any_order(monkeypatch):
     assert kept[0] == kept[1] == kept[2]
     assert len({branch for branch, _ in kept[0]}) == 5
     assert sample.OTHER in {branch for branch, _ in kept[0]}
+
+
+@pytest.mark.parametrize("how", [map, threads(2)], ids=["map", "threads"])
+def test_what_workers_have_read_is_learned_as_if_one_had_read_all(tmp_path, monkeypatch, how):
+    """Within the bounds of the sample, in batches and files."""
+    monkeypatch.setattr(sample, "PER_BRANCH", 30)
+    some = [*rows(200), replace(rows(1)[0], tool="sell")]
+    monkeypatch.setattr(learn, "BATCH", 500)
+    whole = learn_contracts(toolkit(), some)
+    monkeypatch.setattr(learn, "BATCH", 7)
+    write_rows(tmp_path / "rows.jsonl", some[100:])
+    found = learn_contracts(toolkit(), [*some[:100], tmp_path / "rows.jsonl"], map=how)
+    assert (found.contracts, found.bad.counts) == (whole.contracts, whole.bad.counts)
+    assert (found.notes, found.unknown) == (whole.notes, whole.unknown)
 
 
 def test_ids_and_times_in_messages_are_no_kinds_of_their_own():

@@ -8,14 +8,15 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from gecko_graph.training.steps import Journal
+from gecko_graph.models.cache import ReplyCache
+from gecko_graph.training.shards import Shards
 
-WRITES = [(os, "replace"), (Path, "replace"), (Path, "unlink"), (Journal, "write")]
+WRITES = [(os, "replace"), (Path, "replace"), (Path, "unlink"), (ReplyCache, "update"), (Shards, "write")]
 
 
 def content(folder: Path) -> dict[str, bytes]:
     """Return every file of a folder, by its place."""
-    files = sorted(each for each in folder.rglob("*") if each.is_file())
+    files = [folder] if folder.is_file() else sorted(each for each in folder.rglob("*") if each.is_file())
     return {each.relative_to(folder).as_posix(): each.read_bytes() for each in files}
 
 

@@ -82,6 +82,7 @@ PAIRS = [
     *(verdict("first"), verdict("second")),
 ]
 """Of the rows at 8, 9, 11 and 12 of D_1, each in both orders."""
+JUDGED = dict(zip([2 * at + again for at in (8, 9, 11, 12) for again in (0, 1)], PAIRS, strict=True))
 WRITTEN = [
     variant("three pens for the office on Monday, would you", item="pen", count=3),
     variant("as much as four hundred pens for the big party", item="pen", count=400),
@@ -95,7 +96,7 @@ AGAIN = [variant("two more of the pens for the kitchen of the new house", item="
 
 def models():
     turns = [
-        {"variant_writer": WRITTEN * 2, "label_judge": [*PAIRS, *[RIGHT] * 9]},
+        {"variant_writer": WRITTEN * 2, "label_judge": [RIGHT | JUDGED.get(at, {}) for at in range(2 * len(D1))]},
         {"variant_writer": AGAIN * 9, "label_judge": [RIGHT] * 9},
     ]
     model = RecordedModel(turns=turns)

@@ -14,7 +14,7 @@ from gecko_graph.training.expand import CONSTRAINTS, write_variants
 from gecko_graph.training.pairs import _ORDER as ORDER
 from gecko_graph.training.pairs import Pairs
 from gecko_graph.training.pairs import _agree as agree
-from gecko_graph.training.steps import Journal
+from gecko_graph.training.steps import read_rows
 from tests.training.shelf import STATE, TOOLKIT, call, said, sample
 
 TWO, NINE, NOTE = call("take", item="pen", count=2), call("take", item="pen", count=9), call("note", text="x")
@@ -94,10 +94,8 @@ def test_four_variants_an_error_each_under_another_constraint(tmp_path):
     error = {**sample(TWO), "verdict": {"wrong": [NINE], "said": "", "analysis": "too many"}}
     errors = [{**error, "id": "a"}, {**error, "id": "b"}]
     models = Models(variant_writer=recorded({"variant_writer": [reply] * 8}))
-    with Journal(tmp_path / "drafts.jsonl", "x") as kept:
-        given = {"each": 4, "turn": 0, "tell": lambda _: None}
-        counts = write_variants(errors, models, tmp_path / "drafts.jsonl", kept, **given)
-        rows = [row for entry in kept.read() for row in entry["rows"]]
+    counts = write_variants(errors, models, tmp_path / "drafts.jsonl", each=4, turn=0, tell=lambda _: None)
+    rows = [*read_rows(tmp_path / "drafts.jsonl")]
     assert counts == {"written": 8, "unreadable": 0}
     assert Counter(row["from"][-1]["variant_of"] for row in rows) == {"a": 4, "b": 4}
     assert [row["from"][-1]["constraint"] for row in rows] == [1, 2, 3, 4] * 2

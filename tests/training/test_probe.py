@@ -11,7 +11,6 @@ import pytest
 
 from gecko_graph import GeckoError
 from gecko_graph.training.probe import ask_policy, find_perplexity, read_output, read_outputs
-from gecko_graph.training.steps import Journal
 from tests.training.loops import label_of
 from tests.training.shelf import sample
 
@@ -83,11 +82,10 @@ def test_a_server_is_asked_greedily_and_gone_on_with(tmp_path):
     address, out = f"http://127.0.0.1:{server.server_port}/v1", tmp_path / "out.jsonl"
     rows = [{**sample(label_of("r1")), "id": str(at)} for at in range(20)]
     try:
-        with pytest.raises(Killed), Journal(out, "x") as journal:
-            ask_policy(address, "m", rows, out, journal, stop)
+        with pytest.raises(Killed):
+            ask_policy(address, "m", rows, out, tmp_path / "replies", stop)
         assert len(Policy.asked) == 16
-        with Journal(out, "x") as journal:
-            ask_policy(address, "m", rows, out, journal, lambda _: None)
+        ask_policy(address, "m", rows, out, tmp_path / "replies", lambda _: None)
     finally:
         server.shutdown()
         server.server_close()

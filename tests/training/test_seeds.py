@@ -20,6 +20,7 @@ from gecko_graph.training import steps
 from gecko_graph.training.dialogues import KINDS, Draw, make_dialogues
 from gecko_graph.training.tool_writer import Demand, draw_paths, read_trees, write_tools
 from gecko_graph.values.documents import format_document
+from gecko_graph.values.mapping import threads
 
 from .killing import content, is_killed, kill_and_go_on
 from .seeds import Player, toolkit
@@ -250,7 +251,8 @@ class Moody(Player):
 def _make_some(folder: Path, workers: int, n: int = 3) -> tuple[Counter[str], int]:
     """Return what came of it, and how many questions were asked."""
     model = Moody(asked=count())
-    return make_dialogues(toolkit(), folder, n, tools="t.yaml", model=model, workers=workers), next(model.asked)
+    given = {"tools": "t.yaml", "model": model, "map": threads(workers)}
+    return make_dialogues(toolkit(), folder, n, **given), next(model.asked)
 
 
 def test_rows_and_files_are_the_same_whatever_the_number_of_workers(tmp_path: Path) -> None:
@@ -273,14 +275,17 @@ def test_dialogues_are_held_at_once(tmp_path: Path) -> None:
             self.both.wait()
             return super().play_dialogue_planner(messages, text)
 
-    assert make_dialogues(toolkit(), tmp_path, 2, tools="t.yaml", model=Waiting(), workers=2)["kept"] == 2
+    assert make_dialogues(toolkit(), tmp_path, 2, tools="t.yaml", model=Waiting(), map=threads(2))["kept"] == 2
 
 
-@pytest.mark.parametrize("workers", [1, 3])
-def test_killed_anywhere_dialogues_end_in_the_same_files(tmp_path: Path, workers: int) -> None:
-    """Before every eleventh question or write."""
-    made = kill_and_go_on(tmp_path, lambda folder: _make_some(folder, workers), range(1, 400, 11), [(Moody, "_reply")])
-    assert made > 50
+@pytest.mark.parametrize(("workers", "every"), [(1, 29), (3, 47)])
+def test_killed_anywhere_dialogues_end_in_the_same_files(tmp_path: Path, workers: int, every: int) -> None:
+    """Before every so many questions or writes."""
+
+    def work(folder: Path) -> object:
+        return _make_some(folder, workers)
+
+    assert kill_and_go_on(tmp_path, work, range(1, 400, every), [(Moody, "_reply")]) > 50
 
 
 def test_killed_anywhere_tools_end_in_the_same_file(tmp_path: Path) -> None:
@@ -292,14 +297,14 @@ def test_killed_anywhere_tools_end_in_the_same_file(tmp_path: Path) -> None:
     def work(folder: Path) -> None:
         assert write_tools("home", folder / "home.yaml", 3, model=models)["names"] == [each["name"] for each in tools]
 
-    assert kill_and_go_on(tmp_path, work, range(1, 99), [(RecordedModel, "_reply")]) > 10
+    assert kill_and_go_on(tmp_path, work, range(1, 99, 3), [(RecordedModel, "_reply")]) > 10
 
 
 def test_what_was_done_when_it_was_stopped_is_not_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not even where all but the manifest was written."""
     _, asked = _make_some(tmp_path / "whole", 1)
     assert is_killed(lambda: _make_some(tmp_path / "killed", 1), asked + 5, [(Moody, "_reply")])
-    assert _make_some(tmp_path / "killed", 1)[1] < asked - 30, "only the dialogue that was under way"
+    assert _make_some(tmp_path / "killed", 1)[1] < asked - 30, "only what was not yet asked"
 
     def stop(file: Path, text: str) -> None:
         raise KeyboardInterrupt

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-import time
 from collections import Counter
 from functools import cache
 from random import Random
@@ -19,6 +16,7 @@ from gecko_graph.testing import recorded, scripted
 from gecko_graph.training.near import cut, has_idle_write, longest_chain, near_misses, play
 from gecko_graph.training.tasks import (
     A_SEQUENCE,
+    ASKED,
     KNOBS,
     Task,
     accepts,
@@ -31,8 +29,9 @@ from gecko_graph.training.tasks import (
 from gecko_graph.training.vary import rename, vary, vary_state
 from gecko_graph.training.walks import CHAIN, Move, Source, Walk, replay
 from gecko_graph.training.words import Reference, find_lacks, refer, say
-from tests import forked
+from gecko_graph.values.mapping import processes
 from tests.phone import FOLDER, load
+from tests.training.killing import kill_and_go_on
 
 SHOP = Scenario.load(FOLDER.parent / "shop" / "two-teas.gecko.yaml")
 
@@ -299,13 +298,14 @@ class TestTasks:
 
     def test_a_model_puts_it_in_other_words(self):
         plain = next(make_tasks(SHOP.tools, [SHOP.state], 1, seed=2))
-        better = f"Hello! {plain.words}"
+        better, before = f"Hello! {plain.words}", ASKED * (int(plain.name.rpartition("-")[2]) - 1)
         for replies, words in (
             ([better], better),
             (["Buy something", better], better),
             (["Buy something", "Please placeOrder"], plain.words),
         ):
-            model = Models(sample_writer=recorded(sample_writer=[{"message": each} for each in replies]))
+            given = [*[None] * before, *({"message": each} for each in replies)]
+            model = Models(sample_writer=recorded(sample_writer=given))
             assert next(make_tasks(SHOP.tools, [SHOP.state], 1, seed=2, model=model)).words == words
 
     def test_mistakes_are_told(self):
@@ -323,45 +323,35 @@ class TestTasks:
 
 
 class TestFolder:
-    def test_what_was_stopped_goes_on_to_the_same_bytes(self, tmp_path):
-        whole, parts = tmp_path / "whole", tmp_path / "parts"
-        save_tasks(whole, SHOP.tools, [SHOP.state], 4, tools="shop.yaml")
+    def test_killed_anywhere_it_ends_in_the_same_bytes(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("gecko_graph.training.tasks.SHARD", 1)
+        document = (FOLDER.parent / "shop" / "shop.openapi.yaml").read_text()
+
+        def save(folder):
+            save_tasks(folder, SHOP.tools, [SHOP.state], 2, tools="shop.yaml")
+
+        assert kill_and_go_on(tmp_path, save, range(2, 99, 5)) > 8
+        found = [task.to_json() for task in read_tasks(tmp_path / "whole", SHOP.tools)]
+        assert found == [task.to_json() for task in made()[:2]]
+        (tmp_path / "whole" / "shop.yaml").write_text(document)
+        assert Scenario.load(next((tmp_path / "whole").glob("*.gecko.yaml"))).goal.milestones
+
+    def test_a_complete_shard_is_not_made_again(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("gecko_graph.training.tasks.SHARD", 2)
 
         def stop(done, wanted, tried):
-            if done == 2:
+            if done == 3:
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            save_tasks(parts, SHOP.tools, [SHOP.state], 4, tools="shop.yaml", progress=stop)
-        journal = parts / "tasks.jsonl.part"
-        assert len(journal.read_bytes().splitlines()) == 1 + 2
-        journal.write_bytes(journal.read_bytes() + b'{"name": "task-9')  # killed within a line
-        save_tasks(parts, SHOP.tools, [SHOP.state], 4, tools="shop.yaml")
-        assert {each.name: each.read_bytes() for each in whole.iterdir()} == {
-            each.name: each.read_bytes() for each in parts.iterdir()
-        }
-        assert [task.to_json() for task in read_tasks(whole, SHOP.tools)] == [task.to_json() for task in made()[:4]]
+            save_tasks(tmp_path, SHOP.tools, [SHOP.state], 4, tools="shop.yaml", progress=stop)
+        walks = []
+        save_tasks(tmp_path, SHOP.tools, [SHOP.state], 4, tools="shop.yaml", progress=lambda *at: walks.append(at[2]))
+        assert min(walks) > int(made()[1].name.rpartition("-")[2])
 
-    def test_killed_at_any_time(self, tmp_path):
-        import yaml
-
-        (tmp_path / "state.yaml").write_text(yaml.safe_dump(SHOP.state))
-        spec, words = FOLDER.parent / "shop" / "shop.openapi.yaml", ["--state", "state.yaml", "-n", "6", "-o"]
-        command = [sys.executable, "-m", "gecko_graph", "data", "tasks", str(spec), *words]
-        for seconds in (1.5, 2.5):
-            process = forked.Popen([*command, "killed"], cwd=tmp_path, stderr=subprocess.DEVNULL)
-            time.sleep(seconds)
-            process.kill()
-            process.wait()
-        for name in ("killed", "whole"):
-            done = forked.run([*command, name], cwd=tmp_path, capture_output=True, text=True, check=False)
-            assert done.returncode == 0, done.stderr
-            assert "6 tasks" in done.stderr
-        begun = ({each.name: each.read_bytes() for each in (tmp_path / name).iterdir()} for name in ("killed", "whole"))
-        one, other = begun
-        assert one == other
-        case = next((tmp_path / "whole").glob("*.gecko.yaml"))
-        assert Scenario.load(case).goal.milestones
+    def test_processes_make_the_same_tasks(self):
+        found = make_tasks(SHOP.tools, [SHOP.state], 4, map=processes(2))
+        assert [task.to_json() for task in found] == [each.to_json() for each in made()[:4]]
 
     def test_another_folder_for_other_tools(self, tmp_path):
         save_tasks(tmp_path, SHOP.tools, [SHOP.state], 1, tools="shop.yaml")

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
-import os
-import signal
 
 import pytest
 
 from gecko_graph import GeckoError, verify_samples
 from gecko_graph.models.factory import Models
 from gecko_graph.models.recorded import RecordedModel
-from gecko_graph.training import verify
+from gecko_graph.training import shards, verify
 from gecko_graph.training.checks import Checker
-from gecko_graph.training.rows import Unwritten
-from gecko_graph.training.verify import Workers
+from gecko_graph.training.rows import Unwritten, write_rows
+from gecko_graph.values.mapping import processes, threads
 from tests.cli.command import process
+from tests.training.killing import kill_and_go_on
 from tests.training.shelf import SHAPES, STATE, TOOLKIT, call, said, sample
 
 RIGHT, WRONG = call("take", item="pen", count=2), call("take", item="pen", count=9)
@@ -57,21 +57,68 @@ def test_rows_of_python_come_back_and_other_shapes_are_those_to_train_on(tmp_pat
     assert verify_samples(rows(3), out, toolkit=TOOLKIT, to="trl").written == len(read(out)) == 2
 
 
-def test_a_run_that_was_killed_goes_on_and_repeats_nothing(tmp_path, monkeypatch):
+@pytest.fixture
+def small(monkeypatch):
+    """Shards of sixteen rows."""
+    monkeypatch.setattr(verify, "SHARD", 16)
+
+
+def test_a_run_that_was_stopped_goes_on_and_repeats_no_complete_shard(tmp_path, monkeypatch, small):
     file, out = write(tmp_path / "in.jsonl", rows(60)), tmp_path / "out.jsonl"
     whole = tmp_path / "whole.jsonl"
     verify_samples(file, whole, toolkit=TOOLKIT)
     with pytest.raises(RuntimeError):
-        verify_samples(file, out, toolkit=TOOLKIT, tell=stop_at(25))
-    part = tmp_path / "out.jsonl.part"
-    part.write_bytes(part.read_bytes() + b'{"n": 99, "bad": [], "ro')  # a line that was not written to its end
+        verify_samples(file, out, toolkit=TOOLKIT, tell=stop_at(35))
     checked = []
     check = Checker.check
     monkeypatch.setattr(Checker, "check", lambda self, one, *more: checked.append(one["id"]) or check(self, one, *more))
-    verify_samples(file, out, toolkit=TOOLKIT)
+    summary = verify_samples(file, out, toolkit=TOOLKIT)
     assert out.read_bytes() == whole.read_bytes()
-    assert 30 <= len(checked) <= 44
-    assert not part.exists()
+    assert (checked, summary.counts.total()) == ([str(at) for at in range(32, 60)], 60)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["in.jsonl", "out.jsonl", "whole.jsonl"]
+
+
+@pytest.mark.parametrize("shards", [None, 4])
+def test_killed_anywhere_it_ends_in_the_same_bytes(tmp_path, small, shards):
+    file = write(tmp_path / "in.jsonl", [*rows(40), *rows(2)])
+    judge = judge_with(*[number % 4 > 0 for number in range(42)])
+
+    def work(out):
+        summary = verify_samples(file, out, toolkit=TOOLKIT, model=judge, shards=shards)
+        assert (summary.counts.total(), len(summary.bad)) == (40, 2)
+
+    assert kill_and_go_on(tmp_path, work, range(1, 99, 7), [(RecordedModel, "_reply")]) > 20
+
+
+def test_a_question_is_paid_for_once(tmp_path, monkeypatch):
+    file, asked = write(tmp_path / "in.jsonl", rows(20)), []
+    reply = RecordedModel._reply
+    monkeypatch.setattr(RecordedModel, "_reply", lambda self, *given: asked.append(1) or reply(self, *given))
+    with pytest.raises(RuntimeError):
+        verify_samples(file, tmp_path / "out.jsonl", toolkit=TOOLKIT, model=judge_with(*[True] * 20), tell=stop_at(9))
+    verify_samples(file, tmp_path / "out.jsonl", toolkit=TOOLKIT, model=judge_with(*[True] * 20))
+    assert len(asked) == len([row for row in read(tmp_path / "out.jsonl") if row["verdict"]["by"] == "model"])
+
+
+def test_files_folders_and_globs_go_to_shards_with_a_manifest(tmp_path):
+    folder, all_ = tmp_path / "rows", list(rows(30))
+    folder.mkdir()
+    write(folder / "a.jsonl", all_[:11])
+    write_rows(folder / "b.parquet", all_[11:])
+    verify_samples(write(tmp_path / "all.jsonl", all_), tmp_path / "whole.jsonl", toolkit=TOOLKIT)
+    for source in (folder, f"{folder}/*"):
+        found = verify_samples(source, tmp_path / "out", toolkit=TOOLKIT, shards=4)
+        assert (found.written, found.counts) == (30, {"keep": 20, "drop": 10})
+    files = sorted(each.name for each in (tmp_path / "out").iterdir())
+    assert files == ["manifest.json", *(f"part-{at:05}-of-00004.jsonl" for at in range(4))]
+    made = [row for name in files[1:] for row in read(tmp_path / "out" / name)]
+    whole = read(tmp_path / "whole.jsonl")
+    assert [row["verdict"] for row in made] == [row["verdict"] for row in whole]
+    known = json.loads((tmp_path / "out" / "manifest.json").read_text())["files"]
+    assert [each["counts"]["rows"] for each in known] == [8, 11, 8, 3]
+    assert known[0]["sha256"] == hashlib.sha256((tmp_path / "out" / files[1]).read_bytes()).hexdigest()
+    with pytest.raises(GeckoError, match="no rows there"):
+        verify_samples(f"{folder}/*.csv", tmp_path / "out")
 
 
 def test_other_settings_or_another_file_begin_anew(tmp_path):
@@ -92,26 +139,10 @@ def stop_at(number):
 
 def test_workers_come_to_the_same_in_the_same_order(tmp_path):
     file = write(tmp_path / "in.jsonl", rows(100))
-    for count in (1, 2):
-        verify_samples(file, tmp_path / f"{count}.jsonl", toolkit=TOOLKIT, workers=count)
-    assert (tmp_path / "1.jsonl").read_bytes() == (tmp_path / "2.jsonl").read_bytes()
-
-
-def die_once(folder, chunk):
-    """Die of 5 at first, and of 7 always."""
-    done = []
-    for each in chunk:
-        if each == 7 or (each == 5 and not (folder / "died").exists()):
-            (folder / "died").touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-        done.append(each * 10)
-    return done
-
-
-def test_a_killed_worker_loses_nothing_but_what_kills_it(tmp_path):
-    workers = Workers(lambda chunk: die_once(tmp_path, chunk), lambda chunk: [-each for each in chunk], 2)
-    done = [each for some in workers.run([at, at + 1] for at in range(0, 40, 2)) for each in some]
-    assert done == [-7 if each == 7 else each * 10 for each in range(40)]
+    for name, how in {"1": map, "2": processes(2), "3": threads(3)}.items():
+        verify_samples(file, tmp_path / f"{name}.jsonl", toolkit=TOOLKIT, map=how)
+    first, *others = ((tmp_path / f"{name}.jsonl").read_bytes() for name in "123")
+    assert others == [first] * 2
 
 
 def test_an_id_twice_and_rows_that_cannot_be_read_are_named(tmp_path):
@@ -142,7 +173,7 @@ def test_a_full_disk_keeps_what_is_done(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(verify, "write_rows", lambda *_: refuse(None))
+        patched.setattr(shards, "write_rows", lambda *_: refuse(None))
         with pytest.raises(OSError, match="No space"):
             verify_samples(file, out, toolkit=TOOLKIT)
     assert verify_samples(file, out, toolkit=TOOLKIT).written == 40
@@ -172,7 +203,7 @@ def judge_with(*given, **more):
 
 
 def test_a_model_judges_what_rules_have_not_refused():
-    found = verify_samples(rows(3), toolkit=TOOLKIT, model=judge_with(True, False))
+    found = verify_samples(rows(3), toolkit=TOOLKIT, model=judge_with(None, True, False))
     verdicts = [row["verdict"] for row in found.rows]
     assert [(each["status"], each["by"]) for each in verdicts] == [
         ("drop", "world"),
@@ -190,18 +221,8 @@ def test_what_a_model_does_not_know_is_open():
 
 
 def test_a_model_that_does_not_answer_leaves_a_row_open():
-    found = verify_samples(rows(3), toolkit=TOOLKIT, model=judge_with(True))
+    found = verify_samples(rows(3), toolkit=TOOLKIT, model=judge_with(None, True))
     assert (found.rows[2]["verdict"]["status"], found.rows[2]["verdict"]["by"]) == ("open", "nobody")
-
-
-def test_a_stopped_run_asks_on_where_it_was(tmp_path):
-    file, out = write(tmp_path / "in.jsonl", rows(30)), tmp_path / "out.jsonl"
-    given = [number % 4 > 0 for number in range(20)]
-    with pytest.raises(RuntimeError):
-        verify_samples(file, out, toolkit=TOOLKIT, model=judge_with(*given), tell=stop_at(16))
-    verify_samples(file, out, toolkit=TOOLKIT, model=judge_with(*given))
-    judged = [row["verdict"]["status"] for row in read(out) if row["verdict"]["by"] == "model"]
-    assert judged == ["keep" if holds else "drop" for holds in given]
 
 
 def test_what_a_goal_has_decided_is_not_asked_about():
@@ -248,7 +269,8 @@ def test_the_command_writes_shows_and_ends_as_it_says(tmp_path):
     assert f"in.jsonl:{len(SHAPES) + 1}: unknown shape" in made.stdout
     assert len(read(tmp_path / "out.jsonl")) == len(SHAPES)
     write(file, [*SHAPES.values()])
-    assert process("data", "verify", "in.jsonl", "-o", "out.jsonl", cwd=tmp_path).returncode == 0
+    assert process("data", "verify", "in*.jsonl", "-o", "shards", "--shards", "2", cwd=tmp_path).returncode == 0
+    assert (tmp_path / "shards" / "manifest.json").is_file()
     for words in (
         ["none.jsonl", "-o", "out.jsonl"],
         ["in.jsonl", "-o", "in.jsonl"],

@@ -1,30 +1,29 @@
-"""Many conversations: found, held several at once, each kept in a file once done, so that a stopped run goes on."""
+"""Many conversations: found, held by a `map`, each kept in a file once done, so that a stopped run goes on."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from ...conversation.agent import AgentLike
+from ...conversation.agent import AgentLike, read_agent
 from ...conversation.milestones.measures import check_installed
 from ...conversation.outside import LeftWorld
+from ...conversation.user import UserLike
 from ...errors import GeckoError
 from ...models.answer import error_text
-from ...models.factory import PROVIDERS
+from ...models.cache import forget_replies, of_item
+from ...models.factory import PROVIDERS, Models
 from ...state import VERSION, JsonObject
 from ...values.digest import digest
+from ...values.mapping import Map, Work
 from .. import Scenario
 from ..tools import find_module, load_name
-from .result import describe_case
+from .result import describe_case, run_case
 
-Run = Callable[["Planned"], JsonObject]
-Part = TypeVar("Part")
-Done = TypeVar("Done")
 PATTERN = "*.gecko.yaml"
 
 
@@ -115,22 +114,59 @@ def read_finished(file: Path | None) -> dict[str, JsonObject]:
     return found
 
 
-def run_cases(
-    planned: Sequence[Planned], run: Run, *, setting: str, file: Path | None, at_once: int
-) -> Iterator[JsonObject]:
-    """Yield the record of each conversation as it is done, those of the file first; an error becomes a record too.
+@dataclass
+class HoldCase(Work[Planned, JsonObject]):
+    """The work: a conversation to be held to its record; an error becomes a record too.
 
-    Records are added to the file, if any, one JSON object a line. Finished ones of another setting are held again.
+    Args:
+        agent: An agent, or its name as `load_agent` takes it.
+        models: The models by role.
+        user: Who plays the user; the scenario's script where left out.
+        greet: Called before each conversation: with a person as its user.
+    """
+
+    agent: AgentLike
+    models: Models
+    user: UserLike | None = None
+    greet: Callable[[Planned], None] | None = None
+
+    def begin(self) -> Callable[[Planned], JsonObject]:
+        """Load the agent."""
+        agent = read_agent(load_agent(self.agent) if isinstance(self.agent, str) else self.agent, self.models)
+        return partial(self._hold, self.models.keeping(agent))
+
+    def _hold(self, agent: AgentLike, one: Planned) -> JsonObject:
+        if self.greet:
+            self.greet(one)
+        more: Any = {"augmentation": one.augmentation or None, "trial": one.trial}
+        try:
+            with of_item(one.key("")):
+                return run_case(one.scenario, agent, user=self.user, model=self.models, **more).record
+        except LeftWorld:  # so will all others
+            raise
+        except Exception as error:  # noqa: BLE001 - the boundary to agents
+            return failed_record(one, error)
+
+    def lost(self, item: Planned) -> JsonObject:
+        """Return the record of a conversation that has killed two workers."""
+        return failed_record(item, GeckoError("its process died, twice"))
+
+
+def run_cases(
+    planned: Sequence[Planned], work: HoldCase, *, setting: str, file: Path | None, map: Map = map
+) -> Iterator[JsonObject]:
+    """Yield the record of each conversation, those of the file first.
+
+    Records are added to the file, if any, one JSON object a line; replies of models are kept beside it until all are
+    there. Finished ones of another setting are held again.
     """
     finished = read_finished(file)
-    known = [finished[key] for each in planned if (key := each.key(setting)) in finished]
-    yield from known
+    yield from (finished[key] for each in planned if (key := each.key(setting)) in finished)
     left = [each for each in planned if each.key(setting) not in finished]
-    for each, future in run_at_once(left, run, at_once):
-        error = future.exception()
-        if isinstance(error, LeftWorld):  # so will all others
-            raise error
-        record = future.result() if error is None else failed_record(each, error)
+    replies = Path(f"{file}.replies")
+    if file is not None:
+        work = replace(work, models=work.models.caching(replies))
+    for each, record in zip(left, map(work, left), strict=True):
         if file is not None and record["score"]["end"] != "failed":
             entry = json.dumps({"key": each.key(setting), "record": record}, ensure_ascii=False)
             try:
@@ -139,27 +175,11 @@ def run_cases(
             except OSError as error:
                 raise GeckoError(f"{file}: cannot be written: {error.strerror}") from None
         yield record
+    forget_replies(replies)
 
 
-def run_at_once(left: Iterable[Part], run: Callable[[Part], Done], at_once: int) -> Iterator[tuple[Part, Future[Done]]]:
-    """Yield each part with what its run in a thread came to, as they are done, so many at once."""
-    waiting = iter(left)
-    pool = ThreadPoolExecutor(at_once, thread_name_prefix="gecko-graph")
-    try:
-        futures = {pool.submit(run, each): each for each in islice(waiting, at_once)}
-        while futures:
-            for future in wait(futures, return_when=FIRST_COMPLETED).done:
-                each = futures.pop(future)
-                futures.update((pool.submit(run, one), one) for one in islice(waiting, 1))
-                yield each, future
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-
-
-def failed_record(planned: Planned, error: BaseException) -> JsonObject:
-    """Return the record of a conversation that could not be held. Raises what is no ordinary error."""
-    if not isinstance(error, Exception):
-        raise error
+def failed_record(planned: Planned, error: Exception) -> JsonObject:
+    """Return the record of a conversation that could not be held."""
     score: JsonObject = {
         "v": VERSION,
         "similarity": 0.0,

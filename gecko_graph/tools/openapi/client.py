@@ -16,10 +16,10 @@ import base64
 import json
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -166,14 +166,11 @@ def add_functions(
         replace(tool, real=HttpFunction(tool, base, credentials, client)) if base else tool
         for tool, base in zip(given, bases, strict=True)
     ]
-    return [replace(tool, simulate=_never(why)) if (why := find_unsendable(tool)) else tool for tool in made]
+    return [replace(tool, simulate=partial(_refuse, why)) if (why := find_unsendable(tool)) else tool for tool in made]
 
 
-def _never(why: str) -> Callable[..., Any]:
-    def simulate(_: JsonObject, /, **args: Any) -> Any:
-        raise Refused(why)
-
-    return simulate
+def _refuse(why: str, _: JsonObject, /, **args: Any) -> Any:
+    raise Refused(why)
 
 
 def _send(client: httpx.Client, request: httpx.Request, deadline: float) -> _Answer:

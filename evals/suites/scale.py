@@ -1,0 +1,244 @@
+"""`scale`: the same rows by `map`, processes and Ray; workers, nodes and drivers killed; memory; tasks in parallel.
+
+Ray comes in an environment of its own (`pip install '.[ray]'`); parts that need it are left out elsewhere.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import multiprocessing
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gecko_graph import Tool, Toolkit, verify_samples
+from gecko_graph.scenario import shipped
+from gecko_graph.training.tasks import save_tasks
+from gecko_graph.training.verify import SHARD
+from gecko_graph.values.mapping import Map, on_ray, processes
+
+from ..harness.options import ROOT
+
+WITHIN_RAY, WITHIN_MEMORY, SPEED_UP = 1.15, 1.2, 1.9
+
+
+class Given(NamedTuple):
+    """What the command says: sizes, and the folder for files."""
+
+    rows: int
+    tasks: int
+    kills: int
+    memory: tuple[int, int]
+    folder: Path
+
+
+class Told(NamedTuple):
+    """A line of a part's report; `holds` is None where nothing is expected of it."""
+
+    text: str
+    holds: bool | None = None
+
+
+def take(item: str, count: int) -> dict[str, int]:
+    """Take items from the shelf."""
+    raise NotImplementedError
+
+
+RULE = {"check": "state.shelf[args.item] >= args.count", "error": {"error": "not enough"}}
+EFFECT = {"op": "replace", "path": ["shelf", "{{ args.item }}"], "value": "{{ state.shelf[args.item] - args.count }}"}
+CONTRACT = {"requires": [RULE], "effects": [EFFECT], "returns": {"taken": "{{ args.count }}"}}
+TOOLKIT = Toolkit.from_tools([Tool(take, effect="write", contract=CONTRACT)])
+
+
+def write_rows(file: Path, count: int) -> Path:
+    """Write rows of which every third is wrong."""
+    shared = {"tools": TOOLKIT.as_openai(), "state": {"shelf": {"pen": 3}}}
+    with file.open("w") as stream:
+        for at in range(count):
+            number = 9 if at % 3 == 0 else 2
+            label = [{"name": "take", "arguments": {"item": "pen", "count": number}}]
+            said = [{"role": "user", "content": f"{number} pens for room {at}"}]
+            row = {"id": f"row-{at}", "messages": said, "label": label, "results": [{"taken": number}], **shared}
+            stream.write(json.dumps(row) + "\n")
+    return file
+
+
+def mark(path: Path) -> str:
+    """Return a digest of a file, or of all files of a folder."""
+    files = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
+    whole = hashlib.sha256()
+    for each in files:
+        whole.update(each.name.encode() + each.read_bytes())
+    return whole.hexdigest() if path.is_dir() else hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def cpu() -> float:
+    """Return the processor time of this process and of children that have ended, in seconds."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
+def measure_same(given: Given) -> Iterator[Told]:
+    """The same rows in the same order, and how fast."""
+    file, marks, walls = write_rows(given.folder / "rows.jsonl", given.rows), dict[str, str](), dict[str, float]()
+    for name, how in ways().items():
+        out, wall, used = given.folder / f"{name}.jsonl", time.perf_counter(), cpu()
+        verify_samples(file, out, toolkit=TOOLKIT, map=how())
+        walls[name], marks[name] = time.perf_counter() - wall, mark(out)
+        rate = given.rows / walls[name]
+        beside = f"{cpu() - used:.1f} s of processor time here and in ended children"
+        yield Told(f"{name}: {given.rows} rows, {rate:.0f} a second, {beside}", marks[name] == marks["map"])
+    idle = os.cpu_count() or 1
+    is_free = os.getloadavg()[0] < idle / 2
+    told = "" if is_free else f" (no claim: the machine is loaded, {os.getloadavg()[0]:.1f} on {idle} processors)"
+    faster = walls["map"] / walls["processes"]
+    yield Told(f"processes(2) is {faster:.2f} times map{told}", faster >= SPEED_UP if is_free else None)
+    if "ray" in walls:
+        slower = walls["ray"] / walls["processes"]
+        yield Told(f"Ray takes {slower:.2f} times processes(2){told}", slower <= WITHIN_RAY if is_free else None)
+
+
+def ways() -> Mapping[str, Callable[[], Map]]:
+    """Return who can do the work here."""
+    known: dict[str, Callable[[], Map]] = {"map": lambda: map, "processes": lambda: processes(2)}
+    return known | ({"ray": lambda: on_ray(None, 2)} if find_spec("ray") else {})
+
+
+def measure_kills(given: Given) -> Iterator[Told]:
+    """Workers, drivers and nodes killed at random: the same bytes."""
+    rng = random.Random(0)
+    file = write_rows(given.folder / "rows.jsonl", max(given.rows, 2 * SHARD))
+    verify_samples(file, given.folder / "whole.jsonl", toolkit=TOOLKIT)
+    whole = mark(given.folder / "whole.jsonl")
+    out = given.folder / "workers.jsonl"
+    with killing(given.kills, rng) as killed:
+        verify_samples(file, out, toolkit=TOOLKIT, map=processes(2))
+    yield Told(f"{len(killed)} of two workers killed: the same bytes", mark(out) == whole)
+    out, count = given.folder / "driver.jsonl", 0
+    while count < given.kills:
+        driver = subprocess.Popen([sys.executable, "-m", "evals.suites.scale", str(file), str(out)], cwd=ROOT)
+        with suppress(subprocess.TimeoutExpired):
+            driver.wait(rng.uniform(1, 6))
+            break
+        driver.kill()
+        driver.wait()
+        count += 1
+    verify_samples(file, out, toolkit=TOOLKIT, map=processes(2))
+    yield Told(f"the driver killed {count} times: the same bytes", mark(out) == whole)
+    if find_spec("ray"):
+        yield from kill_nodes(given, file, whole, rng)
+
+
+@contextmanager
+def killing(count: int, rng: random.Random) -> Iterator[list[int]]:
+    """Kill children of this process at random while something runs, so many at most."""
+    killed, over = list[int](), threading.Event()
+
+    def kill() -> None:
+        while len(killed) < count and not over.wait(rng.uniform(0.5, 2)):
+            if children := multiprocessing.active_children():
+                pid = rng.choice(children).pid
+                with suppress(ProcessLookupError, TypeError):
+                    os.kill(pid, signal.SIGKILL)  # type: ignore[arg-type]
+                    killed.append(pid or 0)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    try:
+        yield killed
+    finally:
+        over.set()
+        thread.join()
+
+
+def kill_nodes(given: Given, file: Path, whole: str, rng: random.Random) -> Iterator[Told]:
+    """Take nodes from a cluster of two while it works, and give it others."""
+    import ray  # type: ignore[import-not-found, unused-ignore]
+    from ray.cluster_utils import Cluster  # type: ignore[import-not-found, unused-ignore]
+
+    ray.shutdown()
+    cluster: Any = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    nodes, killed, out = [cluster.add_node(num_cpus=2)], 0, given.folder / "nodes.jsonl"
+    ray.init(address=cluster.address, log_to_driver=False)
+    how = on_ray(None, 2, num_cpus=1)
+    work = threading.Thread(target=verify_samples, args=(file, out), kwargs={"toolkit": TOOLKIT, "map": how})
+    work.start()
+    while killed < given.kills and work.is_alive():
+        work.join(rng.uniform(3, 8))
+        cluster.remove_node(nodes.pop(), allow_graceful=False)  # here: Ray sets signals, which only this thread may
+        nodes.append(cluster.add_node(num_cpus=2))
+        killed += 1
+    work.join()
+    ray.shutdown()
+    cluster.shutdown()
+    yield Told(f"{killed} nodes of Ray killed: the same bytes", mark(out) == whole)
+
+
+def measure_memory(given: Given) -> Iterator[Told]:
+    """The driver's peak, by few and by many rows."""
+    peaks = []
+    for count in given.memory:
+        file = write_rows(given.folder / f"rows-{count}.jsonl", count)
+        command = [sys.executable, "-m", "evals.suites.scale", str(file), str(given.folder / f"out-{count}.jsonl")]
+        ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        peaks.append(int(ran.stdout))
+    few, many = given.memory
+    told = f"the driver's peak at {few} rows {peaks[0] // 1024} MB, at {many} rows {peaks[1] // 1024} MB"
+    yield Told(told, peaks[1] <= WITHIN_MEMORY * peaks[0])
+
+
+def measure_tasks(given: Given) -> Iterator[Told]:
+    """Tasks by one, two and four workers."""
+    scenario, marks = shipped("shop"), list[str]()
+    for count in (1, 2, 4):
+        folder, used = given.folder / f"tasks-{count}", cpu()
+        how = map if count == 1 else processes(count)
+        save_tasks(folder, scenario.tools, [scenario.state], given.tasks, tools="shop.openapi.yaml", map=how)
+        marks.append(mark(folder))
+        told = f"{given.tasks} tasks by {count}: {cpu() - used:.1f} s of processor time"
+        yield Told(told, marks[-1] == marks[0])
+
+
+PARTS: Mapping[str, Callable[[Given], Iterator[Told]]] = {
+    "same": measure_same, "kills": measure_kills, "memory": measure_memory, "tasks": measure_tasks
+}  # fmt: skip
+
+
+def run(argv: list[str]) -> int:
+    """Measure the parts; returns 0, or 1 where an expectation does not hold."""
+    parser = argparse.ArgumentParser(prog="python -m evals scale", description=__doc__)
+    parser.add_argument("--only", default=",".join(PARTS), metavar="PART,...", help=", ".join(PARTS))
+    parser.add_argument("--rows", type=int, default=50_000, metavar="N", help="rows that are verified (50000)")
+    parser.add_argument("--tasks", type=int, default=2_000, metavar="N", help="tasks that are made (2000)")
+    parser.add_argument("--kills", type=int, default=20, metavar="N", help="kills of each kind (20)")
+    parser.add_argument("--memory", default="10000,1000000", metavar="N,N", help="rows whose memory is compared")
+    options, failed = parser.parse_args(argv), 0
+    few, many = map(int, options.memory.split(","))
+    if unknown := [name for name in options.only.split(",") if name not in PARTS]:
+        parser.error(f"--only {unknown[0]}: parts are {', '.join(PARTS)}")
+    for name in options.only.split(","):
+        with tempfile.TemporaryDirectory() as folder:
+            given = Given(options.rows, options.tasks, options.kills, (few, many), Path(folder))
+            for text, holds in PARTS[name](given):
+                end = "" if holds is None else ": holds" if holds else ": DOES NOT HOLD"
+                print(f"{name}: {text}{end}", flush=True)
+                failed += holds is False
+    return int(bool(failed))
+
+
+if __name__ == "__main__":  # a driver of its own: verifies a file by two processes, and tells its peak in KB
+    verify_samples(sys.argv[1], sys.argv[2], toolkit=TOOLKIT, map=processes(2))
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)

@@ -1,0 +1,139 @@
+"""Long work on rows, shard by shard: one that is complete is not done again, whatever stops the rest."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from .rows import Row, Unwritten, check_target, write_rows
+from .steps import identify, write_text
+
+MANIFEST = "manifest.json"
+_TABLES = "settings (setting)", "shards (at INTEGER PRIMARY KEY, counts)", "ids (id BLOB PRIMARY KEY) WITHOUT ROWID"
+
+
+class Shards:
+    """Complete shards, what each has counted, the ids of their rows and the replies that were paid for.
+
+    They stand in a folder beside the output until all of it is written.
+
+    Args:
+        output: A file, or a folder that is to hold one file a shard beside `manifest.json`.
+        setting: Digest of what the work depends on: what was done under another one is forgotten.
+        number: How many files an output folder is to have; None where the output is a file.
+
+    Raises:
+        Unwritten: Nothing can be written there.
+    """
+
+    def __init__(self, output: str | Path, setting: str, number: int | None = None) -> None:
+        self._output, self._setting, self._number = Path(output), setting, number
+        self._folder = self._output / ".part" if number else Path(f"{output}.part")
+        check_target(self._output)
+        try:
+            if number:
+                self._output.mkdir(exist_ok=True)
+            self._folder.mkdir(exist_ok=True)
+            self._base = self._open()
+            if self._base.execute("SELECT setting FROM settings").fetchall() != [(setting,)]:
+                self._base.close()
+                shutil.rmtree(self._folder)
+                self._folder.mkdir()
+                self._base = self._open()
+                self._base.execute("INSERT INTO settings VALUES (?)", [setting])
+        except (OSError, sqlite3.Error) as error:
+            raise Unwritten(f"{output}: cannot be written: {getattr(error, 'strerror', None) or error}") from None
+        self.done: dict[int, Any] = {}
+        """Of each complete shard what it has counted."""
+        self.done |= {at: json.loads(counts) for at, counts in self._base.execute("SELECT * FROM shards ORDER BY at")}
+        self.replies = self._folder / "replies.sqlite"
+
+    def __enter__(self) -> Shards:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._base.close()
+
+    def _open(self) -> sqlite3.Connection:
+        base = sqlite3.connect(self._folder / "shards.sqlite", isolation_level=None)
+        base.execute("PRAGMA journal_mode=WAL")
+        base.execute("PRAGMA synchronous=NORMAL")
+        for table in _TABLES:
+            base.execute(f"CREATE TABLE IF NOT EXISTS {table}")
+        return base
+
+    def _file(self, at: int) -> Path:
+        return self._folder / f"part-{at:05}.jsonl"
+
+    def has(self, id_: str) -> bool:
+        """Return whether a complete shard has a row of this id."""
+        asked = "SELECT 1 FROM ids WHERE id = ?"
+        return bool(self.done) and self._base.execute(asked, [_mark(id_)]).fetchone() is not None
+
+    def write(self, at: int, rows: Iterable[Row], count: Callable[[int], tuple[Any, Iterable[str]]]) -> None:
+        """Write a shard. `count` returns, from the number of its rows, what it has counted, and their ids."""
+        counts, ids = count(write_rows(self._file(at), rows))
+        try:
+            with self._base:
+                self._base.execute("BEGIN")
+                self._base.executemany("INSERT OR IGNORE INTO ids VALUES (?)", ([_mark(each)] for each in ids))
+                self._base.execute("INSERT INTO shards VALUES (?, ?)", (at, json.dumps(counts)))
+        except sqlite3.Error as error:
+            raise Unwritten(f"{self._folder}: cannot be written: {error}; the same command goes on") from None
+        self.done[at] = counts
+
+    def rows(self) -> Iterator[str]:
+        """Yield the rows of all complete shards as JSON text."""
+        for at in sorted(self.done):
+            with self._file(at).open(encoding="utf-8") as stream:
+                yield from (line.rstrip("\n") for line in stream)
+
+    def finish(self) -> None:
+        """Write the output, and drop what it was made of."""
+        if self._number is None:
+            write_rows(self._output, self.rows())
+        else:
+            self._write_folder(self._number)
+        self.drop()
+
+    def _write_folder(self, number: int) -> None:
+        files = []
+        for at in range(number):
+            if at not in self.done:
+                write_rows(self._file(at), [])
+            file = self._output / f"part-{at:05}-of-{number:05}.jsonl"
+            shutil.copyfile(self._file(at), f"{file}.new")
+            Path(f"{file}.new").replace(file)
+            files.append({"file": file.name, "sha256": identify(file), "counts": self.done.get(at)})
+        text = json.dumps({"v": 1, "of": self._setting, "files": files}, indent=1, ensure_ascii=False)
+        write_text(self._output / MANIFEST, f"{text}\n")
+
+    def drop(self) -> None:
+        """Forget all that was done."""
+        self._base.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def forget(output: Path) -> None:
+    """Remove the shards of a file that was written."""
+    shutil.rmtree(f"{output}.part", ignore_errors=True)
+
+
+def read_manifest(folder: Path, setting: str) -> list[Any] | None:
+    """Return what each file of a folder has counted; None where they are not there, or of another setting."""
+    with suppress(OSError, ValueError, LookupError, TypeError):
+        known = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        files = [(folder / each["file"], each["sha256"]) for each in known["files"]]
+        if known["of"] == setting and all(identify(file) == mark for file, mark in files):
+            return [each["counts"] for each in known["files"] if each["counts"]]
+    return None
+
+
+def _mark(id_: str) -> bytes:
+    return blake2b(id_.encode("utf-8", "surrogatepass"), digest_size=12).digest()

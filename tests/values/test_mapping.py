@@ -1,0 +1,92 @@
+"""Work on many items: in order, bounded, whatever dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from dataclasses import dataclass
+from itertools import count, islice
+
+import pytest
+
+from gecko_graph import GeckoError
+from gecko_graph.values.mapping import AHEAD, Work, processes, threads
+from tests import forked
+from tests.cli.command import ENVIRONMENT
+
+
+@dataclass
+class Tens(Work[list[int], list[int]]):
+    """Ten times each; dies of 5 at first, and of 7 always; a ValueError is raised for 13."""
+
+    folder: str = ""
+
+    def begin(self):
+        with open(f"{self.folder}/begun", "a") as file:
+            file.write("x")
+        return self.do
+
+    def do(self, chunk):
+        for each in chunk:
+            if each == 7 or (each == 5 and not os.path.exists(f"{self.folder}/died")):
+                open(f"{self.folder}/died", "w").close()
+                os.kill(os.getpid(), signal.SIGKILL)
+            if each == 13:
+                raise ValueError("thirteen")
+        return [each * 10 for each in chunk]
+
+    def split(self, item):
+        return [[each] for each in item]
+
+    def lost(self, item):
+        return [-each for each in item]
+
+
+class Lost(Tens):
+    """Names what it has lost."""
+
+    def lost(self, item):
+        return Work.lost(self, item)
+
+
+@pytest.mark.parametrize("how", [map, threads(3), processes(2)], ids=["map", "threads", "processes"])
+def test_results_are_in_order_and_what_is_kept_is_built_once_a_worker(how, tmp_path):
+    assert list(how(Tens(str(tmp_path)), ([at] for at in range(20, 40)))) == [[at * 10] for at in range(20, 40)]
+    assert 1 <= len((tmp_path / "begun").read_text()) <= 2
+    with pytest.raises(ValueError, match="thirteen"):
+        list(how(Tens(str(tmp_path)), [[20], [13], [21]]))
+
+
+def test_a_dead_worker_loses_nothing_but_what_kills_it_twice(tmp_path):
+    done = processes(2)(Tens(str(tmp_path)), ([at, at + 1] for at in range(0, 12, 2)))
+    assert [each for some in done for each in some] == [-7 if at == 7 else at * 10 for at in range(12)]
+    found = processes(2)(Lost(str(tmp_path)), [[1], [7], [2]])
+    assert next(found) == [10]
+    with pytest.raises(GeckoError, match=r"its worker died twice: \[7\]"):
+        next(found)
+
+
+def test_what_is_under_way_is_bounded(tmp_path):
+    taken = []
+    found = processes(2)(Tens(str(tmp_path)), ([taken.append(at) or at] for at in count(100)))
+    assert len(list(islice(found, 3))) == 3
+    assert len(taken) <= 3 + 2 * AHEAD
+    found.close()
+
+
+def test_what_cannot_go_to_another_process_is_told(tmp_path):
+    work = Tens(str(tmp_path))
+    work.folder = lambda: None
+    with pytest.raises(GeckoError, match="Tens: it cannot go to another process"):
+        list(processes(2)(work, [[1]]))
+
+
+def test_workers_that_cannot_begin_end_the_work(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "from tests.values.test_mapping import Tens\nfrom gecko_graph.values.mapping import processes\n"
+        "print(list(processes(1)(Tens('.'), [[1]])))\n"
+    )
+    ran = forked.run([sys.executable, str(program)], env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert "workers die before they begin: see what they print; processes() belongs below" in ran.stderr
