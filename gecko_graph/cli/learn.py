@@ -28,7 +28,18 @@ from ..scenario import read_toolkit
 from ..tools import Toolkit
 from ..values.documents import format_document, read_document
 from ..values.observation import BadRows, Observation
-from .inputs import Tell, build_models, check_files, check_needs, choose, connect, find_map, progress, screen, write_text
+from .inputs import (
+    Tell,
+    build_models,
+    check_files,
+    check_needs,
+    choose,
+    connect,
+    find_map,
+    progress,
+    screen,
+    write_text,
+)
 from .tools import converse
 
 ENDING = (".yaml", ".yml", ".json")
@@ -74,7 +85,12 @@ def learn(options: Options) -> int:
 def _learn(toolkit: Toolkit, options: Options, more: Iterable[Observation] = ()) -> Learned:
     bad = BadRows()
     with progress("reading rows") as (_, tell):
-        more_too = {"server": options.server, "map": find_map(options), "bad": bad, "progress": _telling("learning", tell)}
+        more_too = {
+            "server": options.server,
+            "map": find_map(options),
+            "bad": bad,
+            "progress": _telling("learning", tell),
+        }
         return learn_contracts(toolkit, [*options.rows, *more], **more_too)
 
 
