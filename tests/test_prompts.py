@@ -229,6 +229,7 @@ FINE = "Complete it.\n<!-- user -->\n{{ tool | fence('tool') }}"
         ("converter.md", "x\n<!-- user -->\n{{ tool.__class__.__mro__ }}", "converter.md: .* is unsafe"),
         ("converter.md", "x\n<!-- user -->\n{{ 1 // (tool | length) }}", "converter.md: .*zero"),
         ("converter.md", "x\n<!-- user -->\n{{ tool }}\udcff", "converter.md: 'utf-8' codec"),
+        ("converter.md", f"{FINE}\n<!-- questions -->\na\n{{{{ tool }}}}", "converter.md: 'tool' is undefined"),
         ("converters.md", FINE, "converters.md is not the prompt of a role; these are: planner.md, "),
         ("judge.txt", FINE, "judge.txt is not the prompt of a role"),
     ],

@@ -181,7 +181,7 @@ class Prompts:
     def questions(self, ask: Any) -> list[str]:
         """Return the questions of a role's file for a decision model, each with the text that all of them share."""
         template = _environment().from_string(self._parts[ask.role].questions)
-        first, *questions = template.render(ask.variables, ids=ask.ids).strip().splitlines()
+        first, *questions = template.render(ids=ask.ids).strip().splitlines()
         return [f"{each} {first}" for each in questions]
 
     def check_shows(self, role: Role, name: str) -> None:
@@ -242,6 +242,7 @@ def _load_checked(path: Path, role: Role) -> _Parts:
             raise ValueError(f"the variable {missing[0]!r} is missing: the {role} cannot work without it")
         for text in ("x", ""):
             parts.user.render(dict.fromkeys(known, text))
+        _environment().from_string(parts.questions).render(ids=("x",))
     except Exception as error:  # noqa: BLE001 - a template can raise anything
         raise GeckoError(f"prompts: {path}: {' '.join(str(error).split())}") from None
     return _Parts(parts.system, parts.text, parts.questions or _built_in()[role].questions, known)

@@ -114,7 +114,10 @@ def test_guard(run, p, band, evidence):
 @pytest.mark.filterwarnings("ignore:guard. no tool has a contract")
 @pytest.mark.parametrize(("p", "band", "evidence"), [row for row in ROWS if word_of(*row[:2]) == "ask"])
 @pytest.mark.parametrize("second", [0.01, 0.5, 0.99, "same"])
-def test_guard_edited(run, p, band, evidence, second):
+def test_guard_edited(p, band, evidence, second):
+    def run(agent, given, config=None):
+        return agent.invoke(given, config)
+
     second = p if second == "same" else second
     made, word = guarded(run, [p, second], band, evidence), word_of(second, band)
     made.answer(edit(to="bob", amount=20))
