@@ -15,8 +15,8 @@ from ..world.world import World
 MOST_THREADS = 1_000
 """Threads whose next write is waited for at once."""
 
-TOGETHER, BEFORE = 150, 300
-"""Calls of a thread that one world follows, and those before them that tell it what is known at their begin."""
+TOGETHER, BEFORE, LONGER = 150, 50, 150
+"""Calls of a thread that one world follows, and those before them that tell it what is known; if documents do, too."""
 
 
 def observe_world(world: World, *, source: str = "world", versions: JsonObject | None = None) -> list[Observation]:
@@ -30,7 +30,8 @@ def observe_world(world: World, *, source: str = "world", versions: JsonObject |
 def known_by_reads(calls: Sequence[Observation], toolkit: Toolkit) -> Iterator[Observation]:
     """Yield a thread's calls with what reads had shown: beside them, and of the state by the contracts' `observes`."""
     for first in range(0, len(calls), TOGETHER):
-        start, world = max(0, first - BEFORE), World(toolkit)
+        before, world = LONGER if any(tool.derived for tool in toolkit) else BEFORE, World(toolkit)
+        start = max(0, first - before)
         some = calls[start : first + TOGETHER]
         for number, row in enumerate(some):
             call = Call(id=f"call_{number}", name=row.tool, args=row.args)

@@ -229,5 +229,4 @@ def _marked(state: JsonObject | None, places: Collection[str]) -> JsonObject | N
 def _show(row: Observation, places: Collection[str] | None = ()) -> str:
     said: JsonObject = {"args": row.args, "status": row.status, "result": row.result}
     more = {"before": _marked(row.before, places), "change": row.change} if places is not None else {"tool": row.tool}
-    said |= more
-    return cut(json.dumps(mask_values(said), ensure_ascii=False), budget=ROW_CHARS)
+    return cut(json.dumps(mask_values({**said, **more}), ensure_ascii=False), budget=ROW_CHARS)

@@ -140,8 +140,7 @@ def _tried_rules(request: RungRequest, outcome: Outcome) -> list[str]:
         return []
     run, args = open_contract(request), request.call["args"]
     run.refusal()
-    kind = kind_of(outcome["result"], args)
-    is_tried = outcome["status"] == "ok"
+    kind, is_tried = kind_of(outcome["result"], args), outcome["status"] == "ok"
     alike = (each for each in run.warned if kind and kind_of(each["error"], args).endswith(kind))
     told = [each for each in run.warned if each["evidence"].get("by") == "document"]  # none says by which words
     return list(dict.fromkeys(str(each["evidence"]["check"]) for each in (run.warned if is_tried else [*alike, *told])))
