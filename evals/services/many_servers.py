@@ -103,7 +103,7 @@ def measure(size: Size = Size(), *, seed: int = 0) -> JsonObject:  # noqa: B008 
 
 def run_with_kills(size: Size, *, seed: int = 0) -> JsonObject:
     """Kill servers while clients write; return what is lost, doubled or torn in the end."""
-    with _schema("kills") as address, tempfile.TemporaryDirectory() as folder:
+    with schema("kills") as address, tempfile.TemporaryDirectory() as folder:
         state = Path(folder) / "state.json"
         state.write_text('{"notes": {}}', encoding="utf-8")
         spec = ["-m", "gecko_graph", "serve", "evals.services.many_servers:TOOLS", "--state", str(state)]
@@ -208,7 +208,7 @@ class _Run:
 
 def cost_of(size: Size, *, servers: int) -> float:
     """Return the milliseconds of CPU of a call of the shop: one server on SQLite, several on Postgres with it."""
-    with tempfile.TemporaryDirectory() as folder, _schema("cost") as address:
+    with tempfile.TemporaryDirectory() as folder, schema("cost") as address:
         save = address if servers > 1 else f"{folder}/runs.sqlite"
         with Fleet(serve_command("--save", save), servers) as fleet:
             load = Load(size.sessions, size.calls)
@@ -216,8 +216,8 @@ def cost_of(size: Size, *, servers: int) -> float:
 
 
 @contextmanager
-def _schema(name: str) -> Iterator[str]:
-    """A schema of a Postgres on this machine, which is left empty."""
+def schema(name: str) -> Iterator[str]:
+    """A new schema of a Postgres of this process's own; its address. Raises RuntimeError where none can be started."""
     import psycopg
 
     address = start_postgres()

@@ -10,7 +10,9 @@ import asyncio
 import random
 import tempfile
 import time
+from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import httpx
@@ -26,6 +28,7 @@ from gecko_graph.world.world import World
 from ..costing.server import CASE, ROOT, running, serve_command
 from ..harness.figures import Case, Record, Table, rate
 from ..harness.suite import Expectation, Suite, Summary
+from ..services.many_servers import schema
 from ..services.schemathesis import find_schemathesis, run_schemathesis
 
 WALKS, TOGETHER, LENGTH = 500, 50, 20
@@ -81,8 +84,14 @@ class Serve(Suite):
 
     name = "serve"
     tools = "simulated"
-    examples = ("", "--only walks:0")
+    examples = ("", "--only walks:0", "--workers 4")
     asks = False
+
+    @classmethod
+    def add_options(cls, parser: ArgumentParser) -> None:
+        """Add where sessions are kept."""
+        about = "Keep sessions in a Postgres of its own; so many processes serve each document (1: a file)."
+        parser.add_argument("--workers", metavar="N", type=int, default=1, help=about)
 
     def cases(self) -> Iterator[Case]:
         """Yield groups of walks that one kill ends, the forks, and the documents."""
@@ -97,7 +106,7 @@ class Serve(Suite):
         if case.group == "walks":
             return await asyncio.to_thread(self._walk, case.data)
         if case.group == "schemathesis":
-            return await asyncio.to_thread(_try_document, case.data)
+            return await asyncio.to_thread(_try_document, case.data, self.options.own.workers)
         return await self._fork()
 
     def _walk(self, seed: int) -> JsonObject:
@@ -107,8 +116,7 @@ class Serve(Suite):
         stops = {name: rng.randrange(LENGTH - 1) for name in walks}
         todo = [name for name, stop in stops.items() for _ in range(stop)]
         rng.shuffle(todo)
-        with tempfile.TemporaryDirectory() as folder:
-            save = ["--save", f"{folder}/runs.sqlite"]
+        with _saving(self.options.own.workers) as save:
             with running(*serve_command(*save)) as (_, address), httpx.Client(base_url=address, timeout=60) as client:
                 for name in walks:
                     client.post("/_gecko/sessions", json={"id": name})
@@ -182,13 +190,22 @@ async def _walk_whole(walks: dict[str, list[Move]], stops: dict[str, int]) -> di
     return found
 
 
-def _try_document(name: str) -> JsonObject:
+@contextmanager
+def _saving(workers: int) -> Iterator[list[str]]:
+    """Options that keep sessions: in a file of one process, or in a database."""
+    with tempfile.TemporaryDirectory() as folder, schema("serve") if workers > 1 else nullcontext() as address:
+        yield ["--save", address or f"{folder}/runs.sqlite"]
+
+
+def _try_document(name: str, workers: int = 1) -> JsonObject:
     """Have Schemathesis try a document's operations."""
     document, case = EXAMPLES.get(name, ("", ""))
     path = ROOT / "examples" / document if document else SHARED / name
     given = ["--scenario", str(ROOT / "examples" / case)] if case else [str(path)]
-    with running("-m", "gecko_graph", "serve", "--port", "0", *given) as (_, address):
-        return run_schemathesis(str(find_schemathesis()), path, address, examples=TRIES)
+    with _saving(workers) as save:
+        more = [*save, "--workers", str(workers)] if workers > 1 else []
+        with running("-m", "gecko_graph", "serve", "--port", "0", *given, *more) as (_, address):
+            return run_schemathesis(str(find_schemathesis()), path, address, examples=TRIES)
 
 
 def _tell_tries(records: Sequence[Record], expected: list[Expectation]) -> Table:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shlex
+import signal
 import socket
 import sys
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager, closing, contextmanager, nullcontext
 from functools import partial
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait
 from types import SimpleNamespace as Options
 from typing import Any
 from urllib.parse import urlsplit
@@ -32,17 +37,16 @@ def serve(options: Options) -> int:
     check_needs(options)
     try:
         from ..serve.guard import LOOPBACK
-        from ..serve.workers import run, supervise
     except ImportError as error:
         raise GeckoError(f"serve needs the extra: {install('serve')} ({error.name})") from None
     if options.host not in LOOPBACK and not options.token:
         raise GeckoError(f"--host {options.host} can be reached from elsewhere: it needs --token")
-    if options.workers > 1 and not is_database(options.save):
+    if options.workers > 1 and not _find_database(options):
         raise GeckoError(
             f"--workers {options.workers}: several processes find a session in a database alone: --save postgresql://..."
         )
     if options.workers > 1 and (options.mcp or options.upstream):
-        raise GeckoError(f"--workers: one process alone serves --{'mcp' if options.mcp else 'upstream'}")
+        raise GeckoError("--workers: one process alone serves --mcp and --upstream")
     service = _Service(options)
     if options.mcp:
         with service.opened, closing(service.store):
@@ -53,18 +57,57 @@ def serve(options: Options) -> int:
         ready = partial(_tell_address, options, listening.getsockname()[1], len(service.base.toolkit))
         if options.workers > 1:
             service.store.close()
-            supervise(options.workers, partial(_work, options), listening, ready)
+            _supervise(options, listening, ready)
         else:
-            asyncio.run(run(service.app, listening, ready))
+            asyncio.run(_run(service.app, listening, ready))
     return 0
 
 
-def _work(options: Options, listening: socket.socket, ready: Callable[[], object]) -> None:
-    """Serve as one process of several."""
-    from ..serve.workers import run
+async def _run(app: Any, listening: socket.socket, ready: Callable[[], object]) -> None:
+    """Serve until a signal ends it; `ready` is called once it answers."""
+    import uvicorn
 
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="on"))
+    running = asyncio.ensure_future(server.serve(sockets=[listening]))
+    while not server.started and not running.done():
+        await asyncio.sleep(0.01)
+    if server.started:
+        ready()
+    await running
+
+
+def _supervise(options: Options, listening: socket.socket, ready: Callable[[], object]) -> None:
+    """Have workers serve a socket until a signal ends this process; one that ends is begun again."""
+    spawn, stopped, workers = get_context("spawn"), list[int](), list[Any]()
+    started = spawn.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, _: stopped.append(number))
+    while not stopped:
+        workers = [worker for worker in workers if worker.is_alive()]
+        for _ in range(options.workers - len(workers)):
+            workers.append(spawn.Process(target=_work, args=(options, listening, started)))
+            workers[-1].start()
+        wait([worker.sentinel for worker in workers], timeout=0.2)
+        if started.is_set():
+            started.clear()
+            ready()
+            ready = int
+    for worker in workers:
+        worker.terminate()
+    for worker in workers:
+        worker.join()
+
+
+def _work(options: Options, listening: socket.socket, started: Any) -> None:
+    """Serve as one of several, as long as the process that began this one is there."""
+
+    def end_with_parent() -> None:
+        parent_process().join()  # type: ignore[union-attr]
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=end_with_parent, daemon=True).start()
     try:
-        asyncio.run(run(_Service(options).app, listening, ready))
+        asyncio.run(_run(_Service(options).app, listening, started.set))
     except GeckoError as error:
         sys.exit(f"gecko-graph serve: {error}")
 
@@ -82,7 +125,7 @@ class _Service:
         self.base = _build_world(options, scenario)
         inputs = [("SPEC", options.spec), ("--state", options.state), ("--scenario", options.scenario)]
         inputs += [("--seed-from", file) for file in options.seed_from]
-        save = None if is_database(options.save) else options.save
+        save = None if _find_database(options) else options.save
         check_files(inputs, {"--save": save, "--record": options.record, "--ledger": options.ledger})
         self.upstream, self.opened = build_upstream(self.base.toolkit, options)
         self.store = _open_store(self.base, options)
@@ -121,25 +164,21 @@ def _build_mcp(options: Options, sessions: Any, upstream: Any) -> Any:
     return McpFace(sessions, own=options.gecko, model=model, upstream=upstream)
 
 
-def is_database(save: str | None) -> bool:
-    """Return whether `--save` names a database, no file."""
-    return bool(save) and str(save).startswith(("postgresql://", "postgres://"))
+def _find_database(options: Options) -> str | None:
+    return options.save if options.save and options.save.startswith(("postgresql://", "postgres://")) else None
 
 
 def _open_store(base: World, options: Options) -> Any:
     """Return where sessions are kept. Raises GeckoError."""
+    from ..serve.journal import Journal
     from ..serve.store import Store
 
     identity = digest({"tools": base.toolkit.to_openapi(), "state": base.state})
-    if is_database(options.save):
-        from ..serve.postgres import Postgres
+    if address := _find_database(options):
+        from ..serve.postgres import Postgres  # here, as few have psycopg
 
-        return Postgres(options.save, identity=identity, idle_s=options.idle, wait_s=options.call_s)
-    if options.save:
-        from ..serve.journal import Journal
-
-        return Journal(options.save, identity=identity)
-    return Store()
+        return Postgres(address, identity=identity, idle_s=options.idle, wait_s=options.call_s)
+    return Journal(options.save, identity=identity) if options.save else Store()
 
 
 def _listen(host: str, port: int) -> socket.socket:

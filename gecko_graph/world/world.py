@@ -178,8 +178,7 @@ class World:
     def replay(self, records: Sequence[JsonObject], usage: Usage | None = None, *, own: bool = False) -> None:
         """Go on by calls that another world has answered, and by what its models have cost.
 
-        A change that does not apply in this state is left out, and marked as refused. With `own`, it was answered in
-        this very state: invariants are not checked again.
+        A change that does not apply is left out, and marked as refused. `own`: made in this state, and not checked again.
         """
         check = None if own else self._check_change
         with self._line.turn():
