@@ -27,7 +27,7 @@ from langgraph.errors import GraphBubbleUp
 from ..errors import GeckoError, ModelError, RunFailure
 from ..masking import mask
 from .ask import AnyAsk, Dialogue, ModelAsk, ModelCall, PlannerAsk, Reply, Work
-from .cache import ASKED
+from .cache import ASKED, Unkept
 from .factory import Models
 from .failure import failure_of, is_in_doubt, message_of
 
@@ -239,7 +239,7 @@ async def _invoke(call: ModelCall, config: RunnableConfig, driver: Driver) -> An
         messages = ChatPromptValue.model_construct(messages=messages)
     try:
         return await driver.do(runnable.invoke, runnable.ainvoke, messages, config, **options)
-    except GraphBubbleUp:
+    except (GraphBubbleUp, Unkept):
         raise
     except Exception as error:  # noqa: BLE001 - the boundary to models: whatever they raise becomes data
         return error

@@ -30,6 +30,10 @@ ASKED: ContextVar[tuple[str, int, int, int]] = ContextVar("gecko_asked", default
 """Role, turn, attempt and question of what is being asked."""
 
 
+class Unkept(GeckoError):
+    """A reply could not be kept: work ends here rather than take that for a model's fault."""
+
+
 @contextmanager
 def of_item(name: str) -> Iterator[None]:
     """Ask for an item of some work: equal questions of other items have replies of their own."""
@@ -67,7 +71,7 @@ class ReplyCache(BaseCache):
                     self._opened.execute("CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT)")
                 return self._opened.execute(statement, values).fetchall()
         except (OSError, sqlite3.Error) as error:
-            raise GeckoError(f"{self._file}: replies cannot be kept there: {error}") from None
+            raise Unkept(f"{self._file}: cannot be written: {error}; the same command goes on") from None
 
     def __del__(self) -> None:
         if self._opened is not None:

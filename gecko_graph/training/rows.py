@@ -161,7 +161,8 @@ def write_rows(file: str | Path, rows: Iterable[Row]) -> int:
 
 def _write_json(file: Path, rows: Iterable[Row], ending: str) -> int:
     count = 0
-    with gzip.open(file, "wt", encoding="utf-8") if ending == ".gz" else file.open("w", encoding="utf-8") as stream:
+    told: Any = {"encoding": "utf-8", "errors": "replace"}  # half a surrogate pair is `?`
+    with gzip.open(file, "wt", **told) if ending == ".gz" else file.open("w", **told) as stream:
         for row in rows:
             stream.write((row if isinstance(row, str) else json.dumps(row, ensure_ascii=False)) + "\n")
             count += 1

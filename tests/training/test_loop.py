@@ -10,11 +10,11 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from gecko_graph import GeckoError, Models
+from gecko_graph.cli import main
 from gecko_graph.cli.data_arguments import ABLATIONS
 from gecko_graph.training import steps
 from gecko_graph.training.loop import LoopConfig, create_loop
 from gecko_graph.training.mix import Ablation
-from tests.cli.command import process
 from tests.training import loops
 from tests.training.killing import kill_and_go_on
 from tests.training.loops import (
@@ -237,19 +237,18 @@ def test_a_manifest_that_is_garbage_has_the_step_done_again(tmp_path):
         steps.once(tmp_path, "t", ["b"], {}, work)
 
 
-def test_the_command_runs_it_and_goes_on(tmp_path):
+def test_the_command_runs_it_and_goes_on(tmp_path, capsys):
     file, out = tmp_path / "seeds.jsonl", tmp_path / "out"
     file.write_text("".join(json.dumps(row(id_)) + "\n" for id_ in SEEDS))
     command = ["data", "loop", str(file), "-o", str(out), "--base", "tiny", "--iterations", "2", "--toolkit", SHELF]
     command += ["--train", "cp -r {data} {out}", "--probe", str(tmp_path / "said-{iteration}.jsonl")]
-    first = process(*command)
-    assert (first.returncode, "said-1.jsonl is not there" in first.stderr) == (1, True)
+    assert main(command) == 1
+    assert "said-1.jsonl is not there" in capsys.readouterr().err
     probe(out / "iteration-1/data.jsonl", str(tmp_path / "iteration-1/model"), tmp_path / "said-1.jsonl")
-    again = process(*command)
-    assert again.returncode == 0, again.stderr
-    assert "6 mastered" in again.stdout
+    assert main(command) == 0
+    assert "6 mastered" in capsys.readouterr().out
     assert table(out / "iteration-2/data.jsonl")[D1[6]] == "error"
-    assert process(*command, "--ablation", "none").returncode == 2
+    assert main([*command, "--ablation", "none"]) == 2
 
 
 def test_the_command_knows_every_ablation():

@@ -8,9 +8,9 @@ import pytest
 
 from gecko_graph import GeckoError
 from gecko_graph.cli import main
-from gecko_graph.training import steps
+from gecko_graph.models import cache
 from gecko_graph.training.probe import run_maker
-from gecko_graph.training.rows import LARGEST, Unwritten
+from gecko_graph.training.rows import LARGEST
 from tests.training.killing import content
 from tests.training.loops import build, read, row
 from tests.training.shelf import call
@@ -101,16 +101,16 @@ def test_seeds_that_cannot_be_read_are_told_with_file_and_line_and_others_used(t
 
 
 def test_a_full_disk_is_told_and_gone_on_from(tmp_path, monkeypatch):
-    left = iter(range(25))
+    left = iter(range(5))
 
-    def write(self, text):
+    def write(self, *given):
         if next(left, None) is None:
-            raise Unwritten(f"{self._file}: cannot be written: No space left on device; the same command goes on")
-        return real(self, text)
+            raise cache.Unkept("cannot be written: No space left on device; the same command goes on")
+        return real(self, *given)
 
-    real = steps.Journal.write
-    monkeypatch.setattr(steps.Journal, "write", write)
-    with pytest.raises(Unwritten, match="No space left"):
+    real = cache.ReplyCache.update
+    monkeypatch.setattr(cache.ReplyCache, "update", write)
+    with pytest.raises(GeckoError, match="No space left"):
         build(tmp_path / "out").invoke({})
     monkeypatch.undo()
     build(tmp_path / "out").invoke({})

@@ -278,7 +278,7 @@ def test_dialogues_are_held_at_once(tmp_path: Path) -> None:
     assert make_dialogues(toolkit(), tmp_path, 2, tools="t.yaml", model=Waiting(), map=threads(2))["kept"] == 2
 
 
-@pytest.mark.parametrize(("workers", "every"), [(1, 29), (3, 47)])
+@pytest.mark.parametrize(("workers", "every"), [(1, 41), (3, 67)])
 def test_killed_anywhere_dialogues_end_in_the_same_files(tmp_path: Path, workers: int, every: int) -> None:
     """Before every so many questions or writes."""
 
