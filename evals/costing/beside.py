@@ -100,6 +100,14 @@ def request(data: str) -> float:
     return float(measured["cpu_ms"])
 
 
+def verify(rows: int, data: str) -> float:
+    """Return the microseconds of a row that `data verify` checks: 0 are rows by contract, 1 rows by schema alone."""
+    from evals.loop import Given, speed
+
+    told = [each.text for each in speed.measure(Given(Path(data), 0))]
+    return 1e6 / float(told[rows].split()[0])
+
+
 def process(*line: str, data: str) -> float:
     """Return the seconds of a whole process of Python."""
     del data
@@ -117,6 +125,8 @@ MEASURES: Mapping[str, Callable[[str], float]] = {
     "a session of 5,000 calls reset to 4,999, ms": reset,
     "a rehearsed call beside empty nodes": own_time,
     "a request to serve, ms": request,
+    "data verify, a row of eight calls by contract, µs": partial(verify, 0),
+    "data verify, a row by schema alone, µs": partial(verify, 1),
     "from gecko_graph import create_gecko, s": lambda data: process(
         "-c", "from gecko_graph import create_gecko", data=data
     ),

@@ -91,7 +91,7 @@ class Checker:
 
     def check(self, sample: Sample, later: Sequence[Sample] = ()) -> Verdict:
         """Return the rules' verdict; `later` are the samples that continue its conversation, for a goal at its end."""
-        tools = _read_toolkit(sample["tools"]) if sample["tools"] else self.toolkit
+        tools = _read_called(sample) if sample["tools"] else self.toolkit
         reasons = [reason for at, call in enumerate(sample["label"]) for reason in _find_complaints(call, at, tools)]
         if tools is None and (sample["label"] or any(_TOLD.search(str(one["content"])) for one in sample["messages"])):
             reasons = [tell("undecided", ("tools",), "the row has no tools, or none that were read")]
@@ -125,8 +125,9 @@ class Checker:
         return reasons, compared and not reasons
 
 
-def _read_toolkit(tools: Sequence[Mapping[str, Any]]) -> Toolkit:
-    plain = {each["function"]["name"]: each["function"] for each in tools}
+def _read_called(sample: Sample) -> Toolkit:
+    called = {each["name"] for each in sample["label"]}
+    plain = {name: one["function"] for one in sample["tools"] if (name := one["function"]["name"]) in called}
     return Toolkit(map(_read_tool, map(pack, plain.values())))
 
 
@@ -182,10 +183,9 @@ def _find_chosen(sample: Sample, tools: Toolkit) -> Iterator[Reason]:
     """Yield the values of a label that stand nowhere in what was known before it."""
     outcome: Any = {"status": "ok", "result": None, "patch": [], "rung": "real", "simulated": False, "passed": []}
     calls = [{"name": each["name"], "args": each["arguments"]} for each in sample["label"]]
-    called = [tool for name in {each["name"] for each in sample["label"]} if (tool := tools.get(name))]
     steps: Any = [{"v": 1, "call": {"id": str(at), **each}, "outcome": outcome} for at, each in enumerate(calls)]
     known = {"conversation": to_langchain(sample["messages"]), "state": sample.get("state") or {}}
-    for each in trace_with(called, steps, origins=False, **known).made_up:
+    for each in trace_with(tools, steps, origins=False, **known).made_up:
         path = json_path(("label", int(each["call"]), "arguments")) + each["argument"].removeprefix("$")
         yield {"code": "chosen", "path": path, "message": f"{excerpt(each['value'])} has no source"}
 
