@@ -80,8 +80,7 @@ def without_marks(state: JsonObject) -> JsonObject:
     if not isinstance(runtime, dict) or (runtime and not runtime.keys() & {SHOWN, OPEN, "serial"}):
         return state
     left = {key: each for key, each in runtime.items() if key not in (SHOWN, OPEN, "serial")}
-    others = {key: each for key, each in state.items() if key != RUNTIME}
-    return {**others, RUNTIME: left} if left else others
+    return {key: left if key == RUNTIME else each for key, each in state.items() if left or key != RUNTIME}
 
 
 def _with_marks(state: JsonObject, marks: JsonObject) -> JsonObject:
