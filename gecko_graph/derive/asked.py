@@ -53,11 +53,8 @@ class Asked:
         doubt = f"sent_as({ {name: name for name in unread}!r})"
         doubt = f"merged({', '.join([doubt, *rest])})" if rest else doubt
         self.found = f"in_doubt({found}, {doubt})" if unread or rest else found
-        is_whole = (
-            not (unread or rest)
-            and not any(name[:1] in ("", "~") for name in pairs)
-            and all(self.of(each) == "None" for each in (LIMIT, PAGE, AFTER))
-        )
+        is_plain = not (unread or rest or any(name[:1] in ("", "~") for name in pairs))
+        is_whole = is_plain and all(self.of(each) == "None" for each in (LIMIT, PAGE, AFTER))
         self.part: Json = {name: f"{{{{ {each} }}}}" for name, each in pairs.items()} if is_whole else None
 
     def of(self, names: frozenset[str]) -> str:

@@ -76,9 +76,11 @@ def forget_shown(state: JsonObject, more: Iterable[str] = ()) -> JsonObject:
 
 def without_marks(state: JsonObject) -> JsonObject:
     """Return a state without the record of how much of it is known."""
-    runtime, others = state.get(RUNTIME), {key: each for key, each in state.items() if key != RUNTIME}
-    left = {key: each for key, each in (runtime or {}).items() if key not in (SHOWN, OPEN, "serial")}
-    return {**others, RUNTIME: left} if left else others
+    runtime = state.get(RUNTIME)
+    if not isinstance(runtime, dict) or (runtime and not runtime.keys() & {SHOWN, OPEN, "serial"}):
+        return state
+    left = {key: each for key, each in runtime.items() if key not in (SHOWN, OPEN, "serial")}
+    return {key: left if key == RUNTIME else each for key, each in state.items() if left or key != RUNTIME}
 
 
 def _with_marks(state: JsonObject, marks: JsonObject) -> JsonObject:

@@ -11,6 +11,7 @@ from gecko_graph import Models, Scenario, Toolkit, create_conversation, create_g
 from gecko_graph.cli import main
 from gecko_graph.derive.contracts import add_derived
 from gecko_graph.errors import ToolkitError
+from gecko_graph.masking import MASK
 from gecko_graph.testing import recorded
 
 from .documents import FASTAPI
@@ -116,6 +117,13 @@ def test_real_reads_or_a_file_are_what_a_run_starts_with(run, tmp_path):
     (tmp_path / "state.json").write_text(json.dumps({"pets": {"7": {**PET, "name": "Old"}}}))
     assert run("--state", tmp_path / "state.json")["result"]["name"] == "Old"
     assert run("--state", tmp_path / "state.json", "--seed-from", seen)["result"]["name"] == "Ada"
+
+
+def test_what_was_masked_in_a_row_is_not_known(run, tmp_path):
+    reads = ("list_pets", {"q": MASK}, [{**PET, "id": 8}]), ("list_pets", {}, [{**PET, "tag": MASK}])
+    seen = rows(tmp_path / "rows.jsonl", *reads)
+    found = run("--seed-from", seen)
+    assert (found["result"]["tag"], found["filled"]["places"].keys()) == (None, {"/tag"})
 
 
 def test_a_file_without_a_read_is_a_mistake(tmp_path, capsys):

@@ -11,6 +11,7 @@ from gecko_graph.real.description import basis_of
 from gecko_graph.values.documents import format_document
 from gecko_graph.world.provenance import trace_with
 from gecko_graph.world.rung import Answer, Pass
+from gecko_graph.world.shown import without_marks
 
 from . import documents
 from .conftest import RULES
@@ -238,3 +239,13 @@ def test_an_agent_with_derived_contracts_is_refused_nothing_real():
     entry = world.record(call, Answer("ok", None, []))
     assert "violations" not in entry
     assert [one["kind"] for one in entry["drift"]] == ["status"]  # what was foreseen is not what is
+
+
+@pytest.mark.parametrize(
+    ("runtime", "left"),
+    [({"shown": {"/pets": []}, "cwd": "/"}, {"cwd": "/"}), ({"serial": {"/pets": 2}, "open": {}}, None), ({}, None)],
+)
+def test_without_marks_a_state_holds_what_is_known_alone(runtime, left):
+    state = {"pets": {"1": {}}, "runtime_state": runtime}
+    assert without_marks(state) == {"pets": {"1": {}}} | ({"runtime_state": left} if left else {})
+    assert without_marks(plain := {"pets": {}, "runtime_state": {"cwd": "/"}}) is plain

@@ -121,7 +121,8 @@ def _doubt(scope: Scope, at: str, *, is_all: bool = False) -> None:
 
 def _doubted(scope: Scope, value: Any, why: Any) -> Any:
     """Return a value, marked if there are reasons, or something was sent that nothing explains."""
-    scope.doubts += why if isinstance(why, list) else [f"{name} is not applied" for name in an_object(why, "doubted")]
+    reasons = why if isinstance(why, list) else [f"{name} is not applied" for name in an_object(why, "doubted")]
+    scope.doubts += map(str, reasons)
     return value
 
 
