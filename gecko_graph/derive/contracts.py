@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from ..contracts.derived import DerivedContract
 from ..state import Json, JsonObject
 from ..tools import Toolkit
-from .asked import Asked, is_newest_first
-from .asked import arg as _arg
+from .asked import Asked, arg, is_newest_first
 from .blanks import YES, around, as_key, blank_of, blanks_of, new_key, with_blanks
 from .kinds import STATEFUL, Kind, counter_of, find_kinds
 from .paths import VAR, Operation, Paths, Things, name_of, names_item
@@ -130,7 +129,7 @@ def _text(expression: str) -> str:
 
 
 def _place(root: str, names: Iterable[str]) -> str:
-    return f"[{', '.join([repr(root), *map(_arg, names)])}]"
+    return f"[{', '.join([repr(root), *map(arg, names)])}]"
 
 
 def _opening(place: str, by: Operation) -> JsonObject:
@@ -189,7 +188,7 @@ class _Writer:
         """Let `place` be where the thing is that the call is about, which must exist."""
         by, is_in_path = self.kind.things, len(self.one.variables) > self.depth
         named = "" if is_in_path else names_item(self.one, self.things) or ""
-        name = _arg(self.one.variables[self.depth] if is_in_path else self.one.sent[named])
+        name = arg(self.one.variables[self.depth] if is_in_path else self.one.sent[named])
         if by and by.of:  # another key of the same things
             self.let["found"] = _text(f"things_at({self.shelf}, {self.named}, {{{by.key!r}: {name}}}, {{}})")
             name = f"at(found, [0, {self.key!r}], '')"
@@ -239,13 +238,13 @@ class _Writer:
     def _base(self) -> str:
         """Return the members of a thing that its path gives, and its key, as an expression."""
         by = {plain(name): name for name in self.things.fields}
-        given = {by.get(plain(wire)): _arg(name) for wire, name in self.one.wires[: self.depth]}
+        given = {by.get(plain(wire)): arg(name) for wire, name in self.one.wires[: self.depth]}
         known = [f"{name!r}: {arg}" for name, arg in given.items() if name and name != self.key]
         return f"{{{', '.join([*known, f'{self.key!r}: {self.id}'])}}}"
 
     def _filter(self) -> Asked:
         """Let `found` be the things that a call asks for."""
-        by = {self.kind.by: _arg(self.one.variables[-1])} if self.kind.by else {}
+        by = {self.kind.by: arg(self.one.variables[-1])} if self.kind.by else {}
         asked = Asked(self.one, self.things, self.shelf, self.named, by)
         self.let["found"] = _text(asked.found)
         return asked
@@ -310,7 +309,7 @@ class _Writer:
         if named:
             self.requires.append({"check": f"{may}not exists_at(place, False)", **exists})
         elif wire in self.one.sent:
-            filters = f"{{{field!r}: {_arg(self.one.sent[wire])}}}"
+            filters = f"{{{field!r}: {arg(self.one.sent[wire])}}}"
             self.let["same"] = _text(f"things_at({self.shelf}, {self.named}, {filters}, {{}})")
             if is_refused:
                 self.requires.append({"check": f"{may}same == []", **exists})
@@ -324,10 +323,10 @@ class _Writer:
     def _twice(self) -> str:
         """Return whether a call says that a thing may be there already, as an expression; "" where none can."""
         found = next((name for wire, name in self.one.sent.items() if plain(wire) in _TWICE), None)
-        return f"{_arg(found)} not in [None, False, 'raise', 'error', 'fail']" if found else ""
+        return f"{arg(found)} not in [None, False, 'raise', 'error', 'fail']" if found else ""
 
     def _below(self, each: Things) -> str:
-        names = [repr(each.root), *map(_arg, self.one.variables[: self.depth]), self.id]
+        names = [repr(each.root), *map(arg, self.one.variables[: self.depth]), self.id]
         return _text(f"[{', '.join(names)}]")
 
     def _update(self) -> JsonObject:

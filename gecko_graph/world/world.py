@@ -178,14 +178,13 @@ class World:
     def replay(self, records: Sequence[JsonObject], usage: Usage | None = None, *, own: bool = False) -> None:
         """Go on by calls that another world has answered, and by what its models have cost.
 
-        A change that does not apply is left out, and marked as refused. `own`: made in this state, and not checked again.
+        A change that does not apply is left out, and marked as refused; one of this state's `own` is not checked again.
         """
-        check = None if own else self._check_change
         with self._line.turn():
             self._usage = add_usage(self._usage, usage or {})
             for step, note in ((record["step"], record["note"]) for record in clone(list(records))):
                 try:
-                    self._now = self._now.through([step], [note], check=check)
+                    self._now = self._now.through([step], [note], check=None if own else self._check_change)
                 except PatchConflict as conflict:
                     step["outcome"] |= {"patch": [], "refused": f"the change does not apply: {conflict}"}
                     self._now = self._now.through([step], [note])
@@ -312,7 +311,9 @@ class World:
                 world._start = snapshot["start"]
                 world._check_start()
             world._start = snapshot["start"]
-            world._now = Point.first(world._start).through(snapshot["log"], snapshot["notes"], check=check)
+            world._now = Point.first(world._start).through(
+                snapshot["log"], snapshot["notes"], check=None if own else self._check_change
+            )
             world._usage = add_usage({}, snapshot["usage"])
             now = {"task_state": snapshot["state"], "facts": snapshot["facts"]}
             same = world._now.values | now == world._now.values if own else digest(world.snapshot()) == digest(snapshot)
