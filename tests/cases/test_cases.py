@@ -14,7 +14,7 @@ from gecko_graph.scenario.cases.batch import read_finished
 from gecko_graph.scenario.cases.result import build_report, find_pass_k, format_missed
 from tests.live_library import Live
 
-pytest.importorskip("scipy")
+pytest.importorskip("scipy.optimize")  # here: pytester forgets what is imported within it, and numpy loads but once
 pytest_plugins = ["pytester"]
 CASE = """
 version: 1
