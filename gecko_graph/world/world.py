@@ -311,9 +311,7 @@ class World:
                 world._start = snapshot["start"]
                 world._check_start()
             world._start = snapshot["start"]
-            world._now = Point.first(world._start).through(
-                snapshot["log"], snapshot["notes"], check=None if own else self._check_change
-            )
+            world._now = Point.first(world._start).through(snapshot["log"], snapshot["notes"], check=check)
             world._usage = add_usage({}, snapshot["usage"])
             now = {"task_state": snapshot["state"], "facts": snapshot["facts"]}
             same = world._now.values | now == world._now.values if own else digest(world.snapshot()) == digest(snapshot)
