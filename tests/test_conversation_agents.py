@@ -16,9 +16,9 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import interrupt
 
 from gecko_graph import Models, Scenario, create_conversation
+from gecko_graph.conversation.augment import augment
 from gecko_graph.conversation.channels import read_envelope
 from gecko_graph.testing import recorded, scripted
-from gecko_graph.tools.augment import augment
 from tests.test_conversation import ANSWER, GOOD, SCENARIO, WEATHER, WIFI, converse, factory, scenario, senders
 
 pytest.importorskip("scipy")

@@ -29,7 +29,7 @@ from gecko_graph.agent.undo import find_way_back, invert
 from gecko_graph.errors import NotMade
 from gecko_graph.middleware import GeckoMiddleware
 from gecko_graph.testing import recorded, scripted
-from gecko_graph.world.undo import UndoFinder
+from gecko_graph.undo import UndoFinder
 from tests.test_agent_answers import Parent
 
 APPROVE = {"type": "approve"}

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from gecko_graph import Scenario
+from gecko_graph.conversation.augment import AUGMENTATIONS, augment, find_faces
+from gecko_graph.conversation.faults import FAULTS
 from gecko_graph.conversation.graph import create_conversation
 from gecko_graph.conversation.milestones.claims import judge_claim
 from gecko_graph.scenario.cases.batch import find_cases
 from gecko_graph.scenario.cases.result import CaseResult, run_case
 from gecko_graph.state import JsonObject
-from gecko_graph.tools.augment import AUGMENTATIONS, augment, find_faces
 from gecko_graph.values.documents import read_document
-from gecko_graph.world.faults import FAULTS
 
 from ..harness.figures import Case, Record, Table, share
 from ..harness.options import ROOT, EvalError, read_jsonl

@@ -29,9 +29,9 @@ from gecko_graph.real.preview import add_undo
 from gecko_graph.real.risk import judge_risks
 from gecko_graph.state import JsonObject
 from gecko_graph.tools.real import drive
+from gecko_graph.undo import UndoFinder
 from gecko_graph.values.digest import digest
 from gecko_graph.world.provenance import trace_with
-from gecko_graph.world.undo import UndoFinder
 
 from ..harness.figures import Record, Table
 from .picture import draw

@@ -9,13 +9,13 @@ from typing import Any
 
 from gecko_graph import Scenario
 from gecko_graph.conversation.agent import AgentLike
+from gecko_graph.conversation.augment import AUGMENTATIONS
 from gecko_graph.conversation.milestones.constraints import Reached
 from gecko_graph.models.factory import chat_model
 from gecko_graph.scenario.cases.batch import find_cases, load_agent
 from gecko_graph.scenario.cases.result import run_case
 from gecko_graph.state import JsonObject
 from gecko_graph.testing import scripted
-from gecko_graph.tools.augment import AUGMENTATIONS
 
 from ..fair.player import read_agents
 from ..harness.figures import Case, Record, Table, mean_of, share

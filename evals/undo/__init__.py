@@ -21,11 +21,11 @@ from gecko_graph.testing import recorded
 from gecko_graph.training.tasks import KNOBS
 from gecko_graph.training.vary import vary
 from gecko_graph.training.walks import Walk
+from gecko_graph.undo import UndoFinder
 from gecko_graph.values.difference import json_equal, make_patch
 from gecko_graph.values.digest import digest
 from gecko_graph.values.patch import tokens
 from gecko_graph.values.places import scalars_of
-from gecko_graph.world.undo import UndoFinder
 
 from ..bfcl.classes import RUNTIME
 from ..bfcl.contracted import CLASSES, class_toolkit

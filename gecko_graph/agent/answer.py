@@ -26,10 +26,10 @@ from ..real.claims import (
 from ..real.home import Home
 from ..state import VERSION, Call, Json, JsonObject
 from ..tools import Toolkit
+from ..undo import UndoFinder
 from ..world.booking import in_reality
 from ..world.records import ExecutedCall, Execution, ExecutionWord
 from ..world.turn import task_of
-from ..world.undo import UndoFinder
 from .channels import AgentState, calls_left
 from .undo import find_way_back, list_writes
 

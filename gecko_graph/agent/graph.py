@@ -34,13 +34,13 @@ from ..real.policy import ReviewPolicy
 from ..real.preview import make_preview
 from ..retrieval.index import ToolIndex
 from ..tools import Toolkit
+from ..undo import UndoFinder
 from ..values.observation import Observe, Observer
 from ..world.calls import build_nodes, simulate_call
 from ..world.channels import GeckoInput
 from ..world.ladder import rungs_of
 from ..world.rung import Rung
 from ..world.turn import human_turns
-from ..world.undo import UndoFinder
 from ..world.world import check_setup
 from .answer import answer, close
 from .channels import AgentChannels, AgentOutput, AgentRecord, AgentState, calls_left, last_entry

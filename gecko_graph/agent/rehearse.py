@@ -28,6 +28,7 @@ from ..state import VERSION, JsonObject, Rehearsal, Step
 from ..tools import Toolkit
 from ..tools.own_data import starting_state
 from ..tools.real import drive
+from ..undo import UndoFinder
 from ..values.difference import json_equal
 from ..values.digest import digest
 from ..values.observation import Observer
@@ -37,7 +38,6 @@ from ..world.channels import Continued, GeckoInput, Ledger
 from ..world.records import ExecutedCall, Preview
 from ..world.rung import is_real
 from ..world.turn import asks_undo, human_turns
-from ..world.undo import UndoFinder
 from .channels import (
     AgentChannels,
     AgentRecord,

@@ -20,6 +20,7 @@ from ..real.preview import add_undo, apply_prediction, fence, finish_preview, pr
 from ..real.risk import judge_risks
 from ..state import VERSION, Call, Json, Patch, Step
 from ..tools import Toolkit
+from ..undo import UndoFinder
 from ..values.difference import json_equal
 from ..values.digest import open_json
 from ..values.patch import apply_fitting, pointer
@@ -27,7 +28,6 @@ from ..values.places import path_tokens, value_at
 from ..world.records import Ambiguous, PlannedCall
 from ..world.refusals import OTHER_PLAN, REJECTED, is_same_call, rejected_step
 from ..world.turn import asks_undo
-from ..world.undo import UndoFinder
 from .channels import AgentState, calls_left, has_moved
 
 MOST_REJECTS = 2

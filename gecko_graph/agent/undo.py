@@ -16,12 +16,12 @@ from ..nodes.rounds import plan_of
 from ..real.claims import Steps
 from ..real.preview import CHANGE_CHARS, describe_undo
 from ..state import VERSION, Attempt, Json, JsonObject, Operation, Patch, Rehearsal, Step, Verdict
+from ..undo import UndoFinder
 from ..values.difference import json_equal, make_patch
 from ..values.digest import digest
 from ..values.patch import apply_patch, booked_patch, find, tokens
 from ..world.provenance import is_planned
 from ..world.records import DoneWrite, Undo
-from ..world.undo import UndoFinder
 from .channels import AgentState
 
 OTHERWISE = "reality did otherwise than was predicted"

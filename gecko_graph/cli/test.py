@@ -14,6 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ..conversation.agent import read_agent
+from ..conversation.augment import AUGMENTATIONS
+from ..conversation.faults import FAULTS
 from ..display.page import conversations_page
 from ..display.words import clean
 from ..errors import GeckoError
@@ -30,9 +32,7 @@ from ..scenario.cases.result import (
     is_passed,
 )
 from ..state import JsonObject
-from ..tools.augment import AUGMENTATIONS
 from ..values.mapping import threads
-from ..world.faults import FAULTS
 from .inputs import build_models, check_files, find_map, screen, write_text
 from .person import Person
 

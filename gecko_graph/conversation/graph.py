@@ -27,10 +27,10 @@ from ..models.node import AskNode, Router, refuse_unknown_keys
 from ..models.prompts import Prompts
 from ..state import Role
 from ..tools import Toolkit
-from ..world.faults import build_faults
 from ..world.world import World, check_setup
 from .agent import AgentLike, Factory, factory_agent, model_agent, read_agent
 from .channels import ConversationInput, ConversationOutput, ConversationState, read_envelope
+from .faults import build_faults
 from .milestones.goal import Goal
 from .milestones.measures import check_installed
 from .milestones.tables import find_names

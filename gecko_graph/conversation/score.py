@@ -22,16 +22,16 @@ from ..tools import Toolkit
 from ..values.finding import NUMBERING, Found, atoms_of, spell
 from ..values.patch import booked_patch, fold_patches
 from ..values.places import clock, scalars
-from ..values.quantities import find_figures
-from ..values.words import WORDS, phrase, topic_of
 from ..world.derived import list_lengths
 from ..world.given import Sources
 from ..world.provenance import is_planned, trace
 from .channels import ConversationState, End, JudgedClaim, Leak, Status, read_calls, read_envelope, select_view
+from .english import WORDS, phrase, topic_of
 from .milestones.constraints import is_reached
 from .milestones.goal import Goal, Score
 from .milestones.measures import NONE, Verdicts, claim_key
 from .milestones.tables import MESSAGE, REST, SEEN, WRITES, Snapshot, Table, find_table
+from .quantities import find_figures
 from .user import CLOCK, UserEntry, describe_user, find_leaks
 
 CONVERSATION_CHARS = 40_000

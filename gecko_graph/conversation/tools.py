@@ -18,12 +18,12 @@ from ..models.ask import AnyAsk, Reply, Work
 from ..models.formatting import text_of
 from ..models.node import NodeScope
 from ..state import Json, JsonObject, Step
-from ..tools.augment import HIDDEN, find_faces, show_text
 from ..values.digest import digest
 from ..world.as_tools import build_message
-from ..world.faults import FAULTS
 from ..world.world import ModelNeeded, World
+from .augment import HIDDEN, find_faces, show_text
 from .channels import ConversationState, address, read_calls, record_calls
+from .faults import FAULTS
 
 MOST_ORDERS = 24
 """Orders that are tried of one message's calls: all of four."""

@@ -23,8 +23,8 @@ from ..models.prompts import Prompts
 from ..nodes.checks import judge_by_rule
 from ..state import VERSION, Json, JsonObject, Step
 from ..tools import Toolkit
-from ..world.faults import Fault
 from .channels import ConversationState, Leak, address, read_envelope, select_view
+from .faults import Fault
 from .milestones.entry import Check, Entry, read_entry
 from .milestones.goal import Goal
 from .milestones.measures import Verdicts
@@ -101,8 +101,8 @@ class Case:
         limits: Knobs of the world's answers.
         user: The simulated user; None where the file has turns.
         goal: Milestones and minefields.
-        needs: Names of the tools that the task needs; the others may distract (`tools/augment.py`).
-        faults: What goes wrong with them (`world/faults.py`).
+        needs: Names of the tools that the task needs; the others may distract (`augment.py`).
+        faults: What goes wrong with them (`faults.py`).
         verdicts: What the role `claim_judge` has said of claims, by `claim_key`: verdict, sentence, reason.
     """
 

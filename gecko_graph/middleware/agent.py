@@ -39,12 +39,12 @@ from ..tools import Toolkit
 from ..tools.check import Rejection
 from ..tools.own_data import starting_state
 from ..tools.real import drive
+from ..undo import UndoFinder
 from ..values.difference import json_equal
 from ..values.observation import Observe
 from ..world.as_tools import add_marks, build_message, find_pending
 from ..world.records import ExecutedCall
 from ..world.rung import Rung
-from ..world.undo import UndoFinder
 from ..world.world import World, check_setup
 from .calls import (
     Claimed,

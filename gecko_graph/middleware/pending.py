@@ -18,9 +18,9 @@ from ..real.preview import add_undo, finish_preview, plan_call
 from ..state import JsonObject, Rehearsal, Step
 from ..tools import Toolkit
 from ..tools.real import drive
+from ..undo import LIMIT_S, UndoFinder
 from ..world.as_tools import build_message, find_pending, messages_of
 from ..world.records import Preview, Risk, Undo
-from ..world.undo import LIMIT_S, UndoFinder
 from ..world.world import World
 from .calls import refuse
 

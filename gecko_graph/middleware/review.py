@@ -21,11 +21,11 @@ from ..real.preview import add_undo
 from ..real.risk import judge_risks
 from ..state import Call, JsonObject, Step
 from ..tools.real import SCOPE, drive
+from ..undo import UndoFinder
 from ..world.as_tools import name_call
 from ..world.provenance import trace_with
 from ..world.records import PlannedCall, Preview
 from ..world.refusals import is_same_call
-from ..world.undo import UndoFinder
 from ..world.world import World
 from .calls import Claimed, answer_as_decided, complain_again, find_rehearsed, reject
 from .pending import build_preview, find_refusal, is_refused, set_id

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 from ..state import Json
 from ..values.places import scalars_of
-from ..values.words import set_of
 
 MAX_WORDS = 120
 """Words of a focus; the first ones count most."""
@@ -32,7 +31,18 @@ _TERM = re.compile(r"\w+(?:[-.:@#&'+]+\w+)*")
 _PART = re.compile(r"[^\W\d_]+|\d+")
 _CAMEL = re.compile(r"(?<=[a-z\d])(?=[A-Z])")
 
-_IDLE = set_of("idle")
+_IDLE = frozenset(
+    """
+    a about above after again all also am an and any are around as at be because been before being below but by can
+    could currently did do does doing done down each either else every few first for from further get give go had
+    has have having he help her here hers him his how however i if in into is it its itself just kindly last let
+    like ll make may me might more most must my need needed next no nor not now of off ok okay on once one only onto
+    or other our out over own please re really same see set shall she should show since so some still such sure take
+    than thank thanks that the their them then there these they this those through to too two under until up us use
+    using ve very via want was we well were what when where whether which while who whom why will with within
+    without would yes yet you your
+    """.split()  # noqa: SIM905 - easier to read than two hundred quoted words
+)
 
 _SEPARATORS = re.compile(r"[\W_]+")
 LEAST_RESPELT = 6

@@ -14,10 +14,10 @@ from ..models.formatting import cut, format_change, format_complaint, format_jso
 from ..state import VERSION, Json, JsonObject, Origin, Rehearsal, Step
 from ..tools import Toolkit
 from ..tools.spec import ToolSpec
+from ..undo import UndoFinder
 from ..values.digest import digest
 from ..values.patch import apply_fitting
 from ..world.records import PlannedCall, Prediction, Preview, Undo
-from ..world.undo import UndoFinder
 from .bindings import PlanResults, with_holes
 from .claims import Steps
 from .policy import ReviewPolicy

@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field, ValidationError, field_validator, model_v
 
 from ..context import GeckoContext
 from ..contracts.language.expression import Expression
+from ..conversation.faults import Fault
 from ..conversation.milestones.entry import Check, Entry, describe_problems, join_problems, read_entry
 from ..conversation.milestones.format import MilestoneEntry, find_problems
 from ..conversation.user import UserEntry
@@ -17,7 +18,6 @@ from ..models.roles import REPLIES
 from ..state import ChecklistItem, Json, JsonObject, Role
 from ..values.digest import check_json
 from ..values.places import scalars_of
-from ..world.faults import Fault
 
 VERSION = 1
 

@@ -13,7 +13,6 @@ from jsonschema.protocols import Validator
 
 from ..state import Call, Complaint, Json, JsonObject
 from ..values.places import excerpt, json_path
-from ..values.words import pattern
 from .findings import Finding, find_unstorable, findings
 from .formats import FORMATS
 from .reading import Said, applying, follow_inside, leads_nowhere, member_schemas
@@ -243,7 +242,19 @@ KNOWN_CHARS = 8_000
 LEAST_WORDS = 4
 """Words that a clause must keep, once its advice is removed, to be kept itself."""
 
-_ADVICE = pattern("advice")
+_ADVICE = re.compile(
+    r"""\b(?:use|try|meant?|such\ as|for\ (?:example|instance)|e\.?g\b|i\.?e\b|like\ (?=["'`\u2018\u201cA-Z])|instead
+    |rather|suggest\w*|recommend\w*|consider|perhaps|maybe|correct\ \w+\ (?:is|would)|actual\w*\ (?:is|\w+\ is)
+    |(?:change|set|replace|convert|correct|spell|write|choose|select|pick|give|provide|enter|put|pass|specify)
+    \ (?!by\b|an?\b)
+    |(?:should|must|ought\ to|needs?\ to|has\ to|would)\ (?:be|have|read|say|hold|contain|equal)
+    \ (?!an?\b|in\ the\b|of\b|not\b)
+    |expected\ (?!an?\b)
+    |(?:task|user|conversation|request|results?|they)\ (?:says?|said|states?|ask(?:s|ed)\ for|want(?:s|ed)|gives?|gave
+    |names?|mention(?:s|ed)?|is|was)\ (?!for\ it\b|none\b|nothing\b|no\b|an?\b))
+    .*?(?=[.;!?](?:\s|$)|$)""",
+    re.VERBOSE | re.IGNORECASE,
+)
 _VALUE = re.compile(
     r"""(?<!\w)(["'`\u2018\u201c\u00ab])(?P<quoted>.{1,200}?)["'`\u2019\u201d\u00bb](?!\w)
     |(?<![\w.])(?P<bare>\$?\w*\d[\w.,:/@%-]*\w|\d|[^\W\d_]+[.@/_\\][\w.@/\\-]*\w|[A-Z][\w'&-]*)""",

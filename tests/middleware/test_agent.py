@@ -13,11 +13,11 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
 from gecko_graph import GeckoError, Tool, Toolkit, World
+from gecko_graph.conversation.augment import scramble_names
 from gecko_graph.display.rows import build_real
 from gecko_graph.errors import StateError
 from gecko_graph.middleware import GeckoMiddleware, live
 from gecko_graph.testing import recorded
-from gecko_graph.tools.augment import scramble_names
 from tests.middleware.bank import STATE, Bank, calls, chat, look, pay
 
 THREAD = {"configurable": {"thread_id": "1"}}

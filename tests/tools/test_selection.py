@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from gecko_graph import World
 from gecko_graph.context import GeckoContext
+from gecko_graph.conversation import augment as under_test
 from gecko_graph.errors import ContractError, ToolkitError
 from gecko_graph.tools import Toolkit, ToolSpec, problems
-from gecko_graph.tools import augment as under_test
 from gecko_graph.tools.spec import HttpBinding
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gecko_graph.values.quantities import find_figures, is_said, may_say, rivals_of
+from gecko_graph.conversation.quantities import find_figures, is_said, may_say, rivals_of
 
 
 def wanted(text):

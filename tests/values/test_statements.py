@@ -2,8 +2,8 @@
 
 import pytest
 
-from gecko_graph.values.statements import LONGEST, read_clauses, split_sentences
-from gecko_graph.values.words import stem, topic_of
+from gecko_graph.conversation.english import stem, topic_of
+from gecko_graph.conversation.statements import LONGEST, read_clauses, split_sentences
 
 
 @pytest.mark.parametrize(

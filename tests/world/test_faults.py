@@ -10,10 +10,10 @@ import pytest
 from gecko_graph import Scenario, Toolkit, World, create_conversation
 from gecko_graph.cli import main
 from gecko_graph.context import LADDER, GeckoContext
+from gecko_graph.conversation.faults import FAULTS, build_faults
 from gecko_graph.errors import ScenarioError
 from gecko_graph.scenario.cases.result import run_case
 from gecko_graph.testing import scripted
-from gecko_graph.world.faults import FAULTS, build_faults
 from tests.cases.test_cases import CASE, folder
 
 __all__ = ["folder"]

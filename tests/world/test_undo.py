@@ -9,9 +9,8 @@ import pytest
 from gecko_graph import ContractError, GeckoContext, Tool, Toolkit, World
 from gecko_graph.real.preview import describe_undo
 from gecko_graph.testing import scripted
-from gecko_graph.world import undo
-from gecko_graph.world.undo import UndoFinder
-from gecko_graph.world.undo_arguments import arguments
+from gecko_graph.undo import UndoFinder, finder
+from gecko_graph.undo.arguments import arguments
 
 START = {"files": {"a": "old", "b": "x"}, "count": 0, "log": []}
 FILE, KNOWN = ["files", "{{ args.name }}"], {"check": "args.name in state.files", "error": "no such file"}
@@ -91,7 +90,7 @@ def test_a_search_that_is_not_over_says_so():
 
 
 def test_a_search_that_has_tried_enough_says_so_however_long_it_may_take(monkeypatch):
-    monkeypatch.setattr(undo, "MOST_CALLS", 3)
+    monkeypatch.setattr(finder, "MOST_CALLS", 3)
     add = {"effects": [{"op": "replace", "path": ["count"], "value": "{{ state.count + 1 }}"}]}
     found = find(kit(add=add, other=add), "add", limit_s=600, name="x")
     assert (found["status"], describe_undo(found)) == ("none", "No way back is known: 3 calls were tried in vain.")
@@ -137,7 +136,7 @@ def test_an_identifier_may_be_drawn_anew_but_not_one_that_something_still_refers
 
 def test_of_a_large_state_only_so_much_is_looked_at(monkeypatch):
     seen = []
-    monkeypatch.setattr(undo, "arguments", lambda tool, known: seen.append(len(known)) or arguments(tool, known))
+    monkeypatch.setattr(finder, "arguments", lambda tool, known: seen.append(len(known)) or arguments(tool, known))
     large = {**START, "files": {**START["files"], **{f"f{number}": f"text {number}" for number in range(20_000)}}}
     found = find(kit(write=WRITE, delete=DELETE), "write", start=large, name="a", text="new")
     assert [(each["name"], each["args"]) for each in found["calls"]] == [("write", {"name": "a", "text": "old"})]
@@ -145,7 +144,7 @@ def test_of_a_large_state_only_so_much_is_looked_at(monkeypatch):
     assert [(each["name"], each["args"]) for each in found["calls"]] == [
         ("write", {"name": "f19999", "text": "text 19999"})
     ]
-    assert 0 < max(seen) < 2 * undo.MOST_VALUES
+    assert 0 < max(seen) < 2 * finder.MOST_VALUES
 
 
 def test_what_stood_in_the_state_before_is_no_hole():

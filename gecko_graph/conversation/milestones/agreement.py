@@ -10,9 +10,9 @@ import re
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
-from ...values.quantities import Figure, find_figures, is_given, is_said, may_say
-from ...values.statements import read_clauses, split_sentences
-from ...values.words import WORDS, pattern, phrase, plain, topic_of
+from ..english import WORDS, pattern, phrase, plain, topic_of
+from ..quantities import Figure, find_figures, is_given, is_said, may_say
+from ..statements import read_clauses, split_sentences
 from .claims import judge_claim
 from .questions import Judged
 

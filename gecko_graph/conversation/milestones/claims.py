@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from ...values.quantities import Figure, find_figures, has_numeral, is_said, is_same, may_say, spell_figures
-from ...values.statements import Clause, read_clauses, split_sentences
-from ...values.words import WORDS, pattern, phrase
+from ..english import WORDS, pattern, phrase
+from ..quantities import Figure, find_figures, has_numeral, is_said, is_same, may_say, spell_figures
+from ..statements import Clause, read_clauses, split_sentences
 from .comparison import BARE, Comparison
 from .questions import Judged, Verdict, judge_question
 

@@ -11,9 +11,9 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from ...values.quantities import Figure, find_figures, is_given, is_said, is_same, rivals_of, spell_figures, word_before
-from ...values.statements import Clause, has_happened, is_crossed, nouns_of, read_clauses
-from ...values.words import IMPLIED, KIN, PLACES, PREDICATES, WORDS, pattern, phrase, topic_of
+from ..english import IMPLIED, KIN, PLACES, PREDICATES, WORDS, pattern, phrase, topic_of
+from ..quantities import Figure, find_figures, is_given, is_said, is_same, rivals_of, spell_figures, word_before
+from ..statements import Clause, has_happened, is_crossed, nouns_of, read_clauses
 
 _MODAL = re.compile(r"\b(?:can|could|may|might|must|will|should|possible|allowed|is going to)\b", re.I)
 _PAST = re.compile(r"\b(?:was|were|been)\b", re.I)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple, TypeAlias
 
-from ...values.statements import concepts_of, read_clauses, split_sentences
-from ...values.words import PLACES, WORDS, pattern, phrase, set_of, topic_of
+from ..english import PLACES, WORDS, pattern, phrase, set_of, topic_of
+from ..statements import concepts_of, read_clauses, split_sentences
 
 Verdict: TypeAlias = Literal["holds", "broken", "unsure"]
 

@@ -10,7 +10,9 @@ from typing import Any, NamedTuple, cast
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 
 from ...conversation.agent import AgentLike
+from ...conversation.augment import augment
 from ...conversation.channels import Status, read_envelope
+from ...conversation.faults import FAULTS
 from ...conversation.graph import create_conversation
 from ...conversation.milestones.constraints import Missed, Reached, is_reached
 from ...conversation.milestones.tables import MESSAGE, find_names, find_table
@@ -20,11 +22,9 @@ from ...models.factory import Models, ModelsLike
 from ...models.formatting import format_calls, format_json, format_single_change, text_of
 from ...state import VERSION, JsonObject
 from ...tools import Toolkit
-from ...tools.augment import augment
 from ...values.difference import net_changes
 from ...values.origins import is_supposed
 from ...values.patch import booked_patch, fold_patches
-from ...world.faults import FAULTS
 from .. import Scenario
 from ..verdicts import keep_verdicts
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from .finding import Found, atoms_of, canonical, number_words
-from .words import WORDS, pattern, topic_of
+from ..values.finding import Found, atoms_of, canonical, number_words
+from .english import WORDS, pattern, topic_of
 
 _KINDS = [
     (re.compile(rf"[ -]?(?:{words})(?!\w)", re.I), kind, factor)

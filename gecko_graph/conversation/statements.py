@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
+from .english import PREDICATES, WORDS, contrary_of, is_empty, pattern, phrase, plain, set_of, stem, topic_of
 from .quantities import find_figures
-from .words import PREDICATES, WORDS, contrary_of, is_empty, pattern, phrase, plain, set_of, stem, topic_of
 
 LONGEST = 20_000
 """Characters that are read of a text."""

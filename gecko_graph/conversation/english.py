@@ -1,4 +1,4 @@
-"""The words that statements are read by: `words.toml`, by stem.
+"""The words that statements are read by: `english.toml`, by stem.
 
 A word of `PREDICATES` names what a clause says of its subject, with a sign: `deleted` is the negative of `kept`, `off`
 of `on`, `unknown` of `known`. All other words are compared as they are, without their endings and by synonyms.
@@ -17,7 +17,7 @@ _ENDINGS = (
     ("als", 4, ""), ("al", 4, ""), ("ies", 2, "y"), ("ied", 2, "y"), ("ating", 4, ""), ("ated", 4, ""), ("ates", 4, ""),
     ("ate", 4, ""), ("ing", 3, ""), ("ed", 3, ""), ("es", 3, ""), ("s", 3, ""),
 )  # fmt: skip
-WORDS: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
+WORDS: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("english.toml").read_text(encoding="utf-8"))
 _CONTRARY = "~"
 """Ends the name of a concept that cannot hold beside the one of its name without."""
 

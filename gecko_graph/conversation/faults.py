@@ -16,8 +16,8 @@ from ..state import Json, JsonObject, Step
 from ..tools.spec import ToolSpec
 from ..values.digest import digest
 from ..values.patch import booked_patch, fold_patches
-from .rung import Answer, Pass, Rung, RungRequest, RungResult
-from .rungs import decide
+from ..world.rung import Answer, Pass, Rung, RungRequest, RungResult
+from ..world.rungs import decide
 
 Fault: TypeAlias = Literal["fails_once", "times_out", "rate_limited", "answers_late", "answers_more"]
 FAULTS: Sequence[Fault] = get_args(Fault)

@@ -16,10 +16,10 @@ from typing import Any
 from ..errors import GeckoError, did_you_mean
 from ..schemas.subschemas import rebuild
 from ..state import JsonObject
-from .declaration import Parts, check_known
-from .problems import Problem
-from .spec import ToolSpec, as_function, provider_names, unique_name
-from .toolkit import Toolkit
+from ..tools.declaration import Parts, check_known
+from ..tools.problems import Problem
+from ..tools.spec import ToolSpec, as_function, provider_names, unique_name
+from ..tools.toolkit import Toolkit
 
 HIDDEN = "hidden tool "
 """What `resolve` puts before the own name of a tool that the agent knows under another one: no tool is called so."""

@@ -18,11 +18,11 @@ from ..values.difference import json_equal, make_patch
 from ..values.digest import digest_apart_from
 from ..values.patch import find, tokens
 from ..values.places import json_path, scalars, scalars_of
-from .provenance import is_planned
-from .records import Hole, Undo, UndoCall
-from .rung import DECIDING
-from .undo_arguments import ARGUMENTS, arguments, changed, effects_of, fixed_keys, named
-from .world import World
+from ..world.provenance import is_planned
+from ..world.records import Hole, Undo, UndoCall
+from ..world.rung import DECIDING
+from ..world.world import World
+from .arguments import ARGUMENTS, arguments, changed, effects_of, fixed_keys, named
 
 LIMIT_S = 0.2
 """Seconds of the processor's time for one write."""

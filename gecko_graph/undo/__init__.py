@@ -1,0 +1,5 @@
+"""Undo: calls that take writes back, found by a search over forks of a `World`."""
+
+from .finder import LIMIT_S, UndoFinder
+
+__all__ = ["LIMIT_S", "UndoFinder"]
